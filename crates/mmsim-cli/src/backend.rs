@@ -33,6 +33,7 @@ use mmsim::why::difference::{Difference, Followed};
 use mmsim::why::life::Moment;
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::reproduce::document::Reproduction;
+use mmsim_lab::validate::decisions::Decisions;
 use mmsim_lab::validate::document::Validation;
 use mmsim_view::series::Series;
 
@@ -533,6 +534,16 @@ pub(crate) fn validate(
     what.quick = request.quick;
     what.jobs = request.jobs;
     mmsim_lab::validate::validate(request.dir, &what, progress)
+        .map_err(|e| Failure::Input(e.to_string()))
+}
+
+/// Replays recorded decisions of points in `dir`.
+pub(crate) fn decisions(
+    dir: &Path,
+    folder: &Path,
+    jobs: Option<usize>,
+) -> Result<Decisions, Failure> {
+    mmsim_lab::validate::decisions::decisions(dir, folder, jobs)
         .map_err(|e| Failure::Input(e.to_string()))
 }
 

@@ -1,7 +1,10 @@
 //! `mmsim validate`.
 
+use std::path::Path;
+
 use mmsim::report::numbers::{grouped, per_cent};
 use mmsim_lab::validate::BETWEEN;
+use mmsim_lab::validate::decisions::{DecisionRow, DecisionSummary, Decisions, ROOM};
 use mmsim_lab::validate::document::{
     NotModelled, OutcomeRow, SummaryRow, UnmodelledCounter, Validation,
 };
@@ -28,6 +31,9 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         jobs: args.jobs,
     };
     output::check(args.output.output.as_deref())?;
+    if let Some(folder) = &args.decisions {
+        return decisions(args, folder);
+    }
     let progress = Progress::new("replays", 0);
     let validation = backend::validate(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
@@ -43,6 +49,53 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         true => Err(Failure::Check(why.join(", and "))),
         false => Ok(Ending::Done),
     }
+}
+
+fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
+    let decisions = backend::decisions(&args.dir, folder, args.jobs)?;
+    let text = match args.output.form() {
+        Format::Table => decisions_table(&decisions),
+        Format::Json => decisions.to_json(),
+        Format::Csv => decisions.to_csv(),
+    };
+    output::show(&text, args.output.output.as_deref())?;
+    Ok(Ending::Done)
+}
+
+/// The recordings, their first differences, and the sums by kernel and LRU.
+fn decisions_table(d: &Decisions) -> String {
+    let share = |x: f64| format!("{:.1} %", x * 100.0);
+    let header =
+        ["experiment", "point", "decided", "alike", "calls", "here", "paired", "near", "equal"];
+    let row = |r: &DecisionRow| {
+        let numbers = [r.decided, r.exact, r.calls, r.simulated_calls, r.paired, r.near, r.equal];
+        let names = [r.experiment.clone(), r.point.clone()];
+        names.into_iter().chain(numbers.map(|n| grouped(n as f64))).collect::<Vec<_>>()
+    };
+    let mut out = table::grid(Some(&header), d.recordings.iter().map(row), 2);
+    let first = |what: &str, of: fn(&DecisionRow) -> Option<&String>| {
+        let line = |r: &DecisionRow| Some(format!("  {}: {}\n", r.point, of(r)?));
+        let lines: String = d.recordings.iter().filter_map(line).collect();
+        if lines.is_empty() { lines } else { format!("\n{what}\n{lines}") }
+    };
+    out += &first("The first decision that the model takes otherwise:", |r| r.first_other.as_ref());
+    out += &first("The first call that parts:", |r| r.first_parting.as_ref());
+    let header = ["kernel", "LRU", "decided", "alike", "calls", "paired", "near", "equal"];
+    let row = |s: &DecisionSummary| {
+        let [decided, calls] = [s.decided, s.calls].map(|n| grouped(n as f64));
+        let names = [s.kernel.clone(), s.lru.clone()];
+        names
+            .into_iter()
+            .chain([decided, share(s.exact), calls, share(s.paired), share(s.near), share(s.equal)])
+            .collect::<Vec<_>>()
+    };
+    out + "\n"
+        + &table::grid(Some(&header), d.summary.iter().map(row), 2)
+        + &format!(
+            "\nAlike: from what the kernel was given, the model sets out to scan exactly as much, or ages \
+         as well.\nNear: what the call scans and evicts is within 10 % or {ROOM} pages of the model's next call of that\n\
+         phase, reclaimer and priority.\n"
+        )
 }
 
 /// What is not as close as it should be, in a few words each.

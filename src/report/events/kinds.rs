@@ -86,6 +86,17 @@ fields! {
     SimDuration: |x| number(x.0 / 1_000_000);
 }
 
+impl<const N: usize> Field for [u64; N] {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        for (i, x) in self.iter().enumerate() {
+            out.push(if i == 0 { b'[' } else { b',' });
+            number(out, *x);
+        }
+        out.push(b']');
+    }
+}
+
 impl Field for bool {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
@@ -290,6 +301,15 @@ events! {
             node, file, nr_scanned, nr_reclaimed, priority
         }
         "a batch of the inactive list was scanned";
+    sim_shrink_lruvec = SimShrinkLruvec {
+            node, memcg, kswapd, priority, sizes, targets, scanned, reclaimed
+        }
+        "the classic LRU is done with an lruvec: sizes of its lists, what it set out to scan of \
+         each, what it scanned and evicted, anonymous pages first";
+    sim_evict_folios = SimEvictFolios {
+            node, memcg, kswapd, priority, nr_to_scan, scanned, taken, reclaimed
+        }
+        "MGLRU is done with a step: what it might have looked at, looked at, isolated and evicted";
     sim_scan_folio = SimScanFolio { pfn, page, file, outcome }
         "what an inactive scan did with one folio, and why";
     mm_lru_activate in pagemap = MmLruActivate { pfn }

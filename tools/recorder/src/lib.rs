@@ -7,6 +7,7 @@ pub mod chance;
 pub mod costs;
 #[path = "../../../crates/mmsim-lab/src/validate/counters.rs"]
 pub mod counters;
+pub mod decisions;
 pub mod point;
 pub mod record;
 pub mod script;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use mmsim_recorder::record::Recording;
-use mmsim_recorder::{boot, costs, point, script};
+use mmsim_recorder::{boot, costs, decisions, point, script};
 
 const USAGE: &str = "\
 recorder script FILE [PHASE]             the commands, checked, up to a snapshot
@@ -14,7 +14,8 @@ recorder phases OUTPUT                   what was counted, phase by phase
 recorder point EXPERIMENT ID MIB OUT..   a file of one point, an output per repetition;
                                          OUT may be BOOT.json, what `recorder boot` printed
 recorder boot OUTPUT MEMORY              where memory was free when `record.sh -d` read it out
-recorder costs OUTPUT..                  nanoseconds of each step, by kernel";
+recorder costs OUTPUT..                  nanoseconds of each step, by kernel
+recorder decisions POINT OUTPUT          single calls of reclaim, of a trace by `decisions.sh`";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         ["phases", output] => recording(output).map(|r| phases(&r)),
         ["point", experiment, id, mib, ref outputs @ ..] => made(experiment, id, mib, outputs),
         ["boot", output, memory] => booted(output, memory),
+        ["decisions", point, output] => text(output)
+            .and_then(|t| decisions::document(point, &t).map_err(|e| format!("{output}: {e}"))),
         ["costs", ref outputs @ ..] if !outputs.is_empty() => fitted(outputs),
         _ => Err(format!("usage:\n{USAGE}")),
     };

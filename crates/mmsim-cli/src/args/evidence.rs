@@ -36,6 +36,9 @@ pub(crate) struct ValidateArgs {
     /// Exit with 1 if a rule on how close the model should be is missed
     #[arg(long)]
     pub gate: bool,
+    /// Replay single decisions that were recorded for points of DIR, instead of whole phases
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["points", "experiment", "quick", "brief", "gate"])]
+    pub decisions: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -135,7 +135,7 @@ fn the_headline_is_that_of_the_documents() {
 #[test]
 fn blocks_about_results_and_validation() {
     assert_eq!(blocks("docs/results.md", &root()), 1);
-    assert_eq!(blocks("docs/validation.md", &root()), 1);
+    assert_eq!(blocks("docs/validation.md", &root()), 2);
     assert!(blocks("docs/observing.md", &root()) >= 1);
 }
 

@@ -129,6 +129,31 @@ trace_events! {
             nr_reclaimed: u64,
             priority: u8,
         },
+        /// The classic LRU is done with an lruvec (`shrink_lruvec()`; no tracepoint in Linux): the
+        /// sizes of its lists and the pages of each that it set out to scan, in the order of
+        /// `enum lru_list`, and what it scanned and evicted, anonymous pages first.
+        SimShrinkLruvec {
+            node: NodeId,
+            memcg: MemcgId,
+            kswapd: bool,
+            priority: u8,
+            sizes: [u64; 4],
+            targets: [u64; 4],
+            scanned: [u64; 2],
+            reclaimed: [u64; 2],
+        },
+        /// MGLRU is done with one step (`evict_folios()`; no tracepoint in Linux): the pages of the
+        /// lruvec that it might have looked at, how many it looked at, isolated and evicted.
+        SimEvictFolios {
+            node: NodeId,
+            memcg: MemcgId,
+            kswapd: bool,
+            priority: u8,
+            nr_to_scan: u64,
+            scanned: u64,
+            taken: u64,
+            reclaimed: u64,
+        },
         /// What became of one folio of an inactive scan (no tracepoint in Linux).
         SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
         /// A folio was activated (`pagemap:mm_lru_activate`).

@@ -14,6 +14,7 @@ mod check;
 pub mod cost;
 mod counters;
 mod damon;
+pub mod decisions;
 pub mod document;
 mod machine;
 mod outcomes;

@@ -1,6 +1,6 @@
 //! Reads recorded experiments: a text, a file, a folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mmsim::error::{Error, ErrorKind};
@@ -54,16 +54,14 @@ fn shown(p: &Problem, text: &str, name: &str) -> Error {
         .help("evidence/reference/README.md lays the form down")
 }
 
-/// Reads every `*.json` of a folder, in order of name.
+/// Every `*.json` of a folder that holds `what`, in order of name.
 ///
 /// # Errors
-/// There is no such folder, no such file in it, one is not of the form or contradicts
-/// itself, or two points of an experiment have the same name.
-pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
-    let fail = |what: &str| {
-        let title = format!("cannot read the folder `{}`: {what}", dir.display());
-        Error::new(ErrorKind::File, title)
-            .help("name a folder of recorded experiments, such as `evidence/reference`")
+/// There is no such folder, or no such file in it.
+pub(super) fn json_files(dir: &Path, what: &str) -> Result<Vec<PathBuf>, Error> {
+    let fail = |why: &str| {
+        let title = format!("cannot read the folder `{}`: {why}", dir.display());
+        Error::new(ErrorKind::File, title).help(format!("name a folder of {what}"))
     };
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => fail("there is no such folder"),
@@ -81,6 +79,16 @@ pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
     if found.is_empty() {
         return Err(fail("no file in it ends in .json"));
     }
+    Ok(found)
+}
+
+/// Reads every `*.json` of a folder, in order of name.
+///
+/// # Errors
+/// There is no such folder, no such file in it, one is not of the form or contradicts
+/// itself, or two points of an experiment have the same name.
+pub fn read_folder(dir: &Path) -> Result<Vec<Experiment>, Error> {
+    let found = json_files(dir, "recorded experiments, such as `evidence/reference`")?;
     let mut read: Vec<Experiment> = Vec::new();
     for path in &found {
         let text = files::read_text(path, "a recorded experiment")?;

@@ -4,6 +4,7 @@ mod anchors;
 mod async_reclaim;
 mod booted;
 mod calibration;
+mod decisions;
 mod ebizzy;
 mod facts;
 mod fuzz_seeds;

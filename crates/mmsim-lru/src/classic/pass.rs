@@ -14,6 +14,7 @@ use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::memory::Memory;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// First priority of a reclaim (`DEF_PRIORITY`).
@@ -32,9 +33,11 @@ struct Control {
 struct Work {
     lv: LruvecId,
     nr: PerList,
+    /// Sizes of its lists when it began.
+    sizes: PerList,
     targets: PerList,
-    /// Pages freed before this lruvec (5.x counts them towards the target of each anew).
-    reclaimed: u64,
+    scanned: PerType<u64>,
+    reclaimed: PerType<u64>,
     adjusted: bool,
 }
 
@@ -219,14 +222,22 @@ impl Classic {
             if protection > c.min {
                 pass.low_skipped = true;
             }
-            let nr = self.scan_count(mem, req, pass, memcg, protection, usage);
-            let lv = self.lruvec_at(pass.scope, memcg);
-            pass.work = Some(Work { lv, nr, targets: nr, reclaimed: 0, adjusted: false });
+            let (sizes, nr) = self.scan_count(mem, req, pass, memcg, protection, usage);
+            pass.work = Some(Work {
+                lv: self.lruvec_at(pass.scope, memcg),
+                nr,
+                sizes,
+                targets: nr,
+                scanned: PerType::default(),
+                reclaimed: PerType::default(),
+                adjusted: false,
+            });
             return true;
         }
         false
     }
 
+    /// The sizes of a memcg's lists, and how much of each the pass shall scan.
     fn scan_count(
         &mut self,
         mem: &Memory,
@@ -235,7 +246,7 @@ impl Classic {
         memcg: MemcgId,
         protection: u64,
         usage: u64,
-    ) -> PerList {
+    ) -> (PerList, PerList) {
         let priority = u32::from(req.priority);
         let control = &pass.control;
         let lv = self.lruvec_at(pass.scope, memcg);
@@ -274,9 +285,9 @@ impl Classic {
             self.lruvecs[self.lruvec_at(pass.scope, target(req))].cost.fractions(swappiness)
         };
         if mode == ScanMode::Fract && fractions.denominator == 0 {
-            return [0; 4];
+            return (sizes, [0; 4]);
         }
-        formulas::scan_targets(mode, base, fractions, self.config.scan_rounding)
+        (sizes, formulas::scan_targets(mode, base, fractions, self.config.scan_rounding))
     }
 
     /// One round over the lists of the current lruvec; the last one ends its work.
@@ -306,7 +317,8 @@ impl Classic {
                     }
                 } else {
                     let s = self.shrink_inactive(mem, w.lv, file, n, req);
-                    w.reclaimed += s.reclaimed;
+                    w.scanned[LruType::of(file)] += s.scanned;
+                    w.reclaimed[LruType::of(file)] += s.reclaimed;
                     pass.reclaimed += s.reclaimed;
                     out.reclaimed += s.reclaimed;
                     out.scanned += s.scanned;
@@ -315,7 +327,7 @@ impl Classic {
             }
             let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
             let once = w.adjusted && !self.config.stop_after_adjust;
-            if w.reclaimed >= req.target && !proportional && !once {
+            if w.reclaimed[ANON] + w.reclaimed[FILE] >= req.target && !proportional && !once {
                 goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {
                     RoundEnd::Stop => false,
                     RoundEnd::Adjusted => {
@@ -330,12 +342,24 @@ impl Classic {
             pass.work = Some(w);
             return;
         }
+        let (node, memcg) = (req.node, self.ids.memcg(w.lv));
+        let Work { sizes, targets, scanned, reclaimed, .. } = w;
+        mem.emit(|| TraceEvent::SimShrinkLruvec {
+            node,
+            memcg,
+            kswapd: matches!(req.by, Reclaimer::Kswapd),
+            priority: req.priority,
+            sizes,
+            targets,
+            scanned: [scanned[ANON], scanned[FILE]],
+            reclaimed: [reclaimed[ANON], reclaimed[FILE]],
+        });
         // Even if the active list was closed: keep it from outgrowing the inactive one.
         let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]));
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }
-        if self.ids.memcg(w.lv) == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
+        if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem);
             mem.limit_shadow_nodes(shrink::shadow_nodes_allowed(pages), req.priority);
         }

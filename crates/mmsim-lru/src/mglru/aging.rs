@@ -10,6 +10,7 @@
 
 use super::Mglru;
 use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
+use super::formulas::{self, Outlook};
 use super::lruvec::{GenList, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
@@ -32,15 +33,6 @@ pub(super) struct Walk {
     began: bool,
 }
 
-/// What the distribution of pages over generations says (`should_run_aging`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Outlook {
-    /// A new generation is wanted.
-    pub wanted: bool,
-    /// Pages that could be evicted; 0 if there are too few generations.
-    pub total: u64,
-}
-
 /// What became of the wish for a generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Aging {
@@ -50,21 +42,6 @@ pub(super) enum Aging {
     Walked,
     /// Somebody else created it.
     Failed,
-}
-
-/// Sizes of generations, oldest first, of the types that can be evicted together. `lead`: how
-/// many generations the type that is ahead has beyond the youngest.
-pub(super) fn outlook(rule: AgingRule, lead: u64, total: u64, young: u64, old: u64) -> Outlook {
-    if lead < MIN_NR_GENS {
-        return Outlook { wanted: true, total: 0 };
-    }
-    let wanted = match rule {
-        _ if lead > MIN_NR_GENS => false,
-        AgingRule::GensOnly => true,
-        // Ideally each of three generations holds a third; reasonable is from a quarter to a half.
-        AgingRule::Distribution => young * MIN_NR_GENS > total || old * (MIN_NR_GENS + 2) < total,
-    };
-    Outlook { wanted, total }
 }
 
 impl Mglru {
@@ -93,26 +70,8 @@ impl Mglru {
     /// Whether an lruvec wants a new generation, and how much of it can be evicted.
     pub(super) fn outlook(&self, lv: LruvecId, can_swap: bool) -> Outlook {
         let v = &self.lruvecs[lv];
-        let types = LruType::evictable(can_swap);
-        let reworked = self.config.aging_rule == AgingRule::GensOnly;
-        let leader = match (can_swap, reworked) {
-            (true, true) => v.min_seq[ANON].min(v.min_seq[FILE]),
-            (true, false) => v.min_seq[ANON],
-            (false, _) => v.min_seq[FILE],
-        };
-        let (mut total, mut young, mut old) = (0, 0, 0);
-        for &t in types {
-            for seq in v.min_seq[t]..=v.max_seq {
-                let size = v.size(Gen::from_seq(seq), t);
-                total += size;
-                if seq == v.max_seq {
-                    young += size;
-                } else if seq + MIN_NR_GENS == v.max_seq {
-                    old += size;
-                }
-            }
-        }
-        outlook(self.config.aging_rule, v.max_seq - leader, total, young, old)
+        let size = |seq, t| v.size(Gen::from_seq(seq), t);
+        formulas::outlook(self.config.aging_rule, v.max_seq, v.min_seq, can_swap, size)
     }
 
     /// Creates a generation if nobody has since the youngest was `seq` (`try_to_inc_max_seq`).
@@ -477,23 +436,5 @@ impl Mglru {
         if met.slots > 1 && met.young * 8 >= met.slots {
             self.lruvecs[lv].mm.filters.insert(seq, page.group());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// (generations beyond the youngest, young, old) of 8192 pages.
-    #[test]
-    fn generations_are_wanted_when_cold_pages_run_out() {
-        let of = |lead, young, old| outlook(AgingRule::Distribution, lead, 8192, young, old);
-        assert_eq!(of(1, 0, 0), Outlook { wanted: true, total: 0 });
-        assert_eq!(of(2, 2000, 3000), Outlook { wanted: false, total: 8192 });
-        assert!(of(2, 5000, 2500).wanted, "more than half of the pages are young");
-        assert!(of(2, 2000, 2000).wanted, "less than a quarter is old");
-        assert!(!of(3, 8000, 0).wanted, "four generations are enough");
-        assert!(outlook(AgingRule::GensOnly, 2, 8192, 2000, 3000).wanted);
-        assert!(!outlook(AgingRule::GensOnly, 3, 8192, 2000, 3000).wanted);
     }
 }

@@ -35,6 +35,7 @@ pub mod config;
 mod counts;
 mod debugfs;
 mod evict;
+pub mod formulas;
 mod lruvec;
 mod memcg_lru;
 mod moves;

@@ -10,10 +10,12 @@
 use super::Mglru;
 use super::aging::{Aging, Walk};
 use super::config::{AbortRule, AgingSite, BudgetRule, Protection};
+use super::formulas;
 use super::memcg_lru::Rotation;
 use crate::index::{ANON, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
+use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
@@ -58,13 +60,6 @@ pub(super) struct Pass {
     wanted: bool,
     /// Its walk of page tables, until the next generation begins.
     walking: Option<Walk>,
-}
-
-/// First priority of kswapd from what can be reclaimed (`set_initial_priority`).
-pub(super) fn initial_priority(reclaimable: u64, to_reclaim: u64, first: u8) -> u8 {
-    let fls = |n: u64| i64::from(64 - n.leading_zeros());
-    let priority = fls(reclaimable) - 1 - fls(to_reclaim.saturating_sub(1));
-    priority.clamp(i64::from(first / 2), i64::from(first)) as u8
 }
 
 impl Mglru {
@@ -122,7 +117,7 @@ impl Mglru {
         let inactive =
             |t: LruType| all.clone().map(|lv| self.lruvecs[lv].halves(t)[0]).sum::<u64>();
         let anon = if mem.can_swap(MemcgId(0)) { inactive(ANON) } else { 0 };
-        initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
+        formulas::initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
     }
 
     pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
@@ -193,6 +188,18 @@ impl Mglru {
         if let Budget::Pages(nr @ 1..) = budget {
             let mut did = ReclaimOutcome::default();
             let delta = self.evict_folios(mem, w.lv, swappiness, nr, req, pass, &mut did);
+            let (node, memcg) = self.node_and_memcg(w.lv);
+            let (taken, reclaimed) = (did.stats.taken, did.reclaimed);
+            mem.emit(|| TraceEvent::SimEvictFolios {
+                node,
+                memcg,
+                kswapd: matches!(req.by, Reclaimer::Kswapd),
+                priority: req.priority,
+                nr_to_scan: nr,
+                scanned: delta,
+                taken,
+                reclaimed,
+            });
             pass.reclaimed += did.reclaimed;
             w.swapped |= did.stats.taken > did.stats.file_taken;
             w.scanned += delta;
@@ -283,8 +290,8 @@ impl Mglru {
     /// Whether an lruvec is aged before its next step: at any priority if it has too few
     /// generations, below the first if it has just enough.
     fn ages_in_loop(&self, lv: LruvecId, can_swap: bool, req: &ReclaimRequest) -> bool {
-        let o = self.outlook(lv, can_swap);
-        o.wanted && (o.total == 0 || req.priority < self.first_priority)
+        let at_first = req.priority == self.first_priority;
+        formulas::ages_first(AgingSite::Loop, self.outlook(lv, can_swap), at_first)
     }
 
     /// So many pages of an lruvec less the share that protection spares
@@ -415,17 +422,5 @@ impl Mglru {
         let v = &self.lruvecs[self.lruvec_at(node, MemcgId(0))];
         [ANON, FILE].into_iter().flat_map(|t| v.halves(t)).sum::<u64>()
             + mem.lists.len(v.unevictable)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kswapd_begins_where_it_will_find_enough() {
-        assert_eq!(initial_priority(100_000, 1024, 12), 6);
-        assert_eq!(initial_priority(1_000_000, 128, 12), 12);
-        assert_eq!(initial_priority(5000, 5000, 12), 6);
     }
 }

@@ -1,0 +1,321 @@
+//! Single decisions of recorded kernels, replayed.
+//!
+//! `tools/recorder/decisions.sh` records each call of `shrink_lruvec()` (classic LRU), and each visit,
+//! step and aging of MGLRU: what it was given, what it set out to scan, and what came of it. Two
+//! questions are asked of each. Does the model set out to scan the same, given the same? That is
+//! replayed call by call, from recorded inputs. And does the same come of it? For that the point
+//! runs in the whole machine, and its calls are paired with the recorded ones in order: those of
+//! kswapd and of direct reclaim each for themselves, by phase and priority.
+
+mod alike;
+mod recording;
+mod simulated;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use mmsim_core::config::Kernel;
+use mmsim_lru::MglruConfig;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::machine;
+use super::point::Point;
+use super::reading::{json_files, read_folder};
+use alike::steps_alike;
+use mmsim::error::{Error, ErrorKind};
+use mmsim::files;
+use mmsim::machines::Policy;
+use mmsim::report::SCHEMA;
+use recording::{Call, Recording};
+
+pub use recording::Done;
+use simulated::{Simulated, simulated};
+
+/// Results that differ by no more pages than this are near, whatever their size.
+pub const ROOM: u64 = 64;
+
+/// All recordings of a folder.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Decisions {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of the form.
+    pub schema: u32,
+    /// One entry for each recording.
+    pub recordings: Vec<DecisionRow>,
+    /// One entry for each kernel and LRU, then one of all.
+    pub summary: Vec<DecisionSummary>,
+}
+
+/// One recording, replayed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DecisionRow {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// The kernel, as 6.12.
+    pub kernel: String,
+    /// The LRU.
+    pub lru: String,
+    /// Decisions on how much to scan or whether to age.
+    pub decided: u64,
+    /// Those in which the model decides the same from what the kernel was given.
+    pub exact: u64,
+    /// The first in which it does not, in words.
+    pub first_other: Option<String>,
+    /// Recorded calls that scan.
+    pub calls: u64,
+    /// Calls of the model in the same phases.
+    pub simulated_calls: u64,
+    /// Recorded calls with a partner of the model.
+    pub paired: u64,
+    /// Pairs with results within 10 % or [`ROOM`] pages of each other.
+    pub near: u64,
+    /// Pairs with the same results.
+    pub equal: u64,
+    /// The first recorded call without a partner, or with one that is not near, in words.
+    pub first_parting: Option<String>,
+    /// All pairs, for the CSV.
+    #[serde(skip)]
+    pub pairs: Vec<PairRow>,
+}
+
+/// A recorded call and the model's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PairRow {
+    /// The number of the recorded call, from 1.
+    pub call: usize,
+    /// The phase.
+    pub phase: String,
+    /// `kswapd` or `direct reclaim`.
+    pub by: &'static str,
+    /// 12 down to 0.
+    pub priority: u64,
+    /// What came of it.
+    pub recorded: Done,
+    /// What came of the model's; none: it has no such call left.
+    pub simulated: Option<Done>,
+}
+
+impl PairRow {
+    /// Whether the results are within 10 % or [`ROOM`] pages of each other.
+    pub fn near(&self) -> bool {
+        self.simulated.is_some_and(|s| s.near(self.recorded))
+    }
+}
+
+/// Several recordings together.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DecisionSummary {
+    /// The kernel; `all`: of every one.
+    pub kernel: String,
+    /// The LRU; `both`: of either.
+    pub lru: String,
+    /// Decisions on how much to scan or whether to age.
+    pub decided: u64,
+    /// The share of them that the model decides alike.
+    pub exact: f64,
+    /// Recorded calls that scan.
+    pub calls: u64,
+    /// The share of them with a partner.
+    pub paired: f64,
+    /// The share of them with a partner that is near.
+    pub near: f64,
+    /// The share of them with a partner of the same results.
+    pub equal: f64,
+}
+
+impl Decisions {
+    fn new(recordings: Vec<DecisionRow>) -> Decisions {
+        let mut keys: Vec<(String, String)> =
+            recordings.iter().map(|r| (r.kernel.clone(), r.lru.clone())).collect();
+        keys.sort();
+        keys.dedup();
+        let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
+        let sum = |kernel: &str, lru: &str, rows: &[&DecisionRow]| {
+            let total = |f: fn(&DecisionRow) -> u64| rows.iter().map(|r| f(r)).sum::<u64>();
+            let (decided, calls, paired) =
+                (total(|r| r.decided), total(|r| r.calls), total(|r| r.paired));
+            DecisionSummary {
+                kernel: kernel.into(),
+                lru: lru.into(),
+                decided,
+                exact: share(total(|r| r.exact), decided),
+                calls,
+                paired: share(paired, calls),
+                near: share(total(|r| r.near), calls),
+                equal: share(total(|r| r.equal), calls),
+            }
+        };
+        let mut summary: Vec<DecisionSummary> = (keys.iter())
+            .map(|(kernel, lru)| {
+                let own = |r: &&DecisionRow| r.kernel == *kernel && r.lru == *lru;
+                sum(kernel, lru, &recordings.iter().filter(own).collect::<Vec<_>>())
+            })
+            .collect();
+        summary.push(sum("all", "both", &recordings.iter().collect::<Vec<_>>()));
+        Decisions {
+            mmsim: env!("CARGO_PKG_VERSION").to_string(),
+            schema: SCHEMA,
+            recordings,
+            summary,
+        }
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("decisions are plain data");
+        json.push('\n');
+        json
+    }
+
+    /// Every recorded call as CSV; where the model has no partner, its fields are empty.
+    pub fn to_csv(&self) -> String {
+        let mut csv = "experiment,point,kernel,lru,call,phase,by,priority,scanned,reclaimed,\
+                       here_scanned,here_reclaimed,near\n"
+            .to_string();
+        for r in &self.recordings {
+            let point =
+                [&r.experiment, &r.point, &r.kernel, &r.lru].map(|n| csv_field(n)).join(",");
+            for p in &r.pairs {
+                let PairRow { call, by, priority, recorded, simulated, .. } = p;
+                let phase = csv_field(&p.phase);
+                let here = simulated.map_or([const { String::new() }; 2], |s| {
+                    [s.scanned, s.reclaimed].map(|n| n.to_string())
+                });
+                csv += &format!(
+                    "{point},{call},{phase},{by},{priority},{},{},{},{}\n",
+                    recorded.scanned,
+                    recorded.reclaimed,
+                    here.join(","),
+                    p.near()
+                );
+            }
+        }
+        csv
+    }
+}
+
+fn csv_field(text: &str) -> String {
+    mmsim::report::csv_field(text).to_string()
+}
+
+/// Replays the decisions recorded in `folder`, of points in `dir`.
+///
+/// # Errors
+/// A file of either folder cannot be read, is not of the form, or names a point or kernel that is
+/// not there.
+pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decisions, Error> {
+    let experiments = read_folder(dir)?;
+    let mut read = Vec::new();
+    for path in json_files(folder, "recorded decisions, such as `evidence/decisions`")? {
+        let text = files::read_text(&path, "recorded decisions")?;
+        let name = path.display().to_string();
+        let recording: Recording = serde_json::from_str(&text).map_err(|e| {
+            files::bad_json(&e, &text, &name, "recording of decisions")
+                .help("`tools/recorder/decisions.sh` writes this form")
+        })?;
+        let bad = |what: String| {
+            Error::new(ErrorKind::File, format!("{name}: {what}"))
+                .help("`tools/recorder/decisions.sh` writes this form")
+        };
+        let calls = recording.read().map_err(bad)?;
+        let point = recording.point_of(&experiments).map_err(|what| {
+            bad(what).help(format!("the points are those of `{}`", dir.display()))
+        })?;
+        read.push((recording, calls, point));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs.map_or(0, |n| n.min(read.len()).max(1)))
+        .build()
+        .map_err(|e| Error::plain(e.to_string()))?;
+    let rows: Result<Vec<DecisionRow>, Error> = pool.install(|| {
+        let row = |(r, calls, p): &(Recording, Vec<Call>, &Point)| r.replayed(calls, p);
+        read.par_iter().with_max_len(1).map(row).collect()
+    });
+    Ok(Decisions::new(rows?))
+}
+
+impl Recording {
+    fn replayed(&self, calls: &[Call], p: &Point) -> Result<DecisionRow, Error> {
+        let bad = |what: String| {
+            Error::plain(format!("the point `{}` of `{}`: {what}", self.point, self.experiment))
+        };
+        let kernel = p.kernel_series();
+        let modelled = Kernel::ALL.into_iter().find(|k| k.name() == kernel);
+        let modelled = modelled.ok_or_else(|| bad(format!("Linux {kernel} is not modelled")))?;
+        let can_swap = p
+            .script_of(self.repetition)
+            .iter()
+            .any(|l| l.starts_with("zram ") || l.starts_with("swapon "));
+        let mglru = MglruConfig::of_kernel(modelled).filter(|_| self.lru == "mglru");
+        let (decided, exact, first_other) = match (mglru, Policy::of_kernel(modelled)) {
+            (Some(config), _) => steps_alike(calls, &config, can_swap),
+            (None, Policy::Classic(config)) => self.scans_alike(calls, &config, can_swap),
+            (None, _) => return Err(bad(format!("Linux {kernel} has no classic LRU here"))),
+        };
+        let m = machine(p, self.repetition).map_err(|e| bad(e.to_string()))?;
+        let simulated = simulated(m, &self.phases);
+        let recorded: Vec<&Call> = calls.iter().filter(|c| c.scans()).collect();
+        let pairs = self.paired(&recorded, &simulated);
+        let of = |is: &dyn Fn(&PairRow) -> bool| pairs.iter().filter(|p| is(p)).count() as u64;
+        Ok(DecisionRow {
+            experiment: self.experiment.clone(),
+            point: self.point.clone(),
+            kernel,
+            lru: self.lru.clone(),
+            decided,
+            exact,
+            first_other,
+            calls: recorded.len() as u64,
+            simulated_calls: simulated.len() as u64,
+            paired: of(&|p| p.simulated.is_some()),
+            near: of(&PairRow::near),
+            equal: of(&|p| p.simulated == Some(p.recorded)),
+            first_parting: pairs.iter().find(|p| !p.near()).map(|p| self.parting(p)),
+            pairs,
+        })
+    }
+
+    /// Recorded calls in their order, each with the model's next one of the same phase, reclaimer and
+    /// priority.
+    fn paired(&self, recorded: &[&Call], simulated: &[Simulated]) -> Vec<PairRow> {
+        let mut left: BTreeMap<(usize, bool, u64), VecDeque<Done>> = BTreeMap::new();
+        for s in simulated {
+            left.entry((s.phase, s.kswapd, s.priority)).or_default().push_back(s.result);
+        }
+        let pair = |(i, r): (usize, &&Call)| {
+            let key = (r.phase, r.kswapd, r.priority);
+            let simulated = left.get_mut(&key).and_then(VecDeque::pop_front);
+            PairRow {
+                call: i + 1,
+                phase: self.phases[r.phase].clone(),
+                by: if r.kswapd { "kswapd" } else { "direct reclaim" },
+                priority: r.priority,
+                recorded: r.result,
+                simulated,
+            }
+        };
+        recorded.iter().enumerate().map(pair).collect()
+    }
+
+    fn parting(&self, p: &PairRow) -> String {
+        let looked = if self.lru == "mglru" { "isolates" } else { "scans" };
+        let words = |d: &Done| format!("{looked} {} and evicts {}", d.scanned, d.reclaimed);
+        let here = p.simulated.as_ref().map_or("has no such call left".to_string(), words);
+        format!(
+            "{}, call {} ({}, priority {}): the kernel {}, the model {here}",
+            p.phase,
+            p.call,
+            p.by,
+            p.priority,
+            words(&p.recorded)
+        )
+    }
+}
