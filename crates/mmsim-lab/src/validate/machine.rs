@@ -127,13 +127,14 @@ fn planned(p: &Point, repetition: usize) -> Result<(MachineConfig, Script), Stri
     policy(p, kernel, &script.setup)?;
     let config = machine_config(p, repetition, kernel, &script)?;
     let laid_out = config.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some());
-    let script = if laid_out { with_program(p, repetition)? } else { script };
+    let script = if laid_out { with_program(p, repetition, kernel)? } else { script };
     Ok((config, script))
 }
 
 /// The script, begun by a process that holds as many pages as the recorded program had locked.
-fn with_program(p: &Point, repetition: usize) -> Result<Script, String> {
-    let pages = locked_pages(p, repetition);
+fn with_program(p: &Point, repetition: usize, kernel: Kernel) -> Result<Script, String> {
+    let elsewhere = if p.booted(repetition).is_none() { boot::more_pages(kernel) } else { 0 };
+    let pages = locked_pages(p, repetition) + elsewhere;
     let mut lines = p.script_of(repetition);
     if pages > 0 {
         let held = [format!("anon {PROGRAM} {pages}"), format!("fill {PROGRAM} 0 {pages}")];
