@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use mmsim::ablate::{Ablation, Depth, Trial, Wanted};
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
@@ -20,6 +21,7 @@ use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::Summary;
 use mmsim::record::{self, Record};
 use mmsim::report::compare::{self, Comparison, Side};
+use mmsim::report::derived::Figure;
 use mmsim::report::events::EVENTS;
 use mmsim::report::expect::Expectation;
 use mmsim::report::{Report, RunMeta, RunReport};
@@ -206,6 +208,27 @@ pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failur
     mmsim::why::life::life(spec, page).map_err(run_error)
 }
 
+/// Switches to try on the runs of one setting.
+pub(crate) fn trial(
+    seeds: Vec<RunSpec>,
+    from: Option<&str>,
+    wanted: Wanted<'_>,
+    depth: Depth,
+) -> Result<Trial, Failure> {
+    Trial::new(seeds, from, wanted, depth).map_err(input)
+}
+
+/// Makes the runs of a trial and takes them apart.
+pub(crate) fn ablation(
+    trial: &Trial,
+    figure: Figure,
+    jobs: Option<usize>,
+    finished: &(dyn Fn(usize) + Sync),
+) -> Result<Ablation, Failure> {
+    mmsim::host::check(&trial.runs(), jobs).map_err(input)?;
+    trial.run(figure, jobs, finished).map_err(run_error)
+}
+
 /// Reads a trace for a benchmark and resolves its runs.
 pub(crate) fn bench_plans(
     settings: &BenchSettings<'_>,
@@ -287,7 +310,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(unknown_preset(name, &presets).to_string()));
+        return Err(Failure::Input(unknown_preset("--preset", name, &presets).to_string()));
     }
     let before = preset.and_then(mmsim::machines::before);
     let changed = |knob: &str| {

@@ -1,5 +1,6 @@
 //! Arguments. Each verb has an example in its help.
 
+mod ablate;
 mod evidence;
 mod list;
 mod traces;
@@ -14,6 +15,7 @@ use mmsim::report::derived::Figure;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
+pub(crate) use ablate::AblateArgs;
 pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
 pub(crate) use traces::{
@@ -60,6 +62,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     View(ViewArgs),
     Why(WhyArgs),
+    Ablate(AblateArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
