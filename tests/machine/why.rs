@@ -180,7 +180,7 @@ fn specs(text: &str) -> Vec<RunSpec> {
 
 fn followed(spec: &RunSpec) -> Followed {
     let (meta, result, verdicts) = explain(spec).unwrap_or_else(|e| panic!("{e}"));
-    Followed { spec: spec.clone(), meta, result, verdicts }
+    Followed { name: spec.label(), spec: spec.clone(), meta, result, verdicts }
 }
 
 fn sums(d: &Difference, a: &Followed, b: &Followed) {

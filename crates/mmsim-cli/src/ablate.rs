@@ -39,17 +39,15 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
 /// A trial for each setting of the axes.
 fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
     let variants: Vec<String> = args.variant.iter().cloned().collect();
-    let overrides =
-        Overrides { sets: &args.sets, seed: args.seed, seeds: args.seeds, variants: &variants };
+    let overrides = Overrides {
+        sets: &args.sets,
+        seed: args.seed,
+        seeds: args.seeds,
+        variants: &variants,
+        at: &args.at,
+    };
     let plan = backend::plan(&args.scenario, &overrides)?;
-    let mut names: Vec<&str> = plan.specs.iter().map(|s| s.variant.as_str()).collect();
-    let mut seen = Vec::new();
-    names.retain(|n| {
-        !seen.contains(n) && {
-            seen.push(*n);
-            true
-        }
-    });
+    let names = backend::variants_of(&plan.specs);
     let of = |name: &str| plan.specs.iter().filter(|s| s.variant == name).collect::<Vec<_>>();
     let first = of(names[0]);
     let alike = |a: &RunSpec, b: &RunSpec| {

@@ -55,6 +55,9 @@ pub(crate) struct AblateArgs {
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
           allow_negative_numbers = true)]
     pub seeds: Option<u32>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
     /// Override a key of the scenario, as in `machine.memory=2GiB`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub sets: Vec<(String, String)>,

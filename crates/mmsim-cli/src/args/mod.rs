@@ -128,6 +128,9 @@ pub(crate) struct RunArgs {
     /// Only this variant; can be given several times
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
     /// Audit the invariants of the machine as it runs
     #[arg(long)]
     pub check: bool,
