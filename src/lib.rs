@@ -30,6 +30,7 @@
 //! Structs of options and reports are `#[non_exhaustive]`: begin with `new` or `default`, then set
 //! fields.
 
+pub mod ablate;
 pub mod bench;
 pub mod error;
 pub mod files;

@@ -208,6 +208,25 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
         .or_else(|| of::<KernelRules>(preset))
 }
 
+/// A value of a knob of an LRU as reports write it, whether or not it goes with the other knobs.
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn knob_value(preset: &str, knob: &str, value: &str) -> Result<String, KnobError> {
+    fn of<C: Knobs>(preset: &str, knob: &str, value: &str) -> Option<Result<String, KnobError>> {
+        let mut config = C::preset(preset)?.config;
+        let set = config.set(knob, value);
+        let set = set.map_err(|e| KnobError { key: knob.into(), message: e.remark() });
+        Some(set.map(|()| config.get(knob).unwrap_or_default()))
+    }
+    of::<ClassicConfig>(preset, knob, value)
+        .or_else(|| of::<MglruConfig>(preset, knob, value))
+        .unwrap_or_else(|| {
+            Err(KnobError { key: knob.into(), message: "this policy has no knobs".into() })
+        })
+}
+
 mod check;
 mod compaction;
 mod damon;

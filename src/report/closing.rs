@@ -10,10 +10,12 @@
 //! 3. Two variants are told apart if the 95 % interval of the paired change leaves out zero.
 //!    With one seed there is no interval, and no order is told.
 //! 4. Named are the lowest and the highest, each with those that cannot be told from it.
-//! 5. Of a variant that differs from the first in one setting only, the setting is named.
+//! 5. Of runs that were followed (`--why`): which class of evictions makes the change ([`explained`]).
+//! 6. Of a variant that differs from the first in one setting only, the setting is named.
 
 use super::compare::{Setting, that_differ};
 use super::derived::{Figure, Scope};
+use super::explained;
 use super::groups::{Group, VariantRuns};
 use super::numbers::{grouped, per_cent};
 use super::statistics::{Estimate, estimate, paired_change};
@@ -39,6 +41,7 @@ pub fn sentences(group: &Group<'_>) -> Vec<String> {
         let comparison = Comparison { variants: whole, per_records: group.work_differs() };
         all.extend(comparison.sentences());
     }
+    all.extend(explained::sentences(group));
     all.extend(one_setting(group));
     all
 }

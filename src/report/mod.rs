@@ -30,6 +30,7 @@ pub mod statistics;
 pub mod closing;
 
 pub mod expect;
+pub mod explained;
 
 mod notes;
 

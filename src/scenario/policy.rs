@@ -217,12 +217,12 @@ fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'sta
     newest.or_else(|| nearest(preset, known).map(|k| (k, "")))
 }
 
-/// What is said of a preset of the command line that there is not.
-pub fn unknown_preset(preset: &str, known: &[String]) -> Error {
+/// What is said of a preset that an option of the command line names and that there is not.
+pub fn unknown_preset(option: &str, preset: &str, known: &[String]) -> Error {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let near = nearest_preset(preset, &known);
     let near = near.map_or(String::new(), |(n, note)| format!(", did you mean `{n}`{note}?"));
-    Error::of_option(format!("--preset: unknown preset `{preset}`{near}"))
+    Error::of_option(format!("{option}: unknown preset `{preset}`{near}"))
         .help(format!("known: {}", known.join(", ")))
 }
 

@@ -18,6 +18,8 @@ use crate::scenario::RunSpec;
 
 /// A run that was followed.
 pub struct Followed {
+    /// What it is called: variant, axes and seed, with its file where these are not enough.
+    pub name: String,
     /// What it was made of.
     pub spec: RunSpec,
     /// Its facts.
@@ -46,7 +48,7 @@ pub struct Difference {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Side {
-    /// Variant, axes and seed.
+    /// What it is called.
     pub run: String,
     /// All its refaults.
     pub refaults: u64,
@@ -108,7 +110,7 @@ fn side(run: &Followed, mine: &BTreeMap<At, &Logged>, other: &BTreeMap<At, &Logg
     };
     let classes: Vec<OnlyClass> = only.into_iter().map(class).collect();
     Side {
-        run: run.spec.label(),
+        run: run.name.clone(),
         refaults: mine.len() as u64,
         only: classes.iter().map(|c| c.count).sum(),
         classes,
@@ -128,10 +130,28 @@ pub fn difference(a: &Followed, b: &Followed) -> Result<Difference, Error> {
     Ok(Difference { a: side(a, &of_a, &of_b), b: side(b, &of_b, &of_a), both, change })
 }
 
+/// Refuses to take a run apart from itself. Names are those that messages call the runs by.
+///
+/// # Errors
+///
+/// Both have the same machine, work, policy and seed.
+pub fn distinct(a: (&str, &RunSpec), b: (&str, &RunSpec)) -> Result<(), Error> {
+    let (mut x, mut y) = (a.1.clone(), b.1.clone());
+    (x.variant, y.variant) = Default::default();
+    (x.axes, y.axes) = Default::default();
+    if x != y {
+        return Ok(());
+    }
+    let (a, b) = (a.0, b.0);
+    let which = if a == b { a.to_string() } else { format!("{a} and {b}") };
+    let title = format!("{which}: both are the same run, and nothing can differ");
+    Err(Error::plain(title).help("take two runs that differ in machine or policy"))
+}
+
 /// Refuses two runs whose refaults cannot be matched.
 fn same_accesses(a: &Followed, b: &Followed) -> Result<(), Error> {
     let not_the_same = |why: String| {
-        let (a, b) = (a.spec.label(), b.spec.label());
+        let (a, b) = (&a.name, &b.name);
         let title = format!("{a} and {b} are not of the same accesses: {why}");
         let help = "compare runs that differ in machine or policy only, under one seed";
         Err(Error::plain(title).help(help))

@@ -191,12 +191,44 @@ pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
     Ok(moments)
 }
 
+/// What is wrong with the name of a page: its form, its task or file, or that it never came back.
 fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
+    const FORM: &str = "write TASK:REGION:OFFSET or file:NAME:OFFSET, offsets in pages";
+    let Some((whole, offset)) = name.rsplit_once(':') else {
+        return Error::of_option(format!("--page: found `{name}`, {FORM}"));
+    };
+    if offset.parse::<u32>().is_err() {
+        return Error::of_option(format!("--page: `{offset}` is no number of a page in `{name}`"))
+            .help(FORM);
+    }
+    let known = |all: &[String], wanted: &str, what: &str| {
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        if all.is_empty() {
+            let title = format!("--page: {} has no {what}s at all", spec.label());
+            return Some(Error::of_option(title).help(FORM));
+        }
+        let what = format!("--page: {} has no {what}", spec.label());
+        (!all.contains(&wanted)).then(|| Error::unknown_word(&what, wanted, &all))
+    };
+    let wrong = match (whole.strip_prefix("file:"), whole.rsplit_once(':')) {
+        (Some(file), _) => known(v.names.files(), file, "file"),
+        (None, Some((task, region))) if region.parse::<u32>().is_ok() => {
+            known(v.names.processes(), task, "task")
+        }
+        (None, Some((_, region))) => {
+            let title = format!("--page: `{region}` is no number of a region in `{name}`");
+            Some(Error::of_option(title).help(FORM))
+        }
+        (None, None) => Some(Error::of_option(format!("--page: found `{name}`, {FORM}"))),
+    };
+    if let Some(wrong) = wrong {
+        return wrong;
+    }
     let title = format!("--page: no page `{name}` came back in {}", spec.label());
     let pages = Class::ALL.iter().filter_map(|&class| v.examples.iter().find(|e| e.class == class));
     let pages: Vec<&str> = pages.map(|e| e.page.as_str()).take(3).collect();
     Error::of_option(title).help(match pages.is_empty() {
         true => "no page came back at all".to_string(),
-        false => format!("write TASK:REGION:OFFSET or file:NAME:OFFSET; {} did", pages.join(", ")),
+        false => format!("{} did", pages.join(", ")),
     })
 }

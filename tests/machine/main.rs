@@ -1,6 +1,7 @@
 //! The machine: one mechanism at a time in small scripts with exact counters, whole runs whose
 //! outcome is known, and what must not move a run.
 
+mod ablate;
 mod advice;
 mod cells;
 mod compaction;

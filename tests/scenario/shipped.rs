@@ -115,6 +115,7 @@ const LESS: &[(&str, &[(&str, &str)])] = &[
     ("detection", &[("seeds", "1")]),
     ("ebizzy-anon", &[("seeds", "1"), ("task[0].records", "300")]),
     ("kernel-build", &[("seeds", "1"), ("task[0].records", "80"), ("machine.memory", "320MiB")]),
+    ("lazily-activate", &[("seeds", "1"), ("task[0].records", "48")]),
     ("replay-cc1", &[("task[0].repeat", "1")]),
     ("replay-python", &[("task[0].repeat", "1")]),
     ("replay-sort", &[("task[0].repeat", "1")]),

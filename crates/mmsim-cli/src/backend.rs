@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use mmsim::ablate::{Ablation, Depth, Trial, Wanted};
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
@@ -20,6 +21,7 @@ use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::Summary;
 use mmsim::record::{self, Record};
 use mmsim::report::compare::{self, Comparison, Side};
+use mmsim::report::derived::Figure;
 use mmsim::report::events::EVENTS;
 use mmsim::report::expect::Expectation;
 use mmsim::report::{Report, RunMeta, RunReport};
@@ -51,6 +53,8 @@ pub(crate) struct Overrides<'a> {
     pub seeds: Option<u32>,
     /// Only these variants; empty: all. A name that there is not is an error.
     pub variants: &'a [String],
+    /// Only the settings where these axes have these values.
+    pub at: &'a [(String, String)],
 }
 
 /// One run that will be made.
@@ -90,14 +94,31 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     let mut specs = mmsim::machines::specs(&scenario).map_err(input)?;
     for wanted in overrides.variants {
         if !specs.iter().any(|s| s.variant == *wanted) {
-            let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
-            names.dedup();
+            let names = variants_of(&specs);
             let what = format!("--variant: {} has no variant", path.display());
             return Err(input(Error::unknown_word(&what, wanted, &names)));
         }
     }
     if !overrides.variants.is_empty() {
         specs.retain(|s| overrides.variants.contains(&s.variant));
+    }
+    for (axis, value) in overrides.at {
+        let values = values_of(&specs, axis);
+        if values.is_empty() {
+            let axes: Vec<&str> =
+                specs.first().map_or(Vec::new(), |s| s.axes.iter().map(|a| a.0.as_str()).collect());
+            if axes.is_empty() {
+                let title = format!("--at: {} has no axes", path.display());
+                return Err(input(Error::of_option(title).help("leave it out, or use --set")));
+            }
+            let what = format!("--at: {} has no axis", path.display());
+            return Err(input(Error::unknown_word(&what, axis, &axes)));
+        }
+        if !values.contains(&value.as_str()) {
+            let what = format!("--at: {axis} has no value");
+            return Err(input(Error::unknown_word(&what, value, &values)));
+        }
+        specs.retain(|s| s.axes.iter().any(|(a, v)| a == axis && v == value));
     }
     Ok(Plan {
         name: scenario.name().to_string(),
@@ -111,6 +132,28 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
             .collect(),
         specs,
     })
+}
+
+/// Names of variants, in the order of the file.
+pub(crate) fn variants_of(specs: &[RunSpec]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for spec in specs {
+        if !names.contains(&spec.variant.as_str()) {
+            names.push(&spec.variant);
+        }
+    }
+    names
+}
+
+/// The values of an axis, in the order of the file.
+fn values_of<'a>(specs: &'a [RunSpec], axis: &str) -> Vec<&'a str> {
+    let mut values: Vec<&str> = Vec::new();
+    for (_, value) in specs.iter().flat_map(|s| &s.axes).filter(|(a, _)| a == axis) {
+        if !values.contains(&value.as_str()) {
+            values.push(value);
+        }
+    }
+    values
 }
 
 fn input(e: Error) -> Failure {
@@ -193,11 +236,15 @@ pub(crate) fn why(plan: &Plan) -> Result<Report, Failure> {
     Ok(Report::new(plan.name.clone(), plan.about.clone(), runs))
 }
 
-/// Takes two runs apart.
-pub(crate) fn why_difference(a: &RunSpec, b: &RunSpec) -> Result<Difference, Failure> {
-    let followed = |spec: &RunSpec| {
+/// Takes two runs apart, each with its name.
+pub(crate) fn why_difference(
+    a: (String, &RunSpec),
+    b: (String, &RunSpec),
+) -> Result<Difference, Failure> {
+    mmsim::why::difference::distinct((&a.0, a.1), (&b.0, b.1)).map_err(input)?;
+    let followed = |(name, spec): (String, &RunSpec)| {
         let (meta, result, verdicts) = mmsim::why::explain(spec).map_err(run_error)?;
-        Ok(Followed { spec: spec.clone(), meta, result, verdicts })
+        Ok(Followed { name, spec: spec.clone(), meta, result, verdicts })
     };
     mmsim::why::difference::difference(&followed(a)?, &followed(b)?).map_err(input)
 }
@@ -205,6 +252,27 @@ pub(crate) fn why_difference(a: &RunSpec, b: &RunSpec) -> Result<Difference, Fai
 /// The life of a page of a run.
 pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
     mmsim::why::life::life(spec, page).map_err(run_error)
+}
+
+/// Switches to try on the runs of one setting.
+pub(crate) fn trial(
+    seeds: Vec<RunSpec>,
+    from: Option<&str>,
+    wanted: Wanted<'_>,
+    depth: Depth,
+) -> Result<Trial, Failure> {
+    Trial::new(seeds, from, wanted, depth).map_err(input)
+}
+
+/// Makes the runs of a trial and takes them apart.
+pub(crate) fn ablation(
+    trial: &Trial,
+    figure: Figure,
+    jobs: Option<usize>,
+    finished: &(dyn Fn(usize) + Sync),
+) -> Result<Ablation, Failure> {
+    mmsim::host::check(&trial.runs(), jobs).map_err(input)?;
+    trial.run(figure, jobs, finished).map_err(run_error)
 }
 
 /// Reads a trace for a benchmark and resolves its runs.
@@ -288,7 +356,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(unknown_preset(name, &presets).to_string()));
+        return Err(Failure::Input(unknown_preset("--preset", name, &presets).to_string()));
     }
     let before = preset.and_then(mmsim::machines::before);
     let changed = |knob: &str| {

@@ -50,6 +50,7 @@ impl Verb {
             Verb::Compare(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::Why(args) => args.output.agrees(),
+            Verb::Ablate(args) => args.output.agrees(),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }

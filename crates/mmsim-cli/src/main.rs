@@ -1,6 +1,7 @@
 //! The mmsim command line: arguments, files, progress, tables, exit codes. Everything that
 //! is simulated or computed happens in the facade; [`backend`] is the only door to it.
 
+mod ablate;
 mod accuracy;
 mod args;
 mod backend;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::compare(&args),
         Verb::View(args) => view::view(&args),
         Verb::Why(args) => why::why(&args),
+        Verb::Ablate(args) => ablate::ablate(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Completions(args) => completions::completions(&args),
         Verb::Man(args) => man::man(&args),

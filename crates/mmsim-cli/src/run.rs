@@ -51,6 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         seed: args.seed,
         seeds: args.seeds,
         variants: &args.variants,
+        at: &args.at,
     };
     // All files are read before the first run: a mistake in the last one costs no time.
     let mut plans: Vec<Plan> = args

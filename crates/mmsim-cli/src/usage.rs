@@ -59,7 +59,8 @@ fn retold(e: &clap::Error) -> Option<Error> {
         ErrorKind::InvalidSubcommand => {
             let verb = text(ContextKind::InvalidSubcommand)?;
             let near: Vec<&str> = words(ContextKind::SuggestedSubcommand);
-            let near = near.first().map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            let near = mmsim::nearest::nearest(verb, &near).or(near.first().copied());
+            let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
             let title = format!("unknown verb `{verb}`{near}");
             Some(Error::of_option(title).help("`mmsim --help` lists all verbs"))
         }

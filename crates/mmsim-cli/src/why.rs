@@ -61,8 +61,13 @@ fn two(args: &WhyArgs) -> bool {
 /// The runs of a scenario under one seed.
 fn plan(args: &WhyArgs, path: &Path) -> Result<Plan, Failure> {
     let variants: Vec<String> = args.variant.iter().chain(&args.variants).cloned().collect();
-    let overrides =
-        Overrides { sets: &args.sets, seed: args.seed, seeds: Some(1), variants: &variants };
+    let overrides = Overrides {
+        sets: &args.sets,
+        seed: args.seed,
+        seeds: Some(1),
+        variants: &variants,
+        at: &args.at,
+    };
     let plan = backend::plan(path, &overrides)?;
     backend::fit(std::slice::from_ref(&plan), None)?;
     Ok(plan)
@@ -70,12 +75,15 @@ fn plan(args: &WhyArgs, path: &Path) -> Result<Plan, Failure> {
 
 /// More runs than are wanted.
 fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
-    let mut names: Vec<&str> = specs.iter().map(|s| s.variant.as_str()).collect();
-    names.dedup();
+    let names = backend::variants_of(specs);
     let runs = specs.len();
     let title = format!("{}: it has {runs} runs, and {why}", path.display());
     let help = match names.len() {
-        1 => "set the keys of its axes with --set".to_string(),
+        1 => {
+            let axes: Vec<String> =
+                specs[0].axes.iter().map(|(k, v)| format!("--at '{k}={v}'")).collect();
+            format!("choose a setting, as in {}", axes.join(" "))
+        }
         _ => format!("write --variant NAME: {}", names.join(", ")),
     };
     Failure::Input(Error::plain(title).help(help).to_string())
@@ -180,7 +188,7 @@ fn of_why(why: &WhyReport) -> String {
             let (regions, phases) = (most(&c.regions, 2), most(&c.phases, 2));
             vec![words(&c.class).to_string(), regions, phases, pages.join(", ")]
         };
-        out += &table::grid(Some(&header), some().map(line), 4);
+        out += &table::uncut(&header, some().map(line), 4);
     }
     out
 }
@@ -216,12 +224,27 @@ fn differences(args: &WhyArgs, a: &[RunSpec], b: &[RunSpec]) -> Result<String, F
     let pairs = paired(args, a, b)?;
     let all = pairs
         .into_iter()
-        .map(|(a, b)| backend::why_difference(a, b))
+        .map(|(a, b)| backend::why_difference(named(args, false, a, b), named(args, true, b, a)))
         .collect::<Result<Vec<Difference>, Failure>>()?;
     Ok(match args.output.form() {
         Format::Json => format!("{:#}\n", serde_json::json!({ "differences": all })),
         _ => all.iter().map(of_difference).collect::<Vec<_>>().join("\n"),
     })
+}
+
+/// A run with its name: its file before it, where the label does not tell it from the other.
+fn named<'a>(
+    args: &WhyArgs,
+    second: bool,
+    run: &'a RunSpec,
+    other: &RunSpec,
+) -> (String, &'a RunSpec) {
+    let file = if second { args.other.as_deref() } else { None };
+    let file = file.unwrap_or(&args.scenario);
+    match run.label() == other.label() {
+        true => (format!("{}, {}", file.display(), run.label()), run),
+        false => (run.label(), run),
+    }
 }
 
 /// Runs of the same point: of the same variant, unless each side has one alone.
@@ -276,7 +299,7 @@ fn of_side(letter: &str, side: &Side) -> String {
         let name = words(&c.class).to_string();
         vec![name, most(&c.regions, 2), c.example.clone(), grouped(c.count as f64), share]
     };
-    table::grid(Some(&header), side.classes.iter().map(line), 3)
+    table::uncut(&header, side.classes.iter().map(line), 3)
 }
 
 /// The life of a page.
@@ -293,5 +316,5 @@ fn life(args: &WhyArgs, spec: &RunSpec, page: &str) -> Result<String, Failure> {
         vec![time, format!("{}{class}", m.event), m.function.to_string(), m.fields.clone()]
     };
     let title = format!("{page} in {}\n", spec.label());
-    Ok(title + &table::grid(Some(&header), moments.iter().map(line), 4))
+    Ok(title + &table::uncut(&header, moments.iter().map(line), 4))
 }

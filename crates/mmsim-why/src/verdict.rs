@@ -232,6 +232,14 @@ impl Names {
         let files = mem.files.ids().map(|f| mem.files[f].name.clone()).collect();
         Names { processes, files }
     }
+    /// Processes, by their numbers.
+    pub fn processes(&self) -> &[String] {
+        &self.processes
+    }
+    /// Files, by their numbers.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
     /// A page, or a region, as `--page` takes it.
     pub fn page(&self, of: PageOf, whole: bool) -> String {
         let part = |text: String, offset: u32| match whole {

@@ -1,5 +1,6 @@
 //! Arguments. Each verb has an example in its help.
 
+mod ablate;
 mod evidence;
 mod list;
 mod traces;
@@ -14,6 +15,7 @@ use mmsim::report::derived::Figure;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
+pub(crate) use ablate::AblateArgs;
 pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
 pub(crate) use traces::{
@@ -60,6 +62,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     View(ViewArgs),
     Why(WhyArgs),
+    Ablate(AblateArgs),
     Schema(SchemaArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -125,6 +128,9 @@ pub(crate) struct RunArgs {
     /// Only this variant; can be given several times
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
     /// Audit the invariants of the machine as it runs
     #[arg(long)]
     pub check: bool,

@@ -81,6 +81,13 @@ pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+pub(super) fn even(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 && n % 2 == 0 && n <= 1000 => Ok(n),
+        _ => Err("write an even number from 2 to 1000".to_string()),
+    }
+}
+
 pub(super) fn power_of_two(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),

@@ -31,6 +31,9 @@ pub(crate) struct WhyArgs {
     /// The seed [default: the scenario's first]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
     /// Override a key of the scenarios, as in `machine.memory=2GiB`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub sets: Vec<(String, String)>,

@@ -31,6 +31,16 @@ pub(crate) fn grid(
     aligned(all, names)
 }
 
+/// The same with all names as they are, however wide that gets: somebody will copy them.
+pub(crate) fn uncut(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    names: usize,
+) -> String {
+    let header = header.iter().copied().map(str::to_string).collect();
+    aligned(std::iter::once(header).chain(rows).collect(), names)
+}
+
 fn aligned(rows: Vec<Vec<String>>, names: usize) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

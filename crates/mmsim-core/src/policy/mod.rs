@@ -271,6 +271,11 @@ pub trait ReclaimPolicy: Send {
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         let _ = (mem, folio, how);
     }
+    /// A fault mapped a cached page of a file: the page that it is `about`, or a neighbour that was
+    /// mapped on the way (`fault_around_bytes`). The folio may be in its batch still.
+    fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
+        let _ = (mem, folio, about);
+    }
     /// Whether the policy may be told of a fault after later accesses of the same thread: of a new
     /// folio by `folio_entering`, of one from swap by `folio_swapped_in` and `swapin_mapped`, and
     /// of a full batch by `folio_arrived`. The clock is that of the fault all the same, and nobody

@@ -422,8 +422,10 @@ impl Mglru {
             if walks {
                 self.update_gen(mem, lv, folio, generation);
             } else if counted {
-                if self.set_refs(mem, folio) && elsewhere {
-                    mem.lru_activate(self, folio);
+                match self.set_refs(mem, folio) {
+                    true if elsewhere => mem.lru_activate(self, folio),
+                    true => {}
+                    false => mem.overlooked_folio(folio),
                 }
             } else if gen_of(bits).is_none() {
                 mem.frames.set(folio, flag::REFERENCED);

@@ -125,6 +125,11 @@ knob_enums! {
     FaultArrival {
         Active = "active", "It starts as an active one does.";
         Marked = "marked", "It is marked as accessed; only refaulted workingset starts as active.";
+        Mapped = "mapped",
+            "Anonymous memory starts as an active one does. A page of a file starts as one that was \
+             read. It becomes active once a fault maps it, be it on the way to another.";
+        Touched = "touched",
+            "As mapped, and pages that a fault maps on its way to another are left where they are.";
     }
     /// What a page gets that reclaim finds accessed for the second time.
     SecondTouch {
@@ -314,7 +319,8 @@ knob_struct! {
             "mm/mglru: rework workingset protection (Linux 6.14)";
         fault_arrival: FaultArrival = "fault-arrival",
             "What becomes of a page that arrives in a fault.",
-            "marked: Linux 7.2, folio_add_lru";
+            "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while folios \
+             are really mapped (February 2026, not merged)";
         second_touch: SecondTouch = "second-touch",
             "What a page gets that reclaim finds accessed for the second time. Without effect while \
              access-marks is workingset-second.",

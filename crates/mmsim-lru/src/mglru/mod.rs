@@ -224,10 +224,14 @@ impl ReclaimPolicy for Mglru {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
         if how.in_fault == Some(true) {
             let bits = mem.frames.bits(folio);
-            if self.config.fault_arrival == FaultArrival::Active || bits & flag::WORKINGSET != 0 {
-                mem.frames.set(folio, flag::ACTIVE);
-            } else if bits & flag::REFERENCED == 0 {
-                self.mark(mem, folio);
+            match self.config.fault_arrival {
+                FaultArrival::Mapped | FaultArrival::Touched if bits & flag::SWAPBACKED == 0 => {}
+                FaultArrival::Marked if bits & flag::WORKINGSET == 0 => {
+                    if bits & flag::REFERENCED == 0 {
+                        self.mark(mem, folio);
+                    }
+                }
+                _ => mem.frames.set(folio, flag::ACTIVE),
             }
         }
         let second_oldest = mem.frames.bits(folio) & GEN_MASK == refault::SECOND_OLDEST;
@@ -255,6 +259,23 @@ impl ReclaimPolicy for Mglru {
     #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         self.refault(mem, folio, shadow, how);
+    }
+
+    fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
+        let activates = match self.config.fault_arrival {
+            FaultArrival::Mapped => true,
+            FaultArrival::Touched => about,
+            FaultArrival::Active | FaultArrival::Marked => false,
+        };
+        if !activates {
+            return;
+        }
+        let bits = mem.frames.bits(folio);
+        if bits & flag::IN_BATCH != 0 {
+            mem.frames.set(folio, flag::ACTIVE);
+        } else if bits & flag::LRU != 0 && !self.is_active(mem, folio) {
+            self.folio_activated(mem, folio);
+        }
     }
 
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {

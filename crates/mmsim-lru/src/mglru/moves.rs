@@ -170,11 +170,15 @@ impl Mglru {
         let bits = mem.frames.bits(folio);
         let counted = self.config.access_marks == AccessMarks::Counted614;
         if counted && bits & (flag::REFERENCED | flag::WORKINGSET) == 0 {
+            // The bit is clear, and the folio stays in its generation.
             self.set_refs(mem, folio);
+            mem.overlooked_folio(folio);
             return;
         }
         let Some(old) = gen_of(bits) else {
-            if !counted {
+            if counted {
+                mem.overlooked_folio(folio);
+            } else {
                 mem.frames.set(folio, flag::REFERENCED);
             }
             return;

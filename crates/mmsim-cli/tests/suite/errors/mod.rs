@@ -5,6 +5,7 @@
 //! each kind, and what only the program can say. The texts are in `tests/errors`, a file for a
 //! test; `MMSIM_BLESS=1` rewrites them, to be read as a difference.
 
+mod ablate;
 mod evidence;
 mod traces;
 mod views;

@@ -21,12 +21,25 @@ fn whys_that_cannot_be() {
     f.write("b.toml", GOOD.replace("sequential\"", uniform));
     f.write("c.toml", GOOD.replace("seed = 1", "seed = 2"));
     f.write("c2.toml", GOOD);
+    f.write("c3.toml", GOOD);
+    f.write("e.toml", format!("{GOOD}\n[axes]\n\"machine.cpus\" = [1, 2]\n"));
     f.write("d.toml", format!("{GOOD}{}", TWO.replace("\"old\"", "\"older\"").replace("new", "x")));
     for (case, args) in [
         ("unknown-variant", &["why", "a.toml", "--variant", "middle"][..]),
         ("one-variant", &["why", "a.toml", "--variants", "old"]),
         ("page-of-two-runs", &["why", "a.toml", "--page", "sequential:0:1"]),
         ("page-that-never-was", &["why", "b.toml", "--page", "uniform:0:999999"]),
+        ("page-of-no-form", &["why", "b.toml", "--page", "page7"]),
+        ("page-of-no-number", &["why", "b.toml", "--page", "uniform:0:x"]),
+        ("page-of-no-region", &["why", "b.toml", "--page", "uniform:heap:1"]),
+        ("page-of-no-task", &["why", "b.toml", "--page", "uniforn:0:1"]),
+        ("page-of-no-file", &["why", "b.toml", "--page", "file:data:1"]),
+        ("page-of-two-settings", &["why", "e.toml", "--page", "sequential:0:1"]),
+        ("at-no-axes", &["why", "a.toml", "--at", "machine.cpus=2"]),
+        ("at-no-axis", &["why", "e.toml", "--at", "machine.cpu=2"]),
+        ("at-no-value", &["why", "e.toml", "--at", "machine.cpus=3"]),
+        ("the-same-run", &["why", "c2.toml", "c2.toml"]),
+        ("the-same-run-of-two-files", &["why", "c2.toml", "c3.toml"]),
         ("other-work", &["why", "b.toml", "c.toml", "--seed", "1"]),
         ("other-seed", &["why", "c.toml", "c2.toml"]),
         ("no-pair", &["why", "a.toml", "d.toml"]),

@@ -392,6 +392,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
+        self.policy.file_mapped(&mut self.mem, folio, true);
         (FaultOutcome::Done, kind)
     }
 
@@ -430,6 +431,7 @@ impl Machine {
                 // The neighbours only look as if they were accessed.
                 let wanted = p == page.0;
                 self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
+                self.policy.file_mapped(&mut self.mem, folio, wanted);
                 mapped |= wanted;
             }
         }

@@ -8,6 +8,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MemcgConfig};
 use mmsim_core::phys::frames::flag;
+use mmsim_core::policy::ReclaimPolicy as _;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::Gen;
 use mmsim_lru::knobs::Knobs as _;
@@ -179,6 +180,30 @@ fn fault_arrival() {
     });
     assert_eq!(active, ([Gen(2), Gen(2)], Gen(2)));
     assert_eq!(marked, ([Gen(1), Gen(2)], Gen(3)));
+}
+
+/// A fault brings a page of a file. It starts in the second youngest generation, or in the oldest
+/// until it is mapped: by a fault about another page, or by one about itself. Anonymous memory
+/// starts in the second youngest in any case.
+#[test]
+fn fault_arrival_of_files_that_are_mapped_later() {
+    let of = |value| {
+        let mut r = with(REWORKED, &[("fault-arrival", value)]);
+        r.touch('A', 0, true);
+        r.touch('m', 0, false);
+        let folio = r.folio(Page('M', 0)).unwrap();
+        let anon = r.folio(Page('A', 0)).unwrap();
+        assert_eq!(r.lru.generation_of(&r.mem, anon), Some(Gen(2)));
+        let start = r.lru.generation_of(&r.mem, folio).unwrap();
+        let mut mapped = |about| {
+            r.lru.file_mapped(&mut r.mem, folio, about);
+            r.lru.generation_of(&r.mem, folio).unwrap()
+        };
+        [start, mapped(false), mapped(true)]
+    };
+    assert_eq!(of("active"), [Gen(2), Gen(2), Gen(2)]);
+    assert_eq!(of("mapped"), [Gen(0), Gen(2), Gen(2)]);
+    assert_eq!(of("touched"), [Gen(0), Gen(0), Gen(2)]);
 }
 
 /// Eviction finds a page accessed that a walk had marked. It gets the workingset flag or another

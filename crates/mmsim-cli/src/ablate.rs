@@ -1,0 +1,224 @@
+//! `mmsim ablate`.
+
+use mmsim::Error;
+use mmsim::ablate::{Ablation, Depth, Effect, PairEffect, SwitchEffect, Trial, Wanted};
+use mmsim::report::csv_field;
+use mmsim::report::derived::Figure;
+use mmsim::report::numbers::grouped;
+use mmsim::scenario::RunSpec;
+
+use crate::args::{AblateArgs, Format};
+use crate::backend::{self, Overrides};
+use crate::exit::{Ending, Failure};
+use crate::progress::Progress;
+use crate::{output, table};
+
+/// Prints which switch does what.
+pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
+    output::distinct(&[&args.scenario], &[("--output", args.output.output.as_deref())])?;
+    output::check(args.output.output.as_deref())?;
+    let trials = trials(args)?;
+    let nr_runs = trials.iter().map(|t| t.runs().len()).sum();
+    let progress = Progress::new("runs", nr_runs);
+    let figure = args.figure.unwrap_or(Figure::SwapIns);
+    let all: Result<Vec<Ablation>, Failure> = trials
+        .iter()
+        .map(|trial| backend::ablation(trial, figure, args.jobs, &|_| progress.finished("")))
+        .collect();
+    drop(progress);
+    let all = all?;
+    let text = match args.output.form() {
+        Format::Json => format!("{:#}\n", serde_json::json!({ "ablations": all })),
+        Format::Csv => rows(&all),
+        Format::Table => all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
+    };
+    output::show(&text, args.output.output.as_deref())?;
+    Ok(Ending::Done)
+}
+
+/// A trial for each setting of the axes.
+fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
+    let variants: Vec<String> = args.variant.iter().cloned().collect();
+    let overrides = Overrides {
+        sets: &args.sets,
+        seed: args.seed,
+        seeds: args.seeds,
+        variants: &variants,
+        at: &args.at,
+    };
+    let plan = backend::plan(&args.scenario, &overrides)?;
+    let names = backend::variants_of(&plan.specs);
+    let of = |name: &str| plan.specs.iter().filter(|s| s.variant == name).collect::<Vec<_>>();
+    let first = of(names[0]);
+    let alike = |a: &RunSpec, b: &RunSpec| {
+        (&a.machine, &a.tasks, &a.compaction, &a.damon, args.from.is_some() || a.policy == b.policy)
+            == (&b.machine, &b.tasks, &b.compaction, &b.damon, true)
+    };
+    let all_alike = names.iter().all(|name| {
+        let of = of(name);
+        of.len() == first.len() && of.iter().zip(&first).all(|(a, b)| alike(a, b))
+    });
+    if !all_alike {
+        let what = if args.from.is_some() { "machine or work" } else { "policy" };
+        let title = format!("{}: its variants differ in {what}", args.scenario.display());
+        let help = format!("write --variant NAME: {}", names.join(", "));
+        return Err(Failure::Input(Error::plain(title).help(help).to_string()));
+    }
+    let wanted = match (&args.to, &args.stage) {
+        (Some(name), _) => Wanted::To(name),
+        (None, Some(name)) => Wanted::Stage(name),
+        (None, None) => Wanted::Switches(&args.switches),
+    };
+    let mut settings: Vec<Vec<RunSpec>> = Vec::new();
+    for spec in first {
+        match settings.iter_mut().find(|s| s[0].axes == spec.axes) {
+            Some(seeds) => seeds.push(spec.clone()),
+            None => settings.push(vec![spec.clone()]),
+        }
+    }
+    let depth = if args.all_sets { Depth::AllSets } else { Depth::Orders(args.orders) };
+    let trial = |seeds| backend::trial(seeds, args.from.as_deref(), wanted, depth);
+    settings.into_iter().map(trial).collect()
+}
+
+/// A mean with its interval; signed if it is a change.
+fn shown(effect: &Effect, signed: bool) -> String {
+    let sign = if signed && effect.mean > 0.0 { "+" } else { "" };
+    // What rounding leaves of equal values is nothing.
+    let whole = |x: f64| if (x - x.round()).abs() < 0.005 { x.round() } else { x };
+    let interval = effect.ci95.map_or(String::new(), |half| format!(" ±{}", grouped(whole(half))));
+    format!("{sign}{}{interval}", grouped(whole(effect.mean)))
+}
+
+/// The part of the difference, where there is one to speak of.
+fn part(a: &Ablation, effect: &Effect) -> String {
+    match a.difference.mean != 0.0
+        && (a.difference.ci95.is_none() || a.difference.differs_from_zero())
+    {
+        // Adding 0 takes the sign off a zero.
+        true => format!("{:.0} %", (effect.mean / a.difference.mean * 100.0).round() + 0.0),
+        false => "-".to_string(),
+    }
+}
+
+fn of_setting(a: &Ablation) -> String {
+    let axes: String = a.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    let seeds = match a.seeds.len() {
+        1 => format!("seed {}", a.seeds[0]),
+        n => format!("means over {n} seeds ± 95 % confidence"),
+    };
+    let mut out = table::wrap(&format!("{}{axes}: {seeds}", a.figure), 0);
+    let on = [("all off", &a.off, false), ("all on", &a.on, false)];
+    let lines = on.map(|(name, e, signed)| vec![name.to_string(), shown(e, signed)]);
+    out += &table::grid(None, lines, 1);
+    out.push('\n');
+    let header = ["switch", &a.base, "to", "alone", "share", "of it"];
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for s in a.switches.iter().filter(|s| !s.does_nothing) {
+        lines.extend(of_switch(a, s));
+    }
+    let whole = shown(&a.difference, true);
+    let of_it = part(a, &a.difference);
+    lines.push(vec!["all".into(), String::new(), String::new(), String::new(), whole, of_it]);
+    out += &table::grid(Some(&header), lines, 3);
+    let idle: Vec<&str> =
+        a.switches.iter().filter(|s| s.does_nothing).map(|s| s.switch.name.as_str()).collect();
+    if !idle.is_empty() {
+        out += &table::wrap(
+            &format!("Does nothing, in any set that was run: {}.", idle.join(", ")),
+            0,
+        );
+    }
+    out += &table::wrap(&sums(a), 0);
+    out + &of_pairs(a)
+}
+
+/// The lines of a switch, one for each knob.
+fn of_switch(a: &Ablation, s: &SwitchEffect) -> Vec<Vec<String>> {
+    let line = |(nth, k): (usize, &mmsim::ablate::switches::Setting)| {
+        let more = nth > 0;
+        let name = if more { format!("+ {}", k.knob) } else { k.knob.clone() };
+        let values = [&s.alone, &s.share].map(|e| shown(e, true));
+        let [alone, share] = if more { Default::default() } else { values };
+        let of_it = if more { String::new() } else { part(a, &s.share) };
+        vec![name, k.off.clone(), k.on.clone(), alone, share, of_it]
+    };
+    s.switch.settings.iter().enumerate().map(line).collect()
+}
+
+/// What sums to what.
+fn sums(a: &Ablation) -> String {
+    let noise = match a.difference.ci95 {
+        Some(_) if !a.difference.differs_from_zero() => " The difference is within its noise.",
+        None => " With one seed there are no intervals: run with `--seeds 5`.",
+        _ => "",
+    };
+    let (runs, k) = (grouped(a.runs as f64), a.switches.len());
+    match a.exact {
+        true => format!(
+            "Shares are Shapley values of all {} sets ({runs} runs); they sum to the difference, \
+             seed by seed.{noise}",
+            1 << k
+        ),
+        false => format!(
+            "With {k} switches singles, pairs and {} orders of each seed were run ({runs} runs). A \
+             share is the mean step of the switch over these orders, an estimate of its Shapley \
+             value; shares sum to the difference, seed by seed.{noise}",
+            a.orders
+        ),
+    }
+}
+
+/// Pairs that do more or less than their sum, beyond noise; the largest first.
+fn of_pairs(a: &Ablation) -> String {
+    const SHOWN: usize = 12;
+    let one_seed = a.difference.ci95.is_none();
+    let told =
+        |p: &&PairEffect| p.together.differs_from_zero() || one_seed && p.together.mean != 0.0;
+    let mut pairs: Vec<&PairEffect> = a.pairs.iter().filter(told).collect();
+    if pairs.is_empty() {
+        let none = "No two switches do more or less together than their sum, beyond noise.";
+        return if a.pairs.is_empty() { String::new() } else { table::wrap(none, 0) };
+    }
+    pairs.sort_by(|x, y| y.together.mean.abs().total_cmp(&x.together.mean.abs()));
+    let line = |p: &&PairEffect| {
+        vec![p.switches[0].clone(), p.switches[1].clone(), shown(&p.together, true)]
+    };
+    let header = ["two together", "", "beyond their sum"];
+    let mut out = String::from("\n");
+    out += &table::grid(Some(&header), pairs.iter().take(SHOWN).map(line), 2);
+    if pairs.len() > SHOWN {
+        let more = pairs.len() - SHOWN;
+        out += &format!("and {more} smaller ones; `--format csv` has all\n");
+    }
+    out
+}
+
+/// All effects as rows.
+fn rows(all: &[Ablation]) -> String {
+    let mut out =
+        String::from("variant,setting,figure,effect,switch,with,does_nothing,mean,ci95\n");
+    for a in all {
+        let axes: Vec<String> = a.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let setting = axes.join("; ");
+        let mut row =
+            |effect: &str, switch: &str, with: &str, nothing: Option<bool>, e: &Effect| {
+                let nothing = nothing.map_or(String::new(), |n| n.to_string());
+                let ci95 = e.ci95.map_or(String::new(), |c| format!("{c}"));
+                let fields = [&a.variant, &setting, &a.figure, effect, switch, with, &nothing];
+                let fields: Vec<String> = fields.iter().map(|f| csv_field(f).to_string()).collect();
+                out += &format!("{},{},{ci95}\n", fields.join(","), e.mean);
+            };
+        row("off", "", "", None, &a.off);
+        row("on", "", "", None, &a.on);
+        row("difference", "", "", None, &a.difference);
+        for s in &a.switches {
+            row("alone", &s.switch.name, "", Some(s.does_nothing), &s.alone);
+            row("share", &s.switch.name, "", Some(s.does_nothing), &s.share);
+        }
+        for p in &a.pairs {
+            row("together", &p.switches[0], &p.switches[1], None, &p.together);
+        }
+    }
+    out
+}

@@ -1,0 +1,69 @@
+//! Arguments of `mmsim ablate`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use mmsim::report::derived::Figure;
+
+use super::OutputArgs;
+use super::values::{at_least_one, even, figure, key_value, whole, within};
+
+/// Say which switch does what: runs with each difference of two presets alone, in pairs, together
+#[derive(Args, Debug)]
+#[command(
+    group = ArgGroup::new("what").args(["to", "stage", "switches"]).required(true),
+    after_help = "\
+Examples:
+  mmsim ablate scenarios/detection.toml --from classic-v5.8 --to classic-v5.9 --figure refaults
+  mmsim ablate scenarios/mglru-stages.toml --from mglru-v6.12 --stage mglru-v6.14
+  mmsim ablate scenarios/detection.toml --from mglru-v6.12 \\
+      --switch bloom=no --switch walk-mmu=no,nonleaf-young=no"
+)]
+pub(crate) struct AblateArgs {
+    /// A scenario file: its machine and work
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// The preset with all switches off [default: the policy of the scenario]
+    #[arg(long, value_name = "PRESET")]
+    pub from: Option<String>,
+    /// The preset with all switches on: each knob that it has otherwise is a switch
+    #[arg(long, value_name = "PRESET")]
+    pub to: Option<String>,
+    /// The knobs that this preset changed when it was built on the one before it
+    #[arg(long, value_name = "PRESET")]
+    pub stage: Option<String>,
+    /// A switch; with commas between knobs that change together; can be given several times
+    #[arg(long = "switch", value_name = "KNOB=VALUE")]
+    pub switches: Vec<String>,
+    /// What is taken apart [default: swap-ins]
+    #[arg(long, value_name = "FIGURE", value_parser = figure())]
+    pub figure: Option<Figure>,
+    /// Make sure that all sets of switches are run, which six allow at most
+    #[arg(long)]
+    pub all_sets: bool,
+    /// Above six switches: orders of each seed by which shares are estimated, an even number
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = even,
+          conflicts_with = "all_sets", allow_negative_numbers = true)]
+    pub orders: usize,
+    /// The variant whose machine and work it is [default: the first, if they differ in policy only]
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// The seed, or the first of them
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// How many seeds: the first and those that follow it
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
+          allow_negative_numbers = true)]
+    pub seeds: Option<u32>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
+    /// Override a key of the scenario, as in `machine.memory=2GiB`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

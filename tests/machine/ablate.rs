@@ -1,0 +1,112 @@
+//! Switches: all off is the base and all on the other preset, to the byte; shares sum; what does
+//! nothing is said to.
+
+use mmsim::ablate::{Ablation, Depth, Effect, Trial, Wanted};
+use mmsim::report::derived::Figure;
+use mmsim::scenario::policy::PolicySpec;
+use mmsim::{RunSpec, Scenario, machines};
+
+const MGLRU: &str = r#"
+name = "switches"
+seeds = 2
+[machine]
+memory = "8MiB"
+cpus = 1
+swap = { size = "32MiB", device = "zram" }
+[[task]]
+workload = "zipf"
+memory = "12MiB"
+accesses = 20000
+write-permille = 300
+[[variant]]
+name = "x"
+reclaim = { preset = "mglru-v6.12" }
+"#;
+
+fn runs(text: &str) -> Vec<RunSpec> {
+    let scenario = Scenario::from_str(text, "a.toml").unwrap_or_else(|e| panic!("{e}"));
+    machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn digests(specs: &[RunSpec]) -> Vec<u64> {
+    let results = mmsim::run::run_all(specs, None, |_, _| Default::default()).unwrap();
+    results.into_iter().map(|(_, r)| r.digest).collect()
+}
+
+fn with_preset(specs: &[RunSpec], preset: &str) -> Vec<RunSpec> {
+    let policy = PolicySpec { preset: preset.into(), knobs: Vec::new() };
+    specs.iter().map(|s| RunSpec { policy: policy.clone(), ..s.clone() }).collect()
+}
+
+/// Shares of each seed in the same parts as the difference.
+fn sums_are_exact(a: &Ablation) {
+    for seed in 0..a.seeds.len() {
+        let parts = a.switches[0].share.whole.1;
+        let sum: i128 = a.switches.iter().map(|s| s.share.whole.0[seed]).sum();
+        let Effect { whole: (difference, one), .. } = &a.difference;
+        assert_eq!((sum, *one), (parts * difference[seed], 1), "seed {seed}");
+    }
+}
+
+/// 6.12 to 6.14 has more than six switches, 6.14 to 6.18 has six.
+#[test]
+fn all_off_is_the_base_and_all_on_the_other_preset() {
+    let specs = runs(MGLRU);
+    for (from, to) in [("mglru-v6.12", "mglru-v6.14"), ("mglru-v6.14", "mglru-v6.18")] {
+        let wanted = Wanted::To(to);
+        let trial = Trial::new(specs.clone(), Some(from), wanted, Depth::Orders(2)).unwrap();
+        let all = trial.runs();
+        let per_seed = all.len() / 2;
+        let ends = [&all[..1], &all[per_seed - 1..=per_seed], &all[all.len() - 1..]].concat();
+        let (base, other) = (with_preset(&specs, from), with_preset(&specs, to));
+        let expected = [&base[..1], &other[..1], &base[1..], &other[1..]].concat();
+        assert_eq!(digests(&ends), digests(&expected), "{from} to {to}");
+        assert_eq!(per_seed == 64, to == "mglru-v6.18", "{per_seed} sets of {to}");
+    }
+}
+
+/// Three switches. Nobody looks at `ttl-rule` while `min-ttl-ms` is 0, so it does nothing. One tier
+/// protects nothing, so more comes back: `nr-tiers` adds swap-ins here or nothing. Whatever they
+/// do, shares sum, and one job finds what two find.
+#[test]
+fn shares_of_real_runs_sum_and_idle_switches_are_named() {
+    let words = ["ttl-rule=aging-6.1", "nr-tiers=1", "walk-mmu=no,nonleaf-young=no"];
+    let words: Vec<String> = words.map(String::from).to_vec();
+    let trial = Trial::new(runs(MGLRU), None, Wanted::Switches(&words), Depth::AllSets).unwrap();
+    let a = trial.run(Figure::SwapIns, Some(2), |_| ()).unwrap();
+    sums_are_exact(&a);
+    assert!(a.exact && a.runs == 16);
+    let idle: Vec<bool> = a.switches.iter().map(|s| s.does_nothing).collect();
+    assert!(idle[0] && !idle[2], "{idle:?}");
+    assert_eq!(a.switches[0].share.whole.0, [0, 0]);
+    assert_ne!(a.difference.mean, 0.0);
+    assert_eq!(a, trial.run(Figure::SwapIns, Some(1), |_| ()).unwrap());
+    // The figure of the base is that of the run itself.
+    let runs = mmsim::run::run_all(&runs(MGLRU), None, |_, _| Default::default()).unwrap();
+    let swap_ins = |r: &mmsim::machine::result::RunResult| {
+        r.vmstat[mmsim::base::vmstat::VmEvent::PswpIn] as f64
+    };
+    let expected: Vec<f64> = runs.iter().map(|(_, r)| swap_ins(r)).collect();
+    assert_eq!(a.off.of_seeds, expected);
+}
+
+#[test]
+fn orders_of_many_switches_sum_too() {
+    let to = Wanted::To("mglru-v6.14");
+    let trial = Trial::new(runs(MGLRU), None, to, Depth::Orders(2)).unwrap();
+    let a = trial.run(Figure::SwapIns, None, |_| ()).unwrap();
+    sums_are_exact(&a);
+    assert!(!a.exact && a.orders == 2 && a.switches.len() > 6);
+}
+
+#[test]
+fn runs_that_cannot_be_compared_are_refused() {
+    let no_room = MGLRU.replace("32MiB", "1MiB");
+    let words = ["walk-mmu=no,nonleaf-young=no".to_string()];
+    let said = |text: &str| {
+        let wanted = Wanted::Switches(&words);
+        let trial = Trial::new(runs(text), None, wanted, Depth::AllSets).unwrap();
+        trial.run(Figure::SwapIns, None, |_| ()).unwrap_err().to_string()
+    };
+    assert!(said(&no_room).contains("did not do all its work"), "{}", said(&no_room));
+}
