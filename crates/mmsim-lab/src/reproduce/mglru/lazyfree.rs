@@ -8,7 +8,7 @@ use super::ages;
 use super::open::{Direction, Range, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
 use super::{PUBLISHED, by_seed, changes, measured, out_of_memory, relations};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
@@ -27,6 +27,7 @@ pub static FAMILY: Family = Family {
         "lazyfree-ablation",
         "mglru-lazyfree-draws",
     ],
+    kernels: &["6.12+lazyfree-list", "6.12+lazyfree-tail"],
     left_out: &[(
         "lazyfree-tail-30-apps",
         "one figure of an earlier test with clicks and swipes, of which nothing else was said; the tail is compared with base and with the list on 60 apps",
@@ -190,6 +191,7 @@ fn ablation(lab: &Lab<'_>, published: &Published) -> Result<FigureRow, RunError>
         met: Some(equal.iter().all(|e| *e == 1.0)),
         gates: expectation.gate,
         basis: expectation.basis,
+        asks: Asks::OwnBound,
         ci95: None,
         note: expectation.about.clone(),
         ..row
