@@ -3,7 +3,7 @@
 use mmsim::report::numbers::grouped;
 use mmsim::report::proc::LEGEND;
 use mmsim_lab::reproduce::document::{
-    ExperimentReport, FigureRow, Picture, Reproduction, Sensitivity,
+    Asks, ExperimentReport, FigureRow, KernelScore, Picture, Reproduction, Score, Sensitivity,
 };
 
 use crate::args::{Format, ReproduceArgs};
@@ -65,7 +65,7 @@ fn cells(row: &FigureRow) -> Vec<String> {
         interval,
         row.demand.clone(),
         verdict(row).to_string(),
-        row.basis.name().to_string(),
+        if row.asks == Asks::Paper { "on paper" } else { row.basis.name() }.to_string(),
     ]
 }
 
@@ -104,8 +104,53 @@ fn text(r: &Reproduction, brief: bool) -> String {
             out += &sensitivity(s);
         }
     }
+    out + &comes_to(&r.experiments)
+}
+
+/// One row for each experiment: what was asked by kind, and how much of it is met.
+fn comes_to(experiments: &[ExperimentReport]) -> String {
+    let score = |s: Score| match s.of {
+        0 => "-".to_string(),
+        of => format!("{}/{of}", s.met),
+    };
+    let kernels = |e: &ExperimentReport| Score::sum(e.summary.kernels.iter().map(|k| k.score));
+    let row = |e: &ExperimentReport| {
+        let name = std::iter::once(e.name.clone());
+        let chosen = std::iter::once(e.summary.constants.len().to_string());
+        let scores = e.summary.scores().into_iter().chain([kernels(e)]);
+        name.chain(scores.map(score)).chain(chosen).collect()
+    };
+    let mut rows: Vec<Vec<String>> = experiments.iter().map(row).collect();
+    if experiments.len() > 1 {
+        let of = |i: usize| Score::sum(experiments.iter().map(|e| e.summary.scores()[i]));
+        let chosen = experiments.iter().map(|e| e.summary.constants.len()).sum::<usize>();
+        let mut all: Vec<String> = (0..Asks::ALL.len()).map(|i| score(of(i))).collect();
+        all.insert(0, "all".into());
+        // Two experiments may be held against the same kernels.
+        all.extend(["".into(), chosen.to_string()]);
+        rows.push(all);
+    }
+    let header =
+        ["met/asked", "sizes", "signs", "bands", "bounds", "fitted", "paper", "kernels", "chosen"];
+    let mut out = format!("\nWhat it comes to\n{}", table::grid(Some(&header), rows, 1));
+    out += &format!("\n{}\n", table::wrap(LEGEND_OF_SCORES, 0));
+    for e in experiments {
+        let of = |k: &KernelScore| format!("{} {}", k.kernel, score(k.score));
+        let kernels = e.summary.kernels.iter().map(of).collect::<Vec<_>>().join(", ");
+        let kernels = if kernels.is_empty() { "no recording".into() } else { kernels };
+        let constants = e.summary.constants.join(", ");
+        let chosen = if constants.is_empty() { "nothing".into() } else { constants };
+        let said = format!("{}: kernels: {kernels}; chosen: {chosen}.", e.name);
+        out += &format!("{}\n", table::wrap(&said, 2));
+    }
     out
 }
+
+const LEGEND_OF_SCORES: &str = "\
+sizes: published figures that a simulated machine gives within the stated tolerance. signs: directions and \
+orders. bands: so wide that no effect at all lies in them. bounds: nobody published them. fitted: a constant \
+was chosen by the figure. paper: a model on paper, no machine. kernels: figures of recorded kernels that carry \
+the patch or lack it. chosen: constants that were chosen with figures in view.";
 
 fn pictures(pictures: &[Picture]) -> String {
     let legend = if pictures.is_empty() { String::new() } else { format!("\n{LEGEND}") };

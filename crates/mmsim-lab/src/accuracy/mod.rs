@@ -12,6 +12,7 @@ mod patched;
 mod recorded;
 pub mod remains;
 
+use crate::reproduce::counts;
 use crate::validate::document::Validation;
 use crate::validate::point::Experiment;
 use calibrated::Calibrated;
@@ -60,9 +61,12 @@ impl<'a> Sources<'a> {
 /// The whole document.
 ///
 /// # Errors
-/// An explanation is of a gap that there is not.
+/// An explanation is of a gap that there is not, or a count of evidence/patched.toml is another one.
 pub fn document(s: &Sources<'_>) -> Result<String, Error> {
     let of_patches = s.patched.map(patched::figures).unwrap_or_default();
+    if s.patched.is_some() {
+        patched::check(&of_patches, &counts::kernels())?;
+    }
     let verdicts = patched::verdicts(&of_patches);
     s.remains.check(s.validation.rules.iter().chain(&verdicts))?;
     let parts = [

@@ -1,10 +1,12 @@
 //! The part of kernels with and without a patch: what the patch does, recorded and simulated.
 
 use super::recorded::{change, table, verdict};
+use crate::reproduce::document::KernelScore;
 use crate::validate::document::Validation;
 use crate::validate::patched::{Asked, PATCHED, Patched};
 use crate::validate::rows::PointRow;
 use crate::validate::rules::{MANY, Verdict};
+use mmsim::error::{Error, ErrorKind};
 use mmsim::report::numbers::grouped;
 
 /// One counter of one point of a patched kernel, over the phases that count.
@@ -134,6 +136,35 @@ pub(super) fn verdicts(figures: &[Figure]) -> Vec<Verdict> {
     all
 }
 
+/// How many figures of a kernel are close enough, and how many are judged.
+fn score(figures: &[Figure], kernel: &Patched) -> (u64, u64) {
+    let of = || figures.iter().filter(|f| f.kernel == kernel).filter_map(|f| f.met);
+    (of().filter(|m| *m).count() as u64, of().count() as u64)
+}
+
+/// Holds the counts that `mmsim reproduce` prints against what came out.
+///
+/// # Errors
+/// A count of evidence/patched.toml is another one.
+pub(super) fn check(figures: &[Figure], counted: &[KernelScore]) -> Result<(), Error> {
+    for kernel in PATCHED {
+        let (met, of) = score(figures, kernel);
+        let said = counted
+            .iter()
+            .find(|c| c.kernel == kernel.name)
+            .map_or((0, 0), |c| (c.score.met, c.score.of));
+        if said != (met, of) {
+            let title = format!(
+                "evidence/patched.toml: {} has {} of {} figures close enough, and {met} of {of} are",
+                kernel.name, said.0, said.1
+            );
+            let help = format!("write `met = {met}` and `of = {of}` there");
+            return Err(Error::new(ErrorKind::File, title).help(help));
+        }
+    }
+    Ok(())
+}
+
 /// The section; empty where nothing was recorded.
 pub(super) fn section(figures: &[Figure]) -> String {
     if figures.is_empty() {
@@ -142,7 +173,7 @@ pub(super) fn section(figures: &[Figure]) -> String {
     let mut out = HEAD.to_string();
     let rows = PATCHED.iter().filter_map(|k| {
         let of: Vec<&Figure> = figures.iter().filter(|f| f.kernel == k).collect();
-        let met: Vec<bool> = of.iter().filter_map(|f| f.met).collect();
+        let (met, judged) = score(figures, k);
         let asked = match k.asked {
             Asked::Effect(points, _) => format!("effect within {points:.0} points"),
             Asked::Level(counters) => {
@@ -152,9 +183,9 @@ pub(super) fn section(figures: &[Figure]) -> String {
             }
             Asked::Nothing => String::new(),
         };
-        let close = match met.len() {
+        let close = match judged {
             0 => String::new(),
-            n => format!("{} of {n}", met.iter().filter(|m| **m).count()),
+            n => format!("{met} of {n}"),
         };
         let knobs: Vec<String> = k.knobs.iter().map(|(k, v)| format!("`{k} = {v}`")).collect();
         let built = match knobs.is_empty() {
@@ -230,6 +261,7 @@ recorded events, with and without the patch, are left out. Nothing was chosen by
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::document::Score;
 
     fn row(kernel: &str, phase: &str, counter: &str, recorded: f64, simulated: f64) -> PointRow {
         PointRow {
@@ -271,5 +303,11 @@ mod tests {
         assert!(text.contains("| 1 of 1 |"), "{text}");
         assert!(text.contains("| p | `workingset_refault_file` | 6.12+lazyfree-list | 1,000 |"));
         assert_eq!(section(&[]), "");
+        let counted = |met| [KernelScore { kernel: list.into(), score: Score { met, of: 1 } }];
+        assert!(check(&figures, &counted(1)).is_ok());
+        let said = check(&figures, &counted(0)).expect_err("another count").to_string();
+        assert!(
+            said.contains("6.12+lazyfree-list has 0 of 1 figures close enough, and 1 of 1 are")
+        );
     }
 }

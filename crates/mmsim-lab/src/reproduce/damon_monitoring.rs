@@ -10,7 +10,7 @@ use super::demand::{band_words, in_band};
 use super::lab::{Constant, Lab, ScenarioFile, Sets};
 use super::published::{Cell, Published, Table};
 use super::{Family, Figures, row, row_by_seed, unpublished_row};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::record::summary::{SKIPPED, percentile, validate, working_set};
 use mmsim::record::{Record, Region, of_run};
 use mmsim::report::statistics::estimate;
@@ -25,6 +25,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[HUGETLB, MASIM],
     constants: CONSTANTS,
     tables: &[WITHOUT, WITH, BANDS, PERCENTILES, CLAIMS],
+    kernels: &[],
     left_out: &[],
     figures,
 };
@@ -177,6 +178,7 @@ fn lines(published: &Published, table: &Table, runs: &[Recorded], variant: &str)
             met: mean.map(|m| in_band(m.mean, e.low, e.high, e.open)),
             gates: e.gate,
             basis: e.basis,
+            asks: Asks::OwnBound,
             note: e.about.clone(),
             ..unpublished_row(&id("ages-grow"), "growth of its age with an aggregation", "", mean)
         });

@@ -37,6 +37,8 @@ pub struct ExperimentReport {
     /// Memory as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
+    /// What the figures come to.
+    pub summary: Summary,
     /// With `--sensitivity`: verdicts that flip when a constant moves by a quarter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
@@ -98,9 +100,138 @@ pub struct FigureRow {
     pub gates: bool,
     /// Whether it was predicted, or a constant was chosen by it, or only its direction counts.
     pub basis: Basis,
+    /// What meeting its demand would show, before its basis is looked at.
+    pub asks: Asks,
     /// A remark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+/// What meeting a demand shows. Each kind is counted apart in a [`Summary`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Asks {
+    /// A published size, which a simulated machine gives within a tolerance.
+    Size,
+    /// A sign, or an order.
+    Direction,
+    /// A band so wide that no effect at all may lie in it.
+    WideBand,
+    /// A bound that nobody published.
+    OwnBound,
+    /// A figure that a constant was chosen by.
+    Calibrated,
+    /// What the published model on paper says. No machine is simulated.
+    Paper,
+}
+
+impl Asks {
+    /// All of them, in the order of a summary.
+    pub const ALL: [Asks; 6] = [
+        Asks::Size,
+        Asks::Direction,
+        Asks::WideBand,
+        Asks::OwnBound,
+        Asks::Calibrated,
+        Asks::Paper,
+    ];
+
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Asks::Size => "size",
+            Asks::Direction => "direction",
+            Asks::WideBand => "wide-band",
+            Asks::OwnBound => "own-bound",
+            Asks::Calibrated => "calibrated",
+            Asks::Paper => "paper",
+        }
+    }
+}
+
+/// How many demands there are, and how many of them are met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Score {
+    /// Those that are met.
+    pub met: u64,
+    /// All.
+    pub of: u64,
+}
+
+impl Score {
+    /// All together.
+    pub fn sum(scores: impl Iterator<Item = Score>) -> Score {
+        scores.fold(Score::default(), |a, s| Score { met: a.met + s.met, of: a.of + s.of })
+    }
+}
+
+/// What the figures of an experiment come to.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Published sizes that a simulated machine gives within the stated tolerance. Nothing was
+    /// chosen by them.
+    pub predicted: Score,
+    /// Signs and orders.
+    pub directions: Score,
+    /// Bands so wide that no effect at all may lie in them.
+    pub wide_bands: Score,
+    /// Bounds that nobody published.
+    pub own_bounds: Score,
+    /// Figures that constants were chosen by.
+    pub calibrated: Score,
+    /// Figures of a model on paper.
+    pub on_paper: Score,
+    /// Constants that were chosen with results or published figures in view, by their names in
+    /// evidence/calibration.toml.
+    pub constants: Vec<String>,
+    /// How close the model is to recorded kernels that carry the patch, or lack it.
+    pub kernels: Vec<KernelScore>,
+}
+
+impl Summary {
+    /// Counts the demands of rows.
+    pub fn count(rows: &[FigureRow]) -> Summary {
+        let of = |asks: Asks| {
+            let verdicts = || rows.iter().filter(|r| r.shows() == asks).filter_map(|r| r.met);
+            let met = verdicts().filter(|m| *m).count() as u64;
+            Score { met, of: verdicts().count() as u64 }
+        };
+        Summary {
+            predicted: of(Asks::Size),
+            directions: of(Asks::Direction),
+            wide_bands: of(Asks::WideBand),
+            own_bounds: of(Asks::OwnBound),
+            calibrated: of(Asks::Calibrated),
+            on_paper: of(Asks::Paper),
+            ..Summary::default()
+        }
+    }
+
+    /// The scores in the order of [`Asks::ALL`].
+    pub fn scores(&self) -> [Score; 6] {
+        [
+            self.predicted,
+            self.directions,
+            self.wide_bands,
+            self.own_bounds,
+            self.calibrated,
+            self.on_paper,
+        ]
+    }
+}
+
+/// How many figures of a recorded kernel the model comes close to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KernelScore {
+    /// The kernel, as `mmsim validate evidence/reference/patched` names it.
+    pub kernel: String,
+    /// Figures that are close enough, of those that are judged.
+    #[serde(flatten)]
+    pub score: Score,
 }
 
 fn yes() -> bool {
@@ -176,7 +307,7 @@ impl Reproduction {
     /// The figures as CSV, one row for each; what is missing is an empty field.
     pub fn to_csv(&self) -> String {
         let mut csv = "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,\
-                       demand,met,gates,basis,note\n"
+                       demand,met,gates,basis,asks,note\n"
             .to_string();
         let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
         for (e, r) in self.experiments.iter().flat_map(|e| e.rows.iter().map(move |r| (e, r))) {
@@ -194,12 +325,25 @@ impl Reproduction {
                 r.met.map_or(String::new(), |m| m.to_string()),
                 r.gates.to_string(),
                 r.basis.name().to_string(),
+                r.shows().name().to_string(),
                 csv_field(&r.note),
             ];
             csv += &fields.join(",");
             csv.push('\n');
         }
         csv
+    }
+}
+
+impl FigureRow {
+    /// What meeting its demand shows. What a constant was chosen by shows no more than that.
+    pub fn shows(&self) -> Asks {
+        match (self.asks, self.basis) {
+            (Asks::Paper, _) => Asks::Paper,
+            (_, Basis::Calibrated) => Asks::Calibrated,
+            (Asks::Size, Basis::Trend) => Asks::WideBand,
+            (asks, _) => asks,
+        }
     }
 }
 

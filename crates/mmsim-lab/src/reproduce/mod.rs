@@ -13,6 +13,7 @@
 
 pub mod anon_workingset;
 pub mod compaction;
+pub mod counts;
 pub mod damon_monitoring;
 pub mod damon_reclaim;
 pub mod demand;
@@ -25,7 +26,7 @@ pub mod relation;
 mod sensitivity;
 
 use crate::reproduce::document::{
-    ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
+    Asks, ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
 };
 use demand::Basis;
 use lab::{Constant, Lab, Progress, ScenarioFile};
@@ -50,6 +51,8 @@ pub struct Family {
     pub constants: &'static [Constant],
     /// What can be asked for alone: tables, and experiments without a table.
     pub tables: &'static [&'static str],
+    /// Recorded kernels that carry the patch, or lack it.
+    pub kernels: &'static [&'static str],
     /// Published tables and claims that are not carried out, and why.
     pub left_out: &'static [(&'static str, &'static str)],
     /// Makes the figures.
@@ -140,6 +143,7 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             name: family.name.to_string(),
             about: family.about.to_string(),
             constants: family.constants.iter().map(constant).collect(),
+            summary: counts::summary(family, &figures.rows),
             rows: figures.rows,
             findings: figures.findings,
             pictures: figures.pictures,
@@ -205,6 +209,10 @@ pub fn row(cell: &Cell<'_>, quantity: &str, simulated: Option<Estimate>) -> Figu
         met,
         gates: cell.demand.gates(),
         basis: cell.demand.basis,
+        asks: match cell.demand.kind {
+            demand::Kind::Sign => Asks::Direction,
+            _ => Asks::Size,
+        },
         ..unpublished_row(&cell.id(), quantity, cell.unit(), simulated)
     }
 }
@@ -235,6 +243,7 @@ pub fn unpublished_row(
         met: None,
         gates: true,
         basis: Basis::Trend,
+        asks: Asks::Size,
         note: String::new(),
     }
 }

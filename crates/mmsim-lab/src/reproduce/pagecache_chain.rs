@@ -29,6 +29,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[CHAIN],
     constants: CONSTANTS,
     tables: &[DURATIONS, DIRTY, BENCHMARK, ERROR],
+    kernels: &[],
     left_out: &[],
     figures,
 };

@@ -8,7 +8,7 @@
 use super::demand::CellRef;
 use super::demand::{band_words, enough, in_band, on_seeds};
 use super::published::{Cell, Comparison, Published, Relation, RelationKind, Row};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::statistics::{Estimate, estimate};
 
 /// A figure of each seed.
@@ -119,6 +119,17 @@ pub fn row(
     };
     let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
     let table = first.map(|c| &c.table).or(relation.table.as_ref()).map(String::as_str);
+    let asked = relation.low.is_some() || relation.high.is_some();
+    let one_sided = [(None, Some(1.0)), (Some(1.0), None)].contains(&(relation.low, relation.high));
+    let asks = match relation.kind {
+        RelationKind::Order => Asks::Direction,
+        RelationKind::Ratio if one_sided => Asks::Direction,
+        // No effect lies in it.
+        RelationKind::Ratio if asked && in_band(1.0, relation.low, relation.high, true) => {
+            Asks::WideBand
+        }
+        _ => Asks::Size,
+    };
     Some(FigureRow {
         id: format!("{}/{}", table.unwrap_or_default(), relation.id),
         quantity: quantity.into(),
@@ -132,6 +143,7 @@ pub fn row(
         met,
         gates: relation.gate.unwrap_or(true),
         basis: relation.basis,
+        asks,
         note: relation.about.clone(),
     })
 }

@@ -120,7 +120,7 @@ fn flips(before: &Figures, after: &Figures) -> Vec<Flip> {
 mod tests {
     use super::*;
     use crate::reproduce::demand::Basis;
-    use crate::reproduce::document::FigureRow;
+    use crate::reproduce::document::{Asks, FigureRow};
 
     fn figure(id: &str, simulated: f64, met: Option<bool>) -> FigureRow {
         FigureRow {
@@ -136,6 +136,7 @@ mod tests {
             met,
             gates: true,
             basis: Basis::Predicted,
+            asks: Asks::Size,
             note: String::new(),
         }
     }

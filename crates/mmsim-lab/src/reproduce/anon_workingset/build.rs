@@ -5,7 +5,7 @@ use super::super::lab::{Lab, ScenarioFile, Sets, by_seed};
 use super::super::published::Published;
 use super::super::{Figures, unpublished_row};
 use super::{counter, set};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::{Estimate, estimate, paired_change};
 use mmsim::run::RunError;
@@ -43,6 +43,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         let mut scans =
             row(memory, "pgscan_anon without patch 9", "pages more", estimate(&difference));
         scans.demand = format!("{}, with every seed", demand.words("pages"));
+        scans.asks = Asks::Direction;
         scans.met = scans.simulated.map(|_| difference.iter().all(|d| *d > 0.0));
         figures.rows.push(scans);
         let time = |v: &str| by_seed(runs, v, |r| r.sim_time_ns as f64);

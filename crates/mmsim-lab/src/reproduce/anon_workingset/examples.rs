@@ -3,6 +3,7 @@
 use mmsim_lru::config::{self, ClassicConfig};
 use mmsim_lru::paper;
 
+use super::super::document::Asks;
 use super::super::lab::Lab;
 use super::super::published::Published;
 use super::super::{Figures, row};
@@ -32,5 +33,6 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Figures {
             figures.rows.push(row(&cell, &cell.column(), estimate(&[n as f64])));
         }
     }
+    figures.rows.iter_mut().for_each(|r| r.asks = Asks::Paper);
     figures
 }

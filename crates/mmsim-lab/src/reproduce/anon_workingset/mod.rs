@@ -42,10 +42,13 @@ pub static FAMILY: Family = Family {
         "swap-size-1t",
         "swap-size-8t",
         "detection-swap-traffic",
+        "detection-memory",
         "ebizzy-v7-swapin-1t",
         "ebizzy-v7-swapin-8t",
+        "ebizzy-v7-copies",
         "kernel-build",
     ],
+    kernels: &["5.10-anon-base", "5.10-anon-protect", "5.10-anon-series"],
     left_out: &[],
     figures,
 };

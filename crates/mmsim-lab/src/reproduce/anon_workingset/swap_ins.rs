@@ -2,7 +2,7 @@
 
 use super::super::lab::{Constant, Lab, ScenarioFile, Sets, by_seed};
 use super::super::published::{Cell, Published, Table};
-use super::super::{Figures, row};
+use super::super::{Figures, row, unpublished_row};
 use super::{CHUNKS_PER_MIB, counter, ebizzy_machine, ebizzy_task, scale, set};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::{Estimate, estimate, paired_change};
@@ -28,11 +28,49 @@ pub(super) const RECORDS_PER_CHUNK: Constant = Constant {
     basis: "calibrated on ebizzy-v7-swapin-1t, base, alpha 0.1: the slope over sizes",
 };
 
+const COPIES: &str = "ebizzy-v7-copies";
+/// Where copies of chunks go: nowhere, to the same pages each time, to fresh pages each time.
+const BUFFERS: [&str; 3] = ["none", "reuse", "remap"];
+/// Size of the chunks of which copies are looked at.
+const COPIED_MB: u64 = 1536;
+
 pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     for (id, threads) in [("ebizzy-v7-swapin-1t", 1), ("ebizzy-v7-swapin-8t", 8)] {
         if lab.wants(id) {
             figures.add(table(lab, published, published.table(id), threads)?);
+        }
+    }
+    if lab.wants(COPIES) && !lab.quick {
+        figures.add(copies(lab, published)?);
+    }
+    Ok(figures)
+}
+
+/// The program copies a chunk into memory of its own for each record, which the tables leave out.
+/// How much detection gains depends on where that memory comes from.
+fn copies(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+    let scale = scale(lab);
+    let alphas: Vec<String> =
+        published.table("ebizzy-v7-swapin-1t").columns.iter().map(toml::Value::to_string).collect();
+    let mut places = Vec::new();
+    for buffer in BUFFERS {
+        places.extend(alphas.iter().map(|a| (buffer, (COPIED_MB, a.clone()))));
+    }
+    let cell = |(buffer, place): &(&str, Place)| {
+        let mut sets = sets(lab, scale, place, 1);
+        sets.push(set("task[0].copy-buffer", buffer));
+        sets
+    };
+    let cells: Vec<Sets> = places.iter().map(cell).collect();
+    let runs = lab.run(COPIES, SCENARIO, &cells)?;
+    let mut figures = Figures::default();
+    for ((buffer, (_, alpha)), runs) in places.iter().zip(&runs) {
+        let swap_ins = |variant: &str| by_seed(runs, variant, |r| counter(r, "pswpin"));
+        for variant in ["protection", "detection"] {
+            let change = paired_change(&swap_ins("base"), &swap_ins(variant));
+            let id = format!("{COPIES}/{buffer}/{variant}_change/{alpha}");
+            figures.rows.push(unpublished_row(&id, "pswpin change", "%", change));
         }
     }
     Ok(figures)

@@ -1,8 +1,8 @@
 //! The tests beside a kernel build: fragmented with movable and with unmovable pages.
 //!
 //! Machine and fragmentation are those of the tests beside a hogger. What the build takes was
-//! chosen before the first comparison and fitted to nothing, so nothing is asked of the figures:
-//! they say how far such a choice carries.
+//! chosen before the first comparison and fitted to nothing. What is asked was written down when the
+//! figures were known: it says how far such a choice carries.
 
 use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published};

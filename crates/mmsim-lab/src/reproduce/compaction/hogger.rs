@@ -10,7 +10,7 @@ use super::super::published::{Cell, Published, Relation};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Figures, row_by_seed, unpublished_row};
 use super::{STAGES, of_attempts, surveyed, v2_variant, value};
-use crate::reproduce::document::{FigureRow, Picture};
+use crate::reproduce::document::{Asks, FigureRow, Picture};
 use mmsim::report::statistics::estimate;
 use mmsim::report::{PhaseReport, RunReport};
 use mmsim::run::RunError;
@@ -21,15 +21,15 @@ pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
     text: include_str!("../../../evidence/experiments/compaction-redesign/hogger.toml"),
 };
 
-const PAGES_PER_MB: u64 = 256;
+pub(super) const PAGES_PER_MB: u64 = 256;
 /// The hogger where no size is said, in MB.
-const SIZE: u64 = 200;
+pub(super) const SIZE: u64 = 200;
 
 /// A set-up: whether the fragmenter used movable pages, and the hogger's MB.
 pub(super) type Setup = (bool, u64);
 
 pub(super) const MOVABLE: Setup = (true, SIZE);
-const UNMOVABLE: Setup = (false, SIZE);
+pub(super) const UNMOVABLE: Setup = (false, SIZE);
 
 /// Tables with the set-ups that they need.
 const TABLES: [(&str, &[Setup]); 6] = [
@@ -153,11 +153,16 @@ fn had(run: &RunReport) -> f64 {
     during(run, "sim_highalloc") - during(run, "sim_highalloc_fail")
 }
 
+/// Of 100 candidates those that were had.
+pub(super) fn had_of_candidates(run: &RunReport) -> f64 {
+    100.0 * had(run) / count(phase(run, "survey"), "sim_candidates")
+}
+
 /// A published quantity. Shares are not cut to whole per cent, as the published ones are.
 fn of_run(run: &RunReport, quantity: &str) -> f64 {
     match quantity {
         "success_percent" => 100.0 * had(run) / during(run, "sim_highalloc"),
-        "success_n_percent" => 100.0 * had(run) / count(phase(run, "survey"), "sim_candidates"),
+        "success_n_percent" => had_of_candidates(run),
         counter => during(run, counter),
     }
 }
@@ -237,6 +242,7 @@ fn expected(published: &Published, test: &str, runs: &[RunReport]) -> Vec<Figure
             met: mean.map(|m| in_band(m.mean, low, high, open)),
             gates: e.gate,
             basis: e.basis,
+            asks: Asks::OwnBound,
             note: e.about.clone(),
             ..unpublished_row(&format!("hogger-frag-{test}/{id}"), quantity, unit, mean)
         }

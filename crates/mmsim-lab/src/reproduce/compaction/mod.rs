@@ -9,6 +9,7 @@
 
 mod build;
 mod hogger;
+mod placement;
 mod reviewers;
 mod stress;
 
@@ -42,12 +43,14 @@ pub static FAMILY: Family = Family {
         "v2-stress-highalloc",
         "pure-blocks-2015-07",
         "pure-blocks-v2",
+        "hogger-placement",
         "reviewers-as-posted",
         "reviewers-sync",
         "reviewers-two-requesters",
         "reviewers-undo-prevention",
         "reviewers-order-2",
     ],
+    kernels: &[],
     left_out: &[
         (
             "v3-failing-attempt-latency",
@@ -151,6 +154,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     // The longest runs come first, so that none of them is left for the end.
     let tests = || -> Result<Figures, RunError> {
         let mut figures = hogger::figures(lab, published)?;
+        figures.add(placement::figures(lab)?);
         figures.add(reviewers::figures(lab)?);
         figures.add(build::figures(lab, published)?);
         Ok(figures)

@@ -16,7 +16,7 @@ use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::relation::{BySeed, values};
 use super::super::{Figures, unpublished_row};
 use super::hogger::{self, MOVABLE};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
@@ -215,6 +215,7 @@ fn sign(s: &Sign, more: &BySeed, less: &BySeed) -> FigureRow {
         met: mean.map(|m| in_band(m.mean, Some(0.0), None, true)),
         gates: false,
         basis: Basis::Trend,
+        asks: Asks::Direction,
         note: s.note.into(),
         ..unpublished_row(&format!("{}/{}", s.table, s.id), "difference", s.unit, mean)
     }

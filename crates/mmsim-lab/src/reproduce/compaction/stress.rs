@@ -2,8 +2,8 @@
 //! rest.
 //!
 //! A script of mmtests fixes the course, its usual configuration the pace and the number of
-//! attempts; the rest was chosen before the first comparison and fitted to nothing, so nothing is
-//! asked of the figures. Times of the guest are not among them: the passes of all stages begin when
+//! attempts; the rest was chosen before the first comparison and fitted to nothing. What is
+//! asked was written down when the figures were known. Times of the guest are not among them: the passes of all stages begin when
 //! the scenario says, and what the builds would have done meanwhile is not known.
 
 use super::super::lab::{Lab, ScenarioFile, by_seed};

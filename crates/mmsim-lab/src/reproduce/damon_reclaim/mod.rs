@@ -33,6 +33,7 @@ pub static FAMILY: Family = Family {
         "baseline-linear-scan",
         "claims",
     ],
+    kernels: &[],
     left_out: &[(
         "rfc-v2-size-quota",
         "an earlier run of v1-quota-prioritization, whose quotas are of bytes; it says how repeatable the experiment is, and comes from a quotation",

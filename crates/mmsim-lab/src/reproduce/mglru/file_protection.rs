@@ -20,6 +20,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: CONSTANTS,
     tables: &["unmapped-55-apps", "unmapped-parts", "mglru-file-protection-draws"],
+    kernels: &["6.12+place-pre6.8", "6.12+place-stock"],
     left_out: &[],
     figures,
 };

@@ -11,7 +11,7 @@ use super::super::published::Published;
 use super::super::relation::values;
 use super::super::{Family, Figures, unpublished_row};
 use super::{PUBLISHED, by_seed, measured};
-use crate::reproduce::document::FigureRow;
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
@@ -24,6 +24,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: &[],
     tables: &["fio-zipf-hits"],
+    kernels: &["6.12+place-pre6.8", "6.12+place-stock"],
     left_out: &[
         (
             "fio-zipf-throughput",
@@ -107,6 +108,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
                 met: estimate.map(|e| in_band(e.mean, low, high, false)),
                 gates: expected.gate,
                 basis: expected.basis,
+                asks: Asks::OwnBound,
                 ..unpublished_row(&id, "hit ratio", "fraction", estimate)
             });
         }
@@ -127,6 +129,7 @@ fn order(published: &Published, runs: &[RunReport]) -> FigureRow {
         met: Some(gain > 0.0),
         gates: expected.gate,
         basis: expected.basis,
+        asks: Asks::Direction,
         seeds: by_seed(runs, "fix", hits).len() as u64,
         note: expected.about.clone(),
         ..unpublished_row(id, "smaller gain over unpatched", "fraction", both)

@@ -4,11 +4,11 @@ use super::super::lab::{Constant, Lab, ScenarioFile};
 use super::super::published::{Cell, Published};
 use super::super::relation::{self, BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
-use super::ages;
-use super::open::{Direction, Range, chosen, drawn, open, over_draws};
+use super::open::{Direction, Range, Values, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
 use super::{PUBLISHED, by_seed, changes, measured, out_of_memory, relations};
-use crate::reproduce::document::FigureRow;
+use super::{ages, garbage};
+use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
@@ -18,7 +18,7 @@ pub static FAMILY: Family = Family {
     name: NAME,
     about: "lazily freed folios in the generations of files, at their tail, or in a list of their own (2024)",
     published: PUBLISHED,
-    scenarios: &[SCENARIO],
+    scenarios: &[SCENARIO, garbage::SCENARIO],
     constants: CONSTANTS,
     tables: &[
         "lazyfree-list-vs-base",
@@ -26,7 +26,10 @@ pub static FAMILY: Family = Family {
         "lazyfree-variants",
         "lazyfree-ablation",
         "mglru-lazyfree-draws",
+        garbage::POINT,
+        garbage::MAP,
     ],
+    kernels: &["6.12+lazyfree-list", "6.12+lazyfree-tail"],
     left_out: &[(
         "lazyfree-tail-30-apps",
         "one figure of an earlier test with clicks and swipes, of which nothing else was said; the tail is compared with base and with the list on 60 apps",
@@ -51,7 +54,16 @@ const CONSTANTS: &[Constant] = &[
     open("free-permille", 350.0, "of 1000 pages"),
     open("reuse-permille", 250.0, "of 1000 pages"),
     open("trim-permille", 200.0, "of 1000 pages"),
+    garbage::SHARE,
+    garbage::LIVE,
 ];
+
+/// The chosen values of the apps.
+fn of_apps(lab: &Lab<'_>) -> Values {
+    let mut values = chosen(lab, CONSTANTS);
+    values.retain(|name, _| ![garbage::SHARE, garbage::LIVE].iter().any(|c| c.name == *name));
+    values
+}
 
 const RANGES: &[Range] = &[
     ("heap", 100.0, 170.0),
@@ -95,7 +107,7 @@ const DIRECTIONS: &[Direction] = &[
 
 fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
-    let values = chosen(lab, CONSTANTS);
+    let values = of_apps(lab);
     let tables = ["lazyfree-list-vs-base", "lazyfree-list-vs-tail"];
     if tables.iter().chain(&["lazyfree-variants"]).any(|t| lab.wants(t)) {
         let cells = [sets(&values, size(lab.quick))];
@@ -118,6 +130,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
         let draws: Vec<_> = (1..=n).map(of).collect();
         figures.rows.extend(over_draws(lab, NAME, SCENARIO, &draws, DIRECTIONS)?);
     }
+    figures.add(garbage::figures(lab, published)?);
     Ok(figures)
 }
 
@@ -176,7 +189,7 @@ fn variants(runs: &[RunReport], ages: &[ages::Drops]) -> Vec<FigureRow> {
 
 /// Without any `MADV_FREE` the knob has nothing to decide: all counters have to be equal.
 fn ablation(lab: &Lab<'_>, published: &Published) -> Result<FigureRow, RunError> {
-    let mut values = chosen(lab, CONSTANTS);
+    let mut values = of_apps(lab);
     values.extend([("free-permille", 0.0), ("trim-permille", 0.0)]);
     let cell = sets(&values, Size { rounds: 2, seeds: 1, ..size(lab.quick) });
     let runs = lab.run("lazyfree-ablation", SCENARIO, &[cell])?.pop().expect("one cell");
@@ -190,6 +203,7 @@ fn ablation(lab: &Lab<'_>, published: &Published) -> Result<FigureRow, RunError>
         met: Some(equal.iter().all(|e| *e == 1.0)),
         gates: expectation.gate,
         basis: expectation.basis,
+        asks: Asks::OwnBound,
         ci95: None,
         note: expectation.about.clone(),
         ..row
@@ -207,7 +221,7 @@ mod tests {
     fn the_scenario_is_what_is_run() {
         let lab = Lab::silent(&|_, _, _| {});
         let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
-        let run = shipped.clone().with_sets(&sets(&chosen(&lab, CONSTANTS), size(false)));
+        let run = shipped.clone().with_sets(&sets(&of_apps(&lab), size(false)));
         let run = run.expect("values that it takes").expand(&Catalogue).expect("runs");
         assert_eq!(run, shipped.expand(&Catalogue).expect("runs"));
     }

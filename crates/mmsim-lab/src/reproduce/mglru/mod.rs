@@ -10,6 +10,7 @@
 mod ages;
 pub mod file_protection;
 pub mod fio_zipf;
+mod garbage;
 pub mod lazyfree;
 mod open;
 mod phone;

@@ -28,6 +28,7 @@ pub static FAMILY: Family = Family {
         "mongodb-cyclic",
         "mglru-refault-distance-draws",
     ],
+    kernels: &["6.12+place-pre6.8", "6.12+place-stock"],
     left_out: &[(
         "mongodb-rerun-generations",
         "how the pages of a machine of 32 GB lay at the end; the machine here is smaller, runs no replicas, and ends earlier, so that pages per generation say nothing of it; `lru_gen` in reports has them",

@@ -15,6 +15,7 @@ pub static FAMILY: Family = Family {
     scenarios: &[SCENARIO],
     constants: &[],
     tables: &[TABLE],
+    kernels: &[],
     left_out: &[],
     figures,
 };
