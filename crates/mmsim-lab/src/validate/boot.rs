@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_was_read_out_is_a_zone() {
-        for (kernel, text) in BOOTED {
+        for (kernel, text, _) in BOOTED {
             let booted: Booted = toml::from_str(text).unwrap();
             for (i, z) in booted.zone.iter().enumerate() {
                 let state = json!({"managed": z.managed, "free": pages(&z.free), "min": 0, "low": 0, "high": 0,
