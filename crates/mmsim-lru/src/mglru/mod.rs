@@ -270,11 +270,12 @@ impl ReclaimPolicy for Mglru {
         if !activates {
             return;
         }
-        let bits = mem.frames.bits(folio);
-        if bits & flag::IN_BATCH != 0 {
-            mem.frames.set(folio, flag::ACTIVE);
-        } else if bits & flag::LRU != 0 && !self.is_active(mem, folio) {
-            self.folio_activated(mem, folio);
+        // One that waits for its list enters it as active; one that is listed and waits in another
+        // batch stays as it is, as for `folio_activate`.
+        match mem.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) {
+            flag::IN_BATCH => mem.frames.set(folio, flag::ACTIVE),
+            flag::LRU if !self.is_active(mem, folio) => self.folio_activated(mem, folio),
+            _ => {}
         }
     }
 
