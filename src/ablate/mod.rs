@@ -131,11 +131,18 @@ impl Trial {
             results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
         self.comparable(&runs)?;
         let of = |run: &RunReport| figure.of(Scope::from(run)).map(millionths);
-        let values: Option<Vec<i128>> = runs.iter().map(of).collect();
-        let values = values.ok_or_else(|| {
-            let title = format!("--figure: {} is undefined in one of the runs", figure.label());
-            Error::of_option(title).help("write another figure, or --switch without it")
-        })?;
+        let value = |run: &RunReport| {
+            of(run).ok_or_else(|| {
+                let title = format!(
+                    "--figure: the policy of the run `{}` does not keep {}",
+                    run.variant,
+                    figure.label()
+                );
+                Error::of_option(title)
+                    .help("write a figure that all runs have, such as `--figure swap-ins`")
+            })
+        };
+        let values = runs.iter().map(value).collect::<Result<Vec<i128>, Error>>()?;
         Ok(self.report(figure, &runs, &values))
     }
 

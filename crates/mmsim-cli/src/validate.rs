@@ -64,11 +64,11 @@ fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
 
 /// The recordings, their first differences, and the sums by kernel and LRU.
 fn decisions_table(d: &Decisions) -> String {
-    let share = |x: f64| format!("{:.1} %", x * 100.0);
+    let share = |part: u64, all: u64| format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0);
     let header =
         ["experiment", "point", "decided", "alike", "calls", "here", "paired", "near", "equal"];
     let row = |r: &DecisionRow| {
-        let numbers = [r.decided, r.exact, r.calls, r.simulated_calls, r.paired, r.near, r.equal];
+        let numbers = [r.decided, r.alike, r.calls, r.simulated_calls, r.paired, r.near, r.equal];
         let names = [r.experiment.clone(), r.point.clone()];
         names.into_iter().chain(numbers.map(|n| grouped(n as f64))).collect::<Vec<_>>()
     };
@@ -86,7 +86,14 @@ fn decisions_table(d: &Decisions) -> String {
         let names = [s.kernel.clone(), s.lru.clone()];
         names
             .into_iter()
-            .chain([decided, share(s.exact), calls, share(s.paired), share(s.near), share(s.equal)])
+            .chain([
+                decided,
+                share(s.alike, s.decided),
+                calls,
+                share(s.paired, s.calls),
+                share(s.near, s.calls),
+                share(s.equal, s.calls),
+            ])
             .collect::<Vec<_>>()
     };
     out + "\n"

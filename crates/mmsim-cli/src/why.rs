@@ -22,7 +22,9 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
     inputs.extend(args.other.as_deref());
     output::distinct(&inputs, &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
-    if args.output.form() == Format::Csv && (args.page.is_some() || two(args)) {
+    if args.output.form() == Format::Csv
+        && (args.page.is_some() || args.other.is_some() || two(args))
+    {
         let title = "--format: `csv` has classes of runs only, write `json` or `table`";
         return Err(Failure::Input(Error::of_option(title).to_string()));
     }

@@ -14,9 +14,10 @@ use super::values::{at_least_one, even, figure, key_value, whole, within};
     group = ArgGroup::new("what").args(["to", "stage", "switches"]).required(true),
     after_help = "\
 Examples:
-  mmsim ablate scenarios/detection.toml --from classic-v5.8 --to classic-v5.9 --figure refaults
+  mmsim ablate scenarios/phased-50-pages.toml --variant v5.8 --to classic-v5.9
   mmsim ablate scenarios/mglru-stages.toml --from mglru-v6.12 --stage mglru-v6.14
-  mmsim ablate scenarios/detection.toml --from mglru-v6.12 \\
+  mmsim ablate scenarios/lazily-activate.toml --variant base --at task[0].apps=24 \\
+      --at machine.memory=80MiB --at machine.swap.size=96MiB --at task[0].mapped=3456KiB \\
       --switch bloom=no --switch walk-mmu=no,nonleaf-young=no"
 )]
 pub(crate) struct AblateArgs {

@@ -64,7 +64,7 @@ pub struct DecisionRow {
     /// Decisions on how much to scan or whether to age.
     pub decided: u64,
     /// Those in which the model decides the same from what the kernel was given.
-    pub exact: u64,
+    pub alike: u64,
     /// The first in which it does not, in words.
     pub first_other: Option<String>,
     /// Recorded calls that scan.
@@ -88,7 +88,7 @@ pub struct DecisionRow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PairRow {
-    /// The number of the recorded call, from 1.
+    /// The place of the recorded call in its file, from 1.
     pub call: usize,
     /// The phase.
     pub phase: String,
@@ -119,16 +119,16 @@ pub struct DecisionSummary {
     pub lru: String,
     /// Decisions on how much to scan or whether to age.
     pub decided: u64,
-    /// The share of them that the model decides alike.
-    pub exact: f64,
+    /// Those that the model decides alike.
+    pub alike: u64,
     /// Recorded calls that scan.
     pub calls: u64,
-    /// The share of them with a partner.
-    pub paired: f64,
-    /// The share of them with a partner that is near.
-    pub near: f64,
-    /// The share of them with a partner of the same results.
-    pub equal: f64,
+    /// Those with a partner.
+    pub paired: u64,
+    /// Those with a partner that is near.
+    pub near: u64,
+    /// Those with a partner of the same results.
+    pub equal: u64,
 }
 
 impl Decisions {
@@ -137,20 +137,17 @@ impl Decisions {
             recordings.iter().map(|r| (r.kernel.clone(), r.lru.clone())).collect();
         keys.sort();
         keys.dedup();
-        let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
         let sum = |kernel: &str, lru: &str, rows: &[&DecisionRow]| {
             let total = |f: fn(&DecisionRow) -> u64| rows.iter().map(|r| f(r)).sum::<u64>();
-            let (decided, calls, paired) =
-                (total(|r| r.decided), total(|r| r.calls), total(|r| r.paired));
             DecisionSummary {
                 kernel: kernel.into(),
                 lru: lru.into(),
-                decided,
-                exact: share(total(|r| r.exact), decided),
-                calls,
-                paired: share(paired, calls),
-                near: share(total(|r| r.near), calls),
-                equal: share(total(|r| r.equal), calls),
+                decided: total(|r| r.decided),
+                alike: total(|r| r.alike),
+                calls: total(|r| r.calls),
+                paired: total(|r| r.paired),
+                near: total(|r| r.near),
+                equal: total(|r| r.equal),
             }
         };
         let mut summary: Vec<DecisionSummary> = (keys.iter())
@@ -229,6 +226,16 @@ pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decis
         let point = recording.point_of(&experiments).map_err(|what| {
             bad(what).help(format!("the points are those of `{}`", dir.display()))
         })?;
+        let same = |(r, ..): &&(Recording, Vec<Call>, &Point)| {
+            (&r.experiment, &r.point, r.repetition)
+                == (&recording.experiment, &recording.point, recording.repetition)
+        };
+        if read.iter().any(|r| same(&r)) {
+            return Err(bad(format!(
+                "another file has repetition {} of `{}` as well",
+                recording.repetition, recording.point
+            )));
+        }
         read.push((recording, calls, point));
     }
     let pool = rayon::ThreadPoolBuilder::new()
@@ -255,7 +262,7 @@ impl Recording {
             .iter()
             .any(|l| l.starts_with("zram ") || l.starts_with("swapon "));
         let mglru = MglruConfig::of_kernel(modelled).filter(|_| self.lru == "mglru");
-        let (decided, exact, first_other) = match (mglru, Policy::of_kernel(modelled)) {
+        let (decided, alike, first_other) = match (mglru, Policy::of_kernel(modelled)) {
             (Some(config), _) => steps_alike(calls, &config, can_swap),
             (None, Policy::Classic(config)) => self.scans_alike(calls, &config, can_swap),
             (None, _) => return Err(bad(format!("Linux {kernel} has no classic LRU here"))),
@@ -271,7 +278,7 @@ impl Recording {
             kernel,
             lru: self.lru.clone(),
             decided,
-            exact,
+            alike,
             first_other,
             calls: recorded.len() as u64,
             simulated_calls: simulated.len() as u64,
@@ -290,11 +297,11 @@ impl Recording {
         for s in simulated {
             left.entry((s.phase, s.kswapd, s.priority)).or_default().push_back(s.result);
         }
-        let pair = |(i, r): (usize, &&Call)| {
+        let pair = |r: &&Call| {
             let key = (r.phase, r.kswapd, r.priority);
             let simulated = left.get_mut(&key).and_then(VecDeque::pop_front);
             PairRow {
-                call: i + 1,
+                call: r.number,
                 phase: self.phases[r.phase].clone(),
                 by: if r.kswapd { "kswapd" } else { "direct reclaim" },
                 priority: r.priority,
@@ -302,7 +309,7 @@ impl Recording {
                 simulated,
             }
         };
-        recorded.iter().enumerate().map(pair).collect()
+        recorded.iter().map(pair).collect()
     }
 
     fn parting(&self, p: &PairRow) -> String {

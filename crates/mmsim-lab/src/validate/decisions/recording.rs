@@ -10,6 +10,12 @@ use crate::validate::point::{Experiment, Point};
 /// First priority of a reclaim (`DEF_PRIORITY`).
 pub(super) const DEF_PRIORITY: u64 = 12;
 
+/// Most generations of a type (`MAX_NR_GENS`).
+const MAX_NR_GENS: u64 = 4;
+
+/// More than any number of pages or generations.
+const MOST: u64 = 1 << 40;
+
 /// One recording of decisions, as its file has it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +73,8 @@ pub(super) enum What {
 /// One recorded call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Call {
+    /// Its place in the file, from 1.
+    pub number: usize,
     pub phase: usize,
     pub kswapd: bool,
     pub priority: u64,
@@ -103,6 +111,12 @@ impl Recording {
             "mglru" => true,
             other => return Err(format!("`lru` is \"{other}\", write \"classic\" or \"mglru\"")),
         };
+        if self.calls.is_empty() {
+            return Err("`calls` is empty".into());
+        }
+        if self.swappiness > 200 {
+            return Err(format!("`swappiness` is {}, 0 to 200 are possible", self.swappiness));
+        }
         let common = [at("phase")?, at("kswapd")?, at("priority")?];
         let own: Vec<usize> = match mglru {
             false => SCAN.iter().map(|n| at(n)).collect::<Result<_, _>>()?,
@@ -113,6 +127,14 @@ impl Recording {
                 let (n, all) = (row.len(), self.columns.len());
                 return Err(format!("call {} has {n} numbers for {all} columns", i + 1));
             }
+            if let Some(c) = row.iter().position(|&n| n > MOST) {
+                let name = &self.columns[c];
+                return Err(format!(
+                    "call {}: `{name}` is {}, at most 2^40 is possible",
+                    i + 1,
+                    row[c]
+                ));
+            }
             let [phase, kswapd, priority] = common.map(|c| row[c]);
             if phase as usize >= self.phases.len() {
                 return Err(format!("call {}: there is no phase {phase}", i + 1));
@@ -122,7 +144,18 @@ impl Recording {
             }
             let of: Vec<u64> = own.iter().map(|&c| row[c]).collect();
             let (what, result) = if mglru { step(&of, i)? } else { scan(&of) };
-            Ok(Call { phase: phase as usize, kswapd: kswapd != 0, priority, what, result })
+            if result.reclaimed > result.scanned {
+                let Done { scanned, reclaimed } = result;
+                return Err(format!("call {}: {reclaimed} pages evicted of {scanned}", i + 1));
+            }
+            Ok(Call {
+                number: i + 1,
+                phase: phase as usize,
+                kswapd: kswapd != 0,
+                priority,
+                what,
+                result,
+            })
         };
         self.calls.iter().enumerate().map(read).collect()
     }
@@ -138,6 +171,16 @@ impl Recording {
                 "it is of Linux {} ({}), and the point `{}` of Linux {} ({})",
                 self.kernel, self.lru, self.point, point.kernel, point.lru
             ));
+        }
+        if self.repetition >= point.repetitions {
+            let n = point.repetitions;
+            return Err(format!("`repetition` is {}, the point has {n}, from 0", self.repetition));
+        }
+        let mut names = point.phases.iter();
+        for phase in &self.phases {
+            if !names.any(|p| p.phase == *phase) {
+                return Err(format!("`phases`: the point has no phase \"{phase}\" in this order"));
+            }
         }
         Ok(point)
     }
@@ -210,8 +253,13 @@ fn step(of: &[u64], i: usize) -> Result<(What, Done), String> {
         n => return Err(format!("call {}: step {n}, 0 to 2 are possible", i + 1)),
     };
     let (max_seq, min_seq) = (of[1], PerType::new([of[2], of[3]]));
-    if min_seq[ANON].max(min_seq[FILE]) > max_seq {
-        return Err(format!("call {}: min_seq is above max_seq {max_seq}", i + 1));
+    for oldest in [min_seq[ANON], min_seq[FILE]] {
+        if oldest > max_seq || max_seq - oldest >= MAX_NR_GENS {
+            return Err(format!(
+                "call {}: generations {oldest} to {max_seq}, 1 to 4 can be",
+                i + 1
+            ));
+        }
     }
     let sizes = [[of[4], of[5]], [of[6], of[7]], [of[8], of[9]], [of[10], of[11]]];
     let scanned = of[13] + of[14];
@@ -250,11 +298,21 @@ pub(super) mod tests {
         let said = |lru: &str, columns: &[&str], calls: &str| {
             recording(lru, columns, calls).read().expect_err(calls)
         };
-        assert_eq!(said("mglru", &SCAN, ""), "`columns` has no \"step\"");
-        assert_eq!(said("lru", &SCAN, ""), "`lru` is \"lru\", write \"classic\" or \"mglru\"");
+        assert_eq!(said("mglru", &SCAN, "[0]"), "`columns` has no \"step\"");
+        assert_eq!(said("lru", &SCAN, "[0]"), "`lru` is \"lru\", write \"classic\" or \"mglru\"");
         assert_eq!(said("classic", &SCAN, "[0,1]"), "call 1 has 2 numbers for 19 columns");
         let row = |head: &str| format!("[{head}{}]", ",0".repeat(16));
         assert_eq!(said("classic", &SCAN, &row("1,0,12")), "call 1: there is no phase 1");
+        assert_eq!(said("classic", &SCAN, ""), "`calls` is empty");
+        let wide = row("0,0,12").replace(",0]", ",1099511627777]");
+        assert_eq!(
+            said("classic", &SCAN, &wide),
+            "call 1: `reclaimed_file` is 1099511627777, at most 2^40 is possible"
+        );
+        let evicts = row("0,0,12").replace(",0]", ",1]");
+        assert_eq!(said("classic", &SCAN, &evicts), "call 1: 1 pages evicted of 0");
+        let gens = "[0,0,12,1,9,5,9,0,0,0,0,0,0,0,0,0,0,0,0,0]";
+        assert_eq!(said("mglru", &STEP, gens), "call 1: generations 5 to 9, 1 to 4 can be");
         let said = said("classic", &SCAN, &row("0,0,13"));
         assert_eq!(said, "call 1: priority 13, 0 to 12 are possible");
     }
