@@ -37,13 +37,17 @@ pub enum Wanted<'a> {
     Switches(&'a [String]),
 }
 
+/// Orders of each seed that are drawn unless another number is asked for.
+pub const ORDERS: usize = 8;
+
 /// How many runs are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
     /// All sets, which [`MOST_EXACT`] switches allow at most.
     AllSets,
-    /// All sets up to [`MOST_EXACT`] switches; above, singles, pairs and so many orders, an even
-    /// number.
+    /// All sets up to [`MOST_EXACT`] switches; above, singles, pairs and [`ORDERS`] orders.
+    Usual,
+    /// Singles, pairs and so many orders, an even number, of more than [`MOST_EXACT`] switches.
     Orders(usize),
 }
 
@@ -67,7 +71,7 @@ impl Trial {
     /// # Errors
     ///
     /// A name is unknown; the switches make no sense on the base; there are more than
-    /// [`MOST`], or more than [`MOST_EXACT`] where all sets are asked for.
+    /// [`MOST`], more than [`MOST_EXACT`] where all sets are asked for, or no more where orders are.
     pub fn new(
         seeds: Vec<RunSpec>,
         from: Option<&str>,
@@ -92,11 +96,18 @@ impl Trial {
             return Err(Error::of_option(title)
                 .help("leave it out, or join knobs: `--switch a=1,b=2` is one switch"));
         }
+        if let (Depth::Orders(_), 0..=MOST_EXACT) = (depth, k) {
+            let title = format!(
+                "--orders: all sets of up to {MOST_EXACT} switches are run, and there are {k}"
+            );
+            return Err(Error::of_option(title).help("leave it out"));
+        }
         if k > MOST {
             let title = format!("--switch: {k} switches, write {MOST} at most");
             return Err(Error::of_option(title));
         }
-        let pairs = if let Depth::Orders(n) = depth { n.div_ceil(2) } else { 0 };
+        let orders = if let Depth::Orders(n) = depth { n } else { ORDERS };
+        let pairs = orders.div_ceil(2);
         let orders: Vec<Orders> = seeds.iter().map(|r| effects::orders(k, r.seed, pairs)).collect();
         let of_seed = |(at, orders): (usize, &Orders)| {
             effects::sets(k, orders).into_iter().map(move |set| (at, set)).collect::<Vec<_>>()

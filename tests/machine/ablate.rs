@@ -52,9 +52,11 @@ fn sums_are_exact(a: &Ablation) {
 #[test]
 fn all_off_is_the_base_and_all_on_the_other_preset() {
     let specs = runs(MGLRU);
-    for (from, to) in [("mglru-v6.12", "mglru-v6.14"), ("mglru-v6.14", "mglru-v6.18")] {
-        let wanted = Wanted::To(to);
-        let trial = Trial::new(specs.clone(), Some(from), wanted, Depth::Orders(2)).unwrap();
+    for (from, to, depth) in [
+        ("mglru-v6.12", "mglru-v6.14", Depth::Orders(2)),
+        ("mglru-v6.14", "mglru-v6.18", Depth::Usual),
+    ] {
+        let trial = Trial::new(specs.clone(), Some(from), Wanted::To(to), depth).unwrap();
         let all = trial.runs();
         let per_seed = all.len() / 2;
         let ends = [&all[..1], &all[per_seed - 1..=per_seed], &all[all.len() - 1..]].concat();
@@ -78,6 +80,8 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     assert!(a.exact && a.runs == 16);
     let idle: Vec<bool> = a.switches.iter().map(|s| s.does_nothing).collect();
     assert!(idle[0] && !idle[2], "{idle:?}");
+    let tiers = &a.switches[1].alone.of_seeds;
+    assert!(tiers.iter().all(|more| *more >= 0.0), "{tiers:?}");
     assert_eq!(a.switches[0].share.whole.0, [0, 0]);
     assert_ne!(a.difference.mean, 0.0);
     assert_eq!(a, trial.run(Figure::SwapIns, Some(1), |_| ()).unwrap());

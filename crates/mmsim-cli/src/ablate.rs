@@ -76,7 +76,11 @@ fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
             None => settings.push(vec![spec.clone()]),
         }
     }
-    let depth = if args.all_sets { Depth::AllSets } else { Depth::Orders(args.orders) };
+    let depth = match args.orders {
+        _ if args.all_sets => Depth::AllSets,
+        Some(n) => Depth::Orders(n),
+        None => Depth::Usual,
+    };
     let trial = |seeds| backend::trial(seeds, args.from.as_deref(), wanted, depth);
     settings.into_iter().map(trial).collect()
 }

@@ -43,9 +43,10 @@ pub(crate) struct AblateArgs {
     #[arg(long)]
     pub all_sets: bool,
     /// Above six switches: orders of each seed by which shares are estimated, an even number
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = even,
-          conflicts_with = "all_sets", allow_negative_numbers = true)]
-    pub orders: usize,
+    /// [default: 8]
+    #[arg(long, value_name = "N", value_parser = even, conflicts_with = "all_sets",
+          allow_negative_numbers = true)]
+    pub orders: Option<usize>,
     /// The variant whose machine and work it is [default: the first, if they differ in policy only]
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,

@@ -4,7 +4,8 @@
 //! A point of the reference holds the zones of the machine when its workload started, the
 //! commands of the workload, and the counters of the kernel. The machine built here has
 //! the same managed pages, watermarks, reserves, free pages and per-CPU lists, the same
-//! swap and sysctls; the workload is the same sequence of accesses. Nothing is fitted.
+//! swap and sysctls; the workload is the same sequence of accesses. Nothing is fitted, but
+//! for the place at which regions of two kernels begin (`boot`).
 //! Whether a recording can be at all is asked first (`check`); how close is close enough
 //! is said in [`rules`].
 

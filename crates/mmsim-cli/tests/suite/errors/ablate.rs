@@ -48,6 +48,7 @@ fn ablations_that_cannot_be() {
         ("which-policy", &["a.toml", "--switch", "bloom=no"]),
         ("which-machine", &["b.toml", from[0], from[1], "--switch", "bloom=no"]),
         ("odd-orders", &["a.toml", from[0], from[1], "--to", "mglru-v6.14", "--orders", "3"]),
+        ("orders-of-few", &["a.toml", from[0], from[1], "--switch", "bloom=no", "--orders", "4"]),
         (
             "other-accesses",
             &["timed.toml", from[0], from[1], "--switch", "walk-mmu=no,nonleaf-young=no"],
