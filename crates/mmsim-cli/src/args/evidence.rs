@@ -55,7 +55,7 @@ Misses are shown as plainly as hits. docs/published.md says where the figures co
 pub(crate) struct ReproduceArgs {
     /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
     /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
-    /// pagecache-chain
+    /// pagecache-chain, inactive-ratio
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments

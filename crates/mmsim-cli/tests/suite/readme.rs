@@ -203,6 +203,7 @@ fn blocks_about_why() {
 #[test]
 fn blocks_about_large_files() {
     assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
+    assert_eq!(blocks("docs/published.md", &root()), 1);
 }
 
 /// The commands of its first block of shell commands make the reports that are compared.

@@ -18,6 +18,7 @@ pub mod damon_monitoring;
 pub mod damon_reclaim;
 pub mod demand;
 pub mod document;
+pub mod inactive_ratio;
 pub mod lab;
 pub mod mglru;
 pub mod pagecache_chain;
@@ -71,6 +72,7 @@ pub static FAMILIES: &[&Family] = &[
     &damon_monitoring::FAMILY,
     &damon_reclaim::FAMILY,
     &pagecache_chain::FAMILY,
+    &inactive_ratio::FAMILY,
 ];
 
 /// What was simulated.

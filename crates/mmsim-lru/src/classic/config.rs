@@ -59,6 +59,13 @@ knob_enums! {
             "All lists but the inactive one of the page's own type; the anonymous lists only \
              while there is swap.";
     }
+    /// Whose lists decide whether active ones are scanned.
+    InactiveRatioScope {
+        Target = "target",
+            "Those of all groups below the one that reclaim is about, as in global reclaim of the \
+             root: asked once a pass.";
+        Lruvec = "lruvec", "Those of each group by itself: asked before each scan.";
+    }
     /// What limits the number of shadow entries.
     ShadowLimitScope {
         Memcg = "memcg", "The pages of the memory cgroup: of the root group only its own.";
@@ -162,6 +169,10 @@ knob_struct! {
         anon_workingset: bool = "anon-workingset",
             "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
             "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
+        inactive_ratio_scope: InactiveRatioScope = "inactive-ratio-scope",
+            "Whose lists are held against each other to open the active ones: those of all groups \
+             below the target of reclaim, or of each group alone.",
+            "mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)";
         age_on_scan_activation: bool = "age-on-scan-activation",
             "Whether an activation by the inactive scan moves the age of the page's type. Part of \
              the unified age model.",

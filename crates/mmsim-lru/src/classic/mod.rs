@@ -41,7 +41,7 @@ mod scan;
 mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
-use config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
+use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, NewAnonRotated};
 use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
@@ -323,7 +323,7 @@ impl Classic {
     }
 
     fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
-        let s = self.sizes(mem, scope, memcg);
+        let s = self.balanced(mem, scope, memcg);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],
@@ -486,8 +486,18 @@ impl ReclaimPolicy for Classic {
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
         for scope in self.scopes_of(mem, req.node).map(LruScope) {
-            if mem.has_swap() && self.inactive_anon_is_low(mem, scope, MemcgId(0)) {
-                for lv in self.ids.at(scope.0) {
+            if !mem.has_swap() {
+                continue;
+            }
+            let all_low = self.inactive_anon_is_low(mem, scope, MemcgId(0));
+            for lv in self.ids.at(scope.0) {
+                let low = match self.config.inactive_ratio_scope {
+                    InactiveRatioScope::Target => all_low,
+                    InactiveRatioScope::Lruvec => {
+                        self.inactive_anon_is_low(mem, scope, self.ids.memcg(lv))
+                    }
+                };
+                if low {
                     self.shrink_active(mem, lv, false, self.cluster, req);
                 }
             }
@@ -500,10 +510,14 @@ impl ReclaimPolicy for Classic {
     }
 
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
+        let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
+        let all = own && limit.is_none();
         let memcg = limit.unwrap_or(MemcgId(0));
         for scope in self.scopes_of(mem, node).map(LruScope) {
-            let i = self.lruvec_at(scope, memcg);
-            self.lruvecs[i].snapshot = self.activations(mem, scope, memcg);
+            for memcg in self.ids.memcgs().filter(|&m| all || m == memcg) {
+                let i = self.lruvec_at(scope, memcg);
+                self.lruvecs[i].snapshot = self.activations(mem, scope, memcg);
+            }
         }
     }
 

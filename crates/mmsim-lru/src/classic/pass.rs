@@ -4,7 +4,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::config::{BalanceModel, ShadowLimitScope};
+use super::config::{BalanceModel, InactiveRatioScope, ShadowLimitScope};
 use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
     ScanModeInput,
@@ -105,7 +105,7 @@ impl Classic {
         let scope = self.wanted_below(mem, req, all).expect("a request wants some zone");
         let mut pass = Pass {
             scope,
-            control: self.control(mem, req, scope),
+            control: self.control(mem, req, scope, target(req)),
             next: 0,
             left: 0,
             work: None,
@@ -145,7 +145,7 @@ impl Classic {
         };
         if scope != pass.scope {
             pass.scope = scope;
-            pass.control = self.control(mem, req, scope);
+            pass.control = self.control(mem, req, scope, target(req));
         }
     }
 
@@ -154,29 +154,21 @@ impl Classic {
         pass.left > 0 || self.wanted_below(mem, req, pass.scope.0).is_some()
     }
 
-    fn control(&self, mem: &Memory, req: &ReclaimRequest, scope: LruScope) -> Control {
-        let memcg = target(req);
-        let s = self.sizes(mem, scope, memcg);
-        let before = self.lruvecs[self.lruvec_at(scope, memcg)].snapshot;
-        let now = self.activations(mem, scope, memcg);
-        let may_deactivate = if req.force_deactivate {
-            PerType::new([true; 2])
-        } else {
-            let anon_low = formulas::inactive_anon_is_low(
-                self.config.anon_ratio,
-                s[INACTIVE_ANON],
-                s[ACTIVE_ANON],
-            );
-            let file_low = formulas::inactive_is_low(s[INACTIVE_FILE], s[ACTIVE_FILE]);
-            PerType::new([
-                anon_low || now[ANON] != before[ANON],
-                file_low || now[FILE] != before[FILE],
-            ])
-        };
+    /// What a pass over a memory cgroup finds out: the one that reclaim is about, or the one that
+    /// it visits (`inactive-ratio-scope`).
+    fn control(
+        &self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        scope: LruScope,
+        memcg: MemcgId,
+    ) -> Control {
+        let s = self.balanced(mem, scope, memcg);
+        let may_deactivate = PerType::from_fn(|t| self.may_deactivate(mem, req, scope, memcg, t));
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim
             && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[FILE]);
-        let file_is_tiny = memcg.0 == 0 && {
+        let file_is_tiny = target(req).0 == 0 && {
             let all = self.sizes(mem, scope, MemcgId(0));
             let zones = mem.zones.of_node(req.node).iter();
             let own = || zones.clone().filter(|z| !self.by_zone || z.0 == scope.0);
@@ -186,12 +178,47 @@ impl Classic {
                 all[INACTIVE_FILE] + all[ACTIVE_FILE],
                 free,
                 high,
-                all[INACTIVE_ANON],
+                s[INACTIVE_ANON],
                 priority,
                 may_deactivate[ANON],
             )
         };
         Control { may_deactivate, cache_trim, file_is_tiny }
+    }
+
+    /// Whether the active list of a type is open: the inactive one is low, or refaults were
+    /// activated since the last reclaim (`inactive_is_low`, before 5.5 `inactive_list_is_low`).
+    fn may_deactivate(
+        &self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        scope: LruScope,
+        memcg: MemcgId,
+        t: LruType,
+    ) -> bool {
+        if req.force_deactivate {
+            return true;
+        }
+        let s = self.balanced(mem, scope, memcg);
+        let low = if t == ANON {
+            let ratio = self.config.anon_ratio;
+            formulas::inactive_anon_is_low(ratio, s[INACTIVE_ANON], s[ACTIVE_ANON])
+        } else {
+            formulas::inactive_is_low(s[INACTIVE_FILE], s[ACTIVE_FILE])
+        };
+        let before = self.lruvecs[self.lruvec_at(scope, memcg)].snapshot[t];
+        low || self.activations(mem, scope, memcg)[t] != before
+    }
+
+    /// The lists of a memory cgroup that are held against each other.
+    pub(super) fn balanced(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
+        match self.config.inactive_ratio_scope {
+            InactiveRatioScope::Target => self.sizes(mem, scope, memcg),
+            InactiveRatioScope::Lruvec => {
+                let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
+                [0, 1, 2, 3].map(|l| mem.lists.len(lists[l]))
+            }
+        }
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
@@ -221,6 +248,9 @@ impl Classic {
             };
             if protection > c.min {
                 pass.low_skipped = true;
+            }
+            if self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec {
+                pass.control = self.control(mem, req, pass.scope, memcg);
             }
             let (sizes, nr) = self.scan_count(mem, req, pass, memcg, protection, usage);
             pass.work = Some(Work {
@@ -310,10 +340,17 @@ impl Classic {
                 w.nr[l] -= n;
                 let file = l >= INACTIVE_FILE;
                 if l % 2 == 1 {
-                    if pass.control.may_deactivate[LruType::of(file)] {
+                    let t = LruType::of(file);
+                    let at_root = self.config.inactive_ratio_scope == InactiveRatioScope::Target;
+                    let open = if at_root {
+                        pass.control.may_deactivate[t]
+                    } else {
+                        self.may_deactivate(mem, req, pass.scope, self.ids.memcg(w.lv), t)
+                    };
+                    if open {
                         self.shrink_active(mem, w.lv, file, n, req);
                     } else {
-                        pass.skipped_deactivate = true;
+                        pass.skipped_deactivate |= at_root;
                     }
                 } else {
                     let s = self.shrink_inactive(mem, w.lv, file, n, req);

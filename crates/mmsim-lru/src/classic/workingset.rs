@@ -8,7 +8,7 @@
 //!
 //! Source: Linux 6.12 mm/workingset.c; older rules: docs/policies.md.
 
-use super::config::{AgeModel, BalanceModel, EvictWithoutMemcg};
+use super::config::{AgeModel, BalanceModel, EvictWithoutMemcg, InactiveRatioScope};
 use super::formulas::{self, ThresholdInput};
 use super::{Classic, LruScope};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
@@ -250,7 +250,8 @@ impl Classic {
             let node = self.node_of(mem, scope);
             return PerType::from_fn(|t| mem.node_page_state(node, ACTIVATIONS[t]));
         }
-        if memcg != MemcgId(0) {
+        let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
+        if memcg != MemcgId(0) || own {
             return self.lruvecs[self.lruvec_at(scope, memcg)].activations;
         }
         let all = self.ids.at(scope.0);

@@ -9,7 +9,7 @@
 
 use super::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, EvictWithoutMemcg,
-    LazyfreePlace, NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
+    InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
 };
 use crate::knobs;
 use mmsim_core::config::Kernel;
@@ -29,6 +29,7 @@ impl ClassicConfig {
         shadow_limit_scope: ShadowLimitScope::Memcg,
         evict_without_memcg: EvictWithoutMemcg::Count,
         anon_workingset: false,
+        inactive_ratio_scope: InactiveRatioScope::Target,
         age_on_scan_activation: false,
         new_anon_rotated: NewAnonRotated::ByActive,
         swapin_sets_workingset: true,

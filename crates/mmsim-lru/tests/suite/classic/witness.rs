@@ -389,7 +389,13 @@ fn shadow_limit_scope() {
         max: None,
         swap_max: None,
     }];
-    let s = Steps::in_group(0).map(0, 20_000).write(0, 0..20_000).phase().write(0, 0..4000).phase();
+    let s = Steps::new()
+        .in_group(0)
+        .map(0, 20_000)
+        .write(0, 0..20_000)
+        .phase()
+        .write(0, 0..4000)
+        .phase();
     let knob = "shadow-limit-scope";
     let [memcg, node] = pair(&machine, POSTED, knob, ["memcg", "node"], &[s]);
     assert_eq!(node.n(WorkingsetNodereclaim), 0);
@@ -400,6 +406,35 @@ fn shadow_limit_scope() {
     let seen = memcg.in_phase(1, WorkingsetRefaultAnon);
     assert!(seen < 64, "{seen}: more than what one node may hold again");
     assert!(memcg.gauge("workingset_nodes") * 2 < node.gauge("workingset_nodes"));
+}
+
+/// A group has read a file three times, and another reads one through that is six times as large.
+/// By its own lists alone the first has few inactive pages as soon as a few of them went, so its
+/// active ones follow, and it reads its file again. By the lists of both, the second has inactive
+/// pages enough, and the file of the first stays.
+#[test]
+fn inactive_ratio_scope() {
+    let mut machine = small_machine(4000, 0, 0);
+    machine.kernel = Kernel::V5_5;
+    let group = |name: &str| MemcgConfig {
+        name: name.into(),
+        min: 0,
+        low: 0,
+        high: None,
+        max: None,
+        swap_max: None,
+    };
+    machine.memcgs = vec![group("hot"), group("stream")];
+    let file = Steps::with_file(24_000);
+    let hot = file.clone().in_group(0).each(0..3, |s, _| s.read_file(0..400));
+    let hot = hot.sleep(SimDuration::from_secs(60)).phase().read_file(0..400).phase();
+    let stream = file.in_group(1).sleep(SimDuration::from_secs(1)).read_file(400..24_000);
+    let knob = "inactive-ratio-scope";
+    let base = ClassicConfig::V5_5;
+    let [target, lruvec] = pair(&machine, base, knob, ["target", "lruvec"], &[hot, stream]);
+    assert_eq!(target.in_phase(1, WorkingsetRefaultFile), 0);
+    let again = lruvec.in_phase(1, WorkingsetRefaultFile);
+    assert!(again > 300, "{again}");
 }
 
 /// Permits `anon-workingset`, which is refused without it; nothing else asks for it. So it has

@@ -80,8 +80,8 @@ impl Steps {
         Steps { file_pages: pages, ..Steps::default() }
     }
     /// In a memory cgroup of the machine instead of the root.
-    pub(crate) fn in_group(group: usize) -> Steps {
-        Steps { group: Some(group), ..Steps::default() }
+    pub(crate) fn in_group(self, group: usize) -> Steps {
+        Steps { group: Some(group), ..self }
     }
     /// Maps anonymous memory.
     pub(crate) fn map(mut self, region: u16, pages: u32) -> Steps {

@@ -128,8 +128,9 @@ fn protection() {
     };
     machine.memcgs = vec![group("kept", 1000), group("other", 0)];
     // It stays until the other has ended.
-    let kept = Steps::in_group(0).map(0, 1500).write(0, 0..1500).sleep(SimDuration::from_secs(60));
-    let other = Steps::in_group(1).map(0, 6000).write(0, 0..6000);
+    let kept =
+        Steps::new().in_group(0).map(0, 1500).write(0, 0..1500).sleep(SimDuration::from_secs(60));
+    let other = Steps::new().in_group(1).map(0, 6000).write(0, 0..6000);
     let [whole, share] = ["whole", "share"].map(|value| {
         let mut c = MglruConfig::preset(REWORKED).unwrap().config;
         c.set("protection", value).unwrap();

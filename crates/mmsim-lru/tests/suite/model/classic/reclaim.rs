@@ -1,7 +1,7 @@
 //! Reclaim: how much of which list is scanned, what becomes of each page.
 
 use super::{ANON, FILE, KernelModel, Kind, Outcome, PageId, Pass};
-use mmsim_lru::config::{AgeModel, AnonRefRule, BalanceModel, ScanRounding};
+use mmsim_lru::config::{AgeModel, AnonRefRule, BalanceModel, InactiveRatioScope, ScanRounding};
 
 /// What the inactive scan decides about one page by its references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,12 +28,7 @@ impl KernelModel {
                 self.cost = self.cost.map(|c| c / 2);
             }
         }
-        // Whether the active lists may be scanned.
-        let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
-        // One counter for all refaults is that of file pages.
-        let opened = if self.config.ws_split { fresh } else { [false, fresh[ANON] || fresh[FILE]] };
-        let may_deactivate =
-            [ANON, FILE].map(|t| pass.force_deactivate || self.inactive_is_low(t) || opened[t]);
+        let may_deactivate = [ANON, FILE].map(|t| self.may_deactivate(pass, t));
         let [inactive_anon, _, inactive_file, active_file] = self.sizes();
         let cache_trim_mode =
             (inactive_file >> pass.priority) > 0 && !may_deactivate[FILE] && !pass.no_cache_trim;
@@ -45,6 +40,14 @@ impl KernelModel {
         let targets = self.scan_count(pass, cache_trim_mode, file_is_tiny);
         self.shrink_lruvec(pass, targets, may_deactivate, &mut outcome);
         outcome
+    }
+
+    /// Whether the active list of a type may be scanned.
+    fn may_deactivate(&self, pass: Pass, page_type: usize) -> bool {
+        let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
+        // One counter for all refaults is that of file pages.
+        let opened = if self.config.ws_split { fresh } else { [false, fresh[ANON] || fresh[FILE]] };
+        pass.force_deactivate || self.inactive_is_low(page_type) || opened[page_type]
     }
 
     /// How many pages of each list to scan.
@@ -121,10 +124,16 @@ impl KernelModel {
                 let n = (*left).min(BATCH);
                 *left -= n;
                 let (page_type, active) = (list / 2, list % 2 == 1);
+                // Before 5.5 it is asked anew each time, and nobody is told of an answer of no.
+                let each_time = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
                 if n == 0 {
                     continue;
                 } else if !active {
                     self.shrink_inactive(page_type, n, pass.kind, outcome);
+                } else if each_time {
+                    if self.may_deactivate(pass, page_type) {
+                        self.shrink_active(page_type, n);
+                    }
                 } else if may_deactivate[page_type] {
                     self.shrink_active(page_type, n);
                 } else {
