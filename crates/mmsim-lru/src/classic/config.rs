@@ -170,8 +170,8 @@ knob_struct! {
             "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
             "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
         inactive_ratio_scope: InactiveRatioScope = "inactive-ratio-scope",
-            "Whose lists are held against each other to open the active ones: those of all groups \
-             below the target of reclaim, or of each group alone.",
+            "Whose lists are held against each other to open the active ones: those of all groups, or \
+             those of each group.",
             "mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)";
         age_on_scan_activation: bool = "age-on-scan-activation",
             "Whether an activation by the inactive scan moves the age of the page's type. Part of \
