@@ -8,7 +8,7 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
-use mmsim_damon::modules::Module;
+use mmsim_damon::modules::{DamonStat, Module};
 use mmsim_damon::ranges::set_regions;
 use mmsim_damon::truth::Oracle;
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
@@ -17,7 +17,9 @@ use mmsim_lru::config::Knobs;
 use super::misplaced::Misplaced;
 use super::{Machine, set};
 use crate::error::Error;
-use crate::report::{DamonReport, KnobValue, Monitored, SchemeReport, TruthReport};
+use crate::report::{
+    DamonReport, DamonStatReport, KnobValue, Monitored, SchemeReport, TruthReport,
+};
 use crate::scenario::policy::{KnobError, PolicySpec};
 use crate::scenario::{DamonContext, DamonSpec, RunSpec};
 
@@ -106,6 +108,10 @@ fn kdamond(
         DamonContext::LruSort(m) => {
             (OpsId::Paddr, m.context(config, Some(ram.clone()), split).map_err(of("parameters"))?)
         }
+        DamonContext::Stat => (
+            OpsId::Paddr,
+            DamonStat.context(config, Some(ram.clone()), split).map_err(of("module"))?,
+        ),
         DamonContext::Own { ops, task, ranges, attrs, schemes } => {
             let mut context = Context::new(config, split);
             context.set_attrs(*attrs).map_err(of("aggr"))?;
@@ -123,7 +129,9 @@ fn kdamond(
             (*ops, context)
         }
     };
-    Ok(Kdamond::new(context, ops, rng("sample"), Watch::new(spec.record)))
+    let watch = Watch::new(spec.record);
+    let watch = if spec.what == DamonContext::Stat { watch.telling() } else { watch };
+    Ok(Kdamond::new(context, ops, rng("sample"), watch))
 }
 
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
@@ -186,6 +194,11 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
             samples: context.passed_samples(),
             nr_regions: context.targets().iter().map(|t| t.regions().len() as u64).sum(),
             schemes: context.schemes().iter().map(scheme).collect(),
+            stat: k.watch().told().map(|t| DamonStatReport {
+                estimated_memory_bandwidth: t.bandwidth,
+                memory_idle_ms_percentiles: t.idle_ms.to_vec(),
+                aggr_interval_us: t.aggr_us,
+            }),
             truth: None,
         };
         Monitored {

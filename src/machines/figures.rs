@@ -10,7 +10,9 @@ use mmsim_core::memory::Memory;
 use super::{Misplaced, Policy, compaction_knobs, process_name, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
-use crate::report::{Bounds, DamonReport, RunMeta, RunReport, SchemeReport, TruthReport};
+use crate::report::{
+    Bounds, DamonReport, DamonStatReport, RunMeta, RunReport, SchemeReport, TruthReport,
+};
 use crate::scenario::damon::{DamonContext, DamonSpec};
 use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use crate::scenario::{GAUGES, RunSpec};
@@ -126,11 +128,13 @@ fn monitor(spec: &DamonSpec) -> DamonReport {
     let schemes = match &spec.what {
         DamonContext::Reclaim(_) => 1,
         DamonContext::LruSort(_) => 2,
+        DamonContext::Stat => 0,
         DamonContext::Own { schemes, .. } => schemes.len(),
     };
     DamonReport {
         schemes: vec![SchemeReport::default(); schemes],
         truth: spec.truth.then(TruthReport::default),
+        stat: (spec.what == DamonContext::Stat).then(DamonStatReport::default),
         name: spec.name.clone(),
         ..DamonReport::default()
     }

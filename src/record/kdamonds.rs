@@ -9,8 +9,11 @@
 
 use std::fmt::Write as _;
 
+use mmsim_damon::damos::filter::FilterType;
+use mmsim_damon::damos::goal::Metric;
 use serde_json::{Map, Value};
 
+use super::members::{At, MAX, bytes, flag, number, plain, ratio, time};
 use crate::error::{Error, ErrorKind};
 use crate::files;
 
@@ -18,8 +21,6 @@ use crate::files;
 const PAGE: u64 = 4096;
 /// The longest time of a scenario, in us.
 const LONGEST_US: f64 = 1e12;
-/// What damo calls `max`.
-const MAX: f64 = u64::MAX as f64;
 
 /// Turns the JSON in `text`, which came from `name`, into tables of a scenario. `tasks` are the tasks
 /// that stand for the processes of its targets, in their order.
@@ -36,146 +37,12 @@ pub fn import(text: &str, name: &str, tasks: &[String]) -> Result<String, Error>
     Ok(out.out)
 }
 
-/// A member of the JSON, and what it is called.
-#[derive(Clone)]
-struct At<'a> {
-    value: &'a Value,
-    path: String,
-}
-
 struct Import<'a> {
     name: &'a str,
     tasks: &'a [String],
     /// Processes so far.
     targets: usize,
     out: String,
-}
-
-impl<'a> At<'a> {
-    fn get(&self, key: &str) -> Option<At<'a>> {
-        let value = self.value.get(key).filter(|v| !v.is_null())?;
-        Some(At { value, path: format!("{}.{key}", self.path) })
-    }
-
-    /// The members of a list; none where there is no list.
-    fn list(&self, key: &str) -> Vec<At<'a>> {
-        self.get(key).map_or(Vec::new(), |list| list.items())
-    }
-
-    fn items(&self) -> Vec<At<'a>> {
-        let items = self.value.as_array().map_or(&[][..], Vec::as_slice).iter().enumerate();
-        items.map(|(i, value)| At { value, path: format!("{}[{i}]", self.path) }).collect()
-    }
-
-    fn text(&self) -> String {
-        self.value.as_str().map_or_else(|| self.value.to_string(), str::to_string)
-    }
-
-    fn members(&self) -> Option<&'a Map<String, Value>> {
-        self.value.as_object()
-    }
-}
-
-/// A number in a text for people: without commas; `min` and `max`.
-fn plain(text: &str) -> Option<f64> {
-    match text.trim() {
-        "min" => Some(0.0),
-        "max" => Some(MAX),
-        text => text.replace(',', "").parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0),
-    }
-}
-
-/// A number with one of these units behind it.
-fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let letters = text.trim_start_matches(|c: char| c.is_ascii_digit() || ",. ".contains(c));
-    let number = plain(&text[..text.len() - letters.len()])?;
-    let unit = units.iter().find(|u| u.0 == letters.trim())?;
-    Some(number * unit.1)
-}
-
-fn number(at: &At<'_>) -> Option<f64> {
-    match at.value {
-        Value::Number(n) => n.as_f64().filter(|n| *n >= 0.0),
-        Value::String(text) => plain(text),
-        _ => None,
-    }
-}
-
-/// Bytes.
-fn bytes(at: &At<'_>) -> Option<f64> {
-    const UNITS: [(&str, f64); 19] = {
-        let k = 1024.0;
-        let (m, g, t, p, e) =
-            (k * k, k * k * k, k * k * k * k, k * k * k * k * k, k * k * k * k * k * k);
-        [
-            ("B", 1.0),
-            ("K", k),
-            ("KB", k),
-            ("KiB", k),
-            ("M", m),
-            ("MB", m),
-            ("MiB", m),
-            ("G", g),
-            ("GB", g),
-            ("GiB", g),
-            ("T", t),
-            ("TB", t),
-            ("TiB", t),
-            ("P", p),
-            ("PB", p),
-            ("PiB", p),
-            ("E", e),
-            ("EB", e),
-            ("EiB", e),
-        ]
-    };
-    number(at).or_else(|| with_unit(at.value.as_str()?, &UNITS))
-}
-
-/// A time in units of `unit` ns, where a bare number is in them.
-fn time(at: &At<'_>, unit: f64) -> Option<f64> {
-    if let Some(n) = number(at) {
-        return Some(n);
-    }
-    const UNITS: [(&str, f64); 7] = [
-        ("ns", 1.0),
-        ("us", 1e3),
-        ("ms", 1e6),
-        ("s", 1e9),
-        ("m", 60e9),
-        ("h", 3600e9),
-        ("d", 86_400e9),
-    ];
-    // Several of them add up: `1 m 30 s`.
-    let (mut ns, mut part) = (0.0, String::new());
-    for word in at.value.as_str()?.split_whitespace() {
-        part += word;
-        if word.ends_with(|c: char| c.is_ascii_alphabetic()) {
-            ns += with_unit(&part, &UNITS)?;
-            part.clear();
-        }
-    }
-    part.is_empty().then_some(ns / unit)
-}
-
-/// Thousandths or per cent: `whole` of a whole, where a bare number is in them.
-fn ratio(at: &At<'_>, whole: f64) -> Option<f64> {
-    number(at).or_else(|| {
-        let percent = at.value.as_str()?.trim().strip_suffix('%')?;
-        Some(plain(percent)? / 100.0 * whole)
-    })
-}
-
-fn flag(at: &At<'_>) -> Option<bool> {
-    match at.value {
-        Value::Bool(b) => Some(*b),
-        Value::String(text) => match text.to_ascii_lowercase().as_str() {
-            "y" | "yes" | "true" => Some(true),
-            "n" | "no" | "false" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Intervals of a context, in us.
@@ -351,7 +218,22 @@ impl Import<'_> {
         if let Some(goal) = at.get("intervals_goal")
             && self.take(&goal, "aggrs", 0.0, "expected a number", number)? > 0.0
         {
-            self.comment("intervals_goal is not modelled: the intervals stay as they are.");
+            let share = |m: &At<'_>| ratio(m, 10_000.0);
+            let bp = self.take(&goal, "access_bp", 0.0, "expected 1/10000 or per cent", share)?;
+            let aggrs = self.take(&goal, "aggrs", 0.0, "expected a number", number)?;
+            let time = |key: &str, or| {
+                self.take(&goal, key, or, "expected a time such as \"5 ms\"", |m| time(m, 1e3))
+            };
+            let (min, max) =
+                (time("min_sample_us", 5_000.0)?, time("max_sample_us", 10_000_000.0)?);
+            let (min, max) = (duration(min), duration(max));
+            self.key(
+                "intervals-goal",
+                format!(
+                    "{{ access-bp = {}, aggrs = {}, min-sample = {min}, max-sample = {max} }}",
+                    bp as u64, aggrs as u64
+                ),
+            );
         }
         Ok(Intervals { sample, aggr })
     }
@@ -548,6 +430,15 @@ impl Import<'_> {
         } else if limited && reset > 0.0 {
             self.key("quota-reset", duration(reset * 1e3));
         }
+        if let Some(tuner) = quotas.get("goal_tuner").map(|t| t.text()).filter(|t| t != "consist") {
+            self.key("goal-tuner", quoted(&tuner));
+        }
+        let count = |key: &str| self.take(quotas, key, 0.0, "expected a number", number);
+        let (num, denom) = (count("fail_charge_num")?, count("fail_charge_denom")?);
+        if denom > 0.0 {
+            let share = format!("{{ num = {}, denom = {} }}", num as u64, denom as u64);
+            self.key("fail-charge", share);
+        }
         let Some(weights) = quotas.get("weights") else { return Ok(()) };
         for (key, member) in [
             ("weight-size", "sz_permil"),
@@ -565,13 +456,17 @@ impl Import<'_> {
 
     fn goal(&mut self, goal: &At<'_>) -> Result<(), Error> {
         let metric = goal.get("metric").map_or("user_input".to_string(), |m| m.text());
-        if !["user_input", "some_mem_psi_us"].contains(&metric.as_str()) {
+        if !Metric::NAMES.contains(&metric.as_str()) {
             let at = goal.get("metric").unwrap_or_else(|| goal.clone());
-            return Err(self.wrong(&at, "goals here are user_input and some_mem_psi_us"));
+            return Err(self.wrong(&at, &format!("goals here are {}", Metric::NAMES.join(", "))));
         }
         let value = |key: &str, old: &str| {
             let Some(at) = goal.get(key).or_else(|| goal.get(old)) else { return Ok(0.0) };
-            let read = if metric == "some_mem_psi_us" { time(&at, 1e3) } else { number(&at) };
+            let read = match &metric[..] {
+                "some_mem_psi_us" => time(&at, 1e3),
+                m if m.ends_with("_bp") => ratio(&at, 10_000.0),
+                _ => number(&at),
+            };
             read.ok_or_else(|| self.wrong(&at, "expected a number"))
         };
         let target = value("target_value", "target_value_bp")?;
@@ -579,8 +474,15 @@ impl Import<'_> {
         self.out += "\n[[damon.scheme.goal]]\n";
         self.key("metric", quoted(&metric));
         self.key("target", target as u64);
-        if current > 0.0 {
+        if current > 0.0 && metric == "user_input" {
             self.key("current", current as u64);
+        }
+        if metric.starts_with("node_") {
+            let node = self.take(goal, "nid", 0.0, "expected the number of a node", number)?;
+            self.key("node", node as u64);
+        }
+        if metric.starts_with("node_memcg_") {
+            self.memcg(goal)?;
         }
         Ok(())
     }
@@ -607,33 +509,45 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// The group that a path names, by its last part.
+    fn memcg(&mut self, of: &At<'_>) -> Result<(), Error> {
+        let path = of.get("memcg_path").ok_or_else(|| self.missing(of, "memcg_path"))?.text();
+        let group = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or("").to_string();
+        let _ = writeln!(self.out, "memcg = {} # {}", quoted(&group), quoted(&path));
+        Ok(())
+    }
+
     fn filter(&mut self, filter: &At<'_>) -> Result<(), Error> {
         // Renamed from `filter_pass`.
-        for key in ["allow", "filter_pass"] {
-            if self.take(filter, key, false, "expected true or false", flag)? {
-                let at = filter.get(key).unwrap_or_else(|| filter.clone());
-                return Err(self.wrong(&at, "filters that allow (Linux 6.14) are not modelled"));
-            }
-        }
+        let yes = |key: &str| self.take(filter, key, false, "expected true or false", flag);
+        let allow = yes("allow")? || yes("filter_pass")?;
         let Some(kind) = filter.get("filter_type") else {
             return Err(self.missing(filter, "filter_type"));
         };
         let word = kind.text();
-        if !["anon", "memcg", "young", "addr", "target"].contains(&word.as_str()) {
-            let known = "filters here are anon, memcg, young, addr and target";
-            return Err(self.wrong(&kind, known));
+        if !FilterType::NAMES.contains(&word.as_str()) {
+            return Err(
+                self.wrong(&kind, &format!("filters here are {}", FilterType::NAMES.join(", ")))
+            );
         }
         self.out += "\n[[damon.scheme.filter]]\n";
         self.key("type", quoted(&word));
         let matching = self.take(filter, "matching", true, "expected true or false", flag)?;
         self.key("matching", matching);
+        if allow {
+            self.key("allow", true);
+        }
         match word.as_str() {
-            "memcg" => {
-                let path = filter.get("memcg_path");
-                let path = path.ok_or_else(|| self.missing(filter, "memcg_path"))?.text();
-                let group =
-                    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or("").to_string();
-                let _ = writeln!(self.out, "memcg = {} # {}", quoted(&group), quoted(&path));
+            "memcg" => self.memcg(filter)?,
+            "hugepage_size" => {
+                let sizes = filter.list("hugepage_size");
+                let [min, max] = &sizes[..] else {
+                    return Err(self.missing(filter, "hugepage_size"));
+                };
+                for (key, at) in [("min", min), ("max", max)] {
+                    let size = bytes(at).ok_or_else(|| self.wrong(at, "expected bytes"))?;
+                    self.key(key, format!("\"{} pages\"", (size as u64).div_ceil(PAGE)));
+                }
             }
             "addr" => {
                 let range = filter.get("address_range");

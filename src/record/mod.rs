@@ -13,6 +13,7 @@ pub mod damo;
 pub mod heatmap;
 pub mod import;
 pub mod kdamonds;
+mod members;
 pub mod perf;
 pub mod summary;
 

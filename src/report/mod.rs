@@ -53,11 +53,12 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, csv_field};
 pub use document::{
-    AimReport, Bounds, ClassReport, DamonReport, Ending, ExpectReport, GenerationReport, KnobValue,
-    LatencyReport, Monitored, OomProcess, OomReport, PhaseReport, PressureReport, QuantilesReport,
-    ReadingReport, RecordReport, Report, ReportError, RunMeta, RunReport, SCHEMA, SchemeReport,
-    ShareReport, StuckReport, StuckThread, SwapOutReport, SwapReport, TaskReport, ThreadReport,
-    Throughput, TruthReport, WhyExample, WhyReport, ZoneReport, json_schema,
+    AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, Ending, ExpectReport,
+    GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,
+    PressureReport, QuantilesReport, ReadingReport, RecordReport, Report, ReportError, RunMeta,
+    RunReport, SCHEMA, SchemeReport, ShareReport, StuckReport, StuckThread, SwapOutReport,
+    SwapReport, TaskReport, ThreadReport, Throughput, TruthReport, WhyExample, WhyReport,
+    ZoneReport, json_schema,
 };
 pub use expect::Expectation;
 pub use pairs::Pairs;

@@ -7,11 +7,13 @@ use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
 
-use super::fields::each;
+use super::fields::{each, within};
 use super::policy::{self, PlacedPolicy, PolicySpec};
 use super::raw::{Node, Sources, Value};
 use super::read::Reader;
-use super::tables::{self, DAMON, DAMON_REGION, DAMOS, OPS, SchemeCx, micros};
+use super::tables::{
+    self, DAMON, DAMON_INTERVALS_GOAL, DAMON_REGION, DAMOS, OPS, SchemeCx, micros,
+};
 use super::units::PAGE_SIZE;
 use super::workload::TaskSpec;
 use crate::error::Error;
@@ -44,6 +46,8 @@ pub enum DamonContext {
     Reclaim(Reclaim),
     /// DAMON_LRU_SORT.
     LruSort(LruSort),
+    /// DAMON_STAT.
+    Stat,
     /// Everything by itself.
     Own {
         /// Whose addresses.
@@ -95,7 +99,7 @@ pub(super) fn monitors(
         let what = if r.has("module") {
             module(&r, rules_of(&r, kernel))?
         } else {
-            own(&r, tasks, memcgs)?
+            own(&r, tasks, memcgs, rules_of(&r, kernel))?
         };
         let of_process = matches!(&what, DamonContext::Own { task: Some(_), .. });
         if truth && !of_process {
@@ -110,19 +114,26 @@ pub(super) fn monitors(
             record: truth || record,
             truth,
         };
+        let stat = all.iter().any(|d| d.spec.what == DamonContext::Stat);
+        if i > 0 && (stat || spec.what == DamonContext::Stat) {
+            let found = "DAMON_STAT keeps other monitors away (EBUSY)";
+            let key = if r.has("module") { "module" } else { "ops" };
+            return Err(r.error(key, found, "DAMON_STAT alone, or none of it"));
+        }
         all.push(PlacedDamon { spec, rules });
     }
     Ok(all)
 }
 
 /// Keys of a context of one's own, which a module sets itself.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "ops",
     "task",
     "region",
     "sample",
     "aggr",
     "ops-update",
+    "intervals-goal",
     "min-nr-regions",
     "max-nr-regions",
     "scheme",
@@ -154,7 +165,18 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
             return Err(r.error(key, found, "it among `parameters`, or leave `module` out"));
         }
     }
-    if r.choice("module")? == "damon-reclaim" {
+    let module = r.choice("module")?;
+    if module == "damon-stat" {
+        if kernel < Kernel::V6_18 {
+            let found = "this DAMON has no DAMON_STAT (Linux has it since 6.17)";
+            return Err(r.error("module", found, "rules or a kernel of 6.18 too"));
+        }
+        if r.has("parameters") {
+            return Err(r.error("parameters", "DAMON_STAT has none", "nothing, leave it out"));
+        }
+        return Ok(DamonContext::Stat);
+    }
+    if module == "damon-reclaim" {
         let mut module = Reclaim::DEFAULT;
         parameters(r, kernel, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
         Ok(DamonContext::Reclaim(module))
@@ -233,7 +255,12 @@ fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
     }
 }
 
-fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonContext, Error> {
+fn own(
+    r: &Reader<'_>,
+    tasks: &[TaskSpec],
+    memcgs: &[&str],
+    kernel: Kernel,
+) -> Result<DamonContext, Error> {
     if r.has("parameters") {
         return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
     }
@@ -263,8 +290,8 @@ fn own(r: &Reader<'_>, tasks: &[TaskSpec], memcgs: &[&str]) -> Result<DamonConte
     if ops == OpsId::Fvaddr && ranges.is_empty() {
         return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
     }
-    let attrs = attrs(r)?;
-    let cx = SchemeCx { attrs: &attrs, memcgs };
+    let attrs = attrs(r, kernel)?;
+    let cx = SchemeCx { attrs: &attrs, memcgs, kernel };
     let schemes = each(r, "scheme", &DAMOS, |s| tables::scheme(s, &cx))?;
     let task = task.map(str::to_string);
     Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })
@@ -286,7 +313,7 @@ fn ranges(r: &Reader<'_>) -> Result<Vec<(u64, u64)>, Error> {
     })
 }
 
-fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
+fn attrs(r: &Reader<'_>, kernel: Kernel) -> Result<MonitoringAttrs, Error> {
     let d = MonitoringAttrs::DEFAULT;
     let time = |key, or| Ok::<_, Error>(r.opt_time(key)?.map_or(or, micros));
     let count = |key, or| Ok::<_, Error>(r.get::<Option<u32>>(key)?.unwrap_or(or));
@@ -296,8 +323,22 @@ fn attrs(r: &Reader<'_>) -> Result<MonitoringAttrs, Error> {
         ops_update_us: time("ops-update", d.ops_update_us)?,
         min_nr_regions: count("min-nr-regions", d.min_nr_regions)?,
         max_nr_regions: count("max-nr-regions", d.max_nr_regions)?,
+        tuning: within(r, "intervals-goal", &DAMON_INTERVALS_GOAL, |g| {
+            tables::intervals_goal(g, ())
+        })?,
         ..d
     };
+    if let Some(goal) = attrs.tuning {
+        if kernel < Kernel::V6_18 {
+            let found = "this DAMON tunes no intervals (Linux does since 6.15)";
+            return Err(r.error("intervals-goal", found, "rules or a kernel of 6.18 too"));
+        }
+        if !(goal.sample_us.0..=goal.sample_us.1).contains(&attrs.sample_us) {
+            let found = "`sample` does not lie between its bounds";
+            let write = "`min-sample` and `max-sample` around it";
+            return Err(r.error("intervals-goal", found, write));
+        }
+    }
     if attrs.sample_us == 0 {
         return Err(r.error("sample", "no time at all", "a duration of at least \"1us\""));
     }

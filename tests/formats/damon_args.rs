@@ -10,6 +10,7 @@ fn is_taken(tables: &str) {
     let path = folder.path().join("x.toml");
     let head = "\
 [machine]
+kernel = \"7.3\"
 memory = \"64MiB\"
 [[machine.memcg]]
 name = \"batch\"
@@ -171,7 +172,7 @@ ops = \"paddr\"
 sample = \"5ms\"
 aggr = \"100ms\"
 ops-update = \"1s\"
-# intervals_goal is not modelled: the intervals stay as they are.
+intervals-goal = { access-bp = 400, aggrs = 3, min-sample = \"5ms\", max-sample = \"10s\" }
 min-nr-regions = 10
 max-nr-regions = 1000
 # region 0x100000000-0x180000000 is of the machine that damo ran on: all frames are watched here.
@@ -205,18 +206,18 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
         ("{\"kdamonds\": [{}]}".to_string(), &["kdamonds[0] has no `contexts`"]),
         ("{\"kdamonds\":".to_string(), &["cut off"]),
         (
-            scheme(r#""filters": [{"filter_type": "anon", "matching": true, "allow": true}]"#),
-            &["kdamonds[0].contexts[0].schemes[0].filters[0].allow", "not modelled"],
+            scheme(r#""filters": [{"filter_type": "hugepage_size", "matching": true}]"#),
+            &["kdamonds[0].contexts[0].schemes[0].filters[0]", "hugepage_size"],
         ),
         (
-            scheme(r#""filters": [{"filter_type": "hugepage_size", "matching": true}]"#),
-            &["filter_type", "hugepage_size", "anon, memcg"],
+            scheme(r#""filters": [{"filter_type": "red", "matching": true}]"#),
+            &["filter_type", "red", "anon, memcg"],
         ),
         (
             scheme(
-                r#""quotas": {"goals": [{"metric": "node_mem_used_bp", "target_value": "99 %"}]}"#,
+                r#""quotas": {"goals": [{"metric": "node_eligible_mem_bp", "target_value": "9 %"}]}"#,
             ),
-            &["goals[0].metric", "node_mem_used_bp"],
+            &["goals[0].metric", "node_eligible_mem_bp"],
         ),
         (scheme(r#""quotas": {"sz_bytes": "a lot"}"#), &["quotas.sz_bytes", "a lot"]),
         (
@@ -229,4 +230,60 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
             assert!(text.contains(part), "{text} lacks {part:?}");
         }
     }
+}
+
+/// What came with 6.14 to 7.3: filters that allow, sizes of folios, goals on nodes and groups, another
+/// tuner, and failures that cost less.
+#[test]
+fn members_of_later_kernels() {
+    let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "schemes": [{"action": "pageout",
+        "quotas": {"sz_bytes": "1 GiB", "reset_interval_ms": "1 s", "goal_tuner": "temporal",
+            "fail_charge_num": 1, "fail_charge_denom": 4, "goals": [
+                {"metric": "node_mem_used_bp", "target_value": "99.7 %", "nid": 1},
+                {"metric": "node_memcg_free_bp", "target_value": 9000, "nid": 0,
+                    "memcg_path": "/work/batch"}]},
+        "filters": [
+            {"filter_type": "hugepage_size", "matching": true, "allow": true,
+                "hugepage_size": ["64 KiB", "2 MiB"]},
+            {"filter_type": "active", "matching": false, "allow": true}]}]}]}]}"#;
+    assert_eq!(
+        tables(json),
+        "\
+[[damon]]
+ops = \"paddr\"
+sample = \"5ms\"
+aggr = \"100ms\"
+ops-update = \"1s\"
+
+[[damon.scheme]]
+action = \"pageout\"
+quota-size = \"262144 pages\"
+quota-reset = \"1s\"
+goal-tuner = \"temporal\"
+fail-charge = { num = 1, denom = 4 }
+
+[[damon.scheme.goal]]
+metric = \"node_mem_used_bp\"
+target = 9970
+node = 1
+
+[[damon.scheme.goal]]
+metric = \"node_memcg_free_bp\"
+target = 9000
+node = 0
+memcg = \"batch\" # \"/work/batch\"
+
+[[damon.scheme.filter]]
+type = \"hugepage_size\"
+matching = true
+allow = true
+min = \"16 pages\"
+max = \"512 pages\"
+
+[[damon.scheme.filter]]
+type = \"active\"
+matching = false
+allow = true
+"
+    );
 }

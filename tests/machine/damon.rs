@@ -325,3 +325,107 @@ fn runs_with_monitors_repeat() {
     assert_eq!(once, digests(true, 1));
     assert_ne!(once[0], once[1], "seeds differ");
 }
+
+/// 64 MiB of a file that were read once, 64 MiB that were written. After a minute all of it is old. A filter that
+/// allows file pages (here: all that is not anonymous) leaves the others alone, and so does one that
+/// leaves out anonymous ones; one that allows what is unmapped takes the same pages, as nothing maps
+/// what is read.
+#[test]
+fn filters_that_allow_take_nothing_else() {
+    let paged_out = |filter: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "6.18"
+            memory = "512MiB"
+            swap = {{ size = "256MiB", device = "zram" }}
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "64MiB" }}, file = {{ memory = "64MiB", kind = "read" }} }}
+            steps = [
+                {{ do = "allocate", region = "heap" }},
+                {{ do = "read", region = "file" }},
+                {{ do = "sleep", time = "60s" }},
+            ]
+
+            [[damon]]
+            ops = "paddr"
+
+            [[damon.scheme]]
+            action = "pageout"
+            min-age = "5s"
+
+            [[damon.scheme.filter]]
+            {filter}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        let anon = run.vmstat.get("pswpout").copied().unwrap_or(0);
+        (anon, (run.damon[0].schemes[0].sz_applied >> 12) - anon)
+    };
+    for filter in [
+        "type = \"anon\"\nmatching = false\nallow = true",
+        "type = \"anon\"",
+        "type = \"unmapped\"\nallow = true",
+    ] {
+        let (anon, file) = paged_out(filter);
+        assert_eq!(anon, 0, "{filter}");
+        // Up to thirty pages wait for their list.
+        assert!(file >= 16_384 - 30, "{filter}: {file}");
+    }
+    let (anon, file) = paged_out("type = \"anon\"\nallow = true");
+    assert!(anon >= 16_384 - 30, "{anon}");
+    assert_eq!(file, 0);
+    // All folios are of 4 KiB.
+    let (anon, file) =
+        paged_out("type = \"hugepage_size\"\nmin = \"2MiB\"\nmax = \"2MiB\"\nallow = true");
+    assert_eq!((anon, file), (0, 0));
+}
+
+/// 128 MiB of 512 are in use and idle. A scheme that may try 16 MiB in each window, and all of it
+/// or nothing by whether a quarter of the node is free, takes nothing: three quarters are. With a goal of
+/// 0.85 it goes on until that much is free.
+#[test]
+fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
+    let paged_out = |target: u64| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+            memory = "512MiB"
+            swap = {{ size = "256MiB", device = "nvme" }}
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "128MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "300s" }}]
+
+            [[damon]]
+            ops = "paddr"
+
+            [[damon.scheme]]
+            action = "pageout"
+            min-age = "2s"
+            quota-size = "16MiB"
+            quota-reset = "1s"
+            goal-tuner = "temporal"
+
+            [[damon.scheme.goal]]
+            metric = "node_mem_free_bp"
+            node = 0
+            target = {target}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        (
+            run.vmstat.get("pswpout").copied().unwrap_or(0),
+            run.gauges.get("nr_free_pages").copied().expect("a gauge"),
+        )
+    };
+    assert_eq!(paged_out(2_500).0, 0);
+    let (out, free) = paged_out(8_500);
+    let wanted = 131_072 * 85 / 100;
+    // A window may go on beyond what is wanted.
+    assert!((wanted..wanted + 4096).contains(&free), "{free} free, wanted {wanted}; {out} went");
+}

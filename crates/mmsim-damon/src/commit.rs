@@ -85,7 +85,7 @@ fn update_goal(old: Option<&Goal>, new: Goal) -> Goal {
     let Some(old) = old else { return new };
     let current_value = match new.metric {
         Metric::UserInput => new.current_value,
-        Metric::SomeMemPsiUs => old.current_value,
+        _ => old.current_value,
     };
     Goal { current_value, last_psi_total: old.last_psi_total, ..new }
 }

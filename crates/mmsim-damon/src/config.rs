@@ -70,6 +70,11 @@ knob_enums! {
         AtOnce = "at-once", "With the first pass.";
         Unlimited = "unlimited", "A window after the first pass; until then nothing is limited.";
     }
+    /// What the first look at stall time says to a goal.
+    FirstPsi {
+        Total = "total", "All stall time since boot: the quota begins at its least.";
+        Neutral = "neutral", "Nothing: the quota stays as it is.";
+    }
     /// The least that a time quota allows.
     EszFloor {
         None = "none", "Nothing: a quota that comes out as 0 limits nothing.";
@@ -157,6 +162,9 @@ knob_struct! {
         first_window: FirstWindow = "first-window",
             "When the first charge window begins.",
             "mm/damon/core: initialize charged_from (stable kernels 6.12)";
+        first_psi: FirstPsi = "first-psi",
+            "What the first look at stall time says to a goal.",
+            "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val()";
         esz_floor: EszFloor = "esz-floor",
             "The least that a time quota allows.",
             "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \

@@ -1,7 +1,8 @@
 //! A context as a thread of the simulated machine.
 
 use crate::context::Context;
-use crate::ops::{MachineOps, OpsId, OpsState};
+use crate::damos::goal::Metric;
+use crate::ops::{self, MachineOps, OpsId, OpsState};
 use crate::turn::StepOutcome;
 use crate::watch::Watch;
 use mmsim_core::base::digest::Digest;
@@ -16,13 +17,15 @@ pub struct Kdamond {
     ops: OpsState,
     watch: Watch,
     started: bool,
+    /// What goals look at, as of the step under way.
+    measured: Vec<(Metric, u64)>,
 }
 
 impl Kdamond {
     /// A thread that begins with its first step. Sampling addresses are drawn from `rng`.
     pub fn new(context: Context, ops: OpsId, rng: Rng, watch: Watch) -> Kdamond {
         let ops = OpsState::new(ops, *context.config(), rng);
-        Kdamond { context, ops, watch, started: false }
+        Kdamond { context, ops, watch, started: false, measured: Vec::new() }
     }
 
     /// The context.
@@ -43,9 +46,14 @@ impl Kdamond {
 
 impl Monitor for Kdamond {
     fn step(&mut self, doors: &mut dyn Doors) -> Next {
-        let with_goals = self.context.schemes().iter().any(|s| !s.quota.goals.is_empty());
-        let psi_us = if with_goals { doors.some_us() } else { 0 };
-        let mut ops = MachineOps { doors, state: &mut self.ops, watch: &mut self.watch, psi_us };
+        self.measured.clear();
+        for goal in self.context.schemes().iter().flat_map(|s| &s.quota.goals) {
+            if goal.metric != Metric::UserInput {
+                self.measured.push((goal.metric, ops::measure(doors, goal.metric)));
+            }
+        }
+        let (state, watch) = (&mut self.ops, &mut self.watch);
+        let mut ops = MachineOps { doors, state, watch, measured: &self.measured };
         if !self.started {
             self.started = true;
             if self.context.start(&mut ops).is_err() {

@@ -6,6 +6,7 @@
 
 use crate::attrs::MonitoringAttrs;
 use crate::context::Context;
+use crate::damos::goal::Metric;
 use crate::damos::scheme::{Action, Scheme};
 use crate::region::{Region, Target};
 use mmsim_core::base::time::SimTime;
@@ -23,6 +24,9 @@ pub enum Hook {
     AfterWmarksCheck,
     /// Regions are merged; nothing is applied, reported or reset.
     AfterAggregation,
+    /// A sample was looked at, and regions are merged if that is due; nothing is applied yet
+    /// (`kdamond_call`, from 6.17 on).
+    Calls,
     /// The regions of a target are reported, with the counts that are reset next
     /// (`damon_aggregated`).
     Aggregated {
@@ -81,6 +85,12 @@ pub trait Operations {
 
     /// Memory stall time ("some" of PSI) since boot, in µs.
     fn some_mem_psi_us(&self) -> u64;
+
+    /// What a goal looks at, as of now: the stall time since boot, other metrics as they are. By
+    /// default nothing but stall time is known.
+    fn measure(&self, metric: Metric) -> u64 {
+        if metric == Metric::SomeMemPsiUs { self.some_mem_psi_us() } else { 0 }
+    }
 
     /// What the context tells. A break ends it, where not stated otherwise. By default nobody
     /// listens.

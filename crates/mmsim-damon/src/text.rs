@@ -141,7 +141,7 @@ fn parse_scheme(s: &mut Scanner<'_>) -> Option<Result<Scheme, DamonError>> {
         weight_sz: s.next()?,
         weight_nr_accesses: s.next()?,
         weight_age: s.next()?,
-        goals: Vec::new(),
+        ..Quota::default()
     };
     // A metric that nobody knows is as good as none.
     let metric = match s.next::<u32>()? {

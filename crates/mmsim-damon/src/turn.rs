@@ -150,6 +150,9 @@ impl Context {
             }
             self.commit_pending();
         }
+        if ops.hook(Hook::Calls, self).is_break() {
+            return self.exit(ops);
+        }
         let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
         let first =
             if by_samples || self.iteration.aggregating { self.begin_pass(ops) } else { None };

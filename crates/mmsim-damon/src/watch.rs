@@ -14,6 +14,7 @@
 use crate::config::PatternCounter;
 use crate::context::Context;
 use crate::damos::scheme::Stat;
+use crate::modules::stat::{Teller, Told};
 use crate::operations::Hook;
 use crate::region::Region;
 use mmsim_core::base::time::SimTime;
@@ -54,12 +55,24 @@ pub struct Watch {
     regions: Option<(Vec<Region>, u32)>,
     recording: bool,
     record: Vec<Snapshot>,
+    /// What DAMON_STAT tells, if it is that.
+    teller: Option<Teller>,
 }
 
 impl Watch {
     /// Keeps all snapshots if so wanted.
     pub fn new(recording: bool) -> Watch {
         Watch { recording, ..Watch::default() }
+    }
+
+    /// Tells what DAMON_STAT tells.
+    pub fn telling(self) -> Watch {
+        Watch { teller: Some(Teller::default()), ..self }
+    }
+
+    /// What DAMON_STAT tells, as it last looked; none: it is another monitor.
+    pub fn told(&self) -> Option<&Told> {
+        self.teller.as_ref().map(|t| &t.told)
     }
 
     /// Asks for a note.
@@ -80,6 +93,11 @@ impl Watch {
     pub(crate) fn hook(&mut self, hook: Hook, context: &Context, now: SimTime) {
         match hook {
             Hook::AfterSampling | Hook::AfterWmarksCheck => self.answer(hook, context, now),
+            Hook::Calls => {
+                if let Some(teller) = &mut self.teller {
+                    teller.look(context, now);
+                }
+            }
             Hook::AfterAggregation => {
                 if let Some((_, aggregations)) = &mut self.regions {
                     *aggregations += 1;

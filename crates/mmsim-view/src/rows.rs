@@ -299,9 +299,17 @@ fn seen(d: &DamonReport) -> Option<TruthReport> {
 fn monitors(group: &Group<'_>) -> Vec<Row> {
     type Of = fn(&DamonReport) -> Option<f64>;
     type OfScheme = fn(&SchemeReport) -> f64;
-    let own: [(&str, Of); 6] = [
+    fn idle(d: &DamonReport, percentile: usize) -> Option<f64> {
+        let ms = d.stat.as_ref()?.memory_idle_ms_percentiles.get(percentile)?;
+        Some(*ms as f64 / 1000.0)
+    }
+    let own: [(&str, Of); 10] = [
         ("CPU time, ms", |d| Some(d.cpu_ns as f64 / 1e6)),
         ("regions at the end", |d| Some(d.nr_regions as f64)),
+        ("accessed, MiB/s", |d| Some(d.stat.as_ref()?.estimated_memory_bandwidth as f64 / MIB)),
+        ("idle time p25, s", |d| idle(d, 25)),
+        ("  p50", |d| idle(d, 50)),
+        ("  p75", |d| idle(d, 75)),
         ("misjudged, per mille", |d| seen(d).map(|t| t.misjudged * 1000.0)),
         ("working set, MiB", |d| seen(d).map(|t| t.working_set / MIB)),
         ("  as said", |d| seen(d).map(|t| t.working_set_said / MIB)),

@@ -19,9 +19,25 @@ pub struct DamonReport {
     pub nr_regions: u64,
     /// Its schemes, in order.
     pub schemes: Vec<SchemeReport>,
+    /// What DAMON_STAT tells, if it is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stat: Option<DamonStatReport>,
     /// How far it is from the truth, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthReport>,
+}
+
+/// What DAMON_STAT tells: the files of `/sys/module/damon_stat/parameters`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct DamonStatReport {
+    /// Bytes a second that are accessed.
+    pub estimated_memory_bandwidth: u64,
+    /// Of each percentile of memory, from 0 to 100, the milliseconds since its last access; below 0, for
+    /// how long it has been accessed.
+    pub memory_idle_ms_percentiles: Vec<i64>,
+    /// The aggregation interval, in microseconds.
+    pub aggr_interval_us: u64,
 }
 
 /// How far a monitor is from the truth: means over its snapshots.

@@ -15,7 +15,7 @@ mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use damon::{DamonReport, SchemeReport, TruthReport};
+pub use damon::{DamonReport, DamonStatReport, SchemeReport, TruthReport};
 pub use ending::{Ending, OomProcess, OomReport, StuckReport, StuckThread};
 pub use expected::ExpectReport;
 pub use figures::{

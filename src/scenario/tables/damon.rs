@@ -1,9 +1,11 @@
 //! Monitors of accesses and their schemes.
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
+use mmsim_damon::IntervalsGoal;
 use mmsim_damon::MonitoringAttrs;
 use mmsim_damon::damos::filter::{Filter, FilterType};
-use mmsim_damon::damos::goal::{Goal, Metric};
+use mmsim_damon::damos::goal::{Goal, Metric, Tuner};
 use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme, SchemeState};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
@@ -38,8 +40,8 @@ rows! {
         ("name", Text, Auto("`kdamond.0` and so on"), "name in reports")
         ("rules", Damon, Auto("the preset of `machine.kernel`"),
             "what that DAMON does differently from others")
-        ("module", Choice(&["damon-reclaim", "damon-lru-sort"]), Auto("none"),
-            "a context with schemes that the kernel has ready")
+        ("module", Choice(&["damon-reclaim", "damon-lru-sort", "damon-stat"]), Auto("none"),
+            "a context that the kernel has ready")
         ("parameters", Parameters, Auto("the kernel's"),
             "parameters of the module, in the kernel's units")
         ("ops", Choice(OPS.names), Auto("`paddr`"),
@@ -51,6 +53,8 @@ rows! {
         ("sample", Time, Auto("`5ms`"), "time between two samples")
         ("aggr", Time, Auto("`100ms`"), "time of an aggregation")
         ("ops-update", Time, Auto("`60s`"), "time between two looks at the mappings")
+        ("intervals-goal", Table(&DAMON_INTERVALS_GOAL), Auto("none"),
+            "what `sample` and `aggr` are tuned for (6.18 and later)")
         ("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be")
         ("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most")
         ("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each")
@@ -72,10 +76,50 @@ rows! {
     }
 }
 
+rows! {
+    /// `[damon.intervals-goal]`.
+    DAMON_INTERVALS_GOAL,
+    "[damon.intervals-goal]",
+    "What the intervals of a monitor are tuned for. Both keep their ratio.";
+    check bounds_of_tuning;
+    fn intervals_goal(r, _cx: ()) -> IntervalsGoal {
+        access_bp: ("access-bp", Count(1, 10_000), Required,
+            "accesses to be seen, in 1/10000 of all that could be");
+        aggrs: ("aggrs", Count(1, U32), Required, "aggregations between two changes");
+        sample_us: {(micros(r.get("min-sample")?), micros(r.get("max-sample")?));
+            ("min-sample", Time, Required, "shortest `sample`"),
+            ("max-sample", Time, Required, "longest `sample`")};
+    }
+}
+
+fn bounds_of_tuning(r: &Reader<'_>, goal: &IntervalsGoal) -> Result<(), Error> {
+    match goal.sample_us {
+        (0, _) => Err(r.error("min-sample", "no time at all", "a duration of at least \"1us\"")),
+        (min, max) if max < min => {
+            Err(r.error("max-sample", "it is shorter than `min-sample`", "a longer one"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a scheme is told of its monitor and of the machine.
 pub(in crate::scenario) struct SchemeCx<'a> {
     pub(in crate::scenario) attrs: &'a MonitoringAttrs,
     pub(in crate::scenario) memcgs: &'a [&'a str],
+    /// The kernel whose DAMON it is.
+    pub(in crate::scenario) kernel: Kernel,
+}
+
+impl SchemeCx<'_> {
+    /// What a later DAMON has: the first modelled kernel with it, and Linux's.
+    fn since(&self, r: &Reader<'_>, key: &str, first: Kernel, linux: &str) -> Result<(), Error> {
+        if self.kernel >= first {
+            return Ok(());
+        }
+        let found = format!("this DAMON has no such thing (Linux has it since {linux})");
+        let write = format!("rules or a kernel of {} too, or leave it out", first.name());
+        Err(r.error(key, found, write))
+    }
 }
 
 rows! {
@@ -118,14 +162,21 @@ rows! {
             weight_nr_accesses: ("weight-nr-accesses", Count(0, U32), Is("0"),
                 "weight of the accesses in the score");
             weight_age: ("weight-age", Count(0, U32), Is("0"), "weight of the age in the score");
-            goals: {each(r, "goal", &DAMOS_GOAL, goal)?;
+            goals: {each(r, "goal", &DAMOS_GOAL, |g| goal(g, cx))?;
                 ("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve")};
+            tuner: {tuner(r, cx)?;
+                ("goal-tuner", Choice(&["consist", "temporal"]), Auto("`consist`"),
+                    "how the quota follows its goals: in proportion, or all until one is achieved and then \
+                     nothing (7.3)")};
+            fail_charge: {fail_charge(r, cx)?;
+                ("fail-charge", Table(&DAMOS_FAIL_CHARGE), Auto("all of it"),
+                    "share of the quota that memory costs for which the action fails (7.3)")};
         });
         wmarks: {within(r, "wmarks", &DAMOS_WMARKS, |w| wmarks(w, ()))?.unwrap_or(Watermarks::NONE);
             ("wmarks", Table(&DAMOS_WMARKS), Auto("always on"),
                 "when it works at all, by free memory")};
-        filters: {each(r, "filter", &DAMOS_FILTER, |f| filter(f, cx.memcgs))?;
-            ("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out")};
+        filters: {each(r, "filter", &DAMOS_FILTER, |f| filter(f, cx))?;
+            ("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out, or takes")};
         target_nid: ("target-node", Count(0, 255), Auto("none"), "where migrations go");
         state: {SchemeState::default()};
     }
@@ -171,17 +222,97 @@ rows! {
     "[[damon.scheme.goal]]",
     "A quota that finds its own size.";
     keys {
-        ("metric", Choice(&["user_input", "some_mem_psi_us"]), Required, "what is looked at")
-        ("target", Count(1, MANY), Required, "the value that is wanted")
-        ("current", Count(0, MANY), Is("0"), "the value that the user gives")
+        ("metric", Choice(&Metric::NAMES), Required,
+            "what is looked at; metrics of nodes are of 6.18 and later, of groups and lists of 7.3")
+        ("target", Count(1, MANY), Required, "the value that is wanted; `_bp` are 1/10000")
+        ("current", Count(0, MANY), Auto("0"), "the value that the user gives, for `user_input`")
+        ("node", Count(0, 255), Auto("none"), "the node, for `node_*`")
+        ("memcg", Text, Auto("none"), "name of the group, for `node_memcg_*`")
     }
 }
 
-fn goal(g: &Reader<'_>) -> Result<Goal, Error> {
-    let (target, current) = (g.get("target")?, g.get("current")?);
-    Ok(match g.choice("metric")? {
-        "user_input" => Goal::user_input(target, current),
-        _ => Goal::new(Metric::SomeMemPsiUs, target),
+fn goal(g: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Goal, Error> {
+    let metric = g.choice("metric")?;
+    let (of_node, of_group) = (metric.starts_with("node_"), metric.starts_with("node_memcg_"));
+    for (key, used, of) in [
+        ("current", metric == "user_input", "user_input"),
+        ("node", of_node, "node_mem_used_bp"),
+        ("memcg", of_group, "node_memcg_used_bp"),
+    ] {
+        if g.has(key) && !used {
+            let found = format!("{metric} does not look at it");
+            return Err(g.error(key, found, format!("`metric = \"{of}\"`, or leave it out")));
+        }
+    }
+    for (key, needed) in [("node", of_node), ("memcg", of_group)] {
+        if needed && !g.has(key) {
+            let write = format!("`{key}` too");
+            return Err(g.error("metric", format!("nobody says which {key}"), write));
+        }
+    }
+    let first = match metric {
+        "user_input" | "some_mem_psi_us" => None,
+        "node_mem_used_bp" | "node_mem_free_bp" => Some((Kernel::V6_18, "6.16")),
+        "node_memcg_used_bp" | "node_memcg_free_bp" => Some((Kernel::V7_3, "6.19")),
+        _ => Some((Kernel::V7_3, "7.1")),
+    };
+    if let Some((first, linux)) = first {
+        cx.since(g, "metric", first, linux)?;
+    }
+    let node = if of_node { g.get::<u64>("node")? as u16 } else { 0 };
+    let memcg = if of_group { memcg(g, cx.memcgs)? } else { 0 };
+    let target = g.get("target")?;
+    let metric = match metric {
+        "user_input" => return Ok(Goal::user_input(target, g.opt_count("current")?.unwrap_or(0))),
+        "some_mem_psi_us" => Metric::SomeMemPsiUs,
+        "node_mem_used_bp" => Metric::NodeMemUsedBp(node),
+        "node_mem_free_bp" => Metric::NodeMemFreeBp(node),
+        "node_memcg_used_bp" => Metric::NodeMemcgUsedBp(node, memcg),
+        "node_memcg_free_bp" => Metric::NodeMemcgFreeBp(node, memcg),
+        "active_mem_bp" => Metric::ActiveMemBp,
+        _ => Metric::InactiveMemBp,
+    };
+    Ok(Goal::new(metric, target))
+}
+
+/// The number of the group that `memcg` names.
+fn memcg(r: &Reader<'_>, memcgs: &[&str]) -> Result<u16, Error> {
+    let name = r.name("memcg")?;
+    match memcgs.iter().position(|m| *m == name) {
+        Some(i) => Ok(i as u16 + 1),
+        None => Err(r.unknown_word("memcg", "group", name, memcgs)),
+    }
+}
+
+fn tuner(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Tuner, Error> {
+    if !s.has("goal-tuner") {
+        return Ok(Tuner::Consist);
+    }
+    cx.since(s, "goal-tuner", Kernel::V7_3, "7.1")?;
+    if !s.has("goal") {
+        return Err(s.error("goal-tuner", "there is no goal to follow", "a `goal` too"));
+    }
+    Ok(if s.choice("goal-tuner")? == "temporal" { Tuner::Temporal } else { Tuner::Consist })
+}
+
+rows! {
+    /// `[damon.scheme.fail-charge]`.
+    DAMOS_FAIL_CHARGE,
+    "[damon.scheme.fail-charge]",
+    "The share that is charged of memory for which an action fails.";
+    keys {
+        ("num", Count(0, U32), Required, "numerator")
+        ("denom", Count(1, U32), Required, "denominator")
+    }
+}
+
+fn fail_charge(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Option<(u32, u32)>, Error> {
+    if s.has("fail-charge") {
+        cx.since(s, "fail-charge", Kernel::V7_3, "7.2")?;
+    }
+    within(s, "fail-charge", &DAMOS_FAIL_CHARGE, |f| {
+        let (num, denom): (u64, u64) = (f.get("num")?, f.get("denom")?);
+        Ok((num as u32, denom as u32))
     })
 }
 
@@ -217,11 +348,16 @@ rows! {
     /// `[[damon.scheme.filter]]`.
     DAMOS_FILTER,
     "[[damon.scheme.filter]]",
-    "Memory that a scheme leaves out.";
+    "Memory that a scheme leaves out, or takes. The first filter that speaks about it decides.";
     keys {
-        ("type", Choice(&["anon", "memcg", "young", "addr", "target"]), Required,
-            "what it speaks about")
+        ("type", Choice(&FilterType::NAMES), Required,
+            "what it speaks about; the last three are of 6.18 and later")
         ("matching", Flag, Is("true"), "`false`: it speaks about all other memory")
+        ("allow", Flag, Is("false"),
+            "`true`: it takes what it speaks about; after a last such filter all else is left out (6.18 and \
+             later)")
+        ("min", Size(0), Auto("none"), "smallest folio, for `hugepage_size`")
+        ("max", Size(0), Auto("none"), "largest folio, for `hugepage_size`")
         ("memcg", Text, Auto("none"), "name of the group, for `memcg`")
         ("start", Size(0), Auto("none"), "first address, for `addr`")
         ("end", Size(0), Auto("none"), "address behind the last, for `addr`")
@@ -229,25 +365,44 @@ rows! {
     }
 }
 
-fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
+fn filter(f: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Filter, Error> {
     let kind = f.choice("type")?;
-    for (key, of) in [("memcg", "memcg"), ("start", "addr"), ("end", "addr"), ("target", "target")]
-    {
+    for (key, of) in [
+        ("memcg", "memcg"),
+        ("start", "addr"),
+        ("end", "addr"),
+        ("target", "target"),
+        ("min", "hugepage_size"),
+        ("max", "hugepage_size"),
+    ] {
         if f.has(key) && of != kind {
             let found = format!("a filter of type {kind} does not look at it");
             return Err(f.error(key, found, format!("`type = \"{of}\"`, or leave it out")));
         }
     }
+    if ["active", "hugepage_size", "unmapped"].contains(&kind) {
+        cx.since(f, "type", Kernel::V6_18, "6.14 to 6.16")?;
+    }
+    let allow: bool = f.get("allow")?;
+    if allow {
+        cx.since(f, "allow", Kernel::V6_18, "6.14")?;
+    }
     let kind = match kind {
         "anon" => FilterType::Anon,
         "young" => FilterType::Young,
-        "memcg" => {
-            let name = f.name("memcg")?;
-            let Some(i) = memcgs.iter().position(|m| *m == name) else {
-                return Err(f.unknown_word("memcg", "group", name, memcgs));
-            };
-            FilterType::Memcg(i as u16 + 1)
+        "active" => FilterType::Active,
+        "unmapped" => FilterType::Unmapped,
+        "hugepage_size" if !(f.has("min") && f.has("max")) => {
+            return Err(f.error("type", "nobody says which sizes", "`min` and `max` too"));
         }
+        "hugepage_size" => {
+            let (min, max) = (f.get::<u64>("min")? * PAGE_SIZE, f.get::<u64>("max")? * PAGE_SIZE);
+            if max < min {
+                return Err(f.error("max", "it is smaller than `min`", "a size from `min` up"));
+            }
+            FilterType::HugepageSize(min, max)
+        }
+        "memcg" => FilterType::Memcg(memcg(f, cx.memcgs)?),
         "addr" => {
             let (start, end) =
                 (f.get::<u64>("start")? * PAGE_SIZE, f.get::<u64>("end")? * PAGE_SIZE);
@@ -262,5 +417,6 @@ fn filter(f: &Reader<'_>, memcgs: &[&str]) -> Result<Filter, Error> {
         }
         _ => FilterType::Target(f.get::<u64>("target")? as usize),
     };
-    Ok(Filter::new(kind, f.get("matching")?))
+    let filter = Filter::new(kind, f.get("matching")?);
+    Ok(if allow { filter.allowing() } else { filter })
 }

@@ -3,9 +3,9 @@
 //! A preset is built on the one before it by what changed, so the source reads like the history.
 
 use super::{
-    DamonConfig, EszFloor, FirstWindow, IntervalClock, LruPrio, MergeCap, MinRegions, PageoutRef,
-    PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule, TraceTarget,
-    WmarkWait,
+    DamonConfig, EszFloor, FirstPsi, FirstWindow, IntervalClock, LruPrio, MergeCap, MinRegions,
+    PageoutRef, PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule,
+    TraceTarget, WmarkWait,
 };
 use mmsim_core::base::knobs;
 use mmsim_core::config::Kernel;
@@ -25,6 +25,7 @@ impl DamonConfig {
         merge_slices: false,
         resume: Resume::Plus1SkipLast,
         first_window: FirstWindow::AtOnce,
+        first_psi: FirstPsi::Total,
         esz_floor: EszFloor::None,
         quota_set: QuotaSet::Esz,
         prioritization: true,
@@ -84,6 +85,7 @@ impl DamonConfig {
         min_regions: MinRegions::Enforced,
         merge_slices: true,
         resume: Resume::Exact,
+        first_psi: FirstPsi::Neutral,
         esz_floor: EszFloor::TimePart,
         quota_set: QuotaSet::Configured,
         lru_prio: LruPrio::Activate,

@@ -11,7 +11,7 @@
 //! Linux 6.12 `mm/damon/core.c` (`kdamond_apply_schemes()`, `damos_skip_charged_region()`,
 //! `damos_apply_scheme()`); Linux 7.3 where knobs say so.
 
-use super::filter;
+use super::filter::{self, CoreVerdict};
 use super::scheme::{Action, Scheme};
 use super::score::{self, Histogram};
 use crate::aggregate::region_sz_limit;
@@ -67,9 +67,9 @@ impl Context {
             return;
         }
         let now = self.config.coarse(ops.now());
-        let psi = ops.some_mem_psi_us();
-        let exceeded =
-            scheme.state.charge.adjust(&mut scheme.quota, &self.config, &self.attrs, now, psi);
+        let measure = |metric| ops.measure(metric);
+        let (quota, charge) = (&mut scheme.quota, &mut scheme.state.charge);
+        let exceeded = charge.adjust(quota, &self.config, &self.attrs, now, &measure);
         scheme.state.stat.qt_exceeds += u64::from(exceeded);
         if self.config.prioritization {
             self.schemes[s].state.charge.min_score = self.find_min_score(s, ops);
@@ -230,9 +230,11 @@ impl Context {
             }
             target.split_at(r, part, copies);
         }
-        if scheme.filters.iter().any(|f| filter::filter_out(f, t, target, r, unit, copies)) {
+        let verdict = filter::judge_region(&scheme.filters, t, target, r, unit, copies);
+        if verdict == CoreVerdict::Rejected {
             return false;
         }
+        scheme.state.core_allowed = verdict == CoreVerdict::Allowed;
         let begin = self.config.coarse(ops.now());
         let told = ops.hook(Hook::BeforeApply { scheme: s, target: t, region: r }, self);
         let target = &self.targets[t];
@@ -243,7 +245,7 @@ impl Context {
 
         let scheme = &mut self.schemes[s];
         scheme.state.charge.total_charged_ns += took.as_nanos();
-        scheme.state.charge.charged_sz += region.size();
+        scheme.state.charge.charged_sz += scheme.quota.charge_for(region.size(), applied);
         if scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs) {
             let plus = u64::from(self.config.resume == Resume::Plus1SkipLast);
             scheme.state.charge.resume = Some((t, region.end + plus));

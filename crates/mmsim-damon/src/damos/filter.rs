@@ -1,11 +1,16 @@
-//! Filters: what a scheme leaves out.
+//! Filters: what a scheme leaves out, and from 6.14 on what it takes.
 //!
-//! A filter speaks about a type of memory, or, when it does not match, about all other memory; a
-//! region or page that some filter speaks about is left out. Addresses and targets are judged
-//! here, before an attempt, and are not counted; anonymous, young and memcg pages are judged page by
-//! page while the action runs, by the operations.
+//! A filter speaks about a type of memory, or, when it does not match, about all other memory. The
+//! first filter that speaks about a region or page decides: it is left out, or allowed. Of what no
+//! filter speaks about, nothing is taken if the last filter allows, and all otherwise.
 //!
-//! Linux 6.12 `mm/damon/core.c` (`__damos_filter_out()`). Later kernels also have filters that allow.
+//! Addresses and targets are judged here, before an attempt, and are not counted. The other types are
+//! judged page by page while the action runs, by the operations; what was allowed here they do not
+//! judge. Where such filters follow, what no filter here spoke about is theirs.
+//!
+//! Linux 6.12 `mm/damon/core.c` (`__damos_filter_out()`); Linux 7.3 `mm/damon/core.c`
+//! (`damos_core_filter_out()`, `damos_set_filters_default_reject()`), `ops-common.c`
+//! (`damos_folio_filter_match()`).
 
 use crate::attrs::align_down;
 use crate::error::DamonError;
@@ -21,25 +26,49 @@ pub enum FilterType {
     Memcg(u16),
     /// Pages that were used since they were last marked old. A page that is found so is marked.
     Young,
+    /// Pages of an active list, or of the generations that count as one.
+    Active,
+    /// Folios of these sizes, in bytes, both bounds included.
+    HugepageSize(u64, u64),
+    /// Pages that nothing maps.
+    Unmapped,
     /// Addresses, aligned down to the smallest region.
     Addr(Range<u64>),
     /// The target of an index.
     Target(usize),
 }
 
-/// What a scheme leaves out (`struct damos_filter`).
+impl FilterType {
+    /// As the kernel's files write them.
+    pub const NAMES: [&str; 8] =
+        ["anon", "memcg", "young", "addr", "target", "active", "hugepage_size", "unmapped"];
+}
+
+/// What a scheme leaves out, or takes (`struct damos_filter`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
     /// What it speaks about.
     pub kind: FilterType,
     /// Whether it speaks about that, or about all else.
     pub matching: bool,
+    /// Whether it allows what it speaks about, or leaves it out.
+    pub allow: bool,
 }
 
 impl Filter {
-    /// A filter.
+    /// A filter that leaves out.
     pub fn new(kind: FilterType, matching: bool) -> Filter {
-        Filter { kind, matching }
+        Filter { kind, matching, allow: false }
+    }
+
+    /// The same, which allows.
+    pub fn allowing(self) -> Filter {
+        Filter { allow: true, ..self }
+    }
+
+    /// Whether it is judged before the action runs.
+    pub(crate) fn is_core(&self) -> bool {
+        matches!(self.kind, FilterType::Addr(_) | FilterType::Target(_))
     }
 
     /// Whether it means anything.
@@ -49,14 +78,52 @@ impl Filter {
     pub fn validate(&self) -> Result<(), DamonError> {
         match &self.kind {
             FilterType::Addr(r) if r.end < r.start => Err(DamonError::InvalidFilter),
+            FilterType::HugepageSize(min, max) if max < min => Err(DamonError::InvalidFilter),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether a filter leaves out region `i` of a target. The region may be cut on the way, so that
-/// what remains of it lies inside the range or outside; the rest follows it.
-pub fn filter_out(
+/// What filters of addresses and targets say of a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CoreVerdict {
+    /// It is left out.
+    Rejected,
+    /// It is taken, whatever filters of pages say.
+    Allowed,
+    /// Filters of pages decide.
+    Passed,
+}
+
+/// Whether the last filter of a kind allows, so that what none speaks about is left out.
+pub(crate) fn rejects_rest(filters: &[Filter], core: bool) -> bool {
+    filters.iter().rfind(|f| f.is_core() == core).is_some_and(|f| f.allow)
+}
+
+/// What filters of addresses and targets say of region `i` of a target. The region may be cut on the
+/// way, so that what remains of it lies inside a range or outside; the rest follows it.
+pub fn judge_region(
+    filters: &[Filter],
+    target_index: usize,
+    target: &mut Target,
+    i: usize,
+    min_region: u64,
+    split_copies_counts: bool,
+) -> CoreVerdict {
+    for filter in filters.iter().filter(|f| f.is_core()) {
+        if speaks_of(filter, target_index, target, i, min_region, split_copies_counts) {
+            return if filter.allow { CoreVerdict::Allowed } else { CoreVerdict::Rejected };
+        }
+    }
+    let pages_decide = filters.iter().any(|f| !f.is_core());
+    match !pages_decide && rejects_rest(filters, true) {
+        true => CoreVerdict::Rejected,
+        false => CoreVerdict::Passed,
+    }
+}
+
+/// Whether a filter of addresses or targets speaks about a region, which may be cut.
+fn speaks_of(
     filter: &Filter,
     target_index: usize,
     target: &mut Target,
@@ -66,7 +133,6 @@ pub fn filter_out(
 ) -> bool {
     let region = target.regions()[i];
     let of_the_type = match &filter.kind {
-        FilterType::Anon | FilterType::Memcg(_) | FilterType::Young => return false,
         FilterType::Target(index) => *index == target_index,
         FilterType::Addr(range) => {
             let (start, end) =
@@ -83,6 +149,7 @@ pub fn filter_out(
                 true
             }
         }
+        _ => unreachable!("only filters of addresses and targets are asked"),
     };
     of_the_type == filter.matching
 }

@@ -4,7 +4,9 @@
 //! achieves less it grows, in proportion to what is missing, and it shrinks when it achieves more.
 //! Of several goals the one that is best achieved counts, which makes the scheme least aggressive.
 //!
-//! Linux 6.12 `mm/damon/core.c` (`damos_quota_score()`, `damon_feed_loop_next_input()`).
+//! Linux 6.12 `mm/damon/core.c` (`damos_quota_score()`, `damon_feed_loop_next_input()`); Linux 7.3
+//! `mm/damon/core.c` (`damos_get_node_mem_bp()`, `damos_get_node_memcg_used_bp()`,
+//! `damos_get_in_active_mem_bp()`, `damos_set_psi_current_val()`).
 
 use crate::error::DamonError;
 
@@ -15,6 +17,42 @@ pub enum Metric {
     UserInput,
     /// Memory stall time since the last look ("some" of PSI), in µs.
     SomeMemPsiUs,
+    /// Memory in use of a node, in 1/10000.
+    NodeMemUsedBp(u16),
+    /// Free memory of a node, in 1/10000.
+    NodeMemFreeBp(u16),
+    /// Pages of a memory cgroup on a node, in 1/10000 of the node.
+    NodeMemcgUsedBp(u16, u16),
+    /// All else of the node, in 1/10000.
+    NodeMemcgFreeBp(u16, u16),
+    /// Active pages, in 1/10000 of active and inactive ones.
+    ActiveMemBp,
+    /// Inactive pages, in 1/10000 of active and inactive ones.
+    InactiveMemBp,
+}
+
+impl Metric {
+    /// As the kernel's files write them, in the order of the kinds.
+    pub const NAMES: [&str; 8] = [
+        "user_input",
+        "some_mem_psi_us",
+        "node_mem_used_bp",
+        "node_mem_free_bp",
+        "node_memcg_used_bp",
+        "node_memcg_free_bp",
+        "active_mem_bp",
+        "inactive_mem_bp",
+    ];
+}
+
+/// How a quota follows its goals (`enum damos_quota_goal_tuner`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tuner {
+    /// It grows and shrinks in proportion to what is missing.
+    #[default]
+    Consist,
+    /// All that other quotas allow until a goal is achieved, and then nothing.
+    Temporal,
 }
 
 /// What a quota is to achieve (`struct damos_quota_goal`).
@@ -26,15 +64,14 @@ pub struct Goal {
     pub target_value: u64,
     /// The value that was seen, or that the user gave.
     pub current_value: u64,
-    /// The stall time of the last look, in µs. Before the first it is 0, where the kernel has
-    /// what happened to be in memory.
-    pub(crate) last_psi_total: u64,
+    /// The stall time of the last look, in µs; none before the first.
+    pub(crate) last_psi_total: Option<u64>,
 }
 
 impl Goal {
     /// A goal that was not looked at yet.
     pub fn new(metric: Metric, target_value: u64) -> Goal {
-        Goal { metric, target_value, current_value: 0, last_psi_total: 0 }
+        Goal { metric, target_value, current_value: 0, last_psi_total: None }
     }
 
     /// A goal with what the user says of it.
@@ -51,13 +88,25 @@ impl Goal {
     }
 }
 
-/// How far the best achieved goal is, in 1/10000; above 10000 it is exceeded. `psi_us` is the stall
-/// time since boot.
-pub fn score(goals: &mut [Goal], psi_us: u64) -> u64 {
+/// How far the best achieved goal is, in 1/10000; above 10000 it is exceeded. `measure` has the
+/// metrics as of now, the stall time since boot. `first` is the value of a goal on stall time that is
+/// looked at for the first time; none: all stall time since boot.
+pub fn score(
+    goals: &mut [Goal],
+    measure: &dyn Fn(Metric) -> u64,
+    first: impl Fn(&Goal) -> Option<u64>,
+) -> u64 {
     let of = |goal: &mut Goal| {
-        if goal.metric == Metric::SomeMemPsiUs {
-            goal.current_value = psi_us.saturating_sub(goal.last_psi_total);
-            goal.last_psi_total = psi_us;
+        match goal.metric {
+            Metric::UserInput => {}
+            Metric::SomeMemPsiUs => {
+                let total = measure(goal.metric);
+                let before = goal.last_psi_total.replace(total);
+                let first = before.is_none().then(|| first(goal)).flatten();
+                goal.current_value =
+                    first.unwrap_or(total.saturating_sub(before.unwrap_or_default()));
+            }
+            metric => goal.current_value = measure(metric),
         }
         let score = u128::from(goal.current_value) * 10_000 / u128::from(goal.target_value.max(1));
         score.min(u128::from(u64::MAX)) as u64

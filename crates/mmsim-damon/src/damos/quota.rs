@@ -3,7 +3,8 @@
 //! A quota is given in bytes, in milliseconds of work, or by [goals](super::goal); the least of
 //! them, in bytes, is the *effective size* `esz` (0: no limit). Time is turned into bytes by the
 //! throughput of the scheme over its whole life, measured with a clock that only moves with the
-//! tick. What is charged are the bytes that were tried, whatever became of them. When a window's
+//! tick. What is charged are the bytes that were tried, whatever became of them, unless failures are
+//! charged [less](Quota::fail_charge). When a window's
 //! quota is used up, the next window goes on where it ended, so that the low addresses do not get
 //! everything.
 //!
@@ -13,9 +14,9 @@
 //!
 //! Linux 6.12 `mm/damon/core.c` (`damos_adjust_quota()`, `damos_set_effective_quota()`).
 
-use super::goal::{self, Goal};
+use super::goal::{self, Goal, Metric, Tuner};
 use crate::attrs::MonitoringAttrs;
-use crate::config::{DamonConfig, EszFloor, FirstWindow, QuotaSet};
+use crate::config::{DamonConfig, EszFloor, FirstPsi, FirstWindow, QuotaSet};
 use mmsim_core::base::time::{SimDuration, SimTime};
 
 /// How much a scheme may do (`struct damos_quota`, what users give). All 0 and no goal: all it
@@ -36,6 +37,25 @@ pub struct Quota {
     pub weight_age: u32,
     /// What the quota is to achieve.
     pub goals: Vec<Goal>,
+    /// How it follows them.
+    pub tuner: Tuner,
+    /// What is charged for bytes for which the action did not work: numerator and denominator of a
+    /// share, the latter not 0; none: all of them.
+    pub fail_charge: Option<(u32, u32)>,
+}
+
+impl Quota {
+    /// Bytes that an attempt is charged with (`damos_charge_quota()`).
+    pub fn charge_for(&self, tried: u64, applied: u64) -> u64 {
+        match self.fail_charge {
+            Some((num, denom)) if applied <= tried => {
+                let (failed, num, denom) =
+                    (u128::from(tried - applied), u128::from(num), u128::from(denom.max(1)));
+                applied.saturating_add((failed * num / denom).min(u128::from(u64::MAX)) as u64)
+            }
+            _ => tried,
+        }
+    }
 }
 
 /// What a quota was charged with (`struct damos_quota`, what the kernel keeps).
@@ -87,14 +107,14 @@ impl Charge {
 
     /// Opens a new window if one is due. Returns whether the one before was used up.
     ///
-    /// `now` is the time of the coarse clock, `psi_us` the stall time for goals.
+    /// `now` is the time of the coarse clock, `measure` has the metrics of goals.
     pub fn adjust(
         &mut self,
         quota: &mut Quota,
         config: &DamonConfig,
         attrs: &MonitoringAttrs,
         now: SimTime,
-        psi_us: u64,
+        measure: &dyn Fn(Metric) -> u64,
     ) -> bool {
         let first = self.charged_from.is_none();
         if first && config.first_window == FirstWindow::Unlimited {
@@ -109,7 +129,7 @@ impl Charge {
         self.total_charged_sz += self.charged_sz;
         self.charged_from = Some(now);
         self.charged_sz = 0;
-        self.set_effective(quota, config, attrs, psi_us);
+        self.set_effective(quota, config, attrs, measure);
         exceeded
     }
 
@@ -119,12 +139,24 @@ impl Charge {
         quota: &mut Quota,
         config: &DamonConfig,
         attrs: &MonitoringAttrs,
-        psi_us: u64,
+        measure: &dyn Fn(Metric) -> u64,
     ) {
         let mut esz = u64::MAX;
         if !quota.goals.is_empty() {
-            let score = goal::score(&mut quota.goals, psi_us);
-            self.esz_bp = goal::feed(self.esz_bp.max(10_000), score);
+            let tuner = quota.tuner;
+            // Without effect: the goal is met for the one, as it was before for the other.
+            let neutral = |goal: &Goal| {
+                let achieved = tuner == Tuner::Consist || self.esz == 0;
+                let value = if achieved { goal.target_value } else { 0 };
+                (config.first_psi == FirstPsi::Neutral).then_some(value)
+            };
+            let score = goal::score(&mut quota.goals, measure, neutral);
+            self.esz_bp = match tuner {
+                Tuner::Consist => goal::feed(self.esz_bp.max(10_000), score),
+                Tuner::Temporal if score >= 10_000 => 0,
+                Tuner::Temporal if quota.sz != 0 => quota.sz.saturating_mul(10_000),
+                Tuner::Temporal => u64::MAX,
+            };
             esz = self.esz_bp / 10_000;
         }
         if quota.ms != 0 {

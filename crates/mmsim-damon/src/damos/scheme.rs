@@ -128,12 +128,14 @@ pub struct SchemeState {
     pub(crate) activated: bool,
     /// The sample, counted from the start, from which it is due.
     pub(crate) next_apply_sis: u64,
+    /// Whether a filter of addresses or targets allowed the region that is worked on.
+    pub(crate) core_allowed: bool,
 }
 
 impl Default for SchemeState {
     fn default() -> Self {
         let (stat, charge) = Default::default();
-        SchemeState { stat, charge, activated: true, next_apply_sis: 0 }
+        SchemeState { stat, charge, activated: true, next_apply_sis: 0, core_allowed: false }
     }
 }
 

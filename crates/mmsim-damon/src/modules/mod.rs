@@ -4,13 +4,15 @@
 //! A module turns its parameters into those of a context. It runs while it is enabled, and reads its
 //! parameters again when it is told to; if they make no sense then, it switches itself off.
 //!
-//! Linux 6.12 `mm/damon/reclaim.c`, `lru_sort.c`, `modules-common.h`.
+//! Linux 6.12 `mm/damon/reclaim.c`, `lru_sort.c`, `modules-common.h`; Linux 7.3 `mm/damon/stat.c`.
 
 pub mod lru_sort;
 pub mod reclaim;
+pub mod stat;
 
 pub use lru_sort::LruSort;
 pub use reclaim::Reclaim;
+pub use stat::DamonStat;
 
 use crate::attrs::MonitoringAttrs;
 use crate::config::DamonConfig;

@@ -12,15 +12,17 @@ mod vaddr;
 use crate::attrs::MonitoringAttrs;
 use crate::config::{DamonConfig, MinRegions};
 use crate::context::Context;
+use crate::damos::goal::Metric;
 use crate::damos::scheme::{Action, Scheme};
 use crate::operations::{Hook, Operations, ScoreKind};
 use crate::region::{Region, Target, draw_sampling_addr};
 use crate::watch::Watch;
-use mmsim_core::base::id::{AsId, Pfn};
+use mmsim_core::base::id::{AsId, MemcgId, NodeId, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::memory::{Memory, SAMPLE_BATCH};
 use mmsim_core::phys::frames::FolioId;
+use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::monitor::Doors;
 use std::ops::ControlFlow;
 
@@ -74,8 +76,66 @@ pub(crate) struct MachineOps<'a> {
     pub(crate) doors: &'a mut dyn Doors,
     pub(crate) state: &'a mut OpsState,
     pub(crate) watch: &'a mut Watch,
-    /// Stall time as of this step, where goals need it.
-    pub(crate) psi_us: u64,
+    /// What goals look at, as of this step.
+    pub(crate) measured: &'a [(Metric, u64)],
+}
+
+/// A metric as it is now: the stall time since boot, shares in 1/10000. Of a node or group that
+/// there is not, nothing is used.
+pub(crate) fn measure(doors: &mut dyn Doors, metric: Metric) -> u64 {
+    let used_and_all = |doors: &mut dyn Doors, node: u16, memcg: Option<u16>| {
+        let (mem, policy) = doors.parts();
+        if usize::from(node) >= mem.zones.nr_nodes() {
+            return None;
+        }
+        let node = NodeId(node as u8);
+        let zones = || mem.zones.of_node(node).iter();
+        let all: u64 = zones().map(|&z| u64::from(mem.zones[z].managed)).sum();
+        let used = match memcg {
+            None => all - zones().map(|&z| mem.zones[z].free).sum::<u64>().min(all),
+            Some(m) if usize::from(m) >= mem.memcgs.len() => return None,
+            Some(m) => lists(policy, mem, node, MemcgId(m)).into_iter().sum(),
+        };
+        Some((used, all))
+    };
+    // A node without memory is full.
+    let used_bp = |of: Option<(u64, u64)>| match of {
+        None => 0,
+        Some((used, all)) if all == 0 || used > all => 10_000,
+        Some((used, all)) => used * 10_000 / all,
+    };
+    let free_bp = |of: Option<(u64, u64)>| match of {
+        None => 10_000,
+        Some((used, all)) if all == 0 || used > all => 0,
+        Some((used, all)) => (all - used) * 10_000 / all,
+    };
+    let share = |doors: &mut dyn Doors, of: usize| {
+        let (mem, policy) = doors.parts();
+        let nodes = (0..mem.zones.nr_nodes()).map(|n| NodeId(n as u8));
+        let halves = nodes.fold([0, 0], |sum, n| {
+            let [ia, aa, i_f, af] = lists(policy, mem, n, MemcgId(0));
+            [sum[0] + ia + i_f, sum[1] + aa + af]
+        });
+        halves[of] * 10_000 / (halves[0] + halves[1]).max(1)
+    };
+    match metric {
+        Metric::UserInput => 0,
+        Metric::SomeMemPsiUs => doors.some_us(),
+        Metric::NodeMemUsedBp(node) => used_bp(used_and_all(doors, node, None)),
+        Metric::NodeMemFreeBp(node) => free_bp(used_and_all(doors, node, None)),
+        Metric::NodeMemcgUsedBp(node, memcg) => used_bp(used_and_all(doors, node, Some(memcg))),
+        Metric::NodeMemcgFreeBp(node, memcg) => free_bp(used_and_all(doors, node, Some(memcg))),
+        Metric::InactiveMemBp => share(doors, 0),
+        Metric::ActiveMemBp => share(doors, 1),
+    }
+}
+
+/// Pages of the evictable lists of a memory cgroup on a node: inactive and active anonymous ones,
+/// inactive and active file pages. The root has those of all cgroups.
+fn lists(policy: &dyn ReclaimPolicy, mem: &Memory, node: NodeId, memcg: MemcgId) -> [u64; 4] {
+    let lists = policy.snapshot(mem, node, memcg).lists;
+    let names = ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file"];
+    names.map(|name| lists.iter().find(|l| l.0 == name).map_or(0, |l| l.1))
 }
 
 fn living(mem: &Memory, target: &Target) -> Option<AsId> {
@@ -179,7 +239,11 @@ impl Operations for MachineOps<'_> {
     }
 
     fn some_mem_psi_us(&self) -> u64 {
-        self.psi_us
+        self.measure(Metric::SomeMemPsiUs)
+    }
+
+    fn measure(&self, metric: Metric) -> u64 {
+        self.measured.iter().find(|m| m.0 == metric).map_or(0, |m| m.1)
     }
 
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {

@@ -16,7 +16,7 @@
 
 use super::{PAGE_SHIFT, frames_of};
 use crate::config::{DamonConfig, LruPrio, PageoutRef};
-use crate::damos::filter::{Filter, FilterType};
+use crate::damos::filter::{Filter, FilterType, rejects_rest};
 use crate::damos::scheme::{Action, Scheme};
 use crate::region::Region;
 use mmsim_core::base::id::{NodeId, Pfn};
@@ -42,8 +42,24 @@ pub(super) fn young(mem: &mut Memory, regions: &[Region], young: &mut Vec<bool>)
     mem.young_frames(&frames_at(regions)[..regions.len()], young);
 }
 
-/// Whether a filter leaves a page out. A young one is marked old while it is asked.
-fn filter_out(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
+/// Whether filters leave a page out: the first that speaks about it decides, and of what none speaks
+/// about the last one (`damos_pa_filter_out()`).
+fn filter_out<'a>(
+    mem: &mut Memory,
+    folio: FolioId,
+    filters: impl Iterator<Item = &'a Filter>,
+    rejects_rest: bool,
+) -> bool {
+    for filter in filters.filter(|f| !f.is_core()) {
+        if speaks_of(mem, folio, filter) {
+            return !filter.allow;
+        }
+    }
+    rejects_rest
+}
+
+/// Whether a filter speaks about a page. A young one is marked old while it is asked.
+fn speaks_of(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
     let of_the_type = match filter.kind {
         FilterType::Anon => mem.frames.kind(folio) == FrameKind::Anon,
         FilterType::Memcg(id) => mem.frames.memcg(folio).0 == id,
@@ -54,8 +70,12 @@ fn filter_out(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
             }
             young
         }
-        // Judged before the action.
-        FilterType::Addr(_) | FilterType::Target(_) => return false,
+        FilterType::Active => mem.frames.has(folio, flag::ACTIVE),
+        FilterType::HugepageSize(min, max) => {
+            (min..=max).contains(&(mem.frames.pages(folio) << PAGE_SHIFT))
+        }
+        FilterType::Unmapped => mem.mapcount(folio) == 0,
+        FilterType::Addr(_) | FilterType::Target(_) => unreachable!("judged before the action"),
     };
     of_the_type == filter.matching
 }
@@ -74,10 +94,13 @@ pub(super) fn apply(
     let pageout = scheme.action == Action::Pageout;
     let has_young = scheme.filters.iter().any(|f| f.kind == FilterType::Young);
     let more = (pageout && again && !has_young).then_some(&young);
+    let allowed = scheme.state.core_allowed;
+    let rejects_rest = rejects_rest(&scheme.filters, false);
     let mut pages = 0;
     let (mem, policy) = doors.parts();
     let mut each = |mem: &mut Memory, folio: FolioId| {
-        if scheme.filters.iter().chain(more).any(|f| filter_out(mem, folio, f)) {
+        let filters = scheme.filters.iter().chain(more);
+        if !allowed && filter_out(mem, folio, filters, rejects_rest) {
             return;
         }
         match scheme.action {

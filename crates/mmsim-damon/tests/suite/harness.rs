@@ -167,7 +167,7 @@ impl Operations for Fake {
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {
         let regions = |target: usize| context.targets()[target].regions();
         match hook {
-            Hook::AfterSampling => {}
+            Hook::AfterSampling | Hook::Calls => {}
             Hook::AfterWmarksCheck => self.events.push(Event::Waited(self.now)),
             Hook::AfterAggregation => self.events.push(Event::Merged(self.now)),
             Hook::Aggregated { target } => {

@@ -219,10 +219,11 @@ fn intervals_are_adapted() {
 #[test]
 fn goals_are_looked_at() {
     let mut goals = [Goal::new(Metric::SomeMemPsiUs, 1000), Goal::user_input(10_000, 4_000)];
-    assert_eq!(goal_score(&mut goals, 500), 5_000, "500 of 1000 us");
-    assert_eq!(goal_score(&mut goals, 600), 4_000, "100 since, the user says 4000");
-    assert_eq!(goal_score(&mut goals, 3_600), 30_000);
-    assert_eq!(goal_score(&mut [], 1), 0);
+    let score = |goals: &mut [Goal], us: u64| goal_score(goals, &|_| us, |_| None);
+    assert_eq!(score(&mut goals, 500), 5_000, "500 of 1000 us");
+    assert_eq!(score(&mut goals, 600), 4_000, "100 since, the user says 4000");
+    assert_eq!(score(&mut goals, 3_600), 30_000);
+    assert_eq!(score(&mut [], 1), 0);
 }
 
 /// From nothing, half achieved: half more in each window, and a page after 22 of them; 128 MiB

@@ -5,7 +5,7 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_damon::aggregate::{merge_regions_of, merge_two, reset_aggregated, split_regions_of};
 use mmsim_damon::attrs::{nr_accesses_to_bp, update_result};
-use mmsim_damon::damos::filter::{Filter, FilterType, filter_out};
+use mmsim_damon::damos::filter::{CoreVerdict, Filter, FilterType, judge_region};
 use mmsim_damon::damos::goal::feed;
 use mmsim_damon::ranges::{init_regions, set_regions, split_evenly, three_regions};
 use mmsim_damon::{Context, DamonConfig, DamonError, MonitoringAttrs, Region, Target};
@@ -203,7 +203,8 @@ fn filters_by_address() {
     ];
     for ((start, end), left_out, after) in cases {
         let mut t = target(&[(start * 4096, end * 4096)]);
-        assert_eq!(filter_out(&filter, 0, &mut t, 0, 4096, true), left_out, "{start}..{end}");
+        let verdict = judge_region(std::slice::from_ref(&filter), 0, &mut t, 0, 4096, true);
+        assert_eq!(verdict == CoreVerdict::Rejected, left_out, "{start}..{end}");
         let pages: Vec<_> = bounds(&t).iter().map(|r| (r.0 / 4096, r.1 / 4096)).collect();
         assert_eq!(pages, after);
     }

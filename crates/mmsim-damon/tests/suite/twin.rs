@@ -214,6 +214,7 @@ fn scheme(r: &Rule, sample_ms: u64) -> Scheme {
             weight_nr_accesses: r.weights.0 as u32,
             weight_age: r.weights.1 as u32,
             goals: goals.into_iter().collect(),
+            ..Quota::default()
         },
         wmarks,
         filters: spare.into_iter().collect(),

@@ -6,7 +6,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_damon::aggregate::{Cuts, merge_regions, split_regions};
 use mmsim_damon::config::{Knobs as _, MergeCap};
-use mmsim_damon::damos::goal::Goal;
+use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
@@ -334,11 +334,29 @@ fn esz_floor() {
     assert_eq!(quotas, [[0, 0], [PAGE, PAGE], [PAGE, 1]]);
 }
 
+/// A quota of 1 MiB is to hold stalls at a millisecond, and the machine has stalled for a minute
+/// before. All that stall time is held against the quota, which becomes the least; or nothing is, and
+/// it stays. At the second look, two milliseconds later, both see these two.
+#[test]
+fn first_psi() {
+    let [total, neutral] = each("first-psi", ["total", "neutral"], |config| {
+        let mut quota =
+            Quota { goals: vec![Goal::new(Metric::SomeMemPsiUs, 1_000)], ..Quota::default() };
+        let mut charge = Charge { esz_bp: MIB * 10_000, ..Charge::default() };
+        [60_000_000, 60_002_000].map(|us| {
+            charge.set_effective(&mut quota, &config, &ATTRS, &|_| us);
+            (charge.esz_bp / 10_000, quota.goals[0].current_value)
+        })
+    });
+    assert_eq!(total, [(1, 60_000_000), (1, 2_000)]);
+    assert_eq!(neutral, [(MIB, 1_000), (1, 2_000)]);
+}
+
 /// What a scheme may do that was charged with a page in eighteen minutes.
 fn slow(quota: &mut Quota, config: &DamonConfig) -> Charge {
     let mut charge =
         Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
-    charge.set_effective(quota, config, &ATTRS, 0);
+    charge.set_effective(quota, config, &ATTRS, &|_| 0);
     charge
 }
 
@@ -559,6 +577,7 @@ fn presets_are_built_on_one_another() {
             "min-regions",
             "merge-slices",
             "resume",
+            "first-psi",
             "esz-floor",
             "quota-set",
             "lru-prio",

@@ -6,10 +6,13 @@ use mmsim_damon::aggregate::{
     Cuts, merge_regions, merge_regions_of, reset_aggregated, split_regions,
 };
 use mmsim_damon::config::{FirstWindow, MergeCap, Resume, SplitRule};
+use mmsim_damon::damos::filter::{CoreVerdict, Filter, FilterType, judge_region};
+use mmsim_damon::damos::goal::{Goal, Tuner};
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{Action, Scheme};
 use mmsim_damon::damos::score::{ScoreKind, score};
 use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
+use mmsim_damon::modules::stat::told;
 use mmsim_damon::{Context, DamonConfig, MonitoringAttrs, Region, Target};
 use std::ops::Range;
 
@@ -132,6 +135,8 @@ const QUOTA: Quota = Quota {
     weight_nr_accesses: 0,
     weight_age: 1,
     goals: Vec::new(),
+    tuner: Tuner::Consist,
+    fail_charge: None,
 };
 
 /// A context whose regions stay as they are, which is offered to a scheme with each sample:
@@ -234,7 +239,7 @@ fn time_quota() {
     let esz = |ms, sz, total_charged_sz, total_charged_ns| {
         let mut quota = Quota { ms, sz, ..Quota::default() };
         let mut charge = Charge { total_charged_sz, total_charged_ns, ..Charge::default() };
-        charge.set_effective(&mut quota, &config, &ATTRS, 0);
+        charge.set_effective(&mut quota, &config, &ATTRS, &|_| 0);
         (charge.throughput(), charge.esz)
     };
     assert_eq!(esz(50, 0, 1 << 30, 256_000_000), (4_194_304, 209_715_200));
@@ -330,4 +335,75 @@ fn scores() {
     assert_eq!(hot, [49, 50, 53, 56, 63]);
     let by_count = [1, 2, 5, 10, 15, 20].map(|n| score(ScoreKind::Hot, n, 0, &ATTRS, &quota(1, 0)));
     assert_eq!(by_count, [4, 9, 24, 49, 74, 99]);
+}
+
+/// Bytes for which an action did not work are charged by a share; where the share is not set, or more was
+/// done than tried, all is charged that was tried (Linux 7.3, `damos_charge_quota()`).
+#[test]
+fn failures_are_charged_by_a_share() {
+    let quarter = Quota { fail_charge: Some((1, 4)), ..QUOTA };
+    assert_eq!(quarter.charge_for(100 * MIB, 20 * MIB), 40 * MIB);
+    assert_eq!(quarter.charge_for(100 * MIB, 0), 25 * MIB);
+    assert_eq!(quarter.charge_for(100 * MIB, 300 * MIB), 100 * MIB);
+    assert_eq!(QUOTA.charge_for(100 * MIB, 20 * MIB), 100 * MIB);
+    // Rounded down, as 7 bytes of which a third is charged.
+    assert_eq!(Quota { fail_charge: Some((1, 3)), ..QUOTA }.charge_for(7, 0), 2);
+}
+
+/// The temporal tuner takes all that the size allows until a goal is achieved, and then nothing (Linux 7.3,
+/// `damos_goal_tune_esz_bp_temporal()`).
+#[test]
+fn the_temporal_tuner_is_all_or_nothing() {
+    let esz = |current: u64, sz: u64| {
+        let goals = vec![Goal::user_input(1000, current)];
+        let mut quota = Quota { sz, goals, tuner: Tuner::Temporal, ..QUOTA };
+        let mut charge = Charge::default();
+        charge.set_effective(&mut quota, &DamonConfig::V7_3, &ATTRS, &|_| 0);
+        charge.esz
+    };
+    assert_eq!(esz(999, 8 * MIB), 8 * MIB);
+    assert_eq!(esz(1000, 8 * MIB), 0);
+    assert_eq!(esz(999, 0), u64::MAX / 10_000);
+}
+
+/// Of three regions, filters allow the first two pages and leave out the third: 0 to 2 pages are
+/// allowed, page 2 is left out, and the rest is left out where the last filter allows. Where a filter of
+/// pages follows, the rest is its business (Linux 7.3, `damos_core_filter_out()`).
+#[test]
+fn the_first_filter_that_speaks_decides() {
+    use CoreVerdict::{Allowed, Passed, Rejected};
+    let addr = |from: u64, to: u64| Filter::new(FilterType::Addr(from * PAGE..to * PAGE), true);
+    let pages = |from: u64, to: u64| region(from * PAGE, to * PAGE, 0, 0);
+    let judge = |filters: &[Filter]| {
+        let mut t = target(&[pages(0, 2), pages(2, 3), pages(3, 9)]);
+        [0, 1, 2].map(|i| judge_region(filters, 0, &mut t, i, PAGE, true))
+    };
+    assert_eq!(judge(&[]), [Passed; 3]);
+    assert_eq!(judge(&[addr(2, 3)]), [Passed, Rejected, Passed]);
+    assert_eq!(judge(&[addr(0, 2).allowing()]), [Allowed, Rejected, Rejected]);
+    assert_eq!(judge(&[addr(0, 2).allowing(), addr(2, 3)]), [Allowed, Rejected, Passed]);
+    // Pages 0 to 3 would be allowed, but the filter before speaks first.
+    assert_eq!(judge(&[addr(2, 3), addr(0, 3).allowing()]), [Allowed, Rejected, Rejected]);
+    let anon = Filter::new(FilterType::Anon, true);
+    assert_eq!(judge(&[addr(0, 2).allowing(), anon]), [Allowed, Passed, Passed]);
+}
+
+/// 100 pages: 40 were used in 3 samples and have been for 2 aggregations, 50 are idle for 9, and 10
+/// for 99. Sorted by idle time, percentiles 0 to 40 are the first, 41 to 90 the second. An entry says
+/// how long, negative while used; of the last region stands percentile 100 (Linux 7.3, `mm/damon/stat.c`).
+#[test]
+fn damon_stat_tells_percentiles_of_idle_time() {
+    let pages = |from: u64, to: u64, nr, age| region(from * PAGE, to * PAGE, nr, age);
+    let regions = [pages(0, 50, 0, 8), pages(50, 90, 3, 1), pages(90, 100, 0, 98)];
+    let c = context(DamonConfig::V7_3, ATTRS, vec![target(&regions)], Vec::new());
+    let told = told(&c);
+    assert_eq!(told.aggr_us, 100_000);
+    assert_eq!(told.idle_ms[0], -200);
+    assert_eq!(told.idle_ms[40], -200);
+    assert_eq!(told.idle_ms[41], 900);
+    assert_eq!(told.idle_ms[90], 900);
+    assert_eq!(told.idle_ms[91], 9_900);
+    assert_eq!(told.idle_ms[100], 9_900);
+    // 40 pages in 3 samples of an aggregation of 100 ms, ten of which are a second.
+    assert_eq!(told.bandwidth, 40 * PAGE * 3 * 10);
 }

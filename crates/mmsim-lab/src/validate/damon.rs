@@ -243,7 +243,7 @@ impl Files<'_> {
             weight_sz: number32("quotas/weights/sz_permil")?,
             weight_nr_accesses: number32("quotas/weights/nr_accesses_permil")?,
             weight_age: number32("quotas/weights/age_permil")?,
-            goals: Vec::new(),
+            ..Quota::default()
         };
         let metric = match self.text(&format!("{dir}/watermarks/metric")) {
             None | Some("none") => WmarkMetric::None,
