@@ -241,7 +241,7 @@ fn members_of_later_kernels() {
             "fail_charge_num": 1, "fail_charge_denom": 4, "goals": [
                 {"metric": "node_mem_used_bp", "target_value": "99.7 %", "nid": 1},
                 {"metric": "node_memcg_free_bp", "target_value": 9000, "nid": 0,
-                    "memcg_path": "/work/batch"}]},
+                    "memcg_path": "/jobs/batch"}]},
         "filters": [
             {"filter_type": "hugepage_size", "matching": true, "allow": true,
                 "hugepage_size": ["64 KiB", "2 MiB"]},
@@ -271,7 +271,7 @@ node = 1
 metric = \"node_memcg_free_bp\"
 target = 9000
 node = 0
-memcg = \"batch\" # \"/work/batch\"
+memcg = \"batch\" # \"/jobs/batch\"
 
 [[damon.scheme.filter]]
 type = \"hugepage_size\"
