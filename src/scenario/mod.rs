@@ -16,6 +16,7 @@ mod fields;
 mod given;
 pub mod keys;
 mod machine;
+mod points;
 pub mod policy;
 mod raw;
 mod read;
@@ -23,6 +24,7 @@ mod reference;
 mod resolved;
 mod rows;
 mod schema;
+pub mod sweep;
 pub mod tables;
 mod tasks;
 pub(crate) mod units;
@@ -202,37 +204,12 @@ impl Scenario {
         let mean_resident = self.plans.iter().any(|plan| !plan.damon.is_empty());
         let mut runs = Vec::new();
         for plan in &self.plans {
-            let kernel = plan.machine.kernel;
-            let of = |placed: &policy::PlacedPolicy, presets, default| {
-                placed.check(&self.sources, catalogue, presets, default)
-            };
-            let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
-            let default = catalogue.default_compaction(kernel);
-            let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
-            let default = catalogue.default_damon(kernel);
-            let mut damon = Vec::new();
-            for d in &plan.damon {
-                let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
-                damon.push(DamonSpec { rules, ..d.spec.clone() });
-            }
-            for i in 0..plan.seeds {
-                runs.push(RunSpec {
-                    variant: plan.variant.clone(),
-                    axes: plan.axes.clone(),
-                    seed: plan.seed + i,
-                    machine: plan.machine.clone(),
-                    policy: policy.clone(),
-                    compaction: compaction.clone(),
-                    tasks: plan.tasks.clone(),
-                    damon: damon.clone(),
-                    given: plan.given.clone(),
-                    files: plan.files.clone(),
-                    bounds: plan.bounds,
-                    why: false,
-                    mean_resident,
-                    expect_oom: plan.expect_oom,
-                });
-            }
+            let spec = spec_of(&self.sources, plan, catalogue, mean_resident)?;
+            runs.extend((0..plan.seeds).map(|i| {
+                let mut run = spec.clone();
+                run.seed += i;
+                run
+            }));
         }
         Ok(runs)
     }
@@ -255,6 +232,44 @@ impl Scenario {
     pub fn resolved(&self) -> String {
         resolved::resolved(&self.sources, &self.doc, &self.name)
     }
+}
+
+/// The run of a combination with its first seed.
+fn spec_of(
+    sources: &Sources,
+    plan: &Plan,
+    catalogue: &dyn PolicyCatalogue,
+    mean_resident: bool,
+) -> Result<RunSpec, Error> {
+    let kernel = plan.machine.kernel;
+    let of = |placed: &policy::PlacedPolicy, presets, default| {
+        placed.check(sources, catalogue, presets, default)
+    };
+    let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
+    let default = catalogue.default_compaction(kernel);
+    let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
+    let default = catalogue.default_damon(kernel);
+    let mut damon = Vec::new();
+    for d in &plan.damon {
+        let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
+        damon.push(DamonSpec { rules, ..d.spec.clone() });
+    }
+    Ok(RunSpec {
+        variant: plan.variant.clone(),
+        axes: plan.axes.clone(),
+        seed: plan.seed,
+        machine: plan.machine.clone(),
+        policy,
+        compaction,
+        tasks: plan.tasks.clone(),
+        damon,
+        given: plan.given.clone(),
+        files: plan.files.clone(),
+        bounds: plan.bounds,
+        why: false,
+        mean_resident,
+        expect_oom: plan.expect_oom,
+    })
 }
 
 impl fmt::Debug for Scenario {
