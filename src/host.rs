@@ -97,6 +97,12 @@ fn sum(spec: &RunSpec, of: fn(&WorkloadSpec) -> u64) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
+/// Accesses of a run that its scenario tells, for progress; `None`: its work ends otherwise.
+pub fn known_accesses(spec: &RunSpec) -> Option<u64> {
+    let all = spec.tasks.iter().all(|t| accesses(&t.work) > 0);
+    all.then(|| sum(spec, accesses))
+}
+
 /// What a run needs.
 pub fn need(spec: &RunSpec) -> Need {
     let (pages, frames) = (sum(spec, pages), machines::managed_pages(&spec.machine));

@@ -19,9 +19,7 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 use super::counters;
-use super::document::{
-    LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput,
-};
+use super::document::{LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput};
 use super::pairs::Pairs;
 
 /// The first line.

@@ -142,7 +142,12 @@ pub(super) fn axis_values<'a>(sources: &Sources, e: &'a Entry) -> Result<&'a [No
     Ok(values)
 }
 
-pub(super) fn refuse_root(sources: &Sources, path: &Path, what: &str, roots: &[&str]) -> Result<(), Error> {
+pub(super) fn refuse_root(
+    sources: &Sources,
+    path: &Path,
+    what: &str,
+    roots: &[&str],
+) -> Result<(), Error> {
     if roots.contains(&path.root()) {
         let title = format!("{what}: `{}` cannot be set here", path.root());
         return Err(sources.error(path.at, title, "write another path"));

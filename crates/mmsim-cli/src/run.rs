@@ -89,13 +89,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let (results, kept) = execute(args, &plans)?;
     let observed = kept.observed;
     let (report, ending) = assemble(&plans, &results);
+    let shown = table::Shown { by: args.by, ..table::Shown::default() };
     let text = match args.output.form() {
         Format::Table => {
-            let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
-            let text = match axes && !args.long {
-                true => table::sweep(&report, args.by),
-                false => table::report(&report),
-            };
+            let text = table::of_report(&report, args.long, &shown);
             let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
             text + &sparks.unwrap_or_default() + &reasons(args, &report)
         }
@@ -198,15 +195,21 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
             |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
         let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
+        let told = |run: usize| -> Option<Box<dyn FnMut(u64) + Send>> {
+            let all = mmsim::host::known_accesses(&plan.specs[run])?;
+            let (progress, nth) = (Arc::clone(&progress), first + run);
+            Some(Box::new(move |done| progress.within(nth, done as f64 / all as f64)))
+        };
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
             observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
             sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
+            progress: Some(&told),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
-                progress.finished(&plan.runs[run].label);
+                progress.finished_nth(first + run, &plan.runs[run].label);
             },
         };
         results.push(backend::execute(plan, &how)?);

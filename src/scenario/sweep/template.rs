@@ -81,7 +81,8 @@ impl Template {
             .into_iter()
             .map(|a| Axis::listed(a.path, a.values))
             .collect();
-        if let Some(bad) = grid.iter().find(|a| ["seed", "seeds", "variant"].contains(&a.path.root()))
+        if let Some(bad) =
+            grid.iter().find(|a| ["seed", "seeds", "variant"].contains(&a.path.root()))
         {
             let title = format!("axes: `{}` is no axis of a sweep", bad.path.root());
             return Err(sources.error(bad.path.at, title, "write it in the plan"));
@@ -131,9 +132,8 @@ impl Template {
         template.seeds = plan.opt_count("seeds")?.unwrap_or(first[0].seeds);
         let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
         template.variants = chosen(&template.sources, &plan, &names, &template.name)?;
-        let units = settings
-            .saturating_mul(template.variants.len() as u64)
-            .saturating_mul(template.seeds);
+        let units =
+            settings.saturating_mul(template.variants.len() as u64).saturating_mul(template.seeds);
         if units > MOST_UNITS || template.seed > MOST_UNITS - template.seeds {
             let title = format!("{}: more than {MOST_UNITS} units", template.name);
             return Err(Error::plain(title).help("write fewer values, points or seeds"));
@@ -265,7 +265,12 @@ fn chosen(
         if !names.contains(&word) {
             let what = format!("variant of {scenario}");
             return Err(super::super::read::unknown(
-                sources, node.at, "variants: ", &what, word, names,
+                sources,
+                node.at,
+                "variants: ",
+                &what,
+                word,
+                names,
             ));
         }
     }

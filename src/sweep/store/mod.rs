@@ -72,8 +72,7 @@ impl Header {
             return refuse(title, "name another store, or use that version");
         }
         if let Some(sweep) = sweep.filter(|s| *s != self.sweep) {
-            let title =
-                format!("`{file}` is of the sweep `{}`, not of `{sweep}`", self.sweep);
+            let title = format!("`{file}` is of the sweep `{}`, not of `{sweep}`", self.sweep);
             return refuse(title, "name another store with --store DIR");
         }
         if (self.shard, self.shards) != (shard.index, shard.of) {

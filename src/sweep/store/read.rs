@@ -148,7 +148,9 @@ pub(super) fn scan(
         let bytes = match unpacked(&mut reader) {
             Ok(bytes) => bytes,
             // What is behind the tail's beginning is in the tail; a last frame may be under way.
-            Err(e) if tail.base.is_some_and(|b| at >= b) || e.kind() == Kind::UnexpectedEof => break,
+            Err(e) if tail.base.is_some_and(|b| at >= b) || e.kind() == Kind::UnexpectedEof => {
+                break;
+            }
             Err(e) => return Err(damaged(at, &e.to_string())),
         };
         let mut start = 0;

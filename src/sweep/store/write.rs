@@ -49,7 +49,8 @@ impl Writer {
         let tail = tail.map_err(broken)?;
         lock(&tail, &files.tail)?;
         if !files.frames.exists() {
-            begin(&files.frames, &Header::of(sweep, shard)).map_err(|e| failed(&files.frames, &e))?;
+            begin(&files.frames, &Header::of(sweep, shard))
+                .map_err(|e| failed(&files.frames, &e))?;
         }
         let mut done = BTreeSet::new();
         let whole = scan(&files, Some(sweep), |line, _, _| {
