@@ -43,7 +43,7 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
-pub use reference::reference;
+pub use reference::{reference, sweep_reference};
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;

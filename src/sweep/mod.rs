@@ -20,6 +20,8 @@
 
 mod estimate;
 mod merge;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod shard;
 mod store;
 mod unit;
@@ -29,6 +31,8 @@ mod work;
 pub use crate::scenario::sweep::{MOST_UNITS, SweepPlan, UnitPlace};
 pub use estimate::{Estimate, TRIALS, Trial, estimate, trial, tried};
 pub use merge::{Merged, Missing, Row, Rows, WriteError, saved, write_json, write_tidy};
+#[cfg(feature = "parquet")]
+pub use parquet::write_parquet;
 pub use shard::{MOST_SHARDS, Shard};
 pub use store::{Stored, Writer};
 pub use unit::{Numbered, UnitId, for_each_unit, units_of};

@@ -9,6 +9,7 @@ use mmsim::base::time::SimDuration;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
 use mmsim::report::Report;
+use mmsim::report::numbers::grouped;
 use mmsim::scenario::RunSpec;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, time_line};
@@ -20,7 +21,7 @@ use crate::keep::Kept;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Progress, span};
 use crate::table;
 use crate::timing::Stopwatch;
 
@@ -69,6 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
     }
     if args.dry_run {
+        exit::remark(&estimate(&plans, args.jobs));
         let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
         return Ok(Ending::Done);
@@ -127,6 +129,25 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::deliver(cost.json().as_bytes(), Some(path))?;
     }
     Ok(ending)
+}
+
+/// Accesses per second of CPU: of work that always waits for a device, and of work that hits.
+const SPEEDS: [f64; 2] = [2e6, 1e8];
+
+/// What runs take, in one line. Nothing was run, so time is a wide span.
+fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
+    let specs: Vec<RunSpec> = plans.iter().flat_map(|plan| plan.specs.clone()).collect();
+    let e = mmsim::host::estimate(&specs, jobs);
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let time = match e.accesses {
+        Some(n) => {
+            let [most, least] = SPEEDS.map(|speed| span(n as f64 / speed));
+            format!("{} accesses, {least} to {most} of one CPU", grouped(n as f64))
+        }
+        None => "time not known before, their work ends by the clock or by a file".to_string(),
+    };
+    let runs = if specs.len() == 1 { "1 run" } else { &format!("{} runs", specs.len()) };
+    format!("{runs}: {time}; {} of memory; a report of {}", mib(e.memory), mib(e.report))
 }
 
 /// The picture of a report: of a single run its course, unless a figure is asked for.

@@ -3,6 +3,7 @@
 use std::path::{Path as FilePath, PathBuf};
 
 use super::super::expand;
+use super::super::keys::Kind;
 use super::super::points::Method;
 use super::super::raw::{At, Entry, Node, Path, Sources, Value, inline};
 use super::super::read::{Reader, describe, fill};
@@ -151,10 +152,7 @@ impl Range {
 
 /// A number with what it is.
 fn quantity(r: &Reader<'_>, key: &str) -> Result<(f64, Form), Error> {
-    let Some(node) = r.find(key) else {
-        let write = "add it: a number, or one with its unit such as \"64MiB\"";
-        return Err(r.sources.error(r.at, format!("{} is missing", r.name_of(key)), write));
-    };
+    let node = r.need(key)?;
     let whole = |n: u64, form| (n as f64, form);
     match &node.value {
         Value::Integer(n) if n.unsigned_abs() <= 1 << 53 => Ok((*n as f64, Form::Whole)),
@@ -165,7 +163,7 @@ fn quantity(r: &Reader<'_>, key: &str) -> Result<(f64, Form), Error> {
             let rated = || units::rate(s).map(|n| whole(n, Form::BytesPerSecond));
             sized.or_else(|_| timed()).or_else(|_| rated()).map_err(|_| {
                 let found = format!("{} is no quantity", inline(&node.value));
-                r.error(key, found, "a number, or one with its unit such as \"64MiB\" or \"5ms\"")
+                r.error(key, found, Kind::Quantity.expected())
             })
         }
         other => Err(r.error(key, format!("found {}", describe(other)), "a number or a quantity")),

@@ -108,7 +108,10 @@ impl SweepPlan {
                 let title = format!("scenarios[{i}]: found {found}");
                 return Err(sources.error(node.at, title, "write the name of a file in quotes"));
             };
-            let template = Template::read(file, (name, text), &contents)?;
+            let template = Template::read(file, (name, text), &contents, |e| match e.position() {
+                None => sources.place(e, node.at),
+                Some(_) => e,
+            })?;
             if let Some(first) = templates.iter().position(|t| t.name == template.name) {
                 let title = format!(
                     "scenarios[{i}]: it is called `{}` as scenarios[{first}] is, and results could \
@@ -196,6 +199,20 @@ impl SweepPlan {
             rest -= units_of(t);
         }
         panic!("a plan of {} units has no unit {n}", self.units());
+    }
+
+    /// Where unit `n` stands on its axes: their paths, and its values as reports have them.
+    ///
+    /// # Errors
+    ///
+    /// A value fits no key.
+    ///
+    /// # Panics
+    ///
+    /// As [`SweepPlan::place`].
+    pub fn axes_at(&self, n: u64) -> Result<Vec<(String, String)>, Error> {
+        let place = self.place(n);
+        self.labels(place.scenario, place.setting)
     }
 
     /// Settings as numbers of the whole plan: the scenario, its setting, and its first unit.

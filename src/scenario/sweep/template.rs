@@ -47,16 +47,18 @@ struct Sample {
 type Labels = Vec<(String, String)>;
 
 impl Template {
-    /// Reads the scenario `file` of a plan.
+    /// Reads the scenario `file` of a plan: its name and text. `missing` places an error of a file
+    /// that cannot be read.
     pub(super) fn read(
         file: &str,
         plan: (&str, &str),
         contents: &Arc<Contents>,
+        missing: impl Fn(Error) -> Error,
     ) -> Result<Template, Error> {
         let (origin, plan_text) = plan;
         let plan_dir = folder_of(origin);
         let path = plan_dir.join(file);
-        let text = crate::files::read_text(&path, "a scenario file")?;
+        let text = crate::files::read_text(&path, "a scenario file").map_err(missing)?;
         let mut sources = Sources::of(&ROOT);
         let doc = sources.parse(&path.display().to_string(), &text)?;
         check_schema(&sources, &doc)?;

@@ -2,7 +2,7 @@
 
 use super::super::points::METHODS;
 use super::*;
-use Kind::{Choice, Texts};
+use Kind::{Choice, Quantity, Texts};
 
 rows! {
     /// The plan itself.
@@ -46,11 +46,11 @@ rows! {
     "A range",
     "In place of a list: `{ from = \"64MiB\", to = \"1GiB\", steps = 5, scale = \"log\" }`.";
     keys {
-        ("from", Text, Required, "the least value: a number, a size, a duration or a rate")
-        ("to", Text, Required, "the largest value, in the same form")
+        ("from", Quantity, Required, "the least value")
+        ("to", Quantity, Required, "the largest value, in the same form")
         ("steps", Count(2, 1_000_000), Auto("`step`; samples take neither"),
             "how many values, ends included")
-        ("step", Text, Auto("`steps`"), "the distance of two values, on a linear scale")
+        ("step", Quantity, Auto("`steps`"), "the distance of two values, on a linear scale")
         ("scale", Choice(&["linear", "log"]), Is("\"linear\""),
             "equal distances, or equal ratios")
     }

@@ -1,0 +1,7 @@
+//! Sweeps: plans, names of units, stores that outlive anything, merges.
+
+mod cost;
+mod names;
+mod plans;
+mod stores;
+mod support;
