@@ -84,11 +84,14 @@ impl VariantRuns<'_> {
     }
 }
 
+/// A scenario and a point on its axes.
+type Point<'a> = (Option<&'a str>, Vec<(&'a str, &'a str)>);
+
 impl Report {
     /// The groups in the order of their first runs.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
-        let mut places: BTreeMap<(Option<&str>, Vec<(&str, &str)>), usize> = BTreeMap::new();
+        let mut places: BTreeMap<Point<'_>, usize> = BTreeMap::new();
         for run in &self.runs {
             let scenario = run.scenario.as_deref();
             let axes = run.axes.iter().map(|(name, value)| (name, value.as_str())).collect();

@@ -11,7 +11,8 @@ pub(super) const METHODS: [&str; 2] = ["random", "halton"];
 pub(super) enum Method {
     /// Independent uniform draws.
     Random,
-    /// Halton's sequence: of any number of first points, each part of the space has about its share.
+    /// Halton's sequence: of any number of first points, each part of the space has about its
+    /// share.
     Halton,
 }
 

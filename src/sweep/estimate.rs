@@ -80,7 +80,8 @@ const SHARD_S: f64 = 1800.0;
 /// Shards that engines take without being asked: Slurm's arrays end at 1,000.
 const USUAL_SHARDS: u64 = 1000;
 
-/// What a sweep takes by its trials, each with the CPU seconds that it took. `cpus`: CPUs of a task.
+/// What a sweep takes by its trials, each with the CPU seconds that it took. `cpus`: CPUs of a
+/// task.
 pub fn estimate(plan: &SweepPlan, trials: &[(Trial, f64)], cpus: u32) -> Estimate {
     let n = trials.len().max(1) as f64;
     let mean = |of: &dyn Fn(&(Trial, f64)) -> f64| trials.iter().map(of).sum::<f64>() / n;

@@ -71,7 +71,8 @@ impl<'a> Merged<'a> {
                 }
             }
         })?;
-        // A value that changes nothing has its rows too; a point that was drawn twice has them once.
+        // A value that changes nothing has its rows too; a point that was drawn twice has them
+        // once.
         for (first, unit) in again {
             if stored.position(unit.id).is_some() && labels(plan, first)? != labels(plan, unit.n)? {
                 units.push(unit);

@@ -1,13 +1,13 @@
 //! Sweeps: any number of runs, on any number of machines, that survive what befalls them.
 //!
 //! A [`SweepPlan`] names scenarios, values, variants and seeds. Each of its units has a name, a
-//! [`UnitId`], which is a hash of all that decides its result. [`run`] makes the units of a [`Shard`]
-//! that a store does not hold yet, and keeps each as it ends. So the same call goes on where a killed
-//! process stopped. [`Merged`] reads the shards of a store as one, in the order of the plan, with the
-//! same bytes whatever their number was.
+//! [`UnitId`], which is a hash of all that decides its result. [`run`] makes the units of a
+//! [`Shard`] that a store does not hold yet, and keeps each as it ends. So the same call goes on
+//! where a killed process stopped. [`Merged`] reads the shards of a store as one, in the order of
+//! the plan, with the same bytes whatever their number was.
 //!
 //! ```no_run
-//! use mmsim::sweep::{Merged, Shard, SweepOptions, SweepPlan, run};
+//! use mmsim::sweep::{Merged, SweepOptions, SweepPlan, run};
 //!
 //! let plan = SweepPlan::from_path("swappiness.toml")?;
 //! run(&plan, "swappiness.sweep".as_ref(), &SweepOptions::default(), &())?;

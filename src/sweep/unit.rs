@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::{Shard, SweepPlan};
 use crate::error::Error;
 
-/// The name of a unit: a hash of all that decides its result. That is its resolved scenario, variant
-/// and seed, the version of mmsim, and what is in the files that it reads.
+/// The name of a unit: a hash of all that decides its result. That is its resolved scenario,
+/// variant and seed, the version of mmsim, and what is in the files that it reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UnitId(pub(super) u128);
 
@@ -41,8 +41,8 @@ pub struct Numbered {
     pub n: u64,
 }
 
-/// Settings that are asked for their names at once.
-const PART: u64 = 1 << 14;
+/// Units that are asked for their names at once.
+const PART: u64 = 1 << 16;
 
 /// Calls `each` with every unit of a plan, in order. Names are made on all cores.
 ///
@@ -51,9 +51,10 @@ const PART: u64 = 1 << 14;
 /// A value fits no key.
 pub fn for_each_unit(plan: &SweepPlan, mut each: impl FnMut(Numbered)) -> Result<(), Error> {
     let settings = plan.settings();
+    let part = (PART / plan.most_of_a_setting()).max(1);
     let mut from = 0;
     while from < settings {
-        let until = settings.min(from + PART);
+        let until = settings.min(from + part);
         let names = |setting: u64| {
             let (scenario, setting, first) = plan.setting(setting);
             plan.ids(scenario, setting).map(|ids| (first, ids))
@@ -70,8 +71,8 @@ pub fn for_each_unit(plan: &SweepPlan, mut each: impl FnMut(Numbered)) -> Result
     Ok(())
 }
 
-/// The units of a shard that are not in `done`, in order, and how many it has in all. Units that are
-/// the same run count once.
+/// The units of a shard that are not in `done`, in order, and how many it has in all. Units that
+/// are the same run count once.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! A sweep as one wide table: a line for each unit; a column for each axis, each knob and each number
-//! that came out.
+//! A sweep as one wide table: a line for each unit; a column for each axis, each knob and each
+//! number that came out.
 
 use std::io::Write;
 
@@ -148,8 +148,8 @@ impl Wide {
         Ok(wide)
     }
 
-    /// The columns. An axis that is a knob too has one column for each: what was asked for, and what
-    /// came of it.
+    /// The columns. An axis that is a knob too has one column for each: what was asked for, and
+    /// what came of it.
     pub fn columns(&self) -> Vec<Column> {
         let column = |name: &str, form| Column { name: name.to_string(), form };
         let mut all: Vec<Column> =

@@ -65,16 +65,18 @@ pub struct Done {
     pub panicked: u64,
 }
 
-/// Settings up to which each is checked before the first unit runs. Of more, each value is.
-const CHECKED: u64 = 20_000;
+/// Settings up to which each is checked before the first unit runs. Of more, each value that
+/// somebody wrote is.
+const CHECKED: u64 = 64;
 
-/// Makes all units of a shard that `store` does not hold, in the order of the plan, and keeps each as
-/// it ends. A store of other numbers of shards is gone on with: what any of its shards holds is done.
+/// Makes all units of a shard that `store` does not hold, in the order of the plan, and keeps
+/// each as it ends. A store of other numbers of shards is gone on with: what any of its shards
+/// holds is done.
 ///
 /// # Errors
 ///
-/// A unit cannot be run as the plan has it, or the store cannot be read or written. What was finished
-/// before is kept.
+/// A unit cannot be run as the plan has it, or the store cannot be read or written. What was
+/// finished before is kept.
 pub fn run(
     plan: &SweepPlan,
     store: &Path,

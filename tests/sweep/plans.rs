@@ -119,7 +119,8 @@ fn plans_of_any_size() {
     assert!(f.plan_of(&format!("{HEAD}{endless}")).is_err());
 }
 
-/// Mistakes are told with their place; the texts are in `errors.txt`, which `MMSIM_BLESS=1` rewrites.
+/// Mistakes are told with their place; the texts are in `errors.txt`, which `MMSIM_BLESS=1`
+/// rewrites.
 #[test]
 fn mistakes_in_plans() {
     let f = Folder::new();

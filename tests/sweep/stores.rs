@@ -1,4 +1,5 @@
-//! Stores: any number of shards gives one result, and no ending of a process loses what was finished.
+//! Stores: any number of shards gives one result, and no ending of a process loses what was
+//! finished.
 
 use std::path::PathBuf;
 
@@ -172,8 +173,8 @@ struct Shard {
 }
 
 impl Shard {
-    /// A tail with lines in it is what a process leaves that is killed; here it is made of the lines
-    /// of a shard that came to its end.
+    /// A tail with lines in it is what a process leaves that is killed; here it is made of the
+    /// lines of a shard that came to its end.
     fn killed(f: &Folder) -> Shard {
         f.run("s", "0/1").unwrap();
         let frames = f.path("s").join("shard-00000-of-00001.jsonl.zst");

@@ -155,9 +155,9 @@ pub fn best_first(settings: &[Setting], by: Figure) -> Vec<usize> {
     order
 }
 
-/// A row for each setting and variant: where it stands, how it ended, the figure with its interval,
-/// and as many other figures as find room in `others` columns. Best first by `by`, else in the order
-/// of the report; at most `top` rows.
+/// A row for each setting and variant: where it stands, how it ended, the figure with its
+/// interval, and as many other figures as find room in `others` columns. Best first by `by`, else
+/// in the order of the report; at most `top` rows.
 pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize) -> Table {
     let axes = axes(settings);
     let main = by.unwrap_or_else(|| main_of(settings));

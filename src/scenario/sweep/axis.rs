@@ -94,6 +94,11 @@ impl Axis {
         }
     }
 
+    /// Whether somebody wrote each value.
+    pub(super) fn is_written(&self) -> bool {
+        matches!(self.values, Values::List(_))
+    }
+
     /// Value `i` of the grid, and how it is called.
     pub(super) fn value(&self, i: u64) -> (Node, String) {
         match &self.values {

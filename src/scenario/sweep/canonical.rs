@@ -1,9 +1,9 @@
-//! What decides the result of a run, in one form whatever form the file has: the name of a unit of a
-//! sweep is a hash of it.
+//! What decides the result of a run, in one form whatever form the file has: the name of a unit
+//! of a sweep is a hash of it.
 //!
-//! It is walked by the tables of keys with all defaults filled in. So a key that is written with its
-//! default, or a size in another unit, makes no other unit, and neither does another axis. Files
-//! count by what is in them and not by their names.
+//! It is walked by the tables of keys with all defaults filled in. So a key that is written with
+//! its default, or a size in another unit, makes no other unit, and neither does another axis.
+//! Files count by what is in them and not by their names.
 
 use std::collections::BTreeMap;
 use std::fs::File;

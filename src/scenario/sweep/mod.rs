@@ -79,8 +79,8 @@ impl SweepPlan {
         SweepPlan::from_str(&text, &path.display().to_string())
     }
 
-    /// Takes the text of a plan. `name` stands for the file in messages, and scenarios and files are
-    /// looked for beside it.
+    /// Takes the text of a plan. `name` stands for the file in messages, and scenarios and files
+    /// are looked for beside it.
     ///
     /// # Errors
     ///
@@ -89,6 +89,11 @@ impl SweepPlan {
     pub fn from_str(text: &str, name: &str) -> Result<SweepPlan, Error> {
         let mut sources = Sources::of(&SWEEP);
         let doc = sources.parse(name, text)?;
+        if let Some(e) = doc.entry("machine").or(doc.entry("task")) {
+            let title = format!("`{name}` is a scenario, not a plan of a sweep");
+            let error = sources.error(e.key_at, title, "a plan names scenarios");
+            return Err(error.help("write version = 1 and scenarios = [\"..\"] into a file"));
+        }
         check_version(&sources, &doc)?;
         let node = opened(doc);
         let r = Reader::open(&sources, &node, &SWEEP, "")?;
@@ -263,16 +268,17 @@ impl SweepPlan {
         Ok(Planned { template, plan, spec })
     }
 
-    /// Settings of a scenario in which each value of each axis of the grid is met once, and some
-    /// points of its sample: what is wrong with a value alone is wrong in one of them.
+    /// Settings of a scenario in which each value that somebody wrote is met once, and some points of
+    /// its sample: what is wrong with a value alone is wrong in one of them.
     pub(crate) fn corners(&self, scenario: usize) -> Vec<u64> {
         let t = &self.templates[scenario];
         let (mut all, mut place) = (vec![0, t.settings - 1], t.settings);
-        for length in t.grid_lengths() {
+        for (length, written) in t.grid_lengths() {
             place /= length;
-            all.extend((0..length.min(1000)).map(|i| i * place));
+            let middle = if written { 0..length.min(1000) } else { length / 2..length / 2 + 1 };
+            all.extend(middle.chain([length - 1]).map(|i| i * place));
         }
-        all.extend(0..t.points().min(1000));
+        all.extend(0..t.points().min(64));
         all.sort_unstable();
         all.dedup();
         all
@@ -281,6 +287,11 @@ impl SweepPlan {
     /// Settings of a scenario.
     pub(crate) fn settings_of(&self, scenario: usize) -> u64 {
         self.templates[scenario].settings
+    }
+
+    /// Units of a setting, at most.
+    pub(crate) fn most_of_a_setting(&self) -> u64 {
+        self.templates.iter().map(per_setting).max().unwrap_or(1).max(1)
     }
 
     /// The first seed of a scenario.

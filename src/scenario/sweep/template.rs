@@ -32,6 +32,8 @@ pub(super) struct Template {
     pub(super) seed: u64,
     pub(super) seeds: u64,
     pub(super) settings: u64,
+    /// Whether any setting can have a monitor of accesses.
+    may_monitor: bool,
     contents: Arc<Contents>,
 }
 
@@ -124,6 +126,7 @@ impl Template {
             seed: plan.opt_count("seed")?.unwrap_or(1),
             seeds: plan.opt_count("seeds")?.unwrap_or(1),
             settings,
+            may_monitor: text.contains("damon") || plan_text.contains("damon"),
             contents: Arc::clone(contents),
             sources,
         };
@@ -149,9 +152,9 @@ impl Template {
         self.grid.iter().chain(drawn).map(|a| a.path.text.as_str())
     }
 
-    /// Values of each axis of the grid.
-    pub(super) fn grid_lengths(&self) -> impl Iterator<Item = u64> {
-        self.grid.iter().map(Axis::len)
+    /// Values of each axis of the grid, and whether somebody wrote each of them.
+    pub(super) fn grid_lengths(&self) -> impl Iterator<Item = (u64, bool)> {
+        self.grid.iter().map(|a| (a.len(), a.is_written()))
     }
 
     /// Points of the sample, if there is one.
@@ -218,9 +221,10 @@ impl Template {
 
     /// The run of a setting and variant with the first seed, not checked yet.
     pub(super) fn planned(&self, setting: u64, variant: usize) -> Result<(Plan, bool), Error> {
-        let (mut docs, labels) = self.documents(setting)?;
-        let resident = docs.iter().any(monitored);
-        let doc = docs.swap_remove(variant);
+        let (base, labels) = self.setting(setting)?;
+        // Other variants matter only where one may have a monitor.
+        let resident = self.may_monitor && self.documents(setting)?.0.iter().any(monitored);
+        let doc = self.in_variant(&base, self.variants[variant].1)?;
         let name = &self.variants[variant].0;
         let mut plan = expand::plan(&self.sources, doc, name, &labels, &self.dir)?;
         plan.seed = self.seed;

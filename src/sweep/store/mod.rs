@@ -1,10 +1,10 @@
 //! Where results of a sweep are kept: a folder with two files for each shard.
 //!
 //! `shard-I-of-N.jsonl.zst` holds finished units, a line of JSON each, in zstd frames that are
-//! appended. Its first line says of which sweep and shard it is. `shard-I-of-N.tail` holds the last
-//! few seconds as plain lines, each with its checksum. A unit that ends is in the tail at once, so a
-//! process that is killed loses only the units it is at. Every few seconds the frames are made
-//! durable, and then the tail begins anew.
+//! appended. Its first line says of which sweep and shard it is. `shard-I-of-N.tail` holds the
+//! last few seconds as plain lines, each with its checksum. A unit that ends is in the tail at
+//! once, so a process that is killed loses only the units it is at. Every few seconds the frames
+//! are made durable, and then the tail begins anew.
 //!
 //! The tail's first line says how long the other file was when the tail began. What is behind that
 //! is in the tail as well; whatever became of it in a crash is cut off. So nothing is ever written

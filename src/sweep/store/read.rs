@@ -210,8 +210,8 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// There is no such store, a shard is damaged or of another sweep or version, or two shards hold
-    /// different results of one unit.
+    /// There is no such store, a shard is damaged or of another sweep or version, or two shards
+    /// hold different results of one unit.
     pub fn open(folder: &Path, sweep: Option<&str>) -> Result<Stored, Error> {
         let files = match folder.is_dir() {
             true => Files::all(folder)?,

@@ -43,6 +43,10 @@ impl Writer {
         shard: Shard,
     ) -> Result<(Writer, BTreeSet<UnitId>), Error> {
         let files = Files::of(folder, shard);
+        if folder.exists() && !folder.is_dir() {
+            let title = format!("`{}` is a file, and a store is a folder", folder.display());
+            return Err(Error::new(ErrorKind::File, title).help("name a folder with --store DIR"));
+        }
         fs::create_dir_all(folder).map_err(|e| failed(folder, &e))?;
         let broken = |e: io::Error| failed(&files.tail, &e);
         let tail = File::options().create(true).append(true).read(true).open(&files.tail);

@@ -137,7 +137,8 @@ pub(crate) struct SweepMergeArgs {
     /// Form of the results [default: what the ending of FILE says, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<MergeFormat>,
-    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
+    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst`
+    /// pack it
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write the best settings as one HTML file with charts, which any browser opens
