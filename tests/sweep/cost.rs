@@ -1,5 +1,8 @@
 //! What a sweep costs beside a bare loop over its runs, and how much it can hold. Not for every
-//! change: `tools/deep-check sweep` runs these, with --nocapture.
+//! change: `tools/deep-check sweep-cost` runs these, with --nocapture.
+
+#![cfg(unix)]
+#![allow(clippy::print_stdout, reason = "what was measured, for who asked for it")]
 
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
