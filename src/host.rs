@@ -97,6 +97,12 @@ fn sum(spec: &RunSpec, of: fn(&WorkloadSpec) -> u64) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
+/// Accesses of a run that its scenario tells, for progress; `None`: its work ends otherwise.
+pub fn known_accesses(spec: &RunSpec) -> Option<u64> {
+    let all = spec.tasks.iter().all(|t| accesses(&t.work) > 0);
+    all.then(|| sum(spec, accesses))
+}
+
 /// What a run needs.
 pub fn need(spec: &RunSpec) -> Need {
     let (pages, frames) = (sum(spec, pages), machines::managed_pages(&spec.machine));
@@ -166,6 +172,40 @@ fn free_in(folder: &Path) -> Option<u64> {
     let limit = file("memory.max").or_else(|| file("memory.limit_in_bytes"))?;
     let used = file("memory.current").or_else(|| file("memory.usage_in_bytes"))?;
     Some(limit.saturating_sub(used))
+}
+
+/// What runs take, by what their scenarios say: nothing is run for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// Accesses of all runs; `None`: the work of some ends by the clock, or by a file.
+    pub accesses: Option<u64>,
+    /// Bytes of memory for as many runs at a time as there will be.
+    pub memory: u64,
+    /// Bytes of the report as JSON, about.
+    pub report: u64,
+}
+
+/// Bytes of a run in a report, of each phase, and of each task and thread: about what they are in
+/// shipped scenarios.
+const PER_REPORT: [u64; 3] = [22_000, 9_000, 1_000];
+
+/// What runs take, `jobs` at a time (`None`: one per CPU).
+pub fn estimate(specs: &[RunSpec], jobs: Option<usize>) -> Estimate {
+    let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut needs: Vec<u64> = specs.iter().map(|s| need(s).memory).collect();
+    needs.sort_unstable_by_key(|n| std::cmp::Reverse(*n));
+    let [run, phase, task] = PER_REPORT;
+    let report = |s: &RunSpec| {
+        // A task fills its memory, and uses it.
+        let tasks = s.tasks.iter().map(|t| u64::from(t.processes.max(1))).sum::<u64>();
+        run + 2 * phase * s.tasks.len() as u64 + task * tasks
+    };
+    Estimate {
+        accesses: specs.iter().map(known_accesses).try_fold(0_u64, |sum, n| Some(sum + n?)),
+        memory: needs.iter().take(jobs.unwrap_or_else(all)).sum(),
+        report: specs.iter().map(report).sum(),
+    }
 }
 
 fn gib(bytes: u64) -> String {

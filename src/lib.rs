@@ -44,6 +44,7 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod setup;
+pub mod sweep;
 pub mod traces;
 pub mod why;
 

@@ -200,7 +200,7 @@ fn variants_of(own: &[OwnPolicy<'_>], specs: &[RunSpec]) -> Result<Vec<RunSpec>,
 }
 
 /// A run that panicked has a result too.
-fn or_panicked(
+pub(crate) fn or_panicked(
     spec: &RunSpec,
     result: Result<(RunMeta, RunResult), RunError>,
 ) -> Result<(RunMeta, RunResult), RunError> {

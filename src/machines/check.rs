@@ -32,6 +32,11 @@ pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
     Ok(runs)
 }
 
+/// Whether a run can be built; else the path of the key that is wrong, and what is.
+pub(crate) fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
+    check(run).map_err(|m| (m.path, m.error))
+}
+
 fn check(run: &RunSpec) -> Result<(), Misplaced> {
     let loads =
         |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(Fragment { load: Some(_), .. }));

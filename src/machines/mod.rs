@@ -235,6 +235,7 @@ mod followed;
 mod misplaced;
 mod workloads;
 
+pub(crate) use check::sound;
 pub use check::specs;
 pub use compaction::compaction_knobs;
 pub(crate) use damon::truth;

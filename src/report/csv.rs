@@ -19,7 +19,7 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 use super::counters;
-use super::document::{LatencyReport, PressureReport, Report, TaskReport, Throughput};
+use super::document::{LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput};
 use super::pairs::Pairs;
 
 /// The first line.
@@ -90,58 +90,64 @@ impl Rows {
     }
 }
 
+impl RunReport {
+    /// The lines of one run, of a report of this name.
+    pub(crate) fn csv_rows(&self, scenario: &str) -> String {
+        let mut rows = Rows { out: String::new(), prefix: String::new() };
+        let axes: Vec<String> = self.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let who = format!(
+            "{},{},{},{},{}",
+            csv_field(self.scenario.as_deref().unwrap_or(scenario)),
+            csv_field(&self.variant),
+            csv_field(&axes.join(";")),
+            self.seed,
+            self.outcome.name()
+        );
+        rows.prefix = format!("{who},,");
+        rows.work(self.sim_time_ns, self.accesses, self.records, &self.throughput);
+        if let Some(reading) = self.reading {
+            rows.row("run", "swap_reading_ns", reading.swap_ns);
+            rows.row("run", "file_reading_ns", reading.file_ns);
+        }
+        if let Some(misses) = self.cache_misses {
+            rows.row("run", "cache_misses", misses);
+        }
+        if let Some(bytes) = self.mean_resident_bytes {
+            rows.row("run", "mean_resident_bytes", bytes);
+        }
+        if let Some(bounds) = self.bounds {
+            rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);
+            rows.row("run", "sim_opt_refetches", bounds.sim_opt_refetches);
+        }
+        rows.vmstat(&self.vmstat);
+        rows.pairs("gauge", &self.gauges);
+        rows.stalls(&self.pressure, &self.latency);
+        for (group, stat) in self.memory_stat.iter() {
+            for (name, &value) in stat.iter() {
+                rows.some("memory_stat", &format!("{group}.{name}"), value);
+            }
+        }
+        self.tasks.iter().for_each(|task| rows.task(task));
+        for sentence in &self.assumed {
+            rows.row("assumed", sentence, 1);
+        }
+        for phase in &self.phases {
+            rows.prefix = format!("{who},{},", csv_field(&phase.name));
+            rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
+            rows.vmstat(&phase.vmstat);
+            rows.pairs("gauge", &phase.gauges);
+            rows.stalls(&phase.pressure, &phase.latency);
+            phase.task.iter().for_each(|task| rows.task(task));
+        }
+        rows.out
+    }
+}
+
 impl Report {
     /// The document as CSV, with [`CSV_HEADER`] as its first line.
     pub fn to_csv(&self) -> String {
-        let mut rows = Rows { out: format!("{CSV_HEADER}\n"), prefix: String::new() };
-        for run in &self.runs {
-            let axes: Vec<String> = run.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            let who = format!(
-                "{},{},{},{},{}",
-                csv_field(run.scenario.as_deref().unwrap_or(&self.scenario)),
-                csv_field(&run.variant),
-                csv_field(&axes.join(";")),
-                run.seed,
-                run.outcome.name()
-            );
-            rows.prefix = format!("{who},,");
-            rows.work(run.sim_time_ns, run.accesses, run.records, &run.throughput);
-            if let Some(reading) = run.reading {
-                rows.row("run", "swap_reading_ns", reading.swap_ns);
-                rows.row("run", "file_reading_ns", reading.file_ns);
-            }
-            if let Some(misses) = run.cache_misses {
-                rows.row("run", "cache_misses", misses);
-            }
-            if let Some(bytes) = run.mean_resident_bytes {
-                rows.row("run", "mean_resident_bytes", bytes);
-            }
-            if let Some(bounds) = run.bounds {
-                rows.row("run", "sim_opt_misses", bounds.sim_opt_misses);
-                rows.row("run", "sim_opt_refetches", bounds.sim_opt_refetches);
-            }
-            rows.vmstat(&run.vmstat);
-            rows.pairs("gauge", &run.gauges);
-            rows.stalls(&run.pressure, &run.latency);
-            for (group, stat) in run.memory_stat.iter() {
-                for (name, &value) in stat.iter() {
-                    rows.some("memory_stat", &format!("{group}.{name}"), value);
-                }
-            }
-            run.tasks.iter().for_each(|task| rows.task(task));
-            for sentence in &run.assumed {
-                rows.row("assumed", sentence, 1);
-            }
-            for phase in &run.phases {
-                rows.prefix = format!("{who},{},", csv_field(&phase.name));
-                rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
-                rows.vmstat(&phase.vmstat);
-                rows.pairs("gauge", &phase.gauges);
-                rows.stalls(&phase.pressure, &phase.latency);
-                phase.task.iter().for_each(|task| rows.task(task));
-            }
-        }
-        rows.out
+        let rows = self.runs.iter().map(|run| run.csv_rows(&self.scenario));
+        std::iter::once(format!("{CSV_HEADER}\n")).chain(rows).collect()
     }
 }
 

@@ -2,6 +2,8 @@
 //! In a group each variant has one run per seed, and the first variant is what the others
 //! are compared with.
 
+use std::collections::BTreeMap;
+
 use super::document::{Ending, Report, RunReport};
 use super::pairs::Pairs;
 
@@ -58,6 +60,13 @@ pub(super) fn outcome_of<'a>(runs: impl Iterator<Item = &'a RunReport>) -> Strin
     }
 }
 
+impl<'a> VariantRuns<'a> {
+    /// Runs of a variant of this name.
+    pub fn new(name: &'a str, runs: Vec<&'a RunReport>) -> Self {
+        VariantRuns { name, runs }
+    }
+}
+
 impl VariantRuns<'_> {
     /// Whether its policy is random eviction: a bound for the others.
     pub fn is_bound(&self) -> bool {
@@ -75,19 +84,21 @@ impl VariantRuns<'_> {
     }
 }
 
+/// A scenario and a point on its axes.
+type Point<'a> = (Option<&'a str>, Vec<(&'a str, &'a str)>);
+
 impl Report {
     /// The groups in the order of their first runs.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut places: BTreeMap<Point<'_>, usize> = BTreeMap::new();
         for run in &self.runs {
             let scenario = run.scenario.as_deref();
-            let g = groups
-                .iter()
-                .position(|g| g.scenario == scenario && *g.axes == run.axes)
-                .unwrap_or_else(|| {
-                    groups.push(Group { scenario, axes: &run.axes, variants: Vec::new() });
-                    groups.len() - 1
-                });
+            let axes = run.axes.iter().map(|(name, value)| (name, value.as_str())).collect();
+            let g = *places.entry((scenario, axes)).or_insert_with(|| {
+                groups.push(Group { scenario, axes: &run.axes, variants: Vec::new() });
+                groups.len() - 1
+            });
             let variants = &mut groups[g].variants;
             match variants.iter_mut().find(|v| v.name == run.variant) {
                 Some(variant) => variant.runs.push(run),

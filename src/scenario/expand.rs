@@ -13,7 +13,7 @@ use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
 use super::keys::MANY;
 use super::policy::{self, PlacedPolicy};
-use super::raw::{At, Node, Path, Sources, Table, Value, counted, inline};
+use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted, inline};
 use super::read::{Reader, fill};
 use super::tables::{self, ROOT, VARIANT};
 use super::tasks;
@@ -44,9 +44,9 @@ pub(super) struct Plan {
 }
 
 /// One axis: where it goes, and its values.
-struct Axis<'a> {
-    path: Path,
-    values: &'a [Node],
+pub(super) struct Axis<'a> {
+    pub(super) path: Path,
+    pub(super) values: &'a [Node],
 }
 
 /// All combinations, in the order in which they run.
@@ -88,7 +88,7 @@ fn too_many(sources: &Sources, doc: &Table) -> Error {
     sources.error(at, title, "write fewer of them")
 }
 
-fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
+pub(super) fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
     let Some(node) = doc.get("axes") else { return Ok(Vec::new()) };
     let Value::Table(table) = &node.value else {
         let title = format!("axes: found {}, write a table", super::read::describe(&node.value));
@@ -96,38 +96,58 @@ fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>>, Error> {
     };
     let mut axes: Vec<Axis<'_>> = Vec::new();
     for e in &table.entries {
-        let path = sources.path(&e.key, e.key_at)?;
-        if let Some(before) = axes.iter().find(|a| a.path.steps == path.steps) {
-            let title = format!("axes: `{}` is the same key as `{}`", path.text, before.path.text);
-            return Err(sources.error(e.key_at, title, "write all values in one list"));
-        }
-        refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes", "expect"])?;
-        let Value::List(values) = &e.node.value else {
-            let found = super::read::describe(&e.node.value);
-            let title = format!("axes.\"{}\": found {found}, write a list of values", e.key);
-            let label = match &e.node.value {
-                Value::Table(_) => "a path needs quotes: \"task[0].memory\" = [..]".to_string(),
-                v => format!("write [{}]", inline(v)),
-            };
-            return Err(sources.error(e.node.at, title, label));
-        };
-        if values.is_empty() {
-            let title = format!("axes.\"{}\": an empty axis runs nothing", e.key);
-            return Err(sources.error(e.node.at, title, "write at least one value"));
-        }
-        // The second would be taken for another seed of the first.
-        for (i, v) in values.iter().enumerate() {
-            if values[..i].iter().any(|before| label(before) == label(v)) {
-                let title = format!("axes.\"{}\": {} is there twice", e.key, inline(&v.value));
-                return Err(sources.error(v.at, title, "write each value once"));
-            }
-        }
-        axes.push(Axis { path, values });
+        let path = axis_path(sources, e, axes.iter().map(|a| &a.path))?;
+        axes.push(Axis { path, values: axis_values(sources, e)? });
     }
     Ok(axes)
 }
 
-fn refuse_root(sources: &Sources, path: &Path, what: &str, roots: &[&str]) -> Result<(), Error> {
+/// The path of an axis, which none of those before it has.
+pub(super) fn axis_path<'a>(
+    sources: &Sources,
+    e: &Entry,
+    mut before: impl Iterator<Item = &'a Path>,
+) -> Result<Path, Error> {
+    let path = sources.path(&e.key, e.key_at)?;
+    if let Some(before) = before.find(|p| p.steps == path.steps) {
+        let title = format!("axes: `{}` is the same key as `{}`", path.text, before.text);
+        return Err(sources.error(e.key_at, title, "write all values in one list"));
+    }
+    refuse_root(sources, &path, "axes", &["schema", "name", "about", "axes", "expect"])?;
+    Ok(path)
+}
+
+/// The list of values of an axis.
+pub(super) fn axis_values<'a>(sources: &Sources, e: &'a Entry) -> Result<&'a [Node], Error> {
+    let Value::List(values) = &e.node.value else {
+        let found = super::read::describe(&e.node.value);
+        let title = format!("axes.\"{}\": found {found}, write a list of values", e.key);
+        let label = match &e.node.value {
+            Value::Table(_) => "a path needs quotes: \"task[0].memory\" = [..]".to_string(),
+            v => format!("write [{}]", inline(v)),
+        };
+        return Err(sources.error(e.node.at, title, label));
+    };
+    if values.is_empty() {
+        let title = format!("axes.\"{}\": an empty axis runs nothing", e.key);
+        return Err(sources.error(e.node.at, title, "write at least one value"));
+    }
+    // The second would be taken for another seed of the first.
+    for (i, v) in values.iter().enumerate() {
+        if values[..i].iter().any(|before| label(before) == label(v)) {
+            let title = format!("axes.\"{}\": {} is there twice", e.key, inline(&v.value));
+            return Err(sources.error(v.at, title, "write each value once"));
+        }
+    }
+    Ok(values)
+}
+
+pub(super) fn refuse_root(
+    sources: &Sources,
+    path: &Path,
+    what: &str,
+    roots: &[&str],
+) -> Result<(), Error> {
     if roots.contains(&path.root()) {
         let title = format!("{what}: `{}` cannot be set here", path.root());
         return Err(sources.error(path.at, title, "write another path"));
@@ -136,7 +156,7 @@ fn refuse_root(sources: &Sources, path: &Path, what: &str, roots: &[&str]) -> Re
 }
 
 /// A value of an axis in reports: a text without its quotes.
-fn label(value: &Node) -> String {
+pub(super) fn label(value: &Node) -> String {
     value.as_text().map_or_else(|| inline(&value.value), str::to_string)
 }
 
@@ -169,6 +189,16 @@ fn combination(
 
 fn combination_stride(axes: &[Axis<'_>]) -> u64 {
     axes.iter().map(|a| a.values.len() as u64).product()
+}
+
+/// All variants of a combination that no option changes.
+pub(super) fn variants_of(
+    sources: &Sources,
+    doc: &Table,
+    axes: &[(String, String)],
+    dir: &FilePath,
+) -> Result<Vec<Plan>, Error> {
+    variants(sources, doc, axes, dir, &mut BTreeMap::new())
 }
 
 /// All variants of a combination, or the one without a name where the file has none. Options of
@@ -215,7 +245,7 @@ fn variants(
 }
 
 /// The document as the variant changes it: its kernel, its overrides, its policy.
-fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
+pub(super) fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
     let mut doc = doc.clone();
     if let (Some(kernel), Some(node)) = (v.opt_kernel("kernel")?, v.find("kernel")) {
         let at = node.at;
@@ -253,7 +283,7 @@ fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
 }
 
 /// Types one finished document.
-fn plan(
+pub(super) fn plan(
     sources: &Sources,
     mut doc: Table,
     variant: &str,

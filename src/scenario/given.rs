@@ -133,7 +133,7 @@ impl Walk<'_> {
 }
 
 /// A value in the one form of its kind; what is none is as it was written, and refused later.
-fn text(value: &Value, kind: Kind) -> String {
+pub(super) fn text(value: &Value, kind: Kind) -> String {
     let quantity = match (value, kind) {
         (Value::Text(s), Kind::Size(_) | Kind::Limit) => {
             units::pages(s).ok().map(units::show_pages)

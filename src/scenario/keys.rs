@@ -23,6 +23,8 @@ pub enum Kind {
     Number(f64, f64),
     /// `true` or `false`.
     Flag,
+    /// A number, or a quantity with its unit.
+    Quantity,
     /// Any string.
     Text,
     /// The name of a file, relative to the scenario file.
@@ -148,6 +150,7 @@ impl Kind {
             Count(lo, hi) => format!("whole number, {lo} to {hi}"),
             Number(lo, hi) => format!("number, {lo} to {hi}"),
             Flag => "`true` or `false`".to_string(),
+            Kind::Quantity => "number, or a quantity with its unit".to_string(),
             Text => "string".to_string(),
             File => "file name".to_string(),
             Choice(c) => words(c),
@@ -183,6 +186,9 @@ impl Kind {
             Count(lo, hi) => format!("a whole number from {lo} to {hi}"),
             Number(lo, hi) => format!("a number from {lo} to {hi}"),
             Flag => "true or false".to_string(),
+            Kind::Quantity => {
+                "a number, or one with its unit such as \"64MiB\" or \"5ms\"".to_string()
+            }
             Text => "a string in quotes".to_string(),
             File => "a file name in quotes".to_string(),
             Choice(c) => one_of(c),

@@ -16,6 +16,7 @@ mod fields;
 mod given;
 pub mod keys;
 mod machine;
+mod points;
 pub mod policy;
 mod raw;
 mod read;
@@ -23,6 +24,7 @@ mod reference;
 mod resolved;
 mod rows;
 mod schema;
+pub mod sweep;
 pub mod tables;
 mod tasks;
 pub(crate) mod units;
@@ -41,7 +43,7 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
-pub use reference::reference;
+pub use reference::{reference, sweep_reference};
 pub use schema::json_schema;
 pub use units::bytes;
 pub(crate) use units::pages;
@@ -134,6 +136,11 @@ impl Scenario {
     fn parse(text: &str, origin: &str, sets: &[(String, String)]) -> Result<Scenario, Error> {
         let mut sources = Sources::of(&ROOT);
         let doc = sources.parse(origin, text)?;
+        if let Some(e) = doc.entry("scenarios") {
+            let title = format!("`{origin}` is a plan of a sweep, not a scenario");
+            let error = sources.error(e.key_at, title, "a plan names scenarios");
+            return Err(error.help(format!("run it with `mmsim sweep {origin}`")));
+        }
         let dir = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
         let stem = Path::new(origin).file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = stem.filter(|s| !s.is_empty()).unwrap_or_else(|| "scenario".to_string());
@@ -202,37 +209,12 @@ impl Scenario {
         let mean_resident = self.plans.iter().any(|plan| !plan.damon.is_empty());
         let mut runs = Vec::new();
         for plan in &self.plans {
-            let kernel = plan.machine.kernel;
-            let of = |placed: &policy::PlacedPolicy, presets, default| {
-                placed.check(&self.sources, catalogue, presets, default)
-            };
-            let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
-            let default = catalogue.default_compaction(kernel);
-            let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
-            let default = catalogue.default_damon(kernel);
-            let mut damon = Vec::new();
-            for d in &plan.damon {
-                let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
-                damon.push(DamonSpec { rules, ..d.spec.clone() });
-            }
-            for i in 0..plan.seeds {
-                runs.push(RunSpec {
-                    variant: plan.variant.clone(),
-                    axes: plan.axes.clone(),
-                    seed: plan.seed + i,
-                    machine: plan.machine.clone(),
-                    policy: policy.clone(),
-                    compaction: compaction.clone(),
-                    tasks: plan.tasks.clone(),
-                    damon: damon.clone(),
-                    given: plan.given.clone(),
-                    files: plan.files.clone(),
-                    bounds: plan.bounds,
-                    why: false,
-                    mean_resident,
-                    expect_oom: plan.expect_oom,
-                });
-            }
+            let spec = spec_of(&self.sources, plan, catalogue, mean_resident)?;
+            runs.extend((0..plan.seeds).map(|i| {
+                let mut run = spec.clone();
+                run.seed += i;
+                run
+            }));
         }
         Ok(runs)
     }
@@ -255,6 +237,44 @@ impl Scenario {
     pub fn resolved(&self) -> String {
         resolved::resolved(&self.sources, &self.doc, &self.name)
     }
+}
+
+/// The run of a combination with its first seed.
+fn spec_of(
+    sources: &Sources,
+    plan: &Plan,
+    catalogue: &dyn PolicyCatalogue,
+    mean_resident: bool,
+) -> Result<RunSpec, Error> {
+    let kernel = plan.machine.kernel;
+    let of = |placed: &policy::PlacedPolicy, presets, default| {
+        placed.check(sources, catalogue, presets, default)
+    };
+    let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
+    let default = catalogue.default_compaction(kernel);
+    let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
+    let default = catalogue.default_damon(kernel);
+    let mut damon = Vec::new();
+    for d in &plan.damon {
+        let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
+        damon.push(DamonSpec { rules, ..d.spec.clone() });
+    }
+    Ok(RunSpec {
+        variant: plan.variant.clone(),
+        axes: plan.axes.clone(),
+        seed: plan.seed,
+        machine: plan.machine.clone(),
+        policy,
+        compaction,
+        tasks: plan.tasks.clone(),
+        damon,
+        given: plan.given.clone(),
+        files: plan.files.clone(),
+        bounds: plan.bounds,
+        why: false,
+        mean_resident,
+        expect_oom: plan.expect_oom,
+    })
 }
 
 impl fmt::Debug for Scenario {

@@ -2,6 +2,7 @@
 //! written. Overrides (`--set`, axes, variants) happen here, before anything is typed,
 //! so a bad override is reported at the place where the user wrote it.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -434,6 +435,16 @@ impl Node {
     pub(super) fn of_default(toml: &str) -> Option<Node> {
         let v = DeValue::parse(toml).ok()?;
         Some(node(At::DEFAULT.source, v.get_ref(), v.span()))
+    }
+
+    /// The same of a default in a table, which each thread parses once.
+    pub(super) fn of_static(toml: &'static str) -> Option<Node> {
+        thread_local! {
+            static PARSED: RefCell<BTreeMap<&'static str, Option<Node>>> = RefCell::default();
+        }
+        PARSED.with_borrow_mut(|parsed| {
+            parsed.entry(toml).or_insert_with(|| Node::of_default(toml)).clone()
+        })
     }
 
     fn shift(&mut self, by: u32) {

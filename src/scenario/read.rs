@@ -19,7 +19,7 @@ use crate::nearest::nearest;
 pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
     for k in spec.keys() {
         if let (Fallback::Is(toml), None) = (k.fallback, table.get(k.name))
-            && let Some(node) = Node::of_default(toml)
+            && let Some(node) = Node::of_static(toml)
         {
             table.push(k.name, At::DEFAULT, node);
         }

@@ -7,35 +7,14 @@ use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
-use super::keys::{Fallback, KeySpec};
-use super::tables::{TASK_COMMON, all_tables};
+use super::keys::{Fallback, KeySpec, TableSpec};
+use super::tables::{TASK_COMMON, all_tables, sweep_tables};
 use crate::prose::wrapped;
 
 /// Every table with every key.
 pub fn reference() -> String {
     let mut out = String::new();
-    for t in all_tables() {
-        let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc, ""));
-        // Keys that all tasks or all steps share are listed once.
-        let shared = |k: &KeySpec| {
-            k.name == "do"
-                || (t.title.starts_with("workload") && TASK_COMMON.keys().any(|c| c.name == k.name))
-        };
-        if t.keys().all(shared) {
-            let _ = writeln!(out, "No further keys.");
-            continue;
-        }
-        let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
-        for k in t.keys().filter(|k| !shared(k)) {
-            let default = match k.fallback {
-                Fallback::Required => "required".to_string(),
-                Fallback::Is(v) => format!("`{v}`"),
-                Fallback::Auto(words) => words.to_string(),
-            };
-            let _ =
-                writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
-        }
-    }
+    all_tables().into_iter().for_each(|t| table(&mut out, t));
     out.push_str("\n### [machine.cost]\n\n");
     out.push_str("Durations of at most `1s`, in simulated CPU time.\n\n");
     out.push_str("| key | default | meaning |\n|---|---|---|\n");
@@ -72,4 +51,33 @@ fn default_of_rule(name: &str) -> String {
         before = value;
     }
     words
+}
+
+/// The keys of plans of sweeps, likewise.
+pub fn sweep_reference() -> String {
+    let mut out = String::new();
+    sweep_tables().into_iter().for_each(|t| table(&mut out, t));
+    out
+}
+
+fn table(out: &mut String, t: &'static TableSpec) {
+    let _ = write!(out, "\n### {}\n\n{}\n\n", t.title, wrapped(t.doc, ""));
+    // Keys that all tasks or all steps share are listed once.
+    let shared = |k: &KeySpec| {
+        k.name == "do"
+            || (t.title.starts_with("workload") && TASK_COMMON.keys().any(|c| c.name == k.name))
+    };
+    if t.keys().all(shared) {
+        let _ = writeln!(out, "No further keys.");
+        return;
+    }
+    let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
+    for k in t.keys().filter(|k| !shared(k)) {
+        let default = match k.fallback {
+            Fallback::Required => "required".to_string(),
+            Fallback::Is(v) => format!("`{v}`"),
+            Fallback::Auto(words) => words.to_string(),
+        };
+        let _ = writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
+    }
 }

@@ -108,6 +108,7 @@ fn form(kind: Kind) -> Json {
         Kind::Count(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
         Kind::Number(lo, hi) => json!({ "type": "number", "minimum": lo, "maximum": hi }),
         Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Quantity => json!({ "type": ["number", "string"] }),
         Kind::Text | Kind::File => json!({ "type": "string" }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Kernel => json!({ "enum": Kernel::ALL.map(Kernel::name) }),

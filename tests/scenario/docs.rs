@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
-use mmsim::scenario::reference;
+use mmsim::scenario::{reference, sweep_reference};
 use mmsim_core::backing::device::DEVICE_PRESETS;
 
 const BEGIN: &str = "<!-- begin: generated from the key tables -->\n";
@@ -12,11 +12,17 @@ const END: &str = "<!-- end: generated from the key tables -->";
 
 #[test]
 fn the_reference_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
-    let text = std::fs::read_to_string(&path).expect("docs/scenarios.md");
+    for (file, reference) in [("scenarios", reference()), ("sweeps", sweep_reference())] {
+        is_current(&format!("docs/{file}.md"), &reference);
+    }
+}
+
+fn is_current(file: &str, reference: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = std::fs::read_to_string(&path).expect(file);
     let (before, rest) = text.split_once(BEGIN).expect("the marker where the tables begin");
     let (old, after) = rest.split_once(END).expect("the marker where the tables end");
-    let new = format!("{}\n", reference());
+    let new = format!("{reference}\n");
     if std::env::var_os("MMSIM_BLESS").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{new}{END}{after}")).expect("rewriting it");
     } else {

@@ -360,7 +360,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         ]),
         // Tables have rows of their own; here it is whether they are there.
         Kind::Table(_) | Kind::Tables(_) | Kind::Tasks(_) => tables(path),
-        Kind::Parameters | Kind::Overrides | Kind::Axes => Vec::new(),
+        Kind::Parameters | Kind::Overrides | Kind::Axes | Kind::Quantity => Vec::new(),
     }
 }
 

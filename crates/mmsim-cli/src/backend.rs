@@ -31,6 +31,7 @@ use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
+use mmsim::sweep::Merged;
 use mmsim::why::difference::{Difference, Followed};
 use mmsim::why::life::Moment;
 use mmsim::{Error, RunError, RunSpec, Scenario};
@@ -156,7 +157,7 @@ fn values_of<'a>(specs: &'a [RunSpec], axis: &str) -> Vec<&'a str> {
     values
 }
 
-fn input(e: Error) -> Failure {
+pub(crate) fn input(e: Error) -> Failure {
     Failure::Input(e.to_string())
 }
 
@@ -189,6 +190,9 @@ pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Sample
 /// Makes what the run with this place in the plan shows its files to.
 pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
+/// Makes what is told of the accesses of the run with this place in the plan.
+pub(crate) type MakeProgress<'a> = &'a (dyn Fn(usize) -> Option<Box<dyn FnMut(u64) + Send>> + Sync);
+
 /// How runs are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
@@ -202,6 +206,8 @@ pub(crate) struct Execution<'a> {
     pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
     /// Who sees the kernel's files.
     pub snapshot: Option<MakeSnapshot<'a>>,
+    /// Told how many accesses the run with this place in the plan has done, if anybody asks.
+    pub progress: Option<MakeProgress<'a>>,
     /// Called from any thread when the run with this place in the plan has ended.
     pub finished: &'a (dyn Fn(usize) + Sync),
 }
@@ -223,6 +229,7 @@ pub(crate) fn execute(
             (every, sample)
         });
         watch.snapshot = how.snapshot.map(|make| make(i));
+        watch.progress = how.progress.and_then(|make| make(i));
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
@@ -509,6 +516,11 @@ pub(crate) fn read_report(path: &Path) -> Result<(String, Report), Failure> {
     let text = mmsim::files::read_text(path, "a report").map_err(input)?;
     let report = Report::read(&text, &name).map_err(input)?;
     Ok((name, report))
+}
+
+/// Opens the store of a sweep without its plan.
+pub(crate) fn saved(path: &Path) -> Result<Merged<'static>, Failure> {
+    mmsim::sweep::saved(path).map_err(input)
 }
 
 /// Reads the series of a report with so many runs.

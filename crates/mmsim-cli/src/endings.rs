@@ -3,8 +3,8 @@
 use std::io::IsTerminal as _;
 
 use crate::args::{
-    DamonArgs, DamonVerb, Format, ListArgs, ListFormat, OutputArgs, RunArgs, TraceArgs, TraceVerb,
-    Verb,
+    DamonArgs, DamonVerb, Format, ListArgs, ListFormat, MergeFormat, OutputArgs, RunArgs,
+    SweepMergeArgs, SweepVerb, TraceArgs, TraceVerb, Verb,
 };
 use crate::exit::Failure;
 use crate::output::form::{self, Content};
@@ -49,6 +49,10 @@ impl Verb {
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
+            Verb::Sweep(args) => match &args.what {
+                Some(SweepVerb::Merge(args)) => args.endings_agree(),
+                _ => Ok(()),
+            },
             Verb::Why(args) => args.output.agrees(),
             Verb::Ablate(args) => args.output.agrees(),
             Verb::List(args) => args.agrees(),
@@ -81,6 +85,23 @@ impl RunArgs {
             true => form::agree("--output", self.output.output.as_deref(), Content::Toml, &[]),
             false => self.output.agrees(),
         }
+    }
+}
+
+impl SweepMergeArgs {
+    fn endings_agree(&self) -> Result<(), Failure> {
+        if let Some(path) = self.html.as_deref() {
+            form::packable("--html", path)?;
+            form::agree("--html", Some(path), Content::Html, &[])?;
+        }
+        let Some(path) = &self.output else { return Ok(()) };
+        form::packable("--output", path)?;
+        let form = match self.form() {
+            MergeFormat::Table | MergeFormat::Parquet => Content::Table,
+            MergeFormat::Json => Content::Json,
+            MergeFormat::Tidy | MergeFormat::Wide => Content::Csv,
+        };
+        form::agree("--output", Some(path), form, &[])
     }
 }
 

@@ -26,6 +26,8 @@ mod run;
 #[cfg(test)]
 mod samples;
 mod schema;
+mod show;
+mod sweep;
 mod table;
 mod timing;
 mod trace;
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
     }
     exit::code(match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Sweep(args) => sweep::sweep(&args),
+        Verb::Show(args) => show::show(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Damon(args) => damon::damon(&args),

@@ -9,6 +9,7 @@ use mmsim::base::time::SimDuration;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
 use mmsim::report::Report;
+use mmsim::report::numbers::grouped;
 use mmsim::scenario::RunSpec;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, time_line};
@@ -20,7 +21,7 @@ use crate::keep::Kept;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Progress, span};
 use crate::table;
 use crate::timing::Stopwatch;
 
@@ -69,6 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
     }
     if args.dry_run {
+        exit::remark(&estimate(&plans, args.jobs));
         let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
         return Ok(Ending::Done);
@@ -89,13 +91,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let (results, kept) = execute(args, &plans)?;
     let observed = kept.observed;
     let (report, ending) = assemble(&plans, &results);
+    let shown = table::Shown { by: args.by, ..table::Shown::default() };
     let text = match args.output.form() {
         Format::Table => {
-            let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
-            let text = match axes && !args.long {
-                true => table::sweep(&report, args.by),
-                false => table::report(&report),
-            };
+            let text = table::of_report(&report, args.long, &shown);
             let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
             text + &sparks.unwrap_or_default() + &reasons(args, &report)
         }
@@ -130,6 +129,25 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::deliver(cost.json().as_bytes(), Some(path))?;
     }
     Ok(ending)
+}
+
+/// Accesses per second of CPU: of work that always waits for a device, and of work that hits.
+const SPEEDS: [f64; 2] = [2e6, 1e8];
+
+/// What runs take, in one line. Nothing was run, so time is a wide span.
+fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
+    let specs: Vec<RunSpec> = plans.iter().flat_map(|plan| plan.specs.clone()).collect();
+    let e = mmsim::host::estimate(&specs, jobs);
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let time = match e.accesses {
+        Some(n) => {
+            let [most, least] = SPEEDS.map(|speed| span(n as f64 / speed));
+            format!("{} accesses, {least} to {most} of one CPU", grouped(n as f64))
+        }
+        None => "time not known before, their work ends by the clock or by a file".to_string(),
+    };
+    let runs = if specs.len() == 1 { "1 run" } else { &format!("{} runs", specs.len()) };
+    format!("{runs}: {time}; {} of memory; a report of {}", mib(e.memory), mib(e.report))
 }
 
 /// The picture of a report: of a single run its course, unless a figure is asked for.
@@ -198,15 +216,21 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
             |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
         let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
+        let told = |run: usize| -> Option<Box<dyn FnMut(u64) + Send>> {
+            let all = mmsim::host::known_accesses(&plan.specs[run])?;
+            let (progress, nth) = (Arc::clone(&progress), first + run);
+            Some(Box::new(move |done| progress.within(nth, done as f64 / all as f64)))
+        };
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
             observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
             sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
+            progress: Some(&told),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
-                progress.finished(&plan.runs[run].label);
+                progress.finished_nth(first + run, &plan.runs[run].label);
             },
         };
         results.push(backend::execute(plan, &how)?);

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use mmsim::report::Report;
 use mmsim::report::derived::{Figure, Scope};
-use mmsim::report::groups::Group;
+use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::{Estimate, estimate};
 
@@ -65,12 +65,22 @@ pub fn main_of(report: &Report) -> Figure {
         let of = |run| figure.of(Scope::from(run));
         report.runs.iter().filter_map(of).any(|v| v > 0.0)
     };
-    MAIN.into_iter().find(any).unwrap_or(Figure::Throughput)
+    first_main(|f| any(&f))
+}
+
+/// The first figure of pictures and tables that there is.
+pub(crate) fn first_main(any: impl Fn(Figure) -> bool) -> Figure {
+    MAIN.into_iter().find(|f| any(*f)).unwrap_or(Figure::Throughput)
 }
 
 /// The mean of a figure in a variant of a group; `None` without a run that has it.
 pub fn mean(group: &Group<'_>, variant: usize, figure: Figure) -> Option<Estimate> {
-    let values = group.variants[variant].values(None, |scope| figure.of(scope));
+    mean_of(&group.variants[variant], figure)
+}
+
+/// The mean of a figure in the runs of a variant.
+pub(crate) fn mean_of(runs: &VariantRuns<'_>, figure: Figure) -> Option<Estimate> {
+    let values = runs.values(None, |scope| figure.of(scope));
     estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>())
 }
 

@@ -1,11 +1,14 @@
 //! A sweep in short: a row for each setting, and two axes against each other.
 
-use mmsim::report::Report;
-use mmsim::report::derived::{Figure, Scope};
-use mmsim::report::groups::Group;
-use mmsim::report::numbers::{grouped, grouped_row};
+use std::collections::BTreeMap;
 
-use crate::figure::{self, mean, more_is_better, short, words};
+use mmsim::report::derived::{Figure, Scope};
+use mmsim::report::groups::VariantRuns;
+use mmsim::report::numbers::{grouped, grouped_row};
+use mmsim::report::statistics::Estimate;
+use mmsim::report::{Pairs, Report, RunReport};
+
+use crate::figure::{self, more_is_better, short, words};
 
 /// Figures beside the one that is asked for, where any run has them.
 const BESIDE: [Figure; 6] = [
@@ -16,6 +19,8 @@ const BESIDE: [Figure; 6] = [
     Figure::MajorFaultP99,
     Figure::Throughput,
 ];
+
+const FIGURES: usize = Figure::ALL.len();
 
 /// A table of words.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,10 +36,106 @@ pub struct Table {
     pub names: usize,
 }
 
+/// One setting in one variant, without its runs: what a table of a sweep shows of it.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Setting {
+    /// Its scenario, where there are several.
+    pub scenario: Option<String>,
+    /// Where it stands on the axes.
+    pub axes: Pairs<String>,
+    /// Its variant.
+    pub variant: String,
+    /// How its runs ended.
+    pub outcome: String,
+    /// Runs.
+    pub runs: usize,
+    /// Each figure, in the order of [`Figure::ALL`].
+    figures: [Option<Estimate>; FIGURES],
+    /// Whether any run has a figure other than 0.
+    any: [bool; FIGURES],
+}
+
+fn nth(figure: Figure) -> usize {
+    Figure::ALL.iter().position(|f| *f == figure).expect("one of all")
+}
+
+impl Setting {
+    /// The setting of runs that differ in their seeds.
+    fn of(scenario: Option<&str>, axes: &Pairs<String>, runs: &VariantRuns<'_>) -> Setting {
+        Setting {
+            scenario: scenario.map(str::to_string),
+            axes: axes.clone(),
+            variant: runs.name.to_string(),
+            outcome: runs.outcome(),
+            runs: runs.runs.len(),
+            figures: Figure::ALL.map(|f| figure::mean_of(runs, f)),
+            any: Figure::ALL.map(|f| {
+                let has = |run: &&RunReport| f.of(Scope::from(*run)).is_some_and(|v| v != 0.0);
+                runs.runs.iter().any(has)
+            }),
+        }
+    }
+
+    /// The mean of a figure; `None` without a run that has it.
+    pub fn mean(&self, figure: Figure) -> Option<Estimate> {
+        self.figures[nth(figure)]
+    }
+}
+
+/// The settings of a report, in its order.
+pub fn of_report(report: &Report) -> Vec<Setting> {
+    let groups = report.groups();
+    let of = |g: &mmsim::report::groups::Group<'_>| {
+        g.variants.iter().map(|v| Setting::of(g.scenario, g.axes, v)).collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(of).collect()
+}
+
+/// Settings of runs that come one by one, those of a setting and variant one behind the other: only
+/// the runs of the last one are in memory.
+#[derive(Debug, Default)]
+pub struct Gatherer {
+    done: Vec<Setting>,
+    runs: Vec<RunReport>,
+}
+
+impl Gatherer {
+    /// One more run.
+    pub fn add(&mut self, run: RunReport) {
+        let alike = |last: &RunReport| {
+            (&last.scenario, &last.axes, &last.variant) == (&run.scenario, &run.axes, &run.variant)
+        };
+        if !self.runs.last().is_none_or(alike) {
+            self.close();
+        }
+        self.runs.push(run);
+    }
+
+    fn close(&mut self) {
+        let runs = std::mem::take(&mut self.runs);
+        if let Some(first) = runs.first() {
+            let of = VariantRuns::new(&first.variant, runs.iter().collect());
+            self.done.push(Setting::of(first.scenario.as_deref(), &first.axes, &of));
+        }
+    }
+
+    /// All settings, in the order in which they came.
+    pub fn finish(mut self) -> Vec<Setting> {
+        self.close();
+        self.done
+    }
+}
+
+/// The figure that a table shows where nobody says which.
+pub fn main_of(settings: &[Setting]) -> Figure {
+    figure::first_main(|f| settings.iter().any(|s| s.any[nth(f)]))
+}
+
 /// Names of all axes, in their order.
-fn axes<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
+fn axes(settings: &[Setting]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
-    for (name, _) in groups.iter().flat_map(|g| g.axes.iter()) {
+    for (name, _) in settings.iter().flat_map(|s| s.axes.iter()) {
         if !all.contains(&name) {
             all.push(name);
         }
@@ -42,59 +143,54 @@ fn axes<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     all
 }
 
-/// One setting in one variant.
-struct Setting<'a, 'b> {
-    group: &'b Group<'a>,
-    variant: usize,
+/// The places of settings, the best first by a figure; those without it last.
+pub fn best_first(settings: &[Setting], by: Figure) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..settings.len()).collect();
+    let value = |i: usize| settings[i].mean(by).map(|e| e.mean);
+    order.sort_by(|&a, &b| match (value(a), value(b)) {
+        (Some(x), Some(y)) if more_is_better(by) => y.total_cmp(&x),
+        (Some(x), Some(y)) => x.total_cmp(&y),
+        (x, y) => x.is_none().cmp(&y.is_none()),
+    });
+    order
 }
 
-/// A row for each setting and variant: where it stands, how it ended, the figure with its interval,
-/// and as many other figures as find room in `others` columns. Best first by `by`, else in the order
-/// of the report.
-pub fn table(report: &Report, by: Option<Figure>, others: usize) -> Table {
-    let groups = report.groups();
-    let axes = axes(&groups);
-    let main = by.unwrap_or_else(|| figure::main_of(report));
-    let any = |figure: &Figure| {
-        let of = |run| figure.of(Scope::from(run));
-        report.runs.iter().filter_map(of).any(|v| v != 0.0)
-    };
+/// A row for each setting and variant: where it stands, how it ended, the figure with its
+/// interval, and as many other figures as find room in `others` columns. Best first by `by`, else
+/// in the order of the report; at most `top` rows.
+pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize) -> Table {
+    let axes = axes(settings);
+    let main = by.unwrap_or_else(|| main_of(settings));
+    let any = |figure: &Figure| settings.iter().any(|s| s.any[nth(*figure)]);
     let beside: Vec<Figure> =
         BESIDE.into_iter().filter(|f| *f != main && any(f)).take(others).collect();
-    let variants = groups.iter().any(|g| g.variants.len() > 1);
-    let scenarios = groups.iter().any(|g| g.scenario.is_some());
+    let variants = settings.iter().any(|s| s.variant != settings[0].variant);
+    let scenarios = settings.iter().any(|s| s.scenario.is_some());
 
-    let mut settings: Vec<Setting<'_, '_>> = Vec::new();
-    for group in &groups {
-        settings.extend((0..group.variants.len()).map(|variant| Setting { group, variant }));
-    }
-    if by.is_some() {
-        let value = |s: &Setting<'_, '_>| mean(s.group, s.variant, main).map(|e| e.mean);
-        settings.sort_by(|a, b| match (value(a), value(b)) {
-            (Some(x), Some(y)) if more_is_better(main) => y.total_cmp(&x),
-            (Some(x), Some(y)) => x.total_cmp(&y),
-            (x, y) => x.is_none().cmp(&y.is_none()),
-        });
-    }
+    let mut order = match by {
+        Some(by) => best_first(settings, by),
+        None => (0..settings.len()).collect(),
+    };
+    order.truncate(top);
     let columns: Vec<Vec<String>> = beside
         .iter()
         .map(|f| {
-            let of = |s: &Setting<'_, '_>| mean(s.group, s.variant, *f).map(|e| e.mean);
-            grouped_row(&settings.iter().map(of).collect::<Vec<_>>())
+            let of = |&i: &usize| settings[i].mean(*f).map(|e| e.mean);
+            grouped_row(&order.iter().map(of).collect::<Vec<_>>())
         })
         .collect();
-    let row = |(i, s): (usize, &Setting<'_, '_>)| {
-        let variant = &s.group.variants[s.variant];
+    let row = |(i, &nth): (usize, &usize)| {
+        let s = &settings[nth];
         let mut row: Vec<String> = Vec::new();
         if scenarios {
-            row.push(s.group.scenario.unwrap_or_default().to_string());
+            row.push(s.scenario.clone().unwrap_or_default());
         }
-        row.extend(axes.iter().map(|a| s.group.axes.get(a).cloned().unwrap_or_default()));
+        row.extend(axes.iter().map(|a| s.axes.get(a).cloned().unwrap_or_default()));
         if variants {
-            row.push(variant.name.to_string());
+            row.push(s.variant.clone());
         }
-        row.push(variant.outcome());
-        row.push(mean(s.group, s.variant, main).map_or("-".into(), |e| words(&e)));
+        row.push(s.outcome.clone());
+        row.push(s.mean(main).map_or("-".into(), |e| words(&e)));
         row.extend(columns.iter().map(|column| column[i].clone()));
         row
     };
@@ -106,29 +202,32 @@ pub fn table(report: &Report, by: Option<Figure>, others: usize) -> Table {
     let names = head.len();
     head.push(main.label().to_string());
     head.extend(beside.iter().map(|f| f.label().to_string()));
-    let seeds = groups.iter().flat_map(|g| &g.variants).map(|v| v.runs.len()).max().unwrap_or(0);
+    let seeds = settings.iter().map(|s| s.runs).max().unwrap_or(0);
     let title = match (by.is_some(), seeds > 1) {
         (true, true) => format!("means over {seeds} seeds, best {} first", main.label()),
         (true, false) => format!("best {} first", main.label()),
         (false, true) => format!("means over {seeds} seeds"),
         (false, false) => String::new(),
     };
-    Table { title, head, rows: settings.iter().enumerate().map(row).collect(), names }
+    Table { title, head, rows: order.iter().enumerate().map(row).collect(), names }
 }
 
-/// Where there are two axes: the figure with one of them down and the other across, a table for
-/// each variant.
-pub fn pivots(report: &Report, by: Option<Figure>) -> Vec<Table> {
-    let groups = report.groups();
-    let axes = axes(&groups);
-    let [down, across] = axes.as_slice() else { return Vec::new() };
-    if groups.iter().any(|g| g.scenario.is_some()) {
+/// The figure with one axis down and another across, a table for each variant. `of`: the two axes;
+/// `None`: where there are just two. Over all other axes it is the mean.
+pub fn pivots(settings: &[Setting], by: Option<Figure>, of: Option<(&str, &str)>) -> Vec<Table> {
+    let axes = axes(settings);
+    let (down, across) = match (of, axes.as_slice()) {
+        (Some(of), _) => of,
+        (None, &[down, across]) => (down, across),
+        _ => return Vec::new(),
+    };
+    if settings.iter().any(|s| s.scenario.is_some()) {
         return Vec::new();
     }
-    let main = by.unwrap_or_else(|| figure::main_of(report));
+    let main = by.unwrap_or_else(|| main_of(settings));
     let values = |axis: &str| {
         let mut all: Vec<&str> = Vec::new();
-        for value in groups.iter().filter_map(|g| g.axes.get(axis)) {
+        for value in settings.iter().filter_map(|s| s.axes.get(axis)) {
             if !all.contains(&value.as_str()) {
                 all.push(value);
             }
@@ -137,33 +236,38 @@ pub fn pivots(report: &Report, by: Option<Figure>) -> Vec<Table> {
     };
     let (rows, columns) = (values(down), values(across));
     let mut variants: Vec<&str> = Vec::new();
-    for v in groups.iter().flat_map(|g| &g.variants) {
-        if !variants.contains(&v.name) {
-            variants.push(v.name);
+    let mut cells: BTreeMap<(&str, &str, &str), (f64, f64)> = BTreeMap::new();
+    for s in settings {
+        if !variants.contains(&s.variant.as_str()) {
+            variants.push(&s.variant);
+        }
+        if let (Some(row), Some(column)) = (s.axes.get(down), s.axes.get(across))
+            && let Some(e) = s.mean(main)
+        {
+            let cell = cells.entry((&s.variant, row, column)).or_default();
+            *cell = (cell.0 + e.mean, cell.1 + 1.0);
         }
     }
-    let cell = |name: &str, row: &str, column: &str| {
-        let at = |g: &&Group<'_>| {
-            let is = |axis: &str, value: &str| g.axes.get(axis).is_some_and(|v| v == value);
-            is(down, row) && is(across, column)
-        };
-        let group = groups.iter().find(at)?;
-        let variant = group.variants.iter().position(|v| v.name == name)?;
-        Some(mean(group, variant, main)?.mean)
-    };
-    let of = |name: &&str| {
+    let rest: Vec<&str> =
+        axes.iter().filter(|a| ![down, across].contains(a)).map(|a| short(a, &axes)).collect();
+    let over =
+        if rest.is_empty() { String::new() } else { format!(", means over {}", rest.join(", ")) };
+    let table = |name: &&str| {
         let row = |r: &&str| {
-            let all = columns.iter().map(|c| cell(name, r, c).map_or("-".into(), grouped));
-            std::iter::once(r.to_string()).chain(all).collect()
+            let cell = |c: &&str| {
+                let cell = cells.get(&(*name, *r, *c));
+                cell.map_or("-".into(), |(sum, n)| grouped(sum / n))
+            };
+            std::iter::once(r.to_string()).chain(columns.iter().map(cell)).collect()
         };
         let corner = format!("{} \\ {}", short(down, &axes), short(across, &axes));
         let of_variant = if variants.len() > 1 { format!(" in {name}") } else { String::new() };
         Table {
-            title: format!("{}{of_variant}", main.label()),
+            title: format!("{}{of_variant}{over}", main.label()),
             head: std::iter::once(corner).chain(columns.iter().map(|c| c.to_string())).collect(),
             rows: rows.iter().map(row).collect(),
             names: 1,
         }
     };
-    variants.iter().map(of).collect()
+    variants.iter().map(table).collect()
 }

@@ -6,6 +6,7 @@ mod machine;
 mod phased;
 mod programs;
 mod requests;
+mod sweep;
 mod tasks;
 mod workloads;
 
@@ -14,6 +15,7 @@ pub use machine::*;
 pub use phased::*;
 pub use programs::*;
 pub use requests::*;
+pub use sweep::*;
 pub use tasks::*;
 pub use workloads::*;
 

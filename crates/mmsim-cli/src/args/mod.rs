@@ -3,6 +3,7 @@
 mod ablate;
 mod evidence;
 mod list;
+mod sweep;
 mod traces;
 mod values;
 mod why;
@@ -18,6 +19,10 @@ use mmsim::report::proc::Kind;
 pub(crate) use ablate::AblateArgs;
 pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
+pub(crate) use sweep::{
+    MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
+    SweepRunArgs, SweepStatusArgs, SweepVerb,
+};
 pub(crate) use traces::{
     BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
@@ -52,6 +57,8 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
+    Sweep(Box<SweepArgs>),
+    Show(ShowArgs),
     List(ListArgs),
     Trace(TraceArgs),
     Damon(DamonArgs),

@@ -31,6 +31,14 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Two axes.
+pub(super) fn axes_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once(',').map(|(a, b)| (a.trim(), b.trim())) {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.into(), b.into())),
+        _ => Err("write two axes, as in machine.memory,machine.vm.swappiness".to_string()),
+    }
+}
+
 /// A zone and the pages that it manages.
 pub(super) fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
     let (name, pages) = text.split_once('=').unwrap_or((text, ""));

@@ -5,15 +5,16 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
-use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, RunReport, closing, csv_field};
 use mmsim_view::page::Observed;
 use mmsim_view::rows::{Row, rows};
-use mmsim_view::{settings, sparks};
+use mmsim_view::sparks;
+pub(crate) use sweep::{Shown, of_store, sweep};
 use width::{GAP, width};
 
+mod sweep;
 mod width;
 
 use crate::args::Format;
@@ -135,25 +136,10 @@ pub(crate) fn report(report: &Report) -> String {
     out
 }
 
-/// The report of several settings: a line for each, and two axes against each other.
-pub(crate) fn sweep(report: &Report, by: Option<Figure>) -> String {
-    let mut out = heading(report);
-    // As many figures as the terminal has room for.
-    let fits = |t: &settings::Table| {
-        let all = || std::iter::once(&t.head).chain(&t.rows);
-        let of = |i: usize| all().map(|row| row[i].chars().count()).max().unwrap_or(0) + GAP;
-        (0..t.head.len()).map(of).sum::<usize>() <= width() + GAP
-    };
-    let tables = (0..=6).rev().map(|others| settings::table(report, by, others));
-    let mut tables: Vec<settings::Table> = tables.collect();
-    let fitting = tables.iter().position(fits).unwrap_or(tables.len() - 1);
-    for table in std::iter::once(tables.swap_remove(fitting)).chain(settings::pivots(report, by)) {
-        out.push('\n');
-        out += &if table.title.is_empty() { String::new() } else { wrap(&table.title, 0) };
-        let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
-        out += &grid(Some(&head), table.rows, table.names);
-    }
-    out + "\n--long shows all figures of each setting, with changes between variants.\n"
+/// The table of a report as the command that made it prints it. `long`: a block for each setting.
+pub(crate) fn of_report(report: &Report, long: bool, shown: &Shown) -> String {
+    let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
+    if axes && !long { sweep(report, shown) } else { self::report(report) }
 }
 
 /// Lines of what happened over time, for a terminal.

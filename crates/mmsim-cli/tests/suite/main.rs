@@ -13,4 +13,5 @@ mod perfetto;
 mod pictures;
 mod readme;
 mod shells;
+mod sweeps;
 mod widths;

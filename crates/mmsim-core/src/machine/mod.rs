@@ -144,6 +144,8 @@ pub struct Machine {
     plug: Plug,
     /// Accesses and records of all threads.
     work_done: (u64, u64),
+    /// Accesses at which progress is told next.
+    progress_at: u64,
     /// How long a thread has slept amid the current step.
     slept: SimDuration,
     /// So many first touches are taken alone before a team is tried.
@@ -230,6 +232,7 @@ impl Machine {
             touching: false,
             plug: Plug::default(),
             work_done: (0, 0),
+            progress_at: u64::MAX,
             slept: SimDuration::ZERO,
             alone_for: 0,
             touches_left: 0,

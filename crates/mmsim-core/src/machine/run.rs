@@ -113,7 +113,7 @@ impl Machine {
     }
 
     fn main_loop(&mut self) {
-        let mut progress_at = 1 << 20;
+        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
         while self.live > 0 {
             let due = self.queue.next();
             let first = self.order.first();
@@ -135,13 +135,11 @@ impl Machine {
             {
                 self.step_cpu(cpu, due);
             }
-            if self.watch.progress.is_some() {
-                let done = self.work_done.0;
-                if done >= progress_at {
-                    progress_at = done + (1 << 20);
-                    if let Some(p) = &mut self.watch.progress {
-                        p(done);
-                    }
+            let done = self.work_done.0;
+            if done >= self.progress_at {
+                self.progress_at = done + (1 << 20);
+                if let Some(p) = &mut self.watch.progress {
+                    p(done);
                 }
             }
         }
@@ -442,7 +440,6 @@ impl Machine {
         if self.threads[tid].fault.is_some() {
             self.resolved_meanwhile(tid);
         }
-        let alone = self.watch.progress.is_none();
         let run_ahead = self.config.run_ahead;
         let mut other = self.order.earliest();
         // The beginning of its turn, or the end of its last step.
@@ -479,7 +476,8 @@ impl Machine {
             }
             let now = self.mem.now;
             let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
-            if !alone || moves_on || self.touching || self.watchdog.barks() {
+            let looked_at = self.work_done.0 >= self.progress_at;
+            if looked_at || moves_on || self.touching || self.watchdog.barks() {
                 return true;
             }
             self.samples_before(now);

@@ -3,7 +3,7 @@
 use mmsim::report::derived::Figure;
 use mmsim::{RunOptions, Scenario};
 use mmsim_view::figure::{mean, words};
-use mmsim_view::settings::{pivots, table};
+use mmsim_view::settings::{Gatherer, of_report, pivots, table};
 
 const SCENARIO: &str = r#"
 name = "sweep"
@@ -23,8 +23,13 @@ fn a_row_for_each_setting_and_a_cell_for_each_pair() {
     let report = mmsim::run(&scenario, &RunOptions::default()).expect("runs");
     let groups = report.groups();
     let by = Some(Figure::MajorFaults);
-    let as_they_are = table(&report, None, 2);
-    let sorted = table(&report, by, 2);
+    let settings = of_report(&report);
+    let mut gatherer = Gatherer::default();
+    report.runs.iter().for_each(|run| gatherer.add(run.clone()));
+    assert_eq!(gatherer.finish(), settings, "run by run, and all at once");
+    let as_they_are = table(&settings, None, 2, usize::MAX);
+    let sorted = table(&settings, by, 2, usize::MAX);
+    assert_eq!(table(&settings, by, 2, 5).rows.len(), 5);
     assert_eq!(
         as_they_are.head[..5],
         ["swappiness", "memory", "variant", "outcome", "major faults"]
@@ -42,7 +47,7 @@ fn a_row_for_each_setting_and_a_cell_for_each_pair() {
     rows.1.sort();
     assert_eq!(rows.0, rows.1, "sorting loses nothing");
 
-    let tables = pivots(&report, by);
+    let tables = pivots(&settings, by, None);
     assert_eq!(tables.len(), 2);
     assert_eq!(tables[1].title, "major faults in mglru");
     assert_eq!(tables[1].head, ["swappiness \\ memory", "18MiB", "24MiB", "20MiB"]);
@@ -52,6 +57,7 @@ fn a_row_for_each_setting_and_a_cell_for_each_pair() {
             assert_eq!(words(&e).split(' ').next(), Some(row[1 + c].as_str()));
         }
     }
-    let best = table(&report, Some(Figure::Throughput), 0);
+    assert_eq!(pivots(&settings, by, Some(("task[0].memory", "machine.vm.swappiness"))).len(), 2);
+    let best = table(&settings, Some(Figure::Throughput), 0, usize::MAX);
     assert!(best.title.ends_with("best throughput, per s first"), "{}", best.title);
 }

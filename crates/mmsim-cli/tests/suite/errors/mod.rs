@@ -7,6 +7,7 @@
 
 mod ablate;
 mod evidence;
+mod sweeps;
 mod traces;
 mod views;
 mod why;

@@ -1,0 +1,340 @@
+//! `mmsim sweep`: thin over the facade's module of that name.
+
+mod jobs;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use mmsim::report::Report;
+use mmsim::report::numbers::grouped;
+use mmsim::sweep::{self, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError};
+use mmsim_view::page::{self, Source};
+use mmsim_view::settings::{self, Gatherer, Setting};
+
+use crate::args::{
+    MergeFormat, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs, SweepRunArgs,
+    SweepStatusArgs, SweepVerb,
+};
+use crate::backend::input;
+use crate::exit::{self, Ending, Failure};
+use crate::output::{self, AtomicFile};
+use crate::progress::Progress;
+use crate::table::{self, Shown};
+use crate::timing::cpu_seconds;
+
+/// Runs a plan, or says something of one.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
+    match &args.what {
+        None => run(&args.run),
+        Some(SweepVerb::Plan(args)) => plan(args),
+        Some(SweepVerb::Status(args)) => status(args),
+        Some(SweepVerb::Merge(args)) => merge(args),
+    }
+}
+
+impl Shown {
+    pub(crate) fn of(args: &ShownArgs) -> Shown {
+        Shown { by: args.by, pivot: args.pivot.clone(), top: args.top }
+    }
+}
+
+fn read(place: &SweepPlace) -> Result<SweepPlan, Failure> {
+    SweepPlan::from_path(place.plan()).map_err(input)
+}
+
+/// Axes of `--pivot` are there.
+pub(crate) fn known_axes(shown: &Shown, axes: &[&str], of: &str) -> Result<(), Failure> {
+    let asked = shown.pivot.iter().flat_map(|(a, b)| [a, b]);
+    for axis in asked {
+        if axes.is_empty() {
+            let title = format!("--pivot: {of} has no axes");
+            return Err(input(mmsim::Error::of_option(title).help("leave it out")));
+        }
+        if !axes.contains(&axis.as_str()) {
+            let what = format!("--pivot: {of} has no axis");
+            return Err(input(mmsim::Error::unknown_word(&what, axis, axes)));
+        }
+    }
+    Ok(())
+}
+
+/// What is heard of a sweep that runs.
+struct Heard(OnceLock<Progress>);
+
+impl Watcher for Heard {
+    fn begins(&self, to_do: u64, all: u64) {
+        if to_do < all {
+            let there = grouped((all - to_do) as f64);
+            exit::remark(&format!("{there} of {} units are there", grouped(all as f64)));
+        }
+        self.0.get_or_init(|| Progress::new("units", to_do as usize));
+    }
+
+    fn finished(&self, label: &str) {
+        if let Some(progress) = self.0.get() {
+            progress.finished(label);
+        }
+    }
+}
+
+fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let shard = match &args.shard {
+        Some(text) => Shard::parse(text),
+        None => Shard::of_environment(args.shards, variable),
+    };
+    let shard = shard.map_err(input)?;
+    let plan = read(&args.place)?;
+    let shown = Shown::of(&args.shown);
+    known_axes(&shown, &plan.axes(), plan.name())?;
+    let store = args.place.store();
+    let mut options = SweepOptions::default();
+    (options.jobs, options.shard, options.check) = (args.jobs, shard, args.check);
+    let heard = Heard(OnceLock::new());
+    let done = sweep::run(&plan, &store, &options, &heard);
+    drop(heard);
+    let done = done.map_err(input)?;
+    let of = match shard.of() {
+        1 => String::new(),
+        n => format!(" of shard {} of {n}", shard.index()),
+    };
+    let count = |n: u64| grouped(n as f64);
+    exit::remark(&format!(
+        "{} units{of} are done, {} of them now",
+        count(done.all),
+        count(done.made)
+    ));
+    if done.early > 0 {
+        exit::remark(&format!("{} of them did not complete", count(done.early)));
+    }
+    if shard.of() == 1 {
+        let merged = Merged::open(&plan, &store).map_err(input)?;
+        output::show(&table_of(&merged, &shown)?, None)?;
+    }
+    // That a setting runs out of memory is what a sweep finds out.
+    Ok(if done.panicked > 0 { Ending::Panicked } else { Ending::Done })
+}
+
+/// The settings of a sweep. Reports are in memory a few at a time.
+fn settings_of(merged: &Merged<'_>) -> Result<Vec<Setting>, Failure> {
+    let mut gatherer = Gatherer::default();
+    for row in merged.rows() {
+        gatherer.add(row.map_err(input)?.run);
+    }
+    Ok(gatherer.finish())
+}
+
+fn table_of(merged: &Merged<'_>, shown: &Shown) -> Result<String, Failure> {
+    let settings = settings_of(merged)?;
+    Ok(table::of_store(merged.name(), merged.about(), &settings, shown))
+}
+
+fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
+    let plan = read(&args.place)?;
+    let store = args.place.store();
+    let stored = sweep::Stored::open(&store, Some(plan.name())).map_err(input)?;
+    let of = stored.shards().iter().map(|s| s.1).max().unwrap_or(1);
+    let mut shards = vec![[0_u64; 3]; of as usize];
+    let mut seen = BTreeSet::new();
+    let each = sweep::for_each_unit(&plan, |unit| {
+        if seen.insert(unit.id) {
+            let counts = &mut shards[unit.id.shard(of) as usize];
+            counts[0] += 1;
+            if let Some(completed) = stored.completed(unit.id) {
+                counts[1] += 1;
+                counts[2] += u64::from(!completed);
+            }
+        }
+    });
+    each.map_err(input)?;
+    let held = seen.iter().filter(|id| stored.completed(**id).is_some()).count() as u64;
+    let count = |n: u64| grouped(n as f64);
+    let row = |name: String, [all, done, early]: [u64; 3]| {
+        let share = if all == 0 { 100.0 } else { done as f64 * 100.0 / all as f64 };
+        vec![
+            name,
+            count(all),
+            count(done),
+            format!("{share:.1} %"),
+            count(all - done),
+            count(early),
+        ]
+    };
+    let total = shards.iter().fold([0; 3], |a, b| std::array::from_fn(|i| a[i] + b[i]));
+    let mut rows = Vec::new();
+    if of > 1 {
+        rows.extend((0..of).zip(&shards).map(|(i, s)| row(format!("{i} of {of}"), *s)));
+    }
+    rows.push(row("all".to_string(), total));
+    let head = ["shard", "units", "done", "", "left", "not completed"];
+    let mut text = format!("{}\n", table::grid(Some(&head), rows, 1).trim_end());
+    if stored.len() > held {
+        let more = count(stored.len() - held);
+        text += &format!("\n{more} units of the store are not in the plan.\n");
+    }
+    output::show(&text, None)?;
+    Ok(Ending::Done)
+}
+
+impl SweepMergeArgs {
+    /// The form that was asked for, or that the name of the file tells.
+    pub(crate) fn form(&self) -> MergeFormat {
+        use crate::output::form::{Content, content};
+        let by_name = || {
+            let path = self.output.as_deref()?;
+            match content(path) {
+                Some(Content::Json) => Some(MergeFormat::Json),
+                Some(Content::Csv) => Some(MergeFormat::Wide),
+                _ if path.extension().is_some_and(|e| e == "parquet") => Some(MergeFormat::Parquet),
+                _ => None,
+            }
+        };
+        self.format.or_else(by_name).unwrap_or(MergeFormat::Table)
+    }
+}
+
+fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
+    let form = args.form();
+    if form == MergeFormat::Parquet {
+        parquet_is_there(args.output.as_deref())?;
+    }
+    let plan = read(&args.place)?;
+    let shown = Shown::of(&args.shown);
+    known_axes(&shown, &plan.axes(), plan.name())?;
+    let inputs = [args.place.plan()];
+    let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
+    output::distinct(&inputs, &outputs)?;
+    output::check(args.output.as_deref())?;
+    output::check(args.html.as_deref())?;
+    let merged = Merged::open(&plan, &args.place.store()).map_err(input)?;
+    let missing = merged.missing();
+    let count = |n: u64| grouped(n as f64);
+    if let Some((n, id)) = &missing.first {
+        let title = format!(
+            "{} of {} units are missing; the first is unit {n} ({id})",
+            count(missing.units),
+            count(missing.units + merged.len())
+        );
+        if !args.partial {
+            let help = "give `mmsim sweep` again, or write --partial to take what there is";
+            return Err(Failure::Check(mmsim::Error::plain(title).help(help).to_string()));
+        }
+        exit::remark(&title);
+    }
+    if merged.strange() > 0 {
+        let n = count(merged.strange());
+        exit::remark(&format!("{n} units of the store are not in the plan, and left out"));
+    }
+    match form {
+        MergeFormat::Table => {
+            output::show(&table_of(&merged, &shown)?, args.output.as_deref())?;
+        }
+        MergeFormat::Json => write(args.output.as_deref(), |o| sweep::write_json(&merged, o))?,
+        MergeFormat::Tidy => write(args.output.as_deref(), |o| sweep::write_tidy(&merged, o))?,
+        MergeFormat::Wide => write(args.output.as_deref(), |o| sweep::write_wide(&merged, o))?,
+        MergeFormat::Parquet => parquet(args.output.as_deref(), &merged)?,
+    }
+    if let Some(path) = &args.html {
+        html(&merged, &shown, path)?;
+    }
+    Ok(Ending::Done)
+}
+
+/// Writes a document that is made while it is written.
+fn write(
+    path: Option<&Path>,
+    document: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+) -> Result<(), Failure> {
+    let path = path.unwrap_or(Path::new("-"));
+    let mut out = AtomicFile::create(path)?;
+    document(&mut out).map_err(|e| match e {
+        WriteError::Store(e) => input(e),
+        WriteError::Output(e) => Failure::file("write", path, &e),
+    })?;
+    out.commit()
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_is_there(path: Option<&Path>) -> Result<(), Failure> {
+    match path {
+        Some(_) => Ok(()),
+        None => Err(Failure::Input("--format parquet: write it to a file, with -o FILE".into())),
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_is_there(_: Option<&Path>) -> Result<(), Failure> {
+    let title = "--format parquet: this mmsim was built without it";
+    let help = "build it with `--features parquet`, or write --format wide";
+    Err(input(mmsim::Error::of_option(title).help(help)))
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(path: Option<&Path>, merged: &Merged<'_>) -> Result<(), Failure> {
+    write(path, |out| sweep::write_parquet(merged, out))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: Option<&Path>, _: &Merged<'_>) -> Result<(), Failure> {
+    parquet_is_there(None)
+}
+
+/// Settings of a page: a browser holds so many with ease.
+const TOP_OF_PAGE: usize = 400;
+
+/// A page of the best settings.
+fn html(merged: &Merged<'_>, shown: &Shown, path: &Path) -> Result<(), Failure> {
+    let all = settings_of(merged)?;
+    let by = shown.by.unwrap_or_else(|| settings::main_of(&all));
+    let top = shown.top.unwrap_or(TOP_OF_PAGE);
+    // Settings that are shown, whole: in the order of the plan, all variants of each.
+    let point = |s: &Setting| format!("{:?}{:?}", s.scenario, s.axes);
+    let mut best = BTreeSet::new();
+    for &i in &settings::best_first(&all, by) {
+        if best.len() < top {
+            best.insert(point(&all[i]));
+        }
+    }
+    let points: BTreeSet<String> = all.iter().map(point).collect();
+    let mut runs = Vec::new();
+    for row in merged.rows() {
+        let run = row.map_err(input)?.run;
+        if best.contains(&format!("{:?}{:?}", run.scenario, run.axes)) {
+            runs.push(run);
+        }
+    }
+    let report = Report::new(merged.name(), merged.about(), runs);
+    let source = Source { name: "", report: &report, observed: &[] };
+    output::deliver(page::html(&[source], shown.by).as_bytes(), Some(path))?;
+    if points.len() > best.len() {
+        let (all, best) = (points.len(), best.len());
+        exit::remark(&format!(
+            "the page has the best {best} of {all} settings; --top N takes more"
+        ));
+    }
+    Ok(())
+}
+
+fn plan(args: &SweepPlanArgs) -> Result<Ending, Failure> {
+    let plan = read(&args.place)?;
+    let numbers = sweep::tried(&plan);
+    let progress = Progress::new("units", numbers.len());
+    let mut trials = Vec::new();
+    for n in numbers {
+        let before = cpu_seconds().unwrap_or(0.0);
+        let trial = sweep::trial(&plan, n).map_err(input)?;
+        let took = cpu_seconds().unwrap_or(0.0) - before;
+        progress.finished(&trial.label);
+        trials.push((trial, took));
+    }
+    drop(progress);
+    let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let mut estimate = sweep::estimate(&plan, &trials, args.cpus.unwrap_or_else(here));
+    if let Some(shards) = args.shards {
+        estimate.shards = shards;
+    }
+    output::show(&jobs::text(&plan, &args.place, &trials, &estimate), None)?;
+    Ok(Ending::Done)
+}

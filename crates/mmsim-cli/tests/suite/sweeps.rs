@@ -1,0 +1,224 @@
+//! Sweeps as their users have them: killed, spread, merged; and the commands of docs/sweeps.md.
+#![cfg(unix)]
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::harness::{Folder, repository};
+
+const SCENARIO: &str = "\
+name = \"x\"
+[machine]
+memory = \"16MiB\"
+swap = { size = \"64MiB\", device = \"nvme\" }
+[[task]]
+workload = \"zipf\"
+memory = \"18MiB\"
+accesses = 20000
+write-permille = 300
+";
+
+const PLAN: &str = "\
+version = 1
+name = \"p\"
+scenarios = [\"x.toml\"]
+seeds = 10
+[axes]
+\"machine.vm.swappiness\" = [10, 60, 100]
+";
+
+fn folder() -> Folder {
+    let f = Folder::new();
+    f.write("x.toml", SCENARIO);
+    f.write("p.toml", PLAN);
+    f
+}
+
+fn merged(f: &Folder, store: &str) -> String {
+    let said = f.mmsim(&["sweep", "merge", "p.toml", "--store", store, "-o", "m.json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    f.read("m.json")
+}
+
+/// Killed at any time, again and again, by a signal that nobody hears: the same command ends with
+/// the bytes of a sweep that nobody disturbed, and makes no finished unit twice.
+#[test]
+fn a_killed_sweep_goes_on() {
+    let f = folder();
+    assert_eq!(f.mmsim(&["sweep", "p.toml", "--store", "one"]).code, Some(0));
+    let mut pause = Duration::from_millis(20);
+    let mut before = 0;
+    for kill in 0..6 {
+        let shard = ["0/2", "1/2"][kill % 2];
+        let args = ["sweep", "p.toml", "--store", "two", "--jobs", "1", "--shard", shard];
+        let mut child = f.command(&args).stderr(Stdio::null()).spawn().expect("starting mmsim");
+        std::thread::sleep(pause);
+        child.kill().expect("it is there, or a zombie");
+        child.wait().expect("its end");
+        pause = pause * 3 / 2;
+        let said = f.mmsim(&["sweep", "status", "p.toml", "--store", "two"]);
+        // Before its first file there is no store.
+        let done = match said.code {
+            Some(0) => {
+                let all = said.stdout.lines().find(|l| l.starts_with("all")).expect("all");
+                all.split_whitespace().nth(2).expect("done").parse::<u64>().expect("a number")
+            }
+            _ => 0,
+        };
+        assert!(done >= before, "{done} units after {before}");
+        before = done;
+    }
+    for shard in ["0/2", "1/2"] {
+        let said = f.mmsim(&["sweep", "p.toml", "--store", "two", "--shard", shard]);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{}", said.stderr);
+    }
+    assert_eq!(merged(&f, "two"), merged(&f, "one"));
+    assert_eq!(std::fs::read_dir(f.path("two")).expect("the store").count(), 4);
+}
+
+/// A disk that is full is told, and what was finished is kept.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let f = folder();
+    let line = "ulimit -f 120; $M sweep p.toml --store s --jobs 1";
+    let out = Command::new("timeout")
+        .args(["120", "bash", "-c", line])
+        .env("M", env!("CARGO_BIN_EXE_mmsim"))
+        .current_dir(f.path("."))
+        .stdin(Stdio::null())
+        .output()
+        .expect("starting bash");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot write `s/shard-00000-of-00001.tail`: File too large"), "{said}");
+    assert!(said.contains("what was finished is kept"), "{said}");
+    let said = f.mmsim(&["sweep", "p.toml", "--store", "s"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let there = said.stderr.lines().find(|l| l.ends_with("of 30 units are there"));
+    let there = there.and_then(|l| l.split(' ').nth(1)?.parse::<u32>().ok());
+    assert!(there.is_some_and(|n| (1..30).contains(&n)), "{}", said.stderr);
+    assert_eq!(f.mmsim(&["sweep", "p.toml", "--store", "one"]).code, Some(0));
+    assert_eq!(merged(&f, "s"), merged(&f, "one"));
+}
+
+#[test]
+fn engines_name_the_shard() {
+    let f = folder();
+    let run = |set: &[(&str, &str)], args: &[&str]| {
+        let mut command = f.command(&[&["sweep", "p.toml", "--store", "s"], args].concat());
+        command.envs(set.iter().copied());
+        let out = command.output().expect("starting mmsim");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let slurm = [
+        ("SLURM_ARRAY_TASK_ID", "3"),
+        ("SLURM_ARRAY_TASK_COUNT", "3"),
+        ("SLURM_ARRAY_TASK_MIN", "1"),
+    ];
+    assert!(run(&slurm, &[]).1.contains("of shard 2 of 3"), "{}", run(&slurm, &[]).1);
+    assert!(run(&[("HQ_TASK_ID", "0")], &["--shards", "3"]).1.contains("of shard 0 of 3"));
+    let kubernetes = [("JOB_COMPLETION_INDEX", "1")];
+    assert!(run(&kubernetes, &["--shards", "3"]).1.contains("of shard 1 of 3"));
+    let (code, said) = run(&kubernetes, &["--shards", "1"]);
+    assert!(code == Some(2) && said.contains("there is no shard 1 of 1"), "{said}");
+    assert!(merged(&f, "s").len() > 1000);
+}
+
+/// What a merge writes in each form, and that `show` prints what the sweep printed.
+#[test]
+fn results_in_every_form() {
+    let f = folder();
+    let table = f.mmsim(&["sweep", "p.toml", "--by", "swap-ins"]);
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    assert_eq!(f.mmsim(&["show", "p.sweep", "--by", "swap-ins"]).stdout, table.stdout);
+    let merge = |args: &[&str]| {
+        let said = f.mmsim(&[&["sweep", "merge", "p.toml"], args].concat());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{args:?}");
+        said.stdout
+    };
+    assert_eq!(merge(&["--by", "swap-ins"]), table.stdout);
+    let json = merge(&["--format", "json"]);
+    merge(&["-o", "m.json.zst", "--html", "m.html"]);
+    let unpacked = zstd::decode_all(&std::fs::read(f.path("m.json.zst")).expect("m.json.zst")[..]);
+    assert_eq!(unpacked.expect("zstd"), json.as_bytes());
+    assert!(f.read("m.html").starts_with("<!DOCTYPE html>"));
+    // The report is one of `mmsim run`, and so is its long form.
+    f.write("m.json", &json);
+    let shown = f.mmsim(&["show", "m.json", "--by", "swap-ins"]);
+    let rows = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|l| l.contains("  completed  "));
+        rows.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(rows(&shown.stdout).len(), 3);
+    let tidy = merge(&["--format", "tidy"]);
+    let wide = merge(&["--format", "wide"]);
+    assert_eq!(wide.lines().count(), 31);
+    let pswpin: Vec<&str> = tidy.lines().filter(|l| l.contains(",,vmstat,pswpin,")).collect();
+    assert_eq!(pswpin.len(), 30);
+    let at = wide.lines().next().expect("heads").split(',').position(|h| h == "pswpin");
+    for (line, row) in pswpin.iter().zip(wide.lines().skip(1)) {
+        assert_eq!(line.rsplit(',').next(), row.split(',').nth(at.expect("a column")));
+    }
+    // What run printed of a report, show prints again.
+    let run = f.mmsim(&["run", "x.toml"]);
+    assert_eq!(f.mmsim(&["run", "x.toml", "-o", "r.json"]).code, Some(0));
+    assert_eq!(f.mmsim(&["show", "r.json"]).stdout, run.stdout);
+}
+
+/// The jobs that `sweep plan` prints are what their engines read.
+#[test]
+fn plans_print_jobs() {
+    let f = folder();
+    let said = f.mmsim(&["sweep", "plan", "p.toml", "--cpus", "4", "--shards", "5"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for line in [
+        "units     30",
+        "#SBATCH --array=0-4",
+        "#SBATCH --cpus-per-task=4",
+        "mmsim sweep p.toml --shards 5 --jobs 4",
+        "hq submit --array=0-4 --cpus=4 --stdout=none --stderr=none \\",
+        "  completions: 5",
+        "  completionMode: Indexed",
+    ] {
+        assert!(said.stdout.lines().any(|l| l == line), "{line} in\n{}", said.stdout);
+    }
+    assert_eq!(f.names(), ["p.toml", "x.toml"], "nothing is kept of what was tried");
+}
+
+/// The commands of docs/sweeps.md print what stands below them. `MMSIM_BLESS=1` rewrites that.
+#[test]
+fn commands_of_the_document() {
+    let path = repository("docs/sweeps.md");
+    let text = std::fs::read_to_string(&path).expect("docs/sweeps.md");
+    let f = Folder::new();
+    for piece in text.split("<!-- file ").skip(1) {
+        let (name, rest) = piece.split_once(" -->\n```toml\n").expect("a file");
+        f.write(name, rest.split("```").next().expect("its end"));
+    }
+    let begin = "<!-- sweep -->\n```console\n$ mmsim ";
+    let mut pieces = text.split(begin);
+    let mut new = pieces.next().expect("a first piece").to_string();
+    for piece in pieces {
+        let (command, rest) = piece.split_once('\n').expect("a command");
+        let (old, after) = rest.split_once("```\n").expect("its end");
+        let said = f.mmsim(&command.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(said.code, Some(0), "{command}: {}", said.stderr);
+        if std::env::var_os("MMSIM_BLESS").is_none() {
+            assert_eq!(old, said.stdout, "$ mmsim {command}: run with MMSIM_BLESS=1 and look");
+        }
+        new += &format!("{begin}{command}\n{}```\n{after}", said.stdout);
+    }
+    if new != text {
+        std::fs::write(&path, new).expect("rewriting the document");
+    }
+    // Plain commands, on one machine.
+    let blocks = text.split("\n```sh\n").skip(1).map(|b| b.split("\n```").next().expect("its end"));
+    let mut commands = 0;
+    for line in blocks.filter(|b| !b.contains("sbatch")).flat_map(str::lines) {
+        let args = line.strip_prefix("mmsim ").unwrap_or_else(|| panic!("no command: {line}"));
+        let said = f.mmsim(&args.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
+        commands += 1;
+    }
+    assert!(commands >= 6, "{commands} commands");
+}

@@ -1,0 +1,316 @@
+//! A scenario of a plan: every setting of it by its number.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use super::super::expand::{self, Plan};
+use super::super::points::{MOST_DIMENSIONS, Method};
+use super::super::policy::PolicyCatalogue;
+use super::super::raw::{Node, Sources, Table, Value};
+use super::super::read::{Reader, fill};
+use super::super::tables::{ROOT, SWEEP, SWEEP_SAMPLE, VARIANT};
+use super::super::{RunSpec, check_schema, spec_of};
+use super::axis::{Axis, Folders};
+use super::canonical::{Canonical, Contents};
+use super::{MOST_UNITS, opened};
+use crate::error::Error;
+
+/// A scenario with what the plan says of it.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    /// The scenario and the plan.
+    sources: Sources,
+    /// The scenario without its axes, with what the plan sets.
+    doc: Table,
+    dir: PathBuf,
+    pub(super) name: String,
+    pub(super) about: String,
+    grid: Vec<Axis>,
+    sample: Option<Sample>,
+    /// Names of variants that run, each with its place in the file.
+    pub(super) variants: Vec<(String, usize)>,
+    pub(super) seed: u64,
+    pub(super) seeds: u64,
+    pub(super) settings: u64,
+    /// Whether any setting can have a monitor of accesses.
+    may_monitor: bool,
+    contents: Arc<Contents>,
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    method: Method,
+    points: u64,
+    seed: u64,
+    axes: Vec<Axis>,
+}
+
+/// Where one setting is on its axes.
+type Labels = Vec<(String, String)>;
+
+impl Template {
+    /// Reads the scenario `file` of a plan: its name and text. `missing` places an error of a file
+    /// that cannot be read.
+    pub(super) fn read(
+        file: &str,
+        plan: (&str, &str),
+        contents: &Arc<Contents>,
+        missing: impl Fn(Error) -> Error,
+    ) -> Result<Template, Error> {
+        let (origin, plan_text) = plan;
+        let plan_dir = folder_of(origin);
+        let path = plan_dir.join(file);
+        let text = crate::files::read_text(&path, "a scenario file").map_err(missing)?;
+        let mut sources = Sources::of(&ROOT);
+        let doc = sources.parse(&path.display().to_string(), &text)?;
+        check_schema(&sources, &doc)?;
+        // Once more, so that mistakes in values are shown where the plan has them.
+        let plan_doc = sources.parse(origin, plan_text)?;
+        let plan_node = opened(plan_doc);
+        let shared = sources.clone();
+        let plan = Reader::open(&shared, &plan_node, &SWEEP, "")?;
+        let dir = folder_of(&path.display().to_string());
+        let folders = Folders { plan: &plan_dir, scenario: &dir };
+
+        let mut own = doc.clone();
+        own.entries.retain(|e| e.key != "axes");
+        for e in plan.table("set")?.map_or(&[][..], |t| &t.entries) {
+            let path = sources.path(&e.key, e.key_at)?;
+            let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
+            expand::refuse_root(&sources, &path, "set", &roots)?;
+            sources.set(&mut own, &path, &e.node)?;
+        }
+        let sample = sample(&sources, &plan, folders)?;
+        let mut grid: Vec<Axis> = expand::axes(&sources, &doc)?
+            .into_iter()
+            .map(|a| Axis::listed(a.path, a.values))
+            .collect();
+        if let Some(bad) =
+            grid.iter().find(|a| ["seed", "seeds", "variant"].contains(&a.path.root()))
+        {
+            let title = format!("axes: `{}` is no axis of a sweep", bad.path.root());
+            return Err(sources.error(bad.path.at, title, "write it in the plan"));
+        }
+        let mut placed: Vec<Axis> = Vec::new();
+        for e in plan.table("axes")?.map_or(&[][..], |t| &t.entries) {
+            let path = expand::axis_path(&sources, e, placed.iter().map(|a| &a.path))?;
+            let axis = Axis::read(&sources, e, path, folders, false)?;
+            let same = |a: &&mut Axis| a.path.steps == axis.path.steps;
+            // The plan says more of an axis that the scenario has.
+            match grid.iter_mut().find(same) {
+                Some(old) => *old = axis.clone(),
+                None => grid.push(axis.clone()),
+            }
+            placed.push(axis);
+        }
+        for axis in sample.iter().flat_map(|s| &s.axes) {
+            if placed.iter().any(|a| a.path.steps == axis.path.steps) {
+                let title = format!("sample.axes: `{}` is in [axes] too", axis.path.text);
+                return Err(sources.error(axis.path.at, title, "leave it out of one of them"));
+            }
+            grid.retain(|a| a.path.steps != axis.path.steps);
+        }
+        let points = sample.as_ref().map_or(1, |s| s.points);
+        let settings = grid.iter().fold(points, |n, a| n.saturating_mul(a.len()));
+
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        let word = |key: &str| doc.get(key).and_then(Node::as_text).map(str::to_string);
+        let mut template = Template {
+            name: word("name").or(stem).unwrap_or_default(),
+            about: word("about").unwrap_or_default(),
+            doc: own,
+            dir: dir.clone(),
+            grid,
+            sample,
+            variants: Vec::new(),
+            seed: plan.opt_count("seed")?.unwrap_or(1),
+            seeds: plan.opt_count("seeds")?.unwrap_or(1),
+            settings,
+            may_monitor: text.contains("damon") || plan_text.contains("damon"),
+            contents: Arc::clone(contents),
+            sources,
+        };
+        // All that the scenario itself says wrong is said at its first setting.
+        let (doc, labels) = template.setting(0)?;
+        let first = expand::variants_of(&template.sources, &doc, &labels, &template.dir)?;
+        template.seed = plan.opt_count("seed")?.unwrap_or(first[0].seed);
+        template.seeds = plan.opt_count("seeds")?.unwrap_or(first[0].seeds);
+        let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
+        template.variants = chosen(&template.sources, &plan, &names, &template.name)?;
+        let units =
+            settings.saturating_mul(template.variants.len() as u64).saturating_mul(template.seeds);
+        if units > MOST_UNITS || template.seed > MOST_UNITS - template.seeds {
+            let title = format!("{}: more than {MOST_UNITS} units", template.name);
+            return Err(Error::plain(title).help("write fewer values, points or seeds"));
+        }
+        Ok(template)
+    }
+
+    /// Names of the axes, in the order of reports.
+    pub(super) fn axes(&self) -> impl Iterator<Item = &str> {
+        let drawn = self.sample.iter().flat_map(|s| &s.axes);
+        self.grid.iter().chain(drawn).map(|a| a.path.text.as_str())
+    }
+
+    /// Values of each axis of the grid, and whether somebody wrote each of them.
+    pub(super) fn grid_lengths(&self) -> impl Iterator<Item = (u64, bool)> {
+        self.grid.iter().map(|a| (a.len(), a.is_written()))
+    }
+
+    /// Points of the sample, if there is one.
+    pub(super) fn points(&self) -> u64 {
+        self.sample.as_ref().map_or(1, |s| s.points)
+    }
+
+    /// The document of a setting. Of the axes of the grid the first changes slowest, and points of
+    /// a sample fastest.
+    fn setting(&self, setting: u64) -> Result<(Table, Labels), Error> {
+        let mut doc = self.doc.clone();
+        let mut labels = Labels::new();
+        let mut put = |path: &super::super::raw::Path, (node, label): (Node, String)| {
+            labels.push((path.text.clone(), label));
+            self.sources.set(&mut doc, path, &node)
+        };
+        let mut place = self.settings;
+        for axis in &self.grid {
+            place /= axis.len();
+            put(&axis.path, axis.value(setting / place % axis.len()))?;
+        }
+        if let Some(s) = &self.sample {
+            for (nth, axis) in s.axes.iter().enumerate() {
+                put(&axis.path, axis.drawn(s.method, s.seed, setting % s.points, nth))?;
+            }
+        }
+        Ok((doc, labels))
+    }
+
+    /// Where a setting is on the axes.
+    pub(super) fn labels(&self, setting: u64) -> Result<Labels, Error> {
+        Ok(self.setting(setting)?.1)
+    }
+
+    /// The documents of a setting in all variants that run.
+    fn documents(&self, setting: u64) -> Result<(Vec<Table>, Labels), Error> {
+        let (doc, labels) = self.setting(setting)?;
+        let of = |(_, at): &(String, usize)| self.in_variant(&doc, *at);
+        Ok((self.variants.iter().map(of).collect::<Result<_, _>>()?, labels))
+    }
+
+    fn in_variant(&self, doc: &Table, at: usize) -> Result<Table, Error> {
+        match doc.get("variant").and_then(Node::list) {
+            Some(list) => {
+                let path = format!("variant[{at}]");
+                expand::apply(&Reader::open(&self.sources, &list[at], &VARIANT, &path)?, doc)
+            }
+            None => Ok(doc.clone()),
+        }
+    }
+
+    /// Names of the units of a setting: for each variant each seed.
+    pub(super) fn ids(&self, setting: u64) -> Result<Vec<u128>, Error> {
+        let (docs, _) = self.documents(setting)?;
+        let resident = docs.iter().any(monitored);
+        let mut ids = Vec::with_capacity(docs.len() * self.seeds as usize);
+        for (mut doc, (name, _)) in docs.into_iter().zip(&self.variants) {
+            fill(&mut doc, &ROOT);
+            let all = Canonical::of(&doc, name, resident, &self.dir, &self.contents);
+            ids.extend((0..self.seeds).map(|i| all.seeded(self.seed + i)));
+        }
+        Ok(ids)
+    }
+
+    /// The run of a setting and variant with the first seed, not checked yet.
+    pub(super) fn planned(&self, setting: u64, variant: usize) -> Result<(Plan, bool), Error> {
+        let (base, labels) = self.setting(setting)?;
+        // Other variants matter only where one may have a monitor.
+        let resident = self.may_monitor && self.documents(setting)?.0.iter().any(monitored);
+        let doc = self.in_variant(&base, self.variants[variant].1)?;
+        let name = &self.variants[variant].0;
+        let mut plan = expand::plan(&self.sources, doc, name, &labels, &self.dir)?;
+        plan.seed = self.seed;
+        Ok((plan, resident))
+    }
+
+    /// The run of a plan that [`Template::planned`] made.
+    pub(super) fn spec(
+        &self,
+        plan: &Plan,
+        resident: bool,
+        catalogue: &dyn PolicyCatalogue,
+    ) -> Result<RunSpec, Error> {
+        spec_of(&self.sources, plan, catalogue, resident)
+    }
+
+    /// An error at the place of a key of a run.
+    pub(super) fn placed(&self, plan: &Plan, path: &str, error: Error) -> Error {
+        match error.position() {
+            None => self.sources.place(error, self.sources.nearest_place(&plan.doc, path)),
+            Some(_) => error,
+        }
+    }
+}
+
+fn folder_of(file: &str) -> PathBuf {
+    FilePath::new(file).parent().map(FilePath::to_path_buf).unwrap_or_default()
+}
+
+fn monitored(doc: &Table) -> bool {
+    doc.get("damon").and_then(Node::list).is_some_and(|l| !l.is_empty())
+}
+
+/// The variants that the plan names, in the order of the scenario.
+fn chosen(
+    sources: &Sources,
+    plan: &Reader<'_>,
+    names: &[&str],
+    scenario: &str,
+) -> Result<Vec<(String, usize)>, Error> {
+    let wanted = plan.list("variants")?;
+    for node in wanted {
+        let word = node.as_text().unwrap_or_default();
+        if !names.contains(&word) {
+            let what = format!("variant of {scenario}");
+            return Err(super::super::read::unknown(
+                sources,
+                node.at,
+                "variants: ",
+                &what,
+                word,
+                names,
+            ));
+        }
+    }
+    let is = |name: &str| wanted.is_empty() || wanted.iter().any(|n| n.as_text() == Some(name));
+    let all = names.iter().enumerate().filter(|(_, name)| is(name));
+    Ok(all.map(|(at, name)| (name.to_string(), at)).collect())
+}
+
+fn sample(
+    sources: &Sources,
+    plan: &Reader<'_>,
+    folders: Folders<'_>,
+) -> Result<Option<Sample>, Error> {
+    let Some(node) = plan.find("sample") else { return Ok(None) };
+    let mut node = node.clone();
+    if let Value::Table(t) = &mut node.value {
+        fill(t, &SWEEP_SAMPLE);
+    }
+    let r = Reader::open(sources, &node, &SWEEP_SAMPLE, "sample")?;
+    let method = Method::nth(r.position("method")?);
+    r.need("axes")?;
+    let mut axes: Vec<Axis> = Vec::new();
+    for e in r.table("axes")?.map_or(&[][..], |t| &t.entries) {
+        let path = expand::axis_path(sources, e, axes.iter().map(|a| &a.path))?;
+        axes.push(Axis::read(sources, e, path, folders, true)?);
+    }
+    if axes.is_empty() || method == Method::Halton && axes.len() > MOST_DIMENSIONS {
+        let found = format!("{} axes", axes.len());
+        let write = match axes.len() {
+            0 => "at least one".to_string(),
+            _ => format!("at most {MOST_DIMENSIONS}, or method = \"random\""),
+        };
+        return Err(r.error("axes", found, write));
+    }
+    let (points, seed) = (r.get("points")?, r.get("seed")?);
+    Ok(Some(Sample { method, points, seed, axes }))
+}

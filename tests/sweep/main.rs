@@ -1,0 +1,8 @@
+//! Sweeps: plans, names of units, stores that outlive anything, merges.
+
+mod cost;
+mod mangled;
+mod names;
+mod plans;
+mod stores;
+mod support;

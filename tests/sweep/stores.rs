@@ -1,0 +1,236 @@
+//! Stores: any number of shards gives one result, and no ending of a process loses what was
+//! finished.
+
+use std::path::PathBuf;
+
+use mmsim::sweep::{Merged, Stored};
+use proptest::prelude::*;
+
+use crate::support::{Folder, PLAN, names};
+
+fn error(result: Result<impl std::fmt::Debug, mmsim::Error>) -> String {
+    result.expect_err("an error").title().to_string()
+}
+
+#[test]
+fn merged_bytes_do_not_depend_on_the_number_of_shards() {
+    let f = Folder::new();
+    f.run("1", "0/1").unwrap();
+    let one = f.merged("1");
+    for n in [2, 7, 64] {
+        let store = n.to_string();
+        let mut made = 0;
+        // The last first: no shard waits for another.
+        for i in (0..n).rev() {
+            made += f.run(&store, &format!("{i}/{n}")).unwrap();
+        }
+        assert_eq!(made, 24);
+        assert_eq!(f.merged(&store), one, "{n} shards");
+    }
+    let files = std::fs::read_dir(f.path("7")).unwrap().count();
+    assert_eq!(files, 14, "two files for each shard");
+}
+
+#[test]
+fn what_any_shard_holds_is_done() {
+    let f = Folder::new();
+    f.run("s", "0/2").unwrap();
+    let half = Stored::open(&f.path("s"), None).unwrap().len();
+    assert!((1..24).contains(&half), "{half}");
+    assert_eq!(f.run("s", "0/2").unwrap(), 0, "again");
+    assert_eq!(f.run("s", "0/1").unwrap(), 24 - half, "all in one, with what the half has");
+    f.run("1", "0/1").unwrap();
+    assert_eq!(f.merged("s"), f.merged("1"));
+}
+
+#[test]
+fn a_plan_that_grows_keeps_what_it_has() {
+    let f = Folder::new();
+    f.run("s", "0/1").unwrap();
+    f.write("p.toml", PLAN.replace("[10, 60, 100]", "[10, 60, 100, 150]"));
+    assert_eq!(f.run("s", "0/1").unwrap(), 8);
+    f.run("1", "0/1").unwrap();
+    assert_eq!(f.merged("s"), f.merged("1"));
+    // And one that shrinks: the rest is no part of it.
+    f.write("p.toml", PLAN.replace("[10, 60, 100]", "[60]"));
+    let plan = f.plan();
+    let merged = Merged::open(&plan, &f.path("s")).unwrap();
+    assert_eq!((merged.len(), merged.strange()), (8, 24));
+}
+
+#[test]
+fn missing_units_are_told() {
+    let f = Folder::new();
+    f.run("s", "1/7").unwrap();
+    let plan = f.plan();
+    let merged = Merged::open(&plan, &f.path("s")).unwrap();
+    assert_eq!(merged.len() + merged.missing().units, 24);
+    let (n, name) = merged.missing().first.clone().expect("one is missing");
+    assert_eq!(names(&plan)[n as usize], name);
+}
+
+/// Points that fall on the same values are one setting; an axis that changes nothing has its rows.
+#[test]
+fn equal_units_run_once() {
+    let f = Folder::new();
+    let head =
+        "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nvariants = [\"classic\"]\n";
+    f.write(
+        "p.toml",
+        format!("{head}[sample]\npoints = 9\naxes = {{ \"machine.cpus\" = [1, 2] }}\n"),
+    );
+    assert_eq!(f.run("s", "0/1").unwrap(), 2);
+    assert_eq!(Merged::open(&f.plan(), &f.path("s")).unwrap().len(), 2);
+    // The variant sets it whatever the axis says.
+    let set = "[[variant]]\nname = \"set\"\nset = { \"machine.vm.swappiness\" = 7 }\n";
+    f.write("small.toml", format!("{}{set}", crate::support::SCENARIO));
+    f.write("p.toml", PLAN.replace("seeds = 2", "variants = [\"set\"]"));
+    assert_eq!(f.run("t", "0/1").unwrap(), 2);
+    let plan = f.plan();
+    assert_eq!(Merged::open(&plan, &f.path("t")).unwrap().len(), 6);
+}
+
+#[test]
+fn what_is_not_its_store_is_refused_by_name() {
+    let f = Folder::new();
+    f.run("s", "0/2").unwrap();
+    let frames = f.path("s").join("shard-00000-of-00002.jsonl.zst");
+    // Another sweep.
+    f.write("p.toml", PLAN.replace("name = \"p\"", "name = \"q\""));
+    assert!(error(f.run("s", "0/2")).ends_with("is of the sweep `p`, not of `q`"));
+    f.write("p.toml", PLAN);
+    // A file under the name of another shard.
+    let tail = f.path("s").join("shard-00000-of-00002.tail");
+    std::fs::copy(&frames, f.path("s").join("shard-00001-of-00002.jsonl.zst")).unwrap();
+    assert!(error(f.run("s", "1/2")).contains("holds shard 0 of 2, and its name says another"));
+    std::fs::remove_file(f.path("s").join("shard-00001-of-00002.jsonl.zst")).unwrap();
+    // Another version, another form.
+    let text = zstd::decode_all(&std::fs::read(&frames).unwrap()[..]).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let older = text.replacen(&format!("\"mmsim\":\"{version}\""), "\"mmsim\":\"0.0.1\"", 1);
+    std::fs::write(&frames, zstd::encode_all(older.as_bytes(), 1).unwrap()).unwrap();
+    std::fs::remove_file(&tail).unwrap();
+    assert!(error(f.run("s", "0/2")).contains("was written by mmsim 0.0.1, and this is"));
+    let form = text.replacen("\"mmsim_sweep\":1", "\"mmsim_sweep\":2", 1);
+    std::fs::write(&frames, zstd::encode_all(form.as_bytes(), 1).unwrap()).unwrap();
+    assert!(error(f.run("s", "0/2")).contains("has form 2"));
+    // No store at all.
+    assert!(error(Stored::open(&f.path("none"), None)).contains("there is no such folder"));
+    std::fs::create_dir(f.path("empty")).unwrap();
+    assert!(error(Stored::open(&f.path("empty"), None)).contains("no shard is in it"));
+}
+
+#[test]
+fn two_shards_that_disagree_are_named() {
+    let f = Folder::new();
+    f.run("s", "0/1").unwrap();
+    f.run("s2", "0/2").unwrap();
+    // The same results in another division agree.
+    let copied = |from: &str, name: &str| {
+        std::fs::copy(f.path(from).join(name), f.path("s").join(name)).unwrap();
+    };
+    copied("s2", "shard-00000-of-00002.jsonl.zst");
+    Stored::open(&f.path("s"), None).unwrap();
+    let other = f.path("s").join("shard-00000-of-00002.jsonl.zst");
+    let text = zstd::decode_all(&std::fs::read(&other).unwrap()[..]).unwrap();
+    let text = String::from_utf8(text).unwrap().replacen("\"accesses\":", "\"accesses\":1", 1);
+    std::fs::write(&other, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+    let said = error(Stored::open(&f.path("s"), None));
+    assert!(
+        said.contains("shard-00000-of-00001") && said.contains("shard-00000-of-00002"),
+        "{said}"
+    );
+    assert!(said.contains("different `accesses` of unit"), "{said}");
+}
+
+#[test]
+fn damage_is_told_and_not_passed_over() {
+    let f = Folder::new();
+    f.run("s", "0/1").unwrap();
+    let frames = f.path("s").join("shard-00000-of-00001.jsonl.zst");
+    let whole = std::fs::read(&frames).unwrap();
+    let mut bent = whole.clone();
+    // In the middle of the second frame, the first of units.
+    let at = whole.len() / 2;
+    bent[at] ^= 0xff;
+    std::fs::write(&frames, &bent).unwrap();
+    assert!(error(Stored::open(&f.path("s"), None)).contains("is damaged behind byte"));
+    assert!(error(f.run("s", "0/1")).contains("is damaged behind byte"));
+    std::fs::write(&frames, &whole[..10]).unwrap();
+    assert!(error(f.run("s", "0/1")).contains("does not say of which sweep it is"));
+}
+
+/// A shard after each way in which its process can have ended: the tail cut anywhere, as in a write
+/// that did not come to its end; any bytes behind the frames that were durable.
+struct Shard {
+    frames: PathBuf,
+    tail: PathBuf,
+    /// Frames when the tail began, and all of its lines.
+    durable: Vec<u8>,
+    lines: Vec<u8>,
+    units: usize,
+}
+
+impl Shard {
+    /// A tail with lines in it is what a process leaves that is killed; here it is made of the
+    /// lines of a shard that came to its end.
+    fn killed(f: &Folder) -> Shard {
+        f.run("s", "0/1").unwrap();
+        let frames = f.path("s").join("shard-00000-of-00001.jsonl.zst");
+        let tail = f.path("s").join("shard-00000-of-00001.tail");
+        let text = zstd::decode_all(&std::fs::read(&frames).unwrap()[..]).unwrap();
+        let (head, units) = text.split_at(text.iter().position(|b| *b == b'\n').unwrap() + 1);
+        let durable = zstd::encode_all(head, 1).unwrap();
+        let mut lines = Vec::new();
+        let first = format!("from {}", durable.len());
+        let all = std::iter::once(first.as_bytes())
+            .chain(units.split(|b| *b == b'\n').filter(|l| !l.is_empty()));
+        let all: Vec<&[u8]> = all.collect();
+        for line in &all {
+            lines.extend_from_slice(format!("{:016x} ", checksum(line)).as_bytes());
+            lines.extend_from_slice(line);
+            lines.push(b'\n');
+        }
+        Shard { frames, tail, durable, lines, units: all.len() - 1 }
+    }
+}
+
+/// As docs/sweeps.md has it: SipHash-1-3 with a key of zeros.
+fn checksum(bytes: &[u8]) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = siphasher::sip::SipHasher13::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn no_ending_loses_a_whole_line(cut in 0.0..1.0_f64, junk in prop::collection::vec(any::<u8>(), 0..40)) {
+        thread_local! {
+            static SHARD: (Folder, Shard, Vec<u8>) = {
+                let f = Folder::new();
+                let shard = Shard::killed(&f);
+                let merged = f.merged("s");
+                (f, shard, merged)
+            };
+        }
+        SHARD.with(|(f, shard, merged)| {
+            let cut = (cut * shard.lines.len() as f64) as usize;
+            let left = &shard.lines[..cut];
+            // Without its first line the tail says nothing, and then all frames are whole.
+            let begun = left.contains(&b'\n');
+            let frames = if begun { [&shard.durable[..], &junk].concat() } else { shard.durable.clone() };
+            std::fs::write(&shard.frames, frames).unwrap();
+            std::fs::write(&shard.tail, left).unwrap();
+            let whole = left.iter().filter(|b| **b == b'\n').count().saturating_sub(1);
+            let there = Stored::open(&f.path("s"), None).unwrap().len();
+            assert_eq!(there, whole as u64, "{cut} of {} bytes", shard.lines.len());
+            let made = f.run("s", "0/1").unwrap();
+            assert_eq!(made, (shard.units - whole) as u64);
+            assert_eq!(&f.merged("s"), merged);
+        });
+    }
+}
