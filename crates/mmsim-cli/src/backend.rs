@@ -7,14 +7,14 @@ use std::path::Path;
 
 use mmsim::ablate::{Ablation, Depth, Trial, Wanted};
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
-use mmsim::base::id::ThreadId;
+use mmsim::base::id::{PageIdx, ThreadId};
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::config::Kernel;
 use mmsim::config::cost::CostModel;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{SampleFn, SnapshotFn, Watch};
+use mmsim::machine::{LookFn, SampleFn, SnapshotFn, Watch};
 use mmsim::machines::{Catalogue, Machine, about_preset};
 use mmsim::memory::trace::Observer;
 use mmsim::record::heatmap::{Frame, Heatmap};
@@ -32,7 +32,7 @@ use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::why::difference::{Difference, Followed};
-use mmsim::why::life::Moment;
+use mmsim::why::life::{Life, Moment};
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::decisions::Decisions;
@@ -186,6 +186,8 @@ pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
 pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
 /// Makes the sampler of the run with this place in the plan, on this machine.
 pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Sampler> + Sync);
+/// Makes what looks at memory with each sample of the run with this place in the plan.
+pub(crate) type MakeLook<'a> = &'a (dyn Fn(usize) -> Option<LookFn> + Sync);
 /// Makes what the run with this place in the plan shows its files to.
 pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
@@ -200,6 +202,8 @@ pub(crate) struct Execution<'a> {
     pub observer: Option<MakeObserver<'a>>,
     /// Who samples, and how often.
     pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
+    /// Who looks at memory with each sample.
+    pub look: Option<MakeLook<'a>>,
     /// Who sees the kernel's files.
     pub snapshot: Option<MakeSnapshot<'a>>,
     /// Called from any thread when the run with this place in the plan has ended.
@@ -222,6 +226,7 @@ pub(crate) fn execute(
             });
             (every, sample)
         });
+        watch.look = how.look.and_then(|make| make(i));
         watch.snapshot = how.snapshot.map(|make| make(i));
         watch
     };
@@ -252,6 +257,25 @@ pub(crate) fn why_difference(
 /// The life of a page of a run.
 pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
     mmsim::why::life::life(spec, page).map_err(run_error)
+}
+
+/// Moments of a page that a picture has room for.
+const MOST_MOMENTS: usize = 200;
+
+/// The lives of the pages that are examples of classes, of these runs of a plan: each is made once
+/// more.
+pub(crate) fn why_lives(
+    plan: &Plan,
+    runs: &[(usize, &RunMeta)],
+    jobs: Option<usize>,
+) -> Result<Vec<(usize, Vec<Life>)>, Failure> {
+    let lives = |&(i, meta): &(usize, &RunMeta)| {
+        let examples = meta.verdicts.iter().flat_map(|v| &v.examples);
+        let pages: Vec<PageIdx> = examples.map(|e| e.index).collect();
+        let lives = mmsim::why::life::lives(&plan.specs[i], &pages, MOST_MOMENTS);
+        Ok((i, lives?))
+    };
+    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run)).map_err(run_error)
 }
 
 /// Switches to try on the runs of one setting.
@@ -509,6 +533,12 @@ pub(crate) fn read_report(path: &Path) -> Result<(String, Report), Failure> {
     let text = mmsim::files::read_text(path, "a report").map_err(input)?;
     let report = Report::read(&text, &name).map_err(input)?;
     Ok((name, report))
+}
+
+/// Reads a validation; none if the file is something else.
+pub(crate) fn read_validation(path: &Path) -> Result<Option<Validation>, Failure> {
+    let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+    Validation::read(&text, &path.display().to_string()).map_err(input)
 }
 
 /// Reads the series of a report with so many runs.

@@ -87,7 +87,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     let stopwatch = Stopwatch::start();
     let (results, kept) = execute(args, &plans)?;
-    let observed = kept.observed;
+    let mut observed = kept.observed;
+    if args.why && args.html.is_some() {
+        lives(args, &plans, &results, &mut observed)?;
+    }
     let (report, ending) = assemble(&plans, &results);
     let text = match args.output.form() {
         Format::Table => {
@@ -142,15 +145,41 @@ fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
     figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
 }
 
+/// Adds the lives of pages to what was kept of the first seed of each point.
+fn lives(
+    args: &RunArgs,
+    plans: &[Plan],
+    results: &[Results],
+    observed: &mut [Observed],
+) -> Result<(), Failure> {
+    let mut before = 0;
+    for (plan, results) in plans.iter().zip(results) {
+        let mut seen = Vec::new();
+        let all = results.iter().enumerate().map(|(i, (meta, _))| (i, meta));
+        let first = all.filter(|(_, m)| is_new(&mut seen, (m.variant.as_str(), &m.axes)));
+        let first: Vec<_> = first.filter(|(_, m)| m.verdicts.is_some()).collect();
+        for (i, lives) in backend::why_lives(plan, &first, args.jobs)? {
+            observed[before + i].lives = lives;
+        }
+        before += results.len();
+    }
+    Ok(())
+}
+
+/// Whether something was not there before; it is from now on.
+fn is_new<T: PartialEq>(seen: &mut Vec<T>, one: T) -> bool {
+    let new = !seen.contains(&one);
+    if new {
+        seen.push(one);
+    }
+    new
+}
+
 /// Why pages came back, in the first seed of each point.
 fn reasons(args: &RunArgs, report: &Report) -> String {
-    let mut seen: Vec<(&str, &_)> = Vec::new();
-    let first = report.runs.iter().filter(|run| {
-        let point = (run.variant.as_str(), &run.axes);
-        let new = args.why && !seen.contains(&point);
-        seen.push(point);
-        new
-    });
+    let mut seen = Vec::new();
+    let runs = report.runs.iter().filter(|_| args.why);
+    let first = runs.filter(|run| is_new(&mut seen, (run.variant.as_str(), &run.axes)));
     first.map(|run| format!("\n{}", crate::why::of_run(run))).collect()
 }
 
@@ -164,6 +193,7 @@ fn dependent(args: &RunArgs) -> Result<(), Failure> {
         ("--events-limit", args.events_limit.is_some(), "--events FILE", events),
         ("--every", args.every.is_some(), "--series FILE", sampled),
         ("--html-pages", args.html_pages, "--html FILE", html),
+        ("--html-blocks", args.html_blocks, "--html FILE", html),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {
@@ -197,12 +227,14 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
         let observer =
             |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
         let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
+        let look = |run: usize| files.look(first + run);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
             observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
             sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
+            look: Some(&look),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));

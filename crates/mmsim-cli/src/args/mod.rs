@@ -152,6 +152,10 @@ pub(crate) struct RunArgs {
     /// In the file of --html: evictions and refaults of pages over time, which takes longer to run
     #[arg(long)]
     pub html_pages: bool,
+    /// In the file of --html: pageblocks over time and compaction's scanners, for which every frame of
+    /// memory is looked at now and then
+    #[arg(long)]
+    pub html_blocks: bool,
     /// Write the main figure of all variants as an SVG picture; of a single run its course over time
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -234,9 +238,10 @@ pub(crate) struct CompareArgs {
 Examples:
   mmsim view report.json -o report.html
   mmsim view report.json --series series.csv -o report.html
-  mmsim view before.json after.json -o both.html")]
+  mmsim view before.json after.json -o both.html
+  mmsim view validation.json -o validation.html")]
 pub(crate) struct ViewArgs {
-    /// Reports, as `mmsim run --format json -o REPORT` writes them
+    /// Reports, as `mmsim run --format json -o REPORT` writes them; or one of `mmsim validate`
     #[arg(required = true, value_name = "REPORT")]
     pub reports: Vec<PathBuf>,
     /// What `mmsim run --series FILE` wrote beside the report; of several reports one for each
