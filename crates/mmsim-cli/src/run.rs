@@ -11,7 +11,7 @@ use mmsim::machines::Machine;
 use mmsim::report::Report;
 use mmsim::scenario::RunSpec;
 use mmsim_view::page::{self, Observed, Source};
-use mmsim_view::{figure, time_line};
+use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--series", args.series.as_deref()),
             ("--html", args.html.as_deref()),
             ("--svg", args.svg.as_deref()),
+            ("--folded", args.folded.as_deref()),
             ("--perfetto", args.perfetto.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
             ("--damon-record", args.damon_record.as_deref()),
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         }
     }
     output::check(args.output.output.as_deref())?;
-    for file in [&args.timing, &args.html, &args.svg, &args.perfetto] {
+    for file in [&args.timing, &args.html, &args.svg, &args.folded, &args.perfetto] {
         output::check(file.as_deref())?;
     }
     let stopwatch = Stopwatch::start();
@@ -112,6 +113,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     if let Some(path) = &args.perfetto {
         output::deliver(&kept.trace, Some(path))?;
+    }
+    if let Some(path) = &args.folded {
+        output::deliver(stacks(&plans, &results).as_bytes(), Some(path))?;
     }
     if let Some(path) = &args.svg {
         output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;
@@ -166,6 +170,21 @@ fn lives(
     Ok(())
 }
 
+/// Why pages came back as folded stacks: below each run's scenario, if there are several, its variant,
+/// its place on the axes, and its seed.
+fn stacks(plans: &[Plan], results: &[Results]) -> String {
+    let all = plans.iter().zip(results).flat_map(|(plan, results)| {
+        results.iter().map(move |(meta, _)| (plan.name.as_str(), meta))
+    });
+    folded::folded(all.filter_map(|(name, meta)| {
+        let scenario = (plans.len() > 1).then(|| name.to_string());
+        let axes = meta.axes.iter().map(|(key, value)| format!("{key} = {value}"));
+        let seed = format!("seed {}", meta.seed);
+        let below = scenario.into_iter().chain([meta.variant.clone()]).chain(axes).chain([seed]);
+        Some((below.collect(), meta.verdicts.as_ref()?))
+    }))
+}
+
 /// Whether something was not there before; it is from now on.
 fn is_new<T: PartialEq>(seen: &mut Vec<T>, one: T) -> bool {
     let new = !seen.contains(&one);
@@ -194,6 +213,7 @@ fn dependent(args: &RunArgs) -> Result<(), Failure> {
         ("--every", args.every.is_some(), "--series FILE", sampled),
         ("--html-pages", args.html_pages, "--html FILE", html),
         ("--html-blocks", args.html_blocks, "--html FILE", html),
+        ("--folded", args.folded.is_some(), "--why", args.why),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {

@@ -8,6 +8,8 @@
 //! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
 //! - [`time_line`]: one run over time as SVG
+//! - [`heat`]: a record of DAMON as PNG and SVG
+//! - [`folded`]: causes of refaults as folded stacks
 //! - [`validation`]: recorded beside simulated as SVG
 //! - [`page`]: one HTML file with all of it
 //! - [`perfetto`]: events of a run as a trace that Perfetto opens
@@ -23,6 +25,10 @@ pub mod sparks;
 pub mod generations;
 
 pub mod pages;
+
+pub mod heat;
+
+pub mod folded;
 
 pub mod validation;
 

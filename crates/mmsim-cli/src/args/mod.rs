@@ -159,6 +159,9 @@ pub(crate) struct RunArgs {
     /// Write the main figure of all variants as an SVG picture; of a single run its course over time
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Write the classes of --why as folded stacks, which tools for flame graphs read
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
     /// Write CPUs, threads, kswapd and evictions over time as a trace that ui.perfetto.dev opens
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
@@ -187,7 +190,7 @@ pub(crate) struct RunArgs {
     pub why: bool,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long, conflicts_with_all = [
-        "html", "svg", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
+        "html", "svg", "folded", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
     ])]
     pub dry_run: bool,
     #[command(flatten)]
