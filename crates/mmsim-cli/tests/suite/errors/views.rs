@@ -20,8 +20,9 @@ fn reports_that_cannot_be_viewed() {
     f.write("cut.csv", &series[..series.len() - 5]);
     let slower = ["run", "x.toml", "--set", "machine.cost.t_hit=999ns", "--series", "other.csv"];
     assert_eq!(f.mmsim(&slower).code, Some(0));
-    f.write("point.json", ONE_POINT);
-    let validate = ["validate", ".", "--point", "p", "-o", "v.json"];
+    std::fs::create_dir(f.path("mine")).expect("a folder");
+    f.write("mine/point.json", ONE_POINT);
+    let validate = ["validate", "mine", "--point", "p", "-o", "v.json"];
     let said = f.mmsim(&validate);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let validation = f.read("v.json");
@@ -62,7 +63,7 @@ fn reports_that_cannot_be_viewed() {
     golden.is("by-of-no-axes", &f.mmsim(&["run", "x.toml", "--by", "swap-ins"]));
     golden.is("html-of-a-dry-run", &f.mmsim(&["run", "x.toml", "--dry-run", "--html", "h.html"]));
     golden.is("no-folder-for-html", &f.mmsim(&["run", "x.toml", "--html", "no/such.html"]));
-    let html = ["validate", ".", "--html"];
+    let html = ["validate", "mine", "--html"];
     golden.is("validation-of-another-ending", &f.mmsim(&[&html[..], &["v.csv"]].concat()));
     golden.is("validation-into-nowhere", &f.mmsim(&[&html[..], &["no/such.html"]].concat()));
     let twice = [&html[..], &["v.html", "-o", "v.html", "--format", "json"]].concat();
