@@ -32,6 +32,7 @@ use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::{Error, RunError, RunSpec, Scenario};
+use mmsim_lab::accuracy::QuickValue;
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::decisions::Decisions;
 use mmsim_lab::validate::document::Validation;
@@ -628,6 +629,8 @@ pub(crate) struct AccuracyRequest<'a> {
     pub evidence: &'a Path,
     /// Only the part of the quick subset, within this text of this file.
     pub quick_of: Option<(&'a str, &'a Path)>,
+    /// The file that shows the quick subset, as the card names it.
+    pub picture: &'a str,
     /// Replays at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
 }
@@ -642,7 +645,7 @@ pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
 pub(crate) fn accuracy(
     request: &AccuracyRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<String, Failure> {
+) -> Result<(String, Vec<QuickValue>), Failure> {
     use mmsim_lab::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
     let read = |name: &str| -> Result<(String, String), Failure> {
         let path = request.evidence.join(name);
@@ -658,16 +661,19 @@ pub(crate) fn accuracy(
     what.quick = request.quick_of.is_some();
     what.jobs = request.jobs;
     let validation = mmsim_lab::validate::validate(request.dir, &what, progress).map_err(input)?;
+    let values = accuracy::quick_values(&experiments, &validation);
     if let Some((text, path)) = request.quick_of {
-        let part = accuracy::quick_part(&experiments, &validation);
+        let part = accuracy::quick_part(&values, request.picture);
         let name = path.display().to_string();
-        return accuracy::with_quick_part(text, &part, &name).map_err(input);
+        return Ok((accuracy::with_quick_part(text, &part, &name).map_err(input)?, values));
     }
-    let sources = Sources::new(&experiments, &validation, &remains, &calibrated);
+    let picture = request.picture;
+    let sources = Sources::new(&experiments, &validation, &remains, &calibrated, picture);
     let of_patches = request.dir.join("patched");
     if !of_patches.is_dir() {
-        return accuracy::document(&sources).map_err(input);
+        return Ok((accuracy::document(&sources).map_err(input)?, values));
     }
     let patched = mmsim_lab::validate::validate(&of_patches, &what, progress).map_err(input)?;
-    accuracy::document(&sources.with_patched(&patched)).map_err(input)
+    let sources = sources.with_patched(&patched);
+    Ok((accuracy::document(&sources).map_err(input)?, values))
 }

@@ -22,6 +22,9 @@ pub struct Value {
     pub missed: bool,
 }
 
+/// Of the names of a value that of its LRU.
+pub const LRU: usize = 3;
+
 /// A table of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sheet {
@@ -55,20 +58,21 @@ pub(crate) const COLUMNS: [&str; 13] = [
 /// Cells across and up of the plot of one LRU.
 const CELLS: f64 = 72.0;
 const SIDE: f64 = 324.0;
+const LEFT: f64 = 82.0;
 
 /// All values as two plots, one for each LRU: recorded across, simulated up, on logarithmic axes.
 /// Values that fall together are one square, the stronger the more they are; those that miss a rule
-/// are framed.
-pub fn svg(title: &str, values: &[Value]) -> String {
+/// are framed. `about` stands below.
+pub fn svg(title: &str, values: &[Value], about: &str) -> String {
     let mut policies: Vec<&str> = Vec::new();
     for v in values {
-        if !policies.contains(&v.names[3].as_str()) {
-            policies.push(&v.names[3]);
+        if !policies.contains(&v.names[LRU].as_str()) {
+            policies.push(&v.names[LRU]);
         }
     }
     let most = values.iter().map(|v| v.recorded.max(v.simulated)).fold(10.0, f64::max);
     let top = most.log10().ceil();
-    let (width, height) = (60.0 + policies.len() as f64 * (SIDE + 46.0), SIDE + 96.0);
+    let (width, height) = (LEFT + policies.len() as f64 * (SIDE + 46.0), SIDE + 96.0);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{0}\" \
@@ -83,10 +87,10 @@ pub fn svg(title: &str, values: &[Value]) -> String {
         false => 1 + (v.log10() / top * (CELLS - 2.0)).floor() as u32,
     };
     for (i, policy) in policies.iter().enumerate() {
-        let (left, bottom) = (58.0 + i as f64 * (SIDE + 46.0), SIDE + 48.0);
+        let (left, bottom) = (LEFT + i as f64 * (SIDE + 46.0), SIDE + 48.0);
         let step = SIDE / CELLS;
         let mut cells: BTreeMap<(u32, u32), (u32, u32)> = BTreeMap::new();
-        for v in values.iter().filter(|v| v.names[3] == *policy) {
+        for v in values.iter().filter(|v| v.names[LRU] == *policy) {
             let at = cells.entry((cell(v.recorded), cell(v.simulated))).or_default();
             at.0 += 1;
             at.1 += u32::from(v.missed);
@@ -126,11 +130,6 @@ pub fn svg(title: &str, values: &[Value]) -> String {
             );
         }
     }
-    let _ = writeln!(
-        out,
-        "<text x=\"58\" y=\"{:.1}\">recorded events across, simulated up; blue: as close as it should \
-         be, orange: a rule is missed; the stronger, the more values</text>",
-        SIDE + 82.0
-    );
+    let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{:.1}\">{}</text>", SIDE + 82.0, escaped(about));
     out + "</svg>\n"
 }

@@ -117,7 +117,7 @@ pub(crate) struct AccuracyArgs {
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
-    /// The file that is written
+    /// The file that is written, with a picture beside it, whose name ends with `.svg`
     #[arg(short, long, value_name = "FILE", default_value = "docs/accuracy.md")]
     pub output: PathBuf,
 }

@@ -75,7 +75,8 @@ pub fn validation(title: &str, about: &[String], values: &[Value], sheets: &[She
     }
     let mut footer = String::new();
     sheets.iter().filter(|s| !s.rows.is_empty()).for_each(|s| sheet(&mut footer, s));
-    let plain = svg("Simulated over recorded", values);
+    let below = "recorded events across, simulated up; orange: a rule is missed";
+    let plain = svg("Simulated over recorded", values, below);
     let plain = plain + "<noscript><p>The values need the page's script.</p></noscript>\n";
     let parts = &[Part::Validation];
     Document { title, header, plain, footer, data: data(values), figure: "", parts }.html()

@@ -213,7 +213,7 @@ fn a_validation_is_a_page() {
     assert_eq!(rows.len(), values.len());
     assert!(text(within(&page, "<main", "<script")).contains("swap <traffic>"));
     assert!(page.len() - packed < 60_000 && !page.contains("uPlot"), "charts that it has not");
-    let drawing = svg("v", &values);
+    let drawing = svg("v", &values, "");
     // The ground, and three places, one of them framed.
     assert_eq!(drawing.matches("<rect").count(), 4);
     assert_eq!(drawing.matches("stroke=\"#d55e00\"").count(), 1);
