@@ -48,11 +48,11 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
 /// The picture of the quick subset. What is more than a tenth off is marked.
 fn drawn(values: &[QuickValue]) -> String {
     let value = |v: &QuickValue| {
-        let mut value = Value::default();
-        (value.recorded, value.simulated) = (v.recorded, v.simulated);
-        value.names[LRU].clone_from(&v.policy);
-        value.missed = (v.simulated - v.recorded).abs() > v.recorded / 10.0;
-        value
+        let mut names = <[String; 6]>::default();
+        names[LRU].clone_from(&v.policy);
+        let missed = (v.simulated - v.recorded).abs() > v.recorded / 10.0;
+        let (recorded, simulated) = (v.recorded, v.simulated);
+        Value { names, recorded, simulated, missed, ..Value::default() }
     };
     let values: Vec<Value> = values.iter().map(value).collect();
     let about = "recorded events across, simulated up; orange: more than 10 % off";

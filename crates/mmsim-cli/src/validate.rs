@@ -403,16 +403,14 @@ fn sheet(
     rows: impl IntoIterator<Item = Vec<String>>,
     words: usize,
 ) -> Option<Sheet> {
-    let mut sheet = Sheet::default();
-    (sheet.title, sheet.words) = (title.to_string(), words);
-    sheet.head = head.iter().map(ToString::to_string).collect();
-    sheet.rows = rows.into_iter().collect();
-    (!sheet.rows.is_empty()).then_some(sheet)
+    let (title, rows) = (title.to_string(), rows.into_iter().collect::<Vec<_>>());
+    let head = head.iter().map(ToString::to_string).collect();
+    (!rows.is_empty()).then_some(Sheet { title, head, rows, words })
 }
 
 /// The same on the terminal.
 fn printed(sheet: Option<Sheet>) -> String {
-    let Some(Sheet { title, head, rows, words, .. }) = sheet else { return String::new() };
+    let Some(Sheet { title, head, rows, words }) = sheet else { return String::new() };
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let table = match head.is_empty() {
         true => table::left_aligned(rows),

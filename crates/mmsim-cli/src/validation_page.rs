@@ -23,13 +23,15 @@ pub(crate) fn values(v: &Validation) -> Vec<Value> {
         .collect();
     let value = |r: &PointRow| {
         let place = [&r.kernel, &r.experiment, &r.policy, &r.counter, &r.point, &r.phase];
-        let mut value = Value::default();
-        value.names = [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
-            .map(String::clone);
-        (value.recorded, value.simulated) = (r.recorded, r.simulated);
-        (value.range, value.inside) = ((r.min, r.max), r.inside);
-        value.missed = missed.contains(&place.map(String::as_str));
-        value
+        Value {
+            names: [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
+                .map(String::clone),
+            recorded: r.recorded,
+            range: (r.min, r.max),
+            simulated: r.simulated,
+            inside: r.inside,
+            missed: missed.contains(&place.map(String::as_str)),
+        }
     };
     v.points.iter().filter(|r| !r.is_nothing()).map(value).collect()
 }

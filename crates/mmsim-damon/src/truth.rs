@@ -96,10 +96,12 @@ impl TruthMap {
         TruthMap { first, piece, pages, folded: 1, ..TruthMap::default() }
     }
 
-    /// Adds the samples of all pages up to a time.
-    fn add(&mut self, at: SimTime, counts: &[u16]) {
-        let sums = counts.chunks(self.piece as usize);
-        let sums: Vec<u64> = sums.map(|c| c.iter().map(|&n| u64::from(n)).sum()).collect();
+    /// Adds the samples of all pages up to a time, of each page a window's at most: an aggregation
+    /// during which a scheme takes time is longer.
+    fn add(&mut self, at: SimTime, counts: &[u16], window: u32) {
+        let of = |&n: &u16| u64::from(n).min(u64::from(window));
+        let sums = counts.chunks(self.piece as usize).map(|c| c.iter().map(of).sum());
+        let sums: Vec<u64> = sums.collect();
         match self.rows.last_mut() {
             Some((end, row)) if self.last < self.folded => {
                 row.iter_mut().zip(&sums).for_each(|(sum, n)| *sum += n);
@@ -200,7 +202,7 @@ impl Oracle {
             self.truth.compare(r, self.window, &self.counts[of(r.start)..of(r.end)]);
         }
         self.truth.snapshots += 1;
-        self.map.add(snapshot.at, &self.counts);
+        self.map.add(snapshot.at, &self.counts, self.window);
         self.counts.fill(0);
     }
 }
@@ -256,7 +258,7 @@ mod tests {
             let mut counts = vec![0_u16; 300];
             for i in 0..snapshots {
                 counts[(i % 300) as usize] = 1;
-                map.add(SimTime(i + 1), &counts);
+                map.add(SimTime(i + 1), &counts, 20);
                 counts.fill(0);
             }
             let all: u64 = map.rows.iter().flat_map(|r| &r.1).sum();

@@ -166,7 +166,7 @@ impl Kept {
             if blocks > 0 {
                 let name = format!("node {}, {}", zone.node.0, zone.kind.name());
                 let first_pfn = zone.first.0.into();
-                film.zones.push(ZoneShape { name, zone: z.0 as u8, first_pfn, blocks, cells: 0 });
+                film.zones.push(ZoneShape { name, zone: z.0, first_pfn, blocks, cells: 0 });
             }
         }
         let all: u64 = film.zones.iter().map(|z| z.blocks).sum();
@@ -244,7 +244,7 @@ impl Observer for Watcher {
     fn event(&mut self, _: SimTime, event: &TraceEvent) {
         let stood = |zone: ZoneId, runs, migrate: Pfn, free: Pfn| {
             let [migrate, free] = [migrate, free].map(|pfn| (pfn.0.into(), pfn.0.into()));
-            Passed { zone: zone.0 as u8, runs, migrate, free }
+            Passed { zone: zone.0, runs, migrate, free }
         };
         let one = match *event {
             TraceEvent::MmCompactionBegin { zone, migrate_pfn, free_pfn, .. } => {

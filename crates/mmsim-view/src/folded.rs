@@ -46,13 +46,13 @@ mod tests {
             class,
             count,
         };
-        let mut verdicts = Verdicts::default();
-        verdicts.cells = vec![
+        let cells = vec![
             cell(0, "a;b:0", Class::Capacity, 3),
             cell(1, "a;b:0", Class::Capacity, 4),
             cell(1, "a;b:0", Class::Order, 1),
             cell(2, "file f g", Class::ReadAhead, 9),
         ];
+        let verdicts = Verdicts { cells, ..Verdicts::default() };
         let text = folded([(vec!["v5.9".to_string(), "seed 1".to_string()], &verdicts)]);
         assert_eq!(
             text,

@@ -169,11 +169,11 @@ mod tests {
     fn map() -> Heatmap {
         let region = |start, end, nr_accesses| Region { start, end, nr_accesses, age: None };
         let snapshot = |start_ns, end_ns, regions| Snapshot { start_ns, end_ns, regions };
-        let mut record = Record::default();
-        record.snapshots = vec![
+        let snapshots = vec![
             snapshot(0, 100, vec![region(0, 4096, 20)]),
             snapshot(100, 200, vec![region(0, 4096, 0), region(4096, 8192, 10)]),
         ];
+        let record = Record { snapshots, ..Record::default() };
         draw(&record, &Frame::new(2, 2)).expect("a picture")
     }
 

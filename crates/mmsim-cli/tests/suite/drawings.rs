@@ -33,10 +33,13 @@ fn begin(width: f64, height: f64, title: &str) -> String {
     )
 }
 
+/// A phase with its counter, and what was counted; none: it is not kept.
+type Counted = (String, Option<f64>);
+
 /// A fact: what its heading says, and of each variant its figures by their names.
 struct Fact {
     heading: String,
-    variants: Vec<(String, Vec<(String, Option<f64>)>)>,
+    variants: Vec<(String, Vec<Counted>)>,
 }
 
 /// The facts of the document: rows of CSV below their headings.

@@ -176,12 +176,14 @@ fn a_monitor_stands_beside_the_truth() {
 }
 
 fn value(point: &str, recorded: f64, simulated: f64, missed: bool) -> Recorded {
-    let mut value = Recorded::default();
-    value.names = ["zipf", point, "6.12", "classic", "access", "pswpin"].map(String::from);
-    (value.recorded, value.simulated, value.missed) = (recorded, simulated, missed);
-    value.range = (recorded - 1.0, recorded + 1.0);
-    value.inside = (recorded - simulated).abs() <= 1.0;
-    value
+    Recorded {
+        names: ["zipf", point, "6.12", "classic", "access", "pswpin"].map(String::from),
+        recorded,
+        range: (recorded - 1.0, recorded + 1.0),
+        simulated,
+        inside: (recorded - simulated).abs() <= 1.0,
+        missed,
+    }
 }
 
 /// Each value has a row with the numbers as they are, and a place in the picture.

@@ -143,13 +143,11 @@ fn declared<'a>(all: &[Token<'a>]) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
     let arrow = |i: usize| at(i, "=") && at(i + 1, ">");
     // What a list of parameters, or of places of a list, declares.
     let list = |ours: &mut BTreeSet<&'a str>, from: usize, to: usize| {
-        for i in from + 1..to {
-            let behind = ["(", ",", "[", "."].iter().any(|mark| before(i, mark));
-            if all[i].kind == Kind::Name
-                && behind
-                && ["(", ",", ")", "]", "[", "="].iter().any(|mark| at(i + 1, mark) && *mark != "(")
-            {
-                ours.insert(all[i].text);
+        for (i, token) in all.iter().enumerate().take(to).skip(from + 1) {
+            let begins = ["(", ",", "[", "."].iter().any(|mark| before(i, mark));
+            let ends = [",", ")", "]", "[", "="].iter().any(|mark| at(i + 1, mark));
+            if token.kind == Kind::Name && begins && ends {
+                ours.insert(token.text);
             }
         }
     };
