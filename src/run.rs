@@ -214,12 +214,17 @@ pub(crate) fn or_panicked(
     }
 }
 
-/// Makes something of each run, `jobs` at a time.
-fn side_by_side<T: Send>(
-    specs: &[RunSpec],
+/// Makes something of each run, `jobs` at a time: one for each CPU if there is no number. The
+/// results have the order of the runs.
+///
+/// # Errors
+///
+/// The first error of `one`, or no thread can be started.
+pub fn side_by_side<S: Sync, T: Send, E: From<Error> + Send>(
+    specs: &[S],
     jobs: Option<usize>,
-    one: impl Fn(usize, &RunSpec) -> Result<T, RunError> + Sync,
-) -> Result<Vec<T>, RunError> {
+    one: impl Fn(usize, &S) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let pool = rayon::ThreadPoolBuilder::new()
         // More threads than runs would only take their time to start.
         .num_threads(jobs.map_or(0, |n| n.min(specs.len()).max(1)))
@@ -273,10 +278,12 @@ fn run_here(
     });
     let result = machine.run(watch);
     let mut meta = meta(spec);
-    meta.why = told.and_then(|t| t.take()).map(|v| WhyReport::of(&v, &result));
+    meta.verdicts = told.and_then(|t| t.take());
+    meta.why = meta.verdicts.as_ref().map(|v| WhyReport::of(v, &result));
     meta.damon = machines::monitored(spec, &machine);
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
-        monitored.report.truth = machines::truth(spec, damon, monitored)?;
+        let truth = machines::truth(spec, damon, monitored)?;
+        (monitored.report.truth, monitored.truth) = truth.unzip();
     }
     if machine.recorded_accesses().len() >= MOST_RECORDED {
         meta.assumed.push(format!("bounds: none, there are more than {MOST_RECORDED} accesses"));

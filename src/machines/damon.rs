@@ -10,7 +10,7 @@ use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{DamonStat, Module};
 use mmsim_damon::ranges::set_regions;
-use mmsim_damon::truth::Oracle;
+use mmsim_damon::truth::{Oracle, TruthMap};
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
 use mmsim_lru::config::Knobs;
 
@@ -206,6 +206,8 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
             attrs: *context.attrs(),
             rules: *context.config(),
             record: k.watch().record().to_vec(),
+            applied: k.watch().applied().to_vec(),
+            truth: None,
         }
     };
     run.damon.iter().zip(machine.monitors()).map(of).collect()
@@ -220,7 +222,7 @@ pub(crate) fn truth(
     run: &RunSpec,
     spec: &DamonSpec,
     recorded: &Monitored,
-) -> Result<Option<TruthReport>, Error> {
+) -> Result<Option<(TruthReport, TruthMap)>, Error> {
     let DamonContext::Own { task: Some(task), .. } = &spec.what else { return Ok(None) };
     if recorded.record.is_empty() {
         return Ok(None);
@@ -233,10 +235,11 @@ pub(crate) fn truth(
     let id = machine.add_monitor(Some(SimTime(spec.start.0)), Box::new(oracle));
     machine.run(mmsim_core::machine::Watch::default());
     let monitor: &dyn std::any::Any = machine.monitor(id).0;
-    let t = monitor.downcast_ref::<Oracle>().expect("it was put there").truth();
+    let oracle = monitor.downcast_ref::<Oracle>().expect("it was put there");
+    let t = oracle.truth();
     let (pages, snapshots) = (t.pages.max(1) as f64, t.snapshots.max(1) as f64);
     let bytes = |pages: u64| pages as f64 * PAGE as f64 / snapshots;
-    Ok(Some(TruthReport {
+    let report = TruthReport {
         snapshots: t.snapshots,
         misjudged: t.misjudged / pages,
         overrated: t.overrated / pages,
@@ -244,5 +247,6 @@ pub(crate) fn truth(
         working_set_said: bytes(t.working_set.1),
         working_set_wrong: bytes(t.working_set_wrong),
         smallest_hot: t.smallest_hot * PAGE,
-    }))
+    };
+    Ok(Some((report, oracle.map().clone())))
 }

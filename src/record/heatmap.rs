@@ -111,32 +111,75 @@ pub fn draw(record: &Record, frame: &Frame) -> Result<Heatmap, Error> {
     let column_bytes = bytes.div_ceil(frame.columns.max(1) as u64);
     let rows = time.div_ceil(row_ns) as usize;
     let columns = bytes.div_ceil(column_bytes) as usize;
-    let mut sums = vec![vec![(0.0, 0.0); columns]; rows];
-    for snapshot in &record.snapshots {
-        let begin = snapshot.start_ns.saturating_sub(start_ns);
+    let empty = Vec::new();
+    let mut map = Heatmap {
+        target_id: record.target_id,
+        start_ns,
+        row_ns,
+        column_bytes,
+        bytes,
+        areas,
+        cells: vec![empty; rows],
+    };
+    let values = record.snapshots.iter().flat_map(|s| {
+        s.regions.iter().map(|r| Piece {
+            time: (s.start_ns, s.end_ns),
+            addresses: (r.start.max(window.0), r.end.min(window.1)),
+            value: f64::from(r.nr_accesses),
+        })
+    });
+    map.cells = map.means(values, columns);
+    Ok(map)
+}
+
+/// A value of some bytes for some time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Piece {
+    /// From and to, in ns.
+    pub time: (u64, u64),
+    /// First byte, and one past the last.
+    pub addresses: (u64, u64),
+    /// The value.
+    pub value: f64,
+}
+
+impl Heatmap {
+    /// The means of other values, of the same rows and columns.
+    pub fn of(&self, values: impl Iterator<Item = Piece>) -> Vec<Vec<Option<f64>>> {
+        self.means(values, self.bytes.div_ceil(self.column_bytes) as usize)
+    }
+
+    /// The cells that a piece touches, by row and column, with the bytes and ns of each.
+    pub fn touched(
+        &self,
+        (from, to): (u64, u64),
+        (begin, end): (u64, u64),
+    ) -> impl Iterator<Item = (usize, usize, u64, u64)> {
+        let (rows, columns) = (self.cells.len(), self.bytes.div_ceil(self.column_bytes) as usize);
+        let begin = begin.saturating_sub(self.start_ns);
         // What took no time is shown all the same.
-        let end = (snapshot.end_ns.saturating_sub(start_ns)).max(begin + 1);
-        for region in &snapshot.regions {
-            let (from, to) = (region.start.max(window.0), region.end.min(window.1));
-            if from >= to {
-                continue;
-            }
-            let left = place(&areas, from);
-            let right = left + (to - from);
-            for (row, time) in pieces(begin, end, row_ns, rows) {
-                for (column, width) in pieces(left, right, column_bytes, columns) {
-                    let weight = time as f64 * width as f64;
-                    let sum: &mut (f64, f64) = &mut sums[row][column];
-                    sum.0 += weight * f64::from(region.nr_accesses);
-                    sum.1 += weight;
-                }
+        let end = end.saturating_sub(self.start_ns).max(begin + 1);
+        let (left, right) = (place(&self.areas, from), place(&self.areas, to));
+        let (row_ns, column_bytes) = (self.row_ns, self.column_bytes);
+        pieces(begin, end, row_ns, rows).flat_map(move |(row, time)| {
+            let columns = pieces(left, right, column_bytes, columns);
+            columns.map(move |(column, width)| (row, column, width, time))
+        })
+    }
+
+    fn means(&self, values: impl Iterator<Item = Piece>, columns: usize) -> Vec<Vec<Option<f64>>> {
+        let mut sums = vec![vec![(0.0, 0.0); columns]; self.cells.len()];
+        for Piece { time, addresses, value } in values.filter(|p| p.addresses.0 < p.addresses.1) {
+            for (row, column, width, time) in self.touched(addresses, time) {
+                let weight = time as f64 * width as f64;
+                let sum: &mut (f64, f64) = &mut sums[row][column];
+                sum.0 += weight * value;
+                sum.1 += weight;
             }
         }
+        let mean = |(heat, weight): (f64, f64)| (weight > 0.0).then(|| heat / weight);
+        sums.into_iter().map(|row| row.into_iter().map(mean).collect()).collect()
     }
-    let mean = |(heat, weight): (f64, f64)| (weight > 0.0).then(|| heat / weight);
-    let cells = sums.into_iter().map(|row| row.into_iter().map(mean).collect()).collect();
-    let target_id = record.target_id;
-    Ok(Heatmap { target_id, start_ns, row_ns, column_bytes, bytes, areas, cells })
 }
 
 fn nothing(record: &Record, (from, to): (u64, u64)) -> Error {

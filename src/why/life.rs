@@ -5,6 +5,7 @@
 //! the second time an observer sees what events say of that page and of its frame. The frame is
 //! the one that was allocated last before the page's fault, until an event names another.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mmsim_core::base::id::{PageIdx, Pfn};
@@ -12,10 +13,11 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::config::Kernel;
 use mmsim_core::machine::Watch;
 use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent};
-use mmsim_why::{Class, Logged, Verdicts};
+use mmsim_why::{Class, Logged, Settings, Told, Verdicts};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::machines::Machine;
 use crate::report::events::{event_name, line, page_of};
 use crate::run::{RunError, run_one};
 use crate::scenario::RunSpec;
@@ -37,14 +39,34 @@ pub struct Moment {
     pub class: Option<&'static str>,
 }
 
-/// What is seen of a page.
+/// What happened to a page.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Life {
+    /// All of it in order, or its beginning and its end.
+    pub moments: Vec<Moment>,
+    /// Moments that are left out between the two.
+    pub left_out: u64,
+}
+
+/// What is seen of some pages.
 struct Seen {
-    page: PageIdx,
-    /// The frame that it has, as far as is known, and the one that was allocated last.
-    frame: Option<Pfn>,
+    pages: Vec<SeenPage>,
+    /// The frame that was allocated last.
     last: Option<Pfn>,
     names: Functions,
-    moments: Vec<Moment>,
+}
+
+/// What is seen of a page.
+struct SeenPage {
+    page: PageIdx,
+    /// The frame that it has, as far as is known.
+    frame: Option<Pfn>,
+    /// As many moments as are wanted of the beginning, and then of the end.
+    room: usize,
+    begin: Vec<Moment>,
+    end: VecDeque<Moment>,
+    left_out: u64,
 }
 
 /// The half that watches.
@@ -56,33 +78,39 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 impl Observer for Watching {
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        lock(&self.0).event(now, event);
+        let mut seen = lock(&self.0);
+        if let TraceEvent::MmPageAlloc { pfn, .. } = event {
+            seen.last = Some(*pfn);
+        }
+        let (names, last) = (seen.names, seen.last);
+        seen.pages.iter_mut().for_each(|page| page.event(now, event, last, names));
     }
 }
 
-impl Seen {
-    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+impl SeenPage {
+    fn new(page: PageIdx, most: usize) -> SeenPage {
+        let (begin, end) = (Vec::new(), VecDeque::new());
+        SeenPage { page, frame: None, room: most.div_ceil(2), begin, end, left_out: 0 }
+    }
+
+    fn event(&mut self, now: SimTime, event: &TraceEvent, last: Option<Pfn>, names: Functions) {
         use TraceEvent as E;
-        let of_page = page_of(event) == Some(self.page);
         let of_frame = |pfn: &Pfn| Some(*pfn) == self.frame;
         let mine = match event {
-            E::MmPageAlloc { pfn, .. } => {
-                self.last = Some(*pfn);
-                false
-            }
+            E::MmPageAlloc { .. } => false,
             E::MmLruActivate { pfn }
             | E::SimDeactivate { pfn }
             | E::MmLruInsertion { pfn, .. }
             | E::SimWritebackEnd { pfn }
             | E::MmVmscanWriteFolio { pfn, .. } => of_frame(pfn),
-            _ => of_page,
+            _ => page_of(event) == Some(self.page),
         };
         if !mine {
             return;
         }
         self.frame = match event {
             E::PageFault { kind: FaultKind::SwapCache | FaultKind::Reuse, .. } => self.frame,
-            E::PageFault { .. } => self.last,
+            E::PageFault { .. } => last,
             E::SimScanFolio {
                 outcome: ScanOutcome::Reclaimed | ScanOutcome::LazyFreed, ..
             } => None,
@@ -94,13 +122,49 @@ impl Seen {
         let text = line(now, event);
         // Behind the time and the name.
         let fields = text.splitn(3, ',').nth(2).unwrap_or("}");
-        self.moments.push(Moment {
+        self.keep(Moment {
             t_ns: now.0,
             event: event_name(event),
             fields: fields.trim_end_matches('}').replace('"', ""),
-            function: self.names.decides(event),
+            function: names.decides(event),
             class: None,
         });
+    }
+
+    fn keep(&mut self, moment: Moment) {
+        if self.begin.len() < self.room {
+            return self.begin.push(moment);
+        }
+        self.end.push_back(moment);
+        if self.end.len() > self.room {
+            self.end.pop_front();
+            self.left_out += 1;
+        }
+    }
+
+    /// The life, with the classes of the refaults among all.
+    fn life(self, log: &[Logged]) -> Life {
+        let middle = match (self.begin.last(), self.end.front()) {
+            (Some(last), Some(next)) if self.left_out > 0 => last.t_ns + 1..next.t_ns,
+            _ => 0..0,
+        };
+        let mut moments = self.begin;
+        moments.extend(self.end);
+        let mine = |l: &&Logged| l.page == self.page && !middle.contains(&l.now);
+        let mut classes = log.iter().filter(mine).collect::<Vec<&Logged>>();
+        classes.sort_by_key(|l| l.now);
+        // A policy without shadows has no event of a refault; the fault stands for it.
+        for l in classes {
+            let comes = |m: &Moment| {
+                let event = m.event == "sim_refault" || m.fields.contains("kind:swap_in");
+                event && m.class.is_none() && m.t_ns >= l.now
+            };
+            let at = moments.iter().position(comes);
+            if let Some(m) = at.map(|i| &mut moments[i]) {
+                m.class = Some(l.class.words());
+            }
+        }
+        Life { moments, left_out: self.left_out }
     }
 }
 
@@ -166,29 +230,45 @@ pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
     let Some(page) = found(&verdicts, name).map(|l| l.page) else {
         return Err(unknown(spec, &verdicts, name).into());
     };
+    let lives = seen(spec, &[page], usize::MAX, |_| Watch::default())?;
+    Ok(lives.into_iter().flat_map(|page| page.life(&verdicts.log).moments).collect())
+}
+
+/// The lives of pages by their numbers in a run, with at most so many moments each. The classes are
+/// those of the run's report.
+///
+/// # Errors
+///
+/// The run panicked.
+pub fn lives(spec: &RunSpec, pages: &[PageIdx], most: usize) -> Result<Vec<Life>, RunError> {
+    let told = Mutex::new(Told::default());
+    let watch = |machine: &Machine| {
+        let (engine, tells) = super::engine(machine, Settings::default().with_log(true));
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = tells;
+        Watch::default().with_follower(engine)
+    };
+    let lives = seen(spec, pages, most, watch)?;
+    let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let log = told.take().unwrap_or_default().log;
+    Ok(lives.into_iter().map(|page| page.life(&log)).collect())
+}
+
+/// What is seen of pages when the run is made once more.
+fn seen(
+    spec: &RunSpec,
+    pages: &[PageIdx],
+    most: usize,
+    watch: impl Fn(&Machine) -> Watch + Sync,
+) -> Result<Vec<SeenPage>, RunError> {
     let names =
         Functions { kernel: spec.machine.kernel, mglru: spec.policy.preset.contains("mglru") };
-    let (frame, last, moments) = (None, None, Vec::new());
-    let seen = Arc::new(Mutex::new(Seen { page, frame, last, names, moments }));
-    let watch = |_: usize, _: &crate::machines::Machine| {
-        Watch::default().with_observer(Box::new(Watching(seen.clone())))
+    let pages = pages.iter().map(|&page| SeenPage::new(page, most)).collect();
+    let seen = Arc::new(Mutex::new(Seen { pages, last: None, names }));
+    let watch = |_: usize, machine: &Machine| {
+        watch(machine).with_observer(Box::new(Watching(seen.clone())))
     };
-    run_one(0, spec, &watch)?;
-    let mut moments = std::mem::take(&mut lock(&seen).moments);
-    let mut classes = verdicts.log.iter().filter(|l| l.page == page).collect::<Vec<&Logged>>();
-    classes.sort_by_key(|l| l.now);
-    // A policy without shadows has no event of a refault; the fault stands for it.
-    for l in classes {
-        let comes = |m: &Moment| {
-            let event = m.event == "sim_refault" || m.fields.contains("kind:swap_in");
-            event && m.class.is_none() && m.t_ns >= l.now
-        };
-        let at = moments.iter().position(comes);
-        if let Some(m) = at.map(|i| &mut moments[i]) {
-            m.class = Some(l.class.words());
-        }
-    }
-    Ok(moments)
+    run_one(0, &RunSpec { why: false, ..spec.clone() }, &watch)?;
+    Ok(std::mem::take(&mut lock(&seen).pages))
 }
 
 /// What is wrong with the name of a page: its form, its task or file, or that it never came back.

@@ -14,7 +14,7 @@ use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::config::Kernel;
 use mmsim::config::cost::CostModel;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{SampleFn, SnapshotFn, Watch};
+use mmsim::machine::{LookFn, SampleFn, SnapshotFn, Watch};
 use mmsim::machines::{Catalogue, Machine, about_preset};
 use mmsim::memory::trace::Observer;
 use mmsim::record::heatmap::{Frame, Heatmap};
@@ -32,9 +32,8 @@ use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 use mmsim::setup::{Setup, SetupRequest};
 use mmsim::sweep::Merged;
-use mmsim::why::difference::{Difference, Followed};
-use mmsim::why::life::Moment;
 use mmsim::{Error, RunError, RunSpec, Scenario};
+use mmsim_lab::accuracy::QuickValue;
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::decisions::Decisions;
 use mmsim_lab::validate::document::Validation;
@@ -42,6 +41,10 @@ use mmsim_view::series::Series;
 
 use crate::args::{MachineArgs, ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
+
+mod why;
+
+pub(crate) use why::{why, why_difference, why_life, why_lives};
 
 /// What the command line changes in a scenario.
 #[derive(Clone, Debug, Default)]
@@ -187,6 +190,8 @@ pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
 pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
 /// Makes the sampler of the run with this place in the plan, on this machine.
 pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Sampler> + Sync);
+/// Makes what looks at memory with each sample of the run with this place in the plan.
+pub(crate) type MakeLook<'a> = &'a (dyn Fn(usize) -> Option<LookFn> + Sync);
 /// Makes what the run with this place in the plan shows its files to.
 pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
@@ -204,6 +209,8 @@ pub(crate) struct Execution<'a> {
     pub observer: Option<MakeObserver<'a>>,
     /// Who samples, and how often.
     pub sampler: Option<(SimDuration, MakeSampler<'a>)>,
+    /// Who looks at memory with each sample.
+    pub look: Option<MakeLook<'a>>,
     /// Who sees the kernel's files.
     pub snapshot: Option<MakeSnapshot<'a>>,
     /// Told how many accesses the run with this place in the plan has done, if anybody asks.
@@ -228,37 +235,12 @@ pub(crate) fn execute(
             });
             (every, sample)
         });
+        watch.look = how.look.and_then(|make| make(i));
         watch.snapshot = how.snapshot.map(|make| make(i));
         watch.progress = how.progress.and_then(|make| make(i));
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
-}
-
-/// Makes the runs of a plan and reports them.
-pub(crate) fn why(plan: &Plan) -> Result<Report, Failure> {
-    let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default());
-    let results = results.map_err(run_error)?;
-    let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
-    Ok(Report::new(plan.name.clone(), plan.about.clone(), runs))
-}
-
-/// Takes two runs apart, each with its name.
-pub(crate) fn why_difference(
-    a: (String, &RunSpec),
-    b: (String, &RunSpec),
-) -> Result<Difference, Failure> {
-    mmsim::why::difference::distinct((&a.0, a.1), (&b.0, b.1)).map_err(input)?;
-    let followed = |(name, spec): (String, &RunSpec)| {
-        let (meta, result, verdicts) = mmsim::why::explain(spec).map_err(run_error)?;
-        Ok(Followed { name, spec: spec.clone(), meta, result, verdicts })
-    };
-    mmsim::why::difference::difference(&followed(a)?, &followed(b)?).map_err(input)
-}
-
-/// The life of a page of a run.
-pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
-    mmsim::why::life::life(spec, page).map_err(run_error)
 }
 
 /// Switches to try on the runs of one setting.
@@ -523,6 +505,12 @@ pub(crate) fn saved(path: &Path) -> Result<Merged<'static>, Failure> {
     mmsim::sweep::saved(path).map_err(input)
 }
 
+/// Reads a validation; none if the file is something else.
+pub(crate) fn read_validation(path: &Path) -> Result<Option<Validation>, Failure> {
+    let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+    Validation::read(&text, &path.display().to_string()).map_err(input)
+}
+
 /// Reads the series of a report with so many runs.
 pub(crate) fn read_series(path: &Path, nr_runs: usize) -> Result<Vec<Series>, Failure> {
     let text = mmsim::files::read_text(path, "a series").map_err(input)?;
@@ -653,6 +641,8 @@ pub(crate) struct AccuracyRequest<'a> {
     pub evidence: &'a Path,
     /// Only the part of the quick subset, within this text of this file.
     pub quick_of: Option<(&'a str, &'a Path)>,
+    /// The file that shows the quick subset, as the card names it.
+    pub picture: &'a str,
     /// Replays at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
 }
@@ -667,7 +657,7 @@ pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
 pub(crate) fn accuracy(
     request: &AccuracyRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<String, Failure> {
+) -> Result<(String, Vec<QuickValue>), Failure> {
     use mmsim_lab::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
     let read = |name: &str| -> Result<(String, String), Failure> {
         let path = request.evidence.join(name);
@@ -683,16 +673,19 @@ pub(crate) fn accuracy(
     what.quick = request.quick_of.is_some();
     what.jobs = request.jobs;
     let validation = mmsim_lab::validate::validate(request.dir, &what, progress).map_err(input)?;
+    let values = accuracy::quick_values(&experiments, &validation);
     if let Some((text, path)) = request.quick_of {
-        let part = accuracy::quick_part(&experiments, &validation);
+        let part = accuracy::quick_part(&values, request.picture);
         let name = path.display().to_string();
-        return accuracy::with_quick_part(text, &part, &name).map_err(input);
+        return Ok((accuracy::with_quick_part(text, &part, &name).map_err(input)?, values));
     }
-    let sources = Sources::new(&experiments, &validation, &remains, &calibrated);
+    let picture = request.picture;
+    let sources = Sources::new(&experiments, &validation, &remains, &calibrated, picture);
     let of_patches = request.dir.join("patched");
     if !of_patches.is_dir() {
-        return accuracy::document(&sources).map_err(input);
+        return Ok((accuracy::document(&sources).map_err(input)?, values));
     }
     let patched = mmsim_lab::validate::validate(&of_patches, &what, progress).map_err(input)?;
-    accuracy::document(&sources.with_patched(&patched)).map_err(input)
+    let sources = sources.with_patched(&patched);
+    Ok((accuracy::document(&sources).map_err(input)?, values))
 }

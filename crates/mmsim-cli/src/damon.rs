@@ -7,6 +7,7 @@ use std::path::Path;
 use mmsim::record::Record;
 use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::{Summary, Validity, WorkingSet};
+use mmsim_view::heat;
 use serde::Serialize;
 
 use crate::args::{
@@ -48,7 +49,19 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
 }
 
 fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
+    let images = [("--png", args.png.as_deref()), ("--svg", args.svg.as_deref())];
+    let all = [("--output", args.output.output.as_deref()), images[0], images[1]];
+    output::distinct(&[&args.record], &all)?;
+    all.iter().try_for_each(|(_, path)| output::check(*path))?;
     let records = records(&args.record, args.target, &args.output)?;
+    let asked = images.iter().find(|(_, path)| path.is_some());
+    if let (Some((option, _)), true) = (asked, records.len() > 1) {
+        let known: Vec<String> = records.iter().map(|r| r.target_id.to_string()).collect();
+        let title =
+            format!("{option}: an image is of one target, and there are {}", known.join(", "));
+        let error = mmsim::Error::of_option(title).help("write --target ID too");
+        return Err(Failure::Input(error.to_string()));
+    }
     let frame = Frame::new(args.rows.into(), args.columns.into()).with_addresses(args.addresses);
     let all: Vec<Heatmap> = records
         .iter()
@@ -59,7 +72,14 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         Format::Json => json("heatmaps", &all),
         Format::Csv => cells(&all),
     };
-    output::show(&text, args.output.output.as_deref())
+    output::show(&text, args.output.output.as_deref())?;
+    if let (Some(path), [map]) = (&args.png, all.as_slice()) {
+        output::deliver(&heat::png(map), Some(path))?;
+    }
+    if let (Some(path), [map]) = (&args.svg, all.as_slice()) {
+        output::deliver(heat::svg(map).as_bytes(), Some(path))?;
+    }
+    Ok(())
 }
 
 /// The records of a file, or those of one target.

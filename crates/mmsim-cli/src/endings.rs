@@ -1,6 +1,7 @@
 //! What the endings of files' names say about their form, and that it is what will be in them.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use crate::args::{
     DamonArgs, DamonVerb, Format, ListArgs, ListFormat, MergeFormat, OutputArgs, RunArgs,
@@ -43,9 +44,16 @@ impl Verb {
             }
             Verb::Trace(TraceArgs { what: TraceVerb::Info(args) }) => args.output.agrees(),
             Verb::Damon(DamonArgs { what: DamonVerb::Report(args) }) => args.output.agrees(),
-            Verb::Damon(DamonArgs { what: DamonVerb::Heatmap(args) }) => args.output.agrees(),
+            Verb::Damon(DamonArgs { what: DamonVerb::Heatmap(args) }) => {
+                picture("--png", args.png.as_deref(), Content::Png)?;
+                picture("--svg", args.svg.as_deref(), Content::Svg)?;
+                args.output.agrees()
+            }
             Verb::BenchTrace(args) => args.output.agrees(),
-            Verb::Validate(args) => args.output.agrees(),
+            Verb::Validate(args) => {
+                picture("--html", args.html.as_deref(), Content::Html)?;
+                args.output.agrees()
+            }
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
@@ -59,6 +67,12 @@ impl Verb {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses a name that promises another picture.
+fn picture(option: &str, path: Option<&Path>, writes: Content) -> Result<(), Failure> {
+    path.map_or(Ok(()), |path| form::packable(option, path))?;
+    form::agree(option, path, writes, &[])
 }
 
 impl RunArgs {

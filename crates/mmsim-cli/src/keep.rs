@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::machine::LookFn;
 use mmsim::machine::result::RunResult;
 use mmsim::memory::trace::{Observer, TraceEvent, TraceKind, TraceKinds};
 use mmsim::report::RunMeta;
+use mmsim_view::damon::{Picture, fineness};
 use mmsim_view::page::Observed;
 use mmsim_view::series::{Recorder, most_points};
-use mmsim_view::{generations, pages, perfetto};
+use mmsim_view::{film, generations, pages, perfetto};
 
 use crate::backend::{Plan, Sampler};
 use crate::exit;
@@ -36,19 +38,21 @@ struct OfRun {
     series: Arc<Mutex<Recorder>>,
     generations: generations::Watcher,
     pages: Option<pages::Watcher>,
+    film: Option<film::Watcher>,
     trace: Option<perfetto::Watcher>,
 }
 
 impl Keeping {
     /// For so many runs; of their pages, and as a trace, only if asked to, since every eviction is
-    /// told then.
-    pub(crate) fn new(nr_runs: usize, pages: bool, trace: bool) -> Keeping {
+    /// told then, and of pageblocks, since every frame is looked at.
+    pub(crate) fn new(nr_runs: usize, pages: bool, blocks: bool, trace: bool) -> Keeping {
         let most = MOST_TRACED / nr_runs.max(1);
         let one = |run| OfRun {
             trace: trace.then(|| perfetto::Watcher::new(run, most)),
             series: Arc::new(Mutex::new(Recorder::new(most_points(nr_runs)))),
             generations: generations::Watcher::new(MOST_GENERATIONS),
             pages: pages.then(pages::Watcher::default),
+            film: blocks.then(|| film::Watcher::new(film::most_frames(nr_runs))),
         };
         Keeping((0..nr_runs).map(one).collect())
     }
@@ -57,8 +61,15 @@ impl Keeping {
     pub(crate) fn observers(&self, run: usize) -> Vec<Box<dyn Observer>> {
         let kept = &self.0[run];
         let pages = kept.pages.as_ref().map(pages::Watcher::observer);
+        let film = kept.film.as_ref().map(film::Watcher::observer);
         let trace = kept.trace.as_ref().map(perfetto::Watcher::observer);
-        std::iter::once(kept.generations.observer()).chain(pages).chain(trace).collect()
+        let generations = std::iter::once(kept.generations.observer());
+        generations.chain(pages).chain(film).chain(trace).collect()
+    }
+
+    /// What looks at memory in a run that begins.
+    pub(crate) fn look(&self, run: usize) -> Option<LookFn> {
+        self.0[run].film.as_ref().map(film::Watcher::look)
     }
 
     /// What samples a run that begins, without counters that its policy does not keep.
@@ -71,7 +82,8 @@ impl Keeping {
         let labels = plans.iter().flat_map(|plan| plan.runs.iter().map(move |run| (plan, run)));
         let several = plans.len() > 1;
         let mut all = Kept::default();
-        for ((of_run, (plan, planned)), (_, result)) in
+        let nr_runs = self.0.len();
+        for ((of_run, (plan, planned)), (meta, result)) in
             self.0.into_iter().zip(labels).zip(results.iter().flatten())
         {
             let recorder = of_run.series.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -94,6 +106,9 @@ impl Keeping {
             observed.series = Some(series);
             observed.generations = Some(of_run.generations.kept());
             observed.pages = of_run.pages.as_ref().map(pages::Watcher::counted);
+            let damon = meta.damon.iter();
+            observed.damon = damon.flat_map(|m| Picture::all(m, fineness(nr_runs))).collect();
+            observed.film = of_run.film.as_ref().map(film::Watcher::kept);
             all.observed.push(observed);
         }
         all

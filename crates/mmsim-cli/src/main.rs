@@ -33,6 +33,7 @@ mod timing;
 mod trace;
 mod usage;
 mod validate;
+mod validation_page;
 mod view;
 mod why;
 mod zoneinfo;

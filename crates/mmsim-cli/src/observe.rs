@@ -19,6 +19,7 @@ use crate::keep::{self, Keeping, Kept};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
+use mmsim::machine::LookFn;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
@@ -54,7 +55,7 @@ impl Observing {
         let course = args.svg.is_some() && nr_runs == 1;
         let keep = course || args.html.is_some() || args.perfetto.is_some() || args.on_terminal();
         let trace = args.perfetto.is_some();
-        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages, trace));
+        let kept = keep.then(|| Keeping::new(nr_runs, args.html_pages, args.html_blocks, trace));
         let emission = args.emit_dir.as_ref().map(|dir| Emission::create(dir, &args.emit, plans));
         let records = args.damon_record.as_ref().map(|dir| Records::create(dir, plans));
         Ok(Observing {
@@ -88,6 +89,11 @@ impl Observing {
         let kept = self.kept.as_ref().map(|kept| kept.sampler(run, machine.not_kept().collect()));
         let file = self.series.as_ref().map(|file| file.sampler(run, machine.not_kept()));
         Box::new(Samplers(file.into_iter().chain(kept).collect()))
+    }
+
+    /// What looks at memory with each sample of a run that begins.
+    pub(crate) fn look(&self, run: usize) -> Option<LookFn> {
+        self.kept.as_ref().and_then(|kept| kept.look(run))
     }
 
     /// A run has ended, however it did: its parts are whole.

@@ -12,7 +12,7 @@ use mmsim::report::Report;
 use mmsim::report::numbers::grouped;
 use mmsim::scenario::RunSpec;
 use mmsim_view::page::{self, Observed, Source};
-use mmsim_view::{figure, time_line};
+use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
             ("--series", args.series.as_deref()),
             ("--html", args.html.as_deref()),
             ("--svg", args.svg.as_deref()),
+            ("--folded", args.folded.as_deref()),
             ("--perfetto", args.perfetto.as_deref()),
             ("--emit-dir", args.emit_dir.as_deref()),
             ("--damon-record", args.damon_record.as_deref()),
@@ -84,12 +85,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         }
     }
     output::check(args.output.output.as_deref())?;
-    for file in [&args.timing, &args.html, &args.svg, &args.perfetto] {
+    for file in [&args.timing, &args.html, &args.svg, &args.folded, &args.perfetto] {
         output::check(file.as_deref())?;
     }
     let stopwatch = Stopwatch::start();
     let (results, kept) = execute(args, &plans)?;
-    let observed = kept.observed;
+    let mut observed = kept.observed;
+    if args.why && args.html.is_some() {
+        lives(args, &plans, &results, &mut observed)?;
+    }
     let (report, ending) = assemble(&plans, &results);
     let shown = table::Shown { by: args.by, ..table::Shown::default() };
     let text = match args.output.form() {
@@ -108,6 +112,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     if let Some(path) = &args.perfetto {
         output::deliver(&kept.trace, Some(path))?;
+    }
+    if let Some(path) = &args.folded {
+        output::deliver(stacks(&plans, &results).as_bytes(), Some(path))?;
     }
     if let Some(path) = &args.svg {
         output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;
@@ -160,15 +167,56 @@ fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
     figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
 }
 
+/// Adds the lives of pages to what was kept of the first seed of each point.
+fn lives(
+    args: &RunArgs,
+    plans: &[Plan],
+    results: &[Results],
+    observed: &mut [Observed],
+) -> Result<(), Failure> {
+    let mut before = 0;
+    for (plan, results) in plans.iter().zip(results) {
+        let mut seen = Vec::new();
+        let all = results.iter().enumerate().map(|(i, (meta, _))| (i, meta));
+        let first = all.filter(|(_, m)| is_new(&mut seen, (m.variant.as_str(), &m.axes)));
+        let first: Vec<_> = first.filter(|(_, m)| m.verdicts.is_some()).collect();
+        for (i, lives) in backend::why_lives(plan, &first, args.jobs)? {
+            observed[before + i].lives = lives;
+        }
+        before += results.len();
+    }
+    Ok(())
+}
+
+/// Why pages came back as folded stacks: below each run's scenario, if there are several, its variant,
+/// its place on the axes, and its seed.
+fn stacks(plans: &[Plan], results: &[Results]) -> String {
+    let all = plans.iter().zip(results).flat_map(|(plan, results)| {
+        results.iter().map(move |(meta, _)| (plan.name.as_str(), meta))
+    });
+    folded::folded(all.filter_map(|(name, meta)| {
+        let scenario = (plans.len() > 1).then(|| name.to_string());
+        let axes = meta.axes.iter().map(|(key, value)| format!("{key} = {value}"));
+        let seed = format!("seed {}", meta.seed);
+        let below = scenario.into_iter().chain([meta.variant.clone()]).chain(axes).chain([seed]);
+        Some((below.collect(), meta.verdicts.as_ref()?))
+    }))
+}
+
+/// Whether something was not there before; it is from now on.
+fn is_new<T: PartialEq>(seen: &mut Vec<T>, one: T) -> bool {
+    let new = !seen.contains(&one);
+    if new {
+        seen.push(one);
+    }
+    new
+}
+
 /// Why pages came back, in the first seed of each point.
 fn reasons(args: &RunArgs, report: &Report) -> String {
-    let mut seen: Vec<(&str, &_)> = Vec::new();
-    let first = report.runs.iter().filter(|run| {
-        let point = (run.variant.as_str(), &run.axes);
-        let new = args.why && !seen.contains(&point);
-        seen.push(point);
-        new
-    });
+    let mut seen = Vec::new();
+    let runs = report.runs.iter().filter(|_| args.why);
+    let first = runs.filter(|run| is_new(&mut seen, (run.variant.as_str(), &run.axes)));
     first.map(|run| format!("\n{}", crate::why::of_run(run))).collect()
 }
 
@@ -182,6 +230,8 @@ fn dependent(args: &RunArgs) -> Result<(), Failure> {
         ("--events-limit", args.events_limit.is_some(), "--events FILE", events),
         ("--every", args.every.is_some(), "--series FILE", sampled),
         ("--html-pages", args.html_pages, "--html FILE", html),
+        ("--html-blocks", args.html_blocks, "--html FILE", html),
+        ("--folded", args.folded.is_some(), "--why", args.why),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {
@@ -215,6 +265,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
         let observer =
             |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
         let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
+        let look = |run: usize| files.look(first + run);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
         let told = |run: usize| -> Option<Box<dyn FnMut(u64) + Send>> {
             let all = mmsim::host::known_accesses(&plan.specs[run])?;
@@ -226,6 +277,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
             check: args.check,
             observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
             sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
+            look: Some(&look),
             snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
             progress: Some(&told),
             finished: &|run| {

@@ -10,12 +10,13 @@ use mmsim_lab::validate::document::{
 };
 use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
+use mmsim_view::validation::Sheet;
 
 use crate::args::{Format, ValidateArgs};
 use crate::backend::{self, ValidateRequest};
 use crate::exit::{Ending, Failure};
 use crate::progress::Progress;
-use crate::{output, table};
+use crate::{output, table, validation_page};
 
 /// Misses of a verdict that the table shows; JSON has all.
 const MISSES_SHOWN: usize = 5;
@@ -30,7 +31,12 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         quick: args.quick,
         jobs: args.jobs,
     };
+    output::distinct(
+        &[],
+        &[("--output", args.output.output.as_deref()), ("--html", args.html.as_deref())],
+    )?;
     output::check(args.output.output.as_deref())?;
+    output::check(args.html.as_deref())?;
     if let Some(folder) = &args.decisions {
         return decisions(args, folder);
     }
@@ -44,6 +50,9 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         Format::Csv => validation.to_csv(),
     };
     output::show(&text, args.output.output.as_deref())?;
+    if let Some(path) = &args.html {
+        output::deliver(html(&validation).as_bytes(), Some(path))?;
+    }
     let why = missed(&validation);
     match args.gate && !why.is_empty() {
         true => Err(Failure::Check(why.join(", and "))),
@@ -159,12 +168,8 @@ fn brief(v: &Validation) -> String {
         }
     }
     let header = ["experiment", "point", "kernel", "counter", "recorded", "simulated", "error"];
-    table::grid(Some(&header), rows, 4)
-        + "\n"
-        + &summary(v)
-        + &rules_in_brief(v)
-        + &outcomes(v)
-        + &not_modelled(v)
+    let all = [summary(v), rules_in_brief(v), outcomes(v), not_modelled(v), unmodelled(v)];
+    table::grid(Some(&header), rows, 4) + &all.map(printed).concat()
 }
 
 /// Every point with its counters, then the summary, the rules and their misses, and what is
@@ -185,7 +190,17 @@ fn text(v: &Validation) -> String {
         out += &table::grid(Some(&header), rows.iter().filter(|r| !r.is_nothing()).map(row), 2);
         out.push('\n');
     }
-    out + &summary(v) + &by_counter(v) + &rules(v) + &misses(v) + &outcomes(v) + &not_modelled(v)
+    let all = [
+        summary(v),
+        by_counter(v),
+        rules(v),
+        misses(v),
+        outcomes(v),
+        not_modelled(v),
+        unmodelled(v),
+    ];
+    out.pop();
+    out + &all.map(printed).concat()
 }
 
 fn share(e: Option<f64>) -> String {
@@ -207,38 +222,28 @@ fn figures(s: &SummaryRow) -> [String; 7] {
 
 const FIGURES: [&str; 7] = ["values", "in spread", "many", "median", "90 %", "worst", "few, far"];
 
-fn summary(v: &Validation) -> String {
-    if v.summary.is_empty() {
-        return String::new();
-    }
+fn summary(v: &Validation) -> Option<Sheet> {
     let header = [&["experiment", "LRU"], &FIGURES[..]].concat();
     let rows = v
         .summary_of_experiments()
         .map(|s| [s.experiment.clone(), s.policy.clone()].into_iter().chain(figures(s)).collect());
-    "Summary: absolute relative errors where kernels counted 500 events or more; how many of the \
-     others lie\nmore than 250 events outside the recorded range\n"
-        .to_string()
-        + &table::grid(Some(&header), rows, 2)
+    let title = "Summary: absolute relative errors where kernels counted 500 events or more; how \
+                 many of the others lie\nmore than 250 events outside the recorded range";
+    sheet(title, &header, rows, 2)
 }
 
 /// The summary of each counter.
-fn by_counter(v: &Validation) -> String {
-    if v.summary.is_empty() {
-        return String::new();
-    }
+fn by_counter(v: &Validation) -> Option<Sheet> {
     let header = [&["experiment", "LRU", "counter"], &FIGURES[..]].concat();
     let rows = v.summary.iter().filter_map(|s| {
         let names = [s.experiment.clone(), s.policy.clone(), s.counter.clone()?];
         Some(names.into_iter().chain(figures(s)).collect())
     });
-    "\nBy counter\n".to_string() + &table::grid(Some(&header), rows, 3)
+    sheet("By counter", &header, rows, 3)
 }
 
 /// The rules, and how far each counter of each experiment is from them.
-fn rules(v: &Validation) -> String {
-    if v.rules.is_empty() {
-        return String::new();
-    }
+fn rules(v: &Validation) -> Option<Sheet> {
     let header = [
         "rule",
         "experiment",
@@ -272,15 +277,12 @@ fn rules(v: &Validation) -> String {
         ]
     };
     let met = v.rules.iter().filter(|r| r.met).count();
-    format!("\nRules: {met} of {} met\n", v.rules.len())
-        + &table::grid(Some(&header), v.rules.iter().map(row), 5)
+    let title = format!("Rules: {met} of {} met", v.rules.len());
+    sheet(&title, &header, v.rules.iter().map(row), 5)
 }
 
 /// Of each rule and experiment the largest figures of any counter.
-fn rules_in_brief(v: &Validation) -> String {
-    if v.rules.is_empty() {
-        return String::new();
-    }
+fn rules_in_brief(v: &Validation) -> Option<Sheet> {
     let header = [
         "rule",
         "experiment",
@@ -318,14 +320,13 @@ fn rules_in_brief(v: &Validation) -> String {
         ]
     });
     let met = v.rules.iter().filter(|r| r.met).count();
-    format!(
-        "\nRules: {met} of {} met; the largest median and error of any counter\n",
-        v.rules.len()
-    ) + &table::grid(Some(&header), rows, 4)
+    let all = v.rules.len();
+    let title = format!("Rules: {met} of {all} met; the largest median and error of any counter");
+    sheet(&title, &header, rows, 4)
 }
 
 /// The values that are too far off, the farthest first.
-fn misses(v: &Validation) -> String {
+fn misses(v: &Validation) -> Option<Sheet> {
     let mut rows = Vec::new();
     for r in v.rules.iter().filter(|r| !r.misses.is_empty()) {
         let mut names = [r.experiment.clone(), r.counter.clone()];
@@ -339,19 +340,13 @@ fn misses(v: &Validation) -> String {
             rows.push(vec![String::new(), String::new(), format!("and {more} more")]);
         }
     }
-    if rows.is_empty() {
-        return String::new();
-    }
     let header =
         ["experiment", "counter", "point", "phase", "recorded", "simulated", "least", "most"];
-    format!("\nMissed, and what would do\n{}", table::grid(Some(&header), rows, 4))
+    sheet("Missed, and what would do", &header, rows, 4)
 }
 
 /// Points whose repetitions went apart: how often each outcome came, and what lies between.
-fn outcomes(v: &Validation) -> String {
-    if v.outcomes.is_empty() {
-        return String::new();
-    }
+fn outcomes(v: &Validation) -> Option<Sheet> {
     let of_point = |o: &OutcomeRow| {
         let mut names = [o.experiment.clone(), o.counter.clone(), o.point.clone()];
         let mut row = |outcome: String, recorded: f64, simulated: f64, verdict: &str| {
@@ -368,32 +363,60 @@ fn outcomes(v: &Validation) -> String {
     };
     let header = ["experiment", "counter", "point", "outcome", "recorded", "simulated", ""];
     let met = v.outcomes.iter().filter(|o| o.met).count();
-    format!(
-        "\nPoints with several outcomes: {met} of {} have each of them, and at most {:.0} % of the replays \
-         between\n{}",
+    let title = format!(
+        "Points with several outcomes: {met} of {} have each of them, and at most {:.0} % of the \
+         replays between",
         v.outcomes.len(),
         BETWEEN * 100.0,
-        table::grid(Some(&header), v.outcomes.iter().flat_map(of_point), 4)
-    )
+    );
+    sheet(&title, &header, v.outcomes.iter().flat_map(of_point), 4)
 }
 
-fn not_modelled(v: &Validation) -> String {
-    let mut out = String::new();
-    if !v.not_modelled.is_empty() {
-        out += "\nNot modelled\n";
-        let row = |n: &NotModelled| vec![n.experiment.clone(), n.point.clone(), n.why.clone()];
-        out += &table::left_aligned(v.not_modelled.iter().map(row));
-    }
-    if !v.unmodelled_counters.is_empty() {
-        out += "\nCounters that the model does not have\n";
-        let row = |u: &UnmodelledCounter| {
-            let counted = [u.phases as f64, u.largest].map(grouped);
-            [u.experiment.clone(), u.counter.clone()].into_iter().chain(counted).collect()
-        };
-        let header = ["experiment", "counter", "phases", "largest"];
-        out += &table::grid(Some(&header), v.unmodelled_counters.iter().map(row), 2);
-    }
-    out
+/// Points that the model cannot replay.
+fn not_modelled(v: &Validation) -> Option<Sheet> {
+    let row = |n: &NotModelled| vec![n.experiment.clone(), n.point.clone(), n.why.clone()];
+    sheet("Not modelled", &[], v.not_modelled.iter().map(row), 3)
+}
+
+/// Counters that kernels have and the model does not.
+fn unmodelled(v: &Validation) -> Option<Sheet> {
+    let row = |u: &UnmodelledCounter| {
+        let counted = [u.phases as f64, u.largest].map(grouped);
+        [u.experiment.clone(), u.counter.clone()].into_iter().chain(counted).collect()
+    };
+    let header = ["experiment", "counter", "phases", "largest"];
+    let title = "Counters that the model does not have";
+    sheet(title, &header, v.unmodelled_counters.iter().map(row), 2)
+}
+
+/// The page of a validation.
+pub(crate) fn html(v: &Validation) -> String {
+    let sheets = [summary(v), rules(v), misses(v), outcomes(v), not_modelled(v), unmodelled(v)];
+    let sheets: Vec<Sheet> = sheets.into_iter().flatten().collect();
+    validation_page::page(v, &sheets)
+}
+
+/// A table with its title; none without rows.
+fn sheet(
+    title: &str,
+    head: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    words: usize,
+) -> Option<Sheet> {
+    let (title, rows) = (title.to_string(), rows.into_iter().collect::<Vec<_>>());
+    let head = head.iter().map(ToString::to_string).collect();
+    (!rows.is_empty()).then_some(Sheet { title, head, rows, words })
+}
+
+/// The same on the terminal.
+fn printed(sheet: Option<Sheet>) -> String {
+    let Some(Sheet { title, head, rows, words }) = sheet else { return String::new() };
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let table = match head.is_empty() {
+        true => table::left_aligned(rows),
+        false => table::grid(Some(&head), rows, words),
+    };
+    format!("\n{title}\n{table}")
 }
 
 #[cfg(test)]
@@ -497,7 +520,7 @@ activation    zipf-anon   6.12    classic       -   10 %       -   20 %       1 
 "
         );
         assert_eq!(
-            rules(&v),
+            printed(rules(&v)),
             "
 Rules: 2 of 3 met
 rule          experiment  kernel  LRU      counter      many  median  limit   worst  limit  few  missed
@@ -507,7 +530,7 @@ activation    zipf-anon   6.12    classic  pgactivate      0       -   10 %     
 "
         );
         assert_eq!(
-            misses(&v),
+            printed(misses(&v)),
             "
 Missed, and what would do
 experiment  counter  point        phase    recorded  simulated  least   most
@@ -528,10 +551,10 @@ zipf-anon   pswpin   ws1.25-t0.7  access1     1,000        900    950  1,050
             serde_json::from_value(row).unwrap()
         };
         let mut v = Validation::new(vec![], vec![], vec![]);
-        assert_eq!((outcomes(&v), missed(&v)), (String::new(), Vec::new()));
+        assert_eq!((outcomes(&v), missed(&v)), (None, Vec::new()));
         v.outcomes = vec![point("thp-x", false), point("thp-y", true)];
         assert_eq!(
-            outcomes(&v),
+            printed(outcomes(&v)),
             "
 Points with several outcomes: 1 of 2 have each of them, and at most 10 % of the replays between
 experiment  counter         point  outcome  recorded  simulated

@@ -8,7 +8,7 @@ use mmsim_view::series::Series;
 
 use crate::args::ViewArgs;
 use crate::exit::{Ending, Failure};
-use crate::{backend, output};
+use crate::{backend, output, validate};
 
 /// Makes a page of reports. All of them are read before anything is written.
 pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
@@ -22,6 +22,14 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
             count(args.series.len(), "series", "series"),
             count(args.reports.len(), "report", "reports"),
         )));
+    }
+    // Of several files none is a validation, which the error about it says.
+    if let ([path], true) = (args.reports.as_slice(), args.series.is_empty())
+        && let Some(validation) = backend::read_validation(path)?
+    {
+        let page = validate::html(&validation);
+        output::deliver(page.as_bytes(), args.output.as_deref())?;
+        return Ok(Ending::Done);
     }
     let reports: Vec<_> =
         args.reports.iter().map(|path| backend::read_report(path)).collect::<Result<_, _>>()?;

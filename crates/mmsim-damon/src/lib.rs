@@ -40,4 +40,4 @@ pub use operations::{Hook, Operations};
 pub use ops::OpsId;
 pub use region::{Region, Target};
 pub use turn::StepOutcome;
-pub use watch::{Snapshot, Taken, Watch};
+pub use watch::{Applied, Snapshot, Taken, Watch};

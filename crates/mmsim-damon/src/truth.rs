@@ -67,6 +67,72 @@ impl Truth {
     }
 }
 
+/// What pages did, over pieces of memory and of time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TruthMap {
+    /// First page of the first piece.
+    pub first: u64,
+    /// Pages of a piece; the last may have less.
+    pub piece: u64,
+    /// All pages.
+    pub pages: u64,
+    /// For each time its end and, piece by piece, the samples with an access, summed over pages and
+    /// over the snapshots that fall into it.
+    pub rows: Vec<(SimTime, Vec<u64>)>,
+    /// Snapshots that a full row is the sum of.
+    pub folded: u64,
+    /// Snapshots that the last row is the sum of.
+    pub last: u64,
+}
+
+impl TruthMap {
+    /// Pieces of memory, at most.
+    const PIECES: u64 = 256;
+    /// Pieces of time, at most.
+    const ROWS: usize = 512;
+
+    fn new(first: u64, pages: u64) -> TruthMap {
+        let piece = pages.div_ceil(TruthMap::PIECES).max(1);
+        TruthMap { first, piece, pages, folded: 1, ..TruthMap::default() }
+    }
+
+    /// Adds the samples of all pages up to a time, of each page a window's at most: an aggregation
+    /// during which a scheme takes time is longer.
+    fn add(&mut self, at: SimTime, counts: &[u16], window: u32) {
+        let of = |&n: &u16| u64::from(n).min(u64::from(window));
+        let sums = counts.chunks(self.piece as usize).map(|c| c.iter().map(of).sum());
+        let sums: Vec<u64> = sums.collect();
+        match self.rows.last_mut() {
+            Some((end, row)) if self.last < self.folded => {
+                row.iter_mut().zip(&sums).for_each(|(sum, n)| *sum += n);
+                (*end, self.last) = (at, self.last + 1);
+            }
+            _ => {
+                self.rows.push((at, sums));
+                self.last = 1;
+            }
+        }
+        if self.rows.len() > TruthMap::ROWS {
+            self.fold();
+        }
+    }
+
+    /// Puts two rows each together.
+    fn fold(&mut self) {
+        let odd = self.rows.len() % 2 == 1;
+        let mut all = std::mem::take(&mut self.rows).into_iter();
+        while let Some((mut end, mut row)) = all.next() {
+            if let Some((later, second)) = all.next() {
+                row.iter_mut().zip(&second).for_each(|(sum, n)| *sum += n);
+                end = later;
+            }
+            self.rows.push((end, row));
+        }
+        self.last += if odd { 0 } else { self.folded };
+        self.folded *= 2;
+    }
+}
+
 /// A monitor that looks at every page of a process that a record speaks of.
 #[derive(Debug)]
 pub struct Oracle {
@@ -80,6 +146,7 @@ pub struct Oracle {
     counts: Vec<u16>,
     next_sample: SimTime,
     truth: Truth,
+    map: TruthMap,
 }
 
 impl Oracle {
@@ -98,12 +165,18 @@ impl Oracle {
             counts: vec![0; (end - first) as usize],
             next_sample: SimTime::ZERO,
             truth: Truth::default(),
+            map: TruthMap::new(first, end - first),
         }
     }
 
     /// What came of it so far.
     pub fn truth(&self) -> &Truth {
         &self.truth
+    }
+
+    /// The same, place by place.
+    pub fn map(&self) -> &TruthMap {
+        &self.map
     }
 
     /// Counts and clears the accessed bits of all pages.
@@ -129,6 +202,7 @@ impl Oracle {
             self.truth.compare(r, self.window, &self.counts[of(r.start)..of(r.end)]);
         }
         self.truth.snapshots += 1;
+        self.map.add(snapshot.at, &self.counts, self.window);
         self.counts.fill(0);
     }
 }
@@ -173,6 +247,29 @@ impl Monitor for Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever the number of snapshots, all samples are in the rows, and full rows are of as many
+    /// snapshots.
+    #[test]
+    fn rows_are_folded_and_lose_nothing() {
+        for snapshots in [1_u64, 511, 512, 513, 1024, 1025, 3000] {
+            let mut map = TruthMap::new(7, 300);
+            assert_eq!(map.piece, 2);
+            let mut counts = vec![0_u16; 300];
+            for i in 0..snapshots {
+                counts[(i % 300) as usize] = 1;
+                map.add(SimTime(i + 1), &counts, 20);
+                counts.fill(0);
+            }
+            let all: u64 = map.rows.iter().flat_map(|r| &r.1).sum();
+            assert_eq!(all, snapshots);
+            assert!(map.rows.len() <= 512);
+            let (full, last) = map.rows.split_at(map.rows.len() - 1);
+            assert!(full.iter().all(|r| r.1.iter().sum::<u64>() == map.folded), "{snapshots}");
+            assert_eq!(last[0].1.iter().sum::<u64>(), map.last, "{snapshots}");
+            assert_eq!(last[0].0, SimTime(snapshots));
+        }
+    }
 
     /// Worked by hand: four pages, said to be accessed in 16 of 20 samples, of which two were in 20,
     /// one in 8 and one in none.

@@ -46,6 +46,21 @@ pub struct Snapshot {
     pub regions: Vec<Region>,
 }
 
+/// Bytes that a scheme was about to be applied to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// When.
+    pub at: SimTime,
+    /// Index of the scheme.
+    pub scheme: usize,
+    /// Index of the target.
+    pub target: usize,
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
 /// What is kept of a context.
 #[derive(Debug, Default)]
 pub struct Watch {
@@ -57,6 +72,7 @@ pub struct Watch {
     record: Vec<Snapshot>,
     /// What DAMON_STAT tells, if it is that.
     teller: Option<Teller>,
+    applied: Vec<Applied>,
 }
 
 impl Watch {
@@ -90,6 +106,11 @@ impl Watch {
         &self.record
     }
 
+    /// What schemes were applied to, in order of time, if snapshots are kept.
+    pub fn applied(&self) -> &[Applied] {
+        &self.applied
+    }
+
     pub(crate) fn hook(&mut self, hook: Hook, context: &Context, now: SimTime) {
         match hook {
             Hook::AfterSampling | Hook::AfterWmarksCheck => self.answer(hook, context, now),
@@ -103,7 +124,14 @@ impl Watch {
                     *aggregations += 1;
                 }
             }
-            Hook::BeforeApply { scheme: 0, target, region } => {
+            Hook::BeforeApply { scheme, target, region } => {
+                if self.recording {
+                    let Region { start, end, .. } = context.targets()[target].regions()[region];
+                    self.applied.push(Applied { at: now, scheme, target, start, end });
+                }
+                if scheme > 0 {
+                    return;
+                }
                 if let Some((regions, _)) = &mut self.regions {
                     let mut region = context.targets()[target].regions()[region];
                     if context.config().pattern_counter == PatternCounter::WindowSum {

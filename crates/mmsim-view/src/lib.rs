@@ -3,10 +3,14 @@
 //!
 //! - [`rows`]: the rows of the table of variants, which the terminal and the page share
 //! - [`settings`]: a row for each setting of a sweep, and two axes against each other
-//! - [`series`], [`generations`], [`pages`]: what is kept of a run while it goes on, for charts
+//! - [`series`], [`generations`], [`pages`], [`film`]: what is kept of a run while it goes on, for charts
+//! - [`damon`]: what monitors of accesses recorded, beside the truth
 //! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
 //! - [`time_line`]: one run over time as SVG
+//! - [`heat`]: a record of DAMON as PNG and SVG
+//! - [`folded`]: causes of refaults as folded stacks
+//! - [`validation`]: recorded beside simulated as SVG
 //! - [`page`]: one HTML file with all of it
 //! - [`perfetto`]: events of a run as a trace that Perfetto opens
 
@@ -21,6 +25,16 @@ pub mod sparks;
 pub mod generations;
 
 pub mod pages;
+
+pub mod heat;
+
+pub mod folded;
+
+pub mod validation;
+
+pub mod film;
+
+pub mod damon;
 
 pub mod figure;
 

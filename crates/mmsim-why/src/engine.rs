@@ -391,7 +391,14 @@ impl Engine {
                 nth
             }
         };
-        let example = Example { of: region, offset, evicted: f.evicted, tick: f.tick, now: f.now };
+        let example = Example {
+            page: f.page,
+            of: region,
+            offset,
+            evicted: f.evicted,
+            tick: f.tick,
+            now: f.now,
+        };
         self.tables.count(nth, class, &example);
         if self.settings.log {
             let (thread, access) = f.by.map_or((ThreadId(0), u64::MAX), |b| (b.1, b.2));

@@ -28,6 +28,7 @@ pub(crate) struct Key {
 /// One refault, to be shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Example {
+    pub page: PageIdx,
     pub of: PageOf,
     pub offset: u32,
     pub evicted: u32,
@@ -191,12 +192,14 @@ pub struct Shown {
     pub class: Class,
     /// The page, as `--page` takes it.
     pub page: String,
+    /// Its number in this run.
+    pub index: PageIdx,
     /// When it came back, in nanoseconds.
     pub now: u64,
 }
 
 /// What a run tells.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdicts {
     /// All refaults.
     pub cells: Vec<Cell>,
@@ -220,7 +223,7 @@ impl Verdicts {
 }
 
 /// Names of processes and files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     processes: Vec<String>,
     files: Vec<String>,
@@ -312,7 +315,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
         let page = names.page(of, false);
         let mine = examples.iter().filter(|s| s.class == class);
         if mine.clone().count() < 2 && !mine.clone().any(|s| s.page == page) {
-            examples.push(Shown { class, page, now: e.now });
+            examples.push(Shown { class, page, index: e.page, now: e.now });
         }
     }
     for l in &mut tables.log {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::config::MachineConfig;
 use mmsim_core::machine::result::{Outcome, RunResult};
-use mmsim_damon::{DamonConfig, MonitoringAttrs, Snapshot};
+use mmsim_damon::truth::TruthMap;
+use mmsim_damon::{Applied, DamonConfig, MonitoringAttrs, Snapshot};
+use mmsim_why::Verdicts;
 
 use super::damon::DamonReport;
 use super::ending::{Ending, OomReport, StuckReport};
@@ -231,6 +233,10 @@ pub struct Monitored {
     pub rules: DamonConfig,
     /// All regions of all aggregations, if they were to be kept.
     pub record: Vec<Snapshot>,
+    /// What its schemes were applied to, if all regions were to be kept.
+    pub applied: Vec<Applied>,
+    /// What the pages that it watched did, if that was asked for.
+    pub truth: Option<TruthMap>,
 }
 
 /// What a run was: everything in its report that is not a result.
@@ -263,6 +269,8 @@ pub struct RunMeta {
     pub bounds: Option<Bounds>,
     /// Why pages came back, if that was asked for.
     pub why: Option<WhyReport>,
+    /// The refaults behind `why`: of each kind how many, and the pages of its examples.
+    pub verdicts: Option<Verdicts>,
     /// What the traces assume.
     pub assumed: Vec<String>,
 }

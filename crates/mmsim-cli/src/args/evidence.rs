@@ -13,7 +13,8 @@ use super::values::{at_least_one, power_of_two};
 Examples:
   mmsim validate evidence/reference --quick --brief
   mmsim validate evidence/reference --gate --format json -o validation.json
-  mmsim validate evidence/reference --experiment zipf-anon --format csv")]
+  mmsim validate evidence/reference --experiment zipf-anon --format csv
+  mmsim validate evidence/reference --quick --html validation.html")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
@@ -33,6 +34,9 @@ pub(crate) struct ValidateArgs {
     /// In the table: only the counters that tell policies apart, summed over all phases
     #[arg(long)]
     pub brief: bool,
+    /// Write recorded beside simulated as one HTML file, which any browser opens
+    #[arg(long, value_name = "FILE", conflicts_with = "decisions")]
+    pub html: Option<PathBuf>,
     /// Exit with 1 if a rule on how close the model should be is missed
     #[arg(long)]
     pub gate: bool,
@@ -113,7 +117,7 @@ pub(crate) struct AccuracyArgs {
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
-    /// The file that is written
+    /// The file that is written, with a picture beside it, whose name ends with `.svg`
     #[arg(short, long, value_name = "FILE", default_value = "docs/accuracy.md")]
     pub output: PathBuf,
 }

@@ -159,9 +159,16 @@ pub(crate) struct RunArgs {
     /// In the file of --html: evictions and refaults of pages over time, which takes longer to run
     #[arg(long)]
     pub html_pages: bool,
+    /// In the file of --html: pageblocks over time and compaction's scanners, for which every frame of
+    /// memory is looked at now and then
+    #[arg(long)]
+    pub html_blocks: bool,
     /// Write the main figure of all variants as an SVG picture; of a single run its course over time
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Write the classes of --why as folded stacks, which tools for flame graphs read
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
     /// Write CPUs, threads, kswapd and evictions over time as a trace that ui.perfetto.dev opens
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
@@ -190,7 +197,7 @@ pub(crate) struct RunArgs {
     pub why: bool,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long, conflicts_with_all = [
-        "html", "svg", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
+        "html", "svg", "folded", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
     ])]
     pub dry_run: bool,
     #[command(flatten)]
@@ -241,9 +248,10 @@ pub(crate) struct CompareArgs {
 Examples:
   mmsim view report.json -o report.html
   mmsim view report.json --series series.csv -o report.html
-  mmsim view before.json after.json -o both.html")]
+  mmsim view before.json after.json -o both.html
+  mmsim view validation.json -o validation.html")]
 pub(crate) struct ViewArgs {
-    /// Reports, as `mmsim run --format json -o REPORT` writes them
+    /// Reports, as `mmsim run --format json -o REPORT` writes them; or one of `mmsim validate`
     #[arg(required = true, value_name = "REPORT")]
     pub reports: Vec<PathBuf>,
     /// What `mmsim run --series FILE` wrote beside the report; of several reports one for each

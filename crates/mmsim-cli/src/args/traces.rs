@@ -214,6 +214,12 @@ pub(crate) struct DamonHeatmapArgs {
     #[arg(long, value_name = "N", default_value_t = 80,
           value_parser = within::<u16>(1, 10_000))]
     pub columns: u16,
+    /// Write the picture of one target as a PNG image: time across, addresses up
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+    /// The same as SVG, with axes and a scale
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -26,6 +26,8 @@ pub(crate) enum Content {
     Html,
     /// `.svg`: a picture.
     Svg,
+    /// `.png`: an image.
+    Png,
     /// A table for people; no ending stands for it.
     Table,
     /// A scenario; `.toml` is as good as no ending.
@@ -40,6 +42,7 @@ impl Content {
             "csv" => Some(Content::Csv),
             "html" | "htm" => Some(Content::Html),
             "svg" => Some(Content::Svg),
+            "png" => Some(Content::Png),
             _ => None,
         }
     }
@@ -52,6 +55,7 @@ impl Content {
             Content::Csv => "CSV",
             Content::Html => "HTML",
             Content::Svg => "SVG",
+            Content::Png => "PNG",
             Content::Table => "a table",
             Content::Toml => "TOML",
         }

@@ -3,6 +3,7 @@
 mod accuracy;
 mod bench;
 mod cli;
+mod drawings;
 mod emit;
 mod errors;
 mod harness;

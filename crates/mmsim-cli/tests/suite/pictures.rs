@@ -55,9 +55,40 @@ fn a_page_is_the_same_for_any_number_of_jobs() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     let plain = |name: &str| {
         let page = f.read(name);
-        page[..page.find("<script").expect("a script")].to_string()
+        page[..page.find("<div id=\"views\"").expect("a place for views")].to_string()
     };
     assert_eq!(plain("late.html"), plain("one.html"));
     let to_stdout = f.mmsim(&["view", "late.json", "--series", "s.csv"]).stdout;
     assert!(to_stdout == f.read("late.html"));
+}
+
+/// What pages keep of a run changes no report, and is the same for any number of jobs; the folded
+/// stacks sum to the report's refaults.
+#[test]
+fn what_pages_keep_is_the_runs() {
+    let f = Folder::new();
+    f.write("x.toml", harness::heap_and_file(20, 24, 8));
+    let run = |name: &str, more: &[&str]| {
+        let json = format!("{name}.json");
+        let said = f.mmsim(&[&["run", "x.toml", "--why", "-o", &json], more].concat());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    };
+    let all = ["--html-blocks", "--html-pages", "--folded"];
+    run("plain", &[]);
+    run("one", &[&["--jobs", "1", "--html", "one.html"], &all[..], &["one.folded"]].concat());
+    run("more", &[&["--html", "more.html"], &all[..], &["more.folded"]].concat());
+    assert!(f.read("plain.json") == f.read("one.json"), "a picture changed the runs");
+    assert!(f.read("one.html") == f.read("more.html"), "jobs changed the page");
+    assert_eq!(f.read("one.folded"), f.read("more.folded"));
+    let report: serde_json::Value = serde_json::from_str(&f.read("plain.json")).expect("JSON");
+    let (mut stacks, mut counted) = (0, 0);
+    for line in f.read("one.folded").lines() {
+        let (stack, count) = line.rsplit_once(' ').expect("a count");
+        assert_eq!(stack.split(';').count(), 5, "{line}");
+        stacks += count.parse::<u64>().expect("a number");
+    }
+    for run in report["runs"].as_array().expect("runs") {
+        counted += run["why"]["refaults"].as_u64().expect("a number");
+    }
+    assert!(counted > 0 && stacks == counted, "{stacks} of {counted}");
 }

@@ -37,7 +37,7 @@ mod writeback;
 
 pub use task::TaskConfig;
 pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
-pub use watch::{SampleFn, SnapshotFn, Watch, laws, result, snapshot};
+pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::digest::Digest;
 use crate::base::id::{

@@ -331,6 +331,9 @@ impl Machine {
         gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
         gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
         f(at, &mark.vmstat, &gauges);
+        if let Some(look) = &mut self.watch.look {
+            look(at, &self.mem);
+        }
         let f: SampleFn = f;
         self.watch.sample = Some((every, f));
     }

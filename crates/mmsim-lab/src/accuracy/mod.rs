@@ -39,17 +39,21 @@ pub struct Sources<'a> {
     pub remains: &'a Remains,
     /// What constants were chosen by.
     pub calibrated: &'a Calibrated,
+    /// The file that shows the quick subset.
+    pub picture: &'a str,
 }
 
 impl<'a> Sources<'a> {
-    /// What was recorded, what came out of replaying it, and what people wrote about that.
+    /// What was recorded, what came out of replaying it, what people wrote about that, and the file
+    /// that shows the quick subset.
     pub fn new(
         experiments: &'a [Experiment],
         validation: &'a Validation,
         remains: &'a Remains,
         calibrated: &'a Calibrated,
+        picture: &'a str,
     ) -> Self {
-        Sources { experiments, validation, patched: None, remains, calibrated }
+        Sources { experiments, validation, patched: None, remains, calibrated, picture }
     }
 
     /// The same, with kernels that carry a patch or lack one.
@@ -79,14 +83,37 @@ pub fn document(s: &Sources<'_>) -> Result<String, Error> {
         patched::section(&of_patches),
         recorded::what_remains(s, &verdicts),
         recorded::not_modelled(s.validation),
-        quick_part(s.experiments, s.validation),
+        quick_part(&quick_values(s.experiments, s.validation), s.picture),
     ];
     Ok(wrapped_document(&parts.join("\n")))
 }
 
-/// The part of the quick subset, with its marks. The validation may hold more points.
-pub fn quick_part(experiments: &[Experiment], v: &Validation) -> String {
-    let part = format!("{QUICK_BEGIN}{}{QUICK_END}", recorded::quick(experiments, v));
+/// A counter of a point of the quick subset, summed over its phases.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct QuickValue {
+    /// The experiment.
+    pub experiment: String,
+    /// The point.
+    pub point: String,
+    /// The LRU.
+    pub policy: String,
+    /// The counter, or a sum of some.
+    pub counter: &'static str,
+    /// What kernels counted, on average.
+    pub recorded: f64,
+    /// What the model counts, on average.
+    pub simulated: f64,
+}
+
+/// The values of the quick subset. The validation may hold more points.
+pub fn quick_values(experiments: &[Experiment], v: &Validation) -> Vec<QuickValue> {
+    recorded::quick_values(experiments, v)
+}
+
+/// The part of the quick subset, with its marks. `picture`: the file that shows it.
+pub fn quick_part(values: &[QuickValue], picture: &str) -> String {
+    let part = format!("{QUICK_BEGIN}{}{QUICK_END}", recorded::quick(values, picture));
     wrapped_document(&part)
 }
 

@@ -1,6 +1,6 @@
 //! The parts of the document that come from recorded kernels.
 
-use super::Sources;
+use super::{QuickValue, Sources};
 use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
 use crate::validate::rows::{PointRow, quantile};
@@ -392,9 +392,9 @@ pub(super) fn not_modelled(v: &Validation) -> String {
 }
 
 /// A few counters of the points of the quick subset, summed over their phases.
-pub(super) fn quick(experiments: &[Experiment], v: &Validation) -> String {
+pub(super) fn quick_values(experiments: &[Experiment], v: &Validation) -> Vec<QuickValue> {
     let chosen = quick_points(experiments);
-    let mut rows = Vec::new();
+    let mut values = Vec::new();
     for point in v.points.chunk_by(|a, b| (&a.experiment, &a.point) == (&b.experiment, &b.point)) {
         let p = &point[0];
         if !chosen.contains(&(p.experiment.clone(), p.point.clone())) {
@@ -406,21 +406,36 @@ pub(super) fn quick(experiments: &[Experiment], v: &Validation) -> String {
             };
             let (recorded, simulated) = (of(|r| r.recorded), of(|r| r.simulated));
             if recorded > 0.0 || simulated > 0.0 {
-                rows.push(vec![
-                    p.experiment.clone(),
-                    p.point.clone(),
-                    format!("`{counter}`"),
-                    grouped(recorded.round()),
-                    grouped(simulated.round()),
-                    change(simulated, recorded),
-                ]);
+                values.push(QuickValue {
+                    experiment: p.experiment.clone(),
+                    point: p.point.clone(),
+                    policy: p.policy.clone(),
+                    counter,
+                    recorded,
+                    simulated,
+                });
             }
         }
     }
+    values
+}
+
+/// The same as a section, below a picture of them.
+pub(super) fn quick(values: &[QuickValue], picture: &str) -> String {
+    let row = |v: &QuickValue| {
+        vec![
+            v.experiment.clone(),
+            v.point.clone(),
+            format!("`{}`", v.counter),
+            grouped(v.recorded.round()),
+            grouped(v.simulated.round()),
+            change(v.simulated, v.recorded),
+        ]
+    };
     let header = ["experiment", "point", "counter", "recorded", "simulated", "error"];
     format!(
         "## The quick subset\n\nOf each file, for each kernel and LRU in it, the point in the middle (`mmsim accuracy \
-         --quick`), over all its phases.\n\n{}",
-        table(&header, rows)
+         --quick`), over all its phases.\n\n![Simulated over recorded counters]({picture})\n\n{}",
+        table(&header, values.iter().map(row))
     )
 }

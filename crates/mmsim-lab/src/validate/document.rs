@@ -1,10 +1,13 @@
 //! The document of a validation: what kernels counted beside what the model counts.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::validate::COUNTERS;
 use crate::validate::rows::{PointRow, quantile};
 use crate::validate::rules::{self, Verdict};
+use mmsim::error::{Error, ErrorKind};
+use mmsim::files::bad_json;
 use mmsim::report::SCHEMA;
 use mmsim::report::numbers::grouped;
 
@@ -202,6 +205,35 @@ impl Validation {
     /// The rows of the summary that are of all counters.
     pub fn summary_of_experiments(&self) -> impl Iterator<Item = &SummaryRow> {
         self.summary.iter().filter(|s| s.counter.is_none())
+    }
+
+    /// Reads the text of a document; none if it is of another kind. `name` stands for the file in
+    /// messages, which say line and column.
+    ///
+    /// # Errors
+    ///
+    /// It is of another version, or damaged.
+    pub fn read(text: &str, name: &str) -> Result<Option<Validation>, Error> {
+        #[derive(Deserialize)]
+        #[allow(dead_code)] // What tells it apart from other documents.
+        struct Head {
+            schema: u64,
+            points: IgnoredAny,
+            summary: IgnoredAny,
+            rules: IgnoredAny,
+        }
+        let Ok(head) = serde_json::from_str::<Head>(text) else { return Ok(None) };
+        let help = "write one with `mmsim validate DIR --format json -o FILE`";
+        if head.schema != u64::from(SCHEMA) {
+            let title = format!(
+                "`{name}` has schema {}, this version of mmsim reads schema {SCHEMA}: it was \
+                 written by another version",
+                head.schema
+            );
+            return Err(Error::new(ErrorKind::File, title).help(help));
+        }
+        let bad = |e| bad_json(&e, text, name, "validation of mmsim").help(help);
+        serde_json::from_str(text).map(Some).map_err(bad)
     }
 
     /// The document as indented JSON that ends with a newline.

@@ -325,6 +325,7 @@ pub struct Verdict {
     /// What the median may be.
     pub median_limit: f64,
     /// What each may be where the recording spreads less; infinite: only the median is judged.
+    #[serde(deserialize_with = "or_infinite")]
     pub worst_limit: f64,
     /// Cells with few events.
     pub few: u64,
@@ -334,6 +335,11 @@ pub struct Verdict {
     pub met: bool,
     /// The cells that are too far off, the farthest first.
     pub misses: Vec<Miss>,
+}
+
+/// JSON has no infinity: it writes `null`.
+fn or_infinite<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// A cell that is too far off.

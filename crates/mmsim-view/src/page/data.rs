@@ -15,6 +15,9 @@ use crate::rows::{Row, rows};
 use crate::series::Series;
 
 use super::Source;
+use super::damon::DamonData;
+use super::film::FilmData;
+use super::why::WhyData;
 
 /// All of it.
 #[derive(Serialize)]
@@ -75,6 +78,12 @@ struct RunData<'a> {
     gens: Option<GenerationData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<&'a Grid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<WhyData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    film: Option<FilmData<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damon: Vec<DamonData<'a>>,
 }
 
 #[derive(Serialize)]
@@ -194,6 +203,9 @@ impl<'a> RunData<'a> {
             series: observed.and_then(|o| o.series.as_ref()).map(series),
             gens: generations(run, observed.and_then(|o| o.generations.as_ref())),
             pages: observed.and_then(|o| o.pages.as_ref()),
+            damon: observed.map_or(&[][..], |o| &o.damon).iter().map(DamonData::of).collect(),
+            film: observed.and_then(|o| o.film.as_ref()).map(FilmData::of),
+            why: run.why.as_ref().map(|w| WhyData::of(w, observed.map_or(&[], |o| &o.lives))),
         }
     }
 }

@@ -6,7 +6,12 @@
 //! charts over time. A content policy in the page itself forbids every request. Charts of time are
 //! drawn by uPlot, whose licence stands in the page.
 
+mod damon;
 mod data;
+mod film;
+mod script;
+mod validation;
+mod why;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,15 +21,21 @@ use flate2::write::ZlibEncoder;
 use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
 use mmsim::report::{Report, RunReport, closing};
+use mmsim::why::life::Life;
 
+use crate::damon::Picture;
 use crate::figure::{self, escaped};
+use crate::film::Film;
 use crate::generations::Generations;
 use crate::pages::Grid;
 use crate::rows::rows;
 use crate::series::Series;
 
+use script::Part;
+
+pub use validation::validation;
+
 const STYLE: &str = include_str!("viewer.css");
-const SCRIPT: &str = include_str!("viewer.js");
 const UPLOT: &str = include_str!("uplot.min.js");
 const UPLOT_STYLE: &str = include_str!("uplot.min.css");
 const UPLOT_LICENCE: &str = include_str!("uplot.LICENSE");
@@ -39,6 +50,12 @@ pub struct Observed {
     pub generations: Option<Generations>,
     /// Evictions and refaults of pages.
     pub pages: Option<Grid>,
+    /// Pageblocks and scanners.
+    pub film: Option<Film>,
+    /// What monitors of accesses recorded.
+    pub damon: Vec<Picture>,
+    /// Lives of the pages that are examples of classes of refaults, in the order of the report.
+    pub lives: Vec<Life>,
 }
 
 /// A report of the page.
@@ -77,11 +94,6 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
-}
-
-/// The script as the page has it: without the blanks that lines begin with.
-fn script() -> String {
-    SCRIPT.lines().map(|line| format!("{}\n", line.trim_start())).collect()
 }
 
 /// The values of a property over all runs, each once.
@@ -142,74 +154,168 @@ fn table(out: &mut String, group: &Group<'_>) {
     }
 }
 
+/// What a page holds besides its script.
+struct Document<'a> {
+    title: &'a str,
+    /// HTML at the top.
+    header: String,
+    /// HTML that stands for the views until the script has run.
+    plain: String,
+    /// HTML below the views.
+    footer: String,
+    /// What the script gets, as JSON.
+    data: Vec<u8>,
+    /// The label of the figure that the script begins with.
+    figure: &'a str,
+    parts: &'a [Part],
+}
+
+impl Document<'_> {
+    fn html(&self) -> String {
+        let (title, header, plain, footer) =
+            (escaped(self.title), &self.header, &self.plain, &self.footer);
+        // Only charts over time are drawn by it.
+        let runs = self.parts.contains(&Part::Runs);
+        let charts = match runs {
+            true => {
+                format!("<script>\n/*\n{}\n*/\n{UPLOT}\n</script>\n", UPLOT_LICENCE.trim_end())
+            }
+            false => String::new(),
+        };
+        let mut out = String::with_capacity(200_000);
+        let _ = write!(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n\
+             <link rel=\"icon\" href=\"data:,\">\n<title>{title} - mmsim</title>\n\
+             <style>\n{}{STYLE}</style>\n</head>\n<body>\n\
+             <a class=\"skip\" href=\"#main\">To the results</a>\n<header>\n<h1>{title}</h1>\n\
+             {header}</header>\n<div id=\"bar\"></div>\n<main id=\"main\">\n<div id=\"plain\">\n\
+             {plain}</div>\n<div id=\"views\"></div>\n{footer}</main>\n\
+             <script type=\"text/plain\" id=\"data\" data-figure=\"{}\">{}\n</script>\n\
+             {charts}<script>\n{}</script>\n</body>\n</html>\n",
+            if runs { format!("{UPLOT_STYLE}\n") } else { String::new() },
+            escaped(self.figure),
+            packed(&self.data),
+            script::script(self.parts),
+        );
+        out
+    }
+}
+
+/// Views that only some pages have: what they are about, and how it is recorded.
+const RECORDED: &[(Part, &str, &str)] = &[
+    (Part::Pages, "Which pages were evicted and wanted again", "--html-pages"),
+    (Part::Why, "Why pages came back", "--why"),
+    (Part::Film, "Pageblocks and compaction's scanners over time", "--html-blocks"),
+    (
+        Part::Damon,
+        "What DAMON saw",
+        "a [[damon]] of the scenario with record = true or truth = true",
+    ),
+];
+
+/// What a page does not show, and how it is recorded.
+fn missing(parts: &[Part], series: bool) -> String {
+    let mut out = String::new();
+    let mut line = |what: &str, how: &str| {
+        let _ = writeln!(out, "<li>{what}: <code>{how}</code></li>");
+    };
+    if !series {
+        line("What happened over time", "mmsim run SCENARIO --html FILE");
+        line("The same of a report", "mmsim view REPORT --series FILE");
+    }
+    for (_, what, how) in RECORDED.iter().filter(|r| !parts.contains(&r.0)) {
+        let run = if how.starts_with("--") { "mmsim run SCENARIO --html FILE " } else { "" };
+        line(what, &format!("{run}{how}"));
+    }
+    match out.is_empty() {
+        true => out,
+        false => {
+            format!("<section id=\"more\"><h2>Not in this page</h2>\n<ul>\n{out}</ul></section>\n")
+        }
+    }
+}
+
+/// The parts of a page of these reports.
+fn parts(sources: &[Source<'_>]) -> Vec<Part> {
+    let kept = |of: fn(&Observed) -> bool| sources.iter().flat_map(|s| s.observed).any(of);
+    let why = sources.iter().flat_map(|s| &s.report.runs).any(|run| run.why.is_some());
+    let several = sources.iter().map(|s| s.report.groups().len()).sum::<usize>() > 1;
+    let all = [
+        (Part::Runs, true),
+        (Part::Pages, kept(|o| o.pages.is_some())),
+        (Part::Why, why),
+        (Part::Film, kept(|o| o.film.is_some())),
+        (Part::Damon, kept(|o| !o.damon.is_empty())),
+        (Part::Settings, several),
+    ];
+    all.into_iter().filter(|p| p.1).map(|p| p.0).collect()
+}
+
+/// What stands at the top of the page of a report.
+fn about(out: &mut String, source: &Source<'_>) {
+    let (name, about) = (source.name, source.report.about.as_str());
+    if !about.is_empty() || !name.is_empty() {
+        let colon = if name.is_empty() || about.is_empty() { "" } else { ": " };
+        let _ = writeln!(out, "<p>{}{colon}{}</p>", escaped(name), escaped(about));
+    }
+    facts(out, source.report);
+    for note in &source.report.notes {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+    }
+    for e in source.report.expect.iter() {
+        let holds = if e.holds { "As expected" } else { "Not as expected" };
+        let line = format!("{holds}: {}; found: {}", e.expected, e.found);
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(&line));
+    }
+}
+
+/// What a page shows of a report without its script.
+fn plain(out: &mut String, source: &Source<'_>, figure: Figure) {
+    out.push_str(&figure::svg(source.report, figure));
+    let groups = source.report.groups();
+    if let Some(group) = groups.first() {
+        let heading = figure::heading(group);
+        if !heading.is_empty() {
+            let _ = writeln!(out, "<h2>{}</h2>", escaped(&heading));
+        }
+        table(out, group);
+    }
+    if groups.len() > 1 {
+        let more = groups.len() - 1;
+        let _ = writeln!(out, "<p>{more} more settings are there with the page's script.</p>");
+    }
+}
+
 /// The page of these reports. `shown`: the figure that its drawing begins with.
 pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
     let names: Vec<&str> = sources.iter().map(|s| s.report.scenario.as_str()).collect();
-    let title = names.join(", ");
-    let data = serde_json::to_vec(&data::Data::of(sources)).expect("names and numbers");
-    let mut out = String::with_capacity(200_000);
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{} - mmsim</title>\n\
-         <style>\n{UPLOT_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">To the results</a>\n<header>\n<h1>{}</h1>\n",
-        escaped(&title),
-        escaped(&title)
-    );
+    let (mut header, mut below) = (String::new(), String::new());
     for source in sources {
-        let (name, about) = (source.name, source.report.about.as_str());
-        if !about.is_empty() || !name.is_empty() {
-            let colon = if name.is_empty() || about.is_empty() { "" } else { ": " };
-            let _ = writeln!(out, "<p>{}{colon}{}</p>", escaped(name), escaped(about));
-        }
-        facts(&mut out, source.report);
-        for note in &source.report.notes {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
-        }
-        for e in source.report.expect.iter() {
-            let holds = if e.holds { "As expected" } else { "Not as expected" };
-            let line = format!("{holds}: {}; found: {}", e.expected, e.found);
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(&line));
-        }
-    }
-    out.push_str("</header>\n<div id=\"bar\"></div>\n<main id=\"main\">\n<div id=\"plain\">\n");
-    for source in sources {
+        about(&mut header, source);
         let figure = shown.unwrap_or_else(|| figure::main_of(source.report));
-        out.push_str(&figure::svg(source.report, figure));
-        let groups = source.report.groups();
-        if let Some(group) = groups.first() {
-            let heading = figure::heading(group);
-            if !heading.is_empty() {
-                let _ = writeln!(out, "<h2>{}</h2>", escaped(&heading));
-            }
-            table(&mut out, group);
-        }
-        if groups.len() > 1 {
-            let more = groups.len() - 1;
-            let _ = writeln!(out, "<p>{more} more settings are there with the page's script.</p>");
-        }
+        plain(&mut below, source, figure);
     }
-    out.push_str(
+    below.push_str(
         "<noscript><p>Charts over time, other settings and other seeds need the page's script, \
-         which is switched off here.</p></noscript>\n</div>\n<div id=\"views\"></div>\n</main>\n",
+         which is switched off here.</p></noscript>\n",
     );
-    let figure = shown
-        .map(|f| f.label())
-        .or_else(|| sources.first().map(|s| figure::main_of(s.report).label()));
-    let _ = write!(
-        out,
-        "<script type=\"text/plain\" id=\"data\" data-figure=\"{}\">{}\n</script>\n\
-         <script>\n/*\n{}\n*/\n{UPLOT}\n</script>\n<script>\n{}</script>\n</body>\n</html>\n",
-        escaped(figure.unwrap_or_default()),
-        packed(&data),
-        UPLOT_LICENCE.trim_end(),
-        script(),
-    );
-    out
+    let parts = parts(sources);
+    let series = sources.iter().flat_map(|s| s.observed).any(|o| o.series.is_some());
+    let main = sources.first().map(|s| figure::main_of(s.report));
+    Document {
+        title: &names.join(", "),
+        header,
+        plain: below,
+        footer: missing(&parts, series),
+        data: serde_json::to_vec(&data::Data::of(sources)).expect("names and numbers"),
+        figure: shown.or(main).map_or("", |f| f.label()),
+        parts: &parts,
+    }
+    .html()
 }
 
 #[cfg(test)]
@@ -229,11 +335,14 @@ mod tests {
     /// What the page carries besides data: what the browser needs to draw it.
     #[test]
     fn the_page_is_small() {
-        let script = script();
+        let rest = [Part::Runs, Part::Pages, Part::Why, Part::Film, Part::Damon, Part::Settings];
+        let validation = script::script(&[Part::Validation]).len();
+        assert!(validation < 40_000, "the script of a validation has {validation} bytes");
+        let script = script::script(&rest);
         assert!(script.len() < 40_000, "the script has {} bytes", script.len());
         let fixed = script.len() + STYLE.len() + UPLOT.len() + UPLOT_STYLE.len();
         assert!(fixed < 110_000, "{fixed} bytes");
-        for part in [SCRIPT, UPLOT, UPLOT_LICENCE] {
+        for part in [script.as_str(), UPLOT, UPLOT_LICENCE] {
             assert!(!part.contains("</script") && !part.contains("<!--"));
         }
     }

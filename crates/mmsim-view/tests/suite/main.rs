@@ -1,5 +1,6 @@
 //! Pictures hold the numbers of their reports.
 
 mod page;
+mod recorded;
 mod sweep;
 mod unpack;

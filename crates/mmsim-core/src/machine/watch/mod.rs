@@ -11,11 +11,15 @@ pub(in crate::machine) mod stuck;
 
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
+use crate::memory::Memory;
 use crate::memory::follow::Follower;
 use crate::memory::trace::Observer;
 
 /// A sample of counters and gauges at an instant.
 pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Send>;
+
+/// Memory itself at an instant of the samples.
+pub type LookFn = Box<dyn FnMut(SimTime, &Memory) + Send>;
 
 /// What the kernel's files show at the end of a phase, or (no name) of the run.
 pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
@@ -28,6 +32,8 @@ pub struct Watch {
     pub observer: Option<Box<dyn Observer>>,
     /// Called at every interval.
     pub sample: Option<(SimDuration, SampleFn)>,
+    /// Called after every sample, which there has to be for it.
+    pub look: Option<LookFn>,
     /// Called at the end of every phase and of the run.
     pub snapshot: Option<SnapshotFn>,
     /// Audit all invariants after this many steps that were not hits (0: never).
@@ -55,6 +61,13 @@ impl Watch {
     #[must_use]
     pub fn with_sample(mut self, every: SimDuration, sample: SampleFn) -> Self {
         self.sample = Some((every, sample));
+        self
+    }
+
+    /// What is called after every sample.
+    #[must_use]
+    pub fn with_look(mut self, look: LookFn) -> Self {
+        self.look = Some(look);
         self
     }
 

@@ -1,0 +1,56 @@
+//! Runs that are followed page by page.
+
+use mmsim::RunSpec;
+use mmsim::base::id::PageIdx;
+use mmsim::machine::Watch;
+use mmsim::report::{Report, RunMeta, RunReport};
+use mmsim::why::difference::{Difference, Followed};
+use mmsim::why::life::{Life, Moment};
+
+use super::{Plan, input, run_error};
+use crate::exit::Failure;
+
+/// Makes the runs of a plan and reports them.
+pub(crate) fn why(plan: &Plan) -> Result<Report, Failure> {
+    let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default());
+    let results = results.map_err(run_error)?;
+    let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
+    Ok(Report::new(plan.name.clone(), plan.about.clone(), runs))
+}
+
+/// Takes two runs apart, each with its name.
+pub(crate) fn why_difference(
+    a: (String, &RunSpec),
+    b: (String, &RunSpec),
+) -> Result<Difference, Failure> {
+    mmsim::why::difference::distinct((&a.0, a.1), (&b.0, b.1)).map_err(input)?;
+    let followed = |(name, spec): (String, &RunSpec)| {
+        let (meta, result, verdicts) = mmsim::why::explain(spec).map_err(run_error)?;
+        Ok(Followed { name, spec: spec.clone(), meta, result, verdicts })
+    };
+    mmsim::why::difference::difference(&followed(a)?, &followed(b)?).map_err(input)
+}
+
+/// The life of a page of a run.
+pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
+    mmsim::why::life::life(spec, page).map_err(run_error)
+}
+
+/// Moments of a page that a picture has room for.
+const MOST_MOMENTS: usize = 200;
+
+/// The lives of the pages that are examples of classes, of these runs of a plan: each is made once
+/// more.
+pub(crate) fn why_lives(
+    plan: &Plan,
+    runs: &[(usize, &RunMeta)],
+    jobs: Option<usize>,
+) -> Result<Vec<(usize, Vec<Life>)>, Failure> {
+    let lives = |&(i, meta): &(usize, &RunMeta)| {
+        let examples = meta.verdicts.iter().flat_map(|v| &v.examples);
+        let pages: Vec<PageIdx> = examples.map(|e| e.index).collect();
+        let lives = mmsim::why::life::lives(&plan.specs[i], &pages, MOST_MOMENTS);
+        Ok((i, lives?))
+    };
+    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run)).map_err(run_error)
+}

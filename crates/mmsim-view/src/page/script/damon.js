@@ -1,0 +1,77 @@
+/* What monitors said of memory, beside what its pages did. */
+const SCHEMES = ['#0072b2', '#009e73', '#7b3fa0', '#6b6b6b', '#b3005e'];
+const monitor = {nth: 0, scheme: -1};
+function damon(host) {
+  const all = run().damon;
+  if (!all) return host.append(none());
+  monitor.nth = smaller(monitor.nth, all.length - 1);
+  const d = all[monitor.nth], rows = d.said.length, cols = d.said[0].length;
+  const address = i => {
+    let left = i * d.column_bytes;
+    for (const [a, b] of d.areas) {
+      if (left < b - a) return a + left;
+      left -= b - a;
+    }
+    return d.areas[d.areas.length - 1][1];
+  };
+  const most = [d.said, d.truth || []].flat(2).reduce((m, v) => v > m ? v : m, 1e-9);
+  const hex = i => '0x' + address(i).toString(16);
+  const end = d.start_ns / 1e9 + rows * d.row_ns / 1e9, begin = d.start_ns / 1e9;
+  const place = (px, py, w, h) => [whole((px - AXIS) / (w - AXIS) * rows),
+    whole((1 - py / (h - 22)) * cols)];
+  const fill = values => (ctx, w, h) => {
+    const cw = (w - AXIS) / rows, ch = (h - 22) / cols;
+    values.forEach((row, x) => row.forEach((v, y) => {
+      if (v == null) return;
+      ctx.fillStyle = '#d55e00';
+      ctx.globalAlpha = .05 + .95 * v / most;
+      ctx.fillRect(AXIS + x * cw, h - 22 - (y + 1) * ch, cw + .3, ch + .3);
+    }));
+    ctx.globalAlpha = 1;
+    if (values === d.said) for (const [x, y, s] of d.applied) {
+      if (monitor.scheme >= 0 && monitor.scheme !== s) continue;
+      ctx.strokeStyle = SCHEMES[s % SCHEMES.length];
+      ctx.strokeRect(AXIS + x * cw + .8, h - 22 - (y + 1) * ch + .8, larger(1, cw - 1.6),
+        larger(1, ch - 1.6));
+    }
+    upAxis(ctx, h, cols * d.column_bytes / MIB);
+    timeAxis(ctx, w, h, end - begin, begin);
+  };
+  const at = (px, py, w, h) => {
+    const [x, y] = place(px, py, w, h);
+    if (x < 0 || y < 0 || x >= rows || y >= cols) return null;
+    const of = values => values[x][y] == null ? 'not watched' : num(values[x][y], 2);
+    const tried = d.applied.filter(a => a[0] === x && a[1] === y);
+    return [piece(`${hex(y)}, from `, bold(time(begin + x * d.row_ns / 1e9))),
+      piece('said ', bold(of(d.said)), ` of ${d.window}`),
+      d.truth ? piece('in truth ', bold(of(d.truth))) : '',
+      ...tried.map(a => piece(swatch(SCHEMES[a[2] % SCHEMES.length]), `${d.schemes[a[2]][0]} `, el('b',
+        num(a[3] / MIB, 2)), ' MiB'))];
+  };
+  const list = () => [['begin_ns', 'address', 'nr_accesses', ...(d.truth ? ['truth'] : [])],
+    ...d.said.flatMap((row, x) => row.map((v, y) => [d.start_ns + x * d.row_ns, hex(y), v ?? '',
+      ...(d.truth ? [d.truth[x][y] ?? ''] : [])]))];
+  const which = all.length > 1 ? [picker('Monitor', all.map((m, i) => [i, m.title]), monitor.nth, i => {
+    monitor.nth = i;
+    draw('damon');
+  })] : [];
+  const marks = d.schemes.length ? [picker('Schemes', [[-1, 'all schemes'], [-2, 'no scheme'],
+    ...d.schemes.map((s, i) => [i, s[0]])], monitor.scheme, i => { monitor.scheme = i; again(); })]
+    : [];
+  const again = canvas(host, `${d.title}: nr_accesses, MiB over time`, 240, `What ${d.title} said of `
+    + `${num(d.snapshots)} snapshots. Arrow keys read cells.`, fill(d.said), at,
+  [...which, ...marks, el('span.right', copyButton(list, 'cells'))]);
+  if (d.truth) canvas(host, 'What the pages did', 240, 'Samples with an access, had every page been '
+    + 'looked at. Arrow keys read cells.', fill(d.truth), at);
+  if (d.schemes.length) host.append(key(d.schemes.map((s, i) => [`${s[0]} was applied`,
+    SCHEMES[i % SCHEMES.length]])), table(['scheme', 'tried', 'tried, MiB', 'applied', 'applied, MiB',
+    'quota used up'], d.schemes.map(s => [s[0], num(s[1]), num(s[2] / MIB, 1), num(s[3]),
+    num(s[4] / MIB, 1), num(s[5])]), 'Schemes'));
+  if (d.far) host.append(table(['how far it is from the truth', ''], d.far.map(([l, v]) => [l,
+    num(v)]), 'The truth'));
+  note(host, `A cell is ${num(d.column_bytes / 1024)} KiB for `
+    + `${time(d.row_ns / 1e9)}, and has the mean of nr_accesses, 0 to ${d.window}, over its bytes and `
+    + `time; full colour is ${num(most, 2)}. Ranges that nobody watched are left out.`
+    + (d.truth || !d.process ? '' : ' With truth = true in the scenario the truth stands below.'));
+}
+VIEWS.push(['damon', 'DAMON', damon, 1]);
