@@ -102,7 +102,11 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     if !overrides.variants.is_empty() {
         specs.retain(|s| overrides.variants.contains(&s.variant));
     }
-    for (axis, value) in overrides.at {
+    for (nth, (axis, value)) in overrides.at.iter().enumerate() {
+        if overrides.at[..nth].iter().any(|(a, _)| a == axis) {
+            let title = format!("--at: {axis} is given twice");
+            return Err(input(Error::of_option(title).help("write one value of each axis")));
+        }
         let values = values_of(&specs, axis);
         if values.is_empty() {
             let axes: Vec<&str> =
@@ -169,6 +173,7 @@ pub(crate) fn fit(plans: &[Plan], jobs: Option<usize>) -> Result<(), Failure> {
 fn run_error(e: RunError) -> Failure {
     match e {
         RunError::Input(e) => input(e),
+        RunError::EndedEarly(e) => Failure::EndedEarly(e.to_string()),
         RunError::Invariant { .. } => Failure::Check(e.to_string()),
     }
 }
@@ -226,6 +231,12 @@ pub(crate) fn execute(
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
+}
+
+/// A document of this version of mmsim, with these under a name.
+pub(crate) fn document(name: &str, all: &impl serde::Serialize) -> serde_json::Value {
+    let (mmsim, schema) = (env!("CARGO_PKG_VERSION"), mmsim::report::SCHEMA);
+    serde_json::json!({ "mmsim": mmsim, "schema": schema, name: all })
 }
 
 /// Makes the runs of a plan and reports them.

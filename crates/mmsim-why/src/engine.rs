@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where, is_sampled};
+use mmsim_core::memory::trouble::Troubled;
 use mmsim_core::policy::Reclaimer;
 
 use crate::class::Class;
@@ -592,6 +593,10 @@ impl Follower for Engine {
             }
         }
         self.fresh = fresh;
+    }
+
+    fn troubled(&mut self, t: &Troubled) {
+        self.tables.troubles.count(t, self.phase);
     }
 
     fn phase_ended(&mut self) {

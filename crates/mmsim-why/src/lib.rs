@@ -11,8 +11,10 @@ mod class;
 mod engine;
 mod idle;
 pub mod min;
+mod trouble;
 mod verdict;
 
 pub use class::Class;
 pub use engine::{Engine, Settings, Told};
+pub use trouble::{Counted, Named, TroubleCell};
 pub use verdict::{Cell, Logged, Names, Shown, Verdicts};

@@ -12,6 +12,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::PageOf;
 
 use crate::class::Class;
+use crate::trouble::{TroubleCell, Troubles};
 
 /// What refaults are counted by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -99,6 +100,7 @@ pub(crate) struct Tables {
     examples: BTreeMap<Class, Vec<Example>>,
     seen: BTreeMap<Class, u64>,
     pub log: Vec<Logged>,
+    pub troubles: Troubles,
     pub credit: u64,
     pub written: u64,
 }
@@ -206,6 +208,8 @@ pub struct Verdicts {
     pub credit: u64,
     /// Pages written to swap.
     pub written: u64,
+    /// Blocks that could not be had, and stalls.
+    pub troubles: Vec<TroubleCell>,
     /// Each refault, if that was asked for, as they were settled.
     pub log: Vec<Logged>,
     /// Names of processes and files, for the log.
@@ -216,6 +220,11 @@ impl Verdicts {
     /// How many refaults there are of a kind.
     pub fn count(&self, of: impl Fn(&Cell) -> bool) -> u64 {
         self.cells.iter().filter(|c| of(c)).map(|c| c.count).sum()
+    }
+
+    /// How many allocations met something of a kind.
+    pub fn troubled(&self, of: impl Fn(&TroubleCell) -> bool) -> u64 {
+        self.troubles.iter().filter(|c| of(c)).map(|c| c.count).sum()
     }
 }
 
@@ -289,7 +298,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let cell = |(key, &count): (&Key, &u64)| Cell {
         phase: key.phase,
         task: key.task.map(|a| names.processes[a.index()].clone()),
-        group: if key.memcg == MemcgId(0) { String::new() } else { group(mem, key.memcg) },
+        group: group(mem, key.memcg),
         region: names.page(key.region, true),
         file: key.file,
         written: key.written,
@@ -318,10 +327,12 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     for l in &mut tables.log {
         l.class = settled(l.class, l.evicted);
     }
-    let Tables { credit, written, log, .. } = tables;
-    Verdicts { cells, examples, credit, written, log, names }
+    let Tables { credit, written, log, troubles, .. } = tables;
+    let troubles = troubles.settle(mem, &names);
+    Verdicts { cells, examples, credit, written, troubles, log, names }
 }
 
-fn group(mem: &Memory, memcg: MemcgId) -> String {
-    mem.memcgs[memcg].config.name.clone()
+/// The name of a group; empty for the root.
+pub(crate) fn group(mem: &Memory, memcg: MemcgId) -> String {
+    if memcg == MemcgId(0) { String::new() } else { mem.memcgs[memcg].config.name.clone() }
 }

@@ -29,6 +29,7 @@ mod scan;
 mod shadow_nodes;
 mod survey;
 pub mod trace;
+pub mod trouble;
 mod walk;
 mod young;
 

@@ -138,6 +138,7 @@ impl Machine {
         // A thread that had to wait goes on where it was.
         let resumed = self.threads[tid].tries.take();
         let mut tries = resumed.unwrap_or(Tries::begin(old));
+        self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         if !old && resumed.is_none() && (req.costly() || other) {
             let usual = tries;
@@ -350,6 +351,7 @@ impl Machine {
         let (mut force, mut low, mut aborted) = (false, false, false);
         loop {
             self.mem.count(stall, 1);
+            self.tell_of_stall(tid, req, node);
             let mut skipped = [false; 2];
             let mut priority = self.first_priority();
             loop {

@@ -20,6 +20,7 @@ use crate::machine::reclaim::balance::{Balance, NextPass, PassProgress};
 use crate::machine::watch::psi::Psi;
 use crate::memory::NodeFlags;
 use crate::memory::trace::TraceEvent;
+use crate::memory::trouble::Background;
 use crate::phys::gfp::AllocRequest;
 use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
 
@@ -56,6 +57,9 @@ pub(in crate::machine) struct Kswapd {
     /// Threads at the emergency brake.
     pub throttled: Vec<ThreadId>,
     cpu: CpuId,
+    /// When its run began, and whether it has had a CPU since: for who follows.
+    woken: SimTime,
+    started: bool,
     /// Time of its last step that has not passed yet: somebody came amid the step.
     pub owed: SimDuration,
 }
@@ -69,6 +73,8 @@ impl Default for Kswapd {
             failures: 0,
             throttled: Vec::new(),
             cpu: CpuId(0),
+            woken: SimTime::ZERO,
+            started: false,
             owed: SimDuration::ZERO,
         }
     }
@@ -81,6 +87,17 @@ impl Kswapd {
     }
     pub(in crate::machine) fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_) | State::Stalled(..))
+    }
+    /// What it does while a thread has to reclaim, and since when.
+    pub(in crate::machine) fn background(&self, now: SimTime) -> (Background, SimDuration) {
+        let late = now.since(self.woken.min(now));
+        match self.state {
+            _ if self.hopeless() => (Background::GivenUp, SimDuration::ZERO),
+            State::Asleep | State::Napping(..) => (Background::Asleep, SimDuration::ZERO),
+            State::Running(_) if !self.started => (Background::NotStarted, late),
+            State::Stalled(..) => (Background::Writes, late),
+            State::Running(_) => (Background::Behind, late),
+        }
     }
     pub(in crate::machine) fn hopeless(&self) -> bool {
         self.failures >= MAX_RECLAIM_RETRIES
@@ -144,6 +161,12 @@ impl Machine {
         self.kswapds[n].highest = k.highest.max(highest);
         self.kswapds[n].order = order;
         self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
+        self.awakes(n);
+    }
+
+    /// It begins a run, and waits for a CPU.
+    fn awakes(&mut self, n: NodeId) {
+        (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.now, false);
         self.begin_balance(n);
         self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
         let cpu = self.kswapds[n].cpu;
@@ -183,6 +206,7 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
+        self.kswapds[n].started = true;
         if self.mem.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
@@ -479,10 +503,7 @@ impl Machine {
                     self.kswapds[n].highest = ZoneKind::Dma;
                 } else {
                     self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
-                    self.begin_balance(n);
-                    self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
-                    let cpu = self.kswapds[n].cpu;
-                    self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+                    self.awakes(n);
                 }
             }
             State::Stalled(g, b) if g == generation => {
