@@ -192,7 +192,7 @@ const TEXT: &str = r#"
     variant = [{ name = "old", kernel = "5.9" }, { name = "new", kernel = "6.12" }]
 "#;
 
-fn specs(text: &str) -> Vec<RunSpec> {
+pub(crate) fn specs(text: &str) -> Vec<RunSpec> {
     let scenario = Scenario::from_str(text, "why.toml").unwrap_or_else(|e| panic!("{e}"));
     mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -46,6 +46,7 @@ use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
@@ -372,7 +373,16 @@ impl ReclaimPolicy for Classic {
             let pages = mem.frames.pages(folio);
             self.note_rotated(lv, file, pages, u64::from(active || forced) * pages);
         }
-        self.add_head(mem, folio);
+        let new = matches!(how.kind, ArrivalKind::New | ArrivalKind::Read);
+        if new && mem.is_planted(Planted::NewActive) {
+            mem.frames.set(folio, flag::ACTIVE);
+        }
+        if mem.is_planted(Planted::InvertedList) {
+            let lv = self.lruvec_of(mem, folio);
+            mem.lru_add_tail(self.lruvecs[lv].lists[Self::list_index(mem, folio)], folio);
+        } else {
+            self.add_head(mem, folio);
+        }
         mem.emit(|| TraceEvent::MmLruInsertion {
             pfn: folio,
             lru: if file { "file" } else { "anon" },

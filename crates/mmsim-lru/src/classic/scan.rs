@@ -12,6 +12,7 @@ use super::{Classic, LIST_NAMES};
 use crate::index::{ANON, LruType, LruvecId};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory, References, Scan, ScanFor, Verdicts};
@@ -87,7 +88,10 @@ impl Classic {
         req: &ReclaimRequest,
     ) -> BatchStats {
         let scan = self.scan(lv, file, ScanFor::Eviction, req);
-        let verdicts = self.inactive_verdicts;
+        let verdicts = match mem.is_planted(Planted::LostReference) {
+            true => EVICTED,
+            false => self.inactive_verdicts,
+        };
         let nr = self.isolate_folios(mem, lv, &scan, n, Some(&verdicts));
         if nr == 0 {
             return BatchStats::default();
@@ -462,6 +466,10 @@ impl Classic {
         let demoted = back[0].len() as u64 + extra;
         self.fast.asked(asked);
         mem.settle_fast(&mut self.fast, req.by);
+        if mem.is_planted(Planted::DemotedToTail) {
+            let list = self.lruvecs[lv].lists[2 * usize::from(file)];
+            back[0].drain(..).for_each(|f| mem.lru_add_tail(list, f));
+        }
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
         self.back = back;
@@ -505,7 +513,10 @@ fn judge(
     rule: AnonRefRule,
     locked_activates: bool,
 ) -> Judgement {
-    let r = mem.references(folio, limit);
+    let mut r = mem.references(folio, limit);
+    if mem.is_planted(Planted::LostReference) {
+        r.count = 0;
+    }
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
@@ -531,6 +542,9 @@ fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgem
         _ => (Judgement::Keep, flag::REFERENCED),
     }
 }
+
+/// All plain folios of an inactive list are to be freed: a planted fault.
+const EVICTED: Verdicts = Verdicts { clear: flag::REFERENCED, set: [flag::RECLAIM; 4] };
 
 /// Plain folios of an active list: who was accessed is marked.
 const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };

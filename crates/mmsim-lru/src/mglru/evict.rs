@@ -19,6 +19,7 @@ use super::{Mglru, place};
 use crate::index::{ANON, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
@@ -155,6 +156,9 @@ impl Mglru {
         } else {
             self.control(lv).choose(swappiness)
         };
+        if mem.is_planted(Planted::OtherType) {
+            t = t.other();
+        }
         let mut others = u8::from(swappiness > 0);
         let mut all = 0;
         loop {

@@ -14,10 +14,10 @@ kernel = \"6.12\"
 
 const PHASED: &str = "
 schema = 1
-machine = { memory = \"8MiB\", swap = { size = \"32MiB\", device = \"zram\" } }
+machine = { memory = \"16MiB\", swap = { size = \"64MiB\", device = \"ramdisk\" } }
 [[task]]
 workload = \"phased\"
-regions = { hot = { memory = \"4MiB\" }, cold = { memory = \"12MiB\" } }
+regions = { hot = { memory = \"4MiB\" }, cold = { memory = \"32MiB\" } }
 steps = [
     { do = \"allocate\", region = \"hot\" },
     { do = \"allocate\", region = \"cold\" },

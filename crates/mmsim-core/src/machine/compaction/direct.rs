@@ -16,6 +16,7 @@
 use crate::base::compact_result::{CompactResult, NoBlock};
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
+use crate::base::planted::Planted;
 use crate::base::rules::DirectCompaction;
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
@@ -204,8 +205,11 @@ impl Machine {
         let none = if old { CompactResult::Deferred } else { CompactResult::Skipped };
         tries.result = none;
         for zone in self.zonelist(node, req) {
-            let deferred = |c: &mut Box<dyn Compaction>| c.deferred(zone, req.order);
-            if !full && self.compaction.as_mut().is_some_and(deferred) {
+            let planted = self.mem.is_planted(Planted::DeferralNeverReset);
+            let deferred = |c: &mut Box<dyn Compaction>| {
+                planted && c.stats().complete != [0; 3] || !full && c.deferred(zone, req.order)
+            };
+            if self.compaction.as_mut().is_some_and(deferred) {
                 tries.note(CompactResult::Deferred, NoBlock::Deferred, old);
                 continue;
             }

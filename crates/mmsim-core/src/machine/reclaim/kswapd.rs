@@ -10,6 +10,7 @@
 //! `wakeup_kswapd`).
 
 use crate::base::id::{CpuId, NodeId, ThreadId, ZoneId};
+use crate::base::planted::Planted;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -140,6 +141,10 @@ impl Machine {
             State::Napping(_, order) => Some(order),
             State::Asleep => None,
         };
+        let deaf = SimDuration::from_millis(500);
+        if self.mem.is_planted(Planted::KswapdSleeps) && self.mem.now.since(k.woken) < deaf {
+            return;
+        }
         let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
@@ -147,7 +152,7 @@ impl Machine {
         let idle = if self.mem.rules.kswapd_by_zone {
             !self.some_zone_unbalanced(n, order, highest)
         } else {
-            self.mem.zones.balanced(n, order, highest) && !boosted
+            self.in_balance(n, order, highest) && !boosted
         };
         if k.hopeless() || idle {
             return;
@@ -164,8 +169,19 @@ impl Machine {
         self.awakes(n);
     }
 
+    /// Whether a node needs no more reclaim.
+    fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
+        let zones = &self.mem.zones;
+        zones.balanced(n, order, highest)
+            && !(self.mem.is_planted(Planted::NoEnd)
+                && zones.of_node(n).iter().all(|&z| zones[z].free < zones[z].managed as u64 / 4))
+    }
+
     /// It begins a run, and waits for a CPU.
     fn awakes(&mut self, n: NodeId) {
+        if self.mem.is_planted(Planted::KswapdStartsLate) {
+            self.kswapds[n].owed = SimDuration::from_millis(50);
+        }
         (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.now, false);
         self.begin_balance(n);
         self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
@@ -207,13 +223,16 @@ impl Machine {
             unreachable!("{n}: a sleeping kswapd was run")
         };
         self.kswapds[n].started = true;
+        if self.mem.is_planted(Planted::KswapdSlow) {
+            self.mem.now += SimDuration::from_millis(5);
+        }
         if self.mem.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
             let highest = self.kswapds[n].highest;
             self.mem.zones.set_reclaim_active(n, highest, true);
-            let balanced = self.mem.zones.balanced(n, b.order, highest);
+            let balanced = self.in_balance(n, b.order, highest);
             if !balanced && b.boost > 0 {
                 b.boost = 0;
                 b.priority = self.first_priority();
@@ -434,7 +453,7 @@ impl Machine {
         // since.
         let gave_up = b.order < b.alloc_order;
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
-        if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
+        if k.hopeless() || self.in_balance(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
             self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
             self.nap(n, order);
@@ -473,6 +492,9 @@ impl Machine {
 
     /// Sleeps for a moment, balanced for an order.
     fn nap(&mut self, n: NodeId, order: u8) {
+        if self.mem.is_planted(Planted::KswapdGivesUp) {
+            self.kswapds[n].failures = MAX_RECLAIM_RETRIES;
+        }
         self.timer_generation += 1;
         let g = self.timer_generation;
         self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
@@ -493,7 +515,7 @@ impl Machine {
                 let balanced = if self.mem.rules.kswapd_by_zone {
                     self.zones_balanced(n, order, k.highest)
                 } else {
-                    self.mem.zones.balanced(n, order, k.highest)
+                    self.in_balance(n, order, k.highest)
                 };
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
