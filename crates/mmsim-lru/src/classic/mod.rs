@@ -36,6 +36,7 @@
 
 pub mod config;
 pub mod formulas;
+mod looks;
 mod pass;
 mod scan;
 mod workingset;
@@ -45,7 +46,7 @@ use config::{BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated};
 use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, SwapSlot, TallyId, ZoneId};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
@@ -108,6 +109,8 @@ pub struct Classic {
     looks: Vec<Look>,
     fast: FastPath,
     slots: Vec<SwapSlot>,
+    /// Pages that a scan found accessed, where their neighbours are looked at.
+    accessed: Vec<PageIdx>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
 }
@@ -145,6 +148,7 @@ impl Classic {
             looks: Vec::new(),
             fast: FastPath::default(),
             slots: Vec::new(),
+            accessed: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
@@ -495,6 +499,7 @@ impl ReclaimPolicy for Classic {
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        self.walk_tables(mem, req);
         for scope in self.scopes_of(mem, req.node).map(LruScope) {
             if mem.has_swap() && self.inactive_anon_is_low(mem, scope, MemcgId(0)) {
                 for lv in self.ids.at(scope.0) {

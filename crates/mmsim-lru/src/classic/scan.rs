@@ -6,7 +6,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
-use super::config::{AnonRefRule, BalanceModel};
+use super::config::{AnonRefRule, BalanceModel, BitsFound};
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::index::{ANON, LruType, LruvecId};
@@ -151,6 +151,11 @@ impl Classic {
         mem.count(VmEvent::SimScanKeep, b.kept);
         self.put_back(mem, b.lv, b.file, &mut b.back);
         self.age_by_scan(b.lv, b.promoted);
+        if !self.accessed.is_empty() {
+            let mut pages = std::mem::take(&mut self.accessed);
+            self.look_around(mem, b.lv, &mut pages);
+            self.accessed = pages;
+        }
     }
 
     /// Plain folios one after the other: those to be evicted are collected.
@@ -190,6 +195,10 @@ impl Classic {
             }
         }
         self.slots = slots;
+        if self.config.bits_found == BitsFound::Around {
+            let stay = looks.iter().filter(|l| l.bits & flag::RECLAIM == 0);
+            self.accessed.extend(stay.map(Look::page));
+        }
         let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
         b.kept += kept;
         b.promoted += promoted;
@@ -221,6 +230,9 @@ impl Classic {
                 continue;
             }
             b.stats.scanned += 1;
+            if self.config.bits_found == BitsFound::Around {
+                self.accessed.push(look.page());
+            }
             if look.bits & flag::ACTIVE == 0 {
                 b.kept += 1;
                 b.back[0].push(look.folio);
@@ -312,6 +324,10 @@ impl Classic {
             }
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        let used = [ScanOutcome::KeepReferenced, ScanOutcome::ActivateReferenced];
+        if self.config.bits_found == BitsFound::Around && used.contains(&outcome) {
+            self.accessed.extend(mem.page_of(folio));
+        }
         match fate {
             ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => return,
             ShrinkOutcome::Kept(_) => b.kept += pages,
@@ -529,13 +545,19 @@ fn judge(
 /// The judgement, and the mark that it leaves: [`flag::REFERENCED`] or nothing. `before`: the
 /// mark that it found.
 #[inline(always)]
-fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgement, u32) {
+pub(super) fn decide(
+    r: References,
+    before: bool,
+    file: bool,
+    rule: AnonRefRule,
+) -> (Judgement, u32) {
     if r.count == 0 {
         let clean = before && file;
         return (if clean { Judgement::ReclaimClean } else { Judgement::Reclaim }, 0);
     }
     match rule {
         AnonRefRule::OneTouch if !file => (Judgement::Activate, 0),
+        AnonRefRule::OneTouchBoth => (Judgement::Activate, 0),
         AnonRefRule::TwoTouchV1 if !file && before => (Judgement::Activate, 0),
         AnonRefRule::TwoTouchV1 if !file => (Judgement::Keep, flag::REFERENCED),
         _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
@@ -560,4 +582,21 @@ pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
         }
     });
     Verdicts { clear: flag::REFERENCED, set }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of a file that one mapping used: kept for a second look, or promoted at once as MGLRU
+    /// does. An anonymous one: the same.
+    #[test]
+    fn one_touch_promotes_pages_of_both_types() {
+        let used = References { count: 1, ..References::default() };
+        for file in [false, true] {
+            let of = |rule| decide(used, false, file, rule).0;
+            assert_eq!(of(AnonRefRule::MappedFileRule), Judgement::Keep);
+            assert_eq!(of(AnonRefRule::OneTouchBoth), Judgement::Activate);
+        }
+    }
 }
