@@ -98,7 +98,8 @@ pub(crate) struct Tables {
     in_vain: [Curve; 2],
     missing: Curve,
     examples: BTreeMap<Class, Vec<Example>>,
-    seen: BTreeMap<Class, u64>,
+    /// Refaults so far, by class.
+    seen: [u64; Class::ALL.len()],
     pub log: Vec<Logged>,
     pub troubles: Troubles,
     pub credit: u64,
@@ -134,7 +135,7 @@ impl Tables {
         } else {
             self.counts[key as usize] += 1;
         }
-        let seen = self.seen.entry(class).or_default();
+        let seen = &mut self.seen[class as usize];
         *seen += 1;
         if seen.is_power_of_two() {
             let examples = self.examples.entry(class).or_default();

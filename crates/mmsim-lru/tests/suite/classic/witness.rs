@@ -15,7 +15,7 @@ use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
-use mmsim_lru::config::{BitsFound, ClassicConfig, KnobError, Knobs as _, WsThreshold};
+use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};
 
 /// Protection and detection as first posted on 5.5, with the repaired threshold.
 const POSTED: ClassicConfig = ClassicConfig { ws_v1_index_bug: false, ..ClassicConfig::SEED_8 };

@@ -3,7 +3,6 @@
 use super::witness::{KSWAPD, V, both, near_refault, steps};
 use crate::harness::memory::small_machine;
 use crate::harness::{self, Policy, Steps};
-use crate::model::mglru::Page;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_lru::MglruConfig;
