@@ -11,7 +11,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trouble::{Background, Holder, Trouble, Troubled};
 
-use crate::verdict::{Names, group};
+use crate::names::{Names, group};
 
 /// Which counter something belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

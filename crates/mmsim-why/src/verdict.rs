@@ -12,6 +12,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::PageOf;
 
 use crate::class::Class;
+use crate::names::{Names, group};
 use crate::trouble::{TroubleCell, Troubles};
 
 /// What refaults are counted by.
@@ -229,43 +230,6 @@ impl Verdicts {
     }
 }
 
-/// Names of processes and files.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    processes: Vec<String>,
-    files: Vec<String>,
-}
-
-impl Names {
-    fn of(mem: &Memory) -> Names {
-        let processes = mem.spaces.ids().map(|a| mem.spaces[a].name.clone()).collect();
-        let files = mem.files.ids().map(|f| mem.files[f].name.clone()).collect();
-        Names { processes, files }
-    }
-    /// Processes, by their numbers.
-    pub fn processes(&self) -> &[String] {
-        &self.processes
-    }
-    /// Files, by their numbers.
-    pub fn files(&self) -> &[String] {
-        &self.files
-    }
-    /// A page, or a region, as `--page` takes it.
-    pub fn page(&self, of: PageOf, whole: bool) -> String {
-        let part = |text: String, offset: u32| match whole {
-            true => text,
-            false => format!("{text}:{offset}"),
-        };
-        match of {
-            PageOf::Process(a, region, offset) => {
-                part(format!("{}:{region}", self.processes[a.index()]), offset)
-            }
-            PageOf::File(f, offset) => part(format!("file:{}", self.files[f.index()]), offset),
-            PageOf::Nobody => "unmapped".into(),
-        }
-    }
-}
-
 /// Settles what was open, and gives all things their names.
 pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let names = Names::of(mem);
@@ -298,7 +262,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     }
     let cell = |(key, &count): (&Key, &u64)| Cell {
         phase: key.phase,
-        task: key.task.map(|a| names.processes[a.index()].clone()),
+        task: key.task.map(|a| names.processes()[a.index()].clone()),
         group: group(mem, key.memcg),
         region: names.page(key.region, true),
         file: key.file,
@@ -331,9 +295,4 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let Tables { credit, written, log, troubles, .. } = tables;
     let troubles = troubles.settle(mem, &names);
     Verdicts { cells, examples, credit, written, troubles, log, names }
-}
-
-/// The name of a group; empty for the root.
-pub(crate) fn group(mem: &Memory, memcg: MemcgId) -> String {
-    if memcg == MemcgId(0) { String::new() } else { mem.memcgs[memcg].config.name.clone() }
 }
