@@ -72,8 +72,8 @@ knob_enums! {
              pages or the oldest less than a quarter.";
         GensOnly = "gens-only", "With three generations left, whatever they hold.";
         Ratio = "ratio",
-            "With three generations left, if the two youngest hold more pages for each older one than \
-             classic LRU lets an active list have for each inactive page.";
+            "With three generations left, if an older page faces more pages of the two youngest than \
+             classic LRU lets an inactive page face.";
     }
     /// What a scan does with folios that wait for their write.
     WritebackRule {
