@@ -55,6 +55,9 @@ pub enum RunError {
     /// The input is wrong.
     #[error("{0}")]
     Input(#[from] Error),
+    /// A run ended early, and what is asked of it needs all its work.
+    #[error("{0}")]
+    EndedEarly(Error),
     /// The simulator panicked: an invariant did not hold, and the message names the ids.
     #[error("{run}: invariant broken: {message}")]
     Invariant {
@@ -276,10 +279,14 @@ fn run_here(
         watch.follower = Some(engine);
         told
     });
+    let audited = watch.check_every > 0;
     let result = machine.run(watch);
     let mut meta = meta(spec);
     meta.verdicts = told.and_then(|t| t.take());
     meta.why = meta.verdicts.as_ref().map(|v| WhyReport::of(v, &result));
+    if let (true, Some(why)) = (audited, &meta.why) {
+        why.check(&result);
+    }
     meta.damon = machines::monitored(spec, &machine);
     for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
         let truth = machines::truth(spec, damon, monitored)?;

@@ -181,7 +181,7 @@ impl Trial {
             if run.outcome != Ending::Completed {
                 let title = format!("{name}: the run did not do all its work");
                 let help = "give the machine more memory or swap, so that all runs do all work";
-                return Err(Error::plain(title).help(help).into());
+                return Err(RunError::EndedEarly(Error::plain(title).help(help)));
             }
             if (run.accesses, run.records) != (base.accesses, base.records) {
                 let title = format!(

@@ -57,8 +57,8 @@ pub use document::{
     GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,
     PressureReport, QuantilesReport, ReadingReport, RecordReport, Report, ReportError, RunMeta,
     RunReport, SCHEMA, SchemeReport, ShareReport, StuckReport, StuckThread, SwapOutReport,
-    SwapReport, TaskReport, ThreadReport, Throughput, TruthReport, WhyExample, WhyReport,
-    ZoneReport, json_schema,
+    SwapReport, TaskReport, ThreadReport, Throughput, TroubleClass, TroubleReport, TruthReport,
+    WhyExample, WhyReport, ZoneReport, json_schema,
 };
 pub use expect::Expectation;
 pub use pairs::Pairs;

@@ -21,6 +21,7 @@ use crate::machines::Machine;
 use crate::report::events::{event_name, line, page_of};
 use crate::run::{RunError, run_one};
 use crate::scenario::RunSpec;
+use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 
 /// Something that happened to a page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -227,6 +228,7 @@ fn found<'a>(v: &'a Verdicts, name: &str) -> Option<&'a Logged> {
 /// No page of that name ever came back, or the run panicked.
 pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
     let (_, _, verdicts) = super::explain(spec)?;
+    let name = &numbered(spec, name);
     let Some(page) = found(&verdicts, name).map(|l| l.page) else {
         return Err(unknown(spec, &verdicts, name).into());
     };
@@ -271,6 +273,29 @@ fn seen(
     Ok(std::mem::take(&mut lock(&seen).pages))
 }
 
+/// The name of a page with the number of its region, where a region has a name of its own.
+fn numbered(spec: &RunSpec, name: &str) -> String {
+    let parts: Vec<&str> = name.rsplitn(3, ':').collect();
+    let [offset, region, task] = parts[..] else { return name.to_string() };
+    let number = regions(spec, task).iter().position(|r| *r == region);
+    number.map_or_else(|| name.to_string(), |n| format!("{task}:{n}:{offset}"))
+}
+
+/// Names of regions of a process, by their numbers; none where regions have no names.
+fn regions<'a>(spec: &'a RunSpec, process: &str) -> Vec<&'a str> {
+    // Processes of a task that has several are numbered behind its name.
+    let of_task = |t: &&TaskSpec| {
+        process.strip_prefix(t.name.as_str()).is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    match spec.tasks.iter().find(of_task).map(|t| &t.work) {
+        Some(WorkloadSpec::Phased(w)) => w.regions.iter().map(|r| r.name.as_str()).collect(),
+        Some(WorkloadSpec::Masim(w)) => w.config.regions.iter().map(|r| r.name.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// What is wrong with the name of a page: its form, its task or file, or that it never came back.
 fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
     const FORM: &str = "write TASK:REGION:OFFSET or file:NAME:OFFSET, offsets in pages";
@@ -295,10 +320,13 @@ fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
         (None, Some((task, region))) if region.parse::<u32>().is_ok() => {
             known(v.names.processes(), task, "task")
         }
-        (None, Some((_, region))) => {
-            let title = format!("--page: `{region}` is no number of a region in `{name}`");
-            Some(Error::of_option(title).help(FORM))
-        }
+        (None, Some((task, region))) => Some(match regions(spec, task).as_slice() {
+            [] => {
+                let title = format!("--page: `{region}` is no number of a region in `{name}`");
+                Error::of_option(title).help(FORM)
+            }
+            all => Error::unknown_word(&format!("--page: {task} has no region"), region, all),
+        }),
         (None, None) => Some(Error::of_option(format!("--page: found `{name}`, {FORM}"))),
     };
     if let Some(wrong) = wrong {

@@ -5,7 +5,9 @@ pub mod life;
 
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::RunResult;
-pub use mmsim_why::{Cell, Class, Engine, Logged, Names, Settings, Shown, Told, Verdicts};
+pub use mmsim_why::{
+    Cell, Class, Counted, Engine, Logged, Names, Settings, Shown, Told, TroubleCell, Verdicts,
+};
 
 pub use crate::machines::engine;
 

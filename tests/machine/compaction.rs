@@ -7,7 +7,7 @@ use mmsim::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, Op};
-use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::id::ZoneId;
 use mmsim_core::machine::{SnapshotFn, Watch};
 use mmsim_core::memory::Memory;
@@ -44,7 +44,7 @@ impl Compaction for Stub {
             (_, false) => 's',
             (_, true) => 'F',
         });
-        CompactOutcome { result: self.answer, captured: None }
+        CompactOutcome { result: self.answer, captured: None, why: NoBlock::GaveUp }
     }
     fn suitable(&self, _: &Memory, _: &CompactRequest) -> CompactResult {
         self.suitable

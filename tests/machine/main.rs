@@ -21,6 +21,7 @@ mod kernel_build;
 mod masim;
 mod mglru;
 mod mglru_reports;
+mod planted;
 mod rules;
 mod scan_oracle;
 mod scan_zone;

@@ -2,7 +2,7 @@
 
 use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim::base::time::SimTime;
-use mmsim::base::vmstat::VmEvent;
+use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::config::Kernel;
 use mmsim::machine::result::RunResult;
 use mmsim::memory::Memory;
@@ -10,7 +10,7 @@ use mmsim::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where};
 use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
-use mmsim::why::{Class, Engine, Settings, Told, Verdicts, explain};
+use mmsim::why::{Class, Counted, Engine, Settings, Told, TroubleCell, Verdicts, explain};
 use mmsim::{RunSpec, Scenario};
 
 use crate::support;
@@ -46,9 +46,28 @@ pub(crate) fn sums_are_exact(v: &Verdicts, r: &RunResult) {
         let mine = |file| v.count(|c| c.file == file && c.task.as_deref() == Some(t.name.as_str()));
         assert_eq!([mine(false), mine(true)], counted, "task {}", t.name);
     }
+    troubles_are_exact(v, r);
     assert_eq!(v.written, r.vmstat[PswpOut], "pages written to swap");
     let swap = WhyReport::of(v, r).swap_outs;
     assert_eq!(swap.not_wanted + swap.needed + swap.needless, r.vmstat[PswpOut]);
+}
+
+/// Failed requests, failed compaction and stalls sum to their counters, phase by phase too.
+fn troubles_are_exact(v: &Verdicts, r: &RunResult) {
+    use VmEvent::{AllocStallDma, AllocStallDma32, AllocStallMovable, AllocStallNormal};
+    let stalls = [AllocStallDma, AllocStallDma32, AllocStallNormal, AllocStallMovable];
+    for (of, counters) in [
+        (Counted::Allocations, &[VmEvent::SimHighAllocFail][..]),
+        (Counted::Compactions, &[VmEvent::CompactFail][..]),
+        (Counted::Stalls, &stalls[..]),
+    ] {
+        let sum = |vmstat: &VmStat| counters.iter().map(|&e| vmstat[e]).sum::<u64>();
+        assert_eq!(v.troubled(|c| c.of == of), sum(&r.vmstat), "{of:?}");
+        for (i, p) in r.phases.iter().enumerate() {
+            let of_phase = v.troubled(|c| c.of == of && c.phase as usize == i);
+            assert_eq!(of_phase, sum(&p.vmstat), "{of:?} of phase {i}, {}", p.name);
+        }
+    }
 }
 
 /// A run on paper. Pages from 1000 on are of files, those from 2000 on of another node.
@@ -173,7 +192,7 @@ const TEXT: &str = r#"
     variant = [{ name = "old", kernel = "5.9" }, { name = "new", kernel = "6.12" }]
 "#;
 
-fn specs(text: &str) -> Vec<RunSpec> {
+pub(crate) fn specs(text: &str) -> Vec<RunSpec> {
     let scenario = Scenario::from_str(text, "why.toml").unwrap_or_else(|e| panic!("{e}"));
     mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -263,4 +282,66 @@ fn following_moves_nothing_and_samples_well() {
             assert!(off < 0.05, "{class:?}: {} of {exact}", c.count());
         }
     }
+}
+
+/// A machine whose memory one task takes page by page and gives back in part, before another asks
+/// for blocks of eight pages.
+fn blocks(machine: &str, keeps: &str, asks: &str) -> Followed {
+    let text = format!(
+        r#"
+        machine = {{ memory = "32MiB" }}
+        {machine}
+        task = [
+            {{ workload = "fragment", name = "keeper", failures = 1, pause = "1ms", {keeps} }},
+            {{ workload = "kernel-alloc", name = "asker", start = "1s", order = 3, {asks} }},
+        ]"#
+    );
+    let run = followed(&specs(&text)[0]);
+    sums_are_exact(&run.verdicts, &run.result);
+    run
+}
+
+/// Blocks that cannot be had, for a reason that the scenario leaves no doubt of.
+#[test]
+fn blocks_that_cannot_be_had_are_explained() {
+    let with = "compaction = { preset = \"compaction-v6.12\" }";
+    let asks = "attempts = 300, gfp = \"user\", retry = \"noretry\"";
+    let half = "keep-permille = 500";
+    for (machine, keeps, asks, class) in [
+        // Every other page stays where it is: all of the zone is seen in vain.
+        (with, half, "attempts = 29, gfp = \"user\", retry = \"noretry\"", "not_movable"),
+        // After the first failures most requests are put off.
+        (with, half, asks, "deferred"),
+        // The kernel has no compaction.
+        ("", half, asks, "not_tried"),
+        // The request may not wait for one.
+        (with, half, "attempts = 300, gfp = \"atomic\"", "not_tried"),
+        // Hardly a page is free.
+        (with, "keep-permille = 995", asks, "no_space"),
+    ] {
+        let run = blocks(machine, keeps, asks);
+        let failed = run.verdicts.troubled(|c| c.of == Counted::Allocations);
+        let of = run.verdicts.troubled(|c| c.of == Counted::Allocations && c.class == class);
+        assert!(failed > 0 && of * 2 > failed, "{class}: {:?}", run.verdicts.troubles);
+        let asked = run.verdicts.troubles.iter().filter(|c| c.of == Counted::Allocations);
+        assert!(asked.clone().all(|c| c.task == "asker"), "{class}");
+    }
+}
+
+/// Who holds memory while a thread reclaims itself, and where kswapd was.
+#[test]
+fn stalls_say_who_held_the_pages() {
+    let text = r#"
+        machine = { memory = "32MiB", cpus = 1, swap = { size = "128MiB", device = "ramdisk" } }
+        task = [
+            { workload = "sequential", name = "big", memory = "64MiB", passes = 2, write = true },
+        ]"#;
+    let run = followed(&specs(text)[0]);
+    sums_are_exact(&run.verdicts, &run.result);
+    let stalls: Vec<_> = run.verdicts.troubles.iter().filter(|c| c.of == Counted::Stalls).collect();
+    assert!(!stalls.is_empty());
+    assert!(stalls.iter().all(|c| c.holder.as_deref() == Some("big")), "{stalls:?}");
+    // kswapd has the one CPU only when the thread gives way.
+    let late = |c: &&&TroubleCell| matches!(c.class, "kswapd_not_started" | "kswapd_behind");
+    assert!(stalls.iter().filter(late).any(|c| c.late_ns > 0), "{stalls:?}");
 }

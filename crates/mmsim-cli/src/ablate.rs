@@ -28,7 +28,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     drop(progress);
     let all = all?;
     let text = match args.output.form() {
-        Format::Json => format!("{:#}\n", serde_json::json!({ "ablations": all })),
+        Format::Json => format!("{:#}\n", backend::document("ablations", &all)),
         Format::Csv => rows(&all),
         Format::Table => all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
     };

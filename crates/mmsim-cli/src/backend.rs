@@ -106,7 +106,11 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     if !overrides.variants.is_empty() {
         specs.retain(|s| overrides.variants.contains(&s.variant));
     }
-    for (axis, value) in overrides.at {
+    for (nth, (axis, value)) in overrides.at.iter().enumerate() {
+        if overrides.at[..nth].iter().any(|(a, _)| a == axis) {
+            let title = format!("--at: {axis} is given twice");
+            return Err(input(Error::of_option(title).help("write one value of each axis")));
+        }
         let values = values_of(&specs, axis);
         if values.is_empty() {
             let axes: Vec<&str> =
@@ -173,6 +177,7 @@ pub(crate) fn fit(plans: &[Plan], jobs: Option<usize>) -> Result<(), Failure> {
 fn run_error(e: RunError) -> Failure {
     match e {
         RunError::Input(e) => input(e),
+        RunError::EndedEarly(e) => Failure::EndedEarly(e.to_string()),
         RunError::Invariant { .. } => Failure::Check(e.to_string()),
     }
 }
@@ -241,6 +246,12 @@ pub(crate) fn execute(
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
+}
+
+/// A document of this version of mmsim, with these under a name.
+pub(crate) fn document(name: &str, all: &impl serde::Serialize) -> serde_json::Value {
+    let (mmsim, schema) = (env!("CARGO_PKG_VERSION"), mmsim::report::SCHEMA);
+    serde_json::json!({ "mmsim": mmsim, "schema": schema, name: all })
 }
 
 /// Switches to try on the runs of one setting.

@@ -35,9 +35,29 @@ pub(crate) enum Failure {
     Check(String),
     /// Bad usage or bad input: a file, an override, a name.
     Input(String),
+    /// A simulated system ended early, and there is nothing to show of it.
+    EndedEarly(String),
 }
 
 impl Failure {
+    /// The same in other words.
+    pub(crate) fn reworded(self, words: impl FnOnce(String) -> String) -> Failure {
+        match self {
+            Failure::Check(message) => Failure::Check(words(message)),
+            Failure::Input(message) => Failure::Input(words(message)),
+            Failure::EndedEarly(message) => Failure::EndedEarly(words(message)),
+        }
+    }
+
+    /// Its exit code and its message.
+    fn told(self) -> (u8, String) {
+        match self {
+            Failure::Check(message) => (1, message),
+            Failure::Input(message) => (2, message),
+            Failure::EndedEarly(message) => (3, message),
+        }
+    }
+
     /// A file that cannot be read or written.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Failure {
         // What tempfile adds names the temporary file, which is another one every time.
@@ -53,10 +73,9 @@ impl Failure {
 /// Ends the command at once for a reason that no work could make up for, from any thread: the
 /// other runs are given up, and no temporary file is left.
 pub(crate) fn now(failure: Failure) -> ! {
-    let code = if matches!(failure, Failure::Check(_)) { 1 } else { 2 };
-    let (Failure::Check(message) | Failure::Input(message)) = failure;
+    let (code, message) = failure.told();
     let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
-    signal::end(code)
+    signal::end(code.into())
 }
 
 /// Prints the reason of a failure and gives the exit code.
@@ -65,8 +84,7 @@ pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
         Ok(Ending::Done) => return ExitCode::SUCCESS,
         Ok(Ending::Missed | Ending::Panicked) => return ExitCode::from(1),
         Ok(Ending::EndedEarly) => return ExitCode::from(3),
-        Err(Failure::Check(message)) => (1, message),
-        Err(Failure::Input(message)) => (2, message),
+        Err(failure) => failure.told(),
     };
     // Nobody is left to tell if stderr is gone.
     let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));

@@ -36,10 +36,7 @@ impl Seekable {
     pub(crate) fn named(&self, failure: Failure) -> Failure {
         let Some((_, path)) = &self.copy else { return failure };
         let (from, to) = (path.display().to_string(), self.given.display().to_string());
-        match failure {
-            Failure::Check(message) => Failure::Check(message.replace(&from, &to)),
-            Failure::Input(message) => Failure::Input(message.replace(&from, &to)),
-        }
+        failure.reworded(|message| message.replace(&from, &to))
     }
 }
 

@@ -120,7 +120,8 @@ fn who_waits(stuck: &StuckReport) -> String {
     format!("stuck after {at:.3} s: {}; {}", stuck.why, waiting.join("; "))
 }
 
-fn who_held_it(oom: &OomReport) -> String {
+/// When memory ran out, and who held it.
+pub(crate) fn who_held_it(oom: &OomReport) -> String {
     let mut holders: Vec<String> = oom
         .processes
         .iter()

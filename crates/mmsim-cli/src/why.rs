@@ -4,16 +4,18 @@ use std::path::Path;
 
 use mmsim::Error;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{ClassReport, Report, RunReport, ShareReport, WhyReport};
+use mmsim::report::{
+    ClassReport, Report, RunReport, ShareReport, TroubleClass, TroubleReport, WhyReport,
+};
 use mmsim::scenario::RunSpec;
-use mmsim::why::Class;
 use mmsim::why::difference::{Difference, Side};
 use mmsim::why::life::Moment;
+use mmsim::why::{Class, Counted};
 
 use crate::args::{Format, WhyArgs};
 use crate::backend::{self, Overrides, Plan};
 use crate::exit::{self, Ending, Failure};
-use crate::outcome::early_ends;
+use crate::outcome::{early_ends, who_held_it};
 use crate::{output, table};
 
 /// Prints why pages came back.
@@ -135,6 +137,9 @@ fn most(shares: &[ShareReport], nr: usize) -> String {
 pub(crate) fn of_run(run: &RunReport) -> String {
     let axes: String = run.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
     let mut out = format!("{}{axes}, seed {}\n", run.variant, run.seed);
+    if let Some(oom) = &run.oom {
+        out += &table::wrap(&format!("It ran {}.", who_held_it(oom)), 0);
+    }
     match &run.why {
         Some(why) => out += &of_why(why),
         None => out += "nothing is known: the run failed\n",
@@ -158,15 +163,17 @@ fn of_why(why: &WhyReport) -> String {
         all.device_ns += c.device_ns;
     }
     let lines = some().map(|c| line(words(&c.class), c));
-    let mut out = table::grid(Some(&header), lines.chain([line("all", &all)]), 1);
-    if why.refaults == 0 {
-        out += "No page came back.\n";
-    }
+    let mut out = match why.refaults {
+        0 => "No page came back.\n".to_string(),
+        _ => table::grid(Some(&header), lines.chain([line("all", &all)]), 1),
+    };
     let counters: Vec<&str> = [Some(why.anon_counter.as_str()), why.file_counter.as_deref()]
         .into_iter()
         .flatten()
         .collect();
-    out += &table::wrap(&format!("The classes sum to {}.", counters.join(" and ")), 0);
+    if why.refaults > 0 {
+        out += &table::wrap(&format!("The classes sum to {}.", counters.join(" and ")), 0);
+    }
     let swap = &why.swap_outs;
     if swap.not_wanted + swap.needed + swap.needless > 0 {
         let (needless, needed) = (n(swap.needless), n(swap.needed));
@@ -192,29 +199,83 @@ fn of_why(why: &WhyReport) -> String {
         };
         out += &table::uncut(&header, some().map(line), 4);
     }
+    let [failed, compacted, stalled] = kinds(why);
+    out += &of_trouble("why blocks were not to be had", "requests", Counted::Allocations, failed);
+    out += &of_trouble("why compaction failed", "attempts", Counted::Compactions, compacted);
+    out += &of_trouble("direct reclaim", "stalls", Counted::Stalls, stalled);
     out
+}
+
+/// What allocations met, by kind.
+fn kinds(why: &WhyReport) -> [&TroubleReport; 3] {
+    [&why.failed_allocations, &why.failed_compactions, &why.direct_stalls]
+}
+
+/// What allocations met, of one kind, as a table; nothing if they met nothing.
+fn of_trouble(title: &str, what: &str, kind: Counted, t: &TroubleReport) -> String {
+    if t.count == 0 {
+        return String::new();
+    }
+    let stalls = kind == Counted::Stalls;
+    let words = |key: &str| {
+        let named = kind.classes().into_iter().find(|c| c.0 == key);
+        named.map_or(key, |c| c.1).to_string()
+    };
+    let held = ["late, ms", "held by"];
+    let header: Vec<&str> = [title, what, "share"]
+        .into_iter()
+        .chain(held.into_iter().filter(|_| stalls))
+        .chain(["tasks", "phases"])
+        .collect();
+    let line = |c: &TroubleClass| {
+        let mut row = vec![words(&c.class), grouped(c.count as f64), share(c.count, t.count)];
+        if stalls {
+            // What a stall met, on average.
+            row.push(format!("{:.3}", c.late_ns as f64 / c.count as f64 / 1e6));
+            row.push(most(&c.holders, 2));
+        }
+        row.extend([most(&c.tasks, 2), most(&c.phases, 2)]);
+        row
+    };
+    let lines = t.classes.iter().filter(|c| c.count > 0).map(line);
+    let sum = format!("The classes sum to {}.", t.counters.join(", "));
+    format!("\n{}{}", table::uncut(&header, lines, 1), table::wrap(&sum, 0))
 }
 
 /// All parts of all classes as rows.
 fn rows(report: &Report) -> String {
-    let mut out = String::from("variant,seed,class,part,name,count\n");
-    for run in &report.runs {
-        for c in run.why.iter().flat_map(|w| &w.classes) {
+    let mut out = String::from("variant,seed,of,class,part,name,count\n");
+    let field = mmsim::report::csv_field;
+    for (run, why) in report.runs.iter().filter_map(|run| Some((run, run.why.as_ref()?))) {
+        let mut row = |of: &str, class: &str, part: &str, name: &str, count: u64| {
+            let (variant, name) = (field(&run.variant), field(name));
+            out += &format!("{variant},{},{of},{class},{part},{name},{count}\n", run.seed);
+        };
+        for c in &why.classes {
             let parts = [
                 ("phase", &c.phases),
                 ("task", &c.tasks),
                 ("group", &c.groups),
                 ("region", &c.regions),
             ];
-            let field = mmsim::report::csv_field;
-            let mut row = |part: &str, name: &str, count: u64| {
-                let (variant, name) = (field(&run.variant), field(name));
-                out += &format!("{variant},{},{},{part},{name},{count}\n", run.seed, c.class);
-            };
-            row("type", "anon", c.anon);
-            row("type", "file", c.file);
-            for (part, shares) in parts {
-                shares.iter().for_each(|s| row(part, &s.name, s.count));
+            row("refaults", &c.class, "type", "anon", c.anon);
+            row("refaults", &c.class, "type", "file", c.file);
+            for (part, s) in parts.iter().flat_map(|(p, all)| all.iter().map(move |s| (p, s))) {
+                row("refaults", &c.class, part, &s.name, s.count);
+            }
+        }
+        let names = ["failed_allocations", "failed_compactions", "direct_stalls"];
+        for (of, kind) in names.into_iter().zip(kinds(why)) {
+            for c in kind.classes.iter().filter(|c| c.count > 0) {
+                let parts = [
+                    ("phase", &c.phases),
+                    ("task", &c.tasks),
+                    ("group", &c.groups),
+                    ("holder", &c.holders),
+                ];
+                for (part, s) in parts.iter().flat_map(|(p, all)| all.iter().map(move |s| (p, s))) {
+                    row(of, &c.class, part, &s.name, s.count);
+                }
             }
         }
     }
@@ -229,7 +290,7 @@ fn differences(args: &WhyArgs, a: &[RunSpec], b: &[RunSpec]) -> Result<String, F
         .map(|(a, b)| backend::why_difference(named(args, false, a, b), named(args, true, b, a)))
         .collect::<Result<Vec<Difference>, Failure>>()?;
     Ok(match args.output.form() {
-        Format::Json => format!("{:#}\n", serde_json::json!({ "differences": all })),
+        Format::Json => format!("{:#}\n", backend::document("differences", &all)),
         _ => all.iter().map(of_difference).collect::<Vec<_>>().join("\n"),
     })
 }
@@ -308,7 +369,9 @@ fn of_side(letter: &str, side: &Side) -> String {
 fn life(args: &WhyArgs, spec: &RunSpec, page: &str) -> Result<String, Failure> {
     let moments = backend::why_life(spec, page)?;
     if args.output.form() == Format::Json {
-        let document = serde_json::json!({ "run": spec.label(), "page": page, "life": moments });
+        let mut document = backend::document("life", &moments);
+        document["run"] = spec.label().into();
+        document["page"] = page.into();
         return Ok(format!("{document:#}\n"));
     }
     let header = ["t, us", "event", "decided by", "facts"];

@@ -7,7 +7,7 @@ use crate::since_5_1;
 use crate::suitable::suitable;
 use crate::v4_1::CompactControl;
 use crate::zone::{ZoneState, ZoneView};
-use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::ZoneId;
 use mmsim_core::memory::Memory;
@@ -79,10 +79,12 @@ impl TwoScanners {
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
     ) -> CompactOutcome {
-        let ended = |result| CompactOutcome { result, captured: None };
+        let ended = |result, why| CompactOutcome { result, captured: None, why };
         let result = self.suitable(mem, req);
-        if result != CompactResult::Continue {
-            return ended(result);
+        match result {
+            CompactResult::Continue => {}
+            CompactResult::Success => return ended(result, NoBlock::Raced),
+            _ => return ended(result, NoBlock::NoSpace),
         }
         let z = usize::from(req.zone.0);
         let by_request = req.by == Compactor::Request;
@@ -106,11 +108,15 @@ impl TwoScanners {
         let zone = &mut self.zones[z];
         let swept = self.rules.whole_zone_sweep && zone.cached_migrate[0] >= zone.end;
         if asynchronous && (swept || only_sync && limit.is_some()) {
-            return ended(CompactResult::Skipped);
+            return ended(CompactResult::Skipped, NoBlock::GaveUp);
         }
+        let sources = zone.cached_migrate[usize::from(!asynchronous)];
+        let sees_all = zone.sees_all_from(&self.rules, sources, zone.cached_free);
         mem.lru_drain(lru);
         let mut cc = CompactControl {
             rules: &self.rules,
+            sees_all,
+            no_target: false,
             migrate_pfn: zone.cached_migrate[usize::from(!asynchronous)],
             free_pfn: zone.cached_free,
             zone,
@@ -128,12 +134,13 @@ impl TwoScanners {
         let result = cc.go();
         cc.release();
         cc.announce(Some(result));
+        let why = cc.why(result);
         let zone = &mut self.zones[z];
         if self.rules.depletion != Depletion::Off {
             let threshold = zone.threshold(&self.rules);
             zone.depletion.run_ended(threshold);
         }
-        ended(result)
+        ended(result, why)
     }
 }
 

@@ -95,6 +95,17 @@ impl ZoneState {
         };
     }
 
+    /// Whether scanners that begin here see all of the zone until they meet.
+    pub(crate) fn sees_all_from(
+        &self,
+        rules: &CompactionConfig,
+        sources: u32,
+        targets: u32,
+    ) -> bool {
+        let last = (self.end - 1) >> self.pageblock_order << self.pageblock_order;
+        sources <= self.first && (rules.whole_zone_sweep || targets >= last)
+    }
+
     /// What was learned of the zone is forgotten (`__reset_isolation_suitable`): a cycle ends.
     pub(crate) fn reset(&mut self, rules: &CompactionConfig) {
         self.start_anew(rules);

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where, is_sampled};
+use mmsim_core::memory::trouble::Troubled;
 use mmsim_core::policy::Reclaimer;
 
 use crate::class::Class;
@@ -201,7 +202,8 @@ pub struct Engine {
     waiting: BTreeMap<PageIdx, Fresh>,
     phase: u32,
     tables: Tables,
-    key: Option<(Key, u32)>,
+    /// The key of each class that was counted last, and its number.
+    keys: [Option<(Key, u32)>; Class::ALL.len()],
 }
 
 impl Engine {
@@ -226,7 +228,7 @@ impl Engine {
             waiting: BTreeMap::new(),
             phase: 0,
             tables: Tables::default(),
-            key: None,
+            keys: [None; Class::ALL.len()],
         };
         (Box::new(engine), told)
     }
@@ -383,11 +385,11 @@ impl Engine {
         let Fresh { phase, memcg, file, written, .. } = *f;
         let task = f.by.map(|b| b.0);
         let key = Key { phase, task, memcg, region, file, written, class };
-        let nth = match self.key {
+        let nth = match self.keys[class as usize] {
             Some((known, nth)) if known == key => nth,
             _ => {
                 let nth = self.tables.key(key);
-                self.key = Some((key, nth));
+                self.keys[class as usize] = Some((key, nth));
                 nth
             }
         };
@@ -599,6 +601,10 @@ impl Follower for Engine {
             }
         }
         self.fresh = fresh;
+    }
+
+    fn troubled(&mut self, t: &Troubled) {
+        self.tables.troubles.count(t, self.phase);
     }
 
     fn phase_ended(&mut self) {

@@ -11,8 +11,12 @@ mod class;
 mod engine;
 mod idle;
 pub mod min;
+mod names;
+mod trouble;
 mod verdict;
 
 pub use class::Class;
 pub use engine::{Engine, Settings, Told};
-pub use verdict::{Cell, Logged, Names, Shown, Verdicts};
+pub use names::Names;
+pub use trouble::{Counted, Named, TroubleCell};
+pub use verdict::{Cell, Logged, Shown, Verdicts};

@@ -12,6 +12,8 @@ use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::PageOf;
 
 use crate::class::Class;
+use crate::names::{Names, group};
+use crate::trouble::{TroubleCell, Troubles};
 
 /// What refaults are counted by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -98,8 +100,10 @@ pub(crate) struct Tables {
     in_vain: [Curve; 2],
     missing: Curve,
     examples: BTreeMap<Class, Vec<Example>>,
-    seen: BTreeMap<Class, u64>,
+    /// Refaults so far, by class.
+    seen: [u64; Class::ALL.len()],
     pub log: Vec<Logged>,
+    pub troubles: Troubles,
     pub credit: u64,
     pub written: u64,
 }
@@ -133,7 +137,7 @@ impl Tables {
         } else {
             self.counts[key as usize] += 1;
         }
-        let seen = self.seen.entry(class).or_default();
+        let seen = &mut self.seen[class as usize];
         *seen += 1;
         if seen.is_power_of_two() {
             let examples = self.examples.entry(class).or_default();
@@ -209,6 +213,8 @@ pub struct Verdicts {
     pub credit: u64,
     /// Pages written to swap.
     pub written: u64,
+    /// Blocks that could not be had, and stalls.
+    pub troubles: Vec<TroubleCell>,
     /// Each refault, if that was asked for, as they were settled.
     pub log: Vec<Logged>,
     /// Names of processes and files, for the log.
@@ -220,42 +226,10 @@ impl Verdicts {
     pub fn count(&self, of: impl Fn(&Cell) -> bool) -> u64 {
         self.cells.iter().filter(|c| of(c)).map(|c| c.count).sum()
     }
-}
 
-/// Names of processes and files.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Names {
-    processes: Vec<String>,
-    files: Vec<String>,
-}
-
-impl Names {
-    fn of(mem: &Memory) -> Names {
-        let processes = mem.spaces.ids().map(|a| mem.spaces[a].name.clone()).collect();
-        let files = mem.files.ids().map(|f| mem.files[f].name.clone()).collect();
-        Names { processes, files }
-    }
-    /// Processes, by their numbers.
-    pub fn processes(&self) -> &[String] {
-        &self.processes
-    }
-    /// Files, by their numbers.
-    pub fn files(&self) -> &[String] {
-        &self.files
-    }
-    /// A page, or a region, as `--page` takes it.
-    pub fn page(&self, of: PageOf, whole: bool) -> String {
-        let part = |text: String, offset: u32| match whole {
-            true => text,
-            false => format!("{text}:{offset}"),
-        };
-        match of {
-            PageOf::Process(a, region, offset) => {
-                part(format!("{}:{region}", self.processes[a.index()]), offset)
-            }
-            PageOf::File(f, offset) => part(format!("file:{}", self.files[f.index()]), offset),
-            PageOf::Nobody => "unmapped".into(),
-        }
+    /// How many allocations met something of a kind.
+    pub fn troubled(&self, of: impl Fn(&TroubleCell) -> bool) -> u64 {
+        self.troubles.iter().filter(|c| of(c)).map(|c| c.count).sum()
     }
 }
 
@@ -291,8 +265,8 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     }
     let cell = |(key, &count): (&Key, &u64)| Cell {
         phase: key.phase,
-        task: key.task.map(|a| names.processes[a.index()].clone()),
-        group: if key.memcg == MemcgId(0) { String::new() } else { group(mem, key.memcg) },
+        task: key.task.map(|a| names.processes()[a.index()].clone()),
+        group: group(mem, key.memcg),
         region: names.page(key.region, true),
         file: key.file,
         written: key.written,
@@ -321,10 +295,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     for l in &mut tables.log {
         l.class = settled(l.class, l.evicted);
     }
-    let Tables { credit, written, log, .. } = tables;
-    Verdicts { cells, examples, credit, written, log, names }
-}
-
-fn group(mem: &Memory, memcg: MemcgId) -> String {
-    mem.memcgs[memcg].config.name.clone()
+    let Tables { credit, written, log, troubles, .. } = tables;
+    let troubles = troubles.settle(mem, &names);
+    Verdicts { cells, examples, credit, written, troubles, log, names }
 }

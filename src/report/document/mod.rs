@@ -9,7 +9,9 @@ mod ending;
 mod expected;
 mod figures;
 mod run;
+mod shares;
 mod tasks;
+mod troubles;
 mod why;
 
 use schemars::JsonSchema;
@@ -22,8 +24,10 @@ pub use figures::{
     Bounds, LatencyReport, PressureReport, QuantilesReport, ReadingReport, Throughput,
 };
 pub use run::{KnobValue, Monitored, RunMeta, RunReport, SwapReport, ZoneReport};
+pub use shares::ShareReport;
 pub use tasks::{AimReport, GenerationReport, PhaseReport, RecordReport, TaskReport, ThreadReport};
-pub use why::{ClassReport, ShareReport, SwapOutReport, WhyExample, WhyReport};
+pub use troubles::{TroubleClass, TroubleReport};
+pub use why::{ClassReport, SwapOutReport, WhyExample, WhyReport};
 
 /// The version of the document's form.
 pub const SCHEMA: u32 = 1;

@@ -1,12 +1,13 @@
 //! Why pages came back, in a report.
 
-use std::collections::BTreeMap;
-
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::result::RunResult;
-use mmsim_why::{Cell, Class, Verdicts};
+use mmsim_why::{Cell, Class, Counted, Verdicts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::shares::{ShareReport, group_name, phase_name, shares, told_apart};
+use super::troubles::TroubleReport;
 
 /// Why pages came back: the refaults of a run in classes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,15 @@ pub struct WhyReport {
     pub credit: u64,
     /// What became of pages that were written to swap. The parts sum to `pswpout`.
     pub swap_outs: SwapOutReport,
+    /// Blocks of more than one page that could not be had.
+    #[serde(default)]
+    pub failed_allocations: TroubleReport,
+    /// Direct compaction behind which there was no block.
+    #[serde(default)]
+    pub failed_compactions: TroubleReport,
+    /// Direct reclaim: what kswapd did meanwhile, and who held the pages.
+    #[serde(default)]
+    pub direct_stalls: TroubleReport,
 }
 
 /// One class of refaults.
@@ -50,23 +60,6 @@ pub struct ClassReport {
     pub regions: Vec<ShareReport>,
     /// Pages as examples.
     pub examples: Vec<WhyExample>,
-}
-
-/// A part of a class.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ShareReport {
-    /// Of what.
-    pub name: String,
-    /// How many refaults.
-    pub count: u64,
-}
-
-impl ShareReport {
-    /// So many of this name.
-    pub fn new(name: impl Into<String>, count: u64) -> Self {
-        ShareReport { name: name.into(), count }
-    }
 }
 
 /// A page of a class.
@@ -98,19 +91,39 @@ impl ClassReport {
     }
 }
 
-/// Counts by a name, in the order of names that `rank` gives.
-fn shares<'a>(
-    cells: &[&'a Cell],
-    name: impl Fn(&'a Cell) -> String,
-) -> impl Iterator<Item = ShareReport> {
-    let mut all: BTreeMap<String, u64> = BTreeMap::new();
-    for cell in cells {
-        *all.entry(name(cell)).or_default() += cell.count;
-    }
-    all.into_iter().map(|(name, count)| ShareReport { name, count })
-}
-
 impl WhyReport {
+    /// Panics, naming the counter, unless all classes sum to the counters of their run, and each
+    /// part to its class.
+    pub(crate) fn check(&self, result: &RunResult) {
+        let counter = |name: &str| {
+            let event = VmEvent::ALL.iter().find(|e| e.name() == name);
+            result.vmstat[*event.unwrap_or_else(|| panic!("no counter is called {name}"))]
+        };
+        let sum = |shares: &[ShareReport]| shares.iter().map(|s| s.count).sum::<u64>();
+        let types = [
+            (Some(&self.anon_counter), self.classes.iter().map(|c| c.anon).sum::<u64>()),
+            (self.file_counter.as_ref(), self.classes.iter().map(|c| c.file).sum::<u64>()),
+        ];
+        for (name, classes) in types.into_iter().filter_map(|(name, n)| Some((name?, n))) {
+            assert_eq!(classes, counter(name), "classes of refaults, {name}");
+        }
+        for c in &self.classes {
+            for parts in [&c.phases, &c.tasks, &c.groups, &c.regions] {
+                assert_eq!(sum(parts), c.count(), "parts of {}", c.class);
+            }
+        }
+        for kind in [&self.failed_allocations, &self.failed_compactions, &self.direct_stalls] {
+            let counted: u64 = kind.counters.iter().map(|name| counter(name)).sum();
+            let classes: u64 = kind.classes.iter().map(|c| c.count).sum();
+            assert_eq!((classes, kind.count), (counted, counted), "classes of {:?}", kind.counters);
+            for c in &kind.classes {
+                for parts in [&c.phases, &c.tasks, &c.groups] {
+                    assert_eq!(sum(parts), c.count, "parts of {}", c.class);
+                }
+            }
+        }
+    }
+
     /// What a run told.
     pub fn of(v: &Verdicts, result: &RunResult) -> WhyReport {
         let kept = |e: VmEvent| !result.not_kept.contains(&e);
@@ -127,34 +140,21 @@ impl WhyReport {
             let count = |file| cells.iter().filter(|c| c.file == file).map(|c| c.count).sum();
             let (anon, file): (u64, u64) = (count(false), count(true));
             let time = u128::from(anon) * swap_read + u128::from(file) * file_read;
-            let mut regions: Vec<_> = shares(&cells, |c| c.region.clone()).collect();
+            let by = |name: &dyn Fn(&Cell) -> String| {
+                cells.iter().map(|c| (name(c), c.count)).collect::<Vec<_>>()
+            };
+            let mut regions = shares(by(&|c| c.region.clone()));
             regions.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-            let phase = |c: &Cell| {
-                let phase = result.phases.get(c.phase as usize);
-                phase.map_or_else(|| "end".to_string(), |p| p.name.clone())
-            };
-            let mut phases: Vec<ShareReport> = Vec::new();
-            for cell in &cells {
-                let name = phase(cell);
-                match phases.iter_mut().find(|s| s.name == name) {
-                    Some(s) => s.count += cell.count,
-                    None => phases.push(ShareReport { name, count: cell.count }),
-                }
-            }
             let task = |c: &Cell| c.task.clone().unwrap_or_else(|| "(none)".into());
-            let group = |c: &Cell| match c.group.as_str() {
-                "" => "(root)".to_string(),
-                name => name.to_string(),
-            };
             let examples = v.examples.iter().filter(|e| e.class == class);
             ClassReport {
                 class: class.key().into(),
                 anon,
                 file,
                 device_ns: (time / 1000) as u64,
-                phases,
-                tasks: shares(&cells, task).collect(),
-                groups: shares(&cells, group).collect(),
+                phases: told_apart(by(&|c| phase_name(result, c.phase))),
+                tasks: shares(by(&task)),
+                groups: shares(by(&|c| group_name(&c.group))),
                 regions,
                 examples: examples
                     .map(|e| WhyExample { page: e.page.clone(), t_ns: e.now })
@@ -174,6 +174,9 @@ impl WhyReport {
                 needed,
                 needless,
             },
+            failed_allocations: TroubleReport::of(v, Counted::Allocations, result),
+            failed_compactions: TroubleReport::of(v, Counted::Compactions, result),
+            direct_stalls: TroubleReport::of(v, Counted::Stalls, result),
         }
     }
 }

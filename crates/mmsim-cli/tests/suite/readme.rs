@@ -195,8 +195,8 @@ fn blocks_about_compaction() {
 
 #[test]
 fn blocks_about_why() {
-    assert_eq!(blocks("docs/why.md", &root()), 3);
-    assert_eq!(blocks("docs/ablate.md", &root()), 2);
+    assert_eq!(blocks("docs/why.md", &root()), 4);
+    assert_eq!(blocks("docs/ablate.md", &root()), 3);
     assert_eq!(blocks("docs/lazily-activate.md", &root()), 4);
 }
 

@@ -26,9 +26,10 @@ use crate::observe::{Moves, announce, announce_batch};
 use crate::suitable::has_block;
 
 use crate::zone::ZoneState;
-use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::buddy::Capture;
@@ -61,6 +62,8 @@ struct CompactControl<'a> {
     /// It began at the first pageblock of any use.
     whole_zone: bool,
     ignore_skip: bool,
+    /// The last batch found too few targets.
+    no_target: bool,
     /// All of the pageblock is to be taken.
     finish: bool,
     /// The order whose free list is looked at first for targets.
@@ -96,6 +99,7 @@ pub(crate) fn run(with: CompactContext<'_>) -> CompactOutcome {
         whole_zone = z.init_migrate.is_some_and(|init| at <= init);
         (at, z.cached_free)
     };
+    let sees_all = whole_zone || with.zone.sees_all_from(with.rules, migrate_pfn, free_pfn);
     with.mem.lru_drain(with.lru);
     let mut cc = CompactControl {
         size,
@@ -106,6 +110,7 @@ pub(crate) fn run(with: CompactContext<'_>) -> CompactOutcome {
         wanted: 0,
         whole_zone,
         ignore_skip: whole || with.req.full,
+        no_target: false,
         finish: false,
         search_order: with.req.order.map_or(0, i32::from),
         fast_fail: 0,
@@ -119,7 +124,13 @@ pub(crate) fn run(with: CompactContext<'_>) -> CompactOutcome {
     cc.release();
     cc.announce(Some(cc.captured.map_or(ended, |_| CompactResult::Success)));
     let captured = cc.captured;
-    CompactOutcome { result: captured.map_or(ended, |_| CompactResult::Success), captured }
+    let why = match ended {
+        CompactResult::Success => NoBlock::Raced,
+        _ if cc.no_target => NoBlock::NoSpace,
+        CompactResult::Complete | CompactResult::PartialSkipped if sees_all => NoBlock::NotMovable,
+        _ => NoBlock::GaveUp,
+    };
+    CompactOutcome { result: captured.map_or(ended, |_| CompactResult::Success), captured, why }
 }
 
 impl CompactControl<'_> {
@@ -181,6 +192,10 @@ impl CompactControl<'_> {
                     FinishPageblock::Never | FinishPageblock::Revisited => from,
                 });
                 let (moved_all, enough) = self.migrate_batch();
+                if self.with.mem.is_planted(Planted::CompactionGivesUp) {
+                    return CompactResult::Contended;
+                }
+                self.no_target = !enough;
                 if !enough && !self.met() {
                     return CompactResult::Contended;
                 }

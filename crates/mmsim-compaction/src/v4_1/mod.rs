@@ -15,7 +15,7 @@ mod migrate_scan;
 use crate::config::CompactionConfig;
 use crate::observe::{Moves, announce, announce_batch};
 use crate::zone::ZoneState;
-use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
@@ -30,6 +30,10 @@ pub(crate) struct CompactControl<'a> {
     pub(crate) mem: &'a mut Memory,
     pub(crate) lru: &'a mut dyn ReclaimPolicy,
     pub(crate) req: &'a CompactRequest,
+    /// Its scanners began at the ends of the zone.
+    pub(crate) sees_all: bool,
+    /// The last batch found too few targets.
+    pub(crate) no_target: bool,
     /// The next frame that is looked at for a source.
     pub(crate) migrate_pfn: u32,
     /// The next frame that is looked at for a target.
@@ -57,6 +61,16 @@ impl CompactControl<'_> {
         announce(self.mem, self.req, at, ended);
     }
 
+    /// Why a run that ended so made no block that its caller finds.
+    pub(crate) fn why(&self, ended: CompactResult) -> NoBlock {
+        match ended {
+            CompactResult::Success => NoBlock::Raced,
+            _ if self.no_target => NoBlock::NoSpace,
+            CompactResult::Complete if self.sees_all => NoBlock::NotMovable,
+            _ => NoBlock::GaveUp,
+        }
+    }
+
     pub(crate) fn go(&mut self) -> CompactResult {
         // The lowest frame that may have been freed and not yet given to the buddy.
         let mut freed_from = None;
@@ -67,7 +81,8 @@ impl CompactControl<'_> {
             }
             let from = self.migrate_pfn;
             if self.isolate_sources() {
-                if !self.migrate_batch() {
+                self.no_target = !self.migrate_batch();
+                if self.no_target {
                     if self.rules.whole_zone_sweep {
                         return match self.rules.no_target_completes {
                             true => CompactResult::Complete,

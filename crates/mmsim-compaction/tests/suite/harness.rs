@@ -19,7 +19,9 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::watermarks::Mark;
-use mmsim_core::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
+use mmsim_core::policy::compaction::{
+    CompactOutcome, CompactRequest, Compaction as _, Compactor, MigrateMode,
+};
 use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
@@ -265,10 +267,15 @@ impl Rig {
 
     /// One run, audited.
     pub(crate) fn run(&mut self, req: &CompactRequest) -> CompactResult {
-        let result = self.compaction.compact_zone(&mut self.mem, &mut self.lru, req).result;
+        self.run_to_its_end(req).result
+    }
+
+    /// One run, audited, with all that it says.
+    pub(crate) fn run_to_its_end(&mut self, req: &CompactRequest) -> CompactOutcome {
+        let outcome = self.compaction.compact_zone(&mut self.mem, &mut self.lru, req);
         self.mem.check();
         self.compaction.check(&self.mem);
-        result
+        outcome
     }
 
     fn try_alloc(&mut self, order: u8, mark: Mark) -> Option<Pfn> {

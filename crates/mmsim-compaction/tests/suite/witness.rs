@@ -6,7 +6,7 @@ use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::config::{Knobs as _, Ranged};
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
-use mmsim_core::base::compact_result::CompactResult;
+use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::migratetype::Migratetype;
@@ -140,10 +140,12 @@ fn scan_limit() {
     let rules = [("depletion", "v1")];
     let [off, v1] = both(OLD, &rules, "scan-limit", ["off", "v1"], (&t, &m), |mut r| {
         depleted(&mut r, 1, 0);
-        (run(&mut r, 3), r.counts()[0])
+        let out = r.run_to_its_end(&Rig::run_request(Some(3), Sync));
+        (out.result, out.why, r.counts()[0])
     });
-    assert_eq!(v1, (CompactResult::Contended, 8));
-    assert!(off.0 == CompactResult::Complete && off.1 > 8, "{off:?}");
+    assert_eq!(v1, (CompactResult::Contended, NoBlock::GaveUp, 8));
+    assert!(off.0 == CompactResult::Complete && off.1 == NoBlock::NotMovable, "{off:?}");
+    assert!(off.2 > 8, "{off:?}");
 }
 
 /// After a failure the next request is refused, or not.

@@ -1,13 +1,14 @@
 //! Runs worked by hand, drawn as maps.
 
-use crate::harness::{self, Rig, Z};
+use crate::harness::{self, Bench, Rig, Z};
 use mmsim_compaction::CompactionConfig;
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::compact_result::CompactResult::{
-    Complete, Contended, Deferred, Skipped, Success,
+    Complete, Contended, Deferred, PartialSkipped, Skipped, Success,
 };
+use mmsim_core::base::compact_result::NoBlock;
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimTime;
@@ -452,5 +453,31 @@ impl Observer for Seen {
         if of_compaction {
             self.0.lock().unwrap().push(event.clone());
         }
+    }
+}
+
+/// Why a run made no block, by the rule of 4.1 and of 6.12. Order 3 is a pageblock.
+#[test]
+fn a_run_says_why_it_made_no_block() {
+    let old = (Bench::V4_1, CompactionConfig::V4_1);
+    let new = (Bench::V6_12, CompactionConfig::V6_12);
+    let singles = "m.P.P.P. ".repeat(6);
+    let singles = singles.as_str();
+    for ((bench, rules), types, map, result, why) in [
+        // Each pageblock keeps pages that stay where they are.
+        (old, "MMMMMM", singles, Complete, NoBlock::NotMovable),
+        (new, "MMMMMM", singles, PartialSkipped, NoBlock::NotMovable),
+        // All free frames are in unmovable pageblocks, where 4.1 takes no targets.
+        (old, "MUUU", "mmmm.mmP P....... P......P P......P", Complete, NoBlock::NoSpace),
+        // Nothing is free, and the run does not begin.
+        (old, "MM", "mmmmmmmm mmmmmmmm", Skipped, NoBlock::NoSpace),
+        (new, "MM", "mmmmmmmm mmmmmmmm", Skipped, NoBlock::NoSpace),
+        // There is a block. Who asks behind that comes too late if it is gone.
+        (old, "MM", "mmmmmmmm ........", Success, NoBlock::Raced),
+        (new, "MM", "mmmmmmmm ........", Success, NoBlock::Raced),
+    ] {
+        let mut r = Rig::on(bench, harness::small(rules), types, map);
+        let out = r.run_to_its_end(&Rig::run_request(Some(3), Sync));
+        assert_eq!((out.result, out.why), (result, why), "{map}");
     }
 }

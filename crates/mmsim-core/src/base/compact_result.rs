@@ -20,6 +20,27 @@ pub enum CompactResult {
     Success,
 }
 
+/// Why no block was made, or none could be had. Who decides says it, at the place of the decision.
+///
+/// A result of the kernel does not: up to 4.8 PARTIAL is a success and a run that was given up, and
+/// scanners that meet may have run out of free pages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NoBlock {
+    /// Nobody compacted: the request may not wait for it, or the kernel has no compaction.
+    NotTried,
+    /// Too little was free to move pages to, at the begin of the run or in its course.
+    NoSpace,
+    /// It was put off, since runs had failed of late.
+    Deferred,
+    /// It ended before all of the zone was seen: at a limit, or since its scanners had begun amid
+    /// the zone. `COMPACT_PARTIAL_SKIPPED` is a withdrawal in `compaction_withdrawn()` of 4.7, too.
+    GaveUp,
+    /// All of the zone was seen, and what could be moved did not make a block.
+    NotMovable,
+    /// A block was there, and none when the request asked.
+    Raced,
+}
+
 impl CompactResult {
     /// As the kernel's tracepoints write it.
     pub const fn name(self) -> &'static str {

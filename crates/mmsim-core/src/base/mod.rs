@@ -7,6 +7,8 @@ pub mod id;
 pub mod kernel;
 pub mod knobs;
 pub mod migratetype;
+#[doc(hidden)]
+pub mod planted;
 pub mod rng;
 pub mod rules;
 pub mod time;

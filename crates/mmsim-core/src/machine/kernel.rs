@@ -8,10 +8,12 @@ use super::Machine;
 use super::fault::touch::FaultOutcome;
 use super::reclaim::alloc::AllocOutcome;
 use super::watch::result::Origin;
+use crate::base::compact_result::NoBlock;
 use crate::base::id::{Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
+use crate::memory::trouble::Trouble;
 use crate::memory::{Layout, LayoutError};
 use crate::phys::frames::FrameKind;
 use crate::phys::gfp::{AllocRequest, GfpFlags, MAX_PAGE_ORDER};
@@ -58,7 +60,7 @@ impl Machine {
 
     /// A block for a workload, and where it came from.
     pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
-        self.origin = Origin::FreeList;
+        (self.origin, self.no_block) = (Origin::FreeList, NoBlock::NotTried);
         let got = self.alloc(tid, req);
         if req.order > 0 && matches!(got, AllocOutcome::Frame(_) | AllocOutcome::Failed) {
             self.high_order.attempts += 1;
@@ -73,6 +75,9 @@ impl Machine {
             };
             self.mem.count(VmEvent::SimHighAlloc, 1);
             self.mem.count(event, 1);
+            if !had {
+                self.tell_of_trouble(tid, Trouble::Allocation(self.no_block));
+            }
         }
         got
     }

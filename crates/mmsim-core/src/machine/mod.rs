@@ -39,6 +39,7 @@ pub use task::TaskConfig;
 pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
+use crate::base::compact_result::NoBlock;
 use crate::base::digest::Digest;
 use crate::base::id::{
     AsId, CpuId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
@@ -122,6 +123,8 @@ pub struct Machine {
     doomed: Option<AsId>,
     /// Where the block comes from that is being allocated.
     origin: Origin,
+    /// Why the last attempt to compact for it gave none.
+    no_block: NoBlock,
     high_order: HighOrder,
     peak_resident: u64,
     watch: Watch,
@@ -217,6 +220,7 @@ impl Machine {
             amid_step: false,
             doomed: None,
             origin: Origin::FreeList,
+            no_block: NoBlock::NotTried,
             high_order: HighOrder::default(),
             peak_resident: 0,
             watch: Watch::default(),

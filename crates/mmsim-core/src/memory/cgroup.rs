@@ -181,6 +181,13 @@ impl Memcgs {
     pub fn fits(&self, m: MemcgId) -> bool {
         m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage < max)
     }
+    /// Halves every `memory.max`: a planted fault.
+    pub(super) fn halve_limits(&mut self) {
+        for m in self.groups.ids() {
+            let max = &mut self.groups[m].config.max;
+            *max = max.map(|pages| pages / 2);
+        }
+    }
     /// Whether so many more pages fit under `memory.max`.
     pub fn fits_all(&self, m: MemcgId, n: u64) -> bool {
         m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)

@@ -10,6 +10,7 @@
 //! Pages are those of processes, and of files where a mapping shows a file.
 
 use super::Memory;
+use super::trouble::Troubled;
 use crate::base::id::{AsId, FileId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
@@ -128,6 +129,8 @@ pub trait Follower: Send {
     fn dropped(&mut self, first: PageIdx, count: u32);
     /// A thread's step is done.
     fn acted(&mut self, a: &Acted);
+    /// An allocation met something that is counted.
+    fn troubled(&mut self, t: &Troubled);
     /// A phase ended.
     fn phase_ended(&mut self);
     /// A tick is over. So many frames hold pages, and so many more could.

@@ -29,6 +29,7 @@ mod scan;
 mod shadow_nodes;
 mod survey;
 pub mod trace;
+pub mod trouble;
 mod walk;
 mod young;
 
@@ -53,6 +54,7 @@ use crate::backing::cache::Files;
 use crate::backing::device::Device;
 use crate::backing::swap::Swap;
 use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::planted::Planted;
 use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -97,6 +99,8 @@ const ZRAM: AllocRequest = AllocRequest::USER;
 pub struct Memory {
     /// What the kernel does that others do differently.
     pub rules: KernelRules,
+    /// What a test made wrong.
+    planted: Option<Planted>,
     /// Sysctls.
     pub vm: VmSysctl,
     /// Costs.
@@ -199,6 +203,7 @@ impl Memory {
         let nr = zones.nr_frames();
         let mut mem = Memory {
             rules,
+            planted: None,
             vm: config.vm.clone(),
             cost: config.cost.clone(),
             tick: config.tick,
@@ -284,6 +289,22 @@ impl Memory {
             self.tracer.now = self.now;
             self.tracer.emit(make);
         }
+    }
+
+    /// Makes something wrong from now on: for tests that ask what is wrong.
+    #[doc(hidden)]
+    pub fn plant(&mut self, fault: Planted) {
+        self.planted = Some(fault);
+        if fault == Planted::LimitHalved {
+            self.memcgs.halve_limits();
+        }
+    }
+
+    /// Whether this was made wrong.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn is_planted(&self, fault: Planted) -> bool {
+        self.planted == Some(fault)
     }
 
     /// The node of a frame.

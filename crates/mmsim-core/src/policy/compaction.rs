@@ -10,7 +10,7 @@
 //! `enum compact_result`).
 
 use super::ReclaimPolicy;
-use crate::base::compact_result::CompactResult;
+use crate::base::compact_result::{CompactResult, NoBlock};
 use crate::base::digest::Digest;
 use crate::base::id::{Pfn, ZoneId};
 use crate::base::migratetype::Migratetype;
@@ -78,6 +78,8 @@ pub struct CompactOutcome {
     /// caller's: its frames are set up as those of any allocated block. As in the kernel it is in
     /// no count of allocated pages (`pgalloc_*`).
     pub captured: Option<Pfn>,
+    /// Why the caller has no block, should it find none.
+    pub why: NoBlock,
 }
 
 /// What a strategy counts since the start, besides the kernel's counters.

@@ -35,6 +35,9 @@ knob_enums! {
     /// What a reference means for a page met on the inactive list.
     AnonRefRule {
         OneTouch = "one-touch", "An anonymous page that was referenced at all is activated.";
+        OneTouchBoth = "one-touch-both",
+            "A page of either type that was referenced at all is activated, as MGLRU up to 6.12 \
+             promotes it.";
         TwoTouchV1 = "two-touch-v1",
             "An anonymous page is activated when two successive inactive scans find it \
              referenced, however many mappings refer to it. The mark does not outlive the \
@@ -58,6 +61,10 @@ knob_enums! {
         V5_9 = "v5.9",
             "All lists but the inactive one of the page's own type; the anonymous lists only \
              while there is swap.";
+        OwnInactive = "own-inactive",
+            "The inactive list of the page's own type: what was evicted since would fit onto it. The \
+             rule of MGLRU with that list as the oldest generation, which still is the one evicted \
+             from.";
     }
     /// Whose lists decide whether active ones are scanned.
     InactiveRatioScope {
@@ -113,6 +120,15 @@ knob_enums! {
             "To the head of the inactive file list: it goes behind the file pages that are there.";
         Tail = "tail",
             "To the tail of the inactive file list: freed first, the last one first.";
+    }
+    /// Where accessed bits are looked for, besides at the tail of a list.
+    BitsFound {
+        Tail = "tail", "Nowhere else.";
+        Around = "around",
+            "Beside a page that an inactive scan found accessed too, up to 64 entries of its page \
+             table.";
+        Walk = "walk",
+            "In the page tables of all processes too, before the first pass of a run of kswapd.";
     }
     /// How a list's share of the scan work is rounded.
     ScanRounding {
@@ -206,6 +222,11 @@ knob_struct! {
         lazyfree: LazyfreePlace = "lazyfree",
             "Where a page goes that MADV_FREE was said about.",
             "mm: add lazyfree folio to lru tail (2024, not merged)";
+        bits_found: BitsFound = "bits-found",
+            "Where accessed bits are looked for, besides at the tail of a list. Whose is found is \
+             judged as if the scan had met it.",
+            "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, support \
+             page table walks (Linux 6.1)";
         stop_after_adjust: bool = "stop-after-adjust",
             "Whether a scan that met its target and gave up the smaller type ends after the next \
              round. Otherwise it finishes the reduced work of the larger type.",

@@ -379,6 +379,8 @@ pub const fn ws_threshold(rule: WsThreshold, v1_index_bug: bool, i: ThresholdInp
         WsThreshold::V5_8 => {
             active_file + if i.swap_left { inactive_anon + active_anon } else { 0 }
         }
+        WsThreshold::OwnInactive if i.is_file => inactive_file,
+        WsThreshold::OwnInactive => inactive_anon,
         WsThreshold::V5_9 => {
             let file = active_file + if i.is_file { 0 } else { inactive_file };
             let anon = active_anon + if i.is_file { inactive_anon } else { 0 };
@@ -590,6 +592,8 @@ mod tests {
         assert_eq!(w(WsThreshold::ActiveOwnType, false, true), 300);
         assert_eq!(w(WsThreshold::ActiveOwnType, true, true), 100);
         assert_eq!(w(WsThreshold::V5_8, true, true), 900);
+        assert_eq!(w(WsThreshold::OwnInactive, false, true), 500);
+        assert_eq!(w(WsThreshold::OwnInactive, true, false), 40);
         assert_eq!(w(WsThreshold::V5_9, false, true), 440);
         assert_eq!(w(WsThreshold::V5_9, true, true), 900);
         assert_eq!(w(WsThreshold::V5_9, true, false), 100);

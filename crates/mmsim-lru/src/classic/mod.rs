@@ -36,6 +36,7 @@
 
 pub mod config;
 pub mod formulas;
+mod looks;
 mod pass;
 mod scan;
 mod workingset;
@@ -45,7 +46,8 @@ use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, New
 use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
@@ -107,6 +109,8 @@ pub struct Classic {
     looks: Vec<Look>,
     fast: FastPath,
     slots: Vec<SwapSlot>,
+    /// Pages that a scan found accessed, where their neighbours are looked at.
+    accessed: Vec<PageIdx>,
     back: [Vec<FolioId>; 2],
     packing: Packing,
 }
@@ -144,6 +148,7 @@ impl Classic {
             looks: Vec::new(),
             fast: FastPath::default(),
             slots: Vec::new(),
+            accessed: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
         }
@@ -372,7 +377,16 @@ impl ReclaimPolicy for Classic {
             let pages = mem.frames.pages(folio);
             self.note_rotated(lv, file, pages, u64::from(active || forced) * pages);
         }
-        self.add_head(mem, folio);
+        let new = matches!(how.kind, ArrivalKind::New | ArrivalKind::Read);
+        if new && mem.is_planted(Planted::NewActive) {
+            mem.frames.set(folio, flag::ACTIVE);
+        }
+        if mem.is_planted(Planted::InvertedList) {
+            let lv = self.lruvec_of(mem, folio);
+            mem.lru_add_tail(self.lruvecs[lv].lists[Self::list_index(mem, folio)], folio);
+        } else {
+            self.add_head(mem, folio);
+        }
         mem.emit(|| TraceEvent::MmLruInsertion {
             pfn: folio,
             lru: if file { "file" } else { "anon" },
@@ -485,6 +499,7 @@ impl ReclaimPolicy for Classic {
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
+        self.walk_tables(mem, req);
         for scope in self.scopes_of(mem, req.node).map(LruScope) {
             if !mem.has_swap() {
                 continue;

@@ -13,6 +13,7 @@ use super::{Classic, LruScope, Lruvec};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
+use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
@@ -231,6 +232,9 @@ impl Classic {
                 self.walk[pass.scope] = m + 1;
             }
             let memcg = MemcgId(m as u16);
+            if m == 1 && mem.is_planted(Planted::GroupSpared) {
+                continue;
+            }
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
             // Protection is against others: a group's own limit does not heed it.
             let foreign = m != 0 && target(req).0 == 0;
@@ -277,7 +281,8 @@ impl Classic {
         protection: u64,
         usage: u64,
     ) -> (PerList, PerList) {
-        let priority = u32::from(req.priority);
+        let overshoots = mem.is_planted(Planted::Overshoot);
+        let priority = if overshoots { 1 } else { u32::from(req.priority) };
         let control = &pass.control;
         let lv = self.lruvec_at(pass.scope, memcg);
         let mode = formulas::scan_mode(ScanModeInput {
@@ -317,7 +322,11 @@ impl Classic {
         if mode == ScanMode::Fract && fractions.denominator == 0 {
             return (sizes, [0; 4]);
         }
-        (sizes, formulas::scan_targets(mode, base, fractions, self.config.scan_rounding))
+        let nr = formulas::scan_targets(mode, base, fractions, self.config.scan_rounding);
+        match mem.is_planted(Planted::TypesSwapped) {
+            true => (sizes, [nr[2], nr[3], nr[0], nr[1]]),
+            false => (sizes, nr),
+        }
     }
 
     /// One round over the lists of the current lruvec; the last one ends its work.
@@ -363,7 +372,8 @@ impl Classic {
                 }
             }
             let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
-            let once = w.adjusted && !self.config.stop_after_adjust;
+            let once =
+                w.adjusted && !self.config.stop_after_adjust || mem.is_planted(Planted::Overshoot);
             if w.reclaimed[ANON] + w.reclaimed[FILE] >= req.target && !proportional && !once {
                 goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {
                     RoundEnd::Stop => false,

@@ -6,12 +6,13 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_inactive_list`, `shrink_active_list`,
 //! `folio_check_references`, `isolate_lru_folios`).
 
-use super::config::{AnonRefRule, BalanceModel};
+use super::config::{AnonRefRule, BalanceModel, BitsFound};
 use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
 use crate::index::{ANON, LruType, LruvecId};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::{MemcgId, Pfn};
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory, References, Scan, ScanFor, Verdicts};
@@ -87,7 +88,10 @@ impl Classic {
         req: &ReclaimRequest,
     ) -> BatchStats {
         let scan = self.scan(lv, file, ScanFor::Eviction, req);
-        let verdicts = self.inactive_verdicts;
+        let verdicts = match mem.is_planted(Planted::LostReference) {
+            true => EVICTED,
+            false => self.inactive_verdicts,
+        };
         let nr = self.isolate_folios(mem, lv, &scan, n, Some(&verdicts));
         if nr == 0 {
             return BatchStats::default();
@@ -147,6 +151,11 @@ impl Classic {
         mem.count(VmEvent::SimScanKeep, b.kept);
         self.put_back(mem, b.lv, b.file, &mut b.back);
         self.age_by_scan(b.lv, b.promoted);
+        if !self.accessed.is_empty() {
+            let mut pages = std::mem::take(&mut self.accessed);
+            self.look_around(mem, b.lv, &mut pages);
+            self.accessed = pages;
+        }
     }
 
     /// Plain folios one after the other: those to be evicted are collected.
@@ -186,6 +195,10 @@ impl Classic {
             }
         }
         self.slots = slots;
+        if self.config.bits_found == BitsFound::Around {
+            let stay = looks.iter().filter(|l| l.bits & flag::RECLAIM == 0);
+            self.accessed.extend(stay.map(Look::page));
+        }
         let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
         b.kept += kept;
         b.promoted += promoted;
@@ -217,6 +230,9 @@ impl Classic {
                 continue;
             }
             b.stats.scanned += 1;
+            if self.config.bits_found == BitsFound::Around {
+                self.accessed.push(look.page());
+            }
             if look.bits & flag::ACTIVE == 0 {
                 b.kept += 1;
                 b.back[0].push(look.folio);
@@ -308,6 +324,10 @@ impl Classic {
             }
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        let used = [ScanOutcome::KeepReferenced, ScanOutcome::ActivateReferenced];
+        if self.config.bits_found == BitsFound::Around && used.contains(&outcome) {
+            self.accessed.extend(mem.page_of(folio));
+        }
         match fate {
             ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => return,
             ShrinkOutcome::Kept(_) => b.kept += pages,
@@ -462,6 +482,10 @@ impl Classic {
         let demoted = back[0].len() as u64 + extra;
         self.fast.asked(asked);
         mem.settle_fast(&mut self.fast, req.by);
+        if mem.is_planted(Planted::DemotedToTail) {
+            let list = self.lruvecs[lv].lists[2 * usize::from(file)];
+            back[0].drain(..).for_each(|f| mem.lru_add_tail(list, f));
+        }
         self.put_back(mem, lv, file, &mut back);
         self.looks = looks;
         self.back = back;
@@ -505,7 +529,10 @@ fn judge(
     rule: AnonRefRule,
     locked_activates: bool,
 ) -> Judgement {
-    let r = mem.references(folio, limit);
+    let mut r = mem.references(folio, limit);
+    if mem.is_planted(Planted::LostReference) {
+        r.count = 0;
+    }
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
@@ -518,19 +545,28 @@ fn judge(
 /// The judgement, and the mark that it leaves: [`flag::REFERENCED`] or nothing. `before`: the
 /// mark that it found.
 #[inline(always)]
-fn decide(r: References, before: bool, file: bool, rule: AnonRefRule) -> (Judgement, u32) {
+pub(super) fn decide(
+    r: References,
+    before: bool,
+    file: bool,
+    rule: AnonRefRule,
+) -> (Judgement, u32) {
     if r.count == 0 {
         let clean = before && file;
         return (if clean { Judgement::ReclaimClean } else { Judgement::Reclaim }, 0);
     }
     match rule {
         AnonRefRule::OneTouch if !file => (Judgement::Activate, 0),
+        AnonRefRule::OneTouchBoth => (Judgement::Activate, 0),
         AnonRefRule::TwoTouchV1 if !file && before => (Judgement::Activate, 0),
         AnonRefRule::TwoTouchV1 if !file => (Judgement::Keep, flag::REFERENCED),
         _ if before || r.count > 1 || file && r.exec => (Judgement::Activate, flag::REFERENCED),
         _ => (Judgement::Keep, flag::REFERENCED),
     }
 }
+
+/// All plain folios of an inactive list are to be freed: a planted fault.
+const EVICTED: Verdicts = Verdicts { clear: flag::REFERENCED, set: [flag::RECLAIM; 4] };
 
 /// Plain folios of an active list: who was accessed is marked.
 const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };
@@ -546,4 +582,21 @@ pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
         }
     });
     Verdicts { clear: flag::REFERENCED, set }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of a file that one mapping used: kept for a second look, or promoted at once as MGLRU
+    /// does. An anonymous one: the same.
+    #[test]
+    fn one_touch_promotes_pages_of_both_types() {
+        let used = References { count: 1, ..References::default() };
+        for file in [false, true] {
+            let of = |rule| decide(used, false, file, rule).0;
+            assert_eq!(of(AnonRefRule::MappedFileRule), Judgement::Keep);
+            assert_eq!(of(AnonRefRule::OneTouchBoth), Judgement::Activate);
+        }
+    }
 }

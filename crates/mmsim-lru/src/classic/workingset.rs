@@ -14,6 +14,7 @@ use super::{Classic, LruScope};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
+use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, NodeStatItem};
@@ -228,7 +229,7 @@ impl Classic {
         let now = self.lruvecs[self.lruvec_at(s.scope, s.memcg)].age[age];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = self.threshold(mem, file, s.scope, s.memcg);
-        let activated = distance <= threshold;
+        let activated = distance <= threshold && !mem.is_planted(Planted::RefaultsForgotten);
         if mem.tracer.wants(TraceKind::SimRefault) {
             tell_of_refault(mem, file, distance, threshold, activated);
         }

@@ -56,6 +56,9 @@ knob_enums! {
     TypeRule {
         FirstTier = "first-tier", "By the refault rates of the first tiers of both types.";
         AllTiers = "all-tiers", "By the refault rates of all tiers of both types.";
+        Cost612 = "cost-6.12",
+            "By what reclaim has cost, as classic LRU of 6.12 reckons it: the type of which that would \
+             scan more.";
     }
     /// How much worse a tier has to be than the first before it is protected.
     TierGain {
@@ -68,6 +71,9 @@ knob_enums! {
             "With two generations left, or three of which the youngest holds more than half of all \
              pages or the oldest less than a quarter.";
         GensOnly = "gens-only", "With three generations left, whatever they hold.";
+        Ratio = "ratio",
+            "With three generations left, if an older page faces more pages of the two youngest than \
+             classic LRU lets an inactive page face.";
     }
     /// What a scan does with folios that wait for their write.
     WritebackRule {
@@ -171,6 +177,9 @@ knob_enums! {
         SecondOldest = "second-oldest",
             "What would have fitted into memory starts in the second oldest generation.";
         Tiered = "tiered", "The nearer, the more accesses it is given credit for.";
+        V5_9 = "v5.9",
+            "As v3, with the threshold of classic LRU since 5.9: all older and younger halves but the \
+             older one of the page's own type.";
     }
     /// How accesses through descriptors and accessed bits are noted on a folio.
     AccessMarks {

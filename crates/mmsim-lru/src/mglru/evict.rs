@@ -14,11 +14,13 @@ use super::config::{
 };
 use super::lruvec::type_of;
 use super::pass::Pass;
-use super::rates::{Control, MAX_SWAPPINESS};
+use super::rates::{Control, MAX_SWAPPINESS, by_cost};
 use super::{Mglru, place};
+use crate::classic::formulas::cost612;
 use crate::index::{ANON, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
+use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
@@ -112,6 +114,7 @@ impl Mglru {
             self.put_back(mem, &mut b);
         }
         let reclaimed = b.stats.reclaimed;
+        self.note_cost(lv, t, cost612(b.stats.pageout, nr.saturating_sub(reclaimed)));
         mem.end_batch(req, t == FILE);
         b.stats.pass.taken = nr;
         b.stats.pass.file_taken = if t == FILE { nr } else { 0 };
@@ -121,6 +124,25 @@ impl Mglru {
         self.fast = b.fast;
         self.back = b.back;
         scanned
+    }
+
+    /// The type to evict, and the last of its tiers that may be.
+    fn choose(&self, lv: LruvecId, swappiness: u64) -> (LruType, Option<Tier>) {
+        if self.config.type_rule != TypeRule::Cost612 {
+            return self.control(lv).choose(swappiness);
+        }
+        let v = &self.lruvecs[lv];
+        let pages = PerType::from_fn(|t| v.halves(t).iter().sum());
+        (by_cost(&v.cost, pages, swappiness), None)
+    }
+
+    /// Reclaim of a type has cost so much.
+    pub(super) fn note_cost(&mut self, lv: LruvecId, t: LruType, cost: u64) {
+        if self.config.type_rule == TypeRule::Cost612 {
+            let v = &mut self.lruvecs[lv];
+            let pages = [ANON, FILE].map(|t| v.halves(t).iter().sum::<u64>());
+            v.cost.add(t, cost, pages.iter().sum());
+        }
     }
 
     fn control(&self, lv: LruvecId) -> Control<'_> {
@@ -153,8 +175,11 @@ impl Mglru {
         } else if !req.may_io {
             (FILE, None)
         } else {
-            self.control(lv).choose(swappiness)
+            self.choose(lv, swappiness)
         };
+        if mem.is_planted(Planted::OtherType) {
+            t = t.other();
+        }
         let mut others = u8::from(swappiness > 0);
         let mut all = 0;
         loop {

@@ -4,6 +4,7 @@
 //! `try_to_shrink_lruvec`, `set_initial_priority`).
 
 use super::config::{AgingRule, AgingSite};
+use crate::classic::formulas::inactive_is_low;
 use crate::index::{ANON, FILE, LruType, MIN_NR_GENS, PerType};
 
 /// What the distribution of pages over generations says (`should_run_aging`).
@@ -25,15 +26,16 @@ pub fn outlook(
     size: impl Fn(u64, LruType) -> u64,
 ) -> Outlook {
     let leader = match (can_swap, rule) {
-        (true, AgingRule::GensOnly) => min_seq[ANON].min(min_seq[FILE]),
+        (true, AgingRule::GensOnly | AgingRule::Ratio) => min_seq[ANON].min(min_seq[FILE]),
         (true, AgingRule::Distribution) => min_seq[ANON],
         (false, _) => min_seq[FILE],
     };
-    let (mut total, mut young, mut old) = (0, 0, 0);
+    let (mut total, mut young, mut old, mut active) = (0, 0, 0, 0);
     for &t in LruType::evictable(can_swap) {
         for seq in min_seq[t]..=max_seq {
             let size = size(seq, t);
             total += size;
+            active += if seq + 1 >= max_seq { size } else { 0 };
             if seq == max_seq {
                 young += size;
             } else if seq + MIN_NR_GENS == max_seq {
@@ -48,6 +50,7 @@ pub fn outlook(
     let wanted = match rule {
         _ if lead > MIN_NR_GENS => false,
         AgingRule::GensOnly => true,
+        AgingRule::Ratio => inactive_is_low(total - active, active),
         // Ideally each of three generations holds a third; reasonable is from a quarter to a half.
         AgingRule::Distribution => young * MIN_NR_GENS > total || old * (MIN_NR_GENS + 2) < total,
     };
@@ -100,6 +103,9 @@ mod tests {
         assert!(of(2, 5000, 2500).wanted, "more than half of the pages are young");
         assert!(of(2, 2000, 2000).wanted, "less than a quarter is old");
         assert!(!of(3, 8000, 0).wanted, "four generations are enough");
+        // Below a gigabyte an older page may face one younger.
+        assert!(!rule(AgingRule::Ratio, 2, 2000, 4096).wanted);
+        assert!(rule(AgingRule::Ratio, 2, 2000, 4095).wanted);
         assert!(rule(AgingRule::GensOnly, 2, 2000, 3000).wanted);
         assert!(!rule(AgingRule::GensOnly, 3, 2000, 3000).wanted);
     }

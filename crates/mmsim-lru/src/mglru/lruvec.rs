@@ -2,6 +2,7 @@
 
 use super::bloom::Filters;
 use super::rates::Rates;
+use crate::classic::formulas::CostState;
 use crate::index::{FILE, Gen, LruType, MIN_NR_GENS, PerGen, PerType};
 use mmsim_core::base::id::{IndexArray, ListId, NodeId};
 use mmsim_core::base::time::SimTime;
@@ -89,6 +90,8 @@ pub(super) struct Lruvec {
     pub(super) nr_pages: PerGen<PerType<PerZone<u64>>>,
     pub(super) rates: PerType<Rates>,
     pub(super) mm: MmState,
+    /// What reclaim has cost, where the type to evict is chosen by that.
+    pub(super) cost: CostState,
     /// Evictions so far, which refault distances are measured with: of both types together under
     /// `ANON`, unless each has its own.
     pub(super) evictions: PerType<u64>,

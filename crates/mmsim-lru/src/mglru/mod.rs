@@ -54,6 +54,7 @@ use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of};
 use self::memcg_lru::MemcgLru;
 use self::pass::Pass;
 use self::refault::Packing;
+use crate::classic::formulas::CostState;
 use crate::index::{ANON, FILE, LruvecId, LruvecIds, MIN_NR_GENS, PerGen, PerType, Tier};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
@@ -120,6 +121,7 @@ impl Mglru {
                 nr_pages: PerGen::default(),
                 rates: PerType::default(),
                 mm: MmState::default(),
+                cost: CostState::default(),
                 evictions: PerType::default(),
             }
         });
@@ -413,6 +415,7 @@ impl ReclaimPolicy for Mglru {
             let [anon, file] = *v.min_seq.raw();
             d.words([v.max_seq, anon, file, v.evictions[ANON], v.mm.seq]);
             d.words([v.evictions[FILE]].into_iter().filter(|&n| n > 0));
+            d.words(v.cost.cost.iter().copied().filter(|&n| n > 0));
             for r in v.rates.iter() {
                 d.words(r.avg_refaulted.iter().chain(r.avg_total.iter()).copied());
             }

@@ -10,6 +10,7 @@
 //! `get_tier_idx`, `get_type_to_scan`).
 
 use super::config::{MglruConfig, TierGain, TypeRule};
+use crate::classic::formulas::CostState;
 use crate::index::{ANON, FILE, LruType, MAX_NR_TIERS, PerTier, PerType, Tier};
 
 /// Refaults below which a position may be evicted without a comparison, and the amount that
@@ -114,6 +115,12 @@ impl Rates {
     }
 }
 
+/// The type of which classic LRU would scan more pages, by what reclaim has cost.
+pub fn by_cost(cost: &CostState, pages: PerType<u64>, swappiness: u64) -> LruType {
+    let f = cost.fractions(swappiness).fraction;
+    if f[ANON] * pages[ANON] > f[FILE] * pages[FILE] { ANON } else { FILE }
+}
+
 /// The refault rates of both types with what reading them takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Control<'a> {
@@ -155,7 +162,7 @@ impl Control<'_> {
                 let t = if may_evict(at(ANON), at(FILE)) { FILE } else { ANON };
                 (t, Some(self.limit(t, at(t.other()), gain[t])))
             }
-            TypeRule::AllTiers => {
+            TypeRule::AllTiers | TypeRule::Cost612 => {
                 let hist = self.config.hist_gens.get();
                 let at = |t: LruType| self.rates[t].sum(self.min_seq[t], hist, gain[t]);
                 (if may_evict(at(ANON), at(FILE)) { FILE } else { ANON }, None)

@@ -14,6 +14,8 @@ use super::config::{AccessMarks, RecentRule, RefaultCount, RefaultDistance, Rest
 use super::lruvec::GEN_MASK;
 use super::rates::tier_of;
 use super::{Mglru, place};
+use crate::classic::config::WsThreshold;
+use crate::classic::formulas::{ThresholdInput, cost612, ws_threshold};
 use crate::index::{ANON, FILE, LruType, LruvecId, MAX_NR_GENS, PerType, Tier};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::{MemcgId, NodeId};
@@ -212,6 +214,9 @@ impl Mglru {
             return;
         }
         let t = LruType::of(mem.frames.is_file_lru(folio));
+        if u.workingset {
+            self.note_cost(lv, t, cost612(1, 0));
+        }
         let v = &self.lruvecs[lv];
         let min_seq = v.min_seq[t];
         let distance = v.evictions[self.clock(t)].wrapping_sub(u.token) & self.packing.mask;
@@ -236,7 +241,7 @@ impl Mglru {
             // Without distances: how many oldest generations have gone since, and how many may.
             let (distance, workingset_size) = match self.config.refault_distance {
                 RefaultDistance::Off => (min_seq.saturating_sub(u.token), 0),
-                _ => (distance, self.sizes(mem, lv).threshold(t == FILE)),
+                _ => (distance, self.threshold(mem, lv, t)),
             };
             mem.emit(|| TraceEvent::SimRefault {
                 page: page.unwrap_or_default(),
@@ -255,7 +260,7 @@ impl Mglru {
                 }
             }
             _ if t == ANON && !self.config.anon_reactivate => {}
-            RefaultDistance::V3 | RefaultDistance::SecondOldest => {
+            RefaultDistance::V3 | RefaultDistance::SecondOldest | RefaultDistance::V5_9 => {
                 self.refaulted_at(mem, lv, t, folio, (u, distance, recent), in_fault);
             }
             RefaultDistance::Tiered => {
@@ -336,7 +341,20 @@ impl Mglru {
         Sizes { anon: if swap { v.halves(ANON) } else { [0; 2] }, file: v.halves(FILE) }
     }
 
-    /// `v3` and `second_oldest`.
+    /// The smallest distance of a refault that would not have fitted into memory.
+    fn threshold(&self, mem: &Memory, lv: LruvecId, t: LruType) -> u64 {
+        let (sizes, is_file) = (self.sizes(mem, lv), t == FILE);
+        if self.config.refault_distance != RefaultDistance::V5_9 {
+            return sizes.threshold(is_file);
+        }
+        let [[inactive_anon, active_anon], [inactive_file, active_file]] = [sizes.anon, sizes.file];
+        let lists = [inactive_anon, active_anon, inactive_file, active_file];
+        let input = ThresholdInput { is_file, lists, swap_left: true, slab_reclaimable: 0 };
+        // Classic LRU activates at the threshold itself, too.
+        ws_threshold(WsThreshold::V5_9, false, input) + 1
+    }
+
+    /// `v3`, `second_oldest` and `v5.9`.
     fn refaulted_at(
         &mut self,
         mem: &mut Memory,
@@ -346,7 +364,7 @@ impl Mglru {
         (u, distance, recent): (Unpacked, u64, bool),
         in_fault: bool,
     ) {
-        let eligible = distance < self.sizes(mem, lv).threshold(t == FILE);
+        let eligible = distance < self.threshold(mem, lv, t);
         if !recent && !eligible {
             return;
         }

@@ -201,6 +201,7 @@ impl Model {
             WsThreshold::ActiveFile => 0,
             WsThreshold::ActiveOwnType if self.config.ws_v1_index_bug => 0,
             WsThreshold::ActiveOwnType | WsThreshold::V5_9 => self.active.len() as u64,
+            WsThreshold::OwnInactive => self.inactive.len() as u64,
             WsThreshold::V5_8 => unreachable!("for file pages only"),
         };
         if distance > threshold {
@@ -257,7 +258,7 @@ impl Model {
                 break;
             }
             let activate = match self.config.anon_ref_rule {
-                AnonRefRule::OneTouch => true,
+                AnonRefRule::OneTouch | AnonRefRule::OneTouchBoth => true,
                 AnonRefRule::TwoTouchV1 => {
                     p.referenced = !twice;
                     twice

@@ -12,6 +12,33 @@ name = \"new\"
 kernel = \"6.12\"
 ";
 
+const PHASED: &str = "
+schema = 1
+machine = { memory = \"16MiB\", swap = { size = \"64MiB\", device = \"ramdisk\" } }
+[[task]]
+workload = \"phased\"
+regions = { hot = { memory = \"4MiB\" }, cold = { memory = \"32MiB\" } }
+steps = [
+    { do = \"allocate\", region = \"hot\" },
+    { do = \"allocate\", region = \"cold\" },
+    { do = \"touch\", region = \"hot\" },
+]
+";
+
+/// A region is known by its name and by its number.
+#[test]
+fn a_region_has_a_name_and_a_number() {
+    let f = Folder::new();
+    f.write("p.toml", PHASED);
+    let life = |region: &str| {
+        let page = format!("phased:{region}:0");
+        let said = f.mmsim(&["why", "p.toml", "--page", &page]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stdout.lines().skip(1).map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(life("hot"), life("0"));
+}
+
 #[test]
 fn whys_that_cannot_be() {
     let golden = Golden::of("why");
@@ -24,6 +51,7 @@ fn whys_that_cannot_be() {
     f.write("c3.toml", GOOD);
     f.write("e.toml", format!("{GOOD}\n[axes]\n\"machine.cpus\" = [1, 2]\n"));
     f.write("d.toml", format!("{GOOD}{}", TWO.replace("\"old\"", "\"older\"").replace("new", "x")));
+    f.write("p.toml", PHASED);
     for (case, args) in [
         ("unknown-variant", &["why", "a.toml", "--variant", "middle"][..]),
         ("one-variant", &["why", "a.toml", "--variants", "old"]),
@@ -38,6 +66,11 @@ fn whys_that_cannot_be() {
         ("at-no-axes", &["why", "a.toml", "--at", "machine.cpus=2"]),
         ("at-no-axis", &["why", "e.toml", "--at", "machine.cpu=2"]),
         ("at-no-value", &["why", "e.toml", "--at", "machine.cpus=3"]),
+        (
+            "at-one-axis-twice",
+            &["why", "e.toml", "--at", "machine.cpus=1", "--at", "machine.cpus=2"],
+        ),
+        ("page-of-no-region-name", &["why", "p.toml", "--page", "phased:hut:1"]),
         ("the-same-run", &["why", "c2.toml", "c2.toml"]),
         ("the-same-run-of-two-files", &["why", "c2.toml", "c3.toml"]),
         ("other-work", &["why", "b.toml", "c.toml", "--seed", "1"]),
@@ -65,4 +98,12 @@ fn an_early_end_is_said() {
         assert_eq!(said.code, Some(3), "{verb}: {}", said.stderr);
         assert!(said.stderr.contains("out of memory after"), "{verb}: {}", said.stderr);
     }
+    let said = f.mmsim(&["ablate", "o.toml", "--from", "classic-v5.8", "--to", "classic-v5.9"]);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    let said = f.mmsim(&["why", &repository("scenarios/tiny-oom.toml").display().to_string()]);
+    assert!(
+        said.code == Some(0) && said.stdout.contains("It ran out of memory"),
+        "{}",
+        said.stdout
+    );
 }

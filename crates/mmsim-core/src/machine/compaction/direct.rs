@@ -13,13 +13,15 @@
 //! (`compaction_ready`), and Linux 4.1 for its form of them. Left out: breaking off for others
 //! who want the CPU, and the rule for huge page faults of 4.1.
 
-use crate::base::compact_result::CompactResult;
+use crate::base::compact_result::{CompactResult, NoBlock};
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
+use crate::base::planted::Planted;
 use crate::base::rules::DirectCompaction;
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::watch::result::Origin;
+use crate::memory::trouble::Trouble;
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::phys::watermarks::Mark;
 use crate::policy::compaction::{
@@ -45,6 +47,8 @@ pub(in crate::machine) struct Tries {
     /// Attempts that should have made a block.
     retries: u32,
     result: CompactResult,
+    /// Why the last attempt gave no block.
+    pub why: NoBlock,
     /// Pages that direct reclaim has freed for the request.
     pub reclaimed: u64,
 }
@@ -54,7 +58,8 @@ impl Tries {
     pub(in crate::machine) const fn begin(old: bool) -> Self {
         // 4.1 compacts asynchronously until the first direct reclaim.
         let priority = if old { Priority::Async } else { Priority::SyncLight };
-        Tries { priority, retries: 0, result: CompactResult::Skipped, reclaimed: 0 }
+        let (result, why) = (CompactResult::Skipped, NoBlock::NotTried);
+        Tries { priority, retries: 0, result, why, reclaimed: 0 }
     }
     pub(in crate::machine) fn set(&mut self, priority: Priority) {
         self.priority = priority;
@@ -105,7 +110,8 @@ impl Machine {
 
     /// One run of the strategy over a zone.
     pub(in crate::machine) fn compact_zone(&mut self, req: &CompactRequest) -> CompactOutcome {
-        let none = CompactOutcome { result: CompactResult::Skipped, captured: None };
+        let (result, why) = (CompactResult::Skipped, NoBlock::NotTried);
+        let none = CompactOutcome { result, captured: None, why };
         let Some(c) = &mut self.compaction else { return none };
         let out = c.compact_zone(&mut self.mem, &mut *self.policy, req);
         self.interrupts();
@@ -121,7 +127,19 @@ impl Machine {
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
-        tries.result = CompactResult::Skipped;
+        let page = self.try_direct_compact(tid, req, node, tries);
+        self.no_block = tries.why;
+        page
+    }
+
+    fn try_direct_compact(
+        &mut self,
+        tid: ThreadId,
+        req: &AllocRequest,
+        node: NodeId,
+        tries: &mut Tries,
+    ) -> Option<Pfn> {
+        (tries.result, tries.why) = (CompactResult::Skipped, NoBlock::NotTried);
         if !self.may_compact(req) {
             return None;
         }
@@ -150,6 +168,7 @@ impl Machine {
             };
         } else {
             self.mem.count(VmEvent::CompactFail, 1);
+            self.tell_of_trouble(tid, Trouble::Compaction(tries.why));
             self.give_way(tid);
         }
         page
@@ -186,9 +205,12 @@ impl Machine {
         let none = if old { CompactResult::Deferred } else { CompactResult::Skipped };
         tries.result = none;
         for zone in self.zonelist(node, req) {
-            let deferred = |c: &mut Box<dyn Compaction>| c.deferred(zone, req.order);
-            if !full && self.compaction.as_mut().is_some_and(deferred) {
-                tries.note(CompactResult::Deferred, old);
+            let planted = self.mem.is_planted(Planted::DeferralNeverReset);
+            let deferred = |c: &mut Box<dyn Compaction>| {
+                planted && c.stats().complete != [0; 3] || !full && c.deferred(zone, req.order)
+            };
+            if self.compaction.as_mut().is_some_and(deferred) {
+                tries.note(CompactResult::Deferred, NoBlock::Deferred, old);
                 continue;
             }
             let out = self.compact_zone(&CompactRequest {
@@ -203,7 +225,7 @@ impl Machine {
                 full,
             });
             let result = if out.captured.is_some() { CompactResult::Success } else { out.result };
-            tries.note(result, old);
+            tries.note(result, out.why, old);
             let serves = || {
                 let z = &self.mem.zones[zone];
                 let low = z.watermark[Mark::Low as usize] + z.boost;
@@ -339,8 +361,12 @@ impl Machine {
 }
 
 impl Tries {
-    fn note(&mut self, r: CompactResult, old: bool) {
-        if rank(r, old) > rank(self.result, old) {
+    fn note(&mut self, r: CompactResult, why: NoBlock, old: bool) {
+        let more = rank(r, old) > rank(self.result, old);
+        if more || self.why == NoBlock::NotTried {
+            self.why = why;
+        }
+        if more {
             self.result = r;
         }
     }
@@ -358,7 +384,7 @@ mod tests {
     fn of_all(results: &[CompactResult], old: bool) -> CompactResult {
         let mut t = Tries::begin(old);
         t.result = if old { Deferred } else { Skipped };
-        results.iter().for_each(|&r| t.note(r, old));
+        results.iter().for_each(|&r| t.note(r, NoBlock::GaveUp, old));
         t.result
     }
 

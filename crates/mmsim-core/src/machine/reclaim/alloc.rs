@@ -12,6 +12,7 @@
 
 use crate::base::id::{AsId, Idx as _, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
+use crate::base::planted::Planted;
 use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -138,6 +139,7 @@ impl Machine {
         // A thread that had to wait goes on where it was.
         let resumed = self.threads[tid].tries.take();
         let mut tries = resumed.unwrap_or(Tries::begin(old));
+        self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         if !old && resumed.is_none() && (req.costly() || other) {
             let usual = tries;
@@ -350,6 +352,7 @@ impl Machine {
         let (mut force, mut low, mut aborted) = (false, false, false);
         loop {
             self.mem.count(stall, 1);
+            self.tell_of_stall(tid, req, node);
             let mut skipped = [false; 2];
             let mut priority = self.first_priority();
             loop {
@@ -383,7 +386,7 @@ impl Machine {
                         total += out.reclaimed;
                         skipped[0] |= out.skipped_deactivate;
                         skipped[1] |= out.low_skipped;
-                        if out.reclaimed > 0 {
+                        if out.reclaimed > 0 && !self.mem.is_planted(Planted::KswapdGivesUp) {
                             self.kswapds[n].failures = 0;
                         }
                     }

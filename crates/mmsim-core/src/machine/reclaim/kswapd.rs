@@ -10,6 +10,7 @@
 //! `wakeup_kswapd`).
 
 use crate::base::id::{CpuId, NodeId, ThreadId, ZoneId};
+use crate::base::planted::Planted;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -20,6 +21,7 @@ use crate::machine::reclaim::balance::{Balance, NextPass, PassProgress};
 use crate::machine::watch::psi::Psi;
 use crate::memory::NodeFlags;
 use crate::memory::trace::TraceEvent;
+use crate::memory::trouble::Background;
 use crate::phys::gfp::AllocRequest;
 use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
 
@@ -56,6 +58,9 @@ pub(in crate::machine) struct Kswapd {
     /// Threads at the emergency brake.
     pub throttled: Vec<ThreadId>,
     cpu: CpuId,
+    /// When its run began, and whether it has had a CPU since: for who follows.
+    woken: SimTime,
+    started: bool,
     /// Time of its last step that has not passed yet: somebody came amid the step.
     pub owed: SimDuration,
 }
@@ -69,6 +74,8 @@ impl Default for Kswapd {
             failures: 0,
             throttled: Vec::new(),
             cpu: CpuId(0),
+            woken: SimTime::ZERO,
+            started: false,
             owed: SimDuration::ZERO,
         }
     }
@@ -81,6 +88,17 @@ impl Kswapd {
     }
     pub(in crate::machine) fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_) | State::Stalled(..))
+    }
+    /// What it does while a thread has to reclaim, and since when.
+    pub(in crate::machine) fn background(&self, now: SimTime) -> (Background, SimDuration) {
+        let late = now.since(self.woken.min(now));
+        match self.state {
+            _ if self.hopeless() => (Background::GivenUp, SimDuration::ZERO),
+            State::Asleep | State::Napping(..) => (Background::Asleep, SimDuration::ZERO),
+            State::Running(_) if !self.started => (Background::NotStarted, late),
+            State::Stalled(..) => (Background::Writes, late),
+            State::Running(_) => (Background::Behind, late),
+        }
     }
     pub(in crate::machine) fn hopeless(&self) -> bool {
         self.failures >= MAX_RECLAIM_RETRIES
@@ -123,6 +141,10 @@ impl Machine {
             State::Napping(_, order) => Some(order),
             State::Asleep => None,
         };
+        let deaf = SimDuration::from_millis(500);
+        if self.mem.is_planted(Planted::KswapdSleeps) && self.mem.now.since(k.woken) < deaf {
+            return;
+        }
         let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
@@ -130,7 +152,7 @@ impl Machine {
         let idle = if self.mem.rules.kswapd_by_zone {
             !self.some_zone_unbalanced(n, order, highest)
         } else {
-            self.mem.zones.balanced(n, order, highest) && !boosted
+            self.in_balance(n, order, highest) && !boosted
         };
         if k.hopeless() || idle {
             return;
@@ -144,6 +166,23 @@ impl Machine {
         self.kswapds[n].highest = k.highest.max(highest);
         self.kswapds[n].order = order;
         self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
+        self.awakes(n);
+    }
+
+    /// Whether a node needs no more reclaim.
+    fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
+        let zones = &self.mem.zones;
+        zones.balanced(n, order, highest)
+            && !(self.mem.is_planted(Planted::NoEnd)
+                && zones.of_node(n).iter().all(|&z| zones[z].free < zones[z].managed as u64 / 4))
+    }
+
+    /// It begins a run, and waits for a CPU.
+    fn awakes(&mut self, n: NodeId) {
+        if self.mem.is_planted(Planted::KswapdStartsLate) {
+            self.kswapds[n].owed = SimDuration::from_millis(50);
+        }
+        (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.now, false);
         self.begin_balance(n);
         self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
         let cpu = self.kswapds[n].cpu;
@@ -183,13 +222,17 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
+        self.kswapds[n].started = true;
+        if self.mem.is_planted(Planted::KswapdSlow) {
+            self.mem.now += SimDuration::from_millis(5);
+        }
         if self.mem.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
             let highest = self.kswapds[n].highest;
             self.mem.zones.set_reclaim_active(n, highest, true);
-            let balanced = self.mem.zones.balanced(n, b.order, highest);
+            let balanced = self.in_balance(n, b.order, highest);
             if !balanced && b.boost > 0 {
                 b.boost = 0;
                 b.priority = self.first_priority();
@@ -410,7 +453,7 @@ impl Machine {
         // since.
         let gave_up = b.order < b.alloc_order;
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
-        if k.hopeless() || self.mem.zones.balanced(n, order, k.highest) {
+        if k.hopeless() || self.in_balance(n, order, k.highest) {
             self.mem.node_flags[n] = NodeFlags::default();
             self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
             self.nap(n, order);
@@ -449,6 +492,9 @@ impl Machine {
 
     /// Sleeps for a moment, balanced for an order.
     fn nap(&mut self, n: NodeId, order: u8) {
+        if self.mem.is_planted(Planted::KswapdGivesUp) {
+            self.kswapds[n].failures = MAX_RECLAIM_RETRIES;
+        }
         self.timer_generation += 1;
         let g = self.timer_generation;
         self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
@@ -469,7 +515,7 @@ impl Machine {
                 let balanced = if self.mem.rules.kswapd_by_zone {
                     self.zones_balanced(n, order, k.highest)
                 } else {
-                    self.mem.zones.balanced(n, order, k.highest)
+                    self.in_balance(n, order, k.highest)
                 };
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
@@ -479,10 +525,7 @@ impl Machine {
                     self.kswapds[n].highest = ZoneKind::Dma;
                 } else {
                     self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
-                    self.begin_balance(n);
-                    self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
-                    let cpu = self.kswapds[n].cpu;
-                    self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+                    self.awakes(n);
                 }
             }
             State::Stalled(g, b) if g == generation => {

@@ -8,8 +8,9 @@
 //! [`Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, ClassicConfig, EvictWithoutMemcg,
-    InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding, ShadowLimitScope, WsThreshold,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, BitsFound, ClassicConfig,
+    EvictWithoutMemcg, InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding,
+    ShadowLimitScope, WsThreshold,
 };
 use crate::knobs;
 use mmsim_core::config::Kernel;
@@ -39,6 +40,7 @@ impl ClassicConfig {
         scan_rounding: ScanRounding::Up,
         shadow_e_includes_self: true,
         lazyfree: LazyfreePlace::Classic,
+        bits_found: BitsFound::Tail,
         stop_after_adjust: false,
         kswapd_retry_without_cache_trim: false,
     };

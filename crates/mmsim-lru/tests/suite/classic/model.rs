@@ -295,6 +295,7 @@ fn forced_rotation_counts_what_starts_inactive() {
 fn every_knob_has_a_witness() {
     const SILENT: &[(&str, &str)] = &[
         ("anon-ratio", "runs are far below 1 GiB"),
+        ("bits-found", "the twin knows scans of lists only"),
         ("file-writeout", "nobody finds that many pages are dirty"),
         ("swapcache-shadows", "permits anon-workingset, does nothing itself"),
         ("shadow-limit-scope", "shadows are not limited here"),

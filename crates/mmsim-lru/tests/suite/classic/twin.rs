@@ -317,6 +317,10 @@ fn near_a_preset() -> impl Strategy<Value = ClassicConfig> {
     (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
         let mut config = PRESETS[preset].config;
         for (knob, value) in flips {
+            // The twin knows scans of lists only.
+            if knobs[knob].name == "bits-found" {
+                continue;
+            }
             let mut flipped = config;
             let values = knobs[knob].values;
             flipped.set(knobs[knob].name, values[value % values.len()].name).unwrap();

@@ -155,6 +155,35 @@ fn ws_threshold() {
     assert!(all.n(WorkingsetActivateAnon) > 50, "{}", all.n(WorkingsetActivateAnon));
 }
 
+/// 190 pages are inactive, 100 active. What comes back after some 60 to 190 evictions would fit onto
+/// the inactive list, and only a part of it onto the active one: more is activated by MGLRU's rule.
+#[test]
+fn ws_threshold_of_mglru() {
+    let values = ["v5.9", "own-inactive"];
+    let base = ClassicConfig::V5_9;
+    let [all, own] = pair(&ram(), base, "ws-threshold", values, &[refaulting(8)]);
+    let [all, own] = [all, own].map(|r| r.n(WorkingsetActivateAnon));
+    assert!(own > all + 50, "{own} {all}");
+}
+
+/// 60 pages are used in each round, between 60 that are new. At the tail a page is met when it has
+/// not been used for long, so none is activated. Walks meet it in each round: two of them activate
+/// it, and it stays. Pages that came together have the same neighbours: who looks around takes
+/// their accessed bits with the first of them, so few are kept for a second look.
+#[test]
+fn bits_found() {
+    let s = Steps::new().map(0, 1200).write(0, 0..60);
+    let s = s.each(0..12, |s, k| s.write(0, 300 + 60 * k..360 + 60 * k).write(0, 0..60));
+    let of = |value: &str| {
+        pair(&ram(), ClassicConfig::V5_9, "bits-found", ["tail", value], std::slice::from_ref(&s))
+    };
+    let [tail, walk] = of("walk").map(|r| (r.n(PgActivate), r.n(PswpIn)));
+    assert_eq!(tail.0, 0);
+    assert!(walk.0 >= 50 && walk.1 + 100 < tail.1, "{walk:?} {tail:?}");
+    let [tail, around] = of("around").map(|r| (r.n(SimScanKeep), r.n(PswpIn)));
+    assert!(around.0 * 4 < tail.0 && around.1 < tail.1, "{around:?} {tail:?}");
+}
+
 /// The wrong statistic is that of active file pages: as above.
 #[test]
 fn ws_v1_index_bug() {

@@ -1,5 +1,6 @@
 //! MGLRU.
 
+mod borrowed;
 mod reworked;
 mod twin;
 mod witness;

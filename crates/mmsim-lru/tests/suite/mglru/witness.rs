@@ -431,7 +431,7 @@ fn lazyfree() {
 
 /// A file page that comes back after fewer evictions than half of memory holds starts in the
 /// youngest generation.
-fn near_refault(mut r: Real) -> (Option<Gen>, Gen) {
+pub(super) fn near_refault(mut r: Real) -> (Option<Gen>, Gen) {
     (0..100).for_each(|i| r.touch('m', i, false));
     (0..100).for_each(|i| r.read(Page('U', i)));
     steps(&mut r, 3);

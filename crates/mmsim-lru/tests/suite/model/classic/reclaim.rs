@@ -334,9 +334,12 @@ impl KernelModel {
         if refs == 0 {
             return Verdict::Reclaim;
         }
+        if rule == AnonRefRule::OneTouchBoth {
+            return Verdict::Activate;
+        }
         if page.page_type() == ANON {
             match rule {
-                AnonRefRule::OneTouch => return Verdict::Activate,
+                AnonRefRule::OneTouch | AnonRefRule::OneTouchBoth => return Verdict::Activate,
                 AnonRefRule::TwoTouchV1 if before => return Verdict::Activate,
                 AnonRefRule::TwoTouchV1 => {
                     page.referenced = true;

@@ -63,6 +63,7 @@ impl KernelModel {
             WsThreshold::V5_8 => {
                 active_file + if swap_left { active_anon + inactive_anon } else { 0 }
             }
+            WsThreshold::OwnInactive => self.sizes()[2 * t],
             WsThreshold::V5_9 => {
                 let mut w = active_file;
                 if t == ANON {

@@ -1,0 +1,100 @@
+//! What allocations meet: blocks that cannot be had, and stalls in direct reclaim.
+//!
+//! Who [follows](super::follow) a run is told of each where a counter of it goes up, with what is
+//! known at that place and at no later one.
+
+use super::Memory;
+use crate::base::compact_result::NoBlock;
+use crate::base::id::{AsId, GROUP_PAGES, MemcgId};
+use crate::base::time::SimDuration;
+
+/// What an allocation met.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Trouble {
+    /// A block of more than one page was not to be had: `sim_highalloc_fail`.
+    Allocation(NoBlock),
+    /// Direct compaction ran, and the request found no block behind it: `compact_fail`.
+    Compaction(NoBlock),
+    /// Direct reclaim: `allocstall_*`.
+    Stall(Background, Holder),
+}
+
+/// What kswapd does while a thread has to reclaim.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Background {
+    /// It cannot help: single pages are free above the min watermark, and a block is wanted.
+    NoBlock,
+    /// It has given up, after 16 runs in a row that freed nothing.
+    GivenUp,
+    /// It sleeps: nobody woke it for this, or its zones are in balance.
+    Asleep,
+    /// It was woken, and has not had a CPU yet.
+    NotStarted,
+    /// It waits for writes.
+    Writes,
+    /// It runs, and frees less than is allocated.
+    Behind,
+}
+
+impl Background {
+    /// All of them, in the order in which they are asked for.
+    pub const ALL: [Background; 6] = [
+        Background::NoBlock,
+        Background::GivenUp,
+        Background::Asleep,
+        Background::NotStarted,
+        Background::Writes,
+        Background::Behind,
+    ];
+}
+
+/// Who holds the most pages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Holder {
+    /// Anonymous pages of a process.
+    Process(AsId),
+    /// The page cache.
+    Cache,
+    /// The kernel: page tables, slab, zram's store, blocks of workloads, the pool of huge pages.
+    Kernel,
+}
+
+/// Something an allocation met, and whose it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Troubled {
+    /// What.
+    pub what: Trouble,
+    /// The process that asked.
+    pub space: AsId,
+    /// Its group.
+    pub memcg: MemcgId,
+    /// Of a stall: for how long kswapd had been awake, in the run under way.
+    pub late: SimDuration,
+}
+
+impl Memory {
+    /// Who holds the most pages now.
+    pub(crate) fn largest_holder(&self) -> Holder {
+        let spaces = self.spaces.ids().filter(|&a| !self.spaces[a].dead);
+        let most = spaces.map(|a| (self.spaces[a].rss_anon, a));
+        let most = most.max_by_key(|&(pages, a)| (pages, std::cmp::Reverse(a)));
+        let kernel = self.nr_page_tables
+            + self.slab_frames.len() as u64
+            + self.zram_frames.len() as u64
+            + self.nr_kernel_other
+            + u64::from(self.hugetlb.total()) * u64::from(GROUP_PAGES);
+        let cache = self.files.nr_cached;
+        match most {
+            Some((pages, a)) if pages >= cache.max(kernel) => Holder::Process(a),
+            _ if cache >= kernel => Holder::Cache,
+            _ => Holder::Kernel,
+        }
+    }
+
+    /// Tells who follows of something that an allocation met.
+    pub(crate) fn tell_of_trouble(&mut self, t: &Troubled) {
+        if let Some(f) = &mut self.follower {
+            f.troubled(t);
+        }
+    }
+}
