@@ -20,7 +20,7 @@ use super::units;
 
 /// Keys that are told otherwise: of the file and of its runs, and two that reports have a place
 /// of their own for. Policies are listed knob by knob, by the names of their own tables.
-const ELSEWHERE: &[&str] = &[
+pub(super) const ELSEWHERE: &[&str] = &[
     "schema",
     "name",
     "about",

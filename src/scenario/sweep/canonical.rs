@@ -14,15 +14,14 @@ use std::sync::{Mutex, PoisonError};
 use mmsim_workload::trace;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::super::given::text;
+use super::super::given::{ELSEWHERE, text};
 use super::super::keys::{Kind, TableSpec};
 use super::super::raw::{Table, Value, inline};
 use super::super::read::spec_of_entry;
 use super::super::tables::ROOT;
 
-/// Keys that decide nothing of a single run.
-const BESIDE: &[&str] =
-    &["schema", "name", "about", "seed", "seeds", "expect-oom", "variant", "axes", "expect"];
+/// The one key told elsewhere in reports that decides what is in the report of a run.
+const DECIDES: &str = "bounds";
 
 /// Bytes and digest of each file that was asked for, so that each is read once.
 #[derive(Debug, Default)]
@@ -63,7 +62,8 @@ impl<'a> Canonical<'a> {
         all.word(env!("CARGO_PKG_VERSION"));
         all.word(variant);
         all.hasher.write_u8(resident.into());
-        for k in ROOT.keys().filter(|k| !BESIDE.contains(&k.name)) {
+        let decides = |name: &str| name == DECIDES || !ELSEWHERE.contains(&name);
+        for k in ROOT.keys().filter(|k| decides(k.name)) {
             if let Some(node) = doc.get(k.name) {
                 all.word(k.name);
                 all.value(&node.value, k.kind);
