@@ -1,0 +1,197 @@
+//! What there is: presets, knobs, counters, devices, and what else `mmsim list` shows.
+
+use mmsim::backing::device::{DEVICE_PRESETS, Row};
+use mmsim::base::time::SimDuration;
+use mmsim::base::vmstat::VmEvent;
+use mmsim::config::Kernel;
+use mmsim::config::cost::CostModel;
+use mmsim::machines::{Catalogue, about_preset};
+use mmsim::report::events::EVENTS;
+use mmsim::scenario::keys::TableSpec;
+use mmsim::scenario::policy::PolicyCatalogue;
+use mmsim::scenario::tables;
+use mmsim::scenario::unknown_preset;
+use mmsim::setup::{Setup, SetupRequest};
+
+use super::input;
+use crate::args::MachineArgs;
+use crate::exit::Failure;
+
+/// One thing of a list.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub(crate) struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its value, where the list has values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What its value was before, if it was another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Before>,
+    /// What it is, in one line.
+    pub about: String,
+}
+
+/// A value that a preset changed.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub(crate) struct Before {
+    /// The preset that it was built on.
+    pub preset: String,
+    /// The value there.
+    pub value: String,
+}
+
+impl Entry {
+    fn new(name: impl Into<String>, about: impl Into<String>) -> Entry {
+        Entry { name: name.into(), value: None, before: None, about: about.into() }
+    }
+
+    fn with(name: impl Into<String>, value: impl Into<String>, about: impl Into<String>) -> Entry {
+        Entry { value: Some(value.into()), ..Entry::new(name, about) }
+    }
+}
+
+/// Names of presets: of reclaim, of compaction, of DAMON, and the rules of kernels; oldest first.
+fn preset_names() -> Vec<String> {
+    let rules = Kernel::ALL.map(|k| k.name_of_rules().to_string()).to_vec();
+    let damon = Catalogue.damon_presets();
+    [Catalogue.presets(), Catalogue.compaction_presets(), damon, rules].concat()
+}
+
+/// Presets of policies.
+pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
+    Ok(preset_names()
+        .into_iter()
+        .map(|p| {
+            let about = about_preset(&p);
+            Entry::new(p, about)
+        })
+        .collect())
+}
+
+/// Workloads by their names in scenarios.
+pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
+    Ok(tables::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect())
+}
+
+/// Knobs: what they do; with a preset, their values in it and what it changed as well.
+pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
+    let name = preset.unwrap_or("classic-v6.12");
+    let presets = preset_names();
+    if !presets.iter().any(|p| p == name) {
+        return Err(Failure::Input(unknown_preset("--preset", name, &presets).to_string()));
+    }
+    let before = preset.and_then(mmsim::machines::before);
+    let changed = |knob: &str| {
+        let (preset, values) = before.as_ref()?;
+        let (_, value) = values.iter().find(|(k, _)| *k == knob)?;
+        Some(Before { preset: preset.to_string(), value: value.clone() })
+    };
+    Ok(Catalogue
+        .knobs(name)
+        .into_iter()
+        .map(|k| Entry {
+            before: changed(&k.key),
+            name: k.key,
+            value: Some(preset.map_or(k.values, |_| k.value)),
+            about: k.doc,
+        })
+        .collect())
+}
+
+/// All counters in the order of reports.
+pub(crate) fn counters() -> Vec<Entry> {
+    let about = |name: &str| match name.starts_with("sim_") {
+        true => "counted by mmsim only",
+        false => "as in /proc/vmstat",
+    };
+    VmEvent::ALL.iter().map(|e| Entry::new(e.name(), about(e.name()))).collect()
+}
+
+/// Presets of devices, with their figures and where these come from.
+pub(crate) fn devices() -> Vec<Entry> {
+    let entry = |&(name, read, write, servers, mbps, synchronous, _, _, depth, basis): &Row| {
+        let (read, write) = (SimDuration::from_nanos(read), SimDuration::from_nanos(write));
+        let servers = match servers {
+            0 => "one server per CPU".to_string(),
+            1 => "1 server".to_string(),
+            n => format!("{n} servers"),
+        };
+        let bandwidth = if mbps > 0 { format!(", {mbps} MB/s") } else { String::new() };
+        let kind = match synchronous {
+            true => ", synchronous".to_string(),
+            false => format!(", queue depth {depth}"),
+        };
+        Entry::new(
+            name,
+            format!("read {read}, write {write}, {servers}{bandwidth}{kind} ({basis})"),
+        )
+    };
+    DEVICE_PRESETS.iter().map(entry).collect()
+}
+
+/// The zones that Linux sets up on a machine.
+pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
+    if args.memory.is_none() && args.zones.is_empty() {
+        return Err(Failure::Input(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        ));
+    }
+    let mut request = SetupRequest::default();
+    request.memory = args.memory.as_deref().unwrap_or(request.memory);
+    request.zones = &args.zones;
+    request.kernel = args.kernel.as_deref().unwrap_or(request.kernel);
+    request.cpus = args.cpus.unwrap_or(request.cpus);
+    request.nodes = args.nodes.unwrap_or(request.nodes);
+    request.vm = &args.vm;
+    request.thp = args.thp;
+    mmsim::setup::setup(&request).map_err(input)
+}
+
+/// Kernels, oldest first, with the preset that goes with each.
+pub(crate) fn kernels() -> Vec<Entry> {
+    let entry = |k: Kernel| {
+        let about = "machine as in this Linux, and this preset unless `reclaim` names another";
+        Entry::with(k.name(), mmsim::scenario::preset_of(k), about)
+    };
+    Kernel::ALL.into_iter().map(entry).collect()
+}
+
+/// Formats of traces, and layouts of public ones.
+pub(crate) fn formats() -> Vec<Entry> {
+    let formats = mmsim::traces::FORMATS.iter().map(|&(name, about)| Entry::new(name, about));
+    let shapes = mmsim::traces::shapes();
+    formats
+        .chain(shapes.map(|(name, about)| Entry::new(format!("csv --like {name}"), about)))
+        .collect()
+}
+
+/// Trace events with their fields.
+pub(crate) fn events() -> Vec<Entry> {
+    EVENTS.iter().map(|e| Entry::with(e.name, e.fields.join(" "), e.about)).collect()
+}
+
+/// Costs of the machine with their defaults.
+pub(crate) fn costs() -> Vec<Entry> {
+    let values = CostModel::measured().fields().into_iter();
+    let cost = |((name, value), &(_, about)): ((&'static str, SimDuration), &(_, &'static str))| {
+        Entry::with(name, value.to_string(), about)
+    };
+    values.zip(CostModel::MEANINGS).map(cost).collect()
+}
+
+/// Steps of phased workloads.
+pub(crate) fn steps() -> Vec<Entry> {
+    tables::STEPS.iter().map(|s| Entry::new(s.name, s.table.doc)).collect()
+}
+
+/// Every key of a scenario file after the heading of its table, with its form.
+pub(crate) fn keys() -> Vec<Entry> {
+    let of_table = |t: &'static TableSpec| {
+        t.keys().map(|k| {
+            let form = k.kind.describe().replace('`', "");
+            Entry::with(format!("{}: {}", t.title, k.name), form, k.doc)
+        })
+    };
+    tables::all_tables().into_iter().flat_map(of_table).collect()
+}
