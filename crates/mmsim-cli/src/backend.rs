@@ -35,6 +35,8 @@ use crate::exit::Failure;
 mod lists;
 mod why;
 
+#[cfg(test)]
+pub(crate) use lists::Before;
 pub(crate) use lists::{
     Entry, costs, counters, devices, events, formats, kernels, keys, knobs, presets, steps,
     workloads, zoneinfo,
