@@ -126,7 +126,9 @@ impl Observer for Count {
 /// The whole report of a scenario's runs.
 fn report(text: &str, jobs: usize, watch: impl Fn(usize) -> Watch + Sync) -> (String, Report) {
     let scenario = Scenario::from_str(text, "drawn.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let specs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut specs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    // Every other run says why pages came back.
+    specs.iter_mut().step_by(2).for_each(|s| s.why = true);
     let runs =
         run_all(&specs, Some(jobs), |i, _| watch(i)).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = runs.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();

@@ -445,10 +445,6 @@ impl Follower for Engine {
         self.grain.unwrap_or(frames / TICKS_OF_MEMORY)
     }
 
-    fn singly(&self) -> bool {
-        self.settings.log
-    }
-
     fn sample_shift(&mut self, frames: u64) -> u32 {
         self.shift = if self.settings.exact { 0 } else { (frames / SAMPLE).max(1).ilog2() };
         self.shift

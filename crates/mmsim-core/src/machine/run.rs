@@ -579,6 +579,7 @@ impl Machine {
     #[inline]
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
+        self.mem.tell_before_fault();
         self.amid_step = true;
         let (flow, accessed) = match stop {
             Stop::Miss => (self.access(tid), true),

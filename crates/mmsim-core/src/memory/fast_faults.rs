@@ -212,7 +212,7 @@ impl Memory {
     /// Whether somebody sees each fault, so that those of several threads are settled in their
     /// order.
     pub fn sees_faults(&self) -> bool {
-        self.tracer.wants_any(OF_FAULT)
+        self.tracer.wants_any(OF_FAULT) || self.uses.on()
     }
 
     /// How many pages the zone of some faults may give in its turn.

@@ -96,10 +96,6 @@ pub struct Acted {
 pub trait Follower: Send {
     /// How many frames are allocated in a tick, on a machine of so many.
     fn grain(&self, frames: u64) -> u64;
-    /// Whether it has to know at which access of a thread each refault happens.
-    fn singly(&self) -> bool {
-        false
-    }
     /// On a machine of so many frames, without files: one page in `1 << shift` is told of at each
     /// tick in which it is used. With files, all are (`frames` is 0).
     fn sample_shift(&mut self, frames: u64) -> u32 {
@@ -143,8 +139,6 @@ pub trait Follower: Send {
 #[derive(Default)]
 pub struct Uses {
     on: bool,
-    /// Each refault is to be told with its access.
-    singly: bool,
     /// One page in `1 << shift` is told of.
     shift: u32,
     /// The tick, from 1 on.
@@ -227,17 +221,12 @@ impl Uses {
         // A page of a file is used by way of many.
         let files = mem.files.ids().next().is_some();
         let shift = f.sample_shift(if files { 0 } else { frames });
-        Uses { on: true, singly: f.singly(), shift, tick: 1, grain, ..Uses::default() }
+        Uses { on: true, shift, tick: 1, grain, ..Uses::default() }
     }
     /// Whether anybody wants to know.
     #[inline(always)]
     pub(crate) fn on(&self) -> bool {
         self.on
-    }
-    /// Whether faults are to be told one by one: each is known by its access, or is a tick.
-    #[inline]
-    pub(crate) fn singly(&self) -> bool {
-        self.on && (self.singly || self.grain == 1)
     }
     /// For a walk over pages of which there are so many.
     #[inline]
@@ -281,11 +270,21 @@ impl Memory {
         self.uses = Uses::of(self);
     }
 
-    /// Tells of the uses so far, and perhaps of the end of the tick.
+    /// Tells of the uses so far.
     #[inline]
     pub(crate) fn tell_of_uses(&mut self) {
         if self.uses.on {
             self.tell_of_all_uses();
+        }
+    }
+
+    /// Before a fault: tells of the uses so far, and perhaps of the end of the tick. A tick ends here
+    /// and nowhere else, so that samples and events, which cut steps short, move none.
+    #[inline]
+    pub(crate) fn tell_before_fault(&mut self) {
+        if self.uses.on {
+            self.tell_of_all_uses();
+            self.end_tick();
         }
     }
 
@@ -296,6 +295,9 @@ impl Memory {
             self.tell_of_use(PageIdx(page));
         }
         self.uses.seen = seen;
+    }
+
+    fn end_tick(&mut self) {
         let allocated = self.nr_allocated();
         if allocated - self.uses.began >= self.uses.grain {
             self.uses.began = allocated;

@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::Entity;
 use crate::machine::walk::{OnMiss, Progress, Resolved, Stop};
-use crate::memory::follow::{FirstUses, NoteUses};
+use crate::memory::follow::NoteUses;
 use crate::memory::trace::FaultKind;
 use crate::memory::{FastFaults, MOST_PENDING, PendingFault};
 use crate::policy::ArrivalKind;
@@ -74,8 +74,6 @@ enum Notes<'a> {
     Nobody,
     /// All of them.
     Recorded(&'a mut Vec<u32>),
-    /// The first to a page in a tick.
-    First(FirstUses<'a>),
 }
 
 impl NoteUses for Notes<'_> {
@@ -84,14 +82,6 @@ impl NoteUses for Notes<'_> {
         match self {
             Notes::Nobody => {}
             Notes::Recorded(sequence) => sequence.uses(first, count),
-            Notes::First(uses) => uses.uses(first, count),
-        }
-    }
-    #[inline(always)]
-    fn came(&mut self, page: usize) {
-        match self {
-            Notes::First(uses) => uses.came(page),
-            _ => self.uses(page, 1),
         }
     }
 }
@@ -162,8 +152,9 @@ impl Machine {
         let due = due.min(TEAM_END);
         self.touching = false;
         self.alone_for = PAUSE;
-        let sampled = self.watch.sample.is_some();
-        if sampled || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
+        // Samples look between faults, and who follows pages does before each.
+        let ordered = self.watch.sample.is_some() || self.mem.uses.on();
+        if ordered || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
             return None;
         }
         let recency = VmaFlags::default().recency(self.mem.ignores_random());
@@ -182,10 +173,6 @@ impl Machine {
                 self.settle_member(&run, &mut team[place]);
             }
             if recording {
-                if self.mem.uses.on() {
-                    let since = self.contents.sequence[recorded..].iter();
-                    since.for_each(|&page| self.mem.uses.came(PageIdx(page)));
-                }
                 self.record_hits(recorded);
             }
             match end {
@@ -215,7 +202,6 @@ impl Machine {
             self.order.changed(cpu, &self.cpus[cpu]);
         }
         self.team = team;
-        self.mem.tell_of_uses();
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
         self.alone_for = if self.touching { 0 } else { PAUSE };
@@ -255,7 +241,7 @@ impl Machine {
         self.touches_left = self.mem.share_left(run);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
         let singly = self.watch.record_accesses || nr > 1 && self.mem.sees_faults();
-        let most = if singly || self.mem.uses.singly() { 1 } else { MOST_PENDING };
+        let most = if singly { 1 } else { MOST_PENDING };
         self.touches_each = (self.touches_left / nr.max(1)).min(most);
         for (i, m) in team[..nr].iter_mut().enumerate() {
             let t = &mut self.threads[m.tid];
@@ -283,7 +269,6 @@ impl Machine {
     ) -> (usize, Option<Stop>) {
         let outside_clock = (outside >> 64) as u64;
         let soon = due.0.min(outside_clock);
-        let nr_pages = self.mem.pages.hot.len();
         let (hot, entry, groups) = self.mem.pages.columns();
         let t_hit = self.mem.cost.t_hit.0;
         let c = &mut Columns {
@@ -297,8 +282,6 @@ impl Machine {
             run_ahead: self.config.run_ahead.0,
             notes: if self.watch.record_accesses {
                 Notes::Recorded(&mut self.contents.sequence)
-            } else if self.mem.uses.on() {
-                Notes::First(self.mem.uses.noting(nr_pages))
             } else {
                 Notes::Nobody
             },

@@ -108,10 +108,10 @@ impl Machine {
         }
         while let Some((run, places)) = self.swap_in_run(tid) {
             at = if self.mem.uses.on() {
+                self.mem.tell_before_fault();
                 let mut uses = std::mem::take(&mut self.mem.uses);
-                let singly = uses.singly();
                 let noting = uses.noting(self.mem.pages.hot.len());
-                let at = self.swap_in_some(tid, &run, places, (until, singly), noting);
+                let at = self.swap_in_some(tid, &run, places, (until, true), noting);
                 self.mem.uses = uses;
                 self.mem.tell_of_uses();
                 at
