@@ -229,7 +229,12 @@ fn found<'a>(v: &'a Verdicts, name: &str) -> Option<&'a Logged> {
 pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
     let (_, _, verdicts) = super::explain(spec)?;
     let name = &numbered(spec, name);
-    let Some(page) = found(&verdicts, name).map(|l| l.page) else {
+    // Events and pages of a report have numbers.
+    let by_number = || {
+        let number = name.parse().ok().map(PageIdx)?;
+        verdicts.log.iter().find(|l| l.page == number)
+    };
+    let Some(page) = found(&verdicts, name).or_else(by_number).map(|l| l.page) else {
         return Err(unknown(spec, &verdicts, name).into());
     };
     let lives = seen(spec, &[page], usize::MAX, |_| Watch::default())?;
@@ -298,7 +303,10 @@ fn regions<'a>(spec: &'a RunSpec, process: &str) -> Vec<&'a str> {
 
 /// What is wrong with the name of a page: its form, its task or file, or that it never came back.
 fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
-    const FORM: &str = "write TASK:REGION:OFFSET or file:NAME:OFFSET, offsets in pages";
+    const FORM: &str = "write TASK:REGION:OFFSET, file:NAME:OFFSET, or the number that events have; offsets in pages";
+    if name.parse::<u32>().is_ok() {
+        return never_back(spec, v, name);
+    }
     let Some((whole, offset)) = name.rsplit_once(':') else {
         return Error::of_option(format!("--page: found `{name}`, {FORM}"));
     };
@@ -329,9 +337,11 @@ fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
         }),
         (None, None) => Some(Error::of_option(format!("--page: found `{name}`, {FORM}"))),
     };
-    if let Some(wrong) = wrong {
-        return wrong;
-    }
+    wrong.unwrap_or_else(|| never_back(spec, v, name))
+}
+
+/// A page never came back: which did.
+fn never_back(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
     let title = format!("--page: no page `{name}` came back in {}", spec.label());
     let pages = Class::ALL.iter().filter_map(|&class| v.examples.iter().find(|e| e.class == class));
     let pages: Vec<&str> = pages.map(|e| e.page.as_str()).take(3).collect();

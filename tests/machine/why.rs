@@ -345,3 +345,16 @@ fn stalls_say_who_held_the_pages() {
     let late = |c: &&&TroubleCell| matches!(c.class, "kswapd_not_started" | "kswapd_behind");
     assert!(stalls.iter().filter(late).any(|c| c.late_ns > 0), "{stalls:?}");
 }
+
+/// A page has the number that events give it, besides its name: its life is the same by either.
+#[test]
+fn a_page_has_a_name_and_a_number() {
+    let text = include_str!("../../scenarios/phased-50-pages.toml");
+    let scenario = Scenario::from_str(text, "phased-50-pages.toml").expect("it is shipped");
+    let specs = scenario.expand(&mmsim::machines::Catalogue).expect("its runs");
+    let spec = specs.iter().find(|s| s.variant == "v5.9").expect("a variant of it");
+    let life = |name: &str| mmsim::why::life::life(spec, name).expect("it came back");
+    let by_name = life("phased:0:0");
+    assert!(by_name[0].fields.contains("page:512"), "{}", by_name[0].fields);
+    assert_eq!(life("512"), by_name);
+}

@@ -18,6 +18,7 @@ const TASK: &str = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
 const PHASED: &str = "[[task]]\nworkload = \"phased\"\n";
 const REGIONS: &str = "regions = { a = { pages = 10 }, log = { pages = 4, kind = \"read\" } }\n";
 
+const DAMON_7_3: &str = "[[damon]]\nrules = { preset = \"damon-v7.3\" }\n";
 const SCHEME: &str =
     "[machine]\nmemory = \"64MiB\"\n[[damon]]\n[[damon.scheme]]\naction = \"stat\"\n";
 
@@ -122,6 +123,16 @@ fn place(t: &TableSpec) -> Place {
         }
         "[[damon.scheme]]" => {
             at(format!("{MACHINE}[[damon]]\n[[damon.scheme]]\n"), "damon[0].scheme[0].", &[], TASK)
+        }
+        "[damon.intervals-goal]" => {
+            let before = format!("{MACHINE}{DAMON_7_3}[damon.intervals-goal]\n");
+            let given = [("max-sample", "\"10s\"")];
+            at(before, "damon[0].intervals-goal.", &given, TASK)
+        }
+        "[damon.scheme.fail-charge]" => {
+            let scheme = "[[damon.scheme]]\naction = \"stat\"\n[damon.scheme.fail-charge]\n";
+            let before = format!("{MACHINE}{DAMON_7_3}{scheme}");
+            at(before, "damon[0].scheme[0].fail-charge.", &[], TASK)
         }
         "[[damon.scheme.goal]]" => {
             at(format!("{SCHEME}[[damon.scheme.goal]]\n"), "damon[0].scheme[0].goal[0].", &[], TASK)

@@ -37,8 +37,8 @@ pub(crate) struct WhyArgs {
     /// Override a key of the scenarios, as in `machine.memory=2GiB`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub sets: Vec<(String, String)>,
-    /// Print the life of one page that came back: TASK:REGION:OFFSET, or file:NAME:OFFSET; a region
-    /// by its number, or by its name where its workload has names
+    /// Print the life of one page that came back: TASK:REGION:OFFSET, file:NAME:OFFSET, or the number
+    /// that events have; a region by its number, or by its name where its workload has names
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["variants", "other"])]
     pub page: Option<String>,
     #[command(flatten)]

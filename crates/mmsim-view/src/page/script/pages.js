@@ -52,6 +52,6 @@ function pages(host) {
     + `${time(g.cell_ns / 1e9)}: ${sumOf('evictions')} evictions and ${sumOf('refaults')} refaults`
     + (g.elsewhere ? `, and ${num(g.elsewhere)} evictions of folios without a page number` : '')
     + '. Strong colour is many: evictions blue, refaults orange. '
-    + 'To follow one page: mmsim run --events FILE --events-filter pages=A-B.');
+    + 'The life of a page: mmsim why SCENARIO --page NUMBER.');
 }
 VIEWS.push(['pages', 'Pages', pages, 1]);
