@@ -16,7 +16,7 @@ use crate::base::id::PageIdx;
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{ScanOutcome, TraceEvent};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{ReclaimRequest, Reclaimer};
+use crate::policy::request::{ReclaimRequest, Reclaimer};
 use crate::virt::pages::{Entry, pte};
 
 /// How far an eviction may go.

@@ -15,7 +15,7 @@ use crate::base::id::{AsId, FileId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, flag};
-use crate::policy::Reclaimer;
+use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Entry, Owner};
 
 /// The list that a page in memory belongs to.

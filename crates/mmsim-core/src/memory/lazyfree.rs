@@ -17,7 +17,8 @@ use crate::base::id::{PageIdx, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{ReclaimPolicy, Reclaimer};
+use crate::policy::ReclaimPolicy;
+use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Entry, pte};
 
 impl Memory {

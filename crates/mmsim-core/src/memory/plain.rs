@@ -22,7 +22,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
-use crate::policy::Reclaimer;
+use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
 

@@ -16,7 +16,7 @@ use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, flag, pages_of};
-use crate::policy::{ReclaimRequest, Reclaimer};
+use crate::policy::request::{ReclaimRequest, Reclaimer};
 
 /// What a scan takes folios off lists for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

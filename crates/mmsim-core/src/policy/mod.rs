@@ -3,18 +3,20 @@
 //! The policy decides, core does: a policy chooses folios and calls the doors of
 //! [`crate::memory::Memory`] (`isolate`, `references`, `evict`, `activate`, the lists).
 //! Accounting, cost, tracing and checks live behind the doors, so two policies can only
-//! differ by their decisions. A policy that does work of its own pays by [`Memory::charge`]. Mapped accesses are not announced; a policy learns about
-//! them by scanning, as the kernel must.
+//! differ by their decisions. A policy that does work of its own pays by [`Memory::charge`].
+//! Mapped accesses are not announced; a policy learns about them by scanning, as the kernel must.
 
 pub mod compaction;
 pub mod monitor;
+pub mod request;
+
+pub use request::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 use crate::backing::Shadow;
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::config::ZoneKind;
 use crate::memory::{Evicting, Memory};
 use crate::phys::frames::{FolioId, flag};
 
@@ -59,142 +61,6 @@ pub enum Departure {
     Freed,
     /// Isolated by compaction or advice.
     Isolated,
-}
-
-/// Who reclaims.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reclaimer {
-    /// The node's background reclaimer.
-    Kswapd,
-    /// An allocating thread.
-    Direct,
-    /// An allocating thread whose group is over its limit, or `memory.reclaim`.
-    Limit(MemcgId),
-    /// Advice, or a scheme of DAMON, through [`ReclaimPolicy::reclaim_list`]. No request has it.
-    Advice,
-}
-
-/// One pass over a node, or one step of it.
-#[derive(Clone, Copy, Debug)]
-pub struct ReclaimRequest {
-    /// The node.
-    pub node: NodeId,
-    /// Who asks.
-    pub by: Reclaimer,
-    /// 12 (gentle) to 0.
-    pub priority: u8,
-    /// Order of the allocation behind it.
-    pub order: u8,
-    /// Lowest zone of interest: the first, but where 4.1 reclaims from one zone. The classic LRU has
-    /// lists for each zone there ([`Zones::lru_by_zone`](crate::phys::zones::Zones::lru_by_zone));
-    /// MGLRU and random eviction take no notice of it.
-    pub lowest: ZoneKind,
-    /// Highest zone of interest.
-    pub highest: ZoneKind,
-    /// Pages wanted (`nr_to_reclaim`).
-    pub target: u64,
-    /// Pages that earlier passes of the same reclaim freed already (`nr_reclaimed` carries on).
-    pub reclaimed: u64,
-    /// Dirty folios may be written.
-    pub may_writepage: bool,
-    /// Anonymous memory may be swapped.
-    pub may_swap: bool,
-    /// Input and output may be started (`__GFP_IO`).
-    pub may_io: bool,
-    /// Deactivate whatever the ratios say.
-    pub force_deactivate: bool,
-    /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
-    pub low_reclaim: bool,
-    /// Swappiness in place of `vm.swappiness`, 0..=200: `swappiness=` of `memory.reclaim`.
-    pub swappiness: Option<u8>,
-    /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
-    pub no_cache_trim: bool,
-    /// Do one round of scans only; [`ReclaimOutcome::more`] says if the pass goes on. The
-    /// policy keeps its place between steps: one place for kswapd, one for everybody else
-    /// (whose passes never overlap).
-    pub one_step: bool,
-}
-
-impl ReclaimRequest {
-    /// The swappiness that it goes by (`sc_swappiness`).
-    #[inline]
-    pub fn swappiness(&self, mem: &Memory) -> u64 {
-        self.swappiness.map_or(mem.vm.swappiness.into(), u64::from)
-    }
-
-    /// Whether it asks for folios of a zone.
-    #[inline]
-    pub fn wants(&self, zone: ZoneKind) -> bool {
-        self.lowest <= zone && zone <= self.highest
-    }
-}
-
-/// What a pass or step did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReclaimOutcome {
-    /// Folio pages looked at on inactive lists whose lock was free (`nr_scanned`).
-    pub scanned: u64,
-    /// Pages freed.
-    pub reclaimed: u64,
-    /// The pass is not over: call again with the same request.
-    pub more: bool,
-    /// Active folios were spared for want of permission.
-    pub skipped_deactivate: bool,
-    /// A group was spared for its `memory.low`.
-    pub low_skipped: bool,
-    /// The priority that the pass chose instead of the first; its reclaim goes on from there.
-    pub priority: Option<u8>,
-    /// Cache trimming was in force and freed nothing, and kswapd is to start over without it if
-    /// its whole run went like that.
-    pub cache_trim_failed: bool,
-    /// What the scans met.
-    pub stats: PassStats,
-}
-
-impl ReclaimOutcome {
-    /// Adds a later step of the same pass.
-    pub fn add(&mut self, o: &ReclaimOutcome) {
-        self.scanned += o.scanned;
-        self.reclaimed += o.reclaimed;
-        self.more = o.more;
-        self.skipped_deactivate |= o.skipped_deactivate;
-        self.low_skipped |= o.low_skipped;
-        self.priority = o.priority.or(self.priority);
-        self.cache_trim_failed |= o.cache_trim_failed;
-        self.stats.add(&o.stats);
-    }
-}
-
-/// Conditions of the folios that a pass met.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PassStats {
-    /// Taken off inactive lists.
-    pub taken: u64,
-    /// Of these, file folios.
-    pub file_taken: u64,
-    /// Dirty.
-    pub dirty: u64,
-    /// Dirty and not yet queued for writing.
-    pub unqueued_dirty: u64,
-    /// Under write.
-    pub writeback: u64,
-    /// Under write, marked for reclaim and recycled through the list.
-    pub immediate: u64,
-    /// Dirty on a congested device.
-    pub congested: u64,
-}
-
-impl PassStats {
-    /// Adds another step's.
-    pub fn add(&mut self, o: &PassStats) {
-        self.taken += o.taken;
-        self.file_taken += o.file_taken;
-        self.dirty += o.dirty;
-        self.unqueued_dirty += o.unqueued_dirty;
-        self.writeback += o.writeback;
-        self.immediate += o.immediate;
-        self.congested += o.congested;
-    }
 }
 
 /// One generation of a policy that has such.

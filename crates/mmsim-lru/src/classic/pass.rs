@@ -288,7 +288,7 @@ impl Classic {
         let mode = formulas::scan_mode(ScanModeInput {
             can_swap: req.may_swap && mem.can_swap(memcg),
             memcg_reclaim: target(req).0 != 0,
-            swappiness: req.swappiness(mem),
+            swappiness: req.swappiness(&mem.vm),
             priority,
             file_is_tiny: control.file_is_tiny,
             cache_trim_mode: control.cache_trim,
@@ -307,7 +307,7 @@ impl Classic {
                 formulas::scan_base(s, priority)
             }
         });
-        let swappiness = req.swappiness(mem);
+        let swappiness = req.swappiness(&mem.vm);
         let fractions = if self.config.balance_model == BalanceModel::Rotate {
             let own = [0, 1, 2, 3].map(|l| mem.lists.len(self.lruvecs[lv].lists[l]));
             let r = &mut self.lruvecs[lv].rotate;

@@ -61,7 +61,7 @@ impl Mglru {
         let memcg = self.node_and_memcg(lv).1;
         let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
         if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
-            req.swappiness(mem)
+            req.swappiness(&mem.vm)
         } else {
             0
         }
