@@ -23,7 +23,7 @@ use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::base::vmstat::VmEvent;
+use crate::base::vmstat::{VmEvent, VmStat};
 use crate::memory::IoDone;
 use crate::memory::follow::{Acted, NoteUses};
 use crate::memory::trace::TraceEvent;
@@ -88,18 +88,42 @@ impl<N: NoteUses> OnMiss for Hits<'_, N> {
 impl Machine {
     /// Runs all workloads to their ends.
     pub fn run(&mut self, watch: Watch) -> RunResult {
+        self.begin(watch);
+        self.complete()
+    }
+
+    /// Begins a run that goes on step by step. [`Machine::run`] is this and [`Machine::complete`].
+    pub fn begin(&mut self, watch: Watch) {
         self.watch = watch;
         self.mem.tracer.set_observer(self.watch.observer.take());
         self.mem.set_follower(self.watch.follower.take());
         self.mem.slow_paths = self.watch.slow_paths;
-        self.sample_at = SimTime::NEVER;
         self.series_at = match &self.watch.sample {
             Some((every, _)) => SimTime(every.0.max(1)),
             None => SimTime::NEVER,
         };
-        self.sample_at = self.series_at.min(self.resident.at);
+        self.pause_at = SimTime::NEVER;
+        self.plan_samples();
         self.watchdog = Watchdog::of(self.threads.len());
+        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
+    }
+
+    /// Goes on until everything that begins before or at this instant was done, or to the end of the
+    /// run. True: there is more to do. Pauses change nothing: a thread that runs ahead of others may
+    /// have passed the instant, by `run_ahead` at most, as for a sample.
+    pub fn go_on(&mut self, until: SimTime) -> bool {
+        self.pause_at = until;
+        self.paused = false;
+        self.plan_samples();
         self.main_loop();
+        self.pause_at = SimTime::NEVER;
+        self.plan_samples();
+        self.paused
+    }
+
+    /// Goes on to the end of a run: what it came to.
+    pub fn complete(&mut self) -> RunResult {
+        self.go_on(SimTime::NEVER);
         if self.watch.check_every > 0 {
             self.check();
         }
@@ -112,8 +136,12 @@ impl Machine {
         self.result()
     }
 
+    /// When somebody looks at the machine next.
+    fn plan_samples(&mut self) {
+        self.sample_at = self.series_at.min(self.resident.at).min(self.pause_at);
+    }
+
     fn main_loop(&mut self) {
-        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
         while self.live > 0 {
             let due = self.queue.next();
             let first = self.order.first();
@@ -122,6 +150,9 @@ impl Machine {
                 return;
             }
             self.samples_before(next);
+            if self.paused {
+                return;
+            }
             let Some((cpu, clock)) = first else {
                 self.handle_event();
                 continue;
@@ -131,9 +162,11 @@ impl Machine {
                 self.handle_event();
             } else if !self.touching {
                 self.step_cpu(cpu, due);
-            } else if let Some(cpu) = self.first_touches(due.min(self.resident.at + SimDuration(1)))
-            {
-                self.step_cpu(cpu, due);
+            } else {
+                let looked_at = self.resident.at.min(self.pause_at) + SimDuration(1);
+                if let Some(cpu) = self.first_touches(due.min(looked_at)) {
+                    self.step_cpu(cpu, due);
+                }
             }
             let done = self.work_done.0;
             if done >= self.progress_at {
@@ -316,13 +349,29 @@ impl Machine {
             if self.resident.at == self.sample_at {
                 self.resident.add(self.resident_now());
             }
-            self.sample_at = self.series_at.min(self.resident.at);
+            if self.pause_at == self.sample_at {
+                self.pause_at = SimTime::NEVER;
+                self.paused = true;
+            }
+            self.plan_samples();
         }
     }
 
     /// Shows what holds now as what held then; nothing of the machine changes.
     fn sample(&mut self, at: SimTime) {
         let Some((every, mut f)) = self.watch.sample.take() else { return };
+        let (vmstat, gauges) = self.counters_at(at);
+        f(at, &vmstat, &gauges);
+        if let Some(look) = &mut self.watch.look {
+            look(at, &self.mem);
+        }
+        let f: SampleFn = f;
+        self.watch.sample = Some((every, f));
+    }
+
+    /// Counters and gauges as a sample at an instant that the run has come to; nothing of the machine
+    /// changes.
+    pub fn counters_at(&mut self, at: SimTime) -> (VmStat, Vec<(&'static str, u64)>) {
         // Totals up to an instant roll the meter forward.
         let psi = self.psi.clone();
         let mark = self.take_mark(at);
@@ -330,12 +379,7 @@ impl Machine {
         let mut gauges = self.gauges();
         gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
         gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
-        f(at, &mark.vmstat, &gauges);
-        if let Some(look) = &mut self.watch.look {
-            look(at, &self.mem);
-        }
-        let f: SampleFn = f;
-        self.watch.sample = Some((every, f));
+        (mark.vmstat, gauges)
     }
 
     /// Queues the ends of the requests that the current step submitted.
@@ -475,6 +519,9 @@ impl Machine {
                 since = self.mem.now;
             } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
                 self.samples_before(now.min(other).min(due));
+                if self.paused {
+                    return true;
+                }
                 continue;
             }
             let now = self.mem.now;
@@ -484,6 +531,9 @@ impl Machine {
                 return true;
             }
             self.samples_before(now);
+            if self.paused {
+                return true;
+            }
         }
     }
 
