@@ -7,7 +7,8 @@
 //! its CPU is the earliest of all. The clock of a step is `Memory::now`; what the step
 //! costs is what it advanced.
 //!
-//! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
+//! - `run`: the loop: which CPU is next, slices, run-ahead; `course`: beginning, pauses, samples, end;
+//!   `ops`: operations of workloads;
 //! - `cpu`: threads, schedulers, the order of CPUs and of events;
 //! - `fault`: what a touch that is no hit does, and where its page is in swap;
 //! - `reclaim`: the slow path of allocation, direct reclaim, kswapd, limits;
@@ -20,6 +21,7 @@
 mod advice;
 mod blocks;
 mod compaction;
+mod course;
 mod cpu;
 mod fault;
 mod hits;
