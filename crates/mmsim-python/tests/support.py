@@ -40,7 +40,10 @@ def command(*args, text=None):
     """What the command prints on standard output, and its exit code."""
     if not COMMAND:
         raise unittest.SkipTest("MMSIM_COMMAND names no mmsim to compare with")
-    done = subprocess.run([COMMAND, *map(str, args)], input=text, capture_output=True, text=True)
+    # Tables of a pipe have the usual width, as those of Python have.
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    args = [COMMAND, *map(str, args)]
+    done = subprocess.run(args, input=text, capture_output=True, text=True, env=env)
     return done.returncode, done.stdout, done.stderr
 
 
