@@ -4,7 +4,7 @@
 //! gives the same bytes. Observers see a run and cannot change it.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use mmsim_core::base::time::SimDuration;
@@ -12,7 +12,7 @@ use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{MOST_RECORDED, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_why::Settings;
+use mmsim_why::{Settings, Told};
 use mmsim_workload::trace;
 use rayon::prelude::*;
 
@@ -66,6 +66,18 @@ pub enum RunError {
         /// What was found.
         message: String,
     },
+    /// The caller ended it ([`cancel`]).
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// What a run unwinds with that its caller ended.
+struct Cancelled;
+
+/// Ends the run that this is called from, by what watches it ([`Watch::progress`] and the like): it
+/// is no result, and [`RunError::Cancelled`] comes of it. Nothing is printed.
+pub fn cancel() -> ! {
+    resume_unwind(Box::new(Cancelled))
 }
 
 /// Time between two looks at resident memory, of which its mean is taken.
@@ -122,24 +134,33 @@ pub fn run_with(
     options: &RunOptions,
     own: &[OwnPolicy<'_>],
 ) -> Result<Report, RunError> {
-    let mut specs = machines::specs(scenario)?;
-    specs.extend(variants_of(own, &specs)?);
+    let specs = with_own(machines::specs(scenario)?, own)?;
     let watch = |_: usize, _: &machines::Machine| {
         Watch::default().with_check_every(if options.check { CHECK_EVERY } else { 0 })
     };
     host::check(&specs, options.jobs)?;
-    let machine = |spec: &RunSpec| match own.iter().find(|p| p.name == spec.policy.preset) {
-        Some(p) => machines::machine_with(spec, |mem| (p.create)(mem, spec.seed)),
-        None => machines::machine(spec),
-    };
-    let results = side_by_side(&specs, options.jobs, |i, spec| {
-        or_panicked(spec, caught(spec, || run_here(i, spec, &machine, &watch)))
-    })?;
+    let results = run_each_with(&specs, options.jobs, own, watch, |_| ())?;
+    Ok(assembled(scenario, &results))
+}
+
+/// Runs of a scenario, and those of policies of the caller's own behind them: the first variant's
+/// with that policy in the place of its own.
+///
+/// # Errors
+///
+/// A name is that of a variant, of a policy that there is, or of two policies.
+pub fn with_own(mut specs: Vec<RunSpec>, own: &[OwnPolicy<'_>]) -> Result<Vec<RunSpec>, Error> {
+    specs.extend(variants_of(own, &specs)?);
+    Ok(specs)
+}
+
+/// The report of runs of a scenario: with its expectations, and with notes.
+pub fn assembled(scenario: &Scenario, results: &[(RunMeta, RunResult)]) -> Report {
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     let mut report = Report::new(scenario.name(), scenario.about(), runs);
     report.expect = expect::check(&report, None, scenario.expect());
     report.note();
-    Ok(report)
+    report
 }
 
 /// Runs a list of runs, `jobs` at a time; results come in the order of the list. `watch`
@@ -169,8 +190,27 @@ pub fn run_each(
     watch: impl Fn(usize, &machines::Machine) -> Watch + Sync,
     finished: impl Fn(usize) + Sync,
 ) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
+    run_each_with(specs, jobs, &[], watch, finished)
+}
+
+/// The same with policies of the caller's own: a run has that whose name its policy has.
+///
+/// # Errors
+///
+/// As for [`run_each`].
+pub fn run_each_with(
+    specs: &[RunSpec],
+    jobs: Option<usize>,
+    own: &[OwnPolicy<'_>],
+    watch: impl Fn(usize, &machines::Machine) -> Watch + Sync,
+    finished: impl Fn(usize) + Sync,
+) -> Result<Vec<(RunMeta, RunResult)>, RunError> {
+    let machine = |spec: &RunSpec| match own.iter().find(|p| p.name == spec.policy.preset) {
+        Some(p) => machines::machine_with(spec, |mem| (p.create)(mem, spec.seed)),
+        None => machines::machine(spec),
+    };
     side_by_side(specs, jobs, |i, spec| {
-        let result = or_panicked(spec, run_one(i, spec, &watch));
+        let result = or_panicked(spec, caught(spec, || run_here(i, spec, &machine, &watch)));
         finished(i);
         result
     })
@@ -253,8 +293,14 @@ pub fn run_one(
     caught(spec, || run_here(i, spec, &machines::machine, watch))
 }
 
-fn caught<T>(spec: &RunSpec, run: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+pub(crate) fn caught<T>(
+    spec: &RunSpec,
+    run: impl FnOnce() -> Result<T, RunError>,
+) -> Result<T, RunError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        if panic.is::<Cancelled>() {
+            return Err(RunError::Cancelled);
+        }
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
         let message = text.unwrap_or_else(|| "no message".into());
@@ -268,36 +314,68 @@ fn run_here(
     machine: &impl Fn(&RunSpec) -> Result<machines::Machine, Error>,
     watch: &(impl Fn(usize, &machines::Machine) -> Watch + Sync),
 ) -> Result<(RunMeta, RunResult), RunError> {
-    let mut machine = machine(spec)?;
-    if spec.mean_resident {
-        machine.measure_resident(LOOKS_EVERY);
+    let mut begun = Begun::new(i, spec, machine, watch)?;
+    let result = begun.machine.run(std::mem::take(&mut begun.watch));
+    begun.told(spec, result)
+}
+
+/// A machine that is ready to run, and who watches it.
+pub(crate) struct Begun {
+    pub(crate) machine: machines::Machine,
+    /// Taken when it begins.
+    pub(crate) watch: Watch,
+    told: Option<Told>,
+    audited: bool,
+}
+
+impl Begun {
+    pub(crate) fn new(
+        i: usize,
+        spec: &RunSpec,
+        machine: &impl Fn(&RunSpec) -> Result<machines::Machine, Error>,
+        watch: &(impl Fn(usize, &machines::Machine) -> Watch + Sync),
+    ) -> Result<Begun, Error> {
+        let mut machine = machine(spec)?;
+        if spec.mean_resident {
+            machine.measure_resident(LOOKS_EVERY);
+        }
+        let mut watch = watch(i, &machine);
+        watch.record_accesses |= spec.bounds;
+        let told = spec.why.then(|| {
+            let (engine, told) = machines::engine(&machine, Settings::default());
+            watch.follower = Some(engine);
+            told
+        });
+        let audited = watch.check_every > 0;
+        Ok(Begun { machine, watch, told, audited })
     }
-    let mut watch = watch(i, &machine);
-    watch.record_accesses |= spec.bounds;
-    let told = spec.why.then(|| {
-        let (engine, told) = machines::engine(&machine, Settings::default());
-        watch.follower = Some(engine);
-        told
-    });
-    let audited = watch.check_every > 0;
-    let result = machine.run(watch);
-    let mut meta = meta(spec);
-    meta.verdicts = told.and_then(|t| t.take());
-    meta.why = meta.verdicts.as_ref().map(|v| WhyReport::of(v, &result));
-    if let (true, Some(why)) = (audited, &meta.why) {
-        why.check(&result);
+
+    /// What is to be reported of a run that has ended with this result.
+    pub(crate) fn told(
+        self,
+        spec: &RunSpec,
+        result: RunResult,
+    ) -> Result<(RunMeta, RunResult), RunError> {
+        let machine = self.machine;
+        let mut meta = meta(spec);
+        meta.verdicts = self.told.and_then(|t| t.take());
+        meta.why = meta.verdicts.as_ref().map(|v| WhyReport::of(v, &result));
+        if let (true, Some(why)) = (self.audited, &meta.why) {
+            why.check(&result);
+        }
+        meta.damon = machines::monitored(spec, &machine);
+        for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
+            let truth = machines::truth(spec, damon, monitored)?;
+            (monitored.report.truth, monitored.truth) = truth.unzip();
+        }
+        if machine.recorded_accesses().len() >= MOST_RECORDED {
+            let why = format!("bounds: none, there are more than {MOST_RECORDED} accesses");
+            meta.assumed.push(why);
+        } else if spec.bounds {
+            meta.bounds = Some(bounds(spec, &machine, &result));
+        }
+        Ok((meta, result))
     }
-    meta.damon = machines::monitored(spec, &machine);
-    for (damon, monitored) in spec.damon.iter().zip(&mut meta.damon).filter(|(d, _)| d.truth) {
-        let truth = machines::truth(spec, damon, monitored)?;
-        (monitored.report.truth, monitored.truth) = truth.unzip();
-    }
-    if machine.recorded_accesses().len() >= MOST_RECORDED {
-        meta.assumed.push(format!("bounds: none, there are more than {MOST_RECORDED} accesses"));
-    } else if spec.bounds {
-        meta.bounds = Some(bounds(spec, &machine, &result));
-    }
-    Ok((meta, result))
 }
 
 /// The optimum on the run's own sequence of page accesses.

@@ -110,6 +110,55 @@ fn at(path: &Path, e: &TraceError) -> Error {
     Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
 }
 
+/// One access of a sequence that a program made itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The page, by its number.
+    pub page: u64,
+    /// Whether it is written; else it is read.
+    pub write: bool,
+    /// Nanoseconds since the start; of all accesses or of none.
+    pub time_ns: Option<u64>,
+}
+
+/// Accesses that are sent to the importer at once.
+const PART: usize = 4096;
+
+/// Writes accesses as a trace in the native format, as the import of values in columns does; says
+/// what it read in pairs of name and value.
+///
+/// # Errors
+///
+/// Pages or times are not what an import takes.
+pub fn of_accesses(
+    name: &str,
+    accesses: impl Iterator<Item = Access> + Send,
+    out: &mut dyn Write,
+) -> Result<Vec<(String, String)>, Error> {
+    let mut accesses = accesses.peekable();
+    let timed = accesses.peek().is_some_and(|a| a.time_ns.is_some());
+    let head = if timed { "time,page,op\n" } else { "page,op\n" };
+    let lines = std::iter::from_fn(|| {
+        let part: Vec<Access> = accesses.by_ref().take(PART).collect();
+        let line = |a: &Access| {
+            let op = if a.write { 'W' } else { 'R' };
+            match a.time_ns {
+                Some(time) => format!("{time},{},{op}\n", a.page),
+                None => format!("{},{op}\n", a.page),
+            }
+        };
+        (!part.is_empty()).then(|| part.iter().map(line).collect::<String>())
+    });
+    let mut options = ImportOptions::default();
+    options.name = name.to_string();
+    options.source = Some("arrays of a program");
+    options.time_unit_ns = Some(1);
+    let text = record::import::Chunks::new(std::iter::once(head.to_string()).chain(lines));
+    let summary = trace::import(ImportFormat::Csv, text, out, &options);
+    let summary = summary.map_err(|e| Error::new(ErrorKind::Option, format!("{name}: {e}")))?;
+    rows(Path::new(name), summary)
+}
+
 /// Converts a file to the native format; says what it read in pairs of name and value.
 pub fn import(
     from: &str,

@@ -85,7 +85,7 @@ pub fn accesses(mut records: Vec<Record>, touched_only: bool) -> (impl Read + Se
         lines(snapshot, windows[r], r, start, &mut out);
         out
     });
-    (Chunks { chunks: std::iter::once(head).chain(chunks), now: Vec::new(), at: 0 }, assumed)
+    (Chunks::new(std::iter::once(head).chain(chunks)), assumed)
 }
 
 fn window(record: &Record) -> u64 {
@@ -150,10 +150,16 @@ fn lines(snapshot: &Snapshot, window: u64, pid: usize, start: u64, out: &mut Str
 }
 
 /// Texts one after the other.
-struct Chunks<I> {
+pub(crate) struct Chunks<I> {
     chunks: I,
     now: Vec<u8>,
     at: usize,
+}
+
+impl<I: Iterator<Item = String>> Chunks<I> {
+    pub(crate) fn new(chunks: I) -> Chunks<I> {
+        Chunks { chunks, now: Vec::new(), at: 0 }
+    }
 }
 
 impl<I: Iterator<Item = String>> Read for Chunks<I> {

@@ -45,9 +45,8 @@ pub use policy::{
 };
 pub use reference::{reference, sweep_reference};
 pub use schema::json_schema;
-pub use units::bytes;
-pub(crate) use units::pages;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
+pub use units::{bytes, duration, pages};
 pub use workload::{TaskSpec, WorkloadSpec};
 
 use crate::error::Error;

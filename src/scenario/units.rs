@@ -103,7 +103,7 @@ pub(super) fn patterns() -> [(&'static str, String, &'static str); 3] {
 }
 
 /// Pages of a size such as `64MiB` or `100 pages`.
-pub(crate) fn pages(text: &str) -> Result<u64, BadQuantity> {
+pub fn pages(text: &str) -> Result<u64, BadQuantity> {
     let bytes = SIZES.parse(text)?;
     if bytes % PAGE_SIZE != 0 {
         return Err(BadQuantity {
@@ -124,7 +124,11 @@ pub fn bytes(text: &str) -> Result<u64, BadQuantity> {
 }
 
 /// A duration such as `5ms`.
-pub(super) fn duration(text: &str) -> Result<SimDuration, BadQuantity> {
+///
+/// # Errors
+///
+/// It is none; the text says what was found and what to write.
+pub fn duration(text: &str) -> Result<SimDuration, BadQuantity> {
     TIMES.parse(text).map(SimDuration::from_nanos)
 }
 

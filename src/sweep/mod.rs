@@ -37,4 +37,4 @@ pub use shard::{MOST_SHARDS, Shard};
 pub use store::{Stored, Writer};
 pub use unit::{Numbered, UnitId, for_each_unit, units_of};
 pub use wide::{Cell, Column, Form, Wide, write_wide};
-pub use work::{Done, SweepOptions, Watcher, run};
+pub use work::{Done, SweepOptions, Watcher, make, run};

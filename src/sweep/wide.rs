@@ -136,24 +136,39 @@ impl Wide {
     pub fn of(merged: &Merged<'_>) -> Result<Wide, Error> {
         let mut wide = Wide { axes: Vec::new(), knobs: Vec::new(), gauges: Vec::new() };
         for row in merged.rows() {
-            let run = row?.run;
-            run.axes.iter().for_each(|(name, v)| learn(&mut wide.axes, name, v));
-            run.knobs.iter().for_each(|(name, v)| learn(&mut wide.knobs, name, v));
-            for (name, _) in run.gauges.iter() {
-                if !wide.gauges.iter().any(|g| g == name) {
-                    wide.gauges.push(name.to_string());
-                }
-            }
+            wide.learn(&row?.run);
         }
         Ok(wide)
+    }
+
+    /// Looks for the columns of runs, which are no units of a sweep.
+    pub fn of_runs(runs: &[RunReport]) -> Wide {
+        let mut wide = Wide { axes: Vec::new(), knobs: Vec::new(), gauges: Vec::new() };
+        runs.iter().for_each(|run| wide.learn(run));
+        wide
+    }
+
+    fn learn(&mut self, run: &RunReport) {
+        run.axes.iter().for_each(|(name, v)| learn(&mut self.axes, name, v));
+        run.knobs.iter().for_each(|(name, v)| learn(&mut self.knobs, name, v));
+        for (name, _) in run.gauges.iter() {
+            if !self.gauges.iter().any(|g| g == name) {
+                self.gauges.push(name.to_string());
+            }
+        }
     }
 
     /// The columns. An axis that is a knob too has one column for each: what was asked for, and
     /// what came of it.
     pub fn columns(&self) -> Vec<Column> {
+        let unit = Column { name: "unit".to_string(), form: Form::Text };
+        std::iter::once(unit).chain(self.columns_of_runs()).collect()
+    }
+
+    /// The same without the name of the unit.
+    pub fn columns_of_runs(&self) -> Vec<Column> {
         let column = |name: &str, form| Column { name: name.to_string(), form };
-        let mut all: Vec<Column> =
-            ["unit", "scenario", "variant"].map(|n| column(n, Form::Text)).into();
+        let mut all: Vec<Column> = ["scenario", "variant"].map(|n| column(n, Form::Text)).into();
         all.push(column("seed", Form::Whole));
         all.extend(self.axes.iter().map(Given::column));
         all.extend(self.knobs.iter().map(|k| {
@@ -171,14 +186,16 @@ impl Wide {
 
     /// The cells of a row, one for each column.
     pub fn cells(&self, row: &Row, sweep: &str) -> Vec<Cell> {
-        let run = &row.run;
-        let scenario = run.scenario.as_deref().unwrap_or(sweep);
-        let mut all = vec![
-            Cell::Text(row.unit.to_string()),
-            Cell::text(scenario),
-            Cell::text(run.variant.as_str()),
-            Cell::Whole(run.seed),
-        ];
+        let unit = Cell::Text(row.unit.to_string());
+        std::iter::once(unit).chain(self.cells_of_run(&row.run, sweep)).collect()
+    }
+
+    /// The cells of a run, one for each of [`Wide::columns_of_runs`]. `name` is that of the scenario
+    /// where the run has none.
+    pub fn cells_of_run(&self, run: &RunReport, name: &str) -> Vec<Cell> {
+        let scenario = run.scenario.as_deref().unwrap_or(name);
+        let mut all =
+            vec![Cell::text(scenario), Cell::text(run.variant.as_str()), Cell::Whole(run.seed)];
         all.extend(self.axes.iter().map(|a| a.cell(run.axes.get(&a.name).cloned())));
         let knob = |k: &Given| k.cell(run.knobs.get(&k.name).map(ToString::to_string));
         all.extend(self.knobs.iter().map(knob));

@@ -183,6 +183,23 @@ pub(super) fn report_of(
     }
 }
 
+/// Makes one unit, for who spreads them over processes of his own: the report as JSON on one line,
+/// which [`Writer::keep`] takes.
+///
+/// # Errors
+///
+/// The plan has no such unit, or the unit cannot be run as the plan has it.
+pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, Error> {
+    if n >= plan.units() {
+        let title = format!("unit {n}: the plan has {} units, the first is 0", plan.units());
+        return Err(Error::of_option(title));
+    }
+    let place = plan.place(n);
+    let planned = sound(plan, place)?;
+    let report = report_of(&planned, scenario_of(plan, place.scenario), check)?;
+    Ok(serde_json::to_vec(&report).expect("a report is plain data"))
+}
+
 /// The name of a scenario in reports: said where a plan has several.
 pub(super) fn scenario_of(plan: &SweepPlan, scenario: usize) -> Option<&str> {
     let names = plan.scenarios();

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::report::RunMeta;
 use crate::report::ShareReport;
+use crate::run::RunError;
 use crate::scenario::RunSpec;
 
 /// A run that was followed.
@@ -115,6 +116,20 @@ fn side(run: &Followed, mine: &BTreeMap<At, &Logged>, other: &BTreeMap<At, &Logg
         only: classes.iter().map(|c| c.count).sum(),
         classes,
     }
+}
+
+/// Makes two runs, each with its name, follows them and takes them apart.
+///
+/// # Errors
+///
+/// They are the same run, or not of the same accesses; or one of them cannot be made.
+pub fn of(a: (String, &RunSpec), b: (String, &RunSpec)) -> Result<Difference, RunError> {
+    distinct((&a.0, a.1), (&b.0, b.1))?;
+    let followed = |(name, spec): (String, &RunSpec)| {
+        let (meta, result, verdicts) = super::explain(spec)?;
+        Ok::<_, RunError>(Followed { name, spec: spec.clone(), meta, result, verdicts })
+    };
+    Ok(difference(&followed(a)?, &followed(b)?)?)
 }
 
 /// Takes two runs apart.

@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("mmsim-view", &["mmsim"]),
     ("mmsim-cli", &["mmsim", "mmsim-lab", "mmsim-view"]),
+    ("mmsim-python", &["mmsim", "mmsim-view"]),
 ];
 
 pub(crate) fn root() -> &'static Path {

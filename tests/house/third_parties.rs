@@ -9,6 +9,7 @@ const PERMISSIVE: &[&str] = &[
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
     "BSD-3-Clause",
     "MIT",
     "Unicode-3.0",
@@ -28,11 +29,16 @@ Pages that it writes contain uPlot 1.6.32 by Leon Sorokin, which is MIT; the pag
 |---|---|
 ";
 
-/// Each crate of the program on Linux, as the lock file has it: name, version, licence.
+/// Each crate of the program on Linux.
 fn crates() -> BTreeSet<(String, String, String)> {
+    crates_of("mmsim-cli")
+}
+
+/// Each crate within a package on Linux, as the lock file has it: name, version, licence.
+fn crates_of(package: &str) -> BTreeSet<(String, String, String)> {
     let format = "{p} |{l}";
     let out = Command::new(env!("CARGO"))
-        .args(["tree", "--package", "mmsim-cli", "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--package", package, "--edges", "normal", "--prefix", "none"])
         .args(["--target", "x86_64-unknown-linux-gnu", "--locked", "--offline"])
         .args(["--format", format])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -54,7 +60,9 @@ fn crates() -> BTreeSet<(String, String, String)> {
 fn every_crate_has_a_permissive_licence() {
     let crates = crates();
     assert!(crates.len() > 30, "{} crates are too few: the tree was not read", crates.len());
-    for (name, version, licence) in crates {
+    let of_python = crates_of("mmsim-python");
+    assert!(of_python.iter().any(|c| c.0 == "pyo3"), "what the Python package holds was not read");
+    for (name, version, licence) in crates.into_iter().chain(of_python) {
         let plain = licence.replace(['(', ')'], " ").replace('/', " OR ");
         for one in plain.split(" OR ").flat_map(|l| l.split(" AND ")).map(str::trim) {
             assert!(PERMISSIVE.contains(&one), "{name} {version} has the licence {licence:?}");

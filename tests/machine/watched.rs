@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 use mmsim::Scenario;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::vmstat::VmEvent;
+use mmsim::live::Live;
 use mmsim::machine::Watch;
 use mmsim::machines::Catalogue;
 use mmsim::memory::trace::{Observer, TraceEvent};
@@ -209,6 +211,36 @@ fn whoever_watches_the_report_is_the_same() {
     }
 }
 
+/// The run of this place, with a pause after each interval and a look at its counters there.
+fn in_steps(text: &str, run: usize, every: SimDuration) -> RunReport {
+    let scenario = Scenario::from_str(text, "drawn.toml").expect("it was read before");
+    let mut spec = scenario.expand(&Catalogue).expect("it was read before").swap_remove(run);
+    spec.why = run.is_multiple_of(2);
+    let mut live = Live::new(scenario, spec).expect("it was built before");
+    let mut before = 0;
+    while live.go_on(live.now() + every).expect("no invariant is broken") {
+        let faults = live.counters().0[VmEvent::PgFault];
+        assert!(faults >= before, "counters never fall");
+        before = faults;
+    }
+    live.finish().expect("no invariant is broken").runs.remove(0)
+}
+
+/// A run that is paused, asked and gone on with is the run that goes on at once.
+#[test]
+fn pauses_change_nothing() {
+    for seed in 0..SEEDS {
+        let text = scenario(seed);
+        let rng = &mut Rng::for_purpose(seed, "watched/pauses");
+        let micros = [37, 333, 1000, 20_000][rng.below(4) as usize];
+        let (_, whole) = report(&text, 2, |_| Watch::default());
+        // Any of the runs, another one for each seed.
+        let run = rng.below(whole.runs.len() as u64) as usize;
+        let stepped = in_steps(&text, run, SimDuration::from_micros(micros));
+        assert!(stepped == whole.runs[run], "seed {seed}, run {run}, {micros} us:\n{text}");
+    }
+}
+
 /// A thread that computes for a whole interval and on, alone on its CPU, and one that faults: where a
 /// sample cut run-ahead short, swap-ins went from 2,167 to 1,180.
 #[test]
@@ -250,6 +282,7 @@ fn a_sample_does_not_bound_run_ahead() {
             Watch::default().with_sample(every, Box::new(keep))
         };
         assert!(report(text, 1, sampled).0 == plain, "every {every}");
+        assert!(in_steps(text, 0, every) == of_plain.runs[0], "a pause every {every}");
         check_rows(&rows.lock().expect("it is over"), every, &of_plain.runs[0], "every");
     }
 }

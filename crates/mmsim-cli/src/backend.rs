@@ -21,6 +21,8 @@ use mmsim::report::derived::Figure;
 use mmsim::report::expect::Expectation;
 use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::run::CHECK_EVERY;
+use mmsim::selection::Selection;
+pub(crate) use mmsim::selection::variants_of;
 use mmsim::sweep::Merged;
 use mmsim::{Error, RunError, RunSpec, Scenario};
 use mmsim_lab::accuracy::QuickValue;
@@ -93,38 +95,8 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
     let scenario = Scenario::load(path, &sets).map_err(input)?;
     let mut specs = mmsim::machines::specs(&scenario).map_err(input)?;
-    for wanted in overrides.variants {
-        if !specs.iter().any(|s| s.variant == *wanted) {
-            let names = variants_of(&specs);
-            let what = format!("--variant: {} has no variant", path.display());
-            return Err(input(Error::unknown_word(&what, wanted, &names)));
-        }
-    }
-    if !overrides.variants.is_empty() {
-        specs.retain(|s| overrides.variants.contains(&s.variant));
-    }
-    for (nth, (axis, value)) in overrides.at.iter().enumerate() {
-        if overrides.at[..nth].iter().any(|(a, _)| a == axis) {
-            let title = format!("--at: {axis} is given twice");
-            return Err(input(Error::of_option(title).help("write one value of each axis")));
-        }
-        let values = values_of(&specs, axis);
-        if values.is_empty() {
-            let axes: Vec<&str> =
-                specs.first().map_or(Vec::new(), |s| s.axes.iter().map(|a| a.0.as_str()).collect());
-            if axes.is_empty() {
-                let title = format!("--at: {} has no axes", path.display());
-                return Err(input(Error::of_option(title).help("leave it out, or use --set")));
-            }
-            let what = format!("--at: {} has no axis", path.display());
-            return Err(input(Error::unknown_word(&what, axis, &axes)));
-        }
-        if !values.contains(&value.as_str()) {
-            let what = format!("--at: {axis} has no value");
-            return Err(input(Error::unknown_word(&what, value, &values)));
-        }
-        specs.retain(|s| s.axes.iter().any(|(a, v)| a == axis && v == value));
-    }
+    let selection = Selection::new(overrides.variants, overrides.at);
+    specs = selection.of(specs, &path.display().to_string()).map_err(input)?;
     Ok(Plan {
         name: scenario.name().to_string(),
         about: scenario.about().to_string(),
@@ -137,28 +109,6 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
             .collect(),
         specs,
     })
-}
-
-/// Names of variants, in the order of the file.
-pub(crate) fn variants_of(specs: &[RunSpec]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for spec in specs {
-        if !names.contains(&spec.variant.as_str()) {
-            names.push(&spec.variant);
-        }
-    }
-    names
-}
-
-/// The values of an axis, in the order of the file.
-fn values_of<'a>(specs: &'a [RunSpec], axis: &str) -> Vec<&'a str> {
-    let mut values: Vec<&str> = Vec::new();
-    for (_, value) in specs.iter().flat_map(|s| &s.axes).filter(|(a, _)| a == axis) {
-        if !values.contains(&value.as_str()) {
-            values.push(value);
-        }
-    }
-    values
 }
 
 pub(crate) fn input(e: Error) -> Failure {
@@ -175,7 +125,7 @@ fn run_error(e: RunError) -> Failure {
     match e {
         RunError::Input(e) => input(e),
         RunError::EndedEarly(e) => Failure::EndedEarly(e.to_string()),
-        RunError::Invariant { .. } => Failure::Check(e.to_string()),
+        RunError::Invariant { .. } | RunError::Cancelled => Failure::Check(e.to_string()),
     }
 }
 

@@ -13,7 +13,6 @@ mod emit;
 mod endings;
 mod exit;
 mod input;
-mod keep;
 mod list;
 mod man;
 mod observe;

@@ -10,17 +10,17 @@ use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::memory::trace::Observer;
 use mmsim::report::events::{EventFilter, EventWriter};
 use mmsim::report::series::SeriesWriter;
+use mmsim_view::keep::{self, Keeping, Kept};
 
 use crate::args::RunArgs;
 use crate::backend::{Plan, Sampler, ThreadsOf};
 use crate::emit::Emission;
 use crate::exit::{self, Failure};
-use crate::keep::{self, Keeping, Kept};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
-use mmsim::machine::LookFn;
 use mmsim::machine::result::RunResult;
+use mmsim::machine::{LookFn, SampleFn};
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
 
@@ -86,7 +86,9 @@ impl Observing {
 
     /// What samples a run that begins on a machine.
     pub(crate) fn sampler(&self, run: usize, machine: &Machine) -> Box<dyn Sampler> {
-        let kept = self.kept.as_ref().map(|kept| kept.sampler(run, machine.not_kept().collect()));
+        let kept = self.kept.as_ref().map(|kept| -> Box<dyn Sampler> {
+            Box::new(Keeper(kept.sampler(run, machine.not_kept().collect())))
+        });
         let file = self.series.as_ref().map(|file| file.sampler(run, machine.not_kept()));
         Box::new(Samplers(file.into_iter().chain(kept).collect()))
     }
@@ -113,7 +115,30 @@ impl Observing {
         self.series.map_or(Ok(()), |file| file.parts.commit(1))?;
         self.emission.map_or(Ok(()), Emission::commit)?;
         self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))?;
-        Ok(self.kept.map_or_else(Kept::default, |kept| kept.finish(plans, results)))
+        let several = plans.len() > 1;
+        let labels = plans.iter().flat_map(|plan| {
+            plan.runs.iter().map(move |run| match several {
+                true => format!("{}: {}", plan.name, run.label),
+                false => run.label.clone(),
+            })
+        });
+        let finish = |kept: Keeping| kept.finish(labels, results.iter().flatten());
+        let kept = self.kept.map_or_else(Kept::default, finish);
+        for (label, at) in &kept.full {
+            let at = at.0 as f64 / 1e9;
+            let why = "the trace for Perfetto is full, and later events are left out";
+            exit::remark(&format!("{label}: at {at:.6} s {why}"));
+        }
+        Ok(kept)
+    }
+}
+
+/// What is kept for pictures.
+struct Keeper(SampleFn);
+
+impl Sampler for Keeper {
+    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
+        (self.0)(now, vmstat, gauges);
     }
 }
 

@@ -11,13 +11,13 @@ use mmsim::machines::Machine;
 use mmsim::report::Report;
 use mmsim::report::numbers::grouped;
 use mmsim::scenario::RunSpec;
+use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
 use crate::exit::{self, Ending, Failure};
-use crate::keep::Kept;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
 use crate::output;

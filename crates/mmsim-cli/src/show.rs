@@ -8,7 +8,7 @@ use crate::{backend, output, sweep, table};
 
 /// Prints the table.
 pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
-    let shown = table::Shown::of(&args.shown);
+    let shown = crate::sweep::shown(&args.shown);
     if !args.of.is_dir() {
         let (name, report) = backend::read_report(&args.of)?;
         let axes: Vec<&str> = match report.runs.first() {

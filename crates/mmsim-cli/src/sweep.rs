@@ -34,10 +34,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
     }
 }
 
-impl Shown {
-    pub(crate) fn of(args: &ShownArgs) -> Shown {
-        Shown { by: args.by, pivot: args.pivot.clone(), top: args.top }
-    }
+/// What of a sweep is shown.
+pub(crate) fn shown(args: &ShownArgs) -> Shown {
+    Shown { by: args.by, pivot: args.pivot.clone(), top: args.top }
 }
 
 fn read(place: &SweepPlace) -> Result<SweepPlan, Failure> {
@@ -87,7 +86,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
     };
     let shard = shard.map_err(input)?;
     let plan = read(&args.place)?;
-    let shown = Shown::of(&args.shown);
+    let shown = self::shown(&args.shown);
     known_axes(&shown, &plan.axes(), plan.name())?;
     let store = args.place.store();
     let mut options = SweepOptions::default();
@@ -201,7 +200,7 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
         parquet_is_there(args.output.as_deref())?;
     }
     let plan = read(&args.place)?;
-    let shown = Shown::of(&args.shown);
+    let shown = self::shown(&args.shown);
     known_axes(&shown, &plan.axes(), plan.name())?;
     let inputs = [args.place.plan()];
     let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];

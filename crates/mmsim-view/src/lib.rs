@@ -2,8 +2,10 @@
 //! asks a clock or draws a random number, so equal runs give equal pictures.
 //!
 //! - [`rows`]: the rows of the table of variants, which the terminal and the page share
+//! - [`table`]: tables of reports and of sweeps as text
 //! - [`settings`]: a row for each setting of a sweep, and two axes against each other
-//! - [`series`], [`generations`], [`pages`], [`film`]: what is kept of a run while it goes on, for charts
+//! - [`series`], [`generations`], [`pages`], [`film`]: what is kept of a run while it goes on, for
+//!   charts; [`keep`] keeps all of it
 //! - [`damon`]: what monitors of accesses recorded, beside the truth
 //! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
@@ -16,9 +18,13 @@
 
 pub mod rows;
 
+pub mod table;
+
 pub mod settings;
 
 pub mod series;
+
+pub mod keep;
 
 pub mod sparks;
 

@@ -367,6 +367,11 @@ impl RunReport {
         }
     }
 
+    /// All counters of this version in the order of reports; none: the policy does not keep it.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
+        counters::all(&self.vmstat)
+    }
+
     /// A phase of a task in which nothing happened, with the figures that phases of this run have.
     pub(crate) fn empty_phase(&self, name: String, task: TaskReport) -> PhaseReport {
         PhaseReport {

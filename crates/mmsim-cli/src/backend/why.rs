@@ -4,10 +4,10 @@ use mmsim::RunSpec;
 use mmsim::base::id::PageIdx;
 use mmsim::machine::Watch;
 use mmsim::report::{Report, RunMeta, RunReport};
-use mmsim::why::difference::{Difference, Followed};
+use mmsim::why::difference::Difference;
 use mmsim::why::life::{Life, Moment};
 
-use super::{Plan, input, run_error};
+use super::{Plan, run_error};
 use crate::exit::Failure;
 
 /// Makes the runs of a plan and reports them.
@@ -23,12 +23,7 @@ pub(crate) fn why_difference(
     a: (String, &RunSpec),
     b: (String, &RunSpec),
 ) -> Result<Difference, Failure> {
-    mmsim::why::difference::distinct((&a.0, a.1), (&b.0, b.1)).map_err(input)?;
-    let followed = |(name, spec): (String, &RunSpec)| {
-        let (meta, result, verdicts) = mmsim::why::explain(spec).map_err(run_error)?;
-        Ok(Followed { name, spec: spec.clone(), meta, result, verdicts })
-    };
-    mmsim::why::difference::difference(&followed(a)?, &followed(b)?).map_err(input)
+    mmsim::why::difference::of(a, b).map_err(run_error)
 }
 
 /// The life of a page of a run.

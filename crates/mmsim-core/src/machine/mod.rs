@@ -7,7 +7,8 @@
 //! its CPU is the earliest of all. The clock of a step is `Memory::now`; what the step
 //! costs is what it advanced.
 //!
-//! - `run`: the loop: which CPU is next, slices, run-ahead; `ops`: operations of workloads;
+//! - `run`: the loop: which CPU is next, slices, run-ahead; `course`: beginning, pauses, samples, end;
+//!   `ops`: operations of workloads;
 //! - `cpu`: threads, schedulers, the order of CPUs and of events;
 //! - `fault`: what a touch that is no hit does, and where its page is in swap;
 //! - `reclaim`: the slow path of allocation, direct reclaim, kswapd, limits;
@@ -20,6 +21,7 @@
 mod advice;
 mod blocks;
 mod compaction;
+mod course;
 mod cpu;
 mod fault;
 mod hits;
@@ -131,6 +133,9 @@ pub struct Machine {
     /// When the next sample is due: that of the series, or that of resident pages.
     sample_at: SimTime,
     series_at: SimTime,
+    /// Where a run that goes on step by step stops, and whether it stands there.
+    pause_at: SimTime,
+    paused: bool,
     resident: Resident,
     steps: u64,
     /// Recorded accesses, for the optimum.
@@ -226,6 +231,8 @@ impl Machine {
             watch: Watch::default(),
             sample_at: SimTime::NEVER,
             series_at: SimTime::NEVER,
+            pause_at: SimTime::NEVER,
+            paused: false,
             resident: Resident::default(),
             steps: 0,
             contents: watch::contents::Contents::default(),
@@ -326,6 +333,14 @@ impl Machine {
             self.queue.push(t.start, Event::Start(id));
         }
         self.tasks.push(task);
+    }
+
+    /// Another process, amid a run that goes on step by step ([`Machine::begin`]): somebody types a
+    /// command. It begins at its start, but not before where the run stands. `seed` is that of the
+    /// run.
+    pub fn spawn(&mut self, task: TaskConfig, seed: u64) {
+        self.add_task(task, seed);
+        self.watchdog = Watchdog::of(self.threads.len());
     }
 
     /// Puts pages of a file that nobody opens into the page cache, the first of them active: what a

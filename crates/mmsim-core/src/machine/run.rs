@@ -12,15 +12,11 @@
 //! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
 
 use super::Machine;
-use super::SampleFn;
-use super::Watch;
 use super::cpu::deadline::Deadline;
 use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
 use super::fault::touch::FaultOutcome;
 use super::walk::{OnMiss, Progress, Resolved, Stop};
-use super::watch::result::RunResult;
-use super::watch::stuck::Watchdog;
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -86,34 +82,7 @@ impl<N: NoteUses> OnMiss for Hits<'_, N> {
 }
 
 impl Machine {
-    /// Runs all workloads to their ends.
-    pub fn run(&mut self, watch: Watch) -> RunResult {
-        self.watch = watch;
-        self.mem.tracer.set_observer(self.watch.observer.take());
-        self.mem.set_follower(self.watch.follower.take());
-        self.mem.slow_paths = self.watch.slow_paths;
-        self.sample_at = SimTime::NEVER;
-        self.series_at = match &self.watch.sample {
-            Some((every, _)) => SimTime(every.0.max(1)),
-            None => SimTime::NEVER,
-        };
-        self.sample_at = self.series_at.min(self.resident.at);
-        self.watchdog = Watchdog::of(self.threads.len());
-        self.main_loop();
-        if self.watch.check_every > 0 {
-            self.check();
-        }
-        self.mem.tracer.set_observer(None);
-        self.mem.end_following();
-        let end = self.end();
-        self.samples_before(end);
-        self.sample(end);
-        self.resident.add(self.resident_now());
-        self.result()
-    }
-
-    fn main_loop(&mut self) {
-        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
+    pub(super) fn main_loop(&mut self) {
         while self.live > 0 {
             let due = self.queue.next();
             let first = self.order.first();
@@ -122,6 +91,9 @@ impl Machine {
                 return;
             }
             self.samples_before(next);
+            if self.paused {
+                return;
+            }
             let Some((cpu, clock)) = first else {
                 self.handle_event();
                 continue;
@@ -131,9 +103,11 @@ impl Machine {
                 self.handle_event();
             } else if !self.touching {
                 self.step_cpu(cpu, due);
-            } else if let Some(cpu) = self.first_touches(due.min(self.resident.at + SimDuration(1)))
-            {
-                self.step_cpu(cpu, due);
+            } else {
+                let looked_at = self.resident.at.min(self.pause_at) + SimDuration(1);
+                if let Some(cpu) = self.first_touches(due.min(looked_at)) {
+                    self.step_cpu(cpu, due);
+                }
             }
             let done = self.work_done.0;
             if done >= self.progress_at {
@@ -297,47 +271,6 @@ impl Machine {
         self.used(tid);
     }
 
-    /// Takes the samples before an instant that everybody has reached.
-    #[inline]
-    fn samples_before(&mut self, reached: SimTime) {
-        if self.sample_at < reached {
-            self.take_samples(reached);
-        }
-    }
-
-    #[inline(never)]
-    fn take_samples(&mut self, reached: SimTime) {
-        while self.sample_at < reached {
-            if self.series_at == self.sample_at {
-                self.sample(self.series_at);
-                let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
-                self.series_at += every.max(SimDuration(1));
-            }
-            if self.resident.at == self.sample_at {
-                self.resident.add(self.resident_now());
-            }
-            self.sample_at = self.series_at.min(self.resident.at);
-        }
-    }
-
-    /// Shows what holds now as what held then; nothing of the machine changes.
-    fn sample(&mut self, at: SimTime) {
-        let Some((every, mut f)) = self.watch.sample.take() else { return };
-        // Totals up to an instant roll the meter forward.
-        let psi = self.psi.clone();
-        let mark = self.take_mark(at);
-        self.psi = psi;
-        let mut gauges = self.gauges();
-        gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
-        gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
-        f(at, &mark.vmstat, &gauges);
-        if let Some(look) = &mut self.watch.look {
-            look(at, &self.mem);
-        }
-        let f: SampleFn = f;
-        self.watch.sample = Some((every, f));
-    }
-
     /// Queues the ends of the requests that the current step submitted.
     #[inline]
     pub(super) fn queue_io(&mut self) {
@@ -475,6 +408,9 @@ impl Machine {
                 since = self.mem.now;
             } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
                 self.samples_before(now.min(other).min(due));
+                if self.paused {
+                    return true;
+                }
                 continue;
             }
             let now = self.mem.now;
@@ -484,6 +420,9 @@ impl Machine {
                 return true;
             }
             self.samples_before(now);
+            if self.paused {
+                return true;
+            }
         }
     }
 

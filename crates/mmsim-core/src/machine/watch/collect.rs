@@ -186,7 +186,7 @@ impl Machine {
     }
 
     /// When the run ended: with its last thread, or where it could not go on.
-    pub(in crate::machine) fn end(&self) -> SimTime {
+    pub fn end(&self) -> SimTime {
         let finished = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
         self.stuck.as_ref().map_or(finished, |s| s.at.max(finished))
     }

@@ -4,17 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
-use mmsim::machine::LookFn;
 use mmsim::machine::result::RunResult;
+use mmsim::machine::{LookFn, SampleFn};
 use mmsim::memory::trace::{Observer, TraceEvent, TraceKind, TraceKinds};
 use mmsim::report::RunMeta;
-use mmsim_view::damon::{Picture, fineness};
-use mmsim_view::page::Observed;
-use mmsim_view::series::{Recorder, most_points};
-use mmsim_view::{film, generations, pages, perfetto};
 
-use crate::backend::{Plan, Sampler};
-use crate::exit;
+use crate::damon::{Picture, fineness};
+use crate::page::Observed;
+use crate::series::{Recorder, most_points};
+use crate::{film, generations, pages, perfetto};
 
 /// Beginnings of generations that a run keeps.
 const MOST_GENERATIONS: usize = 400;
@@ -24,15 +22,18 @@ const MOST_TRACED: usize = 1 << 30;
 
 /// What was kept.
 #[derive(Default)]
-pub(crate) struct Kept {
+#[non_exhaustive]
+pub struct Kept {
     /// For pages, in the order of runs.
     pub observed: Vec<Observed>,
     /// For Perfetto; empty where nobody asked.
     pub trace: Vec<u8>,
+    /// Runs whose trace for Perfetto is full, and since when: later events are left out.
+    pub full: Vec<(String, SimTime)>,
 }
 
 /// Keeps something of every run.
-pub(crate) struct Keeping(Vec<OfRun>);
+pub struct Keeping(Vec<OfRun>);
 
 struct OfRun {
     series: Arc<Mutex<Recorder>>,
@@ -45,7 +46,7 @@ struct OfRun {
 impl Keeping {
     /// For so many runs; of their pages, and as a trace, only if asked to, since every eviction is
     /// told then, and of pageblocks, since every frame is looked at.
-    pub(crate) fn new(nr_runs: usize, pages: bool, blocks: bool, trace: bool) -> Keeping {
+    pub fn new(nr_runs: usize, pages: bool, blocks: bool, trace: bool) -> Keeping {
         let most = MOST_TRACED / nr_runs.max(1);
         let one = |run| OfRun {
             trace: trace.then(|| perfetto::Watcher::new(run, most)),
@@ -58,7 +59,7 @@ impl Keeping {
     }
 
     /// Who watches a run that begins.
-    pub(crate) fn observers(&self, run: usize) -> Vec<Box<dyn Observer>> {
+    pub fn observers(&self, run: usize) -> Vec<Box<dyn Observer>> {
         let kept = &self.0[run];
         let pages = kept.pages.as_ref().map(pages::Watcher::observer);
         let film = kept.film.as_ref().map(film::Watcher::observer);
@@ -68,39 +69,37 @@ impl Keeping {
     }
 
     /// What looks at memory in a run that begins.
-    pub(crate) fn look(&self, run: usize) -> Option<LookFn> {
+    pub fn look(&self, run: usize) -> Option<LookFn> {
         self.0[run].film.as_ref().map(film::Watcher::look)
     }
 
     /// What samples a run that begins, without counters that its policy does not keep.
-    pub(crate) fn sampler(&self, run: usize, not_kept: Vec<VmEvent>) -> Box<dyn Sampler> {
-        Box::new(SeriesKeeper { not_kept, series: Arc::clone(&self.0[run].series) })
+    pub fn sampler(&self, run: usize, not_kept: Vec<VmEvent>) -> SampleFn {
+        let series = Arc::clone(&self.0[run].series);
+        Box::new(move |now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]| {
+            let kept = |e: &&VmEvent| !not_kept.contains(e);
+            let counters = VmEvent::ALL.iter().filter(kept).map(|e| (e.name(), vmstat[*e]));
+            let mut series = series.lock().unwrap_or_else(PoisonError::into_inner);
+            series.sample(now, counters.chain(gauges.iter().copied()));
+        })
     }
 
-    /// What was kept of these runs.
-    pub(crate) fn finish(self, plans: &[Plan], results: &[Vec<(RunMeta, RunResult)>]) -> Kept {
-        let labels = plans.iter().flat_map(|plan| plan.runs.iter().map(move |run| (plan, run)));
-        let several = plans.len() > 1;
+    /// What was kept of these runs, each with its label.
+    pub fn finish<'a>(
+        self,
+        labels: impl IntoIterator<Item = String>,
+        results: impl IntoIterator<Item = &'a (RunMeta, RunResult)>,
+    ) -> Kept {
         let mut all = Kept::default();
         let nr_runs = self.0.len();
-        for ((of_run, (plan, planned)), (meta, result)) in
-            self.0.into_iter().zip(labels).zip(results.iter().flatten())
-        {
+        for ((of_run, label), (meta, result)) in self.0.into_iter().zip(labels).zip(results) {
             let recorder = of_run.series.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let series = recorder.finish();
             if let Some(trace) = &of_run.trace {
-                let label = match several {
-                    true => format!("{}: {}", plan.name, planned.label),
-                    false => planned.label.clone(),
-                };
                 let threads: Vec<&str> = result.threads.iter().map(|t| t.name.as_str()).collect();
                 let end = SimTime(result.sim_time.0);
                 all.trace.extend(trace.finish(&label, &threads, end, &series));
-                if let Some(at) = trace.full() {
-                    let at = at.0 as f64 / 1e9;
-                    let why = "the trace for Perfetto is full, and later events are left out";
-                    exit::remark(&format!("{label}: at {at:.6} s {why}"));
-                }
+                all.full.extend(trace.full().map(|at| (label, at)));
             }
             let mut observed = Observed::default();
             observed.series = Some(series);
@@ -115,25 +114,11 @@ impl Keeping {
     }
 }
 
-struct SeriesKeeper {
-    not_kept: Vec<VmEvent>,
-    series: Arc<Mutex<Recorder>>,
-}
-
-impl Sampler for SeriesKeeper {
-    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
-        let kept = |e: &&VmEvent| !self.not_kept.contains(e);
-        let counters = VmEvent::ALL.iter().filter(kept).map(|e| (e.name(), vmstat[*e]));
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        series.sample(now, counters.chain(gauges.iter().copied()));
-    }
-}
-
 /// Several observers, each of which sees its own kinds.
 struct Together(Vec<(TraceKinds, Box<dyn Observer>)>);
 
 /// One observer in place of several.
-pub(crate) fn together(mut all: Vec<Box<dyn Observer>>) -> Box<dyn Observer> {
+pub fn together(mut all: Vec<Box<dyn Observer>>) -> Box<dyn Observer> {
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => one,
         (last, _) => {

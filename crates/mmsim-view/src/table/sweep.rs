@@ -3,14 +3,14 @@
 use mmsim::report::Report;
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
-use mmsim_view::settings::{self, Setting, Table};
 
-use super::width::{GAP, width};
+use super::width::{GAP, Width};
 use super::{grid, heading, wrap};
+use crate::settings::{self, Setting, Table};
 
 /// What of a sweep is shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// The figure by which settings are sorted.
     pub by: Option<Figure>,
     /// Two axes to hold against each other: one down, one across.
@@ -20,24 +20,24 @@ pub(crate) struct Shown {
 }
 
 /// The report of several settings: a line for each, and two axes against each other.
-pub(crate) fn sweep(report: &Report, shown: &Shown) -> String {
+pub fn sweep(report: &Report, shown: &Shown, width: Width) -> String {
     let all = settings::of_report(report);
-    let mut out = heading(report);
+    let mut out = heading(report, width);
     let top = shown.top.unwrap_or(usize::MAX);
-    out += &lines(&all, shown.by, top);
+    out += &lines(&all, shown.by, top, width);
     let pivot = shown.pivot.as_ref().map(|(down, across)| (down.as_str(), across.as_str()));
     for table in settings::pivots(&all, shown.by, pivot) {
-        out += &block(table);
+        out += &block(table, width);
     }
     out += &left_out(all.len(), top);
     out + "\n--long shows all figures of each setting, with changes between variants.\n"
 }
 
 /// What a store holds: a line for each setting, the best first.
-pub(crate) fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown) -> String {
+pub fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown, width: Width) -> String {
     let title = if about.is_empty() { name.to_string() } else { format!("{name}: {about}") };
     let runs: usize = all.iter().map(|s| s.runs).sum();
-    let mut out = wrap(&title, 0);
+    let mut out = wrap(&title, 0, width);
     let count = |n: usize, one: &str, many: &str| {
         format!("{} {}", grouped(n as f64), if n == 1 { one } else { many })
     };
@@ -48,10 +48,10 @@ pub(crate) fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown) 
     }
     let by = shown.by.unwrap_or_else(|| settings::main_of(all));
     let top = shown.top.unwrap_or(USUAL_TOP);
-    out += &lines(all, Some(by), top);
+    out += &lines(all, Some(by), top, width);
     if let Some((down, across)) = &shown.pivot {
         for table in settings::pivots(all, Some(by), Some((down, across))) {
-            out += &block(table);
+            out += &block(table, width);
         }
     }
     out + &left_out(all.len(), top)
@@ -68,20 +68,20 @@ fn left_out(all: usize, top: usize) -> String {
 }
 
 /// The table with as many figures as the terminal has room for.
-fn lines(all: &[Setting], by: Option<Figure>, top: usize) -> String {
+fn lines(all: &[Setting], by: Option<Figure>, top: usize, width: Width) -> String {
     let fits = |t: &Table| {
         let all = || std::iter::once(&t.head).chain(&t.rows);
         let of = |i: usize| all().map(|row| row[i].chars().count()).max().unwrap_or(0) + GAP;
-        (0..t.head.len()).map(of).sum::<usize>() <= width() + GAP
+        (0..t.head.len()).map(of).sum::<usize>() <= width.of_numbers() + GAP
     };
     let tables = (0..=6).rev().map(|others| settings::table(all, by, others, top));
     let mut tables: Vec<Table> = tables.collect();
     let fitting = tables.iter().position(fits).unwrap_or(tables.len() - 1);
-    block(tables.swap_remove(fitting))
+    block(tables.swap_remove(fitting), width)
 }
 
-fn block(table: Table) -> String {
-    let title = if table.title.is_empty() { String::new() } else { wrap(&table.title, 0) };
+fn block(table: Table, width: Width) -> String {
+    let title = if table.title.is_empty() { String::new() } else { wrap(&table.title, 0, width) };
     let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
-    format!("\n{title}{}", grid(Some(&head), table.rows, table.names))
+    format!("\n{title}{}", grid(Some(&head), table.rows, table.names, width))
 }

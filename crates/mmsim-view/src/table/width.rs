@@ -1,37 +1,36 @@
 //! How wide tables are, and how they are made to fit.
-//!
-//! A terminal's width is what `COLUMNS` says, or else what the terminal says. A pipe or a file has
-//! none: tables of numbers are made for [`DEFAULT`] columns then, and lists are as long as they
-//! are, so that each entry stays one line.
 
 /// Columns of tables that nobody says a width for.
-pub(super) const DEFAULT: usize = 100;
-/// A terminal is taken to have so many at least.
+const DEFAULT: usize = 100;
+/// A text is taken to have room for so many at least.
 const LEAST: usize = 40;
+
+/// Columns that there are. A pipe or a file has none: tables of numbers are made for 100 columns
+/// then, and lists are as long as they are, so that each entry stays one line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Width(Option<usize>);
+
+impl Width {
+    /// So many columns, but 40 at least.
+    pub fn of(columns: usize) -> Width {
+        Width(Some(columns.max(LEAST)))
+    }
+
+    /// Columns of tables of numbers and of text.
+    pub(super) fn of_numbers(self) -> usize {
+        self.0.unwrap_or(DEFAULT)
+    }
+
+    /// Columns of lists; `None`: as many as it takes.
+    pub(super) fn of_lists(self) -> Option<usize> {
+        self.0
+    }
+}
+
 /// No name is cut below this.
 const LEAST_NAME: usize = 12;
 /// Between two columns.
 pub(super) const GAP: usize = 2;
-
-/// Columns of the terminal, if there is one.
-fn terminal() -> Option<usize> {
-    if cfg!(test) {
-        return None;
-    }
-    let said = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse::<usize>().ok());
-    let asked = || terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| w.0.into());
-    said.filter(|&w| w > 0).or_else(asked).map(|w| w.max(LEAST))
-}
-
-/// Columns of tables of numbers and of text.
-pub(super) fn width() -> usize {
-    terminal().unwrap_or(DEFAULT)
-}
-
-/// Columns of lists; `None`: as many as it takes.
-pub(super) fn list_width() -> Option<usize> {
-    terminal()
-}
 
 /// A name in at most so many characters. Its end stays: names often differ there.
 pub(super) fn cut(name: &str, most: usize) -> String {

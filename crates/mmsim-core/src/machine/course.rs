@@ -1,0 +1,118 @@
+//! The course of a run: how it begins, pauses and ends, and who looks at it on the way.
+
+use super::Machine;
+use super::SampleFn;
+use super::Watch;
+use super::watch::result::RunResult;
+use super::watch::stuck::Watchdog;
+use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmStat;
+
+impl Machine {
+    /// Runs all workloads to their ends.
+    pub fn run(&mut self, watch: Watch) -> RunResult {
+        self.begin(watch);
+        self.complete()
+    }
+
+    /// Begins a run that goes on step by step. [`Machine::run`] is this and [`Machine::complete`].
+    pub fn begin(&mut self, watch: Watch) {
+        self.watch = watch;
+        self.mem.tracer.set_observer(self.watch.observer.take());
+        self.mem.set_follower(self.watch.follower.take());
+        self.mem.slow_paths = self.watch.slow_paths;
+        self.series_at = match &self.watch.sample {
+            Some((every, _)) => SimTime(every.0.max(1)),
+            None => SimTime::NEVER,
+        };
+        self.pause_at = SimTime::NEVER;
+        self.plan_samples();
+        self.watchdog = Watchdog::of(self.threads.len());
+        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
+    }
+
+    /// Goes on until everything that begins before or at this instant was done, or to the end of the
+    /// run. True: there is more to do. Pauses change nothing: a thread that runs ahead of others may
+    /// have passed the instant, by `run_ahead` at most, as for a sample.
+    pub fn go_on(&mut self, until: SimTime) -> bool {
+        self.pause_at = until;
+        self.paused = false;
+        self.plan_samples();
+        self.main_loop();
+        self.pause_at = SimTime::NEVER;
+        self.plan_samples();
+        self.paused
+    }
+
+    /// Goes on to the end of a run: what it came to.
+    pub fn complete(&mut self) -> RunResult {
+        self.go_on(SimTime::NEVER);
+        if self.watch.check_every > 0 {
+            self.check();
+        }
+        self.mem.tracer.set_observer(None);
+        self.mem.end_following();
+        let end = self.end();
+        self.samples_before(end);
+        self.sample(end);
+        self.resident.add(self.resident_now());
+        self.result()
+    }
+
+    /// When somebody looks at the machine next.
+    fn plan_samples(&mut self) {
+        self.sample_at = self.series_at.min(self.resident.at).min(self.pause_at);
+    }
+
+    /// Takes the samples before an instant that everybody has reached.
+    #[inline]
+    pub(super) fn samples_before(&mut self, reached: SimTime) {
+        if self.sample_at < reached {
+            self.take_samples(reached);
+        }
+    }
+
+    #[inline(never)]
+    fn take_samples(&mut self, reached: SimTime) {
+        while self.sample_at < reached {
+            if self.series_at == self.sample_at {
+                self.sample(self.series_at);
+                let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
+                self.series_at += every.max(SimDuration(1));
+            }
+            if self.resident.at == self.sample_at {
+                self.resident.add(self.resident_now());
+            }
+            if self.pause_at == self.sample_at {
+                self.pause_at = SimTime::NEVER;
+                self.paused = true;
+            }
+            self.plan_samples();
+        }
+    }
+
+    /// Shows what holds now as what held then; nothing of the machine changes.
+    fn sample(&mut self, at: SimTime) {
+        let Some((every, mut f)) = self.watch.sample.take() else { return };
+        let (vmstat, gauges) = self.counters_at(at);
+        f(at, &vmstat, &gauges);
+        if let Some(look) = &mut self.watch.look {
+            look(at, &self.mem);
+        }
+        let f: SampleFn = f;
+        self.watch.sample = Some((every, f));
+    }
+
+    /// Counters and gauges as a sample at an instant that the run has come to; nothing of the machine
+    /// changes.
+    pub fn counters_at(&mut self, at: SimTime) -> (VmStat, Vec<(&'static str, u64)>) {
+        // Totals up to an instant roll the meter forward.
+        let psi = self.psi.clone();
+        let mark = self.take_mark(at);
+        self.psi = psi;
+        let mut gauges = self.gauges();
+        gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
+        gauges.push(("sim_pressure_full_us", mark.pressure.full_us));
+        (mark.vmstat, gauges)
+    }
+}

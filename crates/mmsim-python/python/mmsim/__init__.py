@@ -1,0 +1,48 @@
+"""mmsim, a discrete-event simulator of Linux-style memory management."""
+
+from __future__ import annotations
+
+from ._errors import (
+    FileError,
+    InputError,
+    MmsimError,
+    OptionError,
+    RunError,
+    ScenarioError,
+    SchemaError,
+)
+from ._mmsim import (
+    Comparison,
+    Machine,
+    Report,
+    Scenario,
+    Store,
+    SweepPlan,
+    Table,
+    __version__,
+)
+from .policy import Policy
+from .sweep import Sweep, sweep
+from .trace import Trace
+
+__all__ = [
+    "Comparison",
+    "FileError",
+    "InputError",
+    "Machine",
+    "MmsimError",
+    "OptionError",
+    "Policy",
+    "Report",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "SchemaError",
+    "Store",
+    "Sweep",
+    "SweepPlan",
+    "Table",
+    "Trace",
+    "__version__",
+    "sweep",
+]

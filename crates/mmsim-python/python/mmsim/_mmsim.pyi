@@ -1,0 +1,259 @@
+"""The compiled part of the package. ``mmsim`` has all of it that is public."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, final
+
+from .policy import Policy
+from .trace import ArrowFrame
+
+__all__ = [
+    "__version__",
+    "Table",
+    "Scenario",
+    "Report",
+    "Comparison",
+    "Machine",
+    "SweepPlan",
+    "Store",
+    "write_trace",
+]
+
+__version__: str
+
+_Path: TypeAlias = str | os.PathLike[str]
+_Value: TypeAlias = str | int | float | bool | Sequence[Any] | dict[str, Any]
+_Time: TypeAlias = str | float
+
+@final
+class Table:
+    """A table of results.
+
+    polars, pandas, pyarrow, DuckDB and others take it without a copy, by the Arrow PyCapsule
+    protocol: ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+    """
+
+    @property
+    def column_names(self) -> list[str]: ...
+    @property
+    def num_rows(self) -> int: ...
+    def __len__(self) -> int: ...
+    @staticmethod
+    def from_whole(columns: dict[str, bytes]) -> Table:
+        """A table of whole numbers: 64-bit little-endian bytes for each column."""
+    def to_pydict(self) -> dict[str, list[Any]]:
+        """The table as a dict of lists, for who has no data frames."""
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Scenario:
+    """A scenario: a file, a text or a dict with the keys of scenario files.
+
+    What is wrong with it is a :class:`mmsim.ScenarioError` with the command's text: file, line,
+    column, what was found and what to write instead.
+    """
+
+    def __new__(cls, path: _Path) -> Scenario: ...
+    @staticmethod
+    def from_text(text: str, name: str = "scenario.toml") -> Scenario:
+        """A scenario from its text. ``name`` stands for the file in messages."""
+    @staticmethod
+    def from_dict(keys: dict[str, Any], name: str = "scenario.toml") -> Scenario:
+        """A scenario from a dict of the keys of scenario files."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def variants(self) -> list[str]:
+        """Names of the variants, in the order of the file."""
+    def set(self, key: str, value: _Value) -> Scenario:
+        """The same scenario with a value put at the path of a key, as ``--set`` does."""
+    def to_toml(self) -> str:
+        """The scenario as TOML with every default resolved, as ``--dry-run`` prints it."""
+    def run(
+        self,
+        *,
+        seeds: int | Iterable[int] | None = None,
+        variants: str | Sequence[str] | None = None,
+        at: dict[str, _Value] | None = None,
+        jobs: int | None = None,
+        check: bool = False,
+        why: bool = False,
+        pictures: bool = False,
+        series: _Time | None = None,
+        columns: str | Sequence[str] | None = None,
+        policies: Sequence[type[Policy]] | None = None,
+        progress: bool | Callable[[int, int], object] | None = None,
+    ) -> Report:
+        """Makes the runs of the scenario; other threads of Python go on meanwhile.
+
+        - ``seeds``: how many, from the scenario's first on, or which
+        - ``variants``, ``at``: only these variants, only where axes have these values
+        - ``jobs``: runs at a time; one for each CPU, where it is left out
+        - ``check``: audit all invariants as the runs go
+        - ``why``: say why pages come back
+        - ``pictures``: keep the course of each run for ``Report.page``
+        - ``series``: sample counters and gauges every so many seconds of simulated time, or "10ms"
+        - ``columns``: only these of them
+        - ``policies``: policies in Python, each as one more variant
+        - ``progress``: True for a line on standard error, or a function of the runs that have
+          ended and of all
+
+        Ctrl-C ends the runs and raises KeyboardInterrupt.
+        """
+    def machine(
+        self,
+        *,
+        variant: str | None = None,
+        seed: int | None = None,
+        at: dict[str, _Value] | None = None,
+    ) -> Machine:
+        """One run that goes on step by step."""
+    def why(
+        self,
+        a: str,
+        b: str,
+        *,
+        seed: int | None = None,
+        at: dict[str, _Value] | None = None,
+    ) -> dict[str, Any]:
+        """Why pages come back in one variant and not in another, as ``mmsim why --variants``."""
+
+@final
+class Report:
+    """What runs came to. ``repr`` is the table of ``mmsim run``, Jupyter shows its page."""
+
+    @staticmethod
+    def read(path: _Path) -> Report:
+        """Reads a report that ``mmsim run --format json`` wrote."""
+    @staticmethod
+    def from_json(text: str, name: str = "report.json") -> Report:
+        """Reads the JSON of a report. Another schema is a :class:`mmsim.SchemaError`."""
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the figures should know first."""
+    @property
+    def unexpected(self) -> list[str]:
+        """What the scenario expects of its runs and did not find."""
+    @property
+    def digests(self) -> list[str]:
+        """The fingerprints of the final states, run by run."""
+    @property
+    def counters(self) -> Table:
+        """All counters: a row for each run, phase (null: the whole run) and counter."""
+    @property
+    def runs(self) -> Table:
+        """A row for each run: axes, seed, knobs, outcome and each number that came out."""
+    @property
+    def series(self) -> Table:
+        """A row for each run and instant, if ``run`` was given ``series``."""
+    def to_json(self) -> str:
+        """The bytes of ``mmsim run --format json``."""
+    def to_csv(self) -> str:
+        """The bytes of ``mmsim run --format csv``."""
+    def table(
+        self, *, long: bool = False, by: str | None = None, width: int | None = None
+    ) -> str:
+        """The table of ``mmsim run``, with its ``--long`` and ``--by``."""
+    def page(self, *, by: str | None = None) -> str:
+        """The page of ``mmsim run --html``."""
+    def compare(
+        self, a: str, b: str, *, phase: str | None = None, per_work: bool = False
+    ) -> Comparison:
+        """Holds one variant against another, as ``mmsim compare`` does two reports."""
+    def compare_with(
+        self, other: Report, *, phase: str | None = None, per_work: bool = False
+    ) -> Comparison:
+        """Holds this report against another one, as ``mmsim compare`` does."""
+    def _repr_html_(self) -> str: ...
+
+@final
+class Comparison:
+    """Two variants, or two reports, beside each other."""
+
+    @property
+    def values(self) -> Table:
+        """All values, those that moved most in front."""
+    def to_json(self) -> str:
+        """The bytes of ``mmsim compare --format json``."""
+
+@final
+class Machine:
+    """One run that goes on step by step: look at it, turn a knob, go on.
+
+    Times are texts ("2s", "500us") or seconds. A run that nobody touched gives the report of
+    ``Scenario.run``.
+    """
+
+    @property
+    def now(self) -> float:
+        """Seconds of simulated time at which it stands."""
+    @property
+    def now_ns(self) -> int:
+        """The same in nanoseconds."""
+    @property
+    def ended(self) -> bool:
+        """Whether all its work is done."""
+    @property
+    def vmstat(self) -> dict[str, int]:
+        """Counters since the start, by the names of /proc/vmstat."""
+    @property
+    def gauges(self) -> dict[str, int]:
+        """Gauges as they are now, by the names that series have."""
+    def run_until(self, time: _Time) -> bool:
+        """Goes on to an instant, or to the end. True: there is more to do."""
+    def step(self, time: _Time) -> bool:
+        """Goes on for so long. True: there is more to do."""
+    def set(self, key: str, value: _Value) -> None:
+        """Writes a sysctl: ``vm.swappiness`` or ``vm.page-cluster``."""
+    def reclaim(self, group: str, size: str | int) -> None:
+        """Starts a process that writes a size to ``memory.reclaim`` of a group."""
+    def report(self) -> Report:
+        """Goes on to the end; gives the report. Nothing can be asked of the machine then."""
+
+@final
+class SweepPlan:
+    """The plan of a sweep, from its file."""
+
+    def __new__(cls, path: _Path) -> SweepPlan: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> os.PathLike[str]: ...
+    def __len__(self) -> int: ...
+    def make(self, unit: int) -> str:
+        """Makes the unit of a number: its report as JSON on one line."""
+
+@final
+class Store:
+    """The store of a sweep: a folder, as ``mmsim sweep`` writes it."""
+
+    def __new__(cls, plan: SweepPlan, path: _Path) -> Store: ...
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of the units that it lacked when it was opened."""
+    @property
+    def runs(self) -> Table:
+        """A row for each unit, as ``mmsim sweep merge --format wide``."""
+    def keep(self, unit: int, json: str) -> None:
+        """Keeps the report of a unit."""
+    def close(self) -> None:
+        """Makes all durable, and ends writing."""
+    def to_json(self) -> str:
+        """The bytes of ``mmsim sweep merge --format json``."""
+    def to_csv(self) -> str:
+        """The bytes of ``mmsim sweep merge --format tidy``."""
+    def table(self) -> str:
+        """The table of ``mmsim sweep``."""
+
+def write_trace(frame: ArrowFrame, path: _Path, name: str) -> list[tuple[str, str]]:
+    """Writes a frame as a trace. :class:`mmsim.Trace` is for users."""

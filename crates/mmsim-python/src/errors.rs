@@ -1,0 +1,49 @@
+//! Errors of the facade as exceptions with the command's text.
+
+use mmsim::error::{Error, ErrorKind};
+use mmsim::run::RunError;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// What there is to say of bad input: its kind decides the class.
+pub(crate) fn input(error: Error) -> PyErr {
+    let class = match error.kind() {
+        ErrorKind::File => "FileError",
+        ErrorKind::Syntax | ErrorKind::Scenario | ErrorKind::Policy => "ScenarioError",
+        ErrorKind::Option => "OptionError",
+    };
+    Python::attach(|py| of_class(py, class, &error))
+}
+
+/// A document or a frame that is of another form.
+pub(crate) fn schema(error: Error) -> PyErr {
+    Python::attach(|py| of_class(py, "SchemaError", &error))
+}
+
+pub(crate) fn of_run(error: RunError) -> PyErr {
+    match error {
+        RunError::Input(error) => input(error),
+        RunError::EndedEarly(error) => Python::attach(|py| of_class(py, "RunError", &error)),
+        RunError::Invariant { .. } | RunError::Cancelled => {
+            let error = Error::plain(error.to_string());
+            Python::attach(|py| of_class(py, "RunError", &error))
+        }
+    }
+}
+
+/// The exceptions are plain Python, so that they can be pickled between processes.
+fn of_class(py: Python<'_>, class: &str, error: &Error) -> PyErr {
+    let place = error.position();
+    let (file, line, column) = match place {
+        Some((file, line, column)) => (Some(file), Some(line), Some(column)),
+        None => (None, None, None),
+    };
+    let made = || {
+        let class = py.import("mmsim._errors")?.getattr(class)?;
+        class.call1((error.to_string(), error.title(), file, line, column))
+    };
+    match made() {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(e) => PyRuntimeError::new_err(format!("{error}\n{e}")),
+    }
+}

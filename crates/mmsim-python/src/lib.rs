@@ -1,0 +1,31 @@
+//! mmsim as a Python package: the module `mmsim._mmsim`, which the package `mmsim` re-exports.
+//!
+//! Thin over the facade: names, values and errors are translated here, and nothing is computed.
+//! `python/mmsim` has what is plain Python, `python/mmsim/_mmsim.pyi` the types.
+
+mod arrow;
+mod errors;
+mod machine;
+mod observe;
+mod policy;
+mod report;
+mod scenario;
+mod sweep;
+mod trace;
+mod values;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<arrow::Table>()?;
+    m.add_class::<scenario::Scenario>()?;
+    m.add_class::<report::Report>()?;
+    m.add_class::<report::Comparison>()?;
+    m.add_class::<machine::Machine>()?;
+    m.add_class::<sweep::SweepPlan>()?;
+    m.add_class::<sweep::Store>()?;
+    m.add_function(wrap_pyfunction!(trace::write_trace, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,327 @@
+//! Tables for people: the machine as it was resolved, the variants side by side, and the
+//! sentences on what can be told apart. Nothing is wider than the caller says ([`Width`]): names are
+//! cut, and too many variants go on below, with the first one repeated.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use mmsim::base::digest::Digest;
+use mmsim::machines::policy;
+use mmsim::report::groups::Group;
+use mmsim::report::numbers::grouped;
+use mmsim::report::{Report, RunReport, closing};
+
+use crate::page::Observed;
+use crate::rows::{Row, rows};
+use crate::sparks;
+pub use sweep::{Shown, of_store, sweep};
+use width::GAP;
+pub use width::Width;
+
+mod sweep;
+mod width;
+
+/// Columns with two blanks between them and no lines. The first `names` columns are names
+/// and stand left, the others are numbers and stand right.
+pub fn grid(
+    header: Option<&[&str]>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+    names: usize,
+    width: Width,
+) -> String {
+    let header = header.map(|h| h.iter().copied().map(str::to_string).collect());
+    let mut all: Vec<Vec<String>> = header.into_iter().chain(rows).collect();
+    width::fit(&mut all, names, width.of_numbers());
+    aligned(all, names)
+}
+
+/// The same with all names as they are, however wide that gets: somebody will copy them.
+pub fn uncut(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, names: usize) -> String {
+    let header = header.iter().copied().map(str::to_string).collect();
+    aligned(std::iter::once(header).chain(rows).collect(), names)
+}
+
+fn aligned(rows: Vec<Vec<String>>, names: usize) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_rows(rows);
+    if table.is_empty() {
+        return String::new();
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, GAP as u16));
+        if i >= names {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut out = table.trim_fmt();
+    out.push('\n');
+    out
+}
+
+/// Names only. Where there is a width the last column goes on below itself.
+pub fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>, width: Width) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let rows = match width.of_lists() {
+        Some(limit) => width::fold(rows, limit),
+        None => rows,
+    };
+    aligned(rows, usize::MAX)
+}
+
+/// Breaks text between words; lines after the first are indented.
+pub fn wrap(text: &str, indent: usize, width: Width) -> String {
+    let limit = width.of_numbers();
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column == 0 {
+            column = length;
+        } else if column + 1 + length <= limit {
+            out.push(' ');
+            column += 1 + length;
+        } else {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent + length;
+        }
+        out.push_str(word);
+    }
+    out.push('\n');
+    out
+}
+
+/// What the report is of, and its machine.
+fn heading(report: &Report, width: Width) -> String {
+    let title = match report.about.as_str() {
+        "" => report.scenario.clone(),
+        about => format!("{}: {about}", report.scenario),
+    };
+    let mut out = wrap(&title, 0, width);
+    out.push('\n');
+    out + &machine(report, width)
+}
+
+/// The whole report.
+pub fn report(report: &Report, width: Width) -> String {
+    let mut out = heading(report, width);
+    for group in report.groups() {
+        out.push('\n');
+        out += &self::group(&group, width);
+    }
+    out
+}
+
+/// The table of a report as the command that made it prints it. `long`: a block for each setting.
+pub fn of_report(report: &Report, long: bool, shown: &Shown, width: Width) -> String {
+    let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
+    if axes && !long { sweep(report, shown, width) } else { self::report(report, width) }
+}
+
+/// Lines of what happened over time, for a terminal.
+pub fn sparks(report: &Report, observed: &[Observed], width: Width) -> String {
+    let rows = sparks::rows(report, observed, width.of_numbers().saturating_sub(50).clamp(10, 60));
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\nover time, first seed; a full block is the figure beside it\n{}", aligned(rows, 4))
+}
+
+/// A value with the names of the variants that have it.
+type Value = (String, Vec<String>);
+
+/// The values of a property over all runs. One that all runs share stands alone, others
+/// come with their variants.
+fn by_variant(report: &Report, property: impl Fn(&RunReport) -> String) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    for run in &report.runs {
+        let value = property(run);
+        let at = values.iter().position(|(v, _)| *v == value).unwrap_or_else(|| {
+            values.push((value, Vec::new()));
+            values.len() - 1
+        });
+        let names = &mut values[at].1;
+        if !names.contains(&run.variant) {
+            names.push(run.variant.clone());
+        }
+    }
+    values
+}
+
+fn property(name: &str, values: &[Value], width: Width) -> String {
+    let value = match values {
+        [(value, _)] => value.clone(),
+        several => {
+            let each = |(value, names): &Value| format!("{value} ({})", names.join(", "));
+            several.iter().map(each).collect::<Vec<_>>().join("; ")
+        }
+    };
+    let start = format!("{name:<8}");
+    // The padding after the name must survive the breaking of lines.
+    wrap(&format!("{}{value}", start.replace(' ', "\u{1}")), start.len(), width)
+        .replace('\u{1}', " ")
+}
+
+/// `5 GiB`, `1536 MiB`: the largest unit that leaves a whole number.
+fn bytes(n: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if n >= 1 << shift && n.trailing_zeros() >= shift {
+            return format!("{} {unit}", grouped((n >> shift) as f64));
+        }
+    }
+    format!("{} B", grouped(n as f64))
+}
+
+fn seeds(report: &Report) -> String {
+    let mut seeds: Vec<u64> = report.runs.iter().map(|r| r.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let follow = seeds.windows(2).all(|w| w[1] == w[0] + 1);
+    match seeds.as_slice() {
+        [first, .., last] if follow => format!("{first} to {last}"),
+        several => several.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn digest(report: &Report) -> String {
+    match report.runs.as_slice() {
+        [run] => run.digest.clone(),
+        runs => {
+            let mut all = Digest::new();
+            runs.iter().for_each(|run| all.text(&run.digest));
+            format!("{:016x} (of {} runs)", all.finish(), runs.len())
+        }
+    }
+}
+
+/// How much was assumed about the work of which tasks. The sentences themselves are too long
+/// for here; other forms of the report have them, and `mmsim trace info`.
+fn assumed(run: &RunReport) -> String {
+    let mut tasks: Vec<(&str, usize)> = Vec::new();
+    for sentence in &run.assumed {
+        let task = sentence.split_once(": ").map_or("", |(task, _)| task);
+        match tasks.iter_mut().find(|t| t.0 == task) {
+            Some(t) => t.1 += 1,
+            None => tasks.push((task, 1)),
+        }
+    }
+    let things = |n: usize| if n == 1 { "1 thing".to_string() } else { format!("{n} things") };
+    let of_task = |(task, n)| format!("{} about the work of {task}", things(n));
+    let all: Vec<String> = tasks.into_iter().map(of_task).collect();
+    if all.is_empty() { "nothing".to_string() } else { all.join(", ") }
+}
+
+fn machine(report: &Report, width: Width) -> String {
+    let swap = |run: &RunReport| match &run.swap {
+        Some(swap) => format!("{} on {}", bytes(swap.bytes), swap.device),
+        None => "none".to_string(),
+    };
+    let cpus = |n: u32| if n == 1 { "1 CPU".to_string() } else { format!("{n} CPUs") };
+    let kernel = |run: &RunReport| format!("{}, {}", run.kernel, cpus(run.cpus));
+    let mut out = String::new();
+    out += &property("kernel", &by_variant(report, kernel), width);
+    out += &property("policy", &by_variant(report, policy), width);
+    out += &property("swap", &by_variant(report, swap), width);
+    out += &property("seed", &[(seeds(report), Vec::new())], width);
+    out += &property("digest", &[(digest(report), Vec::new())], width);
+    if report.runs.iter().any(|run| !run.assumed.is_empty()) {
+        out += &property("assumed", &by_variant(report, assumed), width);
+    }
+
+    let header = ["zone", "managed", "min", "low", "high", "free at start"];
+    let zones = |run: &RunReport| {
+        let row = |z: &mmsim::report::ZoneReport| {
+            let pages = [z.managed, z.min, z.low, z.high, z.free_at_start];
+            let pages = pages.into_iter().map(|n| grouped(n as f64));
+            std::iter::once(z.name.clone()).chain(pages).collect()
+        };
+        grid(Some(&header), run.zones.iter().map(row), 1, width)
+    };
+    let tables = by_variant(report, zones);
+    for (table, names) in &tables {
+        out.push('\n');
+        out += &match tables.len() {
+            1 => "zones, in pages\n".to_string(),
+            _ => wrap(&format!("zones of {}, in pages", names.join(", ")), 0, width),
+        };
+        out += table;
+    }
+    out
+}
+
+/// One group: its variants side by side, and the sentences on what can be told apart.
+pub fn group(group: &Group<'_>, width: Width) -> String {
+    let mut heading: Vec<String> = group.scenario.iter().map(|s| s.to_string()).collect();
+    heading.extend(group.axes.iter().map(|(name, value)| format!("{name} = {value}")));
+    let mut out = String::new();
+    if !heading.is_empty() {
+        out += &wrap(&heading.join(", "), 0, width);
+    }
+    let runs = group.variants.iter().map(|v| v.runs.len()).max().unwrap_or(0);
+    if runs > 1 {
+        let changes = if group.variants.len() > 1 {
+            "; changes are means over pairs of equal seeds ± 95 % confidence"
+        } else {
+            ""
+        };
+        out += &format!("means over {runs} seeds{changes}\n");
+    }
+    out += &side_by_side(group, &rows(group), width);
+    let sentences = closing::sentences(group);
+    out += if sentences.is_empty() { "" } else { "\n" };
+    out.extend(sentences.iter().map(|sentence| wrap(sentence, 2, width)));
+    out
+}
+
+/// The rows in as many blocks as the width asks for, the first variant in each.
+fn side_by_side(group: &Group<'_>, rows: &[Row], page: Width) -> String {
+    let limit = page.of_numbers();
+    // Two columns of names, a column of labels and the changes have to find room.
+    let names: Vec<String> = group.variants.iter().map(|v| width::cut(v.name, limit / 4)).collect();
+    let width = |head: &str, cell: &dyn Fn(&Row) -> &str| {
+        let cells = rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+        GAP + cells.max(head.chars().count())
+    };
+    let value_width = |i: usize| width(&names[i], &|row| &row.values[i]);
+    let change_width = |i: usize| width("change", &|row| &row.changes[i]);
+    let fixed = width("", &|row| &row.label) + value_width(0);
+
+    let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut used = fixed;
+    for i in 1..names.len() {
+        let more = value_width(i) + change_width(i);
+        // The last column's gap is not printed.
+        if used + more > limit + GAP && blocks.last().is_some_and(|b| !b.is_empty()) {
+            blocks.push(Vec::new());
+            used = fixed;
+        }
+        used += more;
+        blocks.last_mut().expect("there is always one").push(i);
+    }
+
+    let block = |others: &Vec<usize>| {
+        let mut header = vec!["", &names[0]];
+        header.extend(others.iter().flat_map(|&i| [names[i].as_str(), "change"]));
+        let line = |row: &Row| {
+            let mut line = vec![row.label.clone(), row.values[0].clone()];
+            line.extend(
+                others.iter().flat_map(|&i| [row.values[i].clone(), row.changes[i].clone()]),
+            );
+            line
+        };
+        grid(Some(&header), rows.iter().map(line), 1, page)
+    };
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_in_whole_units() {
+        assert_eq!(bytes(5 << 30), "5 GiB");
+        assert_eq!(bytes(1536 << 20), "1,536 MiB");
+        assert_eq!(bytes(4097), "4,097 B");
+        assert_eq!(bytes(0), "0 B");
+    }
+}
