@@ -7,6 +7,7 @@ use mmsim_core::base::id::AsId;
 use super::misplaced::{Misplaced, place};
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::error::Error;
+use crate::report::expect::Expectation;
 use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -30,6 +31,12 @@ pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
     figures::check(scenario.expect(), &runs)
         .map_err(|(nth, m)| scenario.placed(&runs[nth], &m.path, m.error))?;
     Ok(runs)
+}
+
+/// Whether a run can have what is expected of it; else the path of the key that is wrong, and what
+/// is.
+pub(crate) fn askable(expect: &[Expectation], run: &RunSpec) -> Result<(), (String, Error)> {
+    figures::check(expect, std::slice::from_ref(run)).map_err(|(_, m)| (m.path, m.error))
 }
 
 /// Whether a run can be built; else the path of the key that is wrong, and what is.

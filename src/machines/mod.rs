@@ -235,8 +235,8 @@ mod followed;
 mod misplaced;
 mod workloads;
 
-pub(crate) use check::sound;
 pub use check::specs;
+pub(crate) use check::{askable, sound};
 pub use compaction::compaction_knobs;
 pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};

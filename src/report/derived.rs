@@ -154,6 +154,24 @@ impl Figure {
         }
     }
 
+    /// Its name as options and wide tables have it: the label without the unit, with hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::SwapIns => "swap-ins",
+            Figure::Refaults => "refaults",
+            Figure::RefaultsActivated => "refaults-activated",
+            Figure::MajorFaults => "major-faults",
+            Figure::ReadingTime => "reads-of-devices",
+            Figure::Deactivations => "deactivations",
+            Figure::ScannedPerReclaimed => "scanned-per-reclaimed",
+            Figure::DirectReclaimStalls => "direct-reclaim-stalls",
+            Figure::MajorFaultP99 => "major-fault-p99",
+            Figure::MemoryPressure => "memory-pressure",
+            Figure::MeanResident => "resident",
+            Figure::Throughput => "throughput",
+        }
+    }
+
     /// Whether it counts something.
     pub const fn is_count(self) -> bool {
         self.grows_with_work() && !matches!(self, Figure::ReadingTime)

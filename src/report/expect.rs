@@ -4,6 +4,7 @@
 //! daemon did its work. It says so as data, so that a run that shows nothing is told from one that
 //! does. Values are means over seeds; every combination of the axes is asked by itself.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use mmsim_core::base::vmstat::VmEvent;
@@ -11,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::document::{Ending, ExpectReport, PhaseReport, Report, RunReport};
 use super::numbers::grouped;
+use super::pairs::Pairs;
 use crate::nearest::nearest;
 
 /// A statement about the runs of a scenario.
@@ -48,49 +50,149 @@ pub fn check(
     scenario: Option<&str>,
     expectations: &[Expectation],
 ) -> Vec<ExpectReport> {
-    let mut runs: Vec<&RunReport> = report.runs.iter().collect();
-    runs.retain(|r| r.scenario.as_deref() == scenario);
-    expectations.iter().filter_map(|e| e.check(&runs, scenario)).collect()
+    let mut asking = Asking::new(scenario, expectations);
+    for run in report.runs.iter().filter(|r| r.scenario.as_deref() == scenario) {
+        asking.add(run);
+    }
+    asking.finish(usize::MAX)
 }
 
-impl Expectation {
-    fn check(&self, runs: &[&RunReport], scenario: Option<&str>) -> Option<ExpectReport> {
+/// Expectations that are asked of runs which come one by one: of each variant at each value of the
+/// axes it keeps sums.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking<'e> {
+    scenario: Option<&'e str>,
+    expectations: &'e [Expectation],
+    points: Vec<Point>,
+    places: BTreeMap<String, usize>,
+}
+
+/// A variant at values of the axes. Its runs differ in their seeds.
+#[derive(Clone, Debug)]
+struct Point {
+    variant: String,
+    axes: Pairs<String>,
+    /// Of each expectation its figure, and the one that this is compared with.
+    means: Vec<[Option<Mean>; 2]>,
+    holds: Option<bool>,
+}
+
+/// The mean of a figure over runs, or why there is none.
+#[derive(Clone, Debug)]
+struct Mean {
+    sum: Result<f64, String>,
+    runs: u64,
+}
+
+impl Mean {
+    fn value(&self) -> Result<f64, &String> {
+        self.sum.as_ref().map(|sum| sum / self.runs as f64)
+    }
+}
+
+impl<'e> Asking<'e> {
+    /// Nothing was asked yet. `scenario`: the name of theirs, where there are several.
+    pub(crate) fn new(scenario: Option<&'e str>, expectations: &'e [Expectation]) -> Asking<'e> {
+        Asking { scenario, expectations, points: Vec::new(), places: BTreeMap::new() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.expectations.is_empty()
+    }
+
+    /// Asks one more run of the scenario.
+    pub(crate) fn add(&mut self, run: &RunReport) {
+        if self.is_empty() {
+            return;
+        }
+        let next = self.points.len();
+        let nth = *self.places.entry(place(&run.variant, &run.axes)).or_insert(next);
+        if nth == next {
+            self.points.push(Point {
+                variant: run.variant.clone(),
+                axes: run.axes.clone(),
+                means: vec![[None, None]; self.expectations.len()],
+                holds: None,
+            });
+        }
+        for (e, means) in self.expectations.iter().zip(&mut self.points[nth].means) {
+            for (subject, mean) in [Some(&e.of), e.than.as_ref()].into_iter().zip(means) {
+                let Some(subject) = subject.filter(|s| s.has(run)) else { continue };
+                let mean = mean.get_or_insert(Mean { sum: Ok(0.0), runs: 0 });
+                mean.runs += 1;
+                if let Ok(sum) = &mut mean.sum {
+                    match subject.of_run(run) {
+                        Ok(value) => *sum += value,
+                        Err(m) => mean.sum = Err(format!("{}; {}", m.what, m.instead)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What came out. At most so many places stand in a text, and then how many more there are.
+    pub(crate) fn finish(&mut self, places: usize) -> Vec<ExpectReport> {
+        (0..self.expectations.len()).filter_map(|i| self.one(i, places)).collect()
+    }
+
+    fn one(&mut self, i: usize, places: usize) -> Option<ExpectReport> {
+        let e = &self.expectations[i];
         let mut wrong = Vec::new();
         let mut right = Vec::new();
-        for group in groups(runs.iter().copied().filter(|r| self.of.has(r))) {
-            let value = self.of.value(&group);
-            let other = match &self.than {
+        for nth in 0..self.points.len() {
+            let point = &self.points[nth];
+            let Some(mean) = &point.means[i][0] else { continue };
+            let other = match &e.than {
                 None => Ok(1.0),
-                Some(than) => {
-                    let others: Vec<&RunReport> =
-                        runs.iter().copied().filter(|r| than.beside(group[0], r)).collect();
-                    if others.is_empty() {
-                        continue;
-                    }
-                    than.value(&others)
-                }
+                Some(than) => match self.beside(than, point).and_then(|p| p.means[i][1].as_ref()) {
+                    Some(other) => other.value(),
+                    None => continue,
+                },
             };
-            let place = place(group[0]);
-            match (value, other) {
+            let place = place(&point.variant, &point.axes);
+            let (holds, text) = match (mean.value(), other) {
                 (Ok(value), Ok(other)) => {
                     let mut text = format!("{place}: {}", grouped(value));
-                    if self.than.is_some() {
+                    if e.than.is_some() {
                         let _ = write!(text, " against {}", grouped(other));
                     }
-                    let holds = self.above.is_none_or(|a| value > a * other)
-                        && self.below.is_none_or(|b| value < b * other);
-                    if holds { right.push(text) } else { wrong.push(text) }
+                    let holds = e.above.is_none_or(|a| value > a * other)
+                        && e.below.is_none_or(|b| value < b * other);
+                    (holds, text)
                 }
-                (Err(what), _) | (_, Err(what)) => wrong.push(format!("{place}: {what}")),
-            }
+                (Err(what), _) | (_, Err(what)) => (false, format!("{place}: {what}")),
+            };
+            let point = &mut self.points[nth];
+            point.holds = Some(holds && point.holds != Some(false));
+            if holds { right.push(text) } else { wrong.push(text) }
         }
         if wrong.is_empty() && right.is_empty() {
             return None;
         }
         let holds = wrong.is_empty();
-        let found = if holds { right } else { wrong }.join("; ");
-        let scenario = scenario.map(str::to_string);
-        Some(ExpectReport { scenario, expected: self.to_string(), found, holds })
+        let mut told = if holds { right } else { wrong };
+        if told.len() > places {
+            let more = told.len() - places;
+            told.truncate(places);
+            told.push(format!("and {} more", grouped(more as f64)));
+        }
+        let scenario = self.scenario.map(str::to_string);
+        Some(ExpectReport { scenario, expected: e.to_string(), found: told.join("; "), holds })
+    }
+
+    /// What a point is compared with: `than`, and in all that it does not name where the point is.
+    fn beside(&self, than: &Subject, point: &Point) -> Option<&Point> {
+        let named = |path: &str| than.at.iter().find(|(p, _)| p == path).map(|(_, value)| value);
+        let axes = point.axes.iter();
+        let axes = axes.map(|(path, own)| (path.to_string(), named(path).unwrap_or(own).clone()));
+        let variant = than.variant.as_deref().unwrap_or(&point.variant);
+        self.places.get(&place(variant, &axes.collect())).map(|&nth| &self.points[nth])
+    }
+
+    /// Whether all holds that is asked of the variant and the values of a run; `None`: nothing is.
+    /// Known at the end.
+    pub(crate) fn holds(&self, run: &RunReport) -> Option<bool> {
+        self.points[*self.places.get(&place(&run.variant, &run.axes))?].holds
     }
 }
 
@@ -99,27 +201,6 @@ impl Subject {
     pub(crate) fn has(&self, run: &RunReport) -> bool {
         self.variant.as_ref().is_none_or(|v| *v == run.variant)
             && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
-    }
-
-    /// Whether `run` is what runs like `group` are compared with: of this subject, and in all that
-    /// it does not name where they are.
-    fn beside(&self, group: &RunReport, run: &RunReport) -> bool {
-        let named = |path: &str| self.at.iter().any(|(p, _)| p == path);
-        self.has(run)
-            && (self.variant.is_some() || run.variant == group.variant)
-            && run
-                .axes
-                .iter()
-                .all(|(path, value)| named(path) || group.axes.get(path) == Some(value))
-    }
-
-    /// The mean over runs.
-    fn value(&self, runs: &[&RunReport]) -> Result<f64, String> {
-        let mut sum = 0.0;
-        for run in runs {
-            sum += self.of_run(run).map_err(|m| format!("{}; {}", m.what, m.instead))?;
-        }
-        Ok(sum / runs.len() as f64)
     }
 
     /// Whether a run has the phase and the figure. If not, the key that asks for what is not there,
@@ -261,23 +342,9 @@ fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, Missing> {
     Err(Missing { what, instead })
 }
 
-/// Runs that differ in their seed only, together.
-fn groups<'a>(runs: impl Iterator<Item = &'a RunReport>) -> Vec<Vec<&'a RunReport>> {
-    let mut groups: Vec<Vec<&RunReport>> = Vec::new();
-    for run in runs {
-        let same =
-            |g: &&mut Vec<&RunReport>| (&g[0].variant, &g[0].axes) == (&run.variant, &run.axes);
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(run),
-            None => groups.push(vec![run]),
-        }
-    }
-    groups
-}
-
-fn place(run: &RunReport) -> String {
-    let axes: String = run.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
-    format!("{}{axes}", run.variant)
+fn place(variant: &str, axes: &Pairs<String>) -> String {
+    let axes: String = axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
+    format!("{variant}{axes}")
 }
 
 impl std::fmt::Display for Subject {

@@ -1,9 +1,11 @@
 //! `[[expect]]`: what a scenario says of its own runs.
 
+use std::collections::BTreeSet;
+
 use mmsim_core::base::vmstat::VmEvent;
 
-use super::expand::Plan;
-use super::raw::{Node, Sources, Table, Value, inline};
+use super::expand::{Plan, label};
+use super::raw::{Entry, Node, Sources, Table, Value};
 use super::read::{Reader, unknown};
 use super::tables::{EXPECT, THAN};
 use crate::error::Error;
@@ -56,69 +58,111 @@ pub(crate) const GAUGES: &[&str] = &[
 /// What is wrong with a comparison that can show nothing.
 const SAME: &str = "the same as what it is compared with";
 
-/// Reads all expectations; variants and axes that they name must be those of `plans`.
+/// The variants and the values of axes that expectations can name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    variants: Vec<String>,
+    axes: Vec<(String, Vec<String>)>,
+}
+
+impl Known {
+    /// Nothing but these variants.
+    pub(super) fn of_variants<'a>(variants: impl Iterator<Item = &'a str>) -> Known {
+        let mut known = Known::default();
+        let mut seen = BTreeSet::new();
+        known.variants.extend(variants.filter(|v| seen.insert(*v)).map(str::to_string));
+        known
+    }
+
+    /// Those of runs.
+    pub(super) fn of(plans: &[Plan]) -> Known {
+        let mut known = Known::of_variants(plans.iter().map(|p| p.variant.as_str()));
+        for (i, (path, _)) in plans.first().iter().flat_map(|p| p.axes.iter().enumerate()) {
+            let values = plans.iter().filter_map(|p| p.axes.get(i)).map(|a| a.1.clone());
+            known.add(path, values);
+        }
+        known
+    }
+
+    /// Further values of an axis.
+    pub(super) fn add(&mut self, path: &str, values: impl Iterator<Item = String>) {
+        let axis = match self.axes.iter().position(|a| a.0 == path) {
+            Some(i) => i,
+            None => {
+                self.axes.push((path.to_string(), Vec::new()));
+                self.axes.len() - 1
+            }
+        };
+        let all = &mut self.axes[axis].1;
+        let mut seen: BTreeSet<String> = all.iter().cloned().collect();
+        all.extend(values.filter(|v| seen.insert(v.clone())));
+    }
+}
+
+/// Reads all expectations; variants and axes that they name must be known.
 pub(super) fn expectations(
     sources: &Sources,
     doc: &Table,
-    plans: &[Plan],
+    known: &Known,
 ) -> Result<Vec<Expectation>, Error> {
     let Some(node) = doc.get("expect") else { return Ok(Vec::new()) };
-    let mut all = Vec::new();
     // What is no list was refused with the rest of the file.
-    for (i, n) in node.list().unwrap_or_default().iter().enumerate() {
-        let path = format!("expect[{i}]");
-        let r = Reader::open(sources, n, &EXPECT, &path)?;
-        if !r.has("above") && !r.has("below") {
-            let title = format!("{path}: needs `above` or `below`");
-            return Err(sources.error(r.at, title, "add `above`: a number"));
-        }
-        r.name("figure")?;
-        let of = subject(&r, plans)?;
-        let than = match r.find("than") {
-            None => None,
-            Some(n) => {
-                let path = r.name_of("than");
-                let t = Reader::open(sources, n, &THAN, &path)?;
-                let mut than = subject(&t, plans)?;
-                if than == Subject::default() {
-                    return Err(r.error("than", SAME, "`{ variant = \"..\" }`, or `at`"));
-                }
-                if than.figure.is_empty() {
-                    than.figure.clone_from(&of.figure);
-                }
-                than.phase = than.phase.or_else(|| of.phase.clone());
-                // With one variant, naming it names no other one.
-                if plans.iter().all(|p| p.variant == plans[0].variant) {
-                    than.variant.clone_from(&of.variant);
-                }
-                if than == of {
-                    return Err(r.error(
-                        "than",
-                        SAME,
-                        "another `variant`, or other values in `at`",
-                    ));
-                }
-                Some(than)
-            }
-        };
-        let (above, below) = (r.opt_number("above")?, r.opt_number("below")?);
-        if let (Some(above), Some(below)) = (above, below)
-            && above >= below
-        {
-            let found = format!("{below}, and nothing is above {above} and below that");
-            return Err(r.error("below", found, format!("a number above {above}")));
-        }
-        all.push(Expectation { of, above, below, than });
-    }
-    Ok(all)
+    let list = node.list().unwrap_or_default().iter().enumerate();
+    list.map(|(i, n)| expectation(sources, n, &format!("expect[{i}]"), known)).collect()
 }
 
-/// Drops the expectations of the file whose variants or values of axes are not there.
-pub(super) fn retain(sources: &Sources, doc: &mut Table, plans: &[Plan]) {
+fn expectation(
+    sources: &Sources,
+    node: &Node,
+    path: &str,
+    known: &Known,
+) -> Result<Expectation, Error> {
+    let r = Reader::open(sources, node, &EXPECT, path)?;
+    if !r.has("above") && !r.has("below") {
+        let title = format!("{path}: needs `above` or `below`");
+        return Err(sources.error(r.at, title, "add `above`: a number"));
+    }
+    r.name("figure")?;
+    let of = subject(&r, known)?;
+    let than = match r.find("than") {
+        None => None,
+        Some(n) => {
+            let path = r.name_of("than");
+            let t = Reader::open(sources, n, &THAN, &path)?;
+            let mut than = subject(&t, known)?;
+            if than == Subject::default() {
+                return Err(r.error("than", SAME, "`{ variant = \"..\" }`, or `at`"));
+            }
+            if than.figure.is_empty() {
+                than.figure.clone_from(&of.figure);
+            }
+            than.phase = than.phase.or_else(|| of.phase.clone());
+            // With one variant, naming it names no other one.
+            if known.variants.len() == 1 {
+                than.variant.clone_from(&of.variant);
+            }
+            if than == of {
+                return Err(r.error("than", SAME, "another `variant`, or other values in `at`"));
+            }
+            Some(than)
+        }
+    };
+    let (above, below) = (r.opt_number("above")?, r.opt_number("below")?);
+    if let (Some(above), Some(below)) = (above, below)
+        && above >= below
+    {
+        let found = format!("{below}, and nothing is above {above} and below that");
+        return Err(r.error("below", found, format!("a number above {above}")));
+    }
+    Ok(Expectation { of, above, below, than })
+}
+
+/// Drops the expectations of the file whose variants or values of axes are not known.
+pub(super) fn retain(sources: &Sources, doc: &mut Table, known: &Known) {
     let Some(Value::List(list)) = doc.get_mut("expect").map(|n| &mut n.value) else { return };
     let is_there = |node: &Node, spec| {
         let r = Reader::open(sources, node, spec, "expect");
-        r.is_ok_and(|r| variant(&r, plans).is_ok() && at(&r, plans).is_ok())
+        r.is_ok_and(|r| variant(&r, known).is_ok() && at(&r, known).is_ok())
     };
     list.retain(|n| {
         let than = n.table().and_then(|t| t.get("than"));
@@ -126,13 +170,21 @@ pub(super) fn retain(sources: &Sources, doc: &mut Table, plans: &[Plan]) {
     });
 }
 
-fn subject(r: &Reader<'_>, plans: &[Plan]) -> Result<Subject, Error> {
+/// Drops the expectations that say nothing of what is known; how many these were.
+pub(super) fn retain_asked(sources: &Sources, doc: &mut Table, known: &Known) -> usize {
+    let Some(Value::List(list)) = doc.get_mut("expect").map(|n| &mut n.value) else { return 0 };
+    let before = list.len();
+    list.retain(|n| expectation(sources, n, "expect", known).is_ok());
+    before - list.len()
+}
+
+fn subject(r: &Reader<'_>, known: &Known) -> Result<Subject, Error> {
     let figure = r.opt_name("figure")?.unwrap_or_default().to_string();
     for part in figure.split('+').map(str::trim).filter(|_| !figure.is_empty()) {
-        let known =
+        let counted =
             |name: &str| VmEvent::ALL.iter().any(|e| e.name() == name) || GAUGES.contains(&name);
         let first = part.split(['.', '[']).next().unwrap_or_default();
-        if !known(part) && !PARTS.contains(&first) {
+        if !counted(part) && !PARTS.contains(&first) {
             let counters = VmEvent::ALL.iter().map(|e| e.name());
             let all: Vec<&str> =
                 PARTS.iter().copied().chain(counters).chain(GAUGES.iter().copied()).collect();
@@ -140,51 +192,35 @@ fn subject(r: &Reader<'_>, plans: &[Plan]) -> Result<Subject, Error> {
         }
     }
     let phase = r.opt_name("phase")?.map(str::to_string);
-    Ok(Subject { figure, variant: variant(r, plans)?, at: at(r, plans)?, phase })
+    Ok(Subject { figure, variant: variant(r, known)?, at: at(r, known)?, phase })
 }
 
-fn variant(r: &Reader<'_>, plans: &[Plan]) -> Result<Option<String>, Error> {
+fn variant(r: &Reader<'_>, known: &Known) -> Result<Option<String>, Error> {
     let variant = r.opt_name("variant")?;
-    if let Some(name) = variant.filter(|v| !plans.iter().any(|p| p.variant == *v)) {
-        let mut names: Vec<&str> = plans.iter().map(|p| p.variant.as_str()).collect();
-        let mut seen = Vec::new();
-        names.retain(|n| !seen.contains(n) && (seen.push(*n), true).1);
+    if let Some(name) = variant.filter(|v| !known.variants.iter().any(|k| k == v)) {
+        let names: Vec<&str> = known.variants.iter().map(String::as_str).collect();
         return Err(r.unknown_word("variant", "variant", name, &names));
     }
     Ok(variant.map(str::to_string))
 }
 
-fn at(r: &Reader<'_>, plans: &[Plan]) -> Result<Vec<(String, String)>, Error> {
-    let mut at = Vec::new();
-    for e in r.table("at")?.map_or(&[][..], |t| &t.entries) {
-        at.push((e.key.clone(), value(r, plans, &e.key, e.key_at, &e.node)?));
-    }
-    Ok(at)
-}
-
-/// A value of an axis, as runs are labelled with it.
-fn value(
-    r: &Reader<'_>,
-    plans: &[Plan],
-    path: &str,
-    key_at: super::raw::At,
-    node: &Node,
-) -> Result<String, Error> {
+/// Values of axes, as runs are labelled with them.
+fn at(r: &Reader<'_>, known: &Known) -> Result<Vec<(String, String)>, Error> {
     let prefix = format!("{}: ", r.name_of("at"));
-    let axes = plans.first().map_or(&[][..], |p| &p.axes);
-    if !axes.iter().any(|a| a.0 == path) {
-        let known: Vec<&str> = axes.iter().map(|a| a.0.as_str()).collect();
-        return Err(unknown(r.sources, key_at, &prefix, "axis", path, &known));
-    }
-    let text = node.as_text().map_or_else(|| inline(&node.value), str::to_string);
-    let of_axis = plans.iter().flat_map(|p| &p.axes).filter(|a| a.0 == path);
-    let mut known: Vec<&str> = of_axis.map(|a| a.1.as_str()).collect();
-    let mut seen = Vec::new();
-    known.retain(|n| !seen.contains(n) && (seen.push(*n), true).1);
-    if !known.contains(&text.as_str()) {
-        return Err(unknown(r.sources, node.at, &prefix, "value of the axis", &text, &known));
-    }
-    Ok(text)
+    let value = |e: &Entry| {
+        let Some((_, values)) = known.axes.iter().find(|a| a.0 == e.key) else {
+            let axes: Vec<&str> = known.axes.iter().map(|a| a.0.as_str()).collect();
+            return Err(unknown(r.sources, e.key_at, &prefix, "axis", &e.key, &axes));
+        };
+        let text = label(&e.node);
+        if !values.contains(&text) {
+            let (what, all) = ("value of the axis", values.iter().map(String::as_str));
+            let all: Vec<&str> = all.collect();
+            return Err(unknown(r.sources, e.node.at, &prefix, what, &text, &all));
+        }
+        Ok((e.key.clone(), text))
+    };
+    r.table("at")?.map_or(&[][..], |t| &t.entries).iter().map(value).collect()
 }
 
 #[cfg(test)]

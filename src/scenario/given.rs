@@ -101,7 +101,9 @@ impl Walk<'_> {
                     }
                 }
             }
-            (Value::Table(t), Kind::Table(spec)) => self.table(path, t, spec),
+            (Value::Table(t), kind) if kind.table().is_some() => {
+                kind.table().into_iter().for_each(|spec| self.table(path, t, spec));
+            }
             (Value::Table(t), Kind::Regions(spec)) => {
                 for e in &t.entries {
                     if let Value::Table(t) = &e.node.value {
@@ -138,7 +140,9 @@ pub(super) fn text(value: &Value, kind: Kind) -> String {
         (Value::Text(s), Kind::Size(_) | Kind::Limit) => {
             units::pages(s).ok().map(units::show_pages)
         }
-        (Value::Text(s), Kind::Time) => units::duration(s).ok().map(|d| d.to_string()),
+        (Value::Text(s), Kind::Time | Kind::Times) => {
+            units::duration(s).ok().map(|d| d.to_string())
+        }
         (Value::Text(s), Kind::Rate) => units::rate(s).ok().map(|r| format!("{r} B/s")),
         (Value::Integer(i), Kind::Number(..)) => Some(format!("{:?}", *i as f64)),
         _ => None,

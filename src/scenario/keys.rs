@@ -6,6 +6,8 @@
 
 use mmsim_core::config::Kernel;
 
+use super::tables::{LAW_OF_COUNTS, LAW_OF_TIMES};
+
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -15,6 +17,10 @@ pub enum Kind {
     Limit,
     /// A duration with its unit.
     Time,
+    /// A duration with its unit, or a law of durations.
+    Times,
+    /// A whole number within the range, or a law of whole numbers.
+    Counts(u64, u64),
     /// Bytes per second with the unit.
     Rate,
     /// A whole number within the range.
@@ -124,8 +130,9 @@ pub struct Variants {
 }
 
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Damon, Device, File, Flag, Limit, Number, Overrides,
-    Parameters, Policy, Rate, Regions, Rules, Size, Steps, Table, Tables, Tasks, Text, Texts, Time,
+    Axes, Choice, Compaction, Costs, Count, Counts, Damon, Device, File, Flag, Limit, Number,
+    Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Steps, Table, Tables, Tasks, Text,
+    Texts, Time, Times,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -134,6 +141,25 @@ pub(super) const MANY: u64 = 1 << 53;
 pub(super) const U32: u64 = u32::MAX as u64;
 
 impl Kind {
+    /// The keys of a value that is a table of keys.
+    pub(super) fn table(self) -> Option<&'static TableSpec> {
+        match self {
+            Table(spec) | Device(spec) => Some(spec),
+            Times => Some(&LAW_OF_TIMES),
+            Counts(..) => Some(&LAW_OF_COUNTS),
+            _ => None,
+        }
+    }
+
+    /// The form of a value without a law.
+    pub(super) fn plain(self) -> Kind {
+        match self {
+            Times => Time,
+            Counts(lo, hi) => Count(lo, hi),
+            kind => kind,
+        }
+    }
+
     /// Form and range for the documentation.
     pub fn describe(self) -> String {
         let words =
@@ -143,6 +169,8 @@ impl Kind {
             Size(n) => format!("size, at least {}", super::units::show_pages(n)),
             Limit => "size or `\"max\"`".to_string(),
             Time => "duration".to_string(),
+            Times => "duration or [law](#a-law-of-times)".to_string(),
+            Counts(..) => format!("{} or [law](#a-law-of-counts)", self.plain().describe()),
             Rate => "rate".to_string(),
             Count(1, 1) => "1".to_string(),
             Count(lo, MANY) => format!("whole number, {lo} to 2^53"),
@@ -180,6 +208,8 @@ impl Kind {
             Size(_) => "a size such as \"64MiB\"".to_string(),
             Limit => "a size such as \"64MiB\", or \"max\"".to_string(),
             Time => "a duration such as \"5ms\"".to_string(),
+            Times => "a duration such as \"5ms\", or a law".to_string(),
+            Counts(..) => format!("{}, or a law", self.plain().expected()),
             Rate => "a rate such as \"150MB/s\"".to_string(),
             Count(lo, hi) if lo == hi => format!("{lo}"),
             Count(lo, MANY) => format!("a whole number from {lo} up"),

@@ -31,7 +31,9 @@ pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
 
 fn fill_value(node: &mut Node, kind: Kind) {
     match (&mut node.value, kind) {
-        (Value::Table(t), Kind::Table(spec) | Kind::Device(spec)) => fill(t, spec),
+        (Value::Table(t), kind) if kind.table().is_some() => {
+            kind.table().into_iter().for_each(|spec| fill(t, spec));
+        }
         (Value::Table(t), Kind::Regions(spec)) => {
             for e in &mut t.entries {
                 if let Value::Table(t) = &mut e.node.value {
@@ -323,7 +325,7 @@ impl<'a> Reader<'a> {
         let Some(node) = self.find(key) else { return Ok(None) };
         let Value::Integer(n) = node.value else { return Err(self.wrong_type(key, node)) };
         let kind = self.spec(key).kind;
-        let Kind::Count(lo, hi) = kind else { panic!("`{key}` is not a count") };
+        let Kind::Count(lo, hi) = kind.plain() else { panic!("`{key}` is not a count") };
         if n < 0 && lo == 0 {
             let found = format!("{n} is negative");
             return Err(self.error_at(node.at, key, found, kind.expected()));

@@ -193,7 +193,8 @@ pub(super) fn check_time_passes(
 ) -> Result<(), Error> {
     for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
         let (WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w)) = &task.work else { continue };
-        let stands = w.think == SimDuration::ZERO && !matches!(w.kind, MemoryKind::FileRead(_));
+        let stands =
+            w.think.is_zero() && w.arrival.is_none() && !matches!(w.kind, MemoryKind::FileRead(_));
         if t_hit == SimDuration::ZERO && stands && matches!(w.end, End::After(_)) {
             let path = format!("task[{i}]");
             let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;

@@ -62,7 +62,7 @@ struct Family {
 
 /// The longest duration: 11 days and a half. Clocks are 64 bits of nanoseconds, which last for
 /// 584 years; no sum of a run's durations comes near, and a slip of units is told.
-const LONGEST: SimDuration = SimDuration::from_secs(1_000_000);
+pub(super) const LONGEST: SimDuration = SimDuration::from_secs(1_000_000);
 
 const SIZES: Family = Family {
     name: "a size",

@@ -34,7 +34,9 @@ impl Words<'_> {
             (Value::Integer(_) | Value::Float(_), _) if word && self.sources.is_option(node.at) => {
                 node.value = Value::Text(self.sources.text(node.at).to_string());
             }
-            (Value::Table(t), Kind::Table(spec) | Kind::Device(spec)) => self.table(t, spec),
+            (Value::Table(t), kind) if kind.table().is_some() => {
+                kind.table().into_iter().for_each(|spec| self.table(t, spec));
+            }
             (Value::Table(t), Kind::Regions(spec)) => {
                 for e in &mut t.entries {
                     self.value(&mut e.node, Kind::Table(spec));
@@ -82,7 +84,7 @@ impl Words<'_> {
                 _ => None,
             };
             kind = match (step, kind) {
-                (Step::Key(k), Kind::Table(spec) | Kind::Device(spec)) => spec.key(k)?.kind,
+                (Step::Key(k), kind) if kind.table().is_some() => kind.table()?.key(k)?.kind,
                 (Step::Key(_), Kind::Regions(spec)) => Kind::Table(spec),
                 (Step::Index(_), Kind::Tables(spec)) => Kind::Table(spec),
                 (Step::Index(_), Kind::Tasks(_) | Kind::Steps(_)) => match next {

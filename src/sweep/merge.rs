@@ -9,12 +9,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::ser::Error as _;
 
+use super::asked::Asked;
 use super::store::{Lines, no_line, parts_of};
 use super::unit::{Numbered, UnitId, for_each_unit};
 use super::work::scenario_of;
 use super::{Stored, SweepPlan};
 use crate::error::Error;
-use crate::report::{CSV_HEADER, RunReport, SCHEMA};
+use crate::report::{CSV_HEADER, ExpectReport, RunReport, SCHEMA};
 
 /// A unit with its report.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,7 +75,7 @@ impl<'a> Merged<'a> {
         // A value that changes nothing has its rows too; a point that was drawn twice has them
         // once.
         for (first, unit) in again {
-            if stored.position(unit.id).is_some() && labels(plan, first)? != labels(plan, unit.n)? {
+            if stored.position(unit.id).is_some() && labels(plan, first) != labels(plan, unit.n) {
                 units.push(unit);
             }
         }
@@ -121,15 +122,20 @@ impl<'a> Merged<'a> {
         self.plan.map_or("", SweepPlan::about)
     }
 
+    /// What the scenarios of the plan expect, to be asked of the rows. Without a plan it is nothing.
+    pub fn asked(&self) -> Asked<'_> {
+        Asked::of(self.plan)
+    }
+
     /// The rows in the order of the plan, a few of them in memory at a time.
     pub fn rows(&self) -> Rows<'_> {
         Rows { merged: self, lines: Lines::new(&self.stored), next: 0, ready: VecDeque::new() }
     }
 }
 
-fn labels(plan: &SweepPlan, n: u64) -> Result<(usize, Vec<(String, String)>), Error> {
+fn labels(plan: &SweepPlan, n: u64) -> (usize, Vec<(String, String)>) {
     let place = plan.place(n);
-    Ok((place.scenario, plan.labels(place.scenario, place.setting)?))
+    (place.scenario, plan.labels(place.scenario, place.setting))
 }
 
 /// A store as it is, without a plan: its rows are those that were kept.
@@ -168,7 +174,7 @@ impl Rows<'_> {
             let mut run: RunReport = serde_json::from_slice(run)
                 .map_err(|e| Error::plain(format!("the report of unit {unit_id}: {e}")))?;
             if let Some(plan) = merged.plan {
-                let (scenario, labels) = labels(plan, unit.n)?;
+                let (scenario, labels) = labels(plan, unit.n);
                 run.axes = labels.into_iter().collect();
                 run.scenario = scenario_of(plan, scenario).map(str::to_string);
             }
@@ -204,6 +210,7 @@ pub enum WriteError {
 /// A list that is made while it is written.
 struct Runs<'a> {
     rows: RefCell<Rows<'a>>,
+    asked: &'a RefCell<Asked<'a>>,
     failed: RefCell<Option<Error>>,
 }
 
@@ -213,7 +220,10 @@ impl Serialize for Runs<'_> {
         let mut list = serializer.serialize_seq(None)?;
         for row in &mut *self.rows.borrow_mut() {
             match row {
-                Ok(row) => list.serialize_element(&row.run)?,
+                Ok(row) => {
+                    self.asked.borrow_mut().add(&row.run);
+                    list.serialize_element(&row.run)?;
+                }
                 Err(e) => {
                     *self.failed.borrow_mut() = Some(e);
                     return Err(S::Error::custom("the store"));
@@ -224,12 +234,31 @@ impl Serialize for Runs<'_> {
     }
 }
 
-/// Writes all rows as the document of `mmsim run`: a report, without expectations and notes.
+/// What came out of expectations, known behind the runs.
+struct Answers<'a>(&'a RefCell<Asked<'a>>);
+
+impl Answers<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+}
+
+impl Serialize for Answers<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.borrow_mut().finish().serialize(serializer)
+    }
+}
+
+/// Writes all rows as the document of `mmsim run`: a report, without notes. Gives what scenarios
+/// expect of their runs, and what came out.
 ///
 /// # Errors
 ///
 /// The store cannot be read, or the document not be written.
-pub fn write_json(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_json(
+    merged: &Merged<'_>,
+    out: &mut dyn Write,
+) -> Result<Vec<ExpectReport>, WriteError> {
     #[derive(Serialize)]
     struct Document<'a> {
         mmsim: &'a str,
@@ -238,13 +267,17 @@ pub fn write_json(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteE
         #[serde(skip_serializing_if = "str::is_empty")]
         about: &'a str,
         runs: Runs<'a>,
+        #[serde(skip_serializing_if = "Answers::is_empty")]
+        expect: Answers<'a>,
     }
+    let asked = RefCell::new(merged.asked());
     let document = Document {
         mmsim: env!("CARGO_PKG_VERSION"),
         schema: SCHEMA,
         scenario: merged.name(),
         about: merged.about(),
-        runs: Runs { rows: RefCell::new(merged.rows()), failed: RefCell::new(None) },
+        runs: Runs { rows: RefCell::new(merged.rows()), asked: &asked, failed: RefCell::new(None) },
+        expect: Answers(&asked),
     };
     let written = serde_json::to_writer_pretty(&mut *out, &document);
     if let Some(error) = document.runs.failed.take() {
@@ -252,18 +285,25 @@ pub fn write_json(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteE
     }
     written.map_err(io::Error::from)?;
     out.write_all(b"\n")?;
-    Ok(())
+    Ok(asked.borrow_mut().finish())
 }
 
 /// Writes all rows as CSV in the long form of `mmsim run`: a line for each unit, phase and value.
+/// Gives what [`write_json`] gives.
 ///
 /// # Errors
 ///
 /// As [`write_json`].
-pub fn write_tidy(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_tidy(
+    merged: &Merged<'_>,
+    out: &mut dyn Write,
+) -> Result<Vec<ExpectReport>, WriteError> {
+    let mut asked = merged.asked();
     writeln!(out, "{CSV_HEADER}")?;
     for row in merged.rows() {
-        out.write_all(row?.run.csv_rows(merged.name()).as_bytes())?;
+        let run = row?.run;
+        asked.add(&run);
+        out.write_all(run.csv_rows(merged.name()).as_bytes())?;
     }
-    Ok(())
+    Ok(asked.finish())
 }

@@ -18,6 +18,7 @@
 //! # Ok::<(), mmsim::Error>(())
 //! ```
 
+mod asked;
 mod estimate;
 mod merge;
 #[cfg(feature = "parquet")]
@@ -29,6 +30,7 @@ mod wide;
 mod work;
 
 pub use crate::scenario::sweep::{MOST_UNITS, SweepPlan, UnitPlace};
+pub use asked::Asked;
 pub use estimate::{Estimate, TRIALS, Trial, estimate, trial, tried};
 pub use merge::{Merged, Missing, Row, Rows, WriteError, saved, write_json, write_tidy};
 #[cfg(feature = "parquet")]

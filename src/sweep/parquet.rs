@@ -12,6 +12,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::merge::{Merged, Row, WriteError};
 use super::wide::{Cell, Column, Form, Wide};
+use crate::report::ExpectReport;
 
 /// Rows that are in memory at once.
 const GROUP: usize = 10_000;
@@ -41,22 +42,23 @@ fn present<T>(cells: &[Cell], value: impl Fn(&Cell) -> Option<T>) -> (Vec<T>, Ve
     (all.into_iter().flatten().collect(), levels)
 }
 
-/// Writes all rows as Parquet: the columns of [`super::write_wide`].
+/// Writes all rows as Parquet: the columns of [`super::write_wide`], and gives what that gives.
 ///
 /// # Errors
 ///
 /// The store cannot be read, or the table not be written.
-pub fn write_parquet(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_parquet(
+    merged: &Merged<'_>,
+    out: &mut (dyn Write + Send),
+) -> Result<Vec<ExpectReport>, WriteError> {
     let wide = Wide::of(merged)?;
     let columns = wide.columns();
     let fields = columns.iter().map(schema_of).collect::<Result<_, _>>().map_err(failed)?;
     let schema = Type::group_type_builder("units").with_fields(fields).build().map_err(failed)?;
     let packed = Compression::ZSTD(ZstdLevel::default());
     let properties = WriterProperties::builder().set_compression(packed).build();
-    // The file is made in memory, group by group: its writer wants to own where it goes.
-    let mut bytes = Vec::new();
-    let mut writer = SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties))
-        .map_err(failed)?;
+    let mut writer =
+        SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
     let mut group: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
     let mut rows = merged.rows().peekable();
     while let Some(row) = rows.next() {
@@ -100,6 +102,5 @@ pub fn write_parquet(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), Wri
         written.close().map_err(failed)?;
     }
     writer.close().map_err(failed)?;
-    out.write_all(&bytes)?;
-    Ok(())
+    Ok(wide.answers().to_vec())
 }

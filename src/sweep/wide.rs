@@ -5,9 +5,11 @@ use std::io::Write;
 
 use mmsim_core::base::vmstat::VmEvent;
 
+use super::asked::Asked;
 use super::merge::{Merged, Row, WriteError};
 use crate::error::Error;
-use crate::report::{RunReport, csv_field};
+use crate::report::derived::{Figure, Scope};
+use crate::report::{ExpectReport, RunReport, csv_field};
 
 /// What a cell holds.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,10 +66,12 @@ pub struct Column {
 
 /// The columns of a sweep.
 #[derive(Clone, Debug)]
-pub struct Wide {
+pub struct Wide<'a> {
     axes: Vec<Given>,
     knobs: Vec<Given>,
     gauges: Vec<String>,
+    asked: Asked<'a>,
+    answers: Vec<ExpectReport>,
 }
 
 /// An axis or a knob.
@@ -127,23 +131,31 @@ impl Given {
     }
 }
 
-impl Wide {
+impl<'a> Wide<'a> {
     /// Looks for the columns of all rows.
     ///
     /// # Errors
     ///
     /// The store cannot be read.
-    pub fn of(merged: &Merged<'_>) -> Result<Wide, Error> {
-        let mut wide = Wide { axes: Vec::new(), knobs: Vec::new(), gauges: Vec::new() };
+    pub fn of(merged: &'a Merged<'_>) -> Result<Wide<'a>, Error> {
+        let mut wide = Wide::empty(merged.asked());
         for row in merged.rows() {
-            wide.learn(&row?.run);
+            let run = row?.run;
+            wide.asked.add(&run);
+            wide.learn(&run);
         }
+        wide.answers = wide.asked.finish();
         Ok(wide)
     }
 
+    fn empty(asked: Asked<'a>) -> Wide<'a> {
+        let (axes, knobs, gauges) = (Vec::new(), Vec::new(), Vec::new());
+        Wide { axes, knobs, gauges, asked, answers: Vec::new() }
+    }
+
     /// Looks for the columns of runs, which are no units of a sweep.
-    pub fn of_runs(runs: &[RunReport]) -> Wide {
-        let mut wide = Wide { axes: Vec::new(), knobs: Vec::new(), gauges: Vec::new() };
+    pub fn of_runs(runs: &[RunReport]) -> Wide<'static> {
+        let mut wide = Wide::empty(Asked::of(None));
         runs.iter().for_each(|run| wide.learn(run));
         wide
     }
@@ -156,6 +168,11 @@ impl Wide {
                 self.gauges.push(name.to_string());
             }
         }
+    }
+
+    /// What scenarios expect of their runs, and what came out.
+    pub fn answers(&self) -> &[ExpectReport] {
+        &self.answers
     }
 
     /// The columns. An axis that is a knob too has one column for each: what was asked for, and
@@ -178,7 +195,11 @@ impl Wide {
                 false => knob,
             }
         }));
+        if !self.asked.is_empty() {
+            all.push(column("expect", Form::Text));
+        }
         all.extend(RESULTS.iter().map(|r| column(r.0, r.1)));
+        all.extend(Figure::ALL.map(|f| column(f.name(), Form::Number)));
         all.extend(VmEvent::ALL.iter().map(|e| column(e.name(), Form::Whole)));
         all.extend(self.gauges.iter().map(|g| column(g, Form::Whole)));
         all
@@ -199,19 +220,28 @@ impl Wide {
         all.extend(self.axes.iter().map(|a| a.cell(run.axes.get(&a.name).cloned())));
         let knob = |k: &Given| k.cell(run.knobs.get(&k.name).map(ToString::to_string));
         all.extend(self.knobs.iter().map(knob));
+        if !self.asked.is_empty() {
+            let word = |holds| Cell::text(if holds { "met" } else { "missed" });
+            all.push(self.asked.holds(run).map_or(Cell::Empty, word));
+        }
         all.extend(RESULTS.iter().map(|r| (r.2)(run)));
+        let figure = |f: Figure| f.of(Scope::from(run)).map_or(Cell::Empty, Cell::Number);
+        all.extend(Figure::ALL.map(figure));
         all.extend(VmEvent::ALL.iter().map(|e| Cell::whole(run.vmstat.get(e.name()).copied())));
         all.extend(self.gauges.iter().map(|g| Cell::whole(run.gauges.get(g).copied())));
         all
     }
 }
 
-/// Writes all rows as wide CSV.
+/// Writes all rows as wide CSV. Gives what scenarios expect of their runs, and what came out.
 ///
 /// # Errors
 ///
 /// The store cannot be read, or the table not be written.
-pub fn write_wide(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write_wide(
+    merged: &Merged<'_>,
+    out: &mut dyn Write,
+) -> Result<Vec<ExpectReport>, WriteError> {
     let wide = Wide::of(merged)?;
     let heads: Vec<String> = wide.columns().iter().map(|c| csv_field(&c.name)).collect();
     writeln!(out, "{}", heads.join(","))?;
@@ -219,5 +249,5 @@ pub fn write_wide(merged: &Merged<'_>, out: &mut dyn Write) -> Result<(), WriteE
         let cells: Vec<String> = wide.cells(&row?, merged.name()).iter().map(Cell::csv).collect();
         writeln!(out, "{}", cells.join(","))?;
     }
-    Ok(())
+    Ok(wide.answers().to_vec())
 }

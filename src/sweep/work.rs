@@ -130,7 +130,7 @@ fn elsewhere(plan: &SweepPlan, store: &Path, shard: Shard) -> Result<BTreeSet<Un
 fn check(plan: &SweepPlan, jobs: usize) -> Result<(), Error> {
     let mut largest: Vec<(u64, RunSpec)> = Vec::new();
     let mut look = |place: UnitPlace| -> Result<(), Error> {
-        let spec = sound(plan, place)?.spec;
+        let spec = askable(plan, place)?.spec;
         largest.push((host::need(&spec).memory, spec));
         if largest.len() > jobs.max(8) * 2 {
             largest.sort_by_key(|l| std::cmp::Reverse(l.0));
@@ -159,6 +159,15 @@ fn check(plan: &SweepPlan, jobs: usize) -> Result<(), Error> {
 pub(super) fn sound(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
     let planned = plan.planned(place, &Catalogue)?;
     match machines::sound(&planned.spec) {
+        Ok(()) => Ok(planned),
+        Err((path, error)) => Err(planned.placed(&path, error)),
+    }
+}
+
+/// A unit that can have what its scenario expects of it.
+fn askable(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
+    let planned = sound(plan, place)?;
+    match machines::askable(plan.expectations(place.scenario).0, &planned.spec) {
         Ok(()) => Ok(planned),
         Err((path, error)) => Err(planned.placed(&path, error)),
     }

@@ -5,6 +5,7 @@ mod errors;
 mod expand;
 mod fuzz;
 mod harness;
+mod laws;
 mod ranges;
 mod schema;
 mod shipped;

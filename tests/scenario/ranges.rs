@@ -155,6 +155,21 @@ fn place(t: &TableSpec) -> Place {
                 format!("{MACHINE}[[expect]]\nfigure = \"pswpin\"\nabove = 1\n[expect.than]\n");
             at(before, "expect[0].than.", &[], TASK)
         }
+        "A law of times" => {
+            let before = format!(
+                "{MACHINE}[[task]]\nworkload = \"uniform\"\nmemory = \"1MiB\"\naccesses = 1\n\
+                 [task.think]\n"
+            );
+            let given = [("law", "\"exponential\""), ("mean", "\"1ms\"")];
+            at(before, "task[0].think.", &given, "")
+        }
+        "A law of counts" => {
+            let before = format!(
+                "{MACHINE}[[task]]\nworkload = \"reader\"\nrecords = 1\nitems = 1\n\
+                 item = \"32KiB\"\nindex = \"1 pages\"\n[task.index-reads]\n"
+            );
+            at(before, "task[0].index-reads.", &[("law", "\"poisson\""), ("mean", "6")], "")
+        }
         other => panic!("say where {other} is"),
     }
 }
@@ -177,9 +192,11 @@ fn outside(kind: Kind) -> Vec<String> {
     let all: &[&str] = match kind {
         Kind::Size(_) => &["64", "\"64\"", "\"-1 pages\"", "\"1ms\"", "\"1 byte\"", "true"],
         Kind::Limit => &["64", "\"most\"", "\"-1MiB\"", "[]"],
-        Kind::Time => &["5", "\"5\"", "\"-1ms\"", "\"64MiB\"", "\"1 h\"", "\"0.1ns\"", "false"],
+        Kind::Time | Kind::Times => {
+            &["5", "\"5\"", "\"-1ms\"", "\"64MiB\"", "\"1 h\"", "\"0.1ns\"", "false"]
+        }
         Kind::Rate => &["5", "\"150MB\"", "\"0B/s\"", "\"-1MB/s\"", "\"fast\"", "{}"],
-        Kind::Count(..) => &["-1", "1.5", "\"1\"", "true", "[1]", "inf"],
+        Kind::Count(..) | Kind::Counts(..) => &["-1", "1.5", "\"1\"", "true", "[1]", "inf"],
         Kind::Number(..) => &["-0.1", "nan", "inf", "\"1\"", "true", "[]"],
         Kind::Flag => &["1", "\"true\"", "[]"],
         Kind::Text | Kind::File => &["3", "true", "[\"a\"]"],
@@ -191,7 +208,7 @@ fn outside(kind: Kind) -> Vec<String> {
     let mut all: Vec<String> = all.iter().map(|v| v.to_string()).collect();
     match kind {
         Kind::Size(n) if n > 0 => all.push(format!("\"{} pages\"", n - 1)),
-        Kind::Count(lo, hi) => {
+        Kind::Count(lo, hi) | Kind::Counts(lo, hi) => {
             all.extend(lo.checked_sub(1).map(|n| n.to_string()));
             all.push((hi + 1).to_string());
         }
@@ -205,7 +222,7 @@ fn outside(kind: Kind) -> Vec<String> {
 fn ends(kind: Kind) -> Vec<String> {
     match kind {
         Kind::Size(n) => vec![format!("\"{n} pages\"")],
-        Kind::Count(lo, hi) => vec![lo.to_string(), hi.to_string()],
+        Kind::Count(lo, hi) | Kind::Counts(lo, hi) => vec![lo.to_string(), hi.to_string()],
         Kind::Number(lo, hi) => vec![format!("{lo:?}"), format!("{hi:?}")],
         Kind::Limit => vec!["\"max\"".into(), "\"0 pages\"".into()],
         _ => Vec::new(),

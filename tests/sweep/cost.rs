@@ -18,52 +18,118 @@ fn cpu_seconds() -> f64 {
 /// Units of about 5 ms: so many accesses.
 const ACCESSES: &str = "accesses = 120000";
 
-#[test]
-#[ignore = "measures, for minutes"]
-fn overhead_over_a_bare_loop() {
-    let f = Folder::new();
-    let scenario = SCENARIO.replace("accesses = 3000", ACCESSES);
-    f.write("small.toml", &scenario);
-    f.write(
-        "p.toml",
-        "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 1\n[axes]\n\
-         \"task[0].theta\" = { from = 0.5, to = 0.7, steps = 401 }\n",
-    );
-    let values: Vec<String> =
-        (0..401).map(|i| format!("{:?}", (1000 + i) as f64 / 2000.0)).collect();
-    let listed = format!("{scenario}[axes]\n\"task[0].theta\" = [{}]\n", values.join(", "));
-    let (mut bare, mut swept) = (Vec::new(), Vec::new());
-    for round in 0..5 {
-        // What a program does that makes the same runs: read, resolve, run, report.
-        let before = cpu_seconds();
-        let specs = mmsim::Scenario::from_str(&listed, "x.toml").unwrap();
+/// A scenario with so many values of an axis, for a bare loop, and a plan of the same runs.
+struct Work {
+    folder: Folder,
+    listed: String,
+    units: u64,
+}
+
+impl Work {
+    fn of(values: u64) -> Work {
+        let folder = Folder::new();
+        let scenario = SCENARIO.replace("accesses = 3000", ACCESSES);
+        folder.write("small.toml", &scenario);
+        let to = (1000 + values - 1) as f64 / 2000.0;
+        folder.write(
+            "p.toml",
+            format!(
+                "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 1\n[axes]\n\
+                 \"task[0].theta\" = {{ from = 0.5, to = {to:?}, steps = {values} }}\n"
+            ),
+        );
+        let list: Vec<String> =
+            (0..values).map(|i| format!("{:?}", (1000 + i) as f64 / 2000.0)).collect();
+        let listed = format!("{scenario}[axes]\n\"task[0].theta\" = [{}]\n", list.join(", "));
+        Work { folder, listed, units: 2 * values }
+    }
+
+    /// What a program does that makes the same runs and keeps nothing: read, resolve, run, report.
+    fn bare(&self) {
+        let specs = mmsim::Scenario::from_str(&self.listed, "x.toml").unwrap();
         let specs = mmsim::machines::specs(&specs).unwrap();
-        assert_eq!(specs.len(), 802);
-        let made = cpu_seconds() - before;
+        assert_eq!(specs.len() as u64, self.units);
         let mut sum = 0;
         for (i, spec) in specs.iter().enumerate() {
             let (meta, result) = mmsim::run::run_one(i, spec, &|_, _| Watch::default()).unwrap();
             sum += RunReport::from_result(meta, &result).accesses;
         }
         assert!(sum > 0);
-        bare.push((cpu_seconds() - before, made));
-        let before = cpu_seconds();
+    }
+
+    fn swept(&self, store: &str) {
         let mut options = mmsim::sweep::SweepOptions::default();
         options.jobs = Some(1);
-        let store = f.path(&format!("s{round}"));
-        assert_eq!(run(&f.plan(), &store, &options, &()).unwrap().made, 802);
-        swept.push((cpu_seconds() - before, 0.0));
+        let done = run(&self.folder.plan(), &self.folder.path(store), &options, &()).unwrap();
+        assert_eq!(done.made, self.units);
     }
-    let least = |all: &[(f64, f64)]| all.iter().map(|x| x.0).fold(f64::INFINITY, f64::min);
-    let (b, s) = (least(&bare), least(&swept));
-    let made = bare.iter().map(|x| x.1).fold(f64::INFINITY, f64::min);
+}
+
+#[test]
+#[ignore = "measures, for minutes"]
+fn overhead_over_a_bare_loop() {
+    let work = Work::of(401);
+    let (mut bare, mut swept) = (f64::INFINITY, f64::INFINITY);
+    for round in 0..5 {
+        let before = cpu_seconds();
+        work.bare();
+        bare = bare.min(cpu_seconds() - before);
+        let before = cpu_seconds();
+        work.swept(&format!("s{round}"));
+        swept = swept.min(cpu_seconds() - before);
+    }
     println!(
-        "units of {:.2} ms; bare {b:.3} s, of which {made:.3} s resolve; sweep {s:.3} s of CPU: \
-         {:+.2} %; without resolving {:+.2} %",
-        (b - made) * 1e3 / 802.0,
-        (s / b - 1.0) * 100.0,
-        (s / (b - made) - 1.0) * 100.0,
+        "units of {:.2} ms; bare {bare:.3} s, sweep {swept:.3} s of CPU: {:+.2} %",
+        bare * 1e3 / work.units as f64,
+        (swept / bare - 1.0) * 100.0,
     );
+}
+
+/// What [`instructions_over_a_bare_loop`] counts: `MMSIM_COST` says how, and over how many values.
+#[test]
+#[ignore = "a part of another test"]
+fn part() {
+    let Ok(asked) = std::env::var("MMSIM_COST") else { return };
+    let (how, values) = asked.split_once(' ').expect("two words");
+    let work = Work::of(values.parse().expect("a number"));
+    match how {
+        "bare" => work.bare(),
+        _ => work.swept("s"),
+    }
+}
+
+/// The same in instructions, which do not depend on what else the machine does. Those of the kernel
+/// are not among them. A sweep that costs more than 3 % fails.
+#[test]
+#[ignore = "runs under valgrind, for minutes"]
+fn instructions_over_a_bare_loop() {
+    let count = |how: &str, values: u64| -> Option<f64> {
+        let out = std::process::Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "cost::part"])
+            .env("MMSIM_COST", format!("{how} {values}"))
+            .output()
+            .ok()?;
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        let line = said.lines().find_map(|l| l.split_once("Collected :"));
+        Some(line.expect("a count").1.trim().parse().expect("a number"))
+    };
+    // What every process does once is subtracted.
+    let (few, many) = (4, 44);
+    let each = |how| Some((count(how, many)? - count(how, few)?) / (2 * (many - few)) as f64);
+    let (Some(bare), Some(swept)) = (each("bare"), each("sweep")) else {
+        println!("skipped: there is no valgrind");
+        return;
+    };
+    let more = (swept / bare - 1.0) * 100.0;
+    println!(
+        "a unit: {:.2} million instructions; in a sweep {:.0} thousand more, {more:+.2} %",
+        bare / 1e6,
+        (swept - bare) / 1e3,
+    );
+    assert!(more < 3.0, "{more:+.2} %");
 }
 
 #[test]

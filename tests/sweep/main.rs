@@ -1,5 +1,6 @@
 //! Sweeps: plans, names of units, stores that outlive anything, merges.
 
+mod asked;
 mod cost;
 mod mangled;
 mod names;

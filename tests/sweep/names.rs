@@ -81,6 +81,42 @@ fn whatever_changes_a_result_changes_the_name() {
     assert_eq!(other.intersection(&base).count(), 12);
 }
 
+/// Names on a grid follow from one another value by value. Each is that of the plan in which the
+/// same values stand alone.
+#[test]
+fn a_point_has_the_name_of_its_values_alone() {
+    let f = Folder::new();
+    let scenario = format!(
+        "{SCENARIO}set = {{ \"machine.vm.swappiness\" = 7 }}\n\
+         [[variant]]\nname = \"old\"\nkernel = \"5.9\"\n"
+    );
+    let head = "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 2\n";
+    let quoted = |text: &str| match text.parse::<f64>() {
+        Ok(_) => text.to_string(),
+        Err(_) if text.starts_with('{') => text.to_string(),
+        Err(_) => format!("\"{text}\""),
+    };
+    for axes in [
+        "[axes]\n\"machine.vm.swappiness\" = [10, 60]\n\"machine.memory\" = [\"9MiB\", \"8192KiB\"]\n",
+        "[axes]\n\"task[0].theta\" = { from = 0.5, to = 0.9, steps = 3 }\n\"machine.cpus\" = [1, 2]\n",
+        "[axes]\n\"machine.kernel\" = [\"5.9\", \"6.12\"]\n\"machine.swap.device\" = [\"zram\", \"nvme\"]\n",
+        "[axes]\n\"machine.swap\" = [{ size = \"9MiB\" }, { size = \"16MiB\" }]\n\"machine.cpus\" = [2, 1]\n",
+        "[axes]\n\"reclaim.preset\" = [\"mglru-v6.12\", \"random\"]\n",
+        "[sample]\npoints = 4\n[sample.axes]\n\"task[0].theta\" = { from = 0.5, to = 1.2 }\n\
+         \"task[0].memory\" = { from = \"8MiB\", to = \"9MiB\", scale = \"log\" }\n",
+    ] {
+        let all = of(&f, &scenario, &format!("{head}{axes}"));
+        let plan = f.plan_of(&format!("{head}{axes}")).unwrap();
+        let of_setting = 6;
+        for (i, own) in all.chunks(of_setting).enumerate() {
+            let at = plan.axes_at((i * of_setting) as u64);
+            let set: String =
+                at.iter().map(|(k, v)| format!("\"{k}\" = {}\n", quoted(v))).collect();
+            assert_eq!(of(&f, &scenario, &format!("{head}[set]\n{set}")), own, "{set}");
+        }
+    }
+}
+
 /// A file counts by its contents, not by its name.
 #[test]
 fn files_count_by_their_contents() {

@@ -112,9 +112,9 @@ fn what_is_not_its_store_is_refused_by_name() {
     std::fs::write(&frames, zstd::encode_all(older.as_bytes(), 1).unwrap()).unwrap();
     std::fs::remove_file(&tail).unwrap();
     assert!(error(f.run("s", "0/2")).contains("was written by mmsim 0.0.1, and this is"));
-    let form = text.replacen("\"mmsim_sweep\":1", "\"mmsim_sweep\":2", 1);
+    let form = text.replacen("\"mmsim_sweep\":2", "\"mmsim_sweep\":1", 1);
     std::fs::write(&frames, zstd::encode_all(form.as_bytes(), 1).unwrap()).unwrap();
-    assert!(error(f.run("s", "0/2")).contains("has form 2"));
+    assert!(error(f.run("s", "0/2")).contains("has form 1"));
     // No store at all.
     assert!(error(Stored::open(&f.path("none"), None)).contains("there is no such folder"));
     std::fs::create_dir(f.path("empty")).unwrap();

@@ -100,11 +100,13 @@ fn late_replays(plans: &[Plan], report: &Report) -> Vec<String> {
 /// One line for each expectation that does not hold.
 fn unexpected(plans: &[Plan], report: &Report) -> Vec<String> {
     let changed = if plans.iter().any(|p| p.changed) { " (with --set)" } else { "" };
-    let line = |e: &ExpectReport| {
-        let scenario = e.scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
-        format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
-    };
-    report.expect.iter().filter(|e| !e.holds).map(line).collect()
+    report.expect.iter().filter(|e| !e.holds).map(|e| missed(e, changed)).collect()
+}
+
+/// An expectation that does not hold.
+pub(crate) fn missed(e: &ExpectReport, changed: &str) -> String {
+    let scenario = e.scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
+    format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
 }
 
 fn who_waits(stuck: &StuckReport) -> String {

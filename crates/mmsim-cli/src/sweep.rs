@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use mmsim::report::Report;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{ExpectReport, Report};
 use mmsim::sweep::{self, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError};
 use mmsim_view::page::{self, Source};
 use mmsim_view::settings::{self, Gatherer, Setting};
@@ -19,6 +19,7 @@ use crate::args::{
 };
 use crate::backend::input;
 use crate::exit::{self, Ending, Failure};
+use crate::outcome;
 use crate::output::{self, AtomicFile};
 use crate::progress::Progress;
 use crate::table::{self, Shown};
@@ -108,26 +109,47 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
     if done.early > 0 {
         exit::remark(&format!("{} of them did not complete", count(done.early)));
     }
-    if shard.of() == 1 {
-        let merged = Merged::open(&plan, &store).map_err(input)?;
-        output::show(&table_of(&merged, &shown)?, None)?;
-    }
     // That a setting runs out of memory is what a sweep finds out.
-    Ok(if done.panicked > 0 { Ending::Panicked } else { Ending::Done })
-}
-
-/// The settings of a sweep. Reports are in memory a few at a time.
-fn settings_of(merged: &Merged<'_>) -> Result<Vec<Setting>, Failure> {
-    let mut gatherer = Gatherer::default();
-    for row in merged.rows() {
-        gatherer.add(row.map_err(input)?.run);
+    let ending = if done.panicked > 0 { Ending::Panicked } else { Ending::Done };
+    if shard.of() > 1 {
+        return Ok(ending);
     }
-    Ok(gatherer.finish())
+    let merged = Merged::open(&plan, &store).map_err(input)?;
+    let (table, answers) = table_of(&merged, &shown)?;
+    output::show(&table, None)?;
+    Ok(ending.max(told(&plan, &answers)))
 }
 
-fn table_of(merged: &Merged<'_>, shown: &Shown) -> Result<String, Failure> {
-    let settings = settings_of(merged)?;
-    Ok(table::of_store(merged.name(), merged.about(), &settings, shown))
+/// The settings of a sweep, and what came of expectations. Reports are in memory a few at a time.
+fn settings_of(merged: &Merged<'_>) -> Result<(Vec<Setting>, Vec<ExpectReport>), Failure> {
+    let (mut gatherer, mut asked) = (Gatherer::default(), merged.asked());
+    for row in merged.rows() {
+        let run = row.map_err(input)?.run;
+        asked.add(&run);
+        gatherer.add(run);
+    }
+    Ok((gatherer.finish(), asked.finish()))
+}
+
+fn table_of(merged: &Merged<'_>, shown: &Shown) -> Result<(String, Vec<ExpectReport>), Failure> {
+    let (settings, answers) = settings_of(merged)?;
+    Ok((table::of_store(merged.name(), merged.about(), &settings, shown), answers))
+}
+
+/// Tells what does not hold that scenarios expect, and what of it a plan cannot ask.
+fn told(plan: &SweepPlan, answers: &[ExpectReport]) -> Ending {
+    for (i, name) in plan.scenarios().iter().enumerate() {
+        let (asked, left_out) = plan.expectations(i);
+        if left_out > 0 {
+            exit::remark(&format!(
+                "{name}: {left_out} of {} expectations are of variants or values that the plan does \
+                 not have, and not asked",
+                asked.len() + left_out
+            ));
+        }
+    }
+    let missed = answers.iter().filter(|e| !e.holds);
+    missed.map(|e| exit::remark(&outcome::missed(e, ""))).fold(Ending::Done, |_, ()| Ending::Missed)
 }
 
 fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
@@ -226,33 +248,36 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
         let n = count(merged.strange());
         exit::remark(&format!("{n} units of the store are not in the plan, and left out"));
     }
-    match form {
+    let answers = match form {
         MergeFormat::Table => {
-            output::show(&table_of(&merged, &shown)?, args.output.as_deref())?;
+            let (table, answers) = table_of(&merged, &shown)?;
+            output::show(&table, args.output.as_deref())?;
+            answers
         }
         MergeFormat::Json => write(args.output.as_deref(), |o| sweep::write_json(&merged, o))?,
         MergeFormat::Tidy => write(args.output.as_deref(), |o| sweep::write_tidy(&merged, o))?,
         MergeFormat::Wide => write(args.output.as_deref(), |o| sweep::write_wide(&merged, o))?,
         MergeFormat::Parquet => parquet(args.output.as_deref(), &merged)?,
-    }
+    };
     if let Some(path) = &args.html {
         html(&merged, &shown, path)?;
     }
-    Ok(Ending::Done)
+    Ok(told(&plan, &answers))
 }
 
 /// Writes a document that is made while it is written.
 fn write(
     path: Option<&Path>,
-    document: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
-) -> Result<(), Failure> {
+    document: impl FnOnce(&mut (dyn Write + Send)) -> Result<Vec<ExpectReport>, WriteError>,
+) -> Result<Vec<ExpectReport>, Failure> {
     let path = path.unwrap_or(Path::new("-"));
     let mut out = AtomicFile::create(path)?;
-    document(&mut out).map_err(|e| match e {
+    let answers = document(&mut out).map_err(|e| match e {
         WriteError::Store(e) => input(e),
         WriteError::Output(e) => Failure::file("write", path, &e),
     })?;
-    out.commit()
+    out.commit()?;
+    Ok(answers)
 }
 
 #[cfg(feature = "parquet")]
@@ -271,13 +296,13 @@ fn parquet_is_there(_: Option<&Path>) -> Result<(), Failure> {
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(path: Option<&Path>, merged: &Merged<'_>) -> Result<(), Failure> {
+fn parquet(path: Option<&Path>, merged: &Merged<'_>) -> Result<Vec<ExpectReport>, Failure> {
     write(path, |out| sweep::write_parquet(merged, out))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: Option<&Path>, _: &Merged<'_>) -> Result<(), Failure> {
-    parquet_is_there(None)
+fn parquet(_: Option<&Path>, _: &Merged<'_>) -> Result<Vec<ExpectReport>, Failure> {
+    parquet_is_there(None).map(|()| Vec::new())
 }
 
 /// Settings of a page: a browser holds so many with ease.
@@ -285,7 +310,7 @@ const TOP_OF_PAGE: usize = 400;
 
 /// A page of the best settings.
 fn html(merged: &Merged<'_>, shown: &Shown, path: &Path) -> Result<(), Failure> {
-    let all = settings_of(merged)?;
+    let (all, _) = settings_of(merged)?;
     let by = shown.by.unwrap_or_else(|| settings::main_of(&all));
     let top = shown.top.unwrap_or(TOP_OF_PAGE);
     // Settings that are shown, whole: in the order of the plan, all variants of each.

@@ -31,22 +31,9 @@ pub fn names() -> [&'static str; Figure::ALL.len()] {
     Figure::ALL.map(name)
 }
 
-/// The name of a figure as options take it: its label without the unit, with hyphens.
+/// The name of a figure as options take it.
 pub const fn name(figure: Figure) -> &'static str {
-    match figure {
-        Figure::SwapIns => "swap-ins",
-        Figure::Refaults => "refaults",
-        Figure::RefaultsActivated => "refaults-activated",
-        Figure::MajorFaults => "major-faults",
-        Figure::ReadingTime => "reads-of-devices",
-        Figure::Deactivations => "deactivations",
-        Figure::ScannedPerReclaimed => "scanned-per-reclaimed",
-        Figure::DirectReclaimStalls => "direct-reclaim-stalls",
-        Figure::MajorFaultP99 => "major-fault-p99",
-        Figure::MemoryPressure => "memory-pressure",
-        Figure::MeanResident => "resident",
-        Figure::Throughput => "throughput",
-    }
+    figure.name()
 }
 
 /// The figure of a name.

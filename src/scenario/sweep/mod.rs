@@ -17,6 +17,7 @@ use super::raw::{At, Node, Sources, Table, Value, inline};
 use super::read::{Reader, fill};
 use super::tables::SWEEP;
 use crate::error::Error;
+use crate::report::expect::Expectation;
 use canonical::Contents;
 use template::Template;
 
@@ -172,6 +173,17 @@ impl SweepPlan {
         }
     }
 
+    /// What a scenario of the plan expects of its runs, and how many of its expectations are about
+    /// variants or values that the plan does not have. `scenario`: its number.
+    ///
+    /// # Panics
+    ///
+    /// There is no such scenario.
+    pub fn expectations(&self, scenario: usize) -> (&[Expectation], usize) {
+        let t = &self.templates[scenario];
+        (&t.expect, t.unasked)
+    }
+
     /// Paths of all axes of all scenarios, each once, in order.
     pub fn axes(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
@@ -208,14 +220,10 @@ impl SweepPlan {
 
     /// Where unit `n` stands on its axes: their paths, and its values as reports have them.
     ///
-    /// # Errors
-    ///
-    /// A value fits no key.
-    ///
     /// # Panics
     ///
     /// As [`SweepPlan::place`].
-    pub fn axes_at(&self, n: u64) -> Result<Vec<(String, String)>, Error> {
+    pub fn axes_at(&self, n: u64) -> Vec<(String, String)> {
         let place = self.place(n);
         self.labels(place.scenario, place.setting)
     }
@@ -243,11 +251,7 @@ impl SweepPlan {
     }
 
     /// Where a setting is on its axes.
-    pub(crate) fn labels(
-        &self,
-        scenario: usize,
-        setting: u64,
-    ) -> Result<Vec<(String, String)>, Error> {
+    pub(crate) fn labels(&self, scenario: usize, setting: u64) -> Vec<(String, String)> {
         self.templates[scenario].labels(setting)
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use super::super::expand::{self, Plan};
+use super::super::expect::{self, Known};
 use super::super::points::{MOST_DIMENSIONS, Method};
 use super::super::policy::PolicyCatalogue;
 use super::super::raw::{Node, Sources, Table, Value};
@@ -11,9 +12,10 @@ use super::super::read::{Reader, fill};
 use super::super::tables::{ROOT, SWEEP, SWEEP_SAMPLE, VARIANT};
 use super::super::{RunSpec, check_schema, spec_of};
 use super::axis::{Axis, Folders};
-use super::canonical::{Canonical, Contents};
+use super::canonical::{Canonical, Contents, Files, Slot};
 use super::{MOST_UNITS, opened};
 use crate::error::Error;
+use crate::report::expect::Expectation;
 
 /// A scenario with what the plan says of it.
 #[derive(Clone, Debug)]
@@ -32,9 +34,23 @@ pub(super) struct Template {
     pub(super) seed: u64,
     pub(super) seeds: u64,
     pub(super) settings: u64,
+    /// What the scenario expects of runs that the plan has.
+    pub(super) expect: Vec<Expectation>,
+    /// Expectations about variants or values that the plan does not have.
+    pub(super) unasked: usize,
     /// Whether any setting can have a monitor of accesses.
     may_monitor: bool,
     contents: Arc<Contents>,
+    /// Of each variant its first setting, where names of the others follow from it.
+    named: Vec<Named>,
+}
+
+/// A variant at the first setting.
+#[derive(Clone, Debug)]
+struct Named {
+    first: Canonical,
+    /// Of each axis its key, and the part of its first value; `None`: the variant says otherwise.
+    axes: Vec<Option<(Slot, u128)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -126,17 +142,24 @@ impl Template {
             seed: plan.opt_count("seed")?.unwrap_or(1),
             seeds: plan.opt_count("seeds")?.unwrap_or(1),
             settings,
+            expect: Vec::new(),
+            unasked: 0,
             may_monitor: text.contains("damon") || plan_text.contains("damon"),
             contents: Arc::clone(contents),
+            named: Vec::new(),
             sources,
         };
         // All that the scenario itself says wrong is said at its first setting.
+        let scenario = doc;
         let (doc, labels) = template.setting(0)?;
         let first = expand::variants_of(&template.sources, &doc, &labels, &template.dir)?;
         template.seed = plan.opt_count("seed")?.unwrap_or(first[0].seed);
         template.seeds = plan.opt_count("seeds")?.unwrap_or(first[0].seeds);
         let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
         template.variants = chosen(&template.sources, &plan, &names, &template.name)?;
+        let own = expand::axes(&template.sources, &scenario)?;
+        template.expectations(Known::of_variants(names.into_iter()), &own)?;
+        template.name()?;
         let units =
             settings.saturating_mul(template.variants.len() as u64).saturating_mul(template.seeds);
         if units > MOST_UNITS || template.seed > MOST_UNITS - template.seeds {
@@ -144,6 +167,29 @@ impl Template {
             return Err(Error::plain(title).help("write fewer values, points or seeds"));
         }
         Ok(template)
+    }
+
+    /// Reads what the scenario expects, and keeps what the plan has runs for. `all`: the variants
+    /// of the scenario; `own`: its axes.
+    fn expectations(&mut self, mut all: Known, own: &[expand::Axis<'_>]) -> Result<(), Error> {
+        if self.doc.get("expect").is_none() {
+            return Ok(());
+        }
+        let mut known = Known::of_variants(self.variants.iter().map(|v| v.0.as_str()));
+        let drawn = self.sample.iter().flat_map(|s| &s.axes).map(|a| (a, false));
+        for (axis, listed) in self.grid.iter().map(|a| (a, true)).chain(drawn) {
+            let values = if listed { 0..axis.len() } else { 0..0 };
+            known.add(&axis.path.text, values.clone().map(|i| axis.value(i).1));
+            all.add(&axis.path.text, values.map(|i| axis.value(i).1));
+        }
+        for axis in own {
+            all.add(&axis.path.text, axis.values.iter().map(expand::label));
+        }
+        // A name that neither has is a mistake.
+        expect::expectations(&self.sources, &self.doc, &all)?;
+        self.unasked = expect::retain_asked(&self.sources, &mut self.doc, &known);
+        self.expect = expect::expectations(&self.sources, &self.doc, &known)?;
+        Ok(())
     }
 
     /// Names of the axes, in the order of reports.
@@ -162,31 +208,37 @@ impl Template {
         self.sample.as_ref().map_or(1, |s| s.points)
     }
 
-    /// The document of a setting. Of the axes of the grid the first changes slowest, and points of
-    /// a sample fastest.
+    /// Each axis with its value in a setting. Of the axes of the grid the first changes slowest, and
+    /// points of a sample fastest.
+    fn values(&self, setting: u64) -> impl Iterator<Item = (&Axis, (Node, String))> {
+        let mut place = self.settings;
+        let grid = self.grid.iter().map(move |axis| {
+            place /= axis.len();
+            (axis, axis.value(setting / place % axis.len()))
+        });
+        let drawn = self.sample.iter().flat_map(move |s| {
+            let value = move |(nth, axis): (usize, &'_ Axis)| {
+                axis.drawn(s.method, s.seed, setting % s.points, nth)
+            };
+            s.axes.iter().enumerate().map(move |(nth, axis)| (axis, value((nth, axis))))
+        });
+        grid.chain(drawn)
+    }
+
+    /// The document of a setting.
     fn setting(&self, setting: u64) -> Result<(Table, Labels), Error> {
         let mut doc = self.doc.clone();
         let mut labels = Labels::new();
-        let mut put = |path: &super::super::raw::Path, (node, label): (Node, String)| {
-            labels.push((path.text.clone(), label));
-            self.sources.set(&mut doc, path, &node)
-        };
-        let mut place = self.settings;
-        for axis in &self.grid {
-            place /= axis.len();
-            put(&axis.path, axis.value(setting / place % axis.len()))?;
-        }
-        if let Some(s) = &self.sample {
-            for (nth, axis) in s.axes.iter().enumerate() {
-                put(&axis.path, axis.drawn(s.method, s.seed, setting % s.points, nth))?;
-            }
+        for (axis, (node, label)) in self.values(setting) {
+            labels.push((axis.path.text.clone(), label));
+            self.sources.set(&mut doc, &axis.path, &node)?;
         }
         Ok((doc, labels))
     }
 
     /// Where a setting is on the axes.
-    pub(super) fn labels(&self, setting: u64) -> Result<Labels, Error> {
-        Ok(self.setting(setting)?.1)
+    pub(super) fn labels(&self, setting: u64) -> Labels {
+        self.values(setting).map(|(axis, (_, label))| (axis.path.text.clone(), label)).collect()
     }
 
     /// The documents of a setting in all variants that run.
@@ -206,17 +258,61 @@ impl Template {
         }
     }
 
-    /// Names of the units of a setting: for each variant each seed.
-    pub(super) fn ids(&self, setting: u64) -> Result<Vec<u128>, Error> {
+    fn files(&self) -> Files<'_> {
+        Files { dir: &self.dir, contents: &self.contents }
+    }
+
+    /// A setting in each variant, as the documents say.
+    fn canonical(&self, setting: u64) -> Result<Vec<(Canonical, Table)>, Error> {
         let (docs, _) = self.documents(setting)?;
         let resident = docs.iter().any(monitored);
-        let mut ids = Vec::with_capacity(docs.len() * self.seeds as usize);
-        for (mut doc, (name, _)) in docs.into_iter().zip(&self.variants) {
+        let of = |(mut doc, (name, _)): (Table, &(String, usize))| {
             fill(&mut doc, &ROOT);
-            let all = Canonical::of(&doc, name, resident, &self.dir, &self.contents);
-            ids.extend((0..self.seeds).map(|i| all.seeded(self.seed + i)));
-        }
-        Ok(ids)
+            (Canonical::of(&doc, name, resident, self.files()), doc)
+        };
+        Ok(docs.into_iter().zip(&self.variants).map(of).collect())
+    }
+
+    /// Looks whether names follow from the values of the axes alone.
+    fn name(&mut self) -> Result<(), Error> {
+        let values: Vec<(&Axis, (Node, String))> = self.values(0).collect();
+        let named = |(first, doc): (Canonical, Table)| {
+            let axis = |(axis, (node, _)): &(&Axis, (Node, String))| {
+                let slot = Slot::of(&doc, &axis.path)?;
+                let own = Slot::node(&doc, &axis.path)? == node;
+                let part = slot.part(&node.value, self.files())?;
+                Some(own.then_some((slot, part)))
+            };
+            let axes = values.iter().map(axis).collect::<Option<Vec<_>>>()?;
+            Some(Named { first, axes })
+        };
+        let all = self.canonical(0)?.into_iter().map(named).collect::<Option<Vec<_>>>();
+        self.named = all.unwrap_or_default();
+        Ok(())
+    }
+
+    /// A setting in each variant by its values alone, where that is possible.
+    fn by_values(&self, setting: u64) -> Option<Vec<Canonical>> {
+        let values: Vec<(&Axis, (Node, String))> = self.values(setting).collect();
+        let of = |named: &Named| {
+            let axes = named.axes.iter().zip(&values);
+            let mut axes = axes.filter_map(|(a, (_, (node, _)))| a.map(|a| (a, node)));
+            axes.try_fold(named.first, |all, ((slot, old), node)| {
+                Some(all.with(old, slot.part(&node.value, self.files())?))
+            })
+        };
+        let all: Option<Vec<Canonical>> = self.named.iter().map(of).collect();
+        all.filter(|all| !all.is_empty())
+    }
+
+    /// Names of the units of a setting: for each variant each seed.
+    pub(super) fn ids(&self, setting: u64) -> Result<Vec<u128>, Error> {
+        let all = match self.by_values(setting) {
+            Some(all) => all,
+            None => self.canonical(setting)?.into_iter().map(|c| c.0).collect(),
+        };
+        let seeds = self.seed..self.seed + self.seeds;
+        Ok(all.iter().flat_map(|c| seeds.clone().map(|seed| c.seeded(seed))).collect())
     }
 
     /// The run of a setting and variant with the first seed, not checked yet.

@@ -2,6 +2,7 @@
 //! monitors and tasks. What their columns mean is said in [`super::keys`].
 
 mod damon;
+mod laws;
 mod machine;
 mod phased;
 mod programs;
@@ -11,6 +12,7 @@ mod tasks;
 mod workloads;
 
 pub use damon::*;
+pub use laws::*;
 pub use machine::*;
 pub use phased::*;
 pub use programs::*;
@@ -128,6 +130,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.table));
+    all.extend([&LAW_OF_TIMES, &LAW_OF_COUNTS]);
     all
 }
 

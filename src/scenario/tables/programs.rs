@@ -6,7 +6,7 @@ use mmsim_workload::generators::{
 };
 
 use super::key;
-use super::tasks::{TASK, WINDOWS, until};
+use super::tasks::{ARRIVAL, TASK, WINDOWS, until};
 use crate::error::Error;
 use crate::scenario::fields::{TaskCx, between, end, out_of_order};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
@@ -15,7 +15,7 @@ use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, Number, Size, Time};
+use Kind::{Count, Counts, Number, Size, Time};
 
 rows! {
     /// `build`.
@@ -184,8 +184,9 @@ rows! {
             ("theta", Number(0.0, 10.0), Is("0.0"),
                 "exponent of the law: 0 is uniform; an error with `cyclic`")};
         index: ("index", Size(0), Is("\"0 pages\""), "the index");
-        index_reads: ("index-reads", Count(0, U32), Is("0"),
+        index_reads: ("index-reads", Counts(0, U32), Is("0"),
             "pages of it that a transaction reads, drawn uniformly");
+        arrival: [ARRIVAL];
         stale: ("stale", Size(0), Is("\"0 pages\""),
             "a file that is read before the work begins and never again");
         stale_reads: {between(r, "stale-min", "stale-max", |count| count)?;
@@ -224,8 +225,8 @@ fn items_and_index(r: &Reader<'_>, c: &ReaderConfig) -> Result<(), Error> {
         let found = format!("{} items are {}, too many", c.items, show_pages(data));
         return Err(r.error("items", found, "fewer items, or smaller ones"));
     }
-    if c.index == 0 && c.index_reads > 0 {
-        let found = format!("{} reads of an index that is empty", c.index_reads);
+    if c.index == 0 && !c.index_reads.is_zero() {
+        let found = "reads of an index that is empty";
         return Err(r.error("index-reads", found, "0, or give `index` a size"));
     }
     Ok(())

@@ -23,7 +23,7 @@ use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::workload::Fragment;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, File, Flag, Size, Table, Time};
+use Kind::{Count, File, Flag, Size, Table, Time, Times};
 
 /// What a request for memory of the kernel may do, by the names of the kernel.
 const GFP: Words<GfpFlags> = words! {
@@ -78,7 +78,9 @@ rows! {
             "blocks that a thread holds at most; with more, one of them is freed first");
         free_permille: ("free-permille", Count(0, 1000), Is("1000"),
             "of 1000 blocks held at the end, so many are freed, chosen at random");
-        interval: ("interval", Time, Is("\"0ns\""), "sleep between two attempts");
+        interval: ("interval", Times, Is("\"0ns\""), "sleep between two attempts");
+        lifetime: ("lifetime", Times, Auto("no end"),
+            "how long a block lives: it is freed before the first attempt after that");
     }
 }
 
@@ -95,7 +97,7 @@ rows! {
             ("gfp", one of GFP, Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             ("retry", one of RETRY, Is("\"noretry\""), "how hard it tries: `__GFP_` in lower case")};
         attempts: ("attempts", Count(1, U32), Required, "attempts of a round");
-        interval: ("interval", Time, Is("\"0ns\""), "sleep between two attempts");
+        interval: ("interval", Times, Is("\"0ns\""), "sleep between two attempts");
         rounds: ("rounds", Count(1, 1000), Is("1"),
             "rounds; blocks are given back before the next one begins");
         rest: ("rest", Time, Is("\"0ns\""), "sleep between two rounds");

@@ -22,7 +22,7 @@ use crate::scenario::units::show_pages;
 use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time};
+use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time, Times};
 
 /// What [`TASK_COMMON`] and every workload's table begin with.
 pub(super) const TASK: &[KeySpec] = &[
@@ -80,6 +80,13 @@ pub(super) const RANK_MAPS: Words<RankMap> =
     words! { "scatter" => RankMap::Scatter, "identity" => RankMap::Identity };
 
 /// `memory` of a region.
+/// Who asks for work, and when.
+pub(super) const ARRIVAL: KeySpec = key(
+    "arrival",
+    Times,
+    Auto("the one before is done"),
+    "time from one arrival to the next at each thread: work begins when it arrives and the work before is done, and its latency counts from its arrival",
+);
 const MEMORY: KeySpec = key("memory", Size(1), Required, "size of the region");
 
 /// `region` of a workload: its memory, or a file of this name.
@@ -108,7 +115,8 @@ macro_rules! random {
                     "what is accessed: anonymous memory, a mapped file, or a file through read()")};
                 own_files: ("files", one of { "shared" => false, "own" => true }, Is("\"shared\""),
                     "whether the processes of the task have one file together, or one each");
-                think: ("think", Time, Is("\"0ns\""), "computing between two accesses");
+                think: ("think", Times, Is("\"0ns\""), "computing between two accesses");
+                arrival: [ARRIVAL];
                 flags: {VmaFlags::default()};
                 populate: {match region(r, task.name)? {
                     MemoryKind::Anon => Populate::Write,
@@ -202,8 +210,9 @@ rows! {
                 "shuffled" => ChunkOrder::Shuffled,
                 "identity" => ChunkOrder::Identity,
             }, Is("\"shuffled\""), "where popular chunks lie");
-        compute: ("compute", Time, Is("\"0ns\""),
+        compute: ("compute", Times, Is("\"0ns\""),
             "computing for each record, besides its accesses");
+        arrival: [ARRIVAL];
         threads: {task.threads};
     }
 }

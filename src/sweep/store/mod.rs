@@ -27,7 +27,7 @@ pub(super) use read::{Lines, no_line};
 pub use write::Writer;
 
 /// The version of the form of stores.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// The first line of a shard.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -76,6 +76,44 @@ fn a_killed_sweep_goes_on() {
     assert_eq!(std::fs::read_dir(f.path("two")).expect("the store").count(), 4);
 }
 
+/// A shard that a process writes is taken: another process is refused by its name, and the first
+/// one loses nothing. The first is stopped, so that it cannot end meanwhile.
+#[test]
+fn a_shard_has_one_writer() {
+    let f = folder();
+    let args = ["sweep", "p.toml", "--store", "s", "--jobs", "1"];
+    let mut first = f
+        .command(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starting mmsim");
+    let signal = |name: &str| {
+        let line = format!("kill -{name} {}", first.id());
+        let sent = Command::new("sh").args(["-c", &line]).status().expect("starting sh");
+        assert!(sent.success(), "{line}");
+    };
+    // The tail's first line is written under the lock.
+    let tail = f.path("s/shard-00000-of-00001.tail");
+    let begun = || std::fs::metadata(&tail).is_ok_and(|m| m.len() > 0);
+    while !begun() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal("STOP");
+    let second = f.mmsim(&args);
+    let other = f.mmsim(&["sweep", "p.toml", "--store", "s", "--shard", "1/2"]);
+    let there = f.mmsim(&["sweep", "status", "p.toml", "--store", "s"]);
+    signal("CONT");
+    let refused = "mmsim: `s/shard-00000-of-00001.tail` is being written by another process\nwait for it, or \
+         end it\n";
+    assert_eq!((second.code, second.stderr.as_str()), (Some(2), refused));
+    // Another shard is another file, and reading needs no lock.
+    assert_eq!((other.code, there.code), (Some(0), Some(0)), "{}{}", other.stderr, there.stderr);
+    assert_eq!(first.wait().expect("its end").code(), Some(0));
+    assert_eq!(f.mmsim(&["sweep", "p.toml", "--store", "one"]).code, Some(0));
+    assert_eq!(merged(&f, "s"), merged(&f, "one"));
+}
+
 /// A disk that is full is told, and what was finished is kept.
 #[test]
 fn a_full_disk_loses_nothing() {

@@ -19,6 +19,11 @@ impl Rng {
         }
         Rng(Xoshiro256PlusPlus::seed_from_u64(SplitMix64::new(seed ^ h).next_u64()))
     }
+    /// Another stream of `purpose`, by where this one is now. This one goes on as if nobody asked.
+    #[must_use]
+    pub fn branch(&self, purpose: &str) -> Rng {
+        Rng::for_purpose(self.clone().next_u64(), purpose)
+    }
     /// Sixty-four random bits.
     #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {

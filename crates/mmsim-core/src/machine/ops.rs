@@ -22,7 +22,7 @@ impl Machine {
                 let mapped = self.mem.spaces.region(space, copy.from).is_some();
                 self.unmapped(tid, if mapped { copy.to } else { copy.from })
             }
-            Op::Compute(_) | Op::Records(_) | Op::RecordBegins => {
+            Op::Compute(_) | Op::Records(_) | Op::RecordBegins | Op::Arrived(_) => {
                 unreachable!("done with the hits")
             }
             Op::Mmap { region, pages, kind, flags, at } => {

@@ -182,6 +182,11 @@ impl Progress {
                     self.next += 1;
                     continue;
                 }
+                Op::Arrived(at) => {
+                    self.record_clock.begin(at.0.min(now));
+                    self.next += 1;
+                    continue;
+                }
                 _ => return (Stop::Other, now),
             };
             now += u64::from(hits) * t_hit;

@@ -147,7 +147,7 @@ impl AppsConfig {
         assert!(self.rereads.0 <= self.rereads.1, "rereads: bounds must be in order");
         assert!(self.start <= self.interval, "start: must be at most interval");
         assert!(self.interval >= STEP, "interval: must be at least 100 ms");
-        pace::threads(1, self.windows, self.end, |_| Phone {
+        pace::threads((1, self.windows, self.end, None), |_| Phone {
             config: self.clone(),
             apps: (0..self.apps).map(|i| App::new(self, i)).collect(),
             round: Vec::new(),

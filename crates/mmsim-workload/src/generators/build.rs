@@ -121,7 +121,7 @@ impl BuildConfig {
             "unmovable, reclaimable: must be below 2^32 together"
         );
         let zipf = Arc::new(Zipf::new(u64::from(self.headers), self.header_theta));
-        pace::threads(self.threads, self.windows, self.end, |t| Worker {
+        pace::threads((self.threads, self.windows, self.end, None), |t| Worker {
             config: self.clone(),
             number: t,
             zipf: Arc::clone(&zipf),

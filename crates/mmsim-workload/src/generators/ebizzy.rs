@@ -19,9 +19,9 @@
 
 use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
+use crate::law::{Source, Varying};
 use crate::sampler::Zipf;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{CopyRun, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use std::sync::Arc;
 
@@ -79,8 +79,11 @@ pub struct EbizzyConfig {
     pub order: ChunkOrder,
     /// The buffer.
     pub copy_buffer: CopyBuffer,
-    /// Computing for each record, besides its accesses.
-    pub compute: SimDuration,
+    /// Computing for each record, besides its accesses, in nanoseconds.
+    pub compute: Varying,
+    /// Time from one record to the next one that somebody asks of a thread, in nanoseconds; `None`:
+    /// they follow one another.
+    pub arrival: Option<Varying>,
     /// Measured windows.
     pub windows: u32,
     /// Records over all threads, or a time (`-S`).
@@ -105,8 +108,10 @@ impl EbizzyConfig {
         let order: Arc<[u32]> = order.into();
         let theta = if let ChunkChoice::Zipf { theta } = self.choice { theta } else { 0.0 };
         let zipf = Arc::new(Zipf::new(u64::from(self.chunks), theta));
-        pace::threads(self.threads, self.windows, self.end, |t| Ebizzy {
+        let course = (self.threads, self.windows, self.end, self.arrival);
+        pace::threads(course, |t| Ebizzy {
             config: self.clone(),
+            compute: self.compute.source("compute"),
             memory: memory.clone(),
             set_up: SetUp::new(Populate::Write),
             buffers_mapped: self.copy_buffer != CopyBuffer::Reuse,
@@ -120,6 +125,7 @@ impl EbizzyConfig {
 
 struct Ebizzy {
     config: EbizzyConfig,
+    compute: Source,
     memory: Memory,
     set_up: SetUp,
     /// Whether set-up has no buffers (left) to map.
@@ -182,8 +188,8 @@ impl Ebizzy {
                 ops.push(Op::Munmap { region: buffer });
             }
         }
-        if self.config.compute > SimDuration::ZERO {
-            ops.push(Op::Compute(self.config.compute));
+        if !self.config.compute.is_zero() {
+            ops.push(Op::Compute(self.compute.time(rng)));
         }
         ops.push(Op::Records(1));
     }
@@ -241,7 +247,8 @@ mod tests {
             choice: ChunkChoice::Stock,
             order: ChunkOrder::Identity,
             copy_buffer: CopyBuffer::Remap,
-            compute: SimDuration::ZERO,
+            compute: Varying::default(),
+            arrival: None,
             windows: 1,
             end: End::Work(3),
         }
@@ -310,7 +317,7 @@ mod tests {
     #[test]
     fn computes_once_a_record() {
         let mut c = config();
-        c.compute = SimDuration::from_nanos(900);
+        c.compute = Varying::Always(900);
         let ops = harness::all(c.workloads(4)[0].as_mut(), Ticking(0));
         for r in records(&ops) {
             let computes = r.iter().filter(|o| **o == Op::Compute(c.compute)).count();

@@ -9,6 +9,7 @@
 //! With several rounds all blocks are given back before the next one begins: what success is
 //! left then is what earlier rounds have not spoiled.
 
+use crate::law::{Source, Varying};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
@@ -19,7 +20,7 @@ use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 const BATCH: u64 = 64;
 
 /// Attempts at blocks of one order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct HighAllocConfig {
     /// log2 of the pages of a block, 1 to 10.
     pub order: u8,
@@ -29,8 +30,8 @@ pub struct HighAllocConfig {
     pub flags: GfpFlags,
     /// Attempts of a round.
     pub attempts: u64,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
+    /// Sleep between two attempts, in nanoseconds.
+    pub interval: Varying,
     /// Rounds.
     pub rounds: u32,
     /// Sleep between two rounds, after the blocks of the first are given back.
@@ -51,6 +52,7 @@ impl HighAllocConfig {
         assert!(self.rounds > 0, "rounds: at least one");
         vec![Box::new(Thread {
             config: self.clone(),
+            interval: self.interval.source("interval"),
             round: 0,
             left: 0,
             next: 0,
@@ -69,6 +71,7 @@ enum Stage {
 
 struct Thread {
     config: HighAllocConfig,
+    interval: Source,
     round: u32,
     /// Attempts still to make in this round.
     left: u64,
@@ -100,7 +103,7 @@ impl Workload for Thread {
         (1..=rounds).flat_map(of).chain(["after".to_string()]).collect()
     }
 
-    fn fill(&mut self, cx: &WorkloadCx<'_>, _: &mut Rng, ops: &mut Vec<Op>) {
+    fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
         let got = cx.kernel_allocs.iter().filter(|a| a.pfn.is_some()).map(|a| a.handle);
         let before = self.held.len();
         self.held.extend(got);
@@ -127,8 +130,8 @@ impl Workload for Thread {
                     self.next += 1;
                     let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);
                     ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
-                    if c.interval > SimDuration::ZERO {
-                        ops.push(Op::Sleep(c.interval));
+                    if !c.interval.is_zero() {
+                        ops.push(Op::Sleep(self.interval.time(rng)));
                     }
                 }
             }
@@ -210,7 +213,7 @@ mod tests {
             migratetype: Migratetype::Unmovable,
             flags: GFP_USER,
             attempts: 500,
-            interval: SimDuration::ZERO,
+            interval: Varying::default(),
             rounds: 1,
             rest: SimDuration::ZERO,
             drop_caches: false,

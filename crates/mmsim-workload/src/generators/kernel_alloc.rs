@@ -5,17 +5,20 @@
 //! had? And it is the tool to make fragmentation: single unmovable pages, freed at random,
 //! keep larger blocks from ever becoming whole. Each success is a record.
 
+use crate::law::{Source, Varying};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimDuration;
+use mmsim_core::base::time::SimTime;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Attempts between two looks at what came of them.
 const BATCH: u64 = 64;
 
 /// A workload of kernel allocations.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct KernelAllocConfig {
     /// log2 of the pages of a block, up to 10.
     pub order: u8,
@@ -30,8 +33,11 @@ pub struct KernelAllocConfig {
     pub hold: Option<u64>,
     /// Of the blocks held at the end, so many of 1000 are freed, chosen at random.
     pub free_permille: u32,
-    /// Sleep between two attempts.
-    pub interval: SimDuration,
+    /// Sleep between two attempts, in nanoseconds.
+    pub interval: Varying,
+    /// How long a block lives, in nanoseconds: it is freed before the first attempt behind that.
+    /// `None`: until it is freed otherwise.
+    pub lifetime: Option<Varying>,
     /// Threads.
     pub threads: u32,
 }
@@ -51,6 +57,10 @@ impl KernelAllocConfig {
             .map(|t| {
                 Box::new(Thread {
                     config: self.clone(),
+                    interval: self.interval.source("interval"),
+                    lifetime: self.lifetime.map(|l| l.source("lifetime")),
+                    ends: BinaryHeap::new(),
+                    asked: SimTime::ZERO,
                     left: part(t),
                     next: 0,
                     held: Vec::new(),
@@ -71,6 +81,12 @@ enum Last {
 
 struct Thread {
     config: KernelAllocConfig,
+    interval: Source,
+    lifetime: Option<Source>,
+    /// When blocks end that are held, the earliest first.
+    ends: BinaryHeap<Reverse<(SimTime, BlockHandle)>>,
+    /// When the last attempt was made.
+    asked: SimTime,
     /// Attempts still to make.
     left: u64,
     /// The next block's number.
@@ -85,6 +101,20 @@ impl Thread {
     fn free_one(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
         let i = rng.below(self.held.len() as u64) as usize;
         ops.push(Op::KernelFree { handle: self.held.swap_remove(i) });
+    }
+
+    /// Frees what has lived long enough.
+    fn free_old(&mut self, now: SimTime, ops: &mut Vec<Op>) {
+        while let Some(&Reverse((end, handle))) = self.ends.peek()
+            && end <= now
+        {
+            self.ends.pop();
+            // It may have been freed to make room.
+            if let Some(i) = self.held.iter().position(|h| *h == handle) {
+                self.held.swap_remove(i);
+                ops.push(Op::KernelFree { handle });
+            }
+        }
     }
 
     fn end_phase(&self, phase: u16, ops: &mut Vec<Op>) {
@@ -103,17 +133,27 @@ impl Workload for Thread {
     fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
         let got = cx.kernel_allocs.iter().filter(|a| a.pfn.is_some());
         let before = self.held.len();
-        self.held.extend(got.map(|a| a.handle));
+        for handle in got.map(|a| a.handle) {
+            self.held.push(handle);
+            if let Some(lifetime) = &mut self.lifetime {
+                self.ends.push(Reverse((self.asked + lifetime.time(rng), handle)));
+            }
+        }
         let got = (self.held.len() - before) as u32;
         if got > 0 {
             ops.push(Op::Records(got));
         }
         match self.last {
             Last::Allocating if self.left > 0 => {
+                self.free_old(cx.now, ops);
+                self.asked = cx.now;
                 let c = &self.config;
-                let n = self.left.min(BATCH).min(c.hold.unwrap_or(BATCH));
+                // Lives are told by the clock, which is looked at before each attempt.
+                let batch = if c.lifetime.is_some() { 1 } else { BATCH };
+                let n = self.left.min(batch).min(c.hold.unwrap_or(batch));
                 let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);
-                let (hold, interval) = (c.hold.unwrap_or(u64::MAX), c.interval);
+                let hold = c.hold.unwrap_or(u64::MAX);
+                let sleeps = !c.interval.is_zero();
                 self.left -= n;
                 for _ in 0..n {
                     // With those of this batch that may succeed.
@@ -123,8 +163,8 @@ impl Workload for Thread {
                     let handle = BlockHandle(self.next);
                     self.next += 1;
                     ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
-                    if interval.0 > 0 {
-                        ops.push(Op::Sleep(interval));
+                    if sleeps {
+                        ops.push(Op::Sleep(self.interval.time(rng)));
                     }
                 }
             }
@@ -148,11 +188,61 @@ impl Workload for Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::law::Law;
     use mmsim_core::base::id::Pfn;
     use mmsim_core::base::time::SimTime;
     use mmsim_core::phys::gfp::GFP_KERNEL;
     use mmsim_core::workload::KernelAllocResult;
     use std::collections::BTreeSet;
+
+    /// Little's law: what is held is the rate of arrivals times the mean of a life, whatever the law
+    /// of lives. A thousand blocks a second that live 50 ms are 50 on average.
+    #[test]
+    fn lives_times_rate_are_what_is_held() {
+        let ms = 1e6;
+        for life in [
+            Law::Exponential { mean: 50.0 * ms },
+            Law::Gamma { shape: 4.0, scale: 12.5 * ms },
+            Law::Pareto { scale: 30.0 * ms, shape: 2.5 },
+        ] {
+            assert!((life.mean() - 50.0 * ms).abs() < 1.0);
+            let drawn = |law| Varying::Drawn { law, min: 0, max: u64::MAX };
+            let mut c = KernelAllocConfig { attempts: 200_000, ..config() };
+            c.interval = drawn(Law::Exponential { mean: ms });
+            c.lifetime = Some(drawn(life));
+            let mut w = c.workloads().remove(0);
+            let mut rng = Rng::for_purpose(1, "workload/test");
+            let (mut now, mut held, mut area) = (SimTime::ZERO, 0_u64, 0_u128);
+            let mut results = Vec::new();
+            loop {
+                let mut ops = Vec::new();
+                let cx =
+                    WorkloadCx { now, free_pages: 0, kernel_allocs: &results, free_blocks: None };
+                w.fill(&cx, &mut rng, &mut ops);
+                results = Vec::new();
+                if ops.contains(&Op::Barrier) {
+                    break;
+                }
+                for op in ops {
+                    match op {
+                        Op::KernelAlloc { handle, .. } => {
+                            held += 1;
+                            results.push(KernelAllocResult { handle, pfn: Some(Pfn(7)) });
+                        }
+                        Op::KernelFree { .. } => held -= 1,
+                        Op::Sleep(d) => {
+                            area += u128::from(held) * u128::from(d.as_nanos());
+                            now = now + d;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            let mean = area as f64 / now.0 as f64;
+            // A block is freed before the attempt behind its end, on average one interval late.
+            assert!((50.0..53.0).contains(&mean), "{life:?}: {mean}");
+        }
+    }
 
     /// Plays a thread against an allocator that has `room` blocks. Returns blocks had, most
     /// held at a time, and held at the end.
@@ -200,7 +290,8 @@ mod tests {
             attempts: 1000,
             hold: None,
             free_permille: 1000,
-            interval: SimDuration::ZERO,
+            interval: Varying::default(),
+            lifetime: None,
             threads: 1,
         }
     }

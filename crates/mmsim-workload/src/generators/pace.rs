@@ -10,7 +10,13 @@
 //! what does not divide goes to the first ones, one unit each. By time, every window is
 //! an equal part of the duration, counted from the end of `populate` on the thread's own
 //! clock, and a thread looks at the clock after each small batch.
+//!
+//! A thread does one thing after the other: a loop that is *closed*, since nobody asks for more
+//! while it is busy. With arrivals the loop is *open*. Somebody asks at instants that do not depend
+//! on the thread, counted from the end of `populate`. It does what was asked first, and what is
+//! asked meanwhile waits for it.
 
+use crate::law::{Source, Varying};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
@@ -39,6 +45,10 @@ pub(super) trait Body: Send {
     }
     /// Units per batch: when ending by work, and (some tens of accesses) by time.
     fn batch(&self) -> (u64, u64);
+    /// Whether the next unit is the first of what somebody asks for.
+    fn arrives(&self) -> bool {
+        true
+    }
     /// The thread's own amount of work, where an equal share is not what it does.
     fn amount(&self) -> Option<u64> {
         None
@@ -52,7 +62,23 @@ pub(super) struct Paced<B> {
     threads: u32,
     windows: u32,
     end: End,
+    arrivals: Option<Arrivals>,
     at: At,
+}
+
+/// The instants at which somebody asks.
+struct Arrivals {
+    apart: Source,
+    last: Option<SimTime>,
+}
+
+impl Arrivals {
+    /// Appends the wait for the next one. `start`: when the work began.
+    fn next(&mut self, start: SimTime, rng: &Rng, ops: &mut Vec<Op>) {
+        let at = self.last.unwrap_or(start) + self.apart.time(rng);
+        self.last = Some(at);
+        ops.extend([Op::SleepUntil(at), Op::Arrived(at)]);
+    }
 }
 
 enum At {
@@ -70,11 +96,10 @@ pub(super) fn share(total: u64, n: u32, i: u32) -> u64 {
     total / u64::from(n) + u64::from(u64::from(i) < total % u64::from(n))
 }
 
-/// One workload for each of `threads` threads, whose bodies `body` makes.
+/// One workload for each of the threads, whose bodies `body` makes. The course: how many threads and
+/// windows, when they end, and how far apart arrivals are.
 pub(super) fn threads<B: Body + 'static>(
-    threads: u32,
-    windows: u32,
-    end: End,
+    (threads, windows, end, arrival): (u32, u32, End, Option<Varying>),
     mut body: impl FnMut(u32) -> B,
 ) -> Vec<Box<dyn Workload>> {
     assert!(threads > 0, "threads: must be at least 1");
@@ -82,7 +107,8 @@ pub(super) fn threads<B: Body + 'static>(
     (0..threads)
         .map(|thread| -> Box<dyn Workload> {
             let body = body(thread);
-            Box::new(Paced { body, thread, threads, windows, end, at: At::SettingUp })
+            let arrivals = arrival.map(|a| Arrivals { apart: a.source("arrival"), last: None });
+            Box::new(Paced { body, thread, threads, windows, end, arrivals, at: At::SettingUp })
         })
         .collect()
 }
@@ -114,7 +140,9 @@ impl<B: Body> Paced<B> {
             End::After(t) => {
                 let until =
                     u128::from(t.as_nanos()) * u128::from(number + 1) / u128::from(self.windows);
-                if u128::from(since.as_nanos()) < until { small } else { 0 }
+                // Arrivals may be far apart, and the clock is looked at after each.
+                let units = if self.arrivals.is_some() { 1 } else { small };
+                if u128::from(since.as_nanos()) < until { units } else { 0 }
             }
         }
     }
@@ -155,7 +183,17 @@ impl<B: Body> Workload for Paced<B> {
                 let start = began.unwrap_or(cx.now);
                 let units = self.next_units(number, done, cx.now.since(start));
                 self.at = if units > 0 {
-                    self.body.work(units, rng, ops);
+                    match &mut self.arrivals {
+                        None => self.body.work(units, rng, ops),
+                        Some(arrivals) => {
+                            for _ in 0..units {
+                                if self.body.arrives() {
+                                    arrivals.next(start, rng, ops);
+                                }
+                                self.body.work(1, rng, ops);
+                            }
+                        }
+                    }
                     At::Window { number, began: Some(start), done: done + units }
                 } else {
                     self.meet(number + 1, ops);
@@ -206,7 +244,7 @@ mod tests {
 
     #[test]
     fn one_thread_needs_no_barrier() {
-        let mut w = threads(1, 2, End::Work(301), |_| Count { steps: 2 });
+        let mut w = threads((1, 2, End::Work(301), None), |_| Count { steps: 2 });
         assert_eq!(w[0].phases(), ["populate", "access1", "access2"]);
         use Op::{DropCaches, PhaseEnd, Records};
         assert_eq!(
@@ -227,7 +265,7 @@ mod tests {
 
     #[test]
     fn threads_meet_at_every_boundary() {
-        let mut w = threads(3, 4, End::Work(10), |_| Count { steps: 1 });
+        let mut w = threads((3, 4, End::Work(10), None), |_| Count { steps: 1 });
         let all: Vec<Vec<Op>> =
             w.iter_mut().map(|w| harness::all(w.as_mut(), Ticking(0))).collect();
         for ops in &all {
@@ -247,7 +285,7 @@ mod tests {
     #[test]
     fn by_time() {
         let end = End::After(SimDuration::from_millis(100));
-        let mut w = threads(1, 2, end, |_| Count { steps: 9 });
+        let mut w = threads((1, 2, end, None), |_| Count { steps: 9 });
         let ops = harness::all(w[0].as_mut(), Ticking(10_000_000));
         let windows: Vec<usize> =
             ops.split(|o| matches!(o, Op::PhaseEnd(_))).skip(1).map(<[Op]>::len).collect();

@@ -23,6 +23,7 @@
 
 use super::memory::RUN_PAGES;
 use super::pace::{self, Body, End};
+use crate::law::{Source, Varying};
 use crate::sampler::{PageSampler, RankMap};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
@@ -64,13 +65,16 @@ pub struct ReaderConfig {
     /// Pages of the index; 0: none.
     pub index: u32,
     /// Pages of it that a transaction looks up.
-    pub index_reads: u32,
+    pub index_reads: Varying,
     /// Pages of the old file; 0: none.
     pub stale: u32,
     /// How often its chunks are read: from the first to the second number, in turn.
     pub stale_reads: (u32, u32),
     /// Anonymous memory that is written before the work and never used again; 0: none.
     pub idle: u32,
+    /// Time from one transaction to the next one that somebody asks of a client, in nanoseconds;
+    /// `None`: they follow one another.
+    pub arrival: Option<Varying>,
     /// Measured windows.
     pub windows: u32,
     /// Records (transactions), or a time.
@@ -84,7 +88,7 @@ impl ReaderConfig {
         assert!(self.block > 0, "block: must be at least 1");
         let data = u128::from(self.items) * u128::from(self.blocks) * u128::from(self.block);
         assert!(data < 1 << 32, "items, blocks, block: must be below 2^32 pages together");
-        assert!(self.index > 0 || self.index_reads == 0, "index_reads: there is no index");
+        assert!(self.index > 0 || self.index_reads.is_zero(), "index_reads: there is no index");
         let (least, most) = self.stale_reads;
         assert!(0 < least && least <= most, "stale_reads: bounds must be at least 1 and in order");
         let law = |n, theta| Arc::new(PageSampler::new(n, theta, RankMap::Scatter));
@@ -93,11 +97,14 @@ impl ReaderConfig {
             ItemChoice::Cyclic => None,
         };
         let index = law(self.index.max(1), 0.0);
-        pace::threads(self.clients, self.windows, self.end, |t| Client {
+        let course = (self.clients, self.windows, self.end, self.arrival);
+        pace::threads(course, |t| Client {
             config: self.clone(),
             number: t,
             items: items.clone(),
             index: Arc::clone(&index),
+            reads: self.index_reads.source("index-reads"),
+            due: 0,
             set_up: SetUp::Idle,
             transactions: 0,
             at: None,
@@ -119,6 +126,9 @@ struct Client {
     /// The law over items, unless they are taken in turn.
     items: Option<Arc<PageSampler>>,
     index: Arc<PageSampler>,
+    /// Pages of the index for a transaction; those of the one under way.
+    reads: Source,
+    due: u64,
     set_up: SetUp,
     /// Transactions that have begun.
     transactions: u64,
@@ -144,10 +154,13 @@ impl Client {
     fn block(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
         let (item, block) = match self.at {
             Some(at) => at,
-            None => (self.item(rng), 0),
+            None => {
+                self.due = self.reads.draw(rng);
+                (self.item(rng), 0)
+            }
         };
         let c = &self.config;
-        let upto = |b: u32| u64::from(c.index_reads) * u64::from(b) / u64::from(c.blocks);
+        let upto = |b: u32| self.due * u64::from(b) / u64::from(c.blocks);
         for _ in upto(block)..upto(block + 1) {
             ops.push(Op::Read { file: INDEX, first: self.index.sample(rng), count: 1 });
         }
@@ -208,6 +221,9 @@ impl Body for Client {
         // Blocks: a transaction may take seconds, and the clock is looked at in between.
         (64, 4)
     }
+    fn arrives(&self) -> bool {
+        self.at.is_none()
+    }
     fn amount(&self) -> Option<u64> {
         let c = &self.config;
         match c.end {
@@ -233,10 +249,11 @@ mod tests {
             block: 2,
             choice: ItemChoice::Cyclic,
             index: 0,
-            index_reads: 0,
+            index_reads: Varying::default(),
             stale: 0,
             stale_reads: (2, 4),
             idle: 0,
+            arrival: None,
             windows: 1,
             end: End::Work(4),
         }
@@ -277,7 +294,12 @@ mod tests {
 
     #[test]
     fn the_index_is_looked_up_on_the_way() {
-        let c = ReaderConfig { index: 10, index_reads: 6, end: End::Work(500), ..config() };
+        let c = ReaderConfig {
+            index: 10,
+            index_reads: Varying::Always(6),
+            end: End::Work(500),
+            ..config()
+        };
         let ops = &of(&c)[0];
         let files: Vec<u16> = ops
             .iter()

@@ -57,7 +57,7 @@ impl ScanConfig {
             ScanEnd::Passes(n) => Some(n),
             ScanEnd::After(_) => None,
         };
-        pace::threads(self.threads, self.windows, end, |t| Pass {
+        pace::threads((self.threads, self.windows, end, None), |t| Pass {
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
             write: self.write,

@@ -6,9 +6,9 @@
 
 use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
+use crate::law::{Source, Varying};
 use crate::sampler::{PageSampler, RankMap};
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
 use std::sync::Arc;
 
@@ -25,8 +25,11 @@ pub struct ZipfConfig {
     pub write_permille: u32,
     /// What is accessed.
     pub kind: MemoryKind,
-    /// Computing after each access.
-    pub think: SimDuration,
+    /// Computing after each access, in nanoseconds.
+    pub think: Varying,
+    /// Time from one access to the next one that somebody asks of a thread, in nanoseconds; `None`:
+    /// they follow one another.
+    pub arrival: Option<Varying>,
     /// Each process has a file of its own, see [`ZipfConfig::of_process`].
     pub own_files: bool,
     /// Flags of the mapping.
@@ -51,7 +54,8 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
         map: RankMap::Identity,
         write_permille: 0,
         kind: MemoryKind::Anon,
-        think: SimDuration::ZERO,
+        think: Varying::default(),
+        arrival: None,
         own_files: false,
         flags: VmaFlags::default(),
         populate: Populate::Write,
@@ -84,12 +88,13 @@ impl ZipfConfig {
         assert!(self.write_permille <= 1000, "write_permille: must be at most 1000");
         let sampler = Arc::new(PageSampler::new(self.pages, self.theta, self.map));
         let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
-        pace::threads(self.threads, self.windows, self.end, |_| Draws {
+        let course = (self.threads, self.windows, self.end, self.arrival);
+        pace::threads(course, |_| Draws {
             sampler: Arc::clone(&sampler),
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
             writes: Writes::new(self.write_permille),
-            think: self.think,
+            think: self.think.source("think"),
         })
     }
 }
@@ -125,7 +130,7 @@ struct Draws {
     memory: Memory,
     set_up: SetUp,
     writes: Writes,
-    think: SimDuration,
+    think: Source,
 }
 
 impl Body for Draws {
@@ -142,13 +147,13 @@ impl Body for Draws {
             (true, write) => Memory::touch(page, write),
             (false, write) => memory.access(page, 1, write),
         };
-        if self.think == SimDuration::ZERO {
+        if self.think.of().is_zero() {
             self.sampler.sample_all(rng, units as usize, ops, make);
             return;
         }
         for _ in 0..units {
             self.sampler.sample_all(rng, 1, ops, make);
-            ops.push(Op::Compute(self.think));
+            ops.push(Op::Compute(self.think.time(rng)));
         }
     }
     fn batch(&self) -> (u64, u64) {
@@ -160,7 +165,49 @@ impl Body for Draws {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
+    use crate::law::Law;
+    use mmsim_core::base::time::SimDuration;
     use mmsim_core::workload::{FileSlot, MapKind, RegionId};
+
+    /// Thinking draws from numbers of its own: the pages are those of a thread that thinks equally
+    /// long each time, and times have the mean of their law.
+    #[test]
+    fn thinking_moves_no_access() {
+        let mut c = uniform(100, 20_000);
+        (c.write_permille, c.think) = (300, Varying::Always(1000));
+        let plain = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        let law = Law::Gamma { shape: 2.0, scale: 500.0 };
+        c.think = Varying::Drawn { law, min: 0, max: u64::MAX };
+        let thinking = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+        assert_eq!(harness::touches(&thinking), harness::touches(&plain));
+        let times: Vec<u64> = thinking
+            .iter()
+            .filter_map(|o| if let Op::Compute(d) = o { Some(d.as_nanos()) } else { None })
+            .collect();
+        assert_eq!(times.len(), 20_000);
+        // One standard error is 707 / sqrt(20,000) = 5.
+        let mean = times.iter().sum::<u64>() as f64 / 20_000.0;
+        assert!((mean - 1000.0).abs() < 25.0, "{mean}");
+    }
+
+    /// An open loop asks at instants that do not depend on the thread: the clock may tick as it
+    /// likes.
+    #[test]
+    fn arrivals_do_not_wait_for_the_thread() {
+        let mut c = uniform(100, 300);
+        let law = Law::Exponential { mean: 1e6 };
+        c.arrival = Some(Varying::Drawn { law, min: 0, max: u64::MAX });
+        let arrivals = |tick| -> Vec<u64> {
+            let ops = harness::all(c.workloads()[0].as_mut(), Ticking(tick));
+            let at = |o: &Op| if let Op::Arrived(at) = o { Some(at.0) } else { None };
+            let all: Vec<u64> = ops.iter().filter_map(at).collect();
+            let waits = ops.iter().filter(|o| matches!(o, Op::SleepUntil(_))).count();
+            assert_eq!((all.len(), waits), (300, 300));
+            all.iter().map(|at| at - all[0]).collect()
+        };
+        assert_eq!(arrivals(0), arrivals(5_000_000));
+        assert!(arrivals(0).windows(2).all(|w| w[0] <= w[1]));
+    }
 
     #[test]
     fn populates_in_order_and_then_draws_the_law() {
@@ -220,7 +267,7 @@ mod tests {
     #[test]
     fn thinks_after_each_access() {
         let mut c = uniform(50, 30);
-        (c.populate, c.think) = (Populate::None, SimDuration::from_nanos(7));
+        (c.populate, c.think) = (Populate::None, Varying::Always(7));
         let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
         // The mapping, the end of its phase, pairs, the end of theirs.
         assert_eq!(ops.len(), 2 + 60 + 1);

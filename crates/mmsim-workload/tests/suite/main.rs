@@ -3,5 +3,6 @@
 mod csv;
 mod format;
 mod import;
+mod laws;
 mod recorded;
 mod replay;
