@@ -45,6 +45,7 @@ pub mod run;
 pub mod scenario;
 pub mod setup;
 pub mod sweep;
+pub mod system;
 pub mod traces;
 pub mod why;
 
