@@ -47,6 +47,7 @@ pub mod scenario;
 pub mod selection;
 pub mod setup;
 pub mod sweep;
+pub mod system;
 pub mod traces;
 pub mod why;
 

@@ -109,7 +109,7 @@ macro_rules! rows {
     (@show; $($rest:tt)*) => {};
     (@show $show:ident; $Config:ident {$($field:ident: $spec:tt;)*}) => {
         /// Each key and what its field says; `None`: nothing.
-        pub(in crate::scenario) fn $show(c: &$Config) -> Vec<(&'static str, Option<String>)> {
+        pub(crate) fn $show(c: &$Config) -> Vec<(&'static str, Option<String>)> {
             vec![$({
                 let row: &[KeySpec; 1] = rows!(@rows $spec);
                 (row[0].name, c.$field.show(row[0].kind))

@@ -5,3 +5,4 @@ mod damon_args;
 mod damon_records;
 mod observing_docs;
 mod report_schema;
+mod system;

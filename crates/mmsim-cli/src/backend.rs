@@ -35,6 +35,7 @@ use crate::args::{ReproduceArgs, TraceImportArgs};
 use crate::exit::Failure;
 
 mod lists;
+mod system;
 mod why;
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub(crate) use lists::{
     Entry, costs, counters, devices, events, formats, kernels, keys, knobs, presets, steps,
     workloads, zoneinfo,
 };
+pub(crate) use system::import_system;
 pub(crate) use why::{why, why_difference, why_life, why_lives};
 
 /// What the command line changes in a scenario.

@@ -113,7 +113,7 @@ impl Names {
 }
 
 /// Whether files can be put into a folder, or a new folder into the one around it.
-fn check(dir: &Path) -> Result<(), Failure> {
+pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::file("write", dir, &error);
     let place = match fs::metadata(dir) {
         Ok(there) if !there.is_dir() => {

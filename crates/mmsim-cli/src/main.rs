@@ -12,6 +12,7 @@ mod damon;
 mod emit;
 mod endings;
 mod exit;
+mod import_system;
 mod input;
 mod list;
 mod man;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Damon(args) => damon::damon(&args),
+        Verb::ImportSystem(args) => import_system::import_system(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
         Verb::Validate(args) => validate::validate(&args),
         Verb::Reproduce(args) => reproduce::reproduce(&args),

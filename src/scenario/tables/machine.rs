@@ -395,12 +395,18 @@ const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
     ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_10, "up to 5.13"),
 ];
 
+/// Why a sysctl cannot be set on a kernel, if it cannot.
+pub(crate) fn not_of_kernel(key: &str, kernel: Kernel) -> Option<String> {
+    let of = OF_SOME_KERNELS.iter().find(|k| k.0 == key)?;
+    let has = (of.1..=of.2).contains(&kernel);
+    (!has).then(|| format!("kernel {} has no such sysctl (Linux has it {})", kernel.name(), of.3))
+}
+
 /// Nothing is set that the kernel does not have, and no value that it does not take.
 fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
     let name = kernel.name();
-    for &(key, first, last, linux) in OF_SOME_KERNELS {
-        if r.has(key) && !(first..=last).contains(&kernel) {
-            let found = format!("kernel {name} has no such sysctl (Linux has it {linux})");
+    for &(key, ..) in OF_SOME_KERNELS {
+        if let Some(found) = not_of_kernel(key, kernel).filter(|_| r.has(key)) {
             let write = match key {
                 "percpu_pagelist_high_fraction" => "`percpu_pagelist_fraction` in its place",
                 "percpu_pagelist_fraction" => "`percpu_pagelist_high_fraction` in its place",

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::zones::{self, number};
+use crate::zoneinfo;
 
 /// Bytes of a `struct page`, and where in it what is.
 const PAGE: usize = 64;
@@ -52,14 +52,14 @@ pub struct Span {
 impl Span {
     /// Zones with managed pages. The zone of frame 1 begins with frame 0 here.
     pub fn parse(zoneinfo: &str) -> Vec<Span> {
-        let begin = |name: &str| Span { name: name.into(), ..Span::default() };
-        let mut all = zones::each(zoneinfo, begin, |zone, words| match *words {
-            ["managed", n] => zone.managed = number(n),
-            ["spanned", n] => zone.spanned = number(n),
-            ["start_pfn:", n] => zone.first = number(n),
-            _ => {}
-        });
-        all.retain(|z| z.managed > 0);
+        let all = zoneinfo::parse(zoneinfo).unwrap_or_default();
+        let of = |z: zoneinfo::Zone| Span {
+            name: z.name,
+            managed: z.managed,
+            first: z.start_pfn as usize,
+            spanned: z.spanned as usize,
+        };
+        let mut all: Vec<Span> = all.into_iter().filter(|z| z.managed > 0).map(of).collect();
         if let Some(z) = all.first_mut().filter(|z| z.first == 1) {
             (z.first, z.spanned) = (0, z.spanned + 1);
         }

@@ -11,4 +11,6 @@ pub mod decisions;
 pub mod point;
 pub mod record;
 pub mod script;
+#[path = "../../../src/system/zoneinfo.rs"]
+pub mod zoneinfo;
 pub mod zones;

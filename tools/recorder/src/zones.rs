@@ -1,7 +1,8 @@
 //! Zones as `/proc/zoneinfo` prints them.
 
 use std::fmt;
-use std::str::FromStr;
+
+use crate::zoneinfo;
 
 /// A zone at some moment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,49 +21,21 @@ pub struct Zone {
     pub pcp: [u64; 3],
 }
 
-/// What is read of each zone: begun with its name, then told the words of each line.
-pub fn each<Z>(
-    zoneinfo: &str,
-    begin: impl Fn(&str) -> Z,
-    read: impl Fn(&mut Z, &[&str]),
-) -> Vec<Z> {
-    let mut all: Vec<Z> = Vec::new();
-    for line in zoneinfo.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if let ["Node", _, "zone", name] = words[..] {
-            all.push(begin(name));
-        } else if let Some(zone) = all.last_mut() {
-            read(zone, &words);
-        }
-    }
-    all
-}
-
-/// A number, 0 if it is none.
-pub fn number<T: FromStr + Default>(word: &str) -> T {
-    word.parse().unwrap_or_default()
-}
-
-/// Zones with managed pages, of a machine with one CPU and one node.
+/// Zones with managed pages, of a machine with one CPU and one node; none if the text is another one.
 pub fn parse(zoneinfo: &str) -> Vec<Zone> {
-    let begin = |name: &str| Zone { name: name.into(), ..Zone::default() };
-    let mut all = each(zoneinfo, begin, |zone, words| match *words {
-        ["pages", "free", n] => zone.free = number(n),
-        ["managed", n] => zone.managed = number(n),
-        ["min", n] => zone.marks[0] = number(n),
-        ["low", n] => zone.marks[1] = number(n),
-        ["high", n] => zone.marks[2] = number(n),
-        ["count:", n] => zone.pcp[0] = number(n),
-        ["high:", n] => zone.pcp[1] = number(n),
-        ["batch:", n] => zone.pcp[2] = number(n),
-        ["protection:", ref pages @ ..] => {
-            let digits = pages.iter().map(|n| n.trim_matches(|c: char| !c.is_ascii_digit()));
-            zone.reserve = digits.filter_map(|n| n.parse().ok()).collect();
+    let all = zoneinfo::parse(zoneinfo).unwrap_or_default();
+    let of = |z: zoneinfo::Zone| {
+        let pcp = z.pcp.first().copied().unwrap_or_default();
+        Zone {
+            name: z.name,
+            managed: z.managed,
+            free: z.free,
+            marks: z.marks,
+            reserve: z.protection,
+            pcp: [pcp.count, pcp.high, pcp.batch],
         }
-        _ => {}
-    });
-    all.retain(|z| z.managed > 0);
-    all
+    };
+    all.into_iter().filter(|z| z.managed > 0).map(of).collect()
 }
 
 impl fmt::Display for Zone {

@@ -4,6 +4,7 @@ mod ablate;
 mod evidence;
 mod list;
 mod sweep;
+mod system;
 mod traces;
 mod values;
 mod why;
@@ -23,6 +24,7 @@ pub(crate) use sweep::{
     MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
     SweepRunArgs, SweepStatusArgs, SweepVerb,
 };
+pub(crate) use system::{ImportSystemArgs, ProgramsArg};
 pub(crate) use traces::{
     BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
@@ -62,6 +64,7 @@ pub(crate) enum Verb {
     List(ListArgs),
     Trace(TraceArgs),
     Damon(DamonArgs),
+    ImportSystem(ImportSystemArgs),
     BenchTrace(BenchTraceArgs),
     Validate(ValidateArgs),
     Reproduce(ReproduceArgs),

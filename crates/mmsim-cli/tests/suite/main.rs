@@ -15,4 +15,5 @@ mod pictures;
 mod readme;
 mod shells;
 mod sweeps;
+mod system;
 mod widths;

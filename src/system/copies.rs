@@ -1,0 +1,285 @@
+//! Copies of a machine's files: in a folder that mirrors `/`, or one after the other in one text, as
+//! `tail -n +1` prints them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Note;
+use crate::error::{Error, ErrorKind};
+use crate::files;
+
+/// What is read, `*` for any name, in the order in which a shell copies it.
+pub const FILES: [&str; 15] = [
+    "proc/version",
+    "proc/cmdline",
+    "proc/zoneinfo",
+    "proc/buddyinfo",
+    "proc/pagetypeinfo",
+    "proc/vmstat",
+    "proc/meminfo",
+    "proc/swaps",
+    "proc/sys/vm/*",
+    "sys/devices/system/cpu/online",
+    "sys/kernel/mm/lru_gen/*",
+    "sys/kernel/mm/transparent_hugepage/*",
+    "sys/block/*/queue/*",
+    "sys/block/*/comp_algorithm",
+    "sys/module/zswap/parameters/*",
+];
+
+/// The command that copies them, for a shell on the machine.
+pub fn script() -> String {
+    let mut lines = vec![String::from("tail -n +1")];
+    for file in FILES {
+        if lines.last().is_some_and(|l| l.len() + file.len() + 4 > 90) {
+            lines.last_mut().expect("there is one").push_str(" \\");
+            lines.push("   ".into());
+        }
+        lines.last_mut().expect("there is one").push_str(&format!(" /{file}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A copy.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The file that it came from, for messages.
+    origin: String,
+    /// All of that file.
+    whole: Arc<str>,
+    /// What of it is the copy.
+    at: Range<usize>,
+}
+
+impl Text {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.whole[self.at.clone()]
+    }
+
+    /// The text without white space around it.
+    pub fn word(&self) -> &str {
+        self.text().trim()
+    }
+
+    /// An error that points at a line of it, from 1.
+    pub fn bad(&self, line: usize, found: impl AsRef<str>, write: impl Into<String>) -> Error {
+        let text = self.text();
+        let mut at = self.at.start;
+        let mut here = "";
+        for (i, l) in text.split_inclusive('\n').enumerate() {
+            here = l.trim_end_matches(['\n', '\r']);
+            if i + 1 == line {
+                break;
+            }
+            at += l.len();
+        }
+        let at = at.min(self.at.end);
+        let blank = here.len() - here.trim_start().len();
+        let title = format!("`{}`: {}", self.origin, found.as_ref());
+        Error::new(ErrorKind::File, title).at(
+            &self.origin,
+            &self.whole,
+            at + blank..at + here.len(),
+            write,
+        )
+    }
+}
+
+/// The copies of a machine's files, by their paths without the first `/`.
+#[derive(Clone, Debug, Default)]
+pub struct Copies {
+    files: BTreeMap<String, Text>,
+    /// Empty ones, which say nothing.
+    empty: Vec<String>,
+    origin: String,
+}
+
+impl Copies {
+    /// Reads a folder or a file.
+    ///
+    /// # Errors
+    /// There is nothing of the kind, it cannot be read, or it is no text.
+    pub fn read(path: &Path) -> Result<Copies, Error> {
+        let origin = path.display().to_string();
+        if !path.is_dir() {
+            let text = files::read_text(path, "copies of a machine's files, or a folder of them")?;
+            return Copies::of_text(&text, &origin);
+        }
+        let mut copies = Copies { origin: origin.clone(), ..Copies::default() };
+        for pattern in FILES {
+            let parts: Vec<&str> = pattern.split('/').collect();
+            let mut found = Vec::new();
+            matching(path, &parts, String::new(), &mut found)?;
+            for name in found {
+                let at = path.join(&name);
+                let text = files::read_text(&at, "a copy of a file")?;
+                copies.add(name, at.display().to_string(), text.as_str().into(), 0..text.len());
+            }
+        }
+        if copies.files.is_empty() && copies.empty.is_empty() {
+            let title = format!("`{origin}` has no copy of a machine's files");
+            let help =
+                "it has to mirror `/`, as in proc/zoneinfo and sys/kernel/mm/lru_gen/enabled";
+            return Err(Error::new(ErrorKind::File, title).help(help));
+        }
+        Ok(copies)
+    }
+
+    /// Takes copies in one text, each under a line `==> /proc/zoneinfo <==`.
+    ///
+    /// # Errors
+    /// It begins otherwise, or has a file twice.
+    pub fn of_text(text: &str, origin: &str) -> Result<Copies, Error> {
+        let whole: Arc<str> = text.into();
+        let mut copies = Copies { origin: origin.into(), ..Copies::default() };
+        let mut open: Option<(String, usize)> = None;
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let begin = at;
+            at += line.len();
+            let name = line.trim_end().strip_prefix("==> ").and_then(|l| l.strip_suffix(" <=="));
+            if let Some(name) = name {
+                let name = name.trim_start_matches('/').to_string();
+                if let Some((last, from)) = open.replace((name.clone(), at)) {
+                    // `tail` puts an empty line between two files.
+                    let end = begin - usize::from(text[from..begin].ends_with("\n"));
+                    copies.add(last, origin.into(), Arc::clone(&whole), from..end.max(from));
+                }
+                if copies.files.contains_key(&name) {
+                    let title = format!("`{origin}` has /{name} twice");
+                    return Err(Error::new(ErrorKind::File, title).at(
+                        origin,
+                        &whole,
+                        begin..begin + line.trim_end().len(),
+                        "leave one of them out",
+                    ));
+                }
+            } else if open.is_none() && !line.trim().is_empty() {
+                let title = format!("`{origin}` is no text of `tail -n +1 FILE..`");
+                return Err(Error::new(ErrorKind::File, title)
+                    .at(
+                        origin,
+                        &whole,
+                        begin..begin + line.trim_end().len(),
+                        "write `==> /proc/zoneinfo <==`",
+                    )
+                    .help("a copy of /proc/zoneinfo alone goes into a folder as proc/zoneinfo"));
+            }
+        }
+        if let Some((last, from)) = open {
+            copies.add(last, origin.into(), Arc::clone(&whole), from..text.len());
+        }
+        if copies.files.is_empty() && copies.empty.is_empty() {
+            let title = format!("`{origin}` is empty");
+            return Err(Error::new(ErrorKind::File, title)
+                .help("write what `mmsim import-system --script` prints"));
+        }
+        Ok(copies)
+    }
+
+    fn add(&mut self, name: String, origin: String, whole: Arc<str>, at: Range<usize>) {
+        if whole[at.clone()].trim().is_empty() {
+            self.empty.push(name);
+        } else {
+            self.files.insert(name, Text { origin, whole, at });
+        }
+    }
+
+    /// A copy.
+    pub fn get(&self, name: &str) -> Option<&Text> {
+        self.files.get(name)
+    }
+
+    /// The name of what was read, for messages.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Names and copies in a folder, in order.
+    pub fn under<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a Text)> {
+        self.files.iter().filter_map(move |(name, copy)| {
+            Some((name.strip_prefix(folder)?.strip_prefix('/')?, copy))
+        })
+    }
+
+    /// Whether a file was copied, if only as nothing.
+    pub fn is_empty(&self, name: &str) -> bool {
+        self.empty.iter().any(|e| e == name)
+    }
+
+    /// A remark for each file of the list that is not there, but for those of a pattern.
+    pub fn missing(&self, why: impl Fn(&str) -> Option<&'static str>) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for pattern in FILES {
+            let has = match pattern.split_once("/*") {
+                Some((folder, _)) => self.under(folder).next().is_some(),
+                None => self.files.contains_key(pattern),
+            };
+            if has {
+                continue;
+            }
+            if let Some(why) = why(pattern) {
+                let state = if self.is_empty(pattern) {
+                    "empty (`cat` copies it, `tar` and `cp -a` see a size of 0)"
+                } else {
+                    "missing"
+                };
+                notes.push(Note::new(pattern, state, why));
+            }
+        }
+        // What nobody asks for is no mistake in a folder, where it is not looked at either.
+        let known = |name: &str| FILES.iter().any(|pattern| fits(pattern, name));
+        for name in self.files.keys().filter(|name| !known(name)) {
+            notes.push(Note::new(name, "the file", "not one that is read"));
+        }
+        notes
+    }
+}
+
+/// Whether a path fits a pattern.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (mut p, mut n) = (pattern.split('/'), name.split('/'));
+    loop {
+        match (p.next(), n.next()) {
+            (None, None) => return true,
+            (Some(p), Some(n)) if p == "*" || p == n => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The files under `folder` that fit the parts of a pattern, in order.
+fn matching(
+    folder: &Path,
+    parts: &[&str],
+    before: String,
+    found: &mut Vec<String>,
+) -> Result<(), Error> {
+    let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+    let mut names: Vec<String> = Vec::new();
+    if *part == "*" {
+        let entries = match folder.read_dir() {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(files::unreadable(folder, &e)),
+        };
+        names.extend(entries.filter_map(|e| e.ok()?.file_name().into_string().ok()));
+        names.sort_unstable();
+    } else {
+        names.push((*part).to_string());
+    }
+    for name in names {
+        let (at, path) = (folder.join(&name), format!("{before}{name}"));
+        if rest.is_empty() {
+            if at.is_file() {
+                found.push(path);
+            }
+        } else if at.is_dir() {
+            matching(&at, rest, path + "/", found)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! The texts that the machine of an import shows before anything runs, and how they differ from the
+//! copies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mmsim_core::base::time::SimTime;
+use mmsim_core::config::MachineConfig;
+use mmsim_core::machine::snapshot::Snapshot;
+use mmsim_core::memory::Layout;
+use mmsim_core::phys::watermarks::min_free_kbytes;
+
+use super::copies::Copies;
+use super::facts::Facts;
+use super::{ANY_TASK, Import, sysctls};
+use crate::error::Error;
+use crate::report::proc::Kind;
+use crate::scenario::RunSpec;
+use crate::{layout, machines};
+
+/// Texts by their paths from the root.
+pub type Emitted = Vec<(String, String)>;
+
+/// The run of an import, with its layout from memory instead of a file.
+fn run_of(import: &Import) -> Result<(RunSpec, Option<Arc<Layout>>), Error> {
+    // The task that loads the layout is the last table: a file that need not exist yet.
+    let (machine, loads) = match import.scenario.split_once("\n[[task]]") {
+        Some((machine, _)) => (machine, true),
+        None => (import.scenario.as_str(), false),
+    };
+    let run = super::import::run_of(&format!("{machine}\n{ANY_TASK}"), "the import")?;
+    let layout = match (&import.layout, loads) {
+        (Some(text), true) => Some(Arc::new(layout::from_text(text, "the layout of the import")?)),
+        _ => None,
+    };
+    Ok((run, layout))
+}
+
+/// Every text that is modelled, of the machine at its start.
+///
+/// # Errors
+/// The machine of the scenario cannot be.
+pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
+    let (run, layout) = run_of(import)?;
+    let mut machine = machines::machine(&run)?;
+    if let Some(layout) = layout {
+        let thread = machine.threads_of(&run.tasks[0].name)[0];
+        machine
+            .load_layout(thread, &layout)
+            .map_err(|e| Error::plain(format!("the layout: {e}")))?;
+    }
+    let snapshot = machine.snapshot(SimTime::ZERO);
+    let mut all: Emitted = Vec::new();
+    for kind in [Kind::Zoneinfo, Kind::Buddyinfo, Kind::Pagetypeinfo, Kind::Vmstat] {
+        all.extend(
+            kind.files(&snapshot).into_iter().map(|(path, text)| (format!("proc/{path}"), text)),
+        );
+    }
+    all.push(("proc/meminfo".into(), meminfo(&snapshot, &run.machine)));
+    all.push(("proc/swaps".into(), swaps(copies, &run.machine)));
+    let lowmem = managed(&snapshot);
+    let min_free = min_free_kbytes(lowmem, &run.machine.vm);
+    all.extend(sysctls::texts(&run.machine.vm, min_free, run.machine.kernel));
+    let online = run.machine.cpus - 1;
+    let online = if online == 0 { "0\n".into() } else { format!("0-{online}\n") };
+    all.push(("sys/devices/system/cpu/online".into(), online));
+    all.extend(lru(&run));
+    all.sort();
+    Ok(all)
+}
+
+fn managed(s: &Snapshot) -> u64 {
+    s.zones.iter().map(|z| z.managed).sum()
+}
+
+/// The lines of `/proc/meminfo` that are modelled.
+fn meminfo(s: &Snapshot, machine: &MachineConfig) -> String {
+    let swap = machine.swap.as_ref().map_or(0, |s| u64::from(s.slots));
+    let free = s.zones.iter().map(|z| z.free).sum();
+    let line = |name: &str, pages: u64| format!("{:<16}{:>8} kB\n", format!("{name}:"), pages * 4);
+    let all =
+        [("MemTotal", managed(s)), ("MemFree", free), ("SwapTotal", swap), ("SwapFree", swap)];
+    all.map(|(name, pages)| line(name, pages)).concat()
+}
+
+/// `/proc/swaps`, with the name of the machine's own device.
+fn swaps(copies: &Copies, machine: &MachineConfig) -> String {
+    let mut text = String::from("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
+    let Some(swap) = &machine.swap else { return text };
+    let own = Facts::of(copies, Some(machine.kernel), &mut Vec::new()).map(|f| f.swaps);
+    if let Some(area) = own.ok().and_then(|all| all.into_iter().next()) {
+        let how = if area.file { "file\t" } else { "partition" };
+        text += &format!(
+            "{:<40}{how}\t{}\t\t0\t\t{}\n",
+            area.path,
+            u64::from(swap.slots) * 4,
+            area.priority
+        );
+    }
+    text
+}
+
+/// `/sys/kernel/mm/lru_gen`.
+fn lru(run: &RunSpec) -> Emitted {
+    let folder = "sys/kernel/mm/lru_gen";
+    let machines::Policy::Mglru(config) =
+        machines::Policy::resolve(&run.policy).unwrap_or(machines::Policy::Random)
+    else {
+        return vec![(format!("{folder}/enabled"), "0x0000\n".into())];
+    };
+    let bits = 1 | u32::from(config.walk_mmu) << 1 | u32::from(config.nonleaf_young) << 2;
+    let ttl: u64 = machines::Policy::Mglru(config)
+        .knobs()
+        .iter()
+        .find(|k| k.0 == "min-ttl-ms")
+        .and_then(|k| k.1.parse().ok())
+        .unwrap_or(0);
+    vec![
+        (format!("{folder}/enabled"), format!("0x{bits:04x}\n")),
+        (format!("{folder}/min_ttl_ms"), format!("{ttl}\n")),
+    ]
+}
+
+/// An item of a file that is modelled and differs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Difference {
+    /// The file, from the root.
+    pub file: String,
+    /// The item.
+    pub item: String,
+    /// What the copy says; nothing if it has no such item.
+    pub copy: String,
+    /// What the machine says.
+    pub machine: String,
+}
+
+/// Holds texts against the copies, item by item, as far as both have a file: how many items are
+/// equal, and those that are not. Items that the model has nothing for are left out.
+pub fn differences(copies: &Copies, emitted: &Emitted) -> (usize, Vec<Difference>) {
+    let (mut equal, mut all) = (0, Vec::new());
+    for (file, text) in emitted {
+        let Some(copy) = copies.get(file) else { continue };
+        let own = items(file, copy.text());
+        for (item, machine) in items(file, text) {
+            let copy = own.get(&item).cloned().unwrap_or_default();
+            if copy == machine {
+                equal += 1;
+            } else {
+                all.push(Difference { file: file.clone(), item, copy, machine });
+            }
+        }
+    }
+    (equal, all)
+}
+
+/// The items of a text that are modelled.
+fn items(file: &str, text: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    match file {
+        "proc/zoneinfo" => {
+            for z in super::zoneinfo::parse(text).unwrap_or_default() {
+                if z.managed == 0 {
+                    continue;
+                }
+                let mut add = |name: &str, value: String| {
+                    all.insert(format!("Node {}, zone {}: {name}", z.node, z.name), value);
+                };
+                let marks = z.marks.map(|m| m.saturating_sub(z.boost).to_string());
+                add("free", z.free.to_string());
+                add("managed", z.managed.to_string());
+                add("min, low, high", marks.join(", "));
+                add(
+                    "protection",
+                    z.protection.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+                );
+                for (i, p) in z.pcp.iter().enumerate() {
+                    add(&format!("cpu {i}: count"), p.count.to_string());
+                    add(&format!("cpu {i}: high"), p.high_min.unwrap_or(p.high).to_string());
+                    add(&format!("cpu {i}: batch"), p.batch.to_string());
+                }
+            }
+        }
+        "proc/buddyinfo" => {
+            for line in text.lines() {
+                let line = words(line);
+                let mut parts = line.splitn(5, ' ');
+                let zone = parts.by_ref().take(4).collect::<Vec<_>>().join(" ");
+                all.insert(zone, parts.next().unwrap_or_default().to_string());
+            }
+        }
+        "proc/pagetypeinfo" => {
+            for line in text.lines().filter(|l| l.contains(", type ")) {
+                let line = words(line);
+                let mut parts = line.splitn(7, ' ');
+                let list = parts.by_ref().take(6).collect::<Vec<_>>().join(" ");
+                let counts = parts.next().unwrap_or_default().to_string();
+                // Types that this kernel is built without have no blocks.
+                if counts.split(' ').any(|n| n != "0") {
+                    all.insert(list, counts);
+                }
+            }
+        }
+        // A run begins with counters at 0.
+        "proc/vmstat" => {}
+        "proc/meminfo" | "proc/swaps" => {
+            for line in text.lines().filter(|l| !l.starts_with("Filename")) {
+                let line = words(line);
+                let (name, value) = line.split_once(' ').unwrap_or((&line, ""));
+                all.insert(name.trim_end_matches(':').into(), value.into());
+            }
+        }
+        _ if file.starts_with("sys/kernel/mm/transparent_hugepage") => {
+            all.insert("mode".into(), sysctls::chosen(text).unwrap_or_default().into());
+        }
+        _ => {
+            all.insert("value".into(), words(text));
+        }
+    }
+    all
+}

@@ -1,0 +1,204 @@
+//! A machine from copies of its own files: `/proc/zoneinfo` and others become `[machine]` of a
+//! scenario, and the machine of the scenario shows the same texts again, as far as they are modelled.
+//!
+//! ```no_run
+//! use mmsim::system::{Import, Options, copies::Copies};
+//!
+//! let copies = Copies::read("box".as_ref())?;
+//! let import = Import::of(&copies, &Options::default(), Some("box.layout"))?;
+//! println!("{}", import.scenario);
+//! for note in &import.notes {
+//!     eprintln!("{note}");
+//! }
+//! # Ok::<(), mmsim::Error>(())
+//! ```
+//!
+//! Nothing is guessed in silence: whatever a file says that the scenario does not, and whatever the
+//! scenario has that no file said, is a [`Note`]. Watermarks, reserves and per-CPU lists are written
+//! only where they are not what the kernel's formulas give.
+
+pub mod blocks;
+pub mod copies;
+mod emit;
+mod facts;
+mod import;
+pub mod place;
+mod sysctls;
+pub mod zoneinfo;
+
+use std::fmt;
+
+use mmsim_core::config::Kernel;
+
+use crate::error::Error;
+use crate::layout;
+use copies::Copies;
+pub use emit::{Difference, Emitted, differences, emit};
+use facts::Facts;
+
+/// Something that could not be taken, or not as it stands.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Note {
+    /// The file, from the root: `proc/swaps`.
+    pub file: String,
+    /// What of it.
+    pub item: String,
+    /// Why, and what is there instead.
+    pub why: String,
+}
+
+impl Note {
+    pub(crate) fn new(file: &str, item: &str, why: impl Into<String>) -> Note {
+        // A value may have several words, or none.
+        let item = item.split_whitespace().collect::<Vec<_>>().join(" ");
+        Note { file: file.into(), item, why: why.into() }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.file, self.item, self.why)
+    }
+}
+
+/// What becomes of the memory that programs had: page cache, anonymous memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Programs {
+    /// It is free, as if they had ended: tasks bring memory of their own.
+    #[default]
+    Ended,
+    /// It stays in use, as movable memory that is never reclaimed: the state as it was.
+    Held,
+}
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The kernel, instead of the one that `/proc/version` names.
+    pub kernel: Option<Kernel>,
+    /// What becomes of the memory that programs had.
+    pub programs: Programs,
+}
+
+impl Options {
+    /// With another kernel than the machine's own.
+    #[must_use]
+    pub fn with_kernel(self, kernel: Option<Kernel>) -> Options {
+        Options { kernel, ..self }
+    }
+    /// With memory of programs as it was, or free.
+    #[must_use]
+    pub fn with_programs(self, programs: Programs) -> Options {
+        Options { programs, ..self }
+    }
+}
+
+/// What came of an import.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Import {
+    /// The scenario, TOML.
+    pub scenario: String,
+    /// The layout that its first task loads, if there is one.
+    pub layout: Option<String>,
+    /// What could not be taken, by file.
+    pub notes: Vec<Note>,
+}
+
+/// Why a file that is not there would help.
+fn why_missing(pattern: &str) -> Option<&'static str> {
+    Some(match pattern {
+        "proc/cmdline" => "nothing: what it sets shows in the other files",
+        "proc/vmstat" => "nothing: a run begins with counters at 0",
+        "proc/version" => "kernel 6.12, or what `--kernel` says",
+        "proc/zoneinfo" => "zones follow from MemTotal, CPUs from sys/devices/system/cpu/online",
+        "proc/buddyinfo" => {
+            "fragmentation is not known: what is free is free in the largest blocks"
+        }
+        "proc/pagetypeinfo" => {
+            "types of free blocks and of pageblocks are not known; root can read it"
+        }
+        "proc/meminfo" => "nothing to hold the zones against",
+        "proc/swaps" => "no swap",
+        "proc/sys/vm/*" => "sysctls have the values that Linux boots with",
+        "sys/devices/system/cpu/online" => "as many CPUs as /proc/zoneinfo has lists of, else one",
+        "sys/kernel/mm/lru_gen/*" => "the classic LRU: a kernel without MGLRU has no such files",
+        "sys/kernel/mm/transparent_hugepage/*" => "no transparent huge pages",
+        "sys/block/*/queue/*" => "files lie on the preset nvme",
+        // The rest says nothing that would be taken.
+        _ => return None,
+    })
+}
+
+impl Import {
+    /// Makes a scenario of copies. `layout` is the name of the file, beside the scenario, that the
+    /// layout will be in; without one none is made.
+    ///
+    /// # Errors
+    /// Files of two machines, a line that no kernel prints, an old kernel, or neither zoneinfo nor
+    /// meminfo: the message names file and line, and what to do.
+    pub fn of(copies: &Copies, options: &Options, layout: Option<&str>) -> Result<Import, Error> {
+        let mut notes = copies.missing(why_missing);
+        let facts = Facts::of(copies, options.kernel, &mut notes)?;
+        if let Some(text) = copies.get("sys/module/zswap/parameters/enabled")
+            && matches!(text.word(), "Y" | "y" | "1")
+        {
+            let why = "zswap is not modelled: pages go to the swap device at once";
+            notes.push(Note::new("sys/module/zswap/parameters/enabled", text.word(), why));
+        }
+        if copies.get("proc/vmstat").is_some() {
+            notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));
+        }
+        let mut writer = import::Writer::new(copies, &facts, options.programs, &mut notes)?;
+        let (scenario, layout) = writer.write(layout)?;
+        // What is written is read again by whoever runs it, so it is now.
+        let task = if layout.is_some() { "" } else { ANY_TASK };
+        if layout.is_none() {
+            import::run_of(&format!("{scenario}{task}"), copies.origin())?;
+        }
+        arguments(copies, &mut notes);
+        notes.sort();
+        notes.dedup();
+        Ok(Import { scenario, layout: layout.as_ref().map(layout::text), notes })
+    }
+}
+
+/// A task that nobody runs, for a scenario that has none.
+const ANY_TASK: &str = "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
+
+/// What the kernel was started with.
+fn arguments(copies: &Copies, notes: &mut Vec<Note>) {
+    let file = "proc/cmdline";
+    let Some(text) = copies.get(file) else { return };
+    let mut others = Vec::new();
+    for word in text.text().split_whitespace() {
+        let why = match word.split('=').next().unwrap_or_default() {
+            "cgroup_disable" => "groups are what the scenario has",
+            "mem"
+            | "memmap"
+            | "kernelcore"
+            | "movablecore"
+            | "hugepages"
+            | "hugepagesz"
+            | "default_hugepagesz"
+            | "maxcpus"
+            | "nr_cpus"
+            | "numa"
+            | "transparent_hugepage"
+            | "root" => "its effect is in the other files",
+            "mitigations" | "pti" | "nopti" | "spectre_v2" => {
+                "costs of steps are those of `machine.cost`, whatever the mitigations"
+            }
+            "isolcpus" | "nohz_full" => "CPUs that are kept apart are not modelled",
+            _ => {
+                others.push(word);
+                continue;
+            }
+        };
+        notes.push(Note::new(file, word, why));
+    }
+    if !others.is_empty() {
+        notes.push(Note::new(file, &others.join(" "), "no part of what is modelled"));
+    }
+}

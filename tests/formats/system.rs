@@ -1,0 +1,357 @@
+//! Machines from copies of their own files: boxes that were recorded in virtual machines, what of
+//! them comes back, and copies that cannot be.
+
+use mmsim::layout;
+use mmsim::system::copies::Copies;
+use mmsim::system::{Difference, Import, Options, Programs, differences, emit};
+
+const BOX_6_12: &str = include_str!("boxes/6.12.txt");
+const BOX_6_18: &str = include_str!("boxes/6.18.txt");
+
+fn import(text: &str, programs: Programs) -> (Copies, Import) {
+    let copies = Copies::of_text(text, "box.txt").unwrap_or_else(|e| panic!("{e}"));
+    let options = Options::default().with_programs(programs);
+    let import = Import::of(&copies, &options, Some("box.layout"));
+    (copies, import.unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Items that are as in the copies, and those that are not, in words.
+fn round_trip(text: &str) -> (usize, Vec<String>) {
+    let (copies, import) = import(text, Programs::Held);
+    let emitted = emit(&copies, &import).unwrap_or_else(|e| panic!("{e}"));
+    let (equal, others) = differences(&copies, &emitted);
+    let words = |d: &Difference| format!("{}: {}: {} / {}", d.file, d.item, d.copy, d.machine);
+    (equal, others.iter().map(words).collect())
+}
+
+/// A machine with Linux 6.12 shows the files that it was made from: managed pages, watermarks,
+/// protection, sizes and contents of per-CPU lists, free blocks by order and type, sysctls, MGLRU.
+/// What differs is `high`, which the kernel tunes and the copy cannot say the least of, and the second
+/// swap device.
+#[test]
+fn a_box_of_6_12_comes_back() {
+    let (equal, others) = round_trip(BOX_6_12);
+    let dma = "proc/zoneinfo: Node 0, zone DMA";
+    let want = [
+        "proc/meminfo: SwapFree: 1572856 kB / 1048572 kB".to_string(),
+        "proc/meminfo: SwapTotal: 1572856 kB / 1048572 kB".into(),
+        format!("{dma}32: cpu 0: high: 6330 / 6961"),
+        format!("{dma}32: cpu 1: high: 6330 / 6961"),
+        format!("{dma}: cpu 0: high: 0 / 35"),
+        format!("{dma}: cpu 1: high: 0 / 35"),
+        "proc/zoneinfo: Node 0, zone Normal: cpu 1: high: 4663 / 4600".into(),
+    ];
+    assert_eq!(others, want);
+    assert_eq!(equal, 58);
+}
+
+/// Linux 6.18 with two nodes says the least of `high`. The kernel counts zoneinfo, buddyinfo and
+/// meminfo one after the other: some pages came free in between.
+#[test]
+fn a_box_of_6_18_comes_back() {
+    let (equal, others) = round_trip(BOX_6_18);
+    let want = [
+        "proc/meminfo: MemFree: 5764684 kB / 5764752 kB",
+        "proc/zoneinfo: Node 1, zone Normal: free: 457888 / 457905",
+    ];
+    assert_eq!(others, want);
+    assert_eq!(equal, 101);
+}
+
+/// On the machine with 6.12 a sysctl was written after the boot, so the kernel computed its watermarks
+/// from the managed pages of the copy: mmsim computes the same from them, to the page.
+#[test]
+fn watermarks_of_a_box_are_those_of_the_formulas() {
+    let (_, import) = import(BOX_6_12, Programs::Ended);
+    assert!(import.notes.iter().all(|n| !n.item.contains("min, low, high")), "{:#?}", import.notes);
+    assert!(!import.scenario.contains("\nmin = "), "{}", import.scenario);
+}
+
+/// The kernel with 6.18 computed its watermarks at boot, before the last pages of DMA32 came free: the
+/// initial ramfs and what only the boot needs. With 2,302 to 2,412 pages less there, all twelve
+/// marks are those of the formulas; with any other number some are not.
+#[test]
+fn watermarks_of_a_boot_are_those_of_fewer_pages() {
+    use mmsim::config::{VmSysctl, ZoneKind};
+    use mmsim::phys::watermarks::watermarks;
+    // Managed pages and marks of the copy; 90112 is its min_free_kbytes.
+    let zones = [
+        (ZoneKind::Dma, 3_840, [57, 71, 85]),
+        (ZoneKind::Dma32, 755_219, [11_176, 13_970, 16_764]),
+        (ZoneKind::Normal, 245_588, [3_645, 4_556, 5_467]),
+        (ZoneKind::Normal, 515_211, [7_648, 9_560, 11_472]),
+    ];
+    let (_, import) = import(BOX_6_18, Programs::Ended);
+    for (_, managed, [min, low, high]) in zones {
+        let row = format!(
+            "managed = \"{managed} pages\"\nmin = \"{min} pages\"\nlow = \"{low} pages\"\nhigh = \"{high} pages\"\n"
+        );
+        assert!(import.scenario.contains(&row), "{row}{}", import.scenario);
+    }
+    let lowmem: u64 = zones.iter().map(|z| z.1).sum();
+    let all_fit = |less: &u64| {
+        zones.iter().all(|&(kind, managed, marks)| {
+            let managed = if kind == ZoneKind::Dma32 { managed - less } else { managed };
+            watermarks(kind, managed, lowmem - less, 90_112, &VmSysctl::linux(), true) == marks
+        })
+    };
+    let fitting: Vec<u64> = (0..20_000).filter(all_fit).collect();
+    assert_eq!(fitting, (2_302..=2_412).collect::<Vec<u64>>());
+}
+
+/// What ended programs leave is free; the kernel's memory stays where it was.
+#[test]
+fn programs_end_or_stay() {
+    let free = |programs| {
+        let (copies, import) = import(BOX_6_12, programs);
+        let layout = layout::from_text(import.layout.as_deref().unwrap_or_default(), "x");
+        let layout = layout.unwrap_or_else(|e| panic!("{e}"));
+        let emitted = emit(&copies, &import).unwrap_or_else(|e| panic!("{e}"));
+        let meminfo = emitted.iter().find(|f| f.0 == "proc/meminfo").map(|f| f.1.clone());
+        let line = meminfo
+            .unwrap_or_default()
+            .lines()
+            .find(|l| l.starts_with("MemFree"))
+            .map(String::from);
+        let kib = line.and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok());
+        (layout.zones.len(), kib.unwrap_or(0))
+    };
+    let (held, ended) = (free(Programs::Held), free(Programs::Ended));
+    assert_eq!((held.0, ended.0), (3, 3));
+    // Active and Inactive of its meminfo are what was on LRU lists.
+    let of = |name: &str| -> u64 {
+        let line = BOX_6_12.lines().find(|l| l.starts_with(name)).expect("a line of meminfo");
+        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a size")
+    };
+    let on_lists = of("Active: ") + of("Inactive: ") + of("Unevictable: ");
+    assert!(on_lists > 200_000, "{on_lists}");
+    assert_eq!(ended.1 - held.1, on_lists);
+}
+
+/// Text of a box with one change.
+fn with(from: &str, to: &str) -> String {
+    assert!(BOX_6_12.contains(from), "{from}");
+    BOX_6_12.replacen(from, to, 1)
+}
+
+/// The section of a file in a box.
+fn section(text: &str, file: &str) -> (usize, usize) {
+    let head = format!("==> /{file} <==\n");
+    let begin = text.find(&head).expect("the file");
+    let end = text[begin + head.len()..]
+        .find("\n==> ")
+        .map_or(text.len(), |e| begin + head.len() + e + 1);
+    (begin, end)
+}
+
+/// A box with a file of the other one.
+fn mixed(file: &str) -> String {
+    let ((a, b), (c, d)) = (section(BOX_6_12, file), section(BOX_6_18, file));
+    format!("{}{}{}", &BOX_6_12[..a], &BOX_6_18[c..d], &BOX_6_12[b..])
+}
+
+fn refused(text: &str) -> mmsim::Error {
+    let read = Copies::of_text(text, "box.txt")
+        .and_then(|copies| Import::of(&copies, &Options::default(), Some("box.layout")));
+    read.expect_err("no machine")
+}
+
+#[test]
+fn files_of_two_machines_are_refused() {
+    for (file, says) in [
+        (
+            "proc/meminfo",
+            "MemTotal is 1519858 pages, and the zones of /proc/zoneinfo manage 1260046",
+        ),
+        ("sys/devices/system/cpu/online", "4 CPUs, and /proc/zoneinfo has lists of 2"),
+        ("proc/buddyinfo", "/proc/zoneinfo has no memory in node 1, zone Normal"),
+        ("proc/pagetypeinfo", "/proc/zoneinfo has no memory in node 1, zone Normal"),
+        ("proc/zoneinfo", "4 CPUs"),
+    ] {
+        // The last one finds whichever file does not fit first.
+        let e = refused(&mixed(file)).to_string();
+        let fits = e.contains(says) || file == "proc/zoneinfo" && e.contains("CPUs");
+        assert!(fits && e.contains("one machine"), "{file}: {e}");
+        assert!(refused(&mixed(file)).position().is_some(), "{file}");
+    }
+}
+
+/// One change each: what is said, and in which line.
+#[test]
+fn mistakes_are_pointed_at() {
+    for (from, to, says) in [
+        ("Linux version 6.12", "Linux version 3.2", "Linux 3.2 is not modelled"),
+        ("Linux version 6.12", "FreeBSD 6.12", "no version of Linux"),
+        ("  pages free     3584", "  pages free     many", "no line of zoneinfo"),
+        ("        managed  3840", "        managed  5000", "more pages are managed than it spans"),
+        ("        managed  499844", "        managed  499", "more pages are free than it manages"),
+        ("        low      9201", "        low      1", "its watermarks fall"),
+        ("Node 0, zone      DMA      0", "Node 0, zone      DMA", "no line of buddyinfo"),
+        ("type    Unmovable      0", "type        Stuck      0", "no line of pagetypeinfo"),
+        ("Page block order: 9", "Page block order: 12", "pageblocks of order 12"),
+        ("partition\t1048572", "partition\ta lot", "no line of /proc/swaps"),
+        (
+            "==> /proc/sys/vm/swappiness <==\n100",
+            "==> /proc/sys/vm/swappiness <==\nmuch",
+            "no whole number",
+        ),
+        ("[madvise] never", "[sometimes] never", "no mode of huge pages"),
+        ("0x0007", "on", "no state of MGLRU"),
+        ("min_ttl_ms <==\n1000", "min_ttl_ms <==\n-1", "no time that is modelled"),
+        ("read_ahead_kb <==\n128", "read_ahead_kb <==\n3", "no readahead that is modelled"),
+        ("cpu/online <==\n0-1", "cpu/online <==\n1-0", "no list of CPUs"),
+        ("==> /proc/cmdline", "==> /proc/version", "has /proc/version twice"),
+        ("==> /proc/version <==\n", "", "no text of `tail -n +1"),
+    ] {
+        let text = with(from, to);
+        let e = refused(&text);
+        assert!(e.to_string().contains(says), "{to}: {e}");
+        assert!(e.position().is_some(), "{to}: {e}");
+        assert_eq!(e.kind().exit_code(), 2);
+    }
+    let (begin, end) = section(BOX_6_12, "proc/zoneinfo");
+    let cut = &BOX_6_12[begin..end];
+    let cut = format!("{}{}", &cut[..cut.find("  pagesets").expect("lists")], &BOX_6_12[end..]);
+    assert!(refused(&cut).to_string().contains("it ends early"));
+    assert!(
+        refused("==> /proc/swaps <==\nFilename\n").to_string().contains("neither proc/zoneinfo")
+    );
+    let empty = "==> /proc/swaps <==\nFilename\n\n==> /proc/zoneinfo <==\n";
+    assert!(refused(empty).to_string().contains("`tar` and `cp -a` see a size of 0"));
+}
+
+/// One change each, which is taken with a note.
+#[test]
+fn what_is_guessed_is_said() {
+    for (from, to, file, why) in [
+        (
+            "Linux version 6.12",
+            "Linux version 6.14",
+            "proc/version",
+            "kernel 6.12, the last one before",
+        ),
+        (
+            "Linux version 6.12",
+            "Linux version 9.1",
+            "proc/version",
+            "kernel 7.3, the last one before",
+        ),
+        ("/dev/zram0  ", "/dev/nbd0   ", "proc/swaps", "a kind of device that is not known"),
+        (
+            "[lz4] lz4hc",
+            "lz4 [lz4hc]",
+            "sys/block/zram0/comp_algorithm",
+            "there is no preset of it",
+        ),
+        (
+            "        boost    0\n        min      6702\n        low      9201\n        high     11700",
+            "        boost    50\n        min      6752\n        low      9251\n        high     11750",
+            "proc/zoneinfo",
+            "a boost of its watermarks",
+        ),
+        (
+            "        high     11700",
+            "        high     20000",
+            "proc/zoneinfo",
+            "by formula they are 6702, 9201, 11700",
+        ),
+        (
+            "partition\t1048572\t\t0",
+            "partition\t1048572\t\t400",
+            "proc/swaps",
+            "100 pages are in use there",
+        ),
+        (
+            "[none] mq-deadline",
+            "none [mq-deadline]",
+            "sys/block/vda/queue/nr_requests",
+            "scheduler mq-deadline",
+        ),
+        (
+            "zswap/parameters/enabled <==\nN",
+            "zswap/parameters/enabled <==\nY",
+            "sys/module/zswap/parameters/enabled",
+            "zswap is not modelled",
+        ),
+        (
+            "nr_hugepages <==\n0",
+            "nr_hugepages <==\n4",
+            "proc/sys/vm/nr_hugepages",
+            "in use as the kernel's",
+        ),
+        (
+            "zone_reclaim_mode <==\n0",
+            "zone_reclaim_mode <==\n1",
+            "proc/sys/vm",
+            "reclaim of a node before others",
+        ),
+        ("panic=-1", "panic=-1 nohz_full=1", "proc/cmdline", "CPUs that are kept apart"),
+    ] {
+        let (_, import) = import(&with(from, to), Programs::Ended);
+        let said = import.notes.iter().any(|n| n.file == file && n.why.contains(why));
+        assert!(said, "{to}: {:#?}", import.notes);
+    }
+}
+
+/// Every file may be missing but zoneinfo and meminfo at once; each that decides something is named.
+#[test]
+fn files_that_are_missing_are_named() {
+    for file in mmsim::system::copies::FILES {
+        let mut text = BOX_6_12.to_string();
+        let folder = file.split("/*").next().expect("a path");
+        while let Some(at) = text.find(&format!("==> /{folder}")) {
+            let end = text[at + 1..].find("\n==> ").map_or(text.len(), |e| at + 1 + e + 1);
+            text.replace_range(at..end, "");
+        }
+        let copies = Copies::of_text(&text, "box.txt").unwrap_or_else(|e| panic!("{file}: {e}"));
+        let import = Import::of(&copies, &Options::default(), Some("box.layout"));
+        let import = import.unwrap_or_else(|e| panic!("{file}: {e}"));
+        let optional = file.starts_with("sys/module") || file.ends_with("comp_algorithm");
+        let named = import.notes.iter().any(|n| n.file == file && n.item == "missing");
+        assert_eq!(named, !optional, "{file}: {:#?}", import.notes);
+    }
+}
+
+/// Copies with bytes, words and lines changed, left out and doubled: each is refused or taken.
+#[test]
+fn mangled_copies_are_refused_or_taken() {
+    let mut state = 12345_u64;
+    let mut random = |n: usize| {
+        // Any generator will do: MINSTD's multiplier modulo 2^64, high bits.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize) % n.max(1)
+    };
+    let (mut taken, mut refused) = (0, 0);
+    for case in 0..600 {
+        let source = if case % 2 == 0 { BOX_6_12 } else { BOX_6_18 };
+        let mut lines: Vec<String> = source.lines().map(String::from).collect();
+        for _ in 0..=random(3) {
+            let at = random(lines.len());
+            match random(6) {
+                0 => drop(lines.remove(at)),
+                1 => lines.insert(at, lines[at].clone()),
+                2 => lines[at] = lines[at].replace(char::is_numeric, "9"),
+                3 => lines[at] = lines[at].split_whitespace().rev().collect::<Vec<_>>().join(" "),
+                4 => lines.truncate(at.max(1)),
+                _ => {
+                    let other = lines[random(lines.len())].clone();
+                    lines[at] = other;
+                }
+            }
+        }
+        let text = lines.join("\n");
+        // A layout takes most of the time.
+        let layout = (case % 30 == 0).then_some("box.layout");
+        let done = Copies::of_text(&text, "box.txt")
+            .and_then(|copies| Import::of(&copies, &Options::default(), layout));
+        match done {
+            Ok(_) => taken += 1,
+            Err(e) => {
+                assert!(!e.to_string().contains("no scenario has such a machine"), "{case}: {e}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(taken > 50 && refused > 50, "{taken} taken, {refused} refused");
+}
