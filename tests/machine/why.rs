@@ -4,9 +4,10 @@ use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::config::Kernel;
+use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
 use mmsim::memory::Memory;
-use mmsim::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where};
+use mmsim::memory::follow::{Acted, Evicted, Follower, Refaulted, Where};
 use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
@@ -90,8 +91,8 @@ impl Paper {
     }
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
-        self.engine.used(PageIdx(page), Paper::at(page), true);
-        self.last[page as usize] = self.tick + 1;
+        let before = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
+        self.engine.used(PageIdx(page), Paper::at(page), true, before);
         self.ticks(0)
     }
     /// A tick ends with so many frames to spare.
@@ -120,8 +121,8 @@ impl Paper {
     /// A page comes back, and is used or not.
     fn back(mut self, page: u32) -> Self {
         let at = Paper::at(page);
-        let (memcg, now, of) = (MemcgId(0), SimTime(u64::from(self.tick)), PageOf::Nobody);
-        let r = Refaulted { page: PageIdx(page), of, at, memcg, file: at.file, now };
+        let (memcg, now, region) = (MemcgId(0), SimTime(u64::from(self.tick)), 0);
+        let r = Refaulted { page: PageIdx(page), region, at, memcg, file: at.file, now };
         self.engine.refaulted(&r);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
@@ -133,7 +134,7 @@ impl Paper {
     fn ends(mut self) -> Vec<(Class, u64)> {
         let mut mem = Memory::new(&support::config(Kernel::V6_12, "zram"));
         mem.spaces.create("paper".into(), MemcgId(0));
-        self.engine.ended(&mem);
+        self.engine.ended(&mem, &self.last);
         let v = self.told.take().expect("it is over");
         v.cells.iter().map(|c| (c.class, c.count)).collect()
     }
@@ -357,4 +358,25 @@ fn a_page_has_a_name_and_a_number() {
     let by_name = life("phased:0:0");
     assert!(by_name[0].fields.contains("page:512"), "{}", by_name[0].fields);
     assert_eq!(life("512"), by_name);
+}
+
+/// Faults and evictions in batches are told as those that come one by one: the slow path, which has
+/// no batches, gives the same classes, to the last refault.
+#[test]
+fn batches_tell_what_single_steps_tell() {
+    let two = "\n{ workload = \"zipf\", memory = \"6MiB\", accesses = 9000, theta = 0.7 }]";
+    let text = TEXT.replace("300 }]", &format!("300 }},{two}"));
+    let presets = "variant = [{ name = \"mglru\", reclaim = { preset = \"mglru-v6.14\" } },";
+    for spec in specs(&text.replace("variant = [", presets)) {
+        let told = [false, true].map(|slow| {
+            let mut machine = mmsim::machines::machine(&spec).unwrap_or_else(|e| panic!("{e}"));
+            let (engine, told) = mmsim::why::engine(&machine, Settings::default());
+            let r = machine.run(Watch::default().with_follower(engine).with_slow_paths(slow));
+            let told = told.take().expect("the run is over");
+            sums_are_exact(&told, &r);
+            told
+        });
+        assert!(told[0].count(|c| c.class.is_decision()) > 100, "{}", spec.label());
+        assert_eq!(told[0], told[1], "{}", spec.label());
+    }
 }

@@ -1,7 +1,8 @@
 //! `mmsim compare`.
 
 use mmsim::report::compare::{Compared, Comparison, Moved, Row, Setting};
-use mmsim::report::numbers::{grouped_row, per_cent};
+use mmsim::report::numbers::{grouped, grouped_row, per_cent};
+use mmsim::why::{Class, Counted};
 
 use crate::args::{CompareArgs, Format};
 use crate::exit::{Ending, Failure};
@@ -151,6 +152,55 @@ fn text(c: &Comparison, top: usize, all: bool) -> String {
     out
 }
 
+/// The change of each counter that has classes, class by class.
+fn classes(c: &Compared) -> String {
+    let mut out = String::new();
+    if let Some(only) = c.classes_only_in {
+        let only = only.to_uppercase();
+        let text = format!("Only {only} says why pages came back: write both with `run --why`.");
+        out += &table::wrap(&text, 0);
+    }
+    for (kind, title, of) in [
+        ("refaults", "why pages came back", None),
+        ("failed_allocations", "why blocks were not to be had", Some(Counted::Allocations)),
+        ("failed_compactions", "why compaction failed", Some(Counted::Compactions)),
+        ("direct_stalls", "direct reclaim", Some(Counted::Stalls)),
+    ] {
+        let mut of_kind = c.classes.iter().filter(|r| r.kind == kind).peekable();
+        if of_kind.peek().is_none() {
+            continue;
+        }
+        let line = |row: &Row| {
+            let mut line = vec![class(of, &row.name)];
+            line.extend(grouped_row(&[Some(row.a), Some(row.b)]));
+            line.push(difference(row));
+            line
+        };
+        out.push('\n');
+        out += &table::grid(Some(&[title, "A", "B", "B - A"]), of_kind.map(line), 1);
+    }
+    out
+}
+
+/// A class of a kind in words.
+fn class(of: Option<Counted>, key: &str) -> String {
+    let words = match of {
+        None => Class::ALL.iter().find(|c| c.key() == key).map(|c| c.words()),
+        Some(of) => of.classes().into_iter().find(|named| named.0 == key).map(|named| named.1),
+    };
+    words.unwrap_or(key).to_string()
+}
+
+/// How many more there are, with half the interval where there are several seeds.
+fn difference(row: &Row) -> String {
+    let sign = if row.difference > 0.0 { "+" } else { "" };
+    let more = format!("{sign}{}", grouped(row.difference));
+    match row.difference_ci95 {
+        None => more,
+        Some(half) => format!("{more} ±{}", grouped(half)),
+    }
+}
+
 fn one(c: &Compared, top: usize, all: bool) -> String {
     let mut out = String::new();
     if c.seeds.len() > 1 {
@@ -171,6 +221,7 @@ fn one(c: &Compared, top: usize, all: bool) -> String {
     }
     let outcome = ["outcome", &c.outcome_a, &c.outcome_b, ""].map(str::to_string).to_vec();
     out += &rows("", std::iter::once(outcome).chain(c.figures.iter().map(line)));
+    out += &classes(c);
     let moved = c.moved().count();
     let shown = if all { c.values.len() } else { moved.min(top) };
     if shown > 0 {

@@ -1,7 +1,7 @@
 //! Follows a run and puts each refault into its class.
 //!
-//! What is kept of a page are three words: the tick of its last use, that of its arrival or
-//! eviction, and marks. At an eviction all is known that the rules up to [`Class::WrongType`] ask
+//! What is kept of a page are two words: the tick of its arrival or eviction, and marks. A third,
+//! the tick of its last use, is kept where uses are noted. At an eviction all is known that the rules up to [`Class::WrongType`] ask
 //! for, so the page carries the first that holds. Whether the optimum had kept it, [`Min`] says
 //! when the page is used again. Whether pages were kept in vain is known at the end of the run
 //! only, so refaults without an earlier rule wait for it, counted by the tick of their eviction.
@@ -10,18 +10,21 @@
 //! its first use. If it leaves before, it came back for nobody.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
-use mmsim_core::memory::follow::{Acted, Evicted, Follower, PageOf, Refaulted, Where, is_sampled};
+use mmsim_core::memory::follow::{
+    Acted, Evicted, Follower, PageOf, Refaulted, Wants, Where, is_sampled,
+};
 use mmsim_core::memory::trouble::Troubled;
 use mmsim_core::policy::Reclaimer;
 
 use crate::class::Class;
 use crate::idle::Idle;
 use crate::min::Min;
-use crate::verdict::{self, Example, Key, Logged, Span, Tables, Verdicts};
+use crate::verdict::{self, Fresh, Logged, Site, Span, Tables, Verdicts};
 
 /// Marks of a page.
 mod mark {
@@ -63,11 +66,9 @@ const TICKS_OF_MEMORY: u64 = 256;
 /// Frames that the sampled pages stand for are at least half as many, of a machine that has them.
 const SAMPLE: u64 = 8192;
 
-/// What is known of a page.
+/// What is known of a page. When it was used last, who tells of uses keeps.
 #[derive(Clone, Copy, Default)]
 struct Page {
-    /// The tick of its last use. In memory, a page that is not sampled has that of its first.
-    last: u32,
     /// The tick in which it came, went down its list, or was evicted.
     moved: u32,
     marks: u32,
@@ -89,30 +90,15 @@ impl Page {
     fn list(&self) -> usize {
         (self.marks >> LIST_SHIFT) as usize
     }
-    /// Since when it is idle, in memory.
-    fn idle_since(&self) -> u32 {
-        if self.is(mark::USED) { self.last } else { self.moved }
+    /// Since when it is idle, in memory; `last`: the tick of its last use, if there was one.
+    fn idle_since(&self, last: u32) -> u32 {
+        if self.is(mark::USED) { last } else { self.moved }
     }
 }
 
-/// A refault whose class is not settled.
-#[derive(Clone, Copy, Debug)]
-struct Fresh {
-    page: PageIdx,
-    /// Its eviction: the tick, and the class if that was a decision.
-    evicted: u32,
-    class: Class,
-    balanced: bool,
-    written: bool,
-    of: PageOf,
-    memcg: MemcgId,
-    file: bool,
-    phase: u32,
-    now: u64,
-    tick: u32,
-    /// Whose step it is, and at which access.
-    by: Option<(AsId, ThreadId, u64)>,
-    verdict: Option<Class>,
+/// The tick of a use as it is told, from 1 on, where one is known of.
+fn tick_of(told: u32) -> u32 {
+    told.saturating_sub(1)
 }
 
 /// What a run is to tell.
@@ -176,6 +162,9 @@ struct Asked {
 /// Answers that are kept.
 const ASKED: usize = 16;
 
+/// Whose step a refault is of, and at which access.
+type By = (AsId, ThreadId, u64);
+
 /// Follows a run.
 pub struct Engine {
     settings: Settings,
@@ -192,18 +181,17 @@ pub struct Engine {
     /// Lists by their places: the number of their anonymous one, the file one is behind it.
     lists: BTreeMap<(u8, MemcgId), usize>,
     idle: Vec<Idle>,
-    all: Idle,
+    /// Pages that are counted in them.
+    counted: u64,
     /// The place that was asked for last, and its list.
     known: Option<((u8, MemcgId), usize)>,
     fresh: Vec<Fresh>,
     /// The first of them that may wait.
     first: usize,
     /// Refaults that wait for a use after their steps.
-    waiting: BTreeMap<PageIdx, Fresh>,
+    waiting: BTreeMap<PageIdx, (Fresh, Option<By>)>,
     phase: u32,
     tables: Tables,
-    /// The key of each class that was counted last, and its number.
-    keys: [Option<(Key, u32)>; Class::ALL.len()],
 }
 
 impl Engine {
@@ -221,14 +209,13 @@ impl Engine {
             min: Min::new(u32::MAX),
             lists: BTreeMap::new(),
             idle: Vec::new(),
-            all: Idle::default(),
+            counted: 0,
             known: None,
             fresh: Vec::new(),
             first: 0,
             waiting: BTreeMap::new(),
             phase: 0,
             tables: Tables::default(),
-            keys: [None; Class::ALL.len()],
         };
         (Box::new(engine), told)
     }
@@ -241,11 +228,15 @@ impl Engine {
     }
 
     fn page(&mut self, page: PageIdx) -> &mut Page {
-        let i = page.0 as usize;
-        if i >= self.pages.len() {
-            self.pages.resize((i + 1).next_multiple_of(512), Page::default());
+        if page.0 as usize >= self.pages.len() {
+            self.grow(page);
         }
         &mut self.pages[page]
+    }
+
+    #[cold]
+    fn grow(&mut self, page: PageIdx) {
+        self.pages.resize((page.0 as usize + 1).next_multiple_of(512), Page::default());
     }
 
     /// The number of a list.
@@ -267,28 +258,29 @@ impl Engine {
     }
 
     /// A page is in memory now, and was not before.
-    fn comes(&mut self, page: PageIdx, at: Where) {
-        let (list, now, shift) = (self.list(at), self.min.now(), self.shift);
+    fn comes(&mut self, page: PageIdx, at: Where) -> Page {
+        let (list, now) = (self.list(at), self.min.now());
+        let sampled = is_sampled(page.0, self.shift);
         let p = self.page(page);
         p.clear(!(mark::EVER | mark::WAITS | mark::WRITTEN));
-        p.set(mark::RESIDENT | (list as u32) << LIST_SHIFT);
+        let sample = if sampled { mark::SAMPLED } else { 0 };
+        p.set(mark::RESIDENT | sample | (list as u32) << LIST_SHIFT);
         p.moved = now;
-        if is_sampled(page.0, shift) {
-            p.set(mark::SAMPLED);
+        let p = *p;
+        if sampled {
             self.idle[list].add(now);
-            self.all.add(now);
+            self.counted += 1;
         }
+        p
     }
 
-    /// A page is in memory no more.
-    fn leaves(&mut self, page: PageIdx) {
-        let p = self.pages[page];
+    /// A page is in memory no more; its last use was in a tick.
+    fn leaves(&mut self, p: &mut Page, last: u32) {
         if p.is(mark::RESIDENT) && p.is(mark::SAMPLED) {
-            let since = p.idle_since();
-            self.idle[p.list()].remove(since);
-            self.all.remove(since);
+            self.idle[p.list()].remove(p.idle_since(last));
+            self.counted -= 1;
         }
-        self.pages[page].clear(mark::RESIDENT);
+        p.clear(mark::RESIDENT);
     }
 
     /// What the lists say of pages that are idle for longer.
@@ -298,37 +290,38 @@ impl Engine {
         if self.asked[at].of == of {
             return self.asked[at];
         }
-        let all = self.all.before(since);
-        let many = (self.all.pages / FEW).max(1);
-        let (mut wrong, mut same) = (None, 0);
-        if all >= many {
-            same = self.idle[list].before(since);
-            let other = self.idle[list ^ 1].before(since);
-            let elsewhere = all - same - other;
-            if elsewhere >= many && 2 * elsewhere > all {
-                wrong = Some(Class::WrongPlace);
-            } else if other >= many && other > same {
-                wrong = Some(Class::WrongType);
-            }
+        let (same, other) = (self.idle[list].before(since), self.idle[list ^ 1].before(since));
+        let mut elsewhere = 0;
+        if self.idle.len() > 2 {
+            let others = self.idle.iter_mut().enumerate().filter(|(i, _)| i / 2 != list / 2);
+            elsewhere = others.map(|(_, idle)| idle.before(since)).sum();
         }
-        let coldest = same < (self.all.pages / COLDEST).max(1);
+        let many = (self.counted / FEW).max(1);
+        let wrong = if elsewhere >= many && elsewhere > same + other {
+            Some(Class::WrongPlace)
+        } else if other >= many && other > same {
+            Some(Class::WrongType)
+        } else {
+            None
+        };
+        let coldest = same < (self.counted / COLDEST).max(1);
         self.asked[at] = Asked { of, wrong, coldest };
         self.asked[at]
     }
 
     /// The first rule of a decision that holds for an eviction, as far as it can be known now.
-    fn decided(&mut self, p: &Page, e: &Evicted) -> Class {
+    fn decided(&mut self, p: &Page, last: u32, by: Reclaimer) -> Class {
         if !p.is(mark::USED) {
             return Class::ReadAhead;
         }
-        if matches!(e.by, Reclaimer::Limit(_) | Reclaimer::Advice) {
+        if matches!(by, Reclaimer::Limit(_) | Reclaimer::Advice) {
             return Class::Forced;
         }
-        let asked = self.ask(p.list(), p.last);
+        let asked = self.ask(p.list(), last);
         match asked.wrong {
             Some(wrong) => wrong,
-            None if p.is(mark::OVERLOOKED) && p.last <= p.moved => Class::ReferenceLost,
-            None if !p.is(mark::AGAIN) && p.last <= p.moved => Class::NeverTwice,
+            None if p.is(mark::OVERLOOKED) && last <= p.moved => Class::ReferenceLost,
+            None if !p.is(mark::AGAIN) && last <= p.moved => Class::NeverTwice,
             None if asked.coldest => Class::Recency,
             None => Class::Order,
         }
@@ -343,99 +336,70 @@ impl Engine {
         let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
         p.clear(mark::WRITTEN);
         p.set(mark::WAITS);
-        let &Refaulted { page, of, memcg, file, now, .. } = r;
-        let now = now.0;
-        let (by, verdict) = (None, None);
+        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.file });
+        let (page, now) = (r.page, r.now.0);
         self.fresh.push(Fresh {
             page,
             evicted,
+            tick,
+            now,
+            site,
+            phase,
             class,
             balanced,
             written,
-            of,
-            memcg,
-            file,
-            phase,
-            now,
-            tick,
-            by,
-            verdict,
+            verdict: None,
         });
     }
 
     /// A page that waited is used, or leaves: that is its class.
     fn settles(&mut self, page: PageIdx, class: impl Fn(&Fresh) -> Class) {
-        self.pages[page].clear(mark::WAITS);
         let mut waits = self.fresh[self.first..].iter_mut();
+        // Mostly the first is meant.
         if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
             let f = &mut self.fresh[self.first + n];
             f.verdict = Some(class(f));
             self.first += usize::from(n == 0);
-        } else if let Some(f) = self.waiting.remove(&page) {
-            self.record(&f, class(&f));
+        } else if let Some((f, by)) = self.waiting.remove(&page) {
+            self.record(&f, by, class(&f));
         }
     }
 
-    fn record(&mut self, f: &Fresh, class: Class) {
-        let (region, offset) = match f.of {
-            PageOf::Process(a, region, offset) => (PageOf::Process(a, region, 0), offset),
-            PageOf::File(file, offset) => (PageOf::File(file, 0), offset),
-            PageOf::Nobody => (PageOf::Nobody, 0),
-        };
-        let Fresh { phase, memcg, file, written, .. } = *f;
-        let task = f.by.map(|b| b.0);
-        let key = Key { phase, task, memcg, region, file, written, class };
-        let nth = match self.keys[class as usize] {
-            Some((known, nth)) if known == key => nth,
-            _ => {
-                let nth = self.tables.key(key);
-                self.keys[class as usize] = Some((key, nth));
-                nth
-            }
-        };
-        let example = Example {
-            page: f.page,
-            of: region,
-            offset,
-            evicted: f.evicted,
-            tick: f.tick,
-            now: f.now,
-        };
-        self.tables.count(nth, class, &example);
+    fn record(&mut self, f: &Fresh, by: Option<By>, class: Class) {
+        self.tables.count(f, by.map(|by| by.0), class);
         if self.settings.log {
-            let (thread, access) = f.by.map_or((ThreadId(0), u64::MAX), |b| (b.1, b.2));
-            let &Fresh { page, of, evicted, now, .. } = f;
-            self.tables.log.push(Logged { thread, access, page, of, file, class, evicted, now });
+            let (thread, access) = by.map_or((ThreadId(0), u64::MAX), |by| (by.1, by.2));
+            let &Fresh { page, site, evicted, now, .. } = f;
+            let (of, file) = (PageOf::Nobody, false);
+            let logged = Logged { thread, access, page, of, file, class, site, evicted, now };
+            self.tables.log.push(logged);
         }
     }
 
-    /// What a page holds is gone.
-    fn is_dropped(&mut self, page: PageIdx) {
-        let p = self.pages[page];
+    /// What a page holds is gone; it was used last in a tick.
+    fn is_dropped(&mut self, page: PageIdx, last: u32) {
+        let mut p = self.pages[page];
         if p.marks == 0 {
             return;
         }
         if p.is(mark::WAITS) {
             self.settles(page, |_| Class::ReadAhead);
         }
-        self.idles_to_the_end(page);
-        self.leaves(page);
+        self.idles_to_the_end(&p, last);
+        self.leaves(&mut p, last);
         // What waits for its write keeps that.
         self.pages[page] = Page { marks: p.marks & mark::WRITTEN, ..Page::default() };
     }
 
     /// A page is not used any more in its life: so long it was kept in vain.
-    fn idles_to_the_end(&mut self, page: PageIdx) {
-        let (p, now) = (self.pages[page], self.min.now());
+    fn idles_to_the_end(&mut self, p: &Page, last: u32) {
         let until = match () {
-            () if p.is(mark::RESIDENT) => now,
+            () if p.is(mark::RESIDENT) => self.min.now(),
             () if p.is(mark::OUT) && p.is(mark::EVER) && p.class() != Class::ReadAhead => p.moved,
             () => return,
         };
-        let (since, ahead) = match p.is(mark::RESIDENT) && !p.is(mark::USED) {
-            true => (p.moved, true),
-            false => (p.last, false),
-        };
+        let ahead = p.is(mark::RESIDENT) && !p.is(mark::USED);
+        let since = if ahead { p.moved } else { last };
         self.tables.kept_in_vain(&Span { since, until, ahead });
     }
 }
@@ -450,21 +414,29 @@ impl Follower for Engine {
         self.shift
     }
 
+    fn wants(&self) -> Wants {
+        let Settings { log, swap_ins, .. } = self.settings;
+        Wants::default().with_accesses(log).with_swap_ins(swap_ins)
+    }
+
     fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
         let marks = pages.filter_map(|page| Some(self.pages.get(page)?.marks));
         std::hint::black_box(marks.fold(0, |seen, marks| seen ^ marks));
     }
 
-    fn used(&mut self, page: PageIdx, at: Where, sampled: bool) {
+    fn used(&mut self, page: PageIdx, at: Where, sampled: bool, before: u32) {
         let now = self.min.now();
-        let p = *self.page(page);
-        let since = p.is(mark::EVER).then_some(p.last);
+        let mut p = *self.page(page);
+        let last = tick_of(before);
+        let since = p.is(mark::EVER).then_some(last);
         let hit = match sampled {
             true => self.min.used(since),
             false => self.min.has(since),
         };
         if p.is(mark::WAITS) {
             let tight = self.tight;
+            p.clear(mark::WAITS);
+            self.pages[page].clear(mark::WAITS);
             self.settles(page, |f| match (since, hit) {
                 (None, _) => Class::ReadAhead,
                 (_, false) => Class::Capacity,
@@ -476,22 +448,23 @@ impl Follower for Engine {
         } else if sampled && since.is_some() && !hit && p.is(mark::RESIDENT) {
             self.tables.credit += 1 << self.shift;
         }
-        if !p.is(mark::RESIDENT) {
-            self.comes(page, at);
-        }
-        let p = &mut self.pages[page];
-        let (since, list) = (p.idle_since(), p.list());
-        if p.is(mark::USED) && since != now {
-            p.set(mark::AGAIN);
+        if p.is(mark::RESIDENT) {
+            let idle = p.idle_since(last);
+            if idle != now {
+                if p.is(mark::USED) {
+                    p.set(mark::AGAIN);
+                }
+                if p.is(mark::SAMPLED) {
+                    let list = &mut self.idle[p.list()];
+                    list.remove(idle);
+                    list.add(now);
+                }
+            }
+        } else {
+            p = self.comes(page, at);
         }
         p.set(mark::USED | mark::EVER);
-        p.last = now;
-        if since != now && p.is(mark::SAMPLED) {
-            self.idle[list].remove(since);
-            self.idle[list].add(now);
-            self.all.remove(since);
-            self.all.add(now);
-        }
+        self.pages[page] = p;
     }
 
     fn arrived(&mut self, page: PageIdx, at: Where) {
@@ -502,29 +475,25 @@ impl Follower for Engine {
 
     fn evicted(&mut self, e: &Evicted) {
         let page = e.page;
-        if self.page(page).is(mark::WAITS) {
+        let mut p = *self.page(page);
+        if p.is(mark::WAITS) {
+            p.clear(mark::WAITS);
             self.settles(page, |_| Class::ReadAhead);
         }
-        if !self.pages[page].is(mark::RESIDENT) {
+        let (now, last) = (self.min.now(), tick_of(e.last));
+        if p.is(mark::RESIDENT) {
+            self.leaves(&mut p, last);
+        } else {
             // Of a huge page, whose other pages came with it.
             let list = self.list(e.at) as u32;
-            let p = &mut self.pages[page];
             p.clear(!(mark::EVER | mark::WRITTEN));
             p.set(mark::USED | mark::EVER | list << LIST_SHIFT);
             p.moved = 0;
         }
-        self.leaves(page);
-        let now = self.min.now();
-        let p = &mut self.pages[page];
-        if e.last > 0 && p.is(mark::USED) {
-            p.last = e.last - 1;
-        }
-        let p = *p;
-        let class = self.decided(&p, e);
+        let class = self.decided(&p, last, e.by);
         if class == Class::ReadAhead {
             self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
         }
-        let p = &mut self.pages[page];
         p.clear(CLASS_MASK | mark::BALANCED);
         p.set(mark::OUT | (class as u32) << CLASS_SHIFT);
         if e.written {
@@ -537,6 +506,7 @@ impl Follower for Engine {
             self.tight = Some(now);
         }
         p.moved = now;
+        self.pages[page] = p;
     }
 
     fn written(&mut self, page: Option<PageIdx>) {
@@ -554,9 +524,7 @@ impl Follower for Engine {
     }
 
     fn swapped_in(&mut self, r: &Refaulted) {
-        if self.settings.swap_ins {
-            self.wanted(r);
-        }
+        self.wanted(r);
         // Where its shadow was found, it came before.
         self.arrived(r.page, r.at);
     }
@@ -571,10 +539,11 @@ impl Follower for Engine {
         }
     }
 
-    fn dropped(&mut self, first: PageIdx, count: u32) {
+    fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]) {
         let end = (first.0 as usize + count as usize).min(self.pages.len()) as u32;
-        for page in first.0..end {
-            self.is_dropped(PageIdx(page));
+        let last = last.iter().copied().chain(std::iter::repeat(0));
+        for (page, last) in (first.0..end).zip(last) {
+            self.is_dropped(PageIdx(page), tick_of(last));
         }
     }
 
@@ -584,18 +553,19 @@ impl Follower for Engine {
         }
         let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
         let own = (anon + a.refaults_file) as usize;
-        let mut fresh = std::mem::take(&mut self.fresh);
+        let mut fresh = take(&mut self.fresh);
         self.first = 0;
         let others = fresh.len().saturating_sub(own);
-        for (i, mut f) in fresh.drain(..).enumerate() {
-            f.by = (i >= others).then_some((a.space, a.thread, a.access));
+        for (i, f) in fresh.iter().enumerate() {
+            let by = (i >= others).then_some((a.space, a.thread, a.access));
             match f.verdict {
-                Some(class) => self.record(&f, class),
+                Some(class) => self.record(f, by, class),
                 None => {
-                    self.waiting.insert(f.page, f);
+                    self.waiting.insert(f.page, (*f, by));
                 }
             }
         }
+        fresh.clear();
         self.fresh = fresh;
     }
 
@@ -615,7 +585,7 @@ impl Follower for Engine {
         self.min.tick(u32::try_from(room).unwrap_or(u32::MAX).max(1));
     }
 
-    fn ended(&mut self, mem: &Memory) {
+    fn ended(&mut self, mem: &Memory, last: &[u32]) {
         let nobody = Acted {
             thread: ThreadId(0),
             space: AsId(0),
@@ -625,13 +595,14 @@ impl Follower for Engine {
             swap_ins: 0,
         };
         self.acted(&nobody);
-        for (_, f) in std::mem::take(&mut self.waiting) {
-            self.record(&f, Class::ReadAhead);
+        for (_, (f, by)) in take(&mut self.waiting) {
+            self.record(&f, by, Class::ReadAhead);
         }
-        for page in self.pages.ids() {
-            self.idles_to_the_end(page);
+        let last = last.iter().copied().chain(std::iter::repeat(0));
+        for (p, last) in take(&mut self.pages).iter().zip(last) {
+            self.idles_to_the_end(p, tick_of(last));
         }
-        let tables = std::mem::take(&mut self.tables);
+        let tables = take(&mut self.tables);
         self.told.tell(verdict::settle(tables, mem));
     }
 }

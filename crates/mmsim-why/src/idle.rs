@@ -42,15 +42,18 @@ impl Idle {
 
     /// Pages that were last used before a tick.
     pub(crate) fn before(&mut self, tick: u32) -> u64 {
+        if self.pages == 0 {
+            return 0;
+        }
         let block = ((tick >> BLOCK) as usize).min(self.blocks.len());
         while self.oldest < block && self.blocks[self.oldest] == 0 {
             self.oldest += 1;
         }
         let blocks = self.blocks.get(self.oldest..block).unwrap_or_default();
-        let whole: u64 = blocks.iter().map(|&n| u64::from(n)).sum();
+        let whole: u32 = blocks.iter().sum();
         let begin = (block << BLOCK).min(self.ticks.len());
         let end = (tick as usize).min(self.ticks.len()).max(begin);
-        whole + self.ticks[begin..end].iter().map(|&n| u64::from(n)).sum::<u64>()
+        u64::from(whole + self.ticks[begin..end].iter().sum::<u32>())
     }
 }
 

@@ -27,15 +27,32 @@ pub(crate) struct Key {
     pub class: Class,
 }
 
-/// One refault, to be shown.
+/// Where refaults happen that are counted together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Site {
+    /// By its number.
+    pub region: u32,
+    pub memcg: MemcgId,
+    pub file: bool,
+}
+
+/// A refault whose class is not settled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Example {
+pub(crate) struct Fresh {
     pub page: PageIdx,
-    pub of: PageOf,
-    pub offset: u32,
+    /// The ticks of its eviction and of the refault.
     pub evicted: u32,
     pub tick: u32,
+    /// When it came back, in nanoseconds.
     pub now: u64,
+    /// Where, as a number.
+    pub site: u32,
+    pub phase: u32,
+    /// If the eviction was a decision.
+    pub class: Class,
+    pub balanced: bool,
+    pub written: bool,
+    pub verdict: Option<Class>,
 }
 
 /// A refault with its access.
@@ -53,6 +70,7 @@ pub struct Logged {
     pub file: bool,
     /// Why it had to come back.
     pub class: Class,
+    pub(crate) site: u32,
     pub(crate) evicted: u32,
     /// When it came back, in nanoseconds.
     pub now: u64,
@@ -88,18 +106,26 @@ impl Curve {
     }
 }
 
+/// Columns of a row of counts: a class, of pages written to swap for it and of others.
+const COLUMNS: u32 = 2 * Class::ALL.len() as u32;
+
 /// Counts as the run goes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    keys: BTreeMap<Key, u32>,
+    sites: Vec<Site>,
+    numbers: BTreeMap<Site, u32>,
+    /// The site that was asked for last.
+    site: u32,
+    /// Counts by site, phase and task, a row each.
+    rows: BTreeMap<Row, u32>,
+    /// The row that was asked for last.
+    row: Option<(Row, u32)>,
     counts: Vec<u64>,
-    /// Refaults that wait for the end: the tick of their eviction and their key, and how many.
-    open: Vec<(u64, u64)>,
-    /// How many of these are in order.
-    sorted: usize,
+    open: Open,
     in_vain: [Curve; 2],
-    missing: Curve,
-    examples: BTreeMap<Class, Vec<Example>>,
+    /// Pages that came back, as those that are not missing any more.
+    back: Curve,
+    examples: BTreeMap<Class, Vec<Fresh>>,
     /// Refaults so far, by class.
     seen: [u64; Class::ALL.len()],
     pub log: Vec<Logged>,
@@ -108,56 +134,114 @@ pub(crate) struct Tables {
     pub written: u64,
 }
 
+type Row = (u32, u32, Option<AsId>);
+
 /// Examples of a class are refaults number 1, 2, 4, 8, and so on.
 const MOST_EXAMPLES: usize = 24;
 
-/// Open refaults are put together when there are so many new ones.
-const OPEN: usize = 1 << 16;
+/// Refaults that wait for the end, counted by the tick of their eviction and the number of their
+/// count. Few of these pairs are counted at a time, so most refaults find theirs in a table. From
+/// there it goes to the others when another takes its place.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    table: Vec<(u64, u32)>,
+    all: Vec<(u64, u64)>,
+}
 
-impl Tables {
-    /// The number of a key.
-    pub(crate) fn key(&mut self, key: Key) -> u32 {
-        let next = self.counts.len() as u32;
-        let nth = *self.keys.entry(key).or_insert(next);
-        if nth == next {
-            self.counts.push(0);
+/// Places of the table.
+const OPEN: usize = 1 << 12;
+
+impl Open {
+    #[inline]
+    fn count(&mut self, evicted: u32, nth: u32) {
+        if self.table.is_empty() {
+            self.table.resize(OPEN, (0, 0));
         }
-        nth
+        let of = u64::from(evicted) << 32 | u64::from(nth);
+        let at = (evicted.wrapping_mul(COLUMNS) ^ nth) as usize % OPEN;
+        let (was, n) = self.table[at];
+        if was == of || n == 0 {
+            self.table[at] = (of, n + 1);
+        } else {
+            self.all.push((was, u64::from(n)));
+            self.table[at] = (of, 1);
+        }
     }
 
-    /// Counts a refault.
-    pub(crate) fn count(&mut self, key: u32, class: Class, example: &Example) {
-        if class.waits_for_the_end() {
-            self.open.push((u64::from(example.evicted) << 32 | u64::from(key), 1));
-            self.missing.change(example.evicted, 1);
-            self.missing.change(example.tick, -1);
-            if self.open.len() >= self.sorted + OPEN {
-                self.put_together();
+    /// All pairs of a tick and a number, each with how many there are.
+    fn counts(self) -> BTreeMap<(u32, u32), u64> {
+        let mut counts = BTreeMap::new();
+        let left = self.table.into_iter().map(|(of, n)| (of, u64::from(n)));
+        for (of, n) in self.all.into_iter().chain(left).filter(|&(_, n)| n > 0) {
+            *counts.entry(((of >> 32) as u32, of as u32)).or_default() += n;
+        }
+        counts
+    }
+}
+
+impl Tables {
+    /// The number of a site.
+    #[inline]
+    pub(crate) fn site(&mut self, site: Site) -> u32 {
+        if self.sites.get(self.site as usize) != Some(&site) {
+            let next = self.sites.len() as u32;
+            self.site = *self.numbers.entry(site).or_insert(next);
+            if self.site == next {
+                self.sites.push(site);
             }
+        }
+        self.site
+    }
+
+    /// The name of a page at a site, or of its region; and whether it is of a file.
+    fn name(&self, mem: &Memory, site: u32, page: Option<PageIdx>) -> (PageOf, bool) {
+        let Site { region, file, .. } = self.sites[site as usize];
+        let (of, first) = mem.told_region(region);
+        let offset = page.map_or(0, |page| page.0 - first.0);
+        let of = match of {
+            PageOf::Process(a, region, _) => PageOf::Process(a, region, offset),
+            PageOf::File(file, _) => PageOf::File(file, offset),
+            PageOf::Nobody => PageOf::Nobody,
+        };
+        (of, file)
+    }
+
+    /// The first count of a row.
+    #[inline]
+    fn row(&mut self, row: Row) -> u32 {
+        match self.row {
+            Some((known, first)) if known == row => first,
+            _ => {
+                let next = self.counts.len() as u32;
+                let first = *self.rows.entry(row).or_insert(next);
+                if first == next {
+                    self.counts.resize((next + COLUMNS) as usize, 0);
+                }
+                self.row = Some((row, first));
+                first
+            }
+        }
+    }
+
+    /// Counts a refault of a task.
+    #[inline]
+    pub(crate) fn count(&mut self, f: &Fresh, task: Option<AsId>, class: Class) {
+        let first = self.row((f.site, f.phase, task));
+        let nth = first + 2 * class as u32 + u32::from(f.written);
+        if class.waits_for_the_end() {
+            self.open.count(f.evicted, nth);
+            self.back.change(f.tick, -1);
         } else {
-            self.counts[key as usize] += 1;
+            self.counts[nth as usize] += 1;
         }
         let seen = &mut self.seen[class as usize];
         *seen += 1;
         if seen.is_power_of_two() {
             let examples = self.examples.entry(class).or_default();
             if examples.len() < MOST_EXAMPLES {
-                examples.push(*example);
+                examples.push(*f);
             }
         }
-    }
-
-    fn put_together(&mut self) {
-        self.open.sort_unstable();
-        let mut all: Vec<(u64, u64)> = Vec::new();
-        for &(at, n) in &self.open {
-            match all.last_mut() {
-                Some(last) if last.0 == at => last.1 += n,
-                _ => all.push((at, n)),
-            }
-        }
-        self.sorted = all.len();
-        self.open = all;
     }
 
     /// A frame held a page in vain.
@@ -236,9 +320,13 @@ impl Verdicts {
 /// Settles what was open, and gives all things their names.
 pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let names = Names::of(mem);
-    tables.put_together();
+    let open = std::mem::take(&mut tables.open).counts();
+    let mut missing = std::mem::take(&mut tables.back);
+    for (&(evicted, _), &n) in &open {
+        missing.change(evicted, n as i64);
+    }
     let [used, ahead] = std::mem::take(&mut tables.in_vain).map(Curve::heights);
-    let missing = std::mem::take(&mut tables.missing).heights();
+    let missing = missing.heights();
     let at = |curve: &[i64], tick: u32| curve.get(tick as usize).copied().unwrap_or_default();
     let settled = |class: Class, evicted: u32| {
         let ahead = at(&ahead, evicted);
@@ -250,18 +338,22 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
             () => Class::OneTime,
         }
     };
-    let keys: BTreeMap<u32, Key> = tables.keys.iter().map(|(&key, &nth)| (nth, key)).collect();
     let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
-    for (nth, key) in &keys {
-        let n = tables.counts[*nth as usize];
-        if n > 0 {
-            *counts.entry(*key).or_default() += n;
-        }
+    let keys: BTreeMap<u32, Row> = tables.rows.iter().map(|(&row, &nth)| (nth, row)).collect();
+    let key = |nth: u32| {
+        let (site, phase, task) = keys[&(nth / COLUMNS * COLUMNS)];
+        let ((region, file), memcg) =
+            (tables.name(mem, site, None), tables.sites[site as usize].memcg);
+        let (class, written) = (Class::nth(nth % COLUMNS / 2), nth % 2 > 0);
+        Key { phase, task, memcg, region, file, written, class }
+    };
+    for (nth, &n) in tables.counts.iter().enumerate().filter(|&(_, &n)| n > 0) {
+        *counts.entry(key(nth as u32)).or_default() += n;
     }
-    for &(at, n) in &tables.open {
-        let mut key = keys[&(at as u32)];
-        key.class = settled(key.class, (at >> 32) as u32);
-        *counts.entry(key).or_default() += n;
+    for ((evicted, nth), n) in open {
+        let key = key(nth);
+        let class = settled(key.class, evicted);
+        *counts.entry(Key { class, ..key }).or_default() += n;
     }
     let cell = |(key, &count): (&Key, &u64)| Cell {
         phase: key.phase,
@@ -275,27 +367,28 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     };
     let cells = counts.iter().map(cell).collect();
     let mut examples: Vec<Shown> = Vec::new();
-    let mut all: Vec<(Class, &Example)> = Vec::new();
+    let mut all: Vec<(Class, &Fresh)> = Vec::new();
     for (&class, of) in &tables.examples {
         all.extend(of.iter().map(|e| (settled(class, e.evicted), e)));
     }
     all.sort_by_key(|&(class, e)| (class, e.now));
     for (class, e) in all {
-        let of = match e.of {
-            PageOf::Process(a, region, _) => PageOf::Process(a, region, e.offset),
-            PageOf::File(f, _) => PageOf::File(f, e.offset),
-            PageOf::Nobody => continue,
-        };
+        let (of, _) = tables.name(mem, e.site, Some(e.page));
+        if of == PageOf::Nobody {
+            continue;
+        }
         let page = names.page(of, false);
         let mine = examples.iter().filter(|s| s.class == class);
         if mine.clone().count() < 2 && !mine.clone().any(|s| s.page == page) {
             examples.push(Shown { class, page, index: e.page, now: e.now });
         }
     }
-    for l in &mut tables.log {
+    let mut log = std::mem::take(&mut tables.log);
+    for l in &mut log {
         l.class = settled(l.class, l.evicted);
+        (l.of, l.file) = tables.name(mem, l.site, Some(l.page));
     }
-    let Tables { credit, written, log, troubles, .. } = tables;
+    let Tables { credit, written, troubles, .. } = tables;
     let troubles = troubles.settle(mem, &names);
     Verdicts { cells, examples, credit, written, troubles, log, names }
 }

@@ -19,6 +19,8 @@
 
 pub mod rows;
 
+mod classes;
+
 mod settings;
 
 use serde::Serialize;
@@ -29,7 +31,9 @@ use super::document::{Report, RunReport, SCHEMA};
 use super::groups::outcome_of;
 use super::pairs::Pairs;
 use crate::error::{Error, ErrorKind};
+use classes::Held;
 
+pub use classes::ALL;
 pub use rows::{Moved, Row};
 pub use settings::Setting;
 pub(super) use settings::that_differ;
@@ -128,6 +132,13 @@ pub struct Compared {
     pub assumed_in_b: Vec<String>,
     /// The figures of policies, in the order of tables.
     pub figures: Vec<Row>,
+    /// Classes of what counters count, where both reports hold them: those that either has any of,
+    /// in the order of their rules, and behind those of each kind their sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Row>,
+    /// The one report that holds classes, `a` or `b`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes_only_in: Option<&'static str>,
     /// All values, those that moved most in front.
     pub values: Vec<Row>,
 }
@@ -201,6 +212,12 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
             assumed_in_a: settings::assumed_only_in(x, y),
             assumed_in_b: settings::assumed_only_in(y, x),
             figures: rows::figures(&scopes, options.per_work),
+            classes: classes::classes(&pairs, &scopes, options),
+            classes_only_in: match classes::held(&pairs) {
+                Held::OnlyA => Some("a"),
+                Held::OnlyB => Some("b"),
+                Held::Neither | Held::Both => None,
+            },
             values: rows::values(&pairs, &scopes, options),
         })
     };
@@ -462,7 +479,7 @@ impl Comparison {
                     csv += &format!("{who},assumed,{},{in_a},{in_b},,,,,,\n", csv_field(s));
                 }
             }
-            for r in c.figures.iter().chain(&c.values) {
+            for r in c.figures.iter().chain(&c.classes).chain(&c.values) {
                 let opt = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
                 csv += &format!(
                     "{who},{},{},{},{},{},{},{},{},{},{}\n",

@@ -55,8 +55,8 @@ impl Moved {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
-    /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency`, `task` or
-    /// `memory_stat`.
+    /// `figure`, `run`, `vmstat`, `gauge`, `pressure`, `latency`, `task` or `memory_stat`; of
+    /// classes `refaults`, `failed_allocations`, `failed_compactions` or `direct_stalls`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
@@ -87,7 +87,12 @@ impl Row {
 }
 
 /// `a` and `b` by seed as a row. `floor` is in the unit of the values.
-fn row(kind: &'static str, name: String, pairs: &[(u64, f64, f64)], floor: f64) -> Option<Row> {
+pub(super) fn row(
+    kind: &'static str,
+    name: String,
+    pairs: &[(u64, f64, f64)],
+    floor: f64,
+) -> Option<Row> {
     let side = |of: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64)> {
         pairs.iter().map(|p| (p.0, of(p))).collect()
     };
@@ -123,7 +128,7 @@ fn row(kind: &'static str, name: String, pairs: &[(u64, f64, f64)], floor: f64) 
 }
 
 /// What counts are for: records, or accesses where there are none.
-fn work(scope: &Scope<'_>) -> f64 {
+pub(super) fn work(scope: &Scope<'_>) -> f64 {
     (if scope.records > 0 { scope.records } else { scope.accesses }) as f64
 }
 

@@ -1,5 +1,7 @@
 use super::*;
-use crate::report::document::{Ending, KnobValue};
+use crate::report::document::{
+    ClassReport, Ending, KnobValue, ShareReport, TroubleClass, TroubleReport, WhyReport,
+};
 use crate::report::{Pairs, samples};
 use crate::run::RunOptions;
 use crate::scenario::Scenario;
@@ -288,4 +290,60 @@ fn whatever_a_scenario_says_is_told_apart() {
     let c = with(&old, &changed, Options::default()).unwrap();
     let found: Vec<&str> = c.comparisons[0].settings.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(found, ["swap", "vm.swappiness"]);
+}
+
+/// A report whose run has two classes of refaults, and stalls.
+fn followed(seeds: &[u64], capacity: u64, order: u64, stalls: u64) -> Report {
+    let runs: Vec<(u64, u64, u64)> = seeds.iter().map(|&s| (s, 1000, 4)).collect();
+    let mut r = report("v", &runs);
+    let class = |class: &str, anon: u64| ClassReport {
+        class: class.into(),
+        anon,
+        phases: vec![ShareReport::new("first", anon / 4)],
+        ..ClassReport::default()
+    };
+    let behind =
+        TroubleClass { class: "kswapd_behind".into(), count: stalls, ..TroubleClass::default() };
+    for run in &mut r.runs {
+        run.why = Some(WhyReport {
+            classes: vec![class("capacity", capacity + run.seed), class("order", order)],
+            direct_stalls: TroubleReport { classes: vec![behind.clone()], ..Default::default() },
+            ..WhyReport::default()
+        });
+    }
+    r
+}
+
+/// The change of a counter is the sum of the changes of its classes.
+#[test]
+fn classes_are_compared_where_both_have_them() {
+    let (a, b) = (followed(&[1, 2], 700, 300, 0), followed(&[1, 2], 100, 400, 9));
+    let c = with(&a, &b, Options::default()).unwrap();
+    let rows: Vec<(&str, &str, f64, f64, f64)> = c.comparisons[0]
+        .classes
+        .iter()
+        .map(|r| (r.kind, r.name.as_str(), r.a, r.b, r.difference))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("refaults", "capacity", 701.5, 101.5, -600.0),
+            ("refaults", "order", 300.0, 400.0, 100.0),
+            ("refaults", ALL, 1001.5, 501.5, -500.0),
+            ("direct_stalls", "kswapd_behind", 0.0, 9.0, 9.0),
+            ("direct_stalls", ALL, 0.0, 9.0, 9.0),
+        ]
+    );
+    assert_eq!(c.comparisons[0].classes_only_in, None);
+    assert!(c.to_csv().contains(",refaults,capacity,701.5,101.5,-600,"), "{}", c.to_csv());
+}
+
+#[test]
+fn classes_of_one_side_are_named() {
+    let (mut a, b) = (followed(&[1, 2], 700, 300, 0), followed(&[1, 2], 100, 400, 9));
+    a.runs[1].why = None;
+    let c = with(&a, &b, Options::default()).unwrap();
+    assert!(c.comparisons[0].classes.is_empty());
+    assert_eq!(c.comparisons[0].classes_only_in, Some("b"));
+    assert!(c.to_json().contains("\"classes_only_in\": \"b\""));
 }

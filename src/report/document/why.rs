@@ -92,9 +92,12 @@ impl ClassReport {
 }
 
 impl WhyReport {
-    /// Panics, naming the counter, unless all classes sum to the counters of their run, and each
-    /// part to its class.
-    pub(crate) fn check(&self, result: &RunResult) {
+    /// Checks that all classes sum to the counters of their run, and each part to its class.
+    ///
+    /// # Panics
+    ///
+    /// They do not: the message names the counter.
+    pub fn check(&self, result: &RunResult) {
         let counter = |name: &str| {
             let event = VmEvent::ALL.iter().find(|e| e.name() == name);
             result.vmstat[*event.unwrap_or_else(|| panic!("no counter is called {name}"))]

@@ -481,9 +481,9 @@ impl Machine {
             self.record_hits(recorded);
             stop
         } else if self.mem.uses.on() {
-            let mut uses = std::mem::take(&mut self.mem.uses);
-            let stop = self.walk_hits(tid, bound, uses.noting(self.mem.pages.hot.len()));
-            self.mem.uses = uses;
+            let mut noting = self.mem.uses.lend();
+            let stop = self.walk_hits(tid, bound, noting.of(self.mem.pages.hot.len()));
+            self.mem.uses.take_back(noting);
             self.mem.tell_of_uses();
             stop
         } else {
@@ -518,17 +518,17 @@ impl Machine {
     #[inline]
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.now;
-        self.mem.tell_before_fault();
         self.amid_step = true;
         let (flow, accessed) = match stop {
             Stop::Miss => (self.access(tid), true),
             _ => (self.step_other(tid), false),
         };
         if flow == FaultOutcome::Done && self.threads[tid].over_high > 0 {
+            self.mem.tell_of_uses();
             self.handle_over_high(tid);
         }
         self.amid_step = false;
-        self.mem.tell_of_uses();
+        self.mem.tell_after_step();
         self.queue_io();
         if !accessed || flow != FaultOutcome::Done {
             self.note_resident();

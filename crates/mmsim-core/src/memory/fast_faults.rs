@@ -212,7 +212,7 @@ impl Memory {
     /// Whether somebody sees each fault, so that those of several threads are settled in their
     /// order.
     pub fn sees_faults(&self) -> bool {
-        self.tracer.wants_any(OF_FAULT) || self.uses.on()
+        self.tracer.wants_any(OF_FAULT)
     }
 
     /// How many pages the zone of some faults may give in its turn.
@@ -227,6 +227,7 @@ impl Memory {
         pending: &'a mut [PendingFault; MOST_PENDING],
     ) -> SwapInRun<'a> {
         let room = self.fault_room(run, self.cpu).min(self.share_left(run));
+        let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let swap_store = swap.device.config().stored_bytes_per_page;
         let (slots, slot_room) = swap.private_slots(self.cpu);

@@ -9,9 +9,11 @@
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
+use std::collections::BTreeMap;
+
 use super::Memory;
 use super::trouble::Troubled;
-use crate::base::id::{AsId, FileId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
+use crate::base::id::{AsId, FileId, GROUP_PAGES, MemcgId, NodeId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, flag};
@@ -50,7 +52,8 @@ pub struct Evicted {
     pub at: Where,
     /// Who evicted it.
     pub by: Reclaimer,
-    /// Its node needed no reclaim: some zone stood above its high watermark without a boost.
+    /// Its node needed no reclaim when its batch was taken off a list: some zone stood above its
+    /// high watermark without a boost.
     pub balanced: bool,
     /// It was written to swap just now: `pswpout`.
     pub written: bool,
@@ -63,8 +66,8 @@ pub struct Evicted {
 pub struct Refaulted {
     /// The page.
     pub page: PageIdx,
-    /// Its name.
-    pub of: PageOf,
+    /// The number of its region ([`Memory::told_region`]).
+    pub region: u32,
     /// Where it is now.
     pub at: Where,
     /// The group that the refault is counted in.
@@ -92,6 +95,31 @@ pub struct Acted {
     pub swap_ins: u64,
 }
 
+/// What a follower has to be told, beyond what all are told.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Wants {
+    /// Each refault with the access that it belongs to: a step is one fault then.
+    pub accesses: bool,
+    /// Pages that come back from swap, whether or not that is a refault.
+    pub swap_ins: bool,
+}
+
+impl Wants {
+    /// Whether each refault is told with its access.
+    #[must_use]
+    pub fn with_accesses(mut self, accesses: bool) -> Self {
+        self.accesses = accesses;
+        self
+    }
+    /// Whether swap-ins are told.
+    #[must_use]
+    pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
+        self.swap_ins = swap_ins;
+        self
+    }
+}
+
 /// Follows pages. Must not influence the run: it gets no access to it.
 pub trait Follower: Send {
     /// How many frames are allocated in a tick, on a machine of so many.
@@ -102,13 +130,17 @@ pub trait Follower: Send {
         let _ = frames;
         0
     }
+    /// What it has to be told.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
     /// Many pages are told of soon: whoever looks at them together need not wait for each.
     fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
         let _ = pages;
     }
     /// A page was used for the first time since it came; or in this tick, if it is a page of a file
-    /// or is sampled.
-    fn used(&mut self, page: PageIdx, at: Where, sampled: bool);
+    /// or is sampled. `before`: the tick of the use before that, from 1 on; 0: there was none.
+    fn used(&mut self, page: PageIdx, at: Where, sampled: bool, before: u32);
     /// A page came to memory, and perhaps nobody has asked for it.
     fn arrived(&mut self, page: PageIdx, at: Where);
     /// A page was evicted.
@@ -117,12 +149,13 @@ pub trait Follower: Send {
     fn written(&mut self, page: Option<PageIdx>);
     /// An evicted page came back, and the kernel counts a refault.
     fn refaulted(&mut self, r: &Refaulted);
-    /// A page came back from swap: `pswpin`.
+    /// A page came back from swap: `pswpin`. Only told if it is [wanted](Wants::swap_ins).
     fn swapped_in(&mut self, r: &Refaulted);
     /// A page went down a list although a look had found it used.
     fn overlooked(&mut self, page: PageIdx);
-    /// What pages hold is gone, in memory or out of it.
-    fn dropped(&mut self, first: PageIdx, count: u32);
+    /// What pages hold is gone, in memory or out of it. `last`: the ticks of their last uses, from 1
+    /// on, as far as any was used.
+    fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]);
     /// A thread's step is done.
     fn acted(&mut self, a: &Acted);
     /// An allocation met something that is counted.
@@ -131,8 +164,8 @@ pub trait Follower: Send {
     fn phase_ended(&mut self);
     /// A tick is over. So many frames hold pages, and so many more could.
     fn ticked(&mut self, resident: u64, spare: u64);
-    /// The run is over.
-    fn ended(&mut self, mem: &Memory);
+    /// The run is over. `last`: the ticks of all pages' last uses, from 1 on.
+    fn ended(&mut self, mem: &Memory, last: &[u32]);
 }
 
 /// When pages were used last, in ticks.
@@ -143,13 +176,61 @@ pub struct Uses {
     shift: u32,
     /// The tick, from 1 on.
     tick: u32,
-    /// The tick of each page's last use; 0: never.
-    last: Vec<u32>,
-    /// Pages whose use is to be told.
-    seen: Vec<u32>,
+    noted: Noted,
+    regions: Regions,
+    /// All pages have lists of one node and one group.
+    one_place: bool,
     /// Frames allocated when the tick began, and in all ticks.
     began: u64,
     grain: u64,
+    wants: Wants,
+    /// The node of the batch that was taken off a list last needed no reclaim.
+    balanced: bool,
+}
+
+/// What is noted at each use.
+#[derive(Default)]
+struct Noted {
+    /// The tick of each page's last use; 0: never.
+    last: Vec<u32>,
+    /// Pages whose use is to be told, and the ticks of their uses before.
+    seen: Vec<(u32, u32)>,
+}
+
+/// Regions that were told of, by their numbers. Number 0 is nobody's.
+#[derive(Default)]
+struct Regions {
+    /// What each is, and its first page.
+    all: Vec<(PageOf, u32)>,
+    numbers: BTreeMap<(PageOf, u32), u32>,
+    /// By group of pages, if all of it is of one region: its number, and how often mappings had
+    /// changed then, from 1 on.
+    of_group: Vec<(u64, u32)>,
+}
+
+/// Lent to who walks over pages: what is noted at each use.
+pub struct Noting {
+    noted: Noted,
+    tick: u32,
+    shift: u32,
+}
+
+impl Noting {
+    /// For a walk over pages of which there are so many.
+    #[inline]
+    pub(crate) fn of(&mut self, pages: usize) -> FirstUses<'_> {
+        self.noted.of(pages, self.tick, self.shift)
+    }
+}
+
+impl Noted {
+    #[inline]
+    fn of(&mut self, pages: usize, tick: u32, shift: u32) -> FirstUses<'_> {
+        if self.last.len() < pages {
+            self.last.resize(pages, 0);
+        }
+        FirstUses { tick, shift, last: &mut self.last, seen: &mut self.seen }
+    }
 }
 
 /// Notes pages that are used, as they are.
@@ -182,7 +263,7 @@ pub struct FirstUses<'a> {
     tick: u32,
     shift: u32,
     last: &'a mut [u32],
-    seen: &'a mut Vec<u32>,
+    seen: &'a mut Vec<(u32, u32)>,
 }
 
 /// Whether a page is one of those whose uses are told: one in `1 << shift`.
@@ -198,17 +279,17 @@ impl NoteUses for FirstUses<'_> {
         for page in first..first + count as usize {
             let last = &mut self.last[page];
             if *last != self.tick {
-                *last = self.tick;
+                let before = std::mem::replace(last, self.tick);
                 if is_sampled(page as u32, self.shift) {
-                    self.seen.push(page as u32);
+                    self.seen.push((page as u32, before));
                 }
             }
         }
     }
     #[inline(always)]
     fn came(&mut self, page: usize) {
-        self.last[page] = self.tick;
-        self.seen.push(page as u32);
+        let before = std::mem::replace(&mut self.last[page], self.tick);
+        self.seen.push((page as u32, before));
     }
 }
 
@@ -221,21 +302,35 @@ impl Uses {
         // A page of a file is used by way of many.
         let files = mem.files.ids().next().is_some();
         let shift = f.sample_shift(if files { 0 } else { frames });
-        Uses { on: true, shift, tick: 1, grain, ..Uses::default() }
+        let wants = f.wants();
+        let one_node = mem.zones.nr_nodes() == 1 && !mem.zones.lru_by_zone();
+        let one_place = one_node && mem.memcgs.len() == 1;
+        Uses { on: true, shift, tick: 1, grain, wants, one_place, ..Uses::default() }
     }
     /// Whether anybody wants to know.
     #[inline(always)]
     pub(crate) fn on(&self) -> bool {
         self.on
     }
+    /// Whether each fault is told by itself.
+    #[inline(always)]
+    pub(crate) fn singly(&self) -> bool {
+        self.on && self.wants.accesses
+    }
     /// For a walk over pages of which there are so many.
     #[inline]
     pub(crate) fn noting(&mut self, pages: usize) -> FirstUses<'_> {
-        if self.last.len() < pages {
-            self.last.resize(pages, 0);
-        }
-        let Uses { tick, shift, last, seen, .. } = self;
-        FirstUses { tick: *tick, shift: *shift, last, seen }
+        self.noted.of(pages, self.tick, self.shift)
+    }
+    /// Lends what is noted at each use, to be given back by [`Uses::take_back`].
+    #[inline]
+    pub(crate) fn lend(&mut self) -> Noting {
+        Noting { noted: std::mem::take(&mut self.noted), tick: self.tick, shift: self.shift }
+    }
+    /// Takes back what was lent.
+    #[inline]
+    pub(crate) fn take_back(&mut self, noting: Noting) {
+        self.noted = noting.noted;
     }
     /// One page is used that was not there, or was found by the kernel.
     #[inline]
@@ -251,15 +346,15 @@ impl Uses {
         let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
         self.noting(end).uses(page.0 as usize, 1);
     }
-    /// A page of a file is used, by whatever mapping.
-    fn last_of_file(&mut self, page: PageIdx) {
-        let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
-        self.noting(end).last[page.0 as usize] = self.tick;
+    /// A page of a file is used, by whatever mapping. When it was used before.
+    fn last_of_file(&mut self, page: PageIdx) -> u32 {
+        let (end, tick) = ((page.0 + 1).next_multiple_of(GROUP_PAGES) as usize, self.tick);
+        std::mem::replace(&mut self.noting(end).last[page.0 as usize], tick)
     }
     /// The tick of a page's last use; 0: never.
     #[inline]
     fn last(&self, page: PageIdx) -> u32 {
-        self.last.get(page.0 as usize).copied().unwrap_or_default()
+        self.noted.last.get(page.0 as usize).copied().unwrap_or_default()
     }
 }
 
@@ -278,10 +373,11 @@ impl Memory {
         }
     }
 
-    /// Before a fault: tells of the uses so far, and perhaps of the end of the tick. A tick ends here
-    /// and nowhere else, so that samples and events, which cut steps short, move none.
+    /// After a fault, or another step of a thread: tells of the uses so far, and perhaps of the end
+    /// of the tick. A tick ends here and nowhere else, so that samples and events, which cut steps
+    /// short, move none.
     #[inline]
-    pub(crate) fn tell_before_fault(&mut self) {
+    pub(crate) fn tell_after_step(&mut self) {
         if self.uses.on {
             self.tell_of_all_uses();
             self.end_tick();
@@ -290,11 +386,25 @@ impl Memory {
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
-        let mut seen = std::mem::take(&mut self.uses.seen);
-        for page in seen.drain(..) {
-            self.tell_of_use(PageIdx(page));
+        let mut seen = std::mem::take(&mut self.uses.noted.seen);
+        if let Some(mut f) = self.follower.take() {
+            for (page, before) in seen.drain(..) {
+                self.tell_of_use(&mut *f, PageIdx(page), before);
+            }
+            self.follower = Some(f);
         }
-        self.uses.seen = seen;
+        self.uses.noted.seen = seen;
+    }
+
+    /// How many frames are allocated until the tick ends.
+    #[inline]
+    pub(crate) fn left_of_tick(&self) -> usize {
+        match self.uses.on {
+            true => {
+                (self.uses.began + self.uses.grain).saturating_sub(self.nr_allocated()) as usize
+            }
+            false => usize::MAX,
+        }
     }
 
     fn end_tick(&mut self) {
@@ -323,7 +433,16 @@ impl Memory {
     }
 
     /// The list of a folio.
+    #[inline]
     fn where_is(&self, folio: FolioId, file: bool) -> Where {
+        match self.uses.one_place {
+            true => Where { lists: 0, memcg: MemcgId(0), file },
+            false => self.where_of_many(folio, file),
+        }
+    }
+
+    #[inline(never)]
+    fn where_of_many(&self, folio: FolioId, file: bool) -> Where {
         let zone = self.zones.of(folio);
         let by_zone = self.zones.lru_by_zone();
         let lists = if by_zone { zone.0 } else { self.zones[zone].node.0 };
@@ -331,24 +450,27 @@ impl Memory {
     }
 
     #[inline]
-    fn tell_of_use(&mut self, page: PageIdx) {
+    fn tell_of_use(&mut self, f: &mut dyn Follower, page: PageIdx, before: u32) {
         let Entry::Frame(folio) = self.pages.entry(page) else { return };
-        if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
+        let group = self.pages.group(page.group());
+        if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
+            // Nothing else is to be known of the folio, so nobody waits for it.
+            let at = Where { lists: 0, memcg: MemcgId(0), file: false };
+            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
+        }
+        if group.huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
             return;
         }
         let file = self.frames.kind(folio) == FrameKind::File;
-        let page = if file { self.file_page_of(folio) } else { Some(page) };
         let at = self.where_is(folio, file);
-        let Some(page) = page else { return };
-        if file {
-            self.uses.last_of_file(page);
+        if !file {
+            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
         }
-        let sampled = file || is_sampled(page.0, self.uses.shift);
-        if let Some(f) = &mut self.follower {
-            f.used(page, at, sampled);
-        }
+        let Some(of_file) = self.file_page_of(folio) else { return };
+        let before = if of_file == page { before } else { self.uses.last_of_file(of_file) };
+        f.used(of_file, at, true, before);
     }
 
     /// A folio came to the page cache.
@@ -362,9 +484,16 @@ impl Memory {
         }
     }
 
-    /// Whether the node of a frame needs no reclaim.
-    fn needs_no_reclaim(&self, folio: FolioId) -> bool {
-        let node = self.node_of(folio);
+    /// Folios of a node are taken off a list, to be evicted.
+    #[inline]
+    pub(super) fn note_balance(&mut self, node: NodeId) {
+        if self.uses.on {
+            self.uses.balanced = self.needs_no_reclaim(node);
+        }
+    }
+
+    /// Whether a node needs no reclaim.
+    fn needs_no_reclaim(&self, node: NodeId) -> bool {
         self.zones.of_node(node).iter().any(|&z| self.zones[z].spare() > 0)
     }
 
@@ -377,8 +506,12 @@ impl Memory {
         written: bool,
     ) {
         let Some(mut f) = self.follower.take() else { return };
-        let balanced = |folio| self.needs_no_reclaim(folio);
-        let balanced = of.clone().next().is_some_and(|(folio, _)| balanced(folio));
+        debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
+        // Who asks for pages by name takes none off a list.
+        let balanced = match (by, of.clone().next()) {
+            (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
+            _ => self.uses.balanced,
+        };
         f.soon(&mut of.clone().map(|(_, page)| page));
         let last = of.clone().map(|(_, page)| self.uses.last(page));
         std::hint::black_box(last.fold(0, |seen, tick| seen ^ tick));
@@ -428,10 +561,55 @@ impl Memory {
         }
     }
 
-    fn returned(&self, folio: FolioId, memcg: MemcgId, file: bool) -> Refaulted {
+    #[inline]
+    fn returned(&mut self, folio: FolioId, memcg: MemcgId, file: bool) -> Refaulted {
         let page = self.page_that_returns(folio).unwrap_or_default();
-        let at = self.where_is(folio, file);
-        Refaulted { page, of: self.name_of(page), at, memcg, file, now: self.now }
+        let (region, at) = (self.region_of(page), self.where_is(folio, file));
+        Refaulted { page, region, at, memcg, file, now: self.now }
+    }
+
+    /// What region pages were told of by a number, and its first page.
+    pub fn told_region(&self, number: u32) -> (PageOf, PageIdx) {
+        let known = number.checked_sub(1).and_then(|n| self.uses.regions.all.get(n as usize));
+        known.map_or((PageOf::Nobody, PageIdx(0)), |&(of, first)| (of, PageIdx(first)))
+    }
+
+    /// The number of a page's region.
+    #[inline]
+    fn region_of(&mut self, page: PageIdx) -> u32 {
+        match self.uses.regions.of_group.get(page.group().0 as usize) {
+            Some(&(changes, number)) if changes == self.spaces.changes() + 1 => number,
+            _ => self.find_region(page),
+        }
+    }
+
+    #[inline(never)]
+    fn find_region(&mut self, page: PageIdx) -> u32 {
+        let (of, offset) = match self.name_of(page) {
+            PageOf::Nobody => return 0,
+            PageOf::Process(space, region, offset) => (PageOf::Process(space, region, 0), offset),
+            PageOf::File(file, offset) => (PageOf::File(file, 0), offset),
+        };
+        let r = &mut self.uses.regions;
+        let region = (of, page.0 - offset);
+        let next = r.all.len() as u32 + 1;
+        let number = *r.numbers.entry(region).or_insert(next);
+        if number == next {
+            r.all.push(region);
+        }
+        let g = page.group();
+        let whole = match of {
+            PageOf::Process(space, ..) => self.spaces.vmas_over(space, g).len() == 1,
+            _ => true,
+        };
+        if whole {
+            let of_group = &mut r.of_group;
+            if of_group.len() <= g.0 as usize {
+                of_group.resize(g.0 as usize + 1, (0, 0));
+            }
+            of_group[g.0 as usize] = (self.spaces.changes() + 1, number);
+        }
+        number
     }
 
     /// Counts a refault in a group.
@@ -450,12 +628,12 @@ impl Memory {
     /// A page came back from swap.
     #[inline]
     pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
-        if self.followed() {
+        if self.uses.wants.swap_ins {
             let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
             let page = page.unwrap_or_default();
-            let (of, memcg) = (self.name_of(page), self.frames.memcg(folio));
+            let (region, memcg) = (self.region_of(page), self.frames.memcg(folio));
             let at = self.where_is(folio, false);
-            let r = Refaulted { page, of, at, memcg, file: false, now: self.now };
+            let r = Refaulted { page, region, at, memcg, file: false, now: self.now };
             if let Some(f) = &mut self.follower {
                 f.swapped_in(&r);
             }
@@ -498,7 +676,8 @@ impl Memory {
     #[inline]
     pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
         if let Some(f) = &mut self.follower {
-            f.dropped(first, count);
+            let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
+            f.dropped(first, count, &last[..last.len().min(count as usize)]);
         }
     }
 
@@ -520,7 +699,7 @@ impl Memory {
     /// The run is over: nobody follows any more.
     pub(crate) fn end_following(&mut self) {
         if let Some(mut f) = self.follower.take() {
-            f.ended(self);
+            f.ended(self, &self.uses.noted.last);
         }
     }
 }

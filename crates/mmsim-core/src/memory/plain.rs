@@ -340,11 +340,10 @@ impl Memory {
         !self.slow_paths && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
     }
 
-    /// Whether somebody sees what becomes of each folio that is evicted. Who follows pages asks at each
-    /// eviction how much is free, and must find the same whoever else looks on.
+    /// Whether somebody sees what becomes of each folio that is evicted.
     #[inline]
     pub fn evicts_singly(&self) -> bool {
-        self.tracer.wants_any(OF_EVICTION) || self.uses.on()
+        self.tracer.wants_any(OF_EVICTION)
     }
 
     /// How many of `n` plain folios are judged and evicted at once: with an observer of evictions

@@ -81,6 +81,7 @@ impl Memory {
         self.charge(self.cost.t_scan);
         let memcg = self.frames.memcg(folio);
         self.count_scan(req.by, memcg, bits & flag::SWAPBACKED == 0, pages_of(bits));
+        self.note_balance(req.node);
     }
 
     /// Takes the folio at the tail of a list to evict it.
@@ -170,6 +171,7 @@ impl Memory {
     fn account(&mut self, scan: &Scan<'_>, nr_requested: u64, met: Scanned) {
         let Scan { req: &ReclaimRequest { by, node, .. }, memcg, file, to, lru } = *scan;
         if to == ScanFor::Eviction {
+            self.note_balance(node);
             self.count_scan(by, memcg, file, met.taken);
         }
         self.count_for(by, memcg, VmEvent::PgRefill, met.refilled);

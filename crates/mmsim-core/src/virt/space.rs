@@ -288,6 +288,11 @@ impl Spaces {
         let (changes, start, pages, flags) = (self.changes, v.start, v.pages, v.flags);
         Some(Place { region: r, changes, start, pages, vma, flags })
     }
+    /// How often mappings have changed.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
     /// The region whose place, found earlier, still holds.
     #[inline]
     pub fn still(&self, place: &Place) -> Option<RegionId> {

@@ -8,6 +8,7 @@ mod decisions;
 mod ebizzy;
 mod facts;
 mod fuzz_seeds;
+mod why;
 
 /// The folder of the repository.
 fn root() -> &'static std::path::Path {

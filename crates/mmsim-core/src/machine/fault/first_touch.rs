@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::Entity;
 use crate::machine::walk::{OnMiss, Progress, Resolved, Stop};
-use crate::memory::follow::NoteUses;
+use crate::memory::follow::{FirstUses, NoteUses};
 use crate::memory::trace::FaultKind;
 use crate::memory::{FastFaults, MOST_PENDING, PendingFault};
 use crate::policy::ArrivalKind;
@@ -74,6 +74,8 @@ enum Notes<'a> {
     Nobody,
     /// All of them.
     Recorded(&'a mut Vec<u32>),
+    /// The first use of each page in a tick.
+    Followed(FirstUses<'a>),
 }
 
 impl NoteUses for Notes<'_> {
@@ -82,6 +84,16 @@ impl NoteUses for Notes<'_> {
         match self {
             Notes::Nobody => {}
             Notes::Recorded(sequence) => sequence.uses(first, count),
+            Notes::Followed(notes) => notes.uses(first, count),
+        }
+    }
+
+    #[inline(always)]
+    fn came(&mut self, page: usize) {
+        match self {
+            Notes::Nobody => {}
+            Notes::Recorded(sequence) => sequence.came(page),
+            Notes::Followed(notes) => notes.came(page),
         }
     }
 }
@@ -152,8 +164,9 @@ impl Machine {
         let due = due.min(TEAM_END);
         self.touching = false;
         self.alone_for = PAUSE;
-        // Samples look between faults, and who follows pages does before each.
-        let ordered = self.watch.sample.is_some() || self.mem.uses.on();
+        // Samples look between faults; two that note accesses have to share them.
+        let shared = self.mem.uses.on() && self.watch.record_accesses;
+        let ordered = self.watch.sample.is_some() || shared;
         if ordered || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
             return None;
         }
@@ -202,6 +215,7 @@ impl Machine {
             self.order.changed(cpu, &self.cpus[cpu]);
         }
         self.team = team;
+        self.mem.tell_of_uses();
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
         self.alone_for = if self.touching { 0 } else { PAUSE };
@@ -238,7 +252,9 @@ impl Machine {
             team[..nr].sort_unstable_by_key(|m| m.tid);
         }
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
-        self.touches_left = self.mem.share_left(run);
+        // The fault that ends a tick is the slow path's: nobody goes on meanwhile.
+        let tick = self.mem.left_of_tick().saturating_sub(1);
+        self.touches_left = self.mem.share_left(run).min(tick);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
         let singly = self.watch.record_accesses || nr > 1 && self.mem.sees_faults();
         let most = if singly { 1 } else { MOST_PENDING };
@@ -270,6 +286,7 @@ impl Machine {
         let outside_clock = (outside >> 64) as u64;
         let soon = due.0.min(outside_clock);
         let (hot, entry, groups) = self.mem.pages.columns();
+        let pages = hot.len();
         let t_hit = self.mem.cost.t_hit.0;
         let c = &mut Columns {
             spaces: &self.mem.spaces,
@@ -282,6 +299,8 @@ impl Machine {
             run_ahead: self.config.run_ahead.0,
             notes: if self.watch.record_accesses {
                 Notes::Recorded(&mut self.contents.sequence)
+            } else if self.mem.uses.on() {
+                Notes::Followed(self.mem.uses.noting(pages))
             } else {
                 Notes::Nobody
             },

@@ -7,6 +7,7 @@
 
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::hits::is_single;
@@ -108,12 +109,16 @@ impl Machine {
         }
         while let Some((run, places)) = self.swap_in_run(tid) {
             at = if self.mem.uses.on() {
-                self.mem.tell_before_fault();
-                let mut uses = std::mem::take(&mut self.mem.uses);
-                let noting = uses.noting(self.mem.pages.hot.len());
-                let at = self.swap_in_some(tid, &run, places, (until, true), noting);
-                self.mem.uses = uses;
-                self.mem.tell_of_uses();
+                let (faults, singly) = (self.mem.vmstat[VmEvent::PgFault], self.mem.uses.singly());
+                let mut noting = self.mem.uses.lend();
+                let notes = noting.of(self.mem.pages.hot.len());
+                let at = self.swap_in_some(tid, &run, places, (until, singly), notes);
+                self.mem.uses.take_back(noting);
+                if self.mem.vmstat[VmEvent::PgFault] > faults {
+                    self.mem.tell_after_step();
+                } else {
+                    self.mem.tell_of_uses();
+                }
                 at
             } else {
                 self.swap_in_some(tid, &run, places, (until, false), ())
