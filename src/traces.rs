@@ -149,10 +149,12 @@ pub fn of_accesses(
         };
         (!part.is_empty()).then(|| part.iter().map(line).collect::<String>())
     });
-    let mut options = ImportOptions::default();
-    options.name = name.to_string();
-    options.source = Some("arrays of a program");
-    options.time_unit_ns = Some(1);
+    let options = ImportOptions {
+        name: name.to_string(),
+        source: Some("arrays of a program"),
+        time_unit_ns: Some(1),
+        ..ImportOptions::default()
+    };
     let text = record::import::Chunks::new(std::iter::once(head.to_string()).chain(lines));
     let summary = trace::import(ImportFormat::Csv, text, out, &options);
     let summary = summary.map_err(|e| Error::new(ErrorKind::Option, format!("{name}: {e}")))?;

@@ -52,9 +52,10 @@ class Reclaim(gymnasium.Env[np.ndarray, np.ndarray]):
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (4,), np.float32)
         self.action_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float32)
         self.scenario = mmsim.Scenario.from_text(SCENARIO)
-        still = self.scenario.machine()
-        still.step(STEP)
-        self.usual = still.vmstat["sim_accesses"]
+        self.machine = self.scenario.machine()
+        self.machine.step(STEP)
+        self.before = {"sim_accesses": 0, "pswpin": 0}
+        self.usual = self.machine.vmstat["sim_accesses"]
 
     def _look(self) -> tuple[np.ndarray, dict[str, float]]:
         vmstat, gauges = self.machine.vmstat, self.machine.gauges

@@ -76,12 +76,16 @@ fn counters(report: &mmsim::report::Report) -> Table {
     for run in &report.runs {
         let before = names.len();
         for (name, value) in run.counters() {
-            (names.push(name), values.push(value), phases.push(None));
+            names.push(name);
+            values.push(value);
+            phases.push(None);
         }
         for phase in &run.phases {
             for (name, _) in run.counters() {
                 let value = phase.vmstat.get(name).copied();
-                (names.push(name), values.push(value), phases.push(Some(phase.name.as_str())));
+                names.push(name);
+                values.push(value);
+                phases.push(Some(phase.name.as_str()));
             }
         }
         lengths.push(names.len() - before);

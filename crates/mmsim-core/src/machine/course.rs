@@ -32,8 +32,8 @@ impl Machine {
     }
 
     /// Goes on until everything that begins before or at this instant was done, or to the end of the
-    /// run. True: there is more to do. Pauses change nothing: a thread that runs ahead of others may
-    /// have passed the instant, by `run_ahead` at most, as for a sample.
+    /// run. True: there is more to do. Pauses change nothing, as samples: a thread that runs ahead of
+    /// others may have passed the instant, and a team of first touches ends before there is a pause.
     pub fn go_on(&mut self, until: SimTime) -> bool {
         self.pause_at = until;
         self.paused = false;

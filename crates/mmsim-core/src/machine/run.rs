@@ -103,11 +103,9 @@ impl Machine {
                 self.handle_event();
             } else if !self.touching {
                 self.step_cpu(cpu, due);
-            } else {
-                let looked_at = self.resident.at.min(self.pause_at) + SimDuration(1);
-                if let Some(cpu) = self.first_touches(due.min(looked_at)) {
-                    self.step_cpu(cpu, due);
-                }
+            } else if let Some(cpu) = self.first_touches(due.min(self.resident.at + SimDuration(1)))
+            {
+                self.step_cpu(cpu, due);
             }
             let done = self.work_done.0;
             if done >= self.progress_at {
