@@ -122,7 +122,7 @@ impl<'a> Merged<'a> {
         self.plan.map_or("", SweepPlan::about)
     }
 
-    /// What the scenarios of the plan expect, to be asked of the rows. Without a plan it is nothing.
+    /// What the scenarios of the plan expect, to be asked of the rows; nothing without a plan.
     pub fn asked(&self) -> Asked<'_> {
         Asked::of(self.plan)
     }

@@ -24,7 +24,7 @@ fn figures(run: &RunReport) -> (f64, f64) {
 const OPEN: &str = "arrival = { law = \"exponential\", mean = \"300us\" }";
 
 /// A disk that becomes slower. A client of a closed loop asks for the next block when it has the
-/// last one: it slows down with the disk, and its waits are those of the disk. Requests of an open
+/// last one. It slows down with the disk, and its waits are those of the disk. Requests of an open
 /// loop come as before. While the disk keeps up, as many are served; when it does not, each waits
 /// for all before it, so the wait grows with the length of the run.
 #[test]

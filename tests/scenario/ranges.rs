@@ -338,6 +338,13 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         }
         Kind::Limit => quoted(&["max", "16MiB", "32MiB"]),
         Kind::Time => quoted(&["1ns", "1us", "1ms", "5ms", "1s", "3s"]),
+        Kind::Times => words(&[
+            "\"1us\"",
+            "\"5ms\"",
+            "{ law = \"exponential\", mean = \"5ms\" }",
+            "{ law = \"gamma\", shape = 2, scale = \"5ms\", max = \"1s\" }",
+        ]),
+        Kind::Counts(lo, _) => words(&[&lo.to_string(), "8", "{ law = \"poisson\", mean = 8 }"]),
         Kind::Rate => quoted(&["100MB/s", "200MB/s"]),
         Kind::Count(lo, hi) => [lo, lo + 1, 2, 3, 8, 16, 100, 4096, 8192, hi]
             .into_iter()

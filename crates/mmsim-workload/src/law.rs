@@ -1,16 +1,15 @@
 //! Laws of random quantities: how long somebody thinks, when the next request arrives, how long a
 //! block lives.
 //!
-//! Each law is drawn by its textbook method: inversion for the exponential and the Pareto law,
-//! Marsaglia's polar method for the normal law behind the lognormal one, Marsaglia and Tsang
-//! (ACM Transactions on Mathematical Software 26, 2000) for the gamma law, products of uniform
-//! numbers for small Poisson laws and Hörmann's PTRS (Insurance: Mathematics and Economics 12, 1993)
-//! for others.
+//! Each law is drawn by its textbook method. The exponential and the Pareto law go by inversion, and
+//! the normal law behind the lognormal one by Marsaglia's polar method. Gamma is by Marsaglia and
+//! Tsang (ACM Transactions on Mathematical Software 26, 2000). Small Poisson laws are products of
+//! uniform numbers; others are Hörmann's PTRS (Insurance: Mathematics and Economics 12, 1993).
 //!
 //! Logarithms and powers come from the crate `libm`, so a draw is the same on every platform. The
-//! crate `rand_distr` takes those of the platform as soon as any crate of a build asks `num-traits`
-//! for them, as proptest does: tests would draw other numbers than the program. So it is the second
-//! opinion of the tests.
+//! crate `rand_distr` computes by `num-traits`, which any crate of a build can switch to the
+//! platform's powers. proptest does: tests would draw other numbers than the program. So it is the
+//! second opinion of the tests.
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
@@ -201,8 +200,8 @@ impl Varying {
         matches!(self, Varying::Always(0) | Varying::Drawn { max: 0, .. })
     }
 
-    /// Its values. They come from a generator of their own, which begins where that of the thread
-    /// is at the first of them, apart by `purpose`: so what else the thread draws stays what it is.
+    /// Its values. They come from a generator of their own, apart by `purpose`, which begins where
+    /// that of the thread is at the first of them. What else the thread draws stays what it is.
     pub fn source(&self, purpose: &'static str) -> Source {
         Source { of: *self, purpose, rng: None }
     }

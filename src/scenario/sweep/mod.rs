@@ -173,8 +173,8 @@ impl SweepPlan {
         }
     }
 
-    /// What a scenario of the plan expects of its runs, and how many of its expectations are about
-    /// variants or values that the plan does not have. `scenario`: its number.
+    /// What a scenario of the plan expects of its runs. Then how many of its expectations are left
+    /// out, being of variants or values that the plan does not have. `scenario`: its number.
     ///
     /// # Panics
     ///

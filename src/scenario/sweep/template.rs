@@ -208,8 +208,8 @@ impl Template {
         self.sample.as_ref().map_or(1, |s| s.points)
     }
 
-    /// Each axis with its value in a setting. Of the axes of the grid the first changes slowest, and
-    /// points of a sample fastest.
+    /// Each axis with its value in a setting. Of the axes of the grid the first changes slowest,
+    /// and points of a sample fastest.
     fn values(&self, setting: u64) -> impl Iterator<Item = (&Axis, (Node, String))> {
         let mut place = self.settings;
         let grid = self.grid.iter().map(move |axis| {

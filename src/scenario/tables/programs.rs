@@ -4,6 +4,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_workload::generators::{
     AppsConfig, BuildConfig, ItemChoice, LaunchOrder, ReaderConfig, ReuseOrder,
 };
+use mmsim_workload::law::Varying;
 
 use super::key;
 use super::tasks::{ARRIVAL, TASK, WINDOWS, until};
@@ -226,7 +227,10 @@ fn items_and_index(r: &Reader<'_>, c: &ReaderConfig) -> Result<(), Error> {
         return Err(r.error("items", found, "fewer items, or smaller ones"));
     }
     if c.index == 0 && !c.index_reads.is_zero() {
-        let found = "reads of an index that is empty";
+        let found = match c.index_reads {
+            Varying::Always(n) => format!("{n} reads of an index that is empty"),
+            Varying::Drawn { .. } => "reads of an index that is empty".to_string(),
+        };
         return Err(r.error("index-reads", found, "0, or give `index` a size"));
     }
     Ok(())

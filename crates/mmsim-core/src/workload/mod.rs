@@ -110,8 +110,8 @@ pub trait Workload: Send {
     }
     /// What a record is, if it makes sense to ask how long one takes: its latency is the time up to
     /// its [`Op::Records`] from where the last one ended, from [`Op::RecordBegins`], or from the end of
-    /// a phase, whichever is last; or from [`Op::Arrived`]. What the thread sleeps meanwhile, or waits at barriers, is not in
-    /// it. Asked once, before the run.
+    /// a phase, whichever is last; or from [`Op::Arrived`]. What the thread sleeps meanwhile, or waits
+    /// at barriers, is not in it. Asked once, before the run.
     fn record(&self) -> Option<&'static str> {
         None
     }

@@ -195,8 +195,8 @@ mod tests {
     use mmsim_core::workload::KernelAllocResult;
     use std::collections::BTreeSet;
 
-    /// Little's law: what is held is the rate of arrivals times the mean of a life, whatever the law
-    /// of lives. A thousand blocks a second that live 50 ms are 50 on average.
+    /// Little's law: what is held is the rate of arrivals times the mean of a life, whatever the
+    /// law of lives. A thousand blocks a second that live 50 ms are 50 on average.
     #[test]
     fn lives_times_rate_are_what_is_held() {
         let ms = 1e6;

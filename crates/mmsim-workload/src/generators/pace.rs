@@ -96,8 +96,8 @@ pub(super) fn share(total: u64, n: u32, i: u32) -> u64 {
     total / u64::from(n) + u64::from(u64::from(i) < total % u64::from(n))
 }
 
-/// One workload for each of the threads, whose bodies `body` makes. The course: how many threads and
-/// windows, when they end, and how far apart arrivals are.
+/// One workload for each of the threads, whose bodies `body` makes. The course: how many threads
+/// and windows, when they end, and how far apart arrivals are.
 pub(super) fn threads<B: Body + 'static>(
     (threads, windows, end, arrival): (u32, u32, End, Option<Varying>),
     mut body: impl FnMut(u32) -> B,

@@ -169,8 +169,8 @@ mod tests {
     use mmsim_core::base::time::SimDuration;
     use mmsim_core::workload::{FileSlot, MapKind, RegionId};
 
-    /// Thinking draws from numbers of its own: the pages are those of a thread that thinks equally
-    /// long each time, and times have the mean of their law.
+    /// Thinking draws from numbers of its own. The pages are those of a thread that thinks equally
+    /// long each time; times have the mean of their law.
     #[test]
     fn thinking_moves_no_access() {
         let mut c = uniform(100, 20_000);
