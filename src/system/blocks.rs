@@ -1,5 +1,5 @@
-//! `/proc/buddyinfo` and `/proc/pagetypeinfo`: free blocks by order, by type as well, and pageblocks
-//! by type.
+//! `/proc/buddyinfo` and `/proc/pagetypeinfo`: free blocks by order, by type as well, and
+//! pageblocks by type.
 
 use mmsim_core::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use mmsim_core::phys::buddy::NR_ORDERS;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Note;
+use super::note::Note;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 

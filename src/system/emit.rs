@@ -12,7 +12,8 @@ use mmsim_core::phys::watermarks::min_free_kbytes;
 
 use super::copies::Copies;
 use super::facts::Facts;
-use super::{ANY_TASK, Import, sysctls};
+use super::import::{ANY_TASK, Import};
+use super::sysctls;
 use crate::error::Error;
 use crate::report::proc::Kind;
 use crate::scenario::RunSpec;
@@ -28,7 +29,7 @@ fn run_of(import: &Import) -> Result<(RunSpec, Option<Arc<Layout>>), Error> {
         Some((machine, _)) => (machine, true),
         None => (import.scenario.as_str(), false),
     };
-    let run = super::import::run_of(&format!("{machine}\n{ANY_TASK}"), "the import")?;
+    let run = super::writer::run_of(&format!("{machine}\n{ANY_TASK}"), "the import")?;
     let layout = match (&import.layout, loads) {
         (Some(text), true) => Some(Arc::new(layout::from_text(text, "the layout of the import")?)),
         _ => None,

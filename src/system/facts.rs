@@ -3,9 +3,9 @@
 use mmsim_core::base::id::CpuId;
 use mmsim_core::config::{Kernel, ZoneKind};
 
-use super::Note;
 use super::blocks::{self, Blocks};
 use super::copies::{Copies, Text};
+use super::note::Note;
 use super::zoneinfo::{self, Zone, number};
 use crate::error::{Error, ErrorKind};
 
@@ -168,6 +168,9 @@ fn nodes(text: &Text, notes: &mut Vec<Note>) -> Result<Vec<Vec<(ZoneKind, Zone)>
         {
             return at("its watermarks fall", "min, low and high as /proc/zoneinfo has them");
         }
+        if zone.marks[2] - zone.boost > zone.managed {
+            return at("a watermark is above all that it manages", "copy /proc/zoneinfo again");
+        }
         if zone.free > zone.managed {
             return at("more pages are free than it manages", "copy /proc/zoneinfo again");
         }
@@ -266,6 +269,10 @@ fn total(copies: &Copies, nodes: &[Vec<(ZoneKind, Zone)>]) -> Result<Option<u64>
         return Err(error.help(
             "the files of two machines are mixed, or memory was plugged between two copies",
         ));
+    }
+    if nodes.is_empty() && !(256..=MOST_PAGES).contains(&total) {
+        let found = format!("MemTotal is {total} pages");
+        return Err(text.bad(1, found, "the file of a machine of 1 MiB to 16383 GiB"));
     }
     Ok(Some(total))
 }

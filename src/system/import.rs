@@ -1,590 +1,118 @@
-//! From facts about a machine to the text of a scenario.
+//! From copies to a scenario, and what is to be said about it.
 
-use std::fmt::Write as _;
-
-use mmsim_core::backing::device::DeviceConfig;
-use mmsim_core::base::id::{NodeId, Pfn};
-use mmsim_core::base::migratetype::Migratetype;
-use mmsim_core::config::{Kernel, MachineConfig, ZoneKind};
-use mmsim_core::machine::snapshot::ZoneSnapshot;
-use mmsim_core::memory::{FrameUse, Layout};
-use mmsim_core::phys::zones::Zones;
-use mmsim_lru::MglruConfig;
-use mmsim_lru::config::Knobs as _;
-
-use super::copies::{Copies, Text};
+use super::copies::Copies;
 use super::facts::Facts;
-use super::place::{self, Contents, Shape};
-use super::zoneinfo::Zone;
-use super::{Note, Programs, sysctls};
-use crate::error::{Error, ErrorKind};
-use crate::machines::Catalogue;
-use crate::scenario::{RunSpec, Scenario};
+use super::note::Note;
+use super::options::Options;
+use super::writer::{Writer, run_of};
+use crate::error::Error;
+use crate::layout;
 
-/// Frames of a layout at most: 256 GiB.
-const MOST_FRAMES: u64 = 1 << 26;
-
-/// The rows of a zone that do not follow from formulas.
-#[derive(Clone, Debug, Default)]
-struct Rows {
-    /// Watermarks without a boost.
-    marks: Option<[u64; 3]>,
-    reserve: Option<u64>,
-    pcp: Option<[u64; 2]>,
-    free: Option<u64>,
+/// What came of an import.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Import {
+    /// The scenario, TOML.
+    pub scenario: String,
+    /// The layout that its first task loads, if there is one.
+    pub layout: Option<String>,
+    /// What could not be taken, by file.
+    pub notes: Vec<Note>,
 }
 
-/// What is written of a machine.
-pub(super) struct Writer<'a> {
-    copies: &'a Copies,
-    facts: &'a Facts,
-    programs: Programs,
-    notes: &'a mut Vec<Note>,
-    /// Keys of `[machine.vm]`.
-    vm: Vec<(&'static str, String)>,
-    swap: Option<String>,
-    file_device: Option<String>,
-    reclaim: Option<String>,
+/// Why a file that is not there would help.
+fn why_missing(pattern: &str) -> Option<&'static str> {
+    Some(match pattern {
+        "proc/cmdline" => "nothing: what it sets shows in the other files",
+        "proc/vmstat" => "nothing: a run begins with counters at 0",
+        "proc/version" => "kernel 6.12, or what `--kernel` says",
+        "proc/zoneinfo" => "zones follow from MemTotal, CPUs from sys/devices/system/cpu/online",
+        "proc/buddyinfo" => {
+            "fragmentation is not known: what is free is free in the largest blocks"
+        }
+        "proc/pagetypeinfo" => {
+            "types of free blocks and of pageblocks are not known; root can read it"
+        }
+        "proc/meminfo" => "nothing to hold the zones against",
+        "proc/swaps" => "no swap",
+        "proc/sys/vm/*" => "sysctls have the values that Linux boots with",
+        "sys/devices/system/cpu/online" => "as many CPUs as /proc/zoneinfo has lists of, else one",
+        "sys/kernel/mm/lru_gen/*" => "the classic LRU: a kernel without MGLRU has no such files",
+        "sys/kernel/mm/transparent_hugepage/*" => "no transparent huge pages",
+        "sys/block/*/queue/*" => "files lie on the preset nvme",
+        // The rest says nothing that would be taken.
+        _ => return None,
+    })
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(
-        copies: &'a Copies,
-        facts: &'a Facts,
-        programs: Programs,
-        notes: &'a mut Vec<Note>,
-    ) -> Result<Self, Error> {
-        let (vm, swap, file_device, reclaim) = (Vec::new(), None, None, None);
-        let mut w = Writer { copies, facts, programs, notes, vm, swap, file_device, reclaim };
-        w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
-        w.devices()?;
-        w.lru()?;
-        Ok(w)
-    }
-
-    fn note(&mut self, file: &str, item: impl AsRef<str>, why: impl Into<String>) {
-        self.notes.push(Note::new(file, item.as_ref(), why));
-    }
-
-    /// The LRU: of the two that kernels have, the one that is on.
-    fn lru(&mut self) -> Result<(), Error> {
-        let file = "sys/kernel/mm/lru_gen/enabled";
-        let Some(text) = self.copies.get(file) else { return Ok(()) };
-        let word = text.word();
-        let bits = match word {
-            "y" | "Y" => Some(7),
-            "n" | "N" => Some(0),
-            _ => u32::from_str_radix(word.trim_start_matches("0x"), 16).ok(),
-        };
-        let Some(bits) = bits.filter(|b| *b < 0x1_0000) else {
-            return Err(text.bad(1, "no state of MGLRU", "a number such as 0x0007, or y, or n"));
-        };
-        if bits & 1 == 0 {
-            return Ok(());
+impl Import {
+    /// Makes a scenario of copies. `layout` is the name of the file, beside the scenario, that the
+    /// layout will be in; without one none is made.
+    ///
+    /// # Errors
+    /// Files of two machines, a line that no kernel prints, an old kernel, or neither zoneinfo nor
+    /// meminfo: the message names file and line, and what to do.
+    pub fn of(copies: &Copies, options: &Options, layout: Option<&str>) -> Result<Import, Error> {
+        let mut notes = copies.missing(why_missing);
+        let facts = Facts::of(copies, options.kernel, &mut notes)?;
+        if let Some(text) = copies.get("sys/module/zswap/parameters/enabled")
+            && matches!(text.word(), "Y" | "y" | "1")
+        {
+            let why = "zswap is not modelled: pages go to the swap device at once";
+            notes.push(Note::new("sys/module/zswap/parameters/enabled", text.word(), why));
         }
-        let of = |k: &Kernel| format!("mglru-v{}", k.name());
-        let has = |k: &Kernel| MglruConfig::preset(&of(k)).is_some();
-        let before = Kernel::ALL.into_iter().rfind(|k| *k <= self.facts.kernel && has(k));
-        let kernel = before.or_else(|| Kernel::ALL.into_iter().find(has)).unwrap_or(Kernel::LAST);
-        if kernel != self.facts.kernel {
-            let why = format!(
-                "there is no MGLRU of {}: that of {}",
-                self.facts.kernel.name(),
-                kernel.name()
-            );
-            self.note(file, word, why);
+        if copies.get("proc/vmstat").is_some() {
+            notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));
         }
-        let mut reclaim = format!("preset = \"{}\"", of(&kernel));
-        for (bit, knob) in [(2, "walk-mmu"), (4, "nonleaf-young")] {
-            if bits & bit == 0 {
-                reclaim += &format!(", {knob} = false");
-            }
-        }
-        if bits & 2 == 0 && bits & 4 != 0 {
-            // Without walks nobody looks there.
-            reclaim += ", nonleaf-young = false";
-        }
-        if let Some(text) = self.copies.get("sys/kernel/mm/lru_gen/min_ttl_ms") {
-            match text.word().parse::<u64>() {
-                Ok(0) => {}
-                Ok(ms @ 1..=3_600_000) => reclaim += &format!(", min-ttl-ms = {ms}"),
-                _ => return Err(text.bad(1, "no time that is modelled", "0 to 3600000 ms")),
-            }
-        }
-        self.reclaim = Some(format!("{{ {reclaim} }}"));
-        Ok(())
-    }
-
-    /// Swap, and the device under files.
-    fn devices(&mut self) -> Result<(), Error> {
-        let files = self.device_of_files();
-        if let Some(name) = &files {
-            let device = self.device(name, "sys/block")?;
-            self.file_device = Some(device);
-            self.read_ahead(name)?;
-        }
-        let file = "proc/swaps";
-        let Some((first, others)) = self.facts.swaps.split_first() else { return Ok(()) };
-        let device = match (first.file, &files) {
-            (true, Some(name)) => {
-                let name = name.clone();
-                self.device(&name, file)?
-            }
-            (true, None) => {
-                let why = "a file on a device that sys/block does not have: preset ssd, as a guess; \
-                           write `device` of `swap`";
-                self.note(file, &first.path, why);
-                "\"ssd\"".into()
-            }
-            (false, _) => self.device(&first.path, file)?,
-        };
-        self.swap = Some(format!("{{ size = \"{} pages\", device = {device} }}", first.pages));
-        if first.used > 0 {
-            let why = format!(
-                "{} pages are in use there; a run begins with swap that is empty",
-                first.used
-            );
-            self.note(file, &first.path, why);
-        }
-        for area in others {
-            let kib = area.pages * 4;
-            let why = match area.priority == first.priority {
-                true => "the same priority: the kernel takes turns, one device is modelled",
-                false => "a lower priority: one device is modelled, the one that is used first",
-            };
-            self.note(file, &area.path, format!("{why}; its {kib} KiB are left out"));
-        }
-        Ok(())
-    }
-
-    /// Readahead of files is that of the device under them.
-    fn read_ahead(&mut self, disk: &str) -> Result<(), Error> {
-        let file = format!("sys/block/{disk}/queue/read_ahead_kb");
-        let Some(text) = self.copies.get(&file) else { return Ok(()) };
-        match text.word().parse::<u64>() {
-            Ok(kib) if kib <= 1 << 20 && kib.is_multiple_of(4) => {
-                self.vm.push(("read_ahead_kb", kib.to_string()));
-                Ok(())
-            }
-            _ => Err(text.bad(
-                1,
-                "no readahead that is modelled",
-                "a multiple of 4, at most 1048576",
-            )),
-        }
-    }
-
-    /// The disk that most files are probably on: that of `root=`, or the only one.
-    fn device_of_files(&mut self) -> Option<String> {
-        let mut disks: Vec<String> = Vec::new();
-        for (name, _) in self.copies.under("sys/block") {
-            let name = name.split('/').next().unwrap_or_default();
-            let virtual_ = ["zram", "loop", "ram", "sr", "fd", "nbd"].iter().any(|v| {
-                name.strip_prefix(v).is_some_and(|n| n.chars().all(|c| c.is_ascii_digit()))
-            });
-            if !virtual_ && disks.last().is_none_or(|d| d != name) {
-                disks.push(name.to_string());
-            }
-        }
-        let cmdline = self.copies.get("proc/cmdline").map_or("", Text::word);
-        let root = cmdline.split_whitespace().find_map(|w| w.strip_prefix("root=/dev/"));
-        let of_root = root.and_then(|r| disks.iter().find(|d| r.starts_with(d.as_str())).cloned());
-        let all = disks.len();
-        let chosen = of_root.or_else(|| disks.into_iter().next())?;
-        if all > 1 {
-            let why = format!(
-                "taken for all files; one device under files is modelled, there are {all} disks"
-            );
-            self.note("sys/block", &chosen, why);
-        }
-        Some(chosen)
-    }
-
-    /// A device as a scenario has it: a preset by its name, with the settings of its queue.
-    fn device(&mut self, path: &str, file: &str) -> Result<String, Error> {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let disk = self.disk_of(name);
-        let copies = self.copies;
-        let setting =
-            |what: &str| copies.get(&format!("sys/block/{disk}/queue/{what}")).map(Text::word);
-        let rotational = setting("rotational") == Some("1");
-        let digits = |prefix: &str| {
-            disk.strip_prefix(prefix).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        let lettered = ["sd", "vd", "xvd", "hd"].iter().any(|p| disk.starts_with(p));
-        let numbered = ["mmcblk", "dm-", "md", "bcache"].iter().any(|p| digits(p));
-        let preset = if digits("zram") {
-            let algorithm = copies.get(&format!("sys/block/{disk}/comp_algorithm"));
-            self.zram(&disk, algorithm)
-        } else if digits("nvme") {
-            "nvme"
-        } else if digits("ram") || digits("pmem") {
-            "ramdisk"
-        } else {
-            let preset = if rotational { "hdd" } else { "ssd" };
-            let why = if lettered || numbered {
-                format!(
-                    "no file tells how fast it is: preset {preset}; write `read` and `write` as measured"
-                )
-            } else {
-                format!(
-                    "a kind of device that is not known: preset {preset} as a guess; write `device`"
-                )
-            };
-            self.note(file, path, why);
-            preset
-        };
-        let of_preset = DeviceConfig::preset(preset, self.facts.cpus as u32);
-        let mut config = of_preset.clone().expect("a preset");
-        if !config.synchronous {
-            self.queue(&disk, &mut config)?;
-        }
-        if Some(&config) == of_preset.as_ref() {
-            return Ok(format!("\"{preset}\""));
-        }
-        config.name = disk;
-        let settings = crate::scenario::tables::device_settings(&config);
-        // Numbers and flags are what they are, all else is text.
-        let toml = |v: &str| match v.parse::<i64>().is_ok() || ["true", "false"].contains(&v) {
-            true => v.to_string(),
-            false => toml::Value::from(v).to_string(),
-        };
-        let given =
-            settings.iter().filter_map(|(key, v)| Some(format!("{key} = {}", toml(v.as_deref()?))));
-        Ok(format!("{{ {} }}", given.collect::<Vec<_>>().join(", ")))
-    }
-
-    /// The disk that a partition is of: the longest name in sys/block that begins its own.
-    fn disk_of(&self, name: &str) -> String {
-        let disks = self.copies.under("sys/block").filter_map(|(n, _)| n.split('/').next());
-        let of = disks.filter(|d| name.starts_with(d)).max_by_key(|d| d.len());
-        of.unwrap_or(name).to_string()
-    }
-
-    fn zram(&mut self, disk: &str, algorithm: Option<&Text>) -> &'static str {
-        let file = format!("sys/block/{disk}/comp_algorithm");
-        let chosen = algorithm.and_then(|a| sysctls::chosen(a.text()));
-        match chosen {
-            Some("lz4") => "zram",
-            Some("lzo" | "lzo-rle") => "zram-lzo",
-            Some("zstd") => "zram-zstd",
-            Some(other) => {
-                let other = other.to_string();
-                self.note(&file, other, "there is no preset of it: that of lz4");
-                "zram"
-            }
-            None => {
-                self.note(&file, disk, "nobody says how it compresses: lz4 as a guess");
-                "zram"
-            }
-        }
-    }
-
-    /// What the queue of a disk says besides.
-    fn queue(&mut self, disk: &str, config: &mut DeviceConfig) -> Result<(), Error> {
-        let copies = self.copies;
-        let file = |what: &str| format!("sys/block/{disk}/queue/{what}");
-        let number = |what: &str, most: u64| match copies.get(&file(what)) {
-            None => Ok(None),
-            Some(text) => match text.word().parse::<u64>() {
-                Ok(n) if n <= most => Ok(Some(n)),
-                _ => Err(text.bad(1, "no number that is modelled", format!("0 to {most}"))),
-            },
-        };
-        if let Some(us) = number("wbt_lat_usec", 10_000_000)? {
-            config.wbt_lat = mmsim_core::base::time::SimDuration::from_micros(us);
-        }
-        if let Some(text) = copies.get(&file("write_cache")) {
-            config.write_cache = text.word() == "write back";
-        }
-        let Some(requests) = number("nr_requests", u64::from(u32::MAX))? else { return Ok(()) };
-        let scheduler = copies.get(&file("scheduler")).and_then(|s| sysctls::chosen(s.text()));
-        match scheduler {
-            Some("none") | None if (1..=65_536).contains(&requests) => {
-                config.queue_depth = requests as u32
-            }
-            _ => {
-                let scheduler = scheduler.unwrap_or("none").to_string();
-                let depth = config.queue_depth;
-                let why = format!(
-                    "{requests} are requests of the scheduler {scheduler}, which is not modelled; \
-                     the preset's {depth} at once"
-                );
-                self.note(&file("nr_requests"), disk, why);
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the scenario; `rows` are of the zones, in order, `load` names a layout.
-    fn text(&self, rows: &[Rows], load: Option<&str>) -> String {
-        let (facts, mut t) = (self.facts, String::new());
-        let release = if facts.release.is_empty() { "of no known release" } else { &facts.release };
-        // Writing into a string cannot fail.
-        let plain: String = release.chars().filter(|c| !c.is_control()).collect();
-        let _ = writeln!(t, "# A machine with Linux {plain}, as its own files tell of it.\n");
-        let _ =
-            writeln!(t, "[machine]\nkernel = \"{}\"\ncpus = {}", facts.kernel.name(), facts.cpus);
-        if let Some(order) = facts.pageblock_order.filter(|&o| o != 9) {
-            let _ = writeln!(t, "pageblock-order = {order}");
-        }
-        if facts.nodes.is_empty() {
-            let _ = writeln!(t, "memory = \"{} pages\"", facts.total.unwrap_or(0));
-        }
-        for (key, value) in [("swap", &self.swap), ("file-device", &self.file_device)] {
-            if let Some(value) = value {
-                let _ = writeln!(t, "{key} = {value}");
-            }
-        }
-        let mut rows = rows.iter();
-        for zones in &facts.nodes {
-            let table = if facts.nodes.len() > 1 {
-                let _ = writeln!(t, "\n[[machine.node]]");
-                "[[machine.node.zone]]"
-            } else {
-                "[[machine.zone]]"
-            };
-            for (kind, zone) in zones {
-                let row = rows.next().cloned().unwrap_or_default();
-                let _ = writeln!(
-                    t,
-                    "\n{table}\nkind = \"{}\"\nmanaged = \"{} pages\"",
-                    kind.name(),
-                    zone.managed
-                );
-                if let Some(free) = row.free {
-                    let _ = writeln!(t, "free-at-start = \"{free} pages\"");
-                }
-                for (name, n) in ["min", "low", "high"].iter().zip(row.marks.iter().flatten()) {
-                    let _ = writeln!(t, "{name} = \"{n} pages\"");
-                }
-                if let Some(n) = row.reserve {
-                    let _ = writeln!(t, "lowmem-reserve = \"{n} pages\"");
-                }
-                if let Some([high, batch]) = row.pcp {
-                    let _ = writeln!(t, "pcp = {{ high = {high}, batch = {batch} }}");
-                }
-            }
-        }
-        if !self.vm.is_empty() {
-            let _ = writeln!(t, "\n[machine.vm]");
-        }
-        for (key, value) in &self.vm {
-            let _ = writeln!(t, "{key} = {value}");
-        }
-        if let Some(reclaim) = &self.reclaim {
-            let _ = writeln!(t, "\n[[variant]]\nname = \"as imported\"\nreclaim = {reclaim}");
-        }
-        match load {
-            Some(load) => {
-                let _ = writeln!(t, "\n# Memory as it was in use; add the work as further tasks.");
-                let _ = writeln!(
-                    t,
-                    "[[task]]\nname = \"memory\"\nworkload = \"fragment\"\nload = {load}"
-                );
-            }
-            None => {
-                let _ = writeln!(t, "\n# Add the work: a scenario needs a [[task]].");
-            }
-        }
-        t
-    }
-
-    /// The machine of a text.
-    fn run(&self, rows: &[Rows]) -> Result<RunSpec, Error> {
-        let text =
-            self.text(rows, None) + "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
-        run_of(&text, self.copies.origin())
-    }
-
-    /// What differs from the formulas, zone by zone.
-    fn rows(&mut self) -> Result<Vec<Rows>, Error> {
-        let machine = self.run(&[])?.machine;
-        let zones = Zones::new(&machine);
-        let file = "proc/zoneinfo";
-        let tuned = self.facts.kernel >= Kernel::V6_12;
-        let mut all = Vec::new();
-        let facts = self.facts;
-        let own: Vec<&(ZoneKind, Zone)> = facts.nodes.iter().flatten().collect();
-        for (id, (kind, zone)) in zones.ids().zip(own) {
-            let mut row = Rows::default();
-            let z = &zones[id];
-            let item = format!("Node {}, zone {}", zone.node, zone.name);
-            let marks = zone.marks.map(|m| m - zone.boost);
-            if zone.boost > 0 {
-                let why = "a boost of its watermarks, which ends by itself: taken off";
-                self.note(file, format!("{item}: boost {}", zone.boost), why);
-            }
-            let shown = |m: [u64; 3]| m.map(|n| n.to_string()).join(", ");
-            if marks != z.watermark {
-                let by = shown(z.watermark);
-                let why = format!("by formula they are {by}: taken as they stand");
-                self.note(file, format!("{item}: min, low, high {}", shown(marks)), why);
-                row.marks = Some(marks);
-            }
-            self.reserve(&mut row, *kind, zone, &z.lowmem_reserve, &item);
-            let lists = ZoneSnapshot::of(z).pcp.first().copied().unwrap_or_default();
-            self.lists(&mut row, zone, [lists.high.into(), lists.batch.into()], tuned, &item);
-            all.push(row);
-        }
-        Ok(all)
-    }
-
-    fn reserve(&mut self, row: &mut Rows, kind: ZoneKind, zone: &Zone, own: &[u64; 4], item: &str) {
-        let file = "proc/zoneinfo";
-        // Columns are of the zones that the kernel was built with: DMA, DMA32, Normal, Movable, Device.
-        let above: Vec<u64> = zone.protection.iter().copied().skip(kind as usize + 1).collect();
-        let formula = &own[kind as usize + 1..];
-        if above.iter().zip(formula).all(|(a, b)| a == b) {
-            return;
-        }
-        let shown = |all: &[u64]| all.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-        let item = format!("{item}: protection ({})", shown(&zone.protection));
-        let differ: Vec<u64> = above.iter().copied().filter(|&n| n > 0).collect();
-        let by = shown(formula);
-        match differ.first() {
-            Some(&n) if differ.iter().all(|&d| d == n) && n <= zone.managed => {
-                row.reserve = Some(n);
-                self.note(
-                    file,
-                    item,
-                    format!("by formula {by}: {n} pages against all zones above"),
-                );
-            }
-            None => {
-                row.reserve = Some(0);
-                self.note(file, item, format!("by formula {by}: no pages against any zone"));
-            }
-            _ => self.note(
-                file,
-                item,
-                format!("one reserve of a zone is modelled: by formula, {by}"),
-            ),
-        }
-    }
-
-    /// Sizes of per-CPU lists.
-    fn lists(&mut self, row: &mut Rows, zone: &Zone, own: [u64; 2], tuned: bool, item: &str) {
-        let file = "proc/zoneinfo";
-        let least = zone.pcp.iter().map(|p| p.high_min.unwrap_or(p.high)).min().unwrap_or(0);
-        let batch = zone.pcp.first().map_or(1, |p| p.batch);
-        let [high, of_batch] = own;
-        let least_is_known = !tuned || zone.pcp.iter().all(|p| p.high_min.is_some());
-        let least = if least_is_known { least } else { high };
-        let in_range = [least, batch].iter().all(|&n| n <= u64::from(u32::MAX));
-        if [least, batch] != own && in_range {
-            row.pcp = Some([least, batch]);
-            let why = format!("by formula {high} and {of_batch}: taken as they stand");
-            let lists = format!("{item}: per-CPU lists of {least}, batches of {batch}");
-            self.note(file, lists, why);
-        }
-        if tuned && zone.pcp.iter().any(|p| p.high != least) {
-            let highs = zone.pcp.iter().map(|p| p.high.to_string()).collect::<Vec<_>>().join(", ");
-            let highs: String = highs.chars().take(60).collect();
-            let why = format!("the kernel tunes `high` as it goes: {least} all the time");
-            self.note(file, format!("{item}: high {highs}"), why);
-        }
-    }
-
-    /// Free memory of zones by their sizes alone.
-    fn by_size(&self, rows: &mut [Rows]) {
-        for (row, (_, zone)) in rows.iter_mut().zip(self.facts.nodes.iter().flatten()) {
-            let listed: u64 = zone.pcp.iter().map(|p| p.count).fold(0, u64::saturating_add);
-            let more = match self.programs {
-                Programs::Ended => Facts::on_lru(zone),
-                Programs::Held => 0,
-            };
-            let free = zone.free.saturating_add(listed).saturating_add(more);
-            row.free = Some(free.min(zone.managed));
-        }
-    }
-
-    /// Where memory is free.
-    fn layout(&mut self, machine: &MachineConfig) -> Option<Layout> {
-        let facts = self.facts;
-        let pages: u64 = facts.nodes.iter().flatten().map(|z| z.1.managed).sum();
-        let blocks = facts.blocks.as_ref()?;
-        if pages > MOST_FRAMES {
-            self.note(
-                "proc/buddyinfo",
-                "where memory is free",
-                "layouts have at most 256 GiB: free memory by zone",
-            );
-            return None;
-        }
-        if facts.pageblock_order.is_none() {
-            let why = "nobody says of which type free blocks are (only root can read pagetypeinfo): movable, all of them";
-            self.note("proc/buddyinfo", "types", why);
-        }
-        let zones = Zones::new(machine);
-        let rules = machine.kernel_rules();
-        let program = match self.programs {
-            Programs::Ended => FrameUse::Program,
-            Programs::Held => FrameUse::Held(Migratetype::Movable),
-        };
-        let mut layout = Layout::default();
-        let mut own = facts.nodes.iter().flatten();
-        for (id, (kind, zone)) in zones.ids().zip(own.by_ref()) {
-            let first = zones[id].first;
-            let node = zones[id].node;
-            let shape = shape(*kind, node, first, zone, rules.pageblock_order, rules.max_order);
-            let of = |b: &&super::blocks::Blocks| (b.node, &b.zone) == (zone.node, &zone.name);
-            let blocks = blocks.iter().find(of)?;
-            let (pcp, programs) = (Facts::listed(zone), Facts::on_lru(zone));
-            let contents = Contents { blocks, pcp: &pcp, programs, program };
-            let (zone_layout, remarks) = place::zone(&shape, &contents);
-            for remark in remarks {
-                self.note(
-                    "proc/pagetypeinfo",
-                    format!("Node {}, zone {}", zone.node, zone.name),
-                    remark,
-                );
-            }
-            layout.zones.push(zone_layout);
-        }
-        Some(layout)
-    }
-
-    /// The scenario, with a layout of this name beside it if there is enough to make one.
-    pub(super) fn write(&mut self, load: Option<&str>) -> Result<(String, Option<Layout>), Error> {
-        let mut rows = self.rows()?;
-        let machine = self.run(&rows)?.machine;
-        let layout = match load {
-            Some(_) => self.layout(&machine),
-            None => None,
-        };
+        let mut writer = Writer::new(copies, &facts, options.programs, &mut notes)?;
+        let (scenario, layout) = writer.write(layout)?;
+        // What is written is read again by whoever runs it, so it is now.
+        let task = if layout.is_some() { "" } else { ANY_TASK };
         if layout.is_none() {
-            self.by_size(&mut rows);
-            if load.is_none() && self.facts.blocks.is_some() {
-                let why = "a layout needs a file beside the scenario: write `-o FILE`; free memory by zone";
-                self.note("proc/buddyinfo", "where memory is free", why);
-            }
+            run_of(&format!("{scenario}{task}"), copies.origin())?;
         }
-        let quoted = load.map(|l| toml::Value::from(l).to_string());
-        let load = quoted.as_deref().filter(|_| layout.is_some());
-        Ok((self.text(&rows, load), layout))
+        arguments(copies, &mut notes);
+        notes.sort();
+        notes.dedup();
+        Ok(Import { scenario, layout: layout.as_ref().map(layout::text), notes })
     }
 }
 
-fn shape(
-    kind: ZoneKind,
-    node: NodeId,
-    first: Pfn,
-    zone: &Zone,
-    pageblock_order: u8,
-    max_order: u8,
-) -> Shape {
-    let frames = zone.managed as u32;
-    Shape { kind, node, first, frames, pageblock_order, max_order }
-}
+/// A task that nobody runs, for a scenario that has none.
+pub(super) const ANY_TASK: &str = "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
 
-/// The first run of a scenario.
-pub(super) fn run_of(text: &str, origin: &str) -> Result<RunSpec, Error> {
-    let of = |e: Error| {
-        let title = format!("`{origin}`: no scenario has such a machine: {}", e.title());
-        Error::new(ErrorKind::File, title)
-    };
-    let scenario = Scenario::from_str(text, origin).map_err(of)?;
-    let runs = scenario.expand(&Catalogue).map_err(of)?;
-    runs.into_iter().next().ok_or_else(|| Error::plain("a scenario without a run"))
+/// What the kernel was started with.
+fn arguments(copies: &Copies, notes: &mut Vec<Note>) {
+    let file = "proc/cmdline";
+    let Some(text) = copies.get(file) else { return };
+    let mut others = Vec::new();
+    for word in text.text().split_whitespace() {
+        let why = match word.split('=').next().unwrap_or_default() {
+            "cgroup_disable" => "groups are what the scenario has",
+            "mem"
+            | "memmap"
+            | "kernelcore"
+            | "movablecore"
+            | "hugepages"
+            | "hugepagesz"
+            | "default_hugepagesz"
+            | "maxcpus"
+            | "nr_cpus"
+            | "numa"
+            | "transparent_hugepage"
+            | "root" => "its effect is in the other files",
+            "mitigations" | "pti" | "nopti" | "spectre_v2" => {
+                "costs of steps are those of `machine.cost`, whatever the mitigations"
+            }
+            "isolcpus" | "nohz_full" => "CPUs that are kept apart are not modelled",
+            _ => {
+                others.push(word);
+                continue;
+            }
+        };
+        notes.push(Note::new(file, word, why));
+    }
+    if !others.is_empty() {
+        notes.push(Note::new(file, &others.join(" "), "no part of what is modelled"));
+    }
 }

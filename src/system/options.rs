@@ -1,0 +1,36 @@
+//! How to import.
+
+use mmsim_core::config::Kernel;
+
+/// What becomes of the memory that programs had: page cache, anonymous memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Programs {
+    /// It is free, as if they had ended: tasks bring memory of their own.
+    #[default]
+    Ended,
+    /// It stays in use, as movable memory that is never reclaimed: the state as it was.
+    Held,
+}
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The kernel, instead of the one that `/proc/version` names.
+    pub kernel: Option<Kernel>,
+    /// What becomes of the memory that programs had.
+    pub programs: Programs,
+}
+
+impl Options {
+    /// With another kernel than the machine's own.
+    #[must_use]
+    pub fn with_kernel(self, kernel: Option<Kernel>) -> Options {
+        Options { kernel, ..self }
+    }
+    /// With memory of programs as it was, or free.
+    #[must_use]
+    pub fn with_programs(self, programs: Programs) -> Options {
+        Options { programs, ..self }
+    }
+}
