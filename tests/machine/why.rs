@@ -4,7 +4,6 @@ use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::config::Kernel;
-use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
 use mmsim::memory::Memory;
 use mmsim::memory::follow::{Acted, Evicted, Follower, Refaulted, Where};
@@ -358,25 +357,4 @@ fn a_page_has_a_name_and_a_number() {
     let by_name = life("phased:0:0");
     assert!(by_name[0].fields.contains("page:512"), "{}", by_name[0].fields);
     assert_eq!(life("512"), by_name);
-}
-
-/// Faults and evictions in batches are told as those that come one by one: the slow path, which has
-/// no batches, gives the same classes, to the last refault.
-#[test]
-fn batches_tell_what_single_steps_tell() {
-    let two = "\n{ workload = \"zipf\", memory = \"6MiB\", accesses = 9000, theta = 0.7 }]";
-    let text = TEXT.replace("300 }]", &format!("300 }},{two}"));
-    let presets = "variant = [{ name = \"mglru\", reclaim = { preset = \"mglru-v6.14\" } },";
-    for spec in specs(&text.replace("variant = [", presets)) {
-        let told = [false, true].map(|slow| {
-            let mut machine = mmsim::machines::machine(&spec).unwrap_or_else(|e| panic!("{e}"));
-            let (engine, told) = mmsim::why::engine(&machine, Settings::default());
-            let r = machine.run(Watch::default().with_follower(engine).with_slow_paths(slow));
-            let told = told.take().expect("the run is over");
-            sums_are_exact(&told, &r);
-            told
-        });
-        assert!(told[0].count(|c| c.class.is_decision()) > 100, "{}", spec.label());
-        assert_eq!(told[0], told[1], "{}", spec.label());
-    }
 }

@@ -9,16 +9,16 @@
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
-use std::collections::BTreeMap;
-
 use super::Memory;
+pub use super::regions::PageOf;
+use super::regions::Regions;
 use super::trouble::Troubled;
-use crate::base::id::{AsId, FileId, GROUP_PAGES, MemcgId, NodeId, PageIdx, ThreadId};
+use crate::base::id::{AsId, GROUP_PAGES, MemcgId, NodeId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
-use crate::virt::pages::{Entry, Owner};
+use crate::virt::pages::Entry;
 
 /// The list that a page in memory belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,18 +29,6 @@ pub struct Where {
     pub memcg: MemcgId,
     /// It is of a file.
     pub file: bool,
-}
-
-/// What a page is called where nobody knows its number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum PageOf {
-    /// A page that nobody maps any more.
-    #[default]
-    Nobody,
-    /// Of a process: its region, and the place in it.
-    Process(AsId, u16, u32),
-    /// Of a file: the place in it.
-    File(FileId, u32),
 }
 
 /// A page left memory for its slot or its file.
@@ -177,7 +165,7 @@ pub struct Uses {
     /// The tick, from 1 on.
     tick: u32,
     noted: Noted,
-    regions: Regions,
+    pub(super) regions: Regions,
     /// All pages have lists of one node and one group.
     one_place: bool,
     /// Frames allocated when the tick began, and in all ticks.
@@ -195,17 +183,6 @@ struct Noted {
     last: Vec<u32>,
     /// Pages whose use is to be told, and the ticks of their uses before.
     seen: Vec<(u32, u32)>,
-}
-
-/// Regions that were told of, by their numbers. Number 0 is nobody's.
-#[derive(Default)]
-struct Regions {
-    /// What each is, and its first page.
-    all: Vec<(PageOf, u32)>,
-    numbers: BTreeMap<(PageOf, u32), u32>,
-    /// By group of pages, if all of it is of one region: its number, and how often mappings had
-    /// changed then, from 1 on.
-    of_group: Vec<(u64, u32)>,
 }
 
 /// Lent to who walks over pages: what is noted at each use.
@@ -534,25 +511,6 @@ impl Memory {
         }
     }
 
-    /// The name of a page.
-    pub fn name_of(&self, page: PageIdx) -> PageOf {
-        let group = self.pages.group(page.group());
-        match group.owner {
-            Owner::Free => PageOf::Nobody,
-            Owner::File(file) => PageOf::File(file, page.0 - self.files[file].base.0),
-            Owner::Process(space) => {
-                let within = |&v: &crate::base::id::VmaId| {
-                    let v = self.spaces.vma(v);
-                    v.start <= page && page < v.end()
-                };
-                let first = group.vma.filter(within);
-                let vma = first.or_else(|| self.spaces.vmas_of(space).iter().copied().find(within));
-                let Some(vma) = vma.map(|v| self.spaces.vma(v)) else { return PageOf::Nobody };
-                PageOf::Process(space, vma.region.0, page.0 - vma.start.0)
-            }
-        }
-    }
-
     /// The page of a folio that comes back: whose it was, as far as anybody knows.
     fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
         match self.frames.kind(folio) {
@@ -566,50 +524,6 @@ impl Memory {
         let page = self.page_that_returns(folio).unwrap_or_default();
         let (region, at) = (self.region_of(page), self.where_is(folio, file));
         Refaulted { page, region, at, memcg, file, now: self.now }
-    }
-
-    /// What region pages were told of by a number, and its first page.
-    pub fn told_region(&self, number: u32) -> (PageOf, PageIdx) {
-        let known = number.checked_sub(1).and_then(|n| self.uses.regions.all.get(n as usize));
-        known.map_or((PageOf::Nobody, PageIdx(0)), |&(of, first)| (of, PageIdx(first)))
-    }
-
-    /// The number of a page's region.
-    #[inline]
-    fn region_of(&mut self, page: PageIdx) -> u32 {
-        match self.uses.regions.of_group.get(page.group().0 as usize) {
-            Some(&(changes, number)) if changes == self.spaces.changes() + 1 => number,
-            _ => self.find_region(page),
-        }
-    }
-
-    #[inline(never)]
-    fn find_region(&mut self, page: PageIdx) -> u32 {
-        let (of, offset) = match self.name_of(page) {
-            PageOf::Nobody => return 0,
-            PageOf::Process(space, region, offset) => (PageOf::Process(space, region, 0), offset),
-            PageOf::File(file, offset) => (PageOf::File(file, 0), offset),
-        };
-        let r = &mut self.uses.regions;
-        let region = (of, page.0 - offset);
-        let next = r.all.len() as u32 + 1;
-        let number = *r.numbers.entry(region).or_insert(next);
-        if number == next {
-            r.all.push(region);
-        }
-        let g = page.group();
-        let whole = match of {
-            PageOf::Process(space, ..) => self.spaces.vmas_over(space, g).len() == 1,
-            _ => true,
-        };
-        if whole {
-            let of_group = &mut r.of_group;
-            if of_group.len() <= g.0 as usize {
-                of_group.resize(g.0 as usize + 1, (0, 0));
-            }
-            of_group[g.0 as usize] = (self.spaces.changes() + 1, number);
-        }
-        number
     }
 
     /// Counts a refault in a group.

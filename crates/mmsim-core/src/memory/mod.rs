@@ -24,6 +24,7 @@ mod names;
 mod node_stat;
 mod plain;
 mod plug;
+mod regions;
 mod samples;
 mod scan;
 mod shadow_nodes;
