@@ -180,6 +180,7 @@ mod tests {
     use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::workload::{Op, WorkloadCx};
     use mmsim_workload::generators::{End, PhasedRegion, ScanEnd, Step};
+    use mmsim_workload::law::Varying;
 
     /// What a thread does, added up.
     #[derive(Default, PartialEq, Debug)]
@@ -293,7 +294,8 @@ mod tests {
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
             WorkloadSpec::Reader(w) => {
-                let data = u64::from(w.blocks) * u64::from(w.block) + u64::from(w.index_reads);
+                let Varying::Always(index) = w.index_reads else { panic!("reads are drawn") };
+                let data = u64::from(w.blocks) * u64::from(w.block) + index;
                 let (least, most) = w.stale_reads;
                 // Whole rounds of chunks, each read so many times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;

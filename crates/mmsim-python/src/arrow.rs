@@ -180,7 +180,7 @@ fn list<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyList>> 
         DataType::Dictionary(..) => {
             let texts = array.as_dictionary::<Int32Type>();
             let texts = texts.downcast_dict::<StringArray>().expect("keys of texts");
-            PyList::new(py, texts.into_iter())
+            PyList::new(py, texts)
         }
         other => Err(PyTypeError::new_err(format!("a column of {other}"))),
     }

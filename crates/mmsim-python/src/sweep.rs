@@ -145,13 +145,14 @@ impl Store {
         Ok(merged)
     }
 
-    fn written(
+    /// What is written; what scenarios expect of their runs is said in it.
+    fn written<T>(
         &self,
-        write: impl FnOnce(&Merged<'_>, &mut dyn std::io::Write) -> Result<(), WriteError>,
+        write: impl FnOnce(&Merged<'_>, &mut dyn std::io::Write) -> Result<T, WriteError>,
     ) -> PyResult<String> {
         let mut out = Vec::new();
         match write(&self.whole()?, &mut out) {
-            Ok(()) => Ok(String::from_utf8(out).expect("documents are UTF-8")),
+            Ok(_) => Ok(String::from_utf8(out).expect("documents are UTF-8")),
             Err(WriteError::Store(e)) => Err(input(e)),
             Err(WriteError::Output(e)) => Err(e.into()),
         }

@@ -101,14 +101,15 @@ impl Keeping {
                 all.trace.extend(trace.finish(&label, &threads, end, &series));
                 all.full.extend(trace.full().map(|at| (label, at)));
             }
-            let mut observed = Observed::default();
-            observed.series = Some(series);
-            observed.generations = Some(of_run.generations.kept());
-            observed.pages = of_run.pages.as_ref().map(pages::Watcher::counted);
             let damon = meta.damon.iter();
-            observed.damon = damon.flat_map(|m| Picture::all(m, fineness(nr_runs))).collect();
-            observed.film = of_run.film.as_ref().map(film::Watcher::kept);
-            all.observed.push(observed);
+            all.observed.push(Observed {
+                series: Some(series),
+                generations: Some(of_run.generations.kept()),
+                pages: of_run.pages.as_ref().map(pages::Watcher::counted),
+                damon: damon.flat_map(|m| Picture::all(m, fineness(nr_runs))).collect(),
+                film: of_run.film.as_ref().map(film::Watcher::kept),
+                ..Observed::default()
+            });
         }
         all
     }

@@ -344,7 +344,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
         let (site, phase, task) = keys[&(nth / COLUMNS * COLUMNS)];
         let ((region, file), memcg) =
             (tables.name(mem, site, None), tables.sites[site as usize].memcg);
-        let (class, written) = (Class::nth(nth % COLUMNS / 2), nth % 2 > 0);
+        let (class, written) = (Class::nth(nth % COLUMNS / 2), !nth.is_multiple_of(2));
         Key { phase, task, memcg, region, file, written, class }
     };
     for (nth, &n) in tables.counts.iter().enumerate().filter(|&(_, &n)| n > 0) {

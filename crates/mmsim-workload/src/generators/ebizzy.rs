@@ -238,6 +238,7 @@ impl Body for Ebizzy {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
+    use mmsim_core::base::time::SimDuration;
 
     fn config() -> EbizzyConfig {
         EbizzyConfig {
@@ -320,8 +321,8 @@ mod tests {
         c.compute = Varying::Always(900);
         let ops = harness::all(c.workloads(4)[0].as_mut(), Ticking(0));
         for r in records(&ops) {
-            let computes = r.iter().filter(|o| **o == Op::Compute(c.compute)).count();
-            assert_eq!((computes, *r.last().unwrap()), (1, Op::Compute(c.compute)));
+            let computes = r.iter().filter(|o| **o == Op::Compute(SimDuration(900))).count();
+            assert_eq!((computes, *r.last().unwrap()), (1, Op::Compute(SimDuration(900))));
         }
     }
 

@@ -232,7 +232,7 @@ mod tests {
                         Op::KernelFree { .. } => held -= 1,
                         Op::Sleep(d) => {
                             area += u128::from(held) * u128::from(d.as_nanos());
-                            now = now + d;
+                            now += d;
                         }
                         _ => {}
                     }

@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(ops.len(), 2 + 60 + 1);
         for pair in ops[2..62].chunks(2) {
             assert!(matches!(pair[0], Op::Access(_)));
-            assert_eq!(pair[1], Op::Compute(c.think));
+            assert_eq!(pair[1], Op::Compute(SimDuration(7)));
         }
     }
 
