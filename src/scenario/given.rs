@@ -140,7 +140,7 @@ pub(super) fn text(value: &Value, kind: Kind) -> String {
         (Value::Text(s), Kind::Size(_) | Kind::Limit) => {
             units::pages(s).ok().map(units::show_pages)
         }
-        (Value::Text(s), Kind::Time | Kind::Times) => {
+        (Value::Text(s), Kind::Time | Kind::Times(_)) => {
             units::duration(s).ok().map(|d| d.to_string())
         }
         (Value::Text(s), Kind::Rate) => units::rate(s).ok().map(|r| format!("{r} B/s")),

@@ -6,8 +6,6 @@
 
 use mmsim_core::config::Kernel;
 
-use super::tables::{LAW_OF_COUNTS, LAW_OF_TIMES};
-
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -18,9 +16,9 @@ pub enum Kind {
     /// A duration with its unit.
     Time,
     /// A duration with its unit, or a law of durations.
-    Times,
+    Times(&'static TableSpec),
     /// A whole number within the range, or a law of whole numbers.
-    Counts(u64, u64),
+    Counts(u64, u64, &'static TableSpec),
     /// Bytes per second with the unit.
     Rate,
     /// A whole number within the range.
@@ -145,8 +143,7 @@ impl Kind {
     pub(super) fn table(self) -> Option<&'static TableSpec> {
         match self {
             Table(spec) | Device(spec) => Some(spec),
-            Times => Some(&LAW_OF_TIMES),
-            Counts(..) => Some(&LAW_OF_COUNTS),
+            Times(law) | Counts(_, _, law) => Some(law),
             _ => None,
         }
     }
@@ -154,8 +151,8 @@ impl Kind {
     /// The form of a value without a law.
     pub(super) fn plain(self) -> Kind {
         match self {
-            Times => Time,
-            Counts(lo, hi) => Count(lo, hi),
+            Times(_) => Time,
+            Counts(lo, hi, _) => Count(lo, hi),
             kind => kind,
         }
     }
@@ -169,7 +166,7 @@ impl Kind {
             Size(n) => format!("size, at least {}", super::units::show_pages(n)),
             Limit => "size or `\"max\"`".to_string(),
             Time => "duration".to_string(),
-            Times => "duration or [law](#a-law-of-times)".to_string(),
+            Times(_) => "duration or [law](#a-law-of-times)".to_string(),
             Counts(..) => format!("{} or [law](#a-law-of-counts)", self.plain().describe()),
             Rate => "rate".to_string(),
             Count(1, 1) => "1".to_string(),
@@ -208,7 +205,7 @@ impl Kind {
             Size(_) => "a size such as \"64MiB\"".to_string(),
             Limit => "a size such as \"64MiB\", or \"max\"".to_string(),
             Time => "a duration such as \"5ms\"".to_string(),
-            Times => "a duration such as \"5ms\", or a law".to_string(),
+            Times(_) => "a duration such as \"5ms\", or a law".to_string(),
             Counts(..) => format!("{}, or a law", self.plain().expected()),
             Rate => "a rate such as \"150MB/s\"".to_string(),
             Count(lo, hi) if lo == hi => format!("{lo}"),

@@ -5,9 +5,31 @@ use mmsim_workload::law::{Law, Varying};
 use super::keys::Kind;
 use super::raw::Value;
 use super::read::Reader;
-use super::tables::LAWS;
+use super::rows::{Field, Words, words};
 use super::units;
 use crate::error::Error;
+
+/// The laws by their names, each with the keys that it takes.
+pub(super) const LAWS: Words<&[&str]> = words! {
+    "exponential" => &["mean"],
+    "lognormal" => &["median", "sigma"],
+    "pareto" => &["scale", "shape"],
+    "gamma" => &["shape", "scale"],
+    "poisson" => &["mean"],
+};
+
+impl Field for Option<Varying> {
+    fn read(r: &Reader<'_>, key: &str) -> Result<Self, Error> {
+        varying(r, key)
+    }
+}
+
+impl Field for Varying {
+    fn read(r: &Reader<'_>, key: &str) -> Result<Self, Error> {
+        r.need(key)?;
+        Ok(varying(r, key)?.unwrap_or_default())
+    }
+}
 
 /// What tells times from counts.
 struct Form {
@@ -20,16 +42,16 @@ struct Form {
 }
 
 /// The value of a key of the form [`Kind::Times`] or [`Kind::Counts`].
-pub(super) fn varying(r: &Reader<'_>, key: &str) -> Result<Option<Varying>, Error> {
+fn varying(r: &Reader<'_>, key: &str) -> Result<Option<Varying>, Error> {
     let Some(node) = r.find(key) else { return Ok(None) };
     let kind = r.spec(key).kind;
     let form = match kind {
-        Kind::Times => Form {
+        Kind::Times(_) => Form {
             number: |r, key| Ok(r.opt_time(key)?.map(|t| t.as_nanos() as f64)),
             bound: |r, key| Ok(r.opt_time(key)?.map(|t| t.as_nanos())),
             range: (0, units::LONGEST.as_nanos()),
         },
-        Kind::Counts(lo, hi) => Form {
+        Kind::Counts(lo, hi, _) => Form {
             number: |r, key| r.opt_number(key),
             bound: |r, key| r.opt_count(key),
             range: (lo, hi),

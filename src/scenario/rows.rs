@@ -5,10 +5,8 @@
 //! without a field and a field without a row do not compile.
 
 use mmsim_core::base::time::SimDuration;
-use mmsim_workload::law::Varying;
 
 use super::keys::Kind;
-use super::laws;
 use super::read::Reader;
 use crate::error::Error;
 
@@ -200,7 +198,6 @@ fields! {
     f64: |r, key| r.opt_number(key);
     bool: |r, key| r.opt_flag(key);
     SimDuration: |r, key| r.opt_time(key);
-    Varying: |r, key| laws::varying(r, key);
 }
 
 /// A field as reports have it.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 use super::keys::{Fallback, KeySpec, Kind, TableSpec, one_of};
 use super::policy::PolicyCatalogue;
 use super::raw::{Node, Value};
-use super::tables::{LAW_OF_COUNTS, LAW_OF_TIMES, ROOT, STEPS, WORKLOADS, all_tables};
+use super::tables::{ROOT, STEPS, WORKLOADS, all_tables};
 use super::units;
 
 /// A path of `[axes]` and of `set`, as the reader takes it.
@@ -104,9 +104,9 @@ fn form(kind: Kind) -> Json {
         Kind::Size(_) => refer("size"),
         Kind::Limit => json!({ "anyOf": [refer("size"), { "const": "max" }] }),
         Kind::Time => refer("duration"),
-        Kind::Times => json!({ "anyOf": [refer("duration"), refer(&name_of(&LAW_OF_TIMES))] }),
-        Kind::Counts(..) => {
-            json!({ "anyOf": [form(kind.plain()), refer(&name_of(&LAW_OF_COUNTS))] })
+        Kind::Times(law) => json!({ "anyOf": [refer("duration"), refer(&name_of(law))] }),
+        Kind::Counts(_, _, law) => {
+            json!({ "anyOf": [form(kind.plain()), refer(&name_of(law))] })
         }
         Kind::Rate => refer("rate"),
         Kind::Count(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),

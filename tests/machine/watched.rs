@@ -237,7 +237,11 @@ fn pauses_change_nothing() {
         // Any of the runs, another one for each seed.
         let run = rng.below(whole.runs.len() as u64) as usize;
         let stepped = in_steps(&text, run, SimDuration::from_micros(micros));
-        assert!(stepped == whole.runs[run], "seed {seed}, run {run}, {micros} us:\n{text}");
+        let whole = &whole.runs[run];
+        let what = format!("seed {seed}, run {run}, {micros} us:\n{text}");
+        assert_eq!(stepped.vmstat, whole.vmstat, "{what}");
+        assert_eq!(stepped.why, whole.why, "{what}");
+        assert!(stepped == *whole, "{what}");
     }
 }
 

@@ -192,7 +192,7 @@ fn outside(kind: Kind) -> Vec<String> {
     let all: &[&str] = match kind {
         Kind::Size(_) => &["64", "\"64\"", "\"-1 pages\"", "\"1ms\"", "\"1 byte\"", "true"],
         Kind::Limit => &["64", "\"most\"", "\"-1MiB\"", "[]"],
-        Kind::Time | Kind::Times => {
+        Kind::Time | Kind::Times(_) => {
             &["5", "\"5\"", "\"-1ms\"", "\"64MiB\"", "\"1 h\"", "\"0.1ns\"", "false"]
         }
         Kind::Rate => &["5", "\"150MB\"", "\"0B/s\"", "\"-1MB/s\"", "\"fast\"", "{}"],
@@ -208,7 +208,7 @@ fn outside(kind: Kind) -> Vec<String> {
     let mut all: Vec<String> = all.iter().map(|v| v.to_string()).collect();
     match kind {
         Kind::Size(n) if n > 0 => all.push(format!("\"{} pages\"", n - 1)),
-        Kind::Count(lo, hi) | Kind::Counts(lo, hi) => {
+        Kind::Count(lo, hi) | Kind::Counts(lo, hi, _) => {
             all.extend(lo.checked_sub(1).map(|n| n.to_string()));
             all.push((hi + 1).to_string());
         }
@@ -222,7 +222,7 @@ fn outside(kind: Kind) -> Vec<String> {
 fn ends(kind: Kind) -> Vec<String> {
     match kind {
         Kind::Size(n) => vec![format!("\"{n} pages\"")],
-        Kind::Count(lo, hi) | Kind::Counts(lo, hi) => vec![lo.to_string(), hi.to_string()],
+        Kind::Count(lo, hi) | Kind::Counts(lo, hi, _) => vec![lo.to_string(), hi.to_string()],
         Kind::Number(lo, hi) => vec![format!("{lo:?}"), format!("{hi:?}")],
         Kind::Limit => vec!["\"max\"".into(), "\"0 pages\"".into()],
         _ => Vec::new(),
@@ -338,13 +338,13 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         }
         Kind::Limit => quoted(&["max", "16MiB", "32MiB"]),
         Kind::Time => quoted(&["1ns", "1us", "1ms", "5ms", "1s", "3s"]),
-        Kind::Times => words(&[
+        Kind::Times(_) => words(&[
             "\"1us\"",
             "\"5ms\"",
             "{ law = \"exponential\", mean = \"5ms\" }",
             "{ law = \"gamma\", shape = 2, scale = \"5ms\", max = \"1s\" }",
         ]),
-        Kind::Counts(lo, _) => words(&[&lo.to_string(), "8", "{ law = \"poisson\", mean = 8 }"]),
+        Kind::Counts(lo, ..) => words(&[&lo.to_string(), "8", "{ law = \"poisson\", mean = 8 }"]),
         Kind::Rate => quoted(&["100MB/s", "200MB/s"]),
         Kind::Count(lo, hi) => [lo, lo + 1, 2, 3, 8, 16, 100, 4096, 8192, hi]
             .into_iter()

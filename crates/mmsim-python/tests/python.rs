@@ -47,7 +47,8 @@ fn package(deps: &Path) -> PathBuf {
 #[test]
 fn the_tests_in_python() {
     let Some(python) = python() else {
-        return eprintln!("skipped: no Python from 3.10 on here");
+        // `.ci/run` says that these were skipped.
+        return;
     };
     let exe = std::env::current_exe().expect("this test");
     let deps = exe.parent().expect("a folder");

@@ -2,19 +2,19 @@
 
 use super::key;
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
-use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::laws::LAWS;
+use crate::scenario::rows::rows;
 
 use Fallback::{Auto, Required};
 use Kind::{Choice, Count, Number, Time};
 
-/// The laws by their names, each with the keys that it takes.
-pub(in crate::scenario) const LAWS: Words<&[&str]> = words! {
-    "exponential" => &["mean"],
-    "lognormal" => &["median", "sigma"],
-    "pareto" => &["scale", "shape"],
-    "gamma" => &["shape", "scale"],
-    "poisson" => &["mean"],
-};
+/// A duration, or a law of durations.
+pub(in crate::scenario) const TIMES: Kind = Kind::Times(&LAW_OF_TIMES);
+
+/// A whole number from `lo` to `hi`, or a law of such.
+pub(in crate::scenario) const fn counts(lo: u64, hi: u64) -> Kind {
+    Kind::Counts(lo, hi, &LAW_OF_COUNTS)
+}
 
 /// Laws of times: those without one that is of counts alone.
 const OF_TIMES: &[&str] = &["exponential", "lognormal", "pareto", "gamma"];

@@ -7,6 +7,7 @@ use mmsim_workload::generators::{
 use mmsim_workload::law::Varying;
 
 use super::key;
+use super::laws::counts;
 use super::tasks::{ARRIVAL, TASK, WINDOWS, until};
 use crate::error::Error;
 use crate::scenario::fields::{TaskCx, between, end, out_of_order};
@@ -16,7 +17,7 @@ use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, Counts, Number, Size, Time};
+use Kind::{Count, Number, Size, Time};
 
 rows! {
     /// `build`.
@@ -185,7 +186,7 @@ rows! {
             ("theta", Number(0.0, 10.0), Is("0.0"),
                 "exponent of the law: 0 is uniform; an error with `cyclic`")};
         index: ("index", Size(0), Is("\"0 pages\""), "the index");
-        index_reads: ("index-reads", Counts(0, U32), Is("0"),
+        index_reads: ("index-reads", counts(0, U32), Is("0"),
             "pages of it that a transaction reads, drawn uniformly");
         arrival: [ARRIVAL];
         stale: ("stale", Size(0), Is("\"0 pages\""),

@@ -14,6 +14,7 @@ use mmsim_workload::generators::{
 };
 
 use super::key;
+use super::laws::TIMES;
 use super::tasks::TASK;
 use crate::error::Error;
 use crate::scenario::fields::{TaskCx, file, within};
@@ -23,7 +24,7 @@ use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::workload::Fragment;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, File, Flag, Size, Table, Time, Times};
+use Kind::{Count, File, Flag, Size, Table, Time};
 
 /// What a request for memory of the kernel may do, by the names of the kernel.
 const GFP: Words<GfpFlags> = words! {
@@ -78,8 +79,8 @@ rows! {
             "blocks that a thread holds at most; with more, one of them is freed first");
         free_permille: ("free-permille", Count(0, 1000), Is("1000"),
             "of 1000 blocks held at the end, so many are freed, chosen at random");
-        interval: ("interval", Times, Is("\"0ns\""), "sleep between two attempts");
-        lifetime: ("lifetime", Times, Auto("no end"),
+        interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
+        lifetime: ("lifetime", TIMES, Auto("no end"),
             "how long a block lives: it is freed before the first attempt after that");
     }
 }
@@ -97,7 +98,7 @@ rows! {
             ("gfp", one of GFP, Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             ("retry", one of RETRY, Is("\"noretry\""), "how hard it tries: `__GFP_` in lower case")};
         attempts: ("attempts", Count(1, U32), Required, "attempts of a round");
-        interval: ("interval", Times, Is("\"0ns\""), "sleep between two attempts");
+        interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
         rounds: ("rounds", Count(1, 1000), Is("1"),
             "rounds; blocks are given back before the next one begins");
         rest: ("rest", Time, Is("\"0ns\""), "sleep between two rounds");

@@ -13,6 +13,7 @@ use mmsim_workload::sampler::RankMap;
 use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think};
 
 use super::key;
+use super::laws::TIMES;
 use crate::error::{Error, ErrorKind};
 use crate::scenario::fields::{TaskCx, end, file};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
@@ -22,7 +23,7 @@ use crate::scenario::units::show_pages;
 use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time, Times};
+use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time};
 
 /// What [`TASK_COMMON`] and every workload's table begin with.
 pub(super) const TASK: &[KeySpec] = &[
@@ -79,14 +80,15 @@ pub(super) const REGION_KINDS: Words<fn(String) -> MemoryKind> = words! {
 pub(super) const RANK_MAPS: Words<RankMap> =
     words! { "scatter" => RankMap::Scatter, "identity" => RankMap::Identity };
 
-/// `memory` of a region.
 /// Who asks for work, and when.
 pub(super) const ARRIVAL: KeySpec = key(
     "arrival",
-    Times,
+    TIMES,
     Auto("the one before is done"),
     "time from one arrival to the next at each thread: work begins when it arrives and the work before is done, and its latency counts from its arrival",
 );
+
+/// `memory` of a region.
 const MEMORY: KeySpec = key("memory", Size(1), Required, "size of the region");
 
 /// `region` of a workload: its memory, or a file of this name.
@@ -115,7 +117,7 @@ macro_rules! random {
                     "what is accessed: anonymous memory, a mapped file, or a file through read()")};
                 own_files: ("files", one of { "shared" => false, "own" => true }, Is("\"shared\""),
                     "whether the processes of the task have one file together, or one each");
-                think: ("think", Times, Is("\"0ns\""), "computing between two accesses");
+                think: ("think", TIMES, Is("\"0ns\""), "computing between two accesses");
                 arrival: [ARRIVAL];
                 flags: {VmaFlags::default()};
                 populate: {match region(r, task.name)? {
@@ -210,7 +212,7 @@ rows! {
                 "shuffled" => ChunkOrder::Shuffled,
                 "identity" => ChunkOrder::Identity,
             }, Is("\"shuffled\""), "where popular chunks lie");
-        compute: ("compute", Times, Is("\"0ns\""),
+        compute: ("compute", TIMES, Is("\"0ns\""),
             "computing for each record, besides its accesses");
         arrival: [ARRIVAL];
         threads: {task.threads};

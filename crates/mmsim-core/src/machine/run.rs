@@ -406,7 +406,9 @@ impl Machine {
                 since = self.mem.now;
             } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
                 self.samples_before(now.min(other).min(due));
-                if self.paused {
+                // A pause ends no turn that goes on ahead of others.
+                let alone = now < due && now < other && !self.cpus[cpu].contended();
+                if self.paused && alone && !self.touching {
                     return true;
                 }
                 continue;

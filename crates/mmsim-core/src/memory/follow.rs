@@ -438,6 +438,8 @@ impl Memory {
         if group.huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
+            // Nobody is told, so nobody is to hear of it as the last use.
+            self.uses.noted.last[page.0 as usize] = before;
             return;
         }
         let file = self.frames.kind(folio) == FrameKind::File;
@@ -589,6 +591,7 @@ impl Memory {
     /// What pages hold is gone.
     #[inline]
     pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
+        self.tell_of_uses();
         if let Some(f) = &mut self.follower {
             let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
             f.dropped(first, count, &last[..last.len().min(count as usize)]);
