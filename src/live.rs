@@ -129,9 +129,10 @@ impl Live {
             return Err(fixed());
         }
         // A variant and an axis have the last word.
-        let given = spec.given.iter().find(|(path, _)| path == key).map(|(_, v)| v.as_str());
-        if given != Some(value.trim()) {
-            let title = format!("--set {key}: variant or axes of this run set it to {given:?}");
+        let given = spec.given.iter().find(|(path, _)| path == key);
+        let given = given.map_or("its default", |(_, v)| v.as_str());
+        if given != value.trim() {
+            let title = format!("--set {key}: variant or axes of this run set it to {given}");
             return Err(
                 Error::of_option(title).help("take it out of them, or write a whole number")
             );

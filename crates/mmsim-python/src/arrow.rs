@@ -94,7 +94,12 @@ impl Table {
         let mut all: Vec<(String, ArrayRef)> = Vec::new();
         for (name, bytes) in columns {
             let bytes: Vec<u8> = bytes.extract()?;
-            let words = bytes.as_chunks::<8>().0.iter();
+            let (words, rest) = bytes.as_chunks::<8>();
+            if !rest.is_empty() {
+                let what = format!("{name} has {} bytes, which are no values of 8", bytes.len());
+                return Err(PyValueError::new_err(what));
+            }
+            let words = words.iter();
             let values = UInt64Array::from_iter_values(words.map(|word| u64::from_le_bytes(*word)));
             all.push((name.extract()?, Arc::new(values)));
         }

@@ -37,6 +37,10 @@ class Tables(unittest.TestCase):
         self.assertEqual(rows["variant"], ["v5.9", "v6.12"] * 2)
         self.assertEqual(set(rows["vm.swappiness"]), {60.0})
 
+    def test_bytes_that_are_no_whole_numbers(self):
+        with self.assertRaisesRegex(ValueError, "^page has 3 bytes, which are no values of 8$"):
+            mmsim.Table.from_whole({"page": b"123"})
+
     def test_series_end_as_the_run_did(self):
         r = report()
         rows = r.series.to_pydict()

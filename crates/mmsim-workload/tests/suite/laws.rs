@@ -69,7 +69,7 @@ fn formulas_by_hand() {
 }
 
 /// The whole shape, by Kolmogorov and Smirnov against `rand_distr`: two samples of one law are
-/// further apart than 2.3 / sqrt(n) only once in twenty thousand times.
+/// further apart than 2.3 * sqrt(2 / n) only once in twenty thousand times.
 #[test]
 fn another_implementation_draws_the_same_laws() {
     let n = 100_000;
