@@ -4,7 +4,8 @@ use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::config::Kernel;
-use mmsim::machine::result::RunResult;
+use mmsim::machine::Watch;
+use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::memory::Memory;
 use mmsim::memory::follow::{Acted, Evicted, Follower, Refaulted, Where};
 use mmsim::policy::Reclaimer;
@@ -357,4 +358,37 @@ fn a_page_has_a_name_and_a_number() {
     let by_name = life("phased:0:0");
     assert!(by_name[0].fields.contains("page:512"), "{}", by_name[0].fields);
     assert_eq!(life("512"), by_name);
+}
+
+/// Faults and evictions in batches are told as those that come one by one: the slow path, which has
+/// no batches, gives the same classes, to the last refault.
+#[test]
+fn batches_tell_what_single_steps_tell() {
+    const MIXED: &str = r#"
+        machine = { memory = "8MiB", swap = { size = "64MiB", device = "nvme" } }
+        task = [
+            { workload = "zipf", memory = "12MiB", accesses = 60000, write-permille = 300 },
+            { workload = "zipf", memory = "6MiB", accesses = 20000, theta = 1.0 },
+        ]
+        variant = [
+            { name = "mglru", reclaim = { preset = "mglru-v6.14" } },
+            { name = "old", kernel = "5.9" },
+            { name = "new", kernel = "6.12" },
+        ]
+    "#;
+    for spec in specs(MIXED) {
+        let told = [false, true].map(|slow| {
+            let mut machine = mmsim::machines::machine(&spec).unwrap_or_else(|e| panic!("{e}"));
+            let (engine, told) = mmsim::why::engine(&machine, Settings::default());
+            let r = machine.run(Watch::default().with_follower(engine).with_slow_paths(slow));
+            assert_eq!(r.outcome, Outcome::Completed);
+            let told = told.take().expect("the run is over");
+            sums_are_exact(&told, &r);
+            told
+        });
+        assert_eq!(told[0], told[1], "{}", spec.label());
+        let (refaults, decisions) =
+            (told[0].count(|_| true), told[0].count(|c| c.class.is_decision()));
+        assert!(refaults > 5000 && decisions > 1000, "{refaults}, {decisions}");
+    }
 }

@@ -561,14 +561,16 @@ fn whatever_is_set_is_written_out_so_that_it_reads_back() {
             let set = |(k, v): &(&KeySpec, String), bare: bool| {
                 (format!("{path}{}", k.name), if bare { plain(v) } else { v.clone() })
             };
-            for bare in [false, true] {
+            let bare = draw(2) == 1;
+            let [all, first] = [bare, !bare].map(|bare| {
                 let sets: Vec<_> = sets.iter().map(|s| set(s, bare)).collect();
-                taken += usize::from(reads_back(&file, &sets));
-                taken += usize::from(reads_back(&file, &sets[..1]));
-            }
+                sets
+            });
+            taken += usize::from(reads_back(&file, &all));
+            taken += usize::from(reads_back(&file, &first[..1]));
         }
     }
-    assert!(taken > 2000, "only {taken}");
+    assert!(taken > 1000, "only {taken}");
 }
 
 /// Numbers that are names, wherever options can put them.

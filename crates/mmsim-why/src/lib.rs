@@ -12,6 +12,7 @@ mod engine;
 mod idle;
 pub mod min;
 mod names;
+pub mod opt;
 mod trouble;
 mod verdict;
 

@@ -1,6 +1,7 @@
 //! What a machine is made of: plain data, no defaults that the caller does not ask for.
 
 use crate::backing::device::DeviceConfig;
+use crate::base::id::{Idx as _, NodeId};
 pub use crate::base::kernel::Kernel;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::KernelRules;
@@ -289,5 +290,36 @@ impl MachineConfig {
     /// The rules that it follows.
     pub fn kernel_rules(&self) -> KernelRules {
         self.rules.unwrap_or(KernelRules::of(self.kernel))
+    }
+
+    /// CPUs of a node.
+    pub fn cpus_of(&self, node: NodeId) -> usize {
+        let (cpus, nodes) = (self.cpus as usize, self.nodes.len());
+        (0..cpus).filter(|cpu| node_of_cpu(*cpu, cpus, nodes) == node).count()
+    }
+}
+
+/// The node of a CPU, from 0 to `cpus - 1`: nodes have as many CPUs each, or differ by one. With
+/// more nodes than CPUs some nodes have none.
+#[inline]
+pub fn node_of_cpu(cpu: usize, cpus: usize, nodes: usize) -> NodeId {
+    NodeId::from_index(cpu * nodes / cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worked by hand: every CPU has a node, and a machine of more nodes than CPUs has bare nodes.
+    #[test]
+    fn nodes_share_the_cpus() {
+        let shares = |cpus, nodes| -> Vec<usize> {
+            let of = |n| (0..cpus).filter(|c| node_of_cpu(*c, cpus, nodes).index() == n).count();
+            (0..nodes).map(of).collect()
+        };
+        assert_eq!(shares(4, 2), [2, 2]);
+        assert_eq!(shares(3, 2), [2, 1]);
+        assert_eq!(shares(8, 3), [3, 3, 2]);
+        assert_eq!(shares(2, 4), [1, 0, 1, 0]);
     }
 }

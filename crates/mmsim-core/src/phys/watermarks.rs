@@ -176,10 +176,13 @@ pub fn pcp_batch(managed: u64) -> u32 {
 }
 
 /// Pages of one CPU at which a batch goes back, and pages of a batch (`zone_highsize`,
-/// `zone_batchsize`).
+/// `zone_batchsize`). The zone is divided among the CPUs of its node, among all where that has none.
 pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
     let batch = pcp_batch(z.managed.into()).max(1);
-    let cpus = u64::from(config.cpus.max(1));
+    let cpus = match config.cpus_of(z.node) {
+        0 => u64::from(config.cpus.max(1)),
+        near => near as u64,
+    };
     let f = u64::from(config.vm.percpu_pagelist_high_fraction);
     let of_zone = z.buddy.rules().pcp_high_of_zone;
     let base = match u64::from(z.managed).checked_div(f) {

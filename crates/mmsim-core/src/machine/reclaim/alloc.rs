@@ -16,7 +16,7 @@ use crate::base::planted::Planted;
 use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
-use crate::config::ZoneKind;
+use crate::config::{ZoneKind, node_of_cpu};
 use crate::machine::Machine;
 use crate::machine::OomSummary;
 use crate::machine::compaction::direct::{Priority, Tries};
@@ -80,7 +80,7 @@ impl Machine {
         if nodes == 1 {
             return NodeId(0);
         }
-        NodeId::from_index(self.mem.cpu.index() * nodes / self.cpus.len())
+        node_of_cpu(self.mem.cpu.index(), self.cpus.len(), nodes)
     }
 
     /// A block for whatever request.
