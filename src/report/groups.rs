@@ -48,8 +48,8 @@ impl Group<'_> {
 }
 
 /// How some runs ended, in a few words.
-pub(super) fn outcome_of<'a>(runs: impl Iterator<Item = &'a RunReport>) -> String {
-    let all: Vec<Ending> = runs.map(|run| run.outcome).collect();
+pub fn outcome_of(runs: impl Iterator<Item = Ending>) -> String {
+    let all: Vec<Ending> = runs.collect();
     let others: Vec<Ending> = all.iter().copied().filter(|o| !o.is_whole()).collect();
     let Some(first) = others.first() else { return Ending::Completed.name().to_string() };
     let alike = others.iter().all(|o| o == first);
@@ -80,7 +80,7 @@ impl VariantRuns<'_> {
 
     /// How its runs ended: `completed`, `out of memory`, or how many of them did not complete.
     pub fn outcome(&self) -> String {
-        outcome_of(self.runs.iter().copied())
+        outcome_of(self.runs.iter().map(|run| run.outcome))
     }
 }
 

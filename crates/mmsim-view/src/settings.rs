@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use mmsim::report::derived::{Figure, Scope};
-use mmsim::report::groups::VariantRuns;
+use mmsim::report::groups::{VariantRuns, outcome_of};
 use mmsim::report::numbers::{grouped, grouped_row};
-use mmsim::report::statistics::Estimate;
-use mmsim::report::{Pairs, Report, RunReport};
+use mmsim::report::statistics::{Estimate, estimate};
+use mmsim::report::{Ending, Pairs, Report, RunReport};
 
 use crate::figure::{self, more_is_better, short, words};
 
@@ -60,19 +60,35 @@ fn nth(figure: Figure) -> usize {
     Figure::ALL.iter().position(|f| *f == figure).expect("one of all")
 }
 
+/// What a setting needs of a run: its figures are of a run that did all its work.
+#[derive(Clone, Copy, Debug)]
+struct Brief {
+    outcome: Ending,
+    figures: [Option<f64>; FIGURES],
+}
+
+impl Brief {
+    fn of(run: &RunReport) -> Brief {
+        Brief { outcome: run.outcome, figures: Figure::ALL.map(|f| f.of(Scope::from(run))) }
+    }
+}
+
 impl Setting {
-    /// The setting of runs that differ in their seeds.
-    fn of(scenario: Option<&str>, axes: &Pairs<String>, runs: &VariantRuns<'_>) -> Setting {
+    /// The setting of runs that differ in their seeds; `first` is one of them.
+    fn of(first: &RunReport, runs: &[Brief]) -> Setting {
+        let figures = std::array::from_fn(|nth| {
+            let whole = runs.iter().filter(|run| run.outcome.is_whole());
+            estimate(&whole.filter_map(|run| run.figures[nth]).collect::<Vec<_>>())
+        });
         Setting {
-            scenario: scenario.map(str::to_string),
-            axes: axes.clone(),
-            variant: runs.name.to_string(),
-            outcome: runs.outcome(),
-            runs: runs.runs.len(),
-            figures: Figure::ALL.map(|f| figure::mean_of(runs, f)),
-            any: Figure::ALL.map(|f| {
-                let has = |run: &&RunReport| f.of(Scope::from(*run)).is_some_and(|v| v != 0.0);
-                runs.runs.iter().any(has)
+            scenario: first.scenario.clone(),
+            axes: first.axes.clone(),
+            variant: first.variant.clone(),
+            outcome: outcome_of(runs.iter().map(|run| run.outcome)),
+            runs: runs.len(),
+            figures,
+            any: std::array::from_fn(|nth| {
+                runs.iter().any(|run| run.figures[nth].is_some_and(|v| v != 0.0))
             }),
         }
     }
@@ -85,39 +101,38 @@ impl Setting {
 
 /// The settings of a report, in its order.
 pub fn of_report(report: &Report) -> Vec<Setting> {
-    let groups = report.groups();
-    let of = |g: &mmsim::report::groups::Group<'_>| {
-        g.variants.iter().map(|v| Setting::of(g.scenario, g.axes, v)).collect::<Vec<_>>()
+    let of = |v: &VariantRuns<'_>| {
+        let runs: Vec<Brief> = v.runs.iter().map(|run| Brief::of(run)).collect();
+        Some(Setting::of(v.runs.first()?, &runs))
     };
-    groups.iter().flat_map(of).collect()
+    report.groups().iter().flat_map(|g| g.variants.iter().filter_map(of)).collect()
 }
 
-/// Settings of runs that come one by one, those of a setting and variant one behind the other: only
-/// the runs of the last one are in memory.
+/// Settings of runs that come one by one, those of a setting and variant one behind the other: one
+/// run is in memory, and of the others of its setting the figures.
 #[derive(Debug, Default)]
 pub struct Gatherer {
     done: Vec<Setting>,
-    runs: Vec<RunReport>,
+    first: Option<RunReport>,
+    runs: Vec<Brief>,
 }
 
 impl Gatherer {
     /// One more run.
     pub fn add(&mut self, run: RunReport) {
-        let alike = |last: &RunReport| {
-            (&last.scenario, &last.axes, &last.variant) == (&run.scenario, &run.axes, &run.variant)
+        let alike = |first: &RunReport| {
+            (&first.scenario, &first.axes, &first.variant) == (&run.scenario, &run.axes, &run.variant)
         };
-        if !self.runs.last().is_none_or(alike) {
+        if !self.first.as_ref().is_some_and(alike) {
             self.close();
         }
-        self.runs.push(run);
+        self.runs.push(Brief::of(&run));
+        self.first.get_or_insert(run);
     }
 
     fn close(&mut self) {
         let runs = std::mem::take(&mut self.runs);
-        if let Some(first) = runs.first() {
-            let of = VariantRuns::new(&first.variant, runs.iter().collect());
-            self.done.push(Setting::of(first.scenario.as_deref(), &first.axes, &of));
-        }
+        self.done.extend(self.first.take().map(|first| Setting::of(&first, &runs)));
     }
 
     /// All settings, in the order in which they came.
