@@ -389,7 +389,7 @@ fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<
 /// Knobs at most: the first settings are points of Halton's sequence.
 const MOST_KNOBS: usize = super::points::MOST_DIMENSIONS;
 
-/// The document that is tuned: the scenario in its variant, with what the plan sets.
+/// The document that is tuned: the scenario in its variant, with what the plan sets on top.
 fn document(
     sources: &Sources,
     r: &Reader<'_>,
@@ -417,9 +417,6 @@ fn document(
         }
     }
     doc.entries.retain(|e| e.key != "axes" && e.key != "expect");
-    for (path, node) in &set {
-        sources.set(&mut doc, path, node)?;
-    }
     let first = expand::variants_of(sources, &doc, &[], &folder_of(""))?;
     let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
     let wanted = match (r.opt_name("variant")?, &names[..]) {
@@ -436,12 +433,14 @@ fn document(
         }
     };
     let place = names.iter().position(|n| *n == wanted).unwrap_or(0);
-    if let Some(list) = doc.get("variant").and_then(Node::list) {
+    if let Some(list) = scenario.get("variant").and_then(Node::list) {
         let path = format!("variant[{place}]");
-        let v = Reader::open(sources, &list[place], &VARIANT, &path)?;
-        let mut changed = expand::apply(&v, &doc)?;
-        changed.entries.retain(|e| e.key != "variant");
-        return Ok((changed, wanted.to_string()));
+        doc = expand::apply(&Reader::open(sources, &list[place], &VARIANT, &path)?, &doc)?;
+        doc.entries.retain(|e| e.key != "variant");
+    }
+    // One variant only: what the plan sets is of that.
+    for (path, node) in &set {
+        sources.set(&mut doc, path, node)?;
     }
     Ok((doc, wanted.to_string()))
 }

@@ -201,10 +201,7 @@ pub fn tune(
     let mut search = Search::new(plan, options, watcher)?;
     search.run()?;
     let seeds = search.seeds();
-    let whole: Vec<usize> =
-        (1..search.all.len()).filter(|&c| search.all[c].seeds() == seeds).collect();
-    let mut front: Vec<usize> = search.front();
-    front.retain(|c| whole.contains(c) && search.violation(&means(&search.all[*c].values)) == 0.0);
+    let mut front = search.found();
     let first = |c: &usize| means(&search.all[*c].values)[0];
     front.sort_by(|a, b| first(a).total_cmp(&first(b)));
 

@@ -115,22 +115,28 @@ impl<'a> Search<'a> {
         self.spend(&(0..seeds).map(|_| 0).collect::<Vec<_>>())?;
         let size = self.plan.population();
         let mut kept = self.first(size)?;
+        // Whatever the rounds find, its front can be finished.
+        let reserve = (size * (seeds - 1)) as u64;
         loop {
-            // Whatever a round finds, its front can be finished.
-            let reserve = (size * (seeds - 1)) as u64;
             let left = self.budget - self.spent;
-            let finished = self.front().iter().all(|&c| self.all[c].seeds() == seeds);
             let n = match left > reserve + size as u64 {
                 true => size,
-                false if !finished && left > 0 => {
-                    self.finish()?;
-                    continue;
+                false => {
+                    let front = self.front();
+                    let lacks: usize = front.iter().map(|&c| seeds - self.all[c].seeds()).sum();
+                    match lacks as u64 {
+                        0 => (left / seeds as u64).min(size as u64) as usize,
+                        lacks if lacks <= left => {
+                            self.finish(&front)?;
+                            continue;
+                        }
+                        _ => 0,
+                    }
                 }
-                false => (left / seeds as u64).min(size as u64) as usize,
             };
             let new = self.new_ones(&kept, n);
             if new.is_empty() {
-                break;
+                return Ok(());
             }
             self.rounds += 1;
             self.spend(&new)?;
@@ -140,7 +146,6 @@ impl<'a> Search<'a> {
                 self.race(&kept)?;
             }
         }
-        self.finish()
     }
 
     pub(super) fn seeds(&self) -> usize {
@@ -309,7 +314,7 @@ impl<'a> Search<'a> {
     }
 
     /// Settings with a value, as points.
-    pub(super) fn points(&self, who: &[usize]) -> Vec<(usize, Point)> {
+    fn points(&self, who: &[usize]) -> Vec<(usize, Point)> {
         let of_seeds = self.of_seeds();
         let usable = |&&c: &&usize| {
             let c = &self.all[c];
@@ -355,17 +360,18 @@ impl<'a> Search<'a> {
     }
 
     /// The front of all settings; where it is larger than a population, the most room apart.
-    pub(super) fn front(&self) -> Vec<usize> {
+    fn front(&self) -> Vec<usize> {
         let all: Vec<usize> = (1..self.all.len()).collect();
         let front = self.front_of(&all);
         self.select(&front, self.plan.population())
     }
 
-    /// One more seed for each of the first front that lacks some, and out with whoever is worse than
-    /// another beyond chance.
+    /// One more seed for each of the first front that lacks some, for a quarter of the population at
+    /// least, and out with whoever is worse than another beyond chance.
     fn race(&mut self, kept: &[usize]) -> Result<(), Error> {
+        let front = self.front_of(kept).len().max(kept.len() / 4);
         let lacks = |&c: &usize| self.all[c].seeds() < self.seeds();
-        let more: Vec<usize> = self.front_of(kept).into_iter().filter(lacks).collect();
+        let more: Vec<usize> = kept.iter().copied().take(front).filter(lacks).collect();
         self.spend(&more)?;
         self.drop_beaten(kept);
         Ok(())
@@ -399,20 +405,33 @@ impl<'a> Search<'a> {
             && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
     }
 
-    /// Gives all seeds to the front, one at a time: who is no longer of it when it has more gets no
-    /// more.
-    fn finish(&mut self) -> Result<(), Error> {
+    /// Gives seeds to these, one at a time, as long as none that has all is better.
+    fn finish(&mut self, who: &[usize]) -> Result<(), Error> {
         loop {
-            let lacks = |&c: &usize| self.all[c].seeds() < self.seeds();
-            let front = self.front();
-            let mut more: Vec<usize> = front.iter().copied().filter(lacks).collect();
-            more.truncate((self.budget - self.spent) as usize);
+            let mut pool = self.finished();
+            pool.extend(who.iter().filter(|c| !pool.contains(c)).collect::<Vec<_>>());
+            let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < self.seeds();
+            let more: Vec<usize> = self.front_of(&pool).into_iter().filter(lacks).collect();
             if more.is_empty() {
                 return Ok(());
             }
             self.spend(&more)?;
-            self.drop_beaten(&front);
         }
+    }
+
+    /// Settings that have all seeds and are in the race.
+    fn finished(&self) -> Vec<usize> {
+        let whole = |&c: &usize| {
+            self.all[c].seeds() == self.seeds() && self.all[c].state == State::Racing
+        };
+        (1..self.all.len()).filter(whole).collect()
+    }
+
+    /// What was found: the front of the settings that have all seeds and keep the constraints.
+    pub(super) fn found(&self) -> Vec<usize> {
+        let mut finished = self.finished();
+        finished.retain(|&c| self.violation(&means(&self.all[c].values)) == 0.0);
+        self.select(&self.front_of(&finished), self.plan.population())
     }
 }
 

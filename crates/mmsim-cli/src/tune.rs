@@ -43,7 +43,10 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {
-            exit::remark("no setting keeps all constraints");
+            exit::remark(match tuning.spent.with_all_seeds {
+                0 => "no setting did all of its work on all seeds",
+                _ => "no setting that was finished keeps all constraints",
+            });
             Ending::Missed
         }
         (0, false) => Ending::Done,

@@ -17,7 +17,7 @@ rows! {
         ("about", Text, Is("\"\""), "one sentence for people")
         ("scenario", File, Required, "a scenario file, beside the plan; its expectations are not asked")
         ("variant", Text, Auto("the only one"), "name of the variant that is tuned")
-        ("set", Overrides, Auto("nothing"), "values of all runs by path, as `--set` has them")
+        ("set", Overrides, Auto("nothing"), "values of all runs by path, on top of the variant")
         ("knobs", Axes, Required,
             "paths, each with a range or a list of values, as in `[sample.axes]` of a sweep")
         ("objective", Tables(&TUNE_OBJECTIVE), Required,
