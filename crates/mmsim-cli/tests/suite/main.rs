@@ -15,5 +15,6 @@ mod pictures;
 mod readme;
 mod shells;
 mod sweeps;
+mod tunes;
 mod system;
 mod widths;
