@@ -187,11 +187,10 @@ impl TunePlan {
 
         let objectives = objectives(&r)?;
         let constraints = constraints(&r)?;
-        let mean_resident = objectives
-            .iter()
-            .map(|o| &o.wanted)
-            .chain(constraints.iter().map(|c| &c.wanted))
-            .any(|w| w.figure == Figure::MeanResident.name() || w.figure.contains("mean_resident"));
+        let mean_resident =
+            objectives.iter().map(|o| &o.wanted).chain(constraints.iter().map(|c| &c.wanted)).any(
+                |w| w.figure == Figure::MeanResident.name() || w.figure.contains("mean_resident"),
+            );
         let stem = |path: &FilePath| path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let word = |key: &str| scenario.get(key).and_then(Node::as_text).map(str::to_string);
         let own = r.opt_name("name")?.map(str::to_string);
@@ -482,7 +481,8 @@ fn objectives(r: &Reader<'_>) -> Result<Vec<Objective>, Error> {
         let path = format!("objective[{i}]");
         let o = Reader::open(r.sources, node, &TUNE_OBJECTIVE, &path)?;
         let wanted = wanted(&o, &path)?;
-        let same = |a: &Objective| (&a.wanted.figure, &a.wanted.phase) == (&wanted.figure, &wanted.phase);
+        let same =
+            |a: &Objective| (&a.wanted.figure, &a.wanted.phase) == (&wanted.figure, &wanted.phase);
         if let Some(first) = all.iter().position(same) {
             return Err(o.error("figure", format!("objective[{first}] has it"), "another figure"));
         }
@@ -561,7 +561,9 @@ impl Knob {
             (Takes::OneOf(words), Some(list), _) => {
                 let text = given.as_str().map_or_else(|| given.to_string(), str::to_string);
                 match list.iter().find(|(_, label)| *label == text) {
-                    Some((node, label)) => Ok(KnobValue { node: node.clone(), label: label.clone() }),
+                    Some((node, label)) => {
+                        Ok(KnobValue { node: node.clone(), label: label.clone() })
+                    }
                     None => no(format!("one of {}", words.join(", "))),
                 }
             }

@@ -206,8 +206,7 @@ pub fn tune(
     front.sort_by(|a, b| first(a).total_cmp(&first(b)));
 
     let shown: Vec<usize> = std::iter::once(0).chain(front.iter().copied()).collect();
-    let shown: Vec<usize> =
-        shown.into_iter().filter(|&c| search.all[c].seeds() == seeds).collect();
+    let shown: Vec<usize> = shown.into_iter().filter(|&c| search.all[c].seeds() == seeds).collect();
     let held_out = plan.held_out();
     let specs: Vec<RunSpec> = shown
         .iter()
@@ -240,8 +239,7 @@ impl Found<'_> {
             max: o.max,
             reference: signed(o, *r),
         };
-        let mut settings: Vec<Setting> =
-            (0..self.shown.len()).map(|i| self.setting(i)).collect();
+        let mut settings: Vec<Setting> = (0..self.shown.len()).map(|i| self.setting(i)).collect();
         let own = (self.shown.first() == Some(&0)).then(|| settings.remove(0));
         Tuning {
             name: plan.name().to_string(),
@@ -289,9 +287,8 @@ impl Found<'_> {
         let figures = candidate.values.first().map_or(0, Vec::len);
         let one = |m: usize| {
             let sign = if plan.objectives().get(m).is_some_and(|o| o.max) { -1.0 } else { 1.0 };
-            let of = |all: &[Vec<f64>]| {
-                estimate(&all.iter().map(|v| v[m] * sign).collect::<Vec<_>>())
-            };
+            let of =
+                |all: &[Vec<f64>]| estimate(&all.iter().map(|v| v[m] * sign).collect::<Vec<_>>());
             let here = of(&candidate.values);
             let there = others.and_then(|all| of(all));
             let holds = here.zip(there).and_then(|(a, b)| {
@@ -396,8 +393,7 @@ fn signed(objective: &Objective, value: f64) -> f64 {
 
 fn contributions_of(search: &Search<'_>) -> Vec<Contribution> {
     let plan = search.plan;
-    let all: Vec<usize> =
-        (1..search.all.len()).filter(|&c| search.all[c].seeds() > 0).collect();
+    let all: Vec<usize> = (1..search.all.len()).filter(|&c| search.all[c].seeds() > 0).collect();
     let figures = search.adjusted_all(&all);
     let mut found = Vec::new();
     for (k, knob) in plan.knobs().iter().enumerate() {

@@ -28,9 +28,8 @@ impl Point {
 /// search gains nothing by keeping them.
 pub fn ranks(points: &[Point]) -> Vec<usize> {
     let n = points.len();
-    let better = |a: usize, b: usize| {
-        points[a].dominates(&points[b]) || (a < b && points[a] == points[b])
-    };
+    let better =
+        |a: usize, b: usize| points[a].dominates(&points[b]) || (a < b && points[a] == points[b]);
     let mut above = vec![0_usize; n];
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); n];
     for a in 0..n {

@@ -5,8 +5,9 @@
 //! and what the seed does. What a seed does is the mean difference of its runs from those of all
 //! seeds, over the settings that have all; the scenario's own setting has them from the start.
 //!
-//! A race ([`Search::race`]) decides who gets more seeds: those of the first front. Whoever is worse
-//! than another in everything, with its 95 % interval of paired differences, is out of it.
+//! A race ([`Search::race`]) decides who gets more seeds: those of the first front that were kept for
+//! a round. Whoever is worse than another in everything, with its 95 % interval of paired
+//! differences, is out of it.
 
 use std::collections::BTreeMap;
 
@@ -117,15 +118,16 @@ impl<'a> Search<'a> {
         let mut kept = self.first(size)?;
         // Whatever the rounds find, its front can be finished.
         let reserve = (size * (seeds - 1)) as u64;
+        let children = size / 2;
         loop {
             let left = self.budget - self.spent;
-            let n = match left > reserve + size as u64 {
-                true => size,
+            let n = match left > reserve + children as u64 {
+                true => children,
                 false => {
                     let front = self.front();
                     let lacks: usize = front.iter().map(|&c| seeds - self.all[c].seeds()).sum();
                     match lacks as u64 {
-                        0 => (left / seeds as u64).min(size as u64) as usize,
+                        0 => (left / seeds as u64).min(children as u64) as usize,
                         lacks if lacks <= left => {
                             self.finish(&front)?;
                             continue;
@@ -140,10 +142,11 @@ impl<'a> Search<'a> {
             }
             self.rounds += 1;
             self.spend(&new)?;
+            let before = kept.clone();
             kept.extend(new);
             kept = self.select(&kept, size);
-            if left > reserve + 2 * size as u64 {
-                self.race(&kept)?;
+            if left > reserve + (children + size) as u64 {
+                self.race(&kept, &before)?;
             }
         }
     }
@@ -366,12 +369,11 @@ impl<'a> Search<'a> {
         self.select(&front, self.plan.population())
     }
 
-    /// One more seed for each of the first front that lacks some, for a quarter of the population at
-    /// least, and out with whoever is worse than another beyond chance.
-    fn race(&mut self, kept: &[usize]) -> Result<(), Error> {
-        let front = self.front_of(kept).len().max(kept.len() / 4);
-        let lacks = |&c: &usize| self.all[c].seeds() < self.seeds();
-        let more: Vec<usize> = kept.iter().copied().take(front).filter(lacks).collect();
+    /// One more seed for each of the first front that lacks some and was kept before, and out with
+    /// whoever is worse than another beyond chance.
+    fn race(&mut self, kept: &[usize], before: &[usize]) -> Result<(), Error> {
+        let lacks = |c: &usize| before.contains(c) && self.all[*c].seeds() < self.seeds();
+        let more: Vec<usize> = self.front_of(kept).into_iter().filter(lacks).collect();
         self.spend(&more)?;
         self.drop_beaten(kept);
         Ok(())
@@ -401,8 +403,7 @@ impl<'a> Search<'a> {
         };
         let kept = |c: &Candidate| self.violation(&means(&c.values[..n])) == 0.0;
         let worse = |e: &Estimate| e.mean - e.ci95.unwrap_or(f64::INFINITY) > 0.0;
-        kept(a)
-            && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
+        kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
     }
 
     /// Gives seeds to these, one at a time, as long as none that has all is better.
@@ -421,9 +422,8 @@ impl<'a> Search<'a> {
 
     /// Settings that have all seeds and are in the race.
     fn finished(&self) -> Vec<usize> {
-        let whole = |&c: &usize| {
-            self.all[c].seeds() == self.seeds() && self.all[c].state == State::Racing
-        };
+        let whole =
+            |&c: &usize| self.all[c].seeds() == self.seeds() && self.all[c].state == State::Racing;
         (1..self.all.len()).filter(whole).collect()
     }
 
@@ -457,9 +457,7 @@ fn ends_can_be(plan: &TunePlan) -> Result<(), Error> {
                 let value = |k: usize| match others {
                     _ if k == i => Some(knob.at(end)),
                     None => None,
-                    Some(n) => {
-                        Some(plan.knobs()[k].at(crate::scenario::low_discrepancy(0, n, k)))
-                    }
+                    Some(n) => Some(plan.knobs()[k].at(crate::scenario::low_discrepancy(0, n, k))),
                 };
                 let values: Vec<_> = (0..plan.knobs().len()).map(value).collect();
                 plan.run_of(&values, &Catalogue, machines::sound)

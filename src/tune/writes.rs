@@ -54,9 +54,9 @@ pub(crate) fn of(knobs: &[Knob], labels: &[String], run: &RunSpec) -> Vec<Write>
     let folders: Vec<String> = all
         .iter()
         .filter_map(|w| match w {
-            Write::File { path, .. } => {
-                path.starts_with(DAMON).then(|| path.rsplit_once('/').map(|(f, _)| f.to_string()))?
-            }
+            Write::File { path, .. } => path
+                .starts_with(DAMON)
+                .then(|| path.rsplit_once('/').map(|(f, _)| f.to_string()))?,
             _ => None,
         })
         .collect();

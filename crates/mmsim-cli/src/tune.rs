@@ -188,11 +188,8 @@ fn judged(t: &Tuning) -> String {
         seeds(&t.seeds),
         seeds(&t.held_out)
     );
-    let breaks: Vec<String> = (1..)
-        .zip(&t.front)
-        .filter(|(_, s)| !s.keeps)
-        .map(|(i, _)| i.to_string())
-        .collect();
+    let breaks: Vec<String> =
+        (1..).zip(&t.front).filter(|(_, s)| !s.keeps).map(|(i, _)| i.to_string()).collect();
     if !breaks.is_empty() {
         text += &format!(" On held-out seeds a constraint is broken by {}.", breaks.join(", "));
     }

@@ -15,6 +15,6 @@ mod pictures;
 mod readme;
 mod shells;
 mod sweeps;
-mod tunes;
 mod system;
+mod tunes;
 mod widths;
