@@ -85,7 +85,6 @@ impl<'a> Search<'a> {
         let own = own(plan)?;
         measure::check(plan, &own)?;
         ends_can_be(plan)?;
-        crate::host::check(std::slice::from_ref(&own), options.jobs)?;
         let own = Candidate {
             genes: Vec::new(),
             labels: Vec::new(),
@@ -121,19 +120,25 @@ impl<'a> Search<'a> {
         let children = size / 2;
         loop {
             let left = self.budget - self.spent;
-            let n = match left > reserve + children as u64 {
-                true => children,
-                false => {
-                    let front = self.front();
-                    let lacks: usize = front.iter().map(|&c| seeds - self.all[c].seeds()).sum();
-                    match lacks as u64 {
-                        0 => (left / seeds as u64).min(children as u64) as usize,
-                        lacks if lacks <= left => {
-                            self.finish(&front)?;
-                            continue;
-                        }
-                        _ => 0,
+            let n = if left > reserve + children as u64 {
+                children
+            } else {
+                let mut lacking = self.front();
+                lacking.retain(|&c| self.all[c].seeds() < seeds);
+                if lacking.is_empty() {
+                    // So many can be finished, whatever they are.
+                    (left / seeds as u64).min(children as u64) as usize
+                } else {
+                    let mut cost = 0;
+                    lacking.retain(|&c| {
+                        cost += (seeds - self.all[c].seeds()) as u64;
+                        cost <= left
+                    });
+                    if !lacking.is_empty() {
+                        self.finish(&lacking)?;
+                        continue;
                     }
+                    0
                 }
             };
             let new = self.new_ones(&kept, n);
@@ -257,6 +262,7 @@ impl<'a> Search<'a> {
     /// run did not do its work, or has no such figure.
     pub(super) fn made(&mut self, specs: &[RunSpec]) -> Result<Vec<Option<Vec<f64>>>, Error> {
         let (check, watcher) = (self.options.check, self.watcher);
+        crate::host::check(specs, self.options.jobs)?;
         let made = side_by_side(specs, self.options.jobs, |_, spec| {
             let report = report_of(spec, check)?;
             watcher.finished(&spec.label());
@@ -410,7 +416,10 @@ impl<'a> Search<'a> {
     fn finish(&mut self, who: &[usize]) -> Result<(), Error> {
         loop {
             let mut pool = self.finished();
-            pool.extend(who.iter().filter(|c| !pool.contains(c)).collect::<Vec<_>>());
+            pool.extend(who);
+            // Of equal ones the first counts, as in the front of all.
+            pool.sort_unstable();
+            pool.dedup();
             let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < self.seeds();
             let more: Vec<usize> = self.front_of(&pool).into_iter().filter(lacks).collect();
             if more.is_empty() {

@@ -12,11 +12,9 @@ const END: &str = "<!-- end: generated from the key tables -->";
 
 #[test]
 fn the_reference_is_current() {
-    for (file, reference) in [
-        ("scenarios", reference()),
-        ("sweeps", sweep_reference()),
-        ("tuning", tune_reference()),
-    ] {
+    for (file, reference) in
+        [("scenarios", reference()), ("sweeps", sweep_reference()), ("tuning", tune_reference())]
+    {
         is_current(&format!("docs/{file}.md"), &reference);
     }
 }

@@ -82,8 +82,8 @@ impl Watcher for Heard {
 /// A number that people can read: whole from 100 on, else with some decimals.
 fn number(x: f64) -> String {
     match x.abs() {
-        size if size >= 100.0 => grouped(x.round()),
-        size if size >= 1.0 || size == 0.0 => grouped((x * 100.0).round() / 100.0),
+        size if size >= 100.0 || size == 0.0 => grouped(x.round()),
+        size if size >= 1.0 => format!("{x:.2}"),
         _ => format!("{x:.4}"),
     }
 }
@@ -153,7 +153,7 @@ fn front(t: &Tuning) -> String {
     for aim in &t.objectives {
         header.extend([head(aim), "held out".to_string()]);
     }
-    header.extend(t.constraints.iter().cloned());
+    header.extend(t.constraints.iter().map(|c| short(c).to_string()));
     let row = |name: String, s: &Setting| {
         let mut row = vec![name];
         let value = |path: &str| s.knobs.get(path).map_or("as it is", String::as_str).to_string();

@@ -95,3 +95,31 @@ fn every_form_and_any_jobs() {
     assert_eq!(answer["objectives"]["pswpout"], front[0]["objectives"][1]["mean"]);
     assert_eq!(answer["objectives"]["memory-pressure"], front[0]["objectives"][0]["mean"]);
 }
+
+/// A line that makes no sense ends it: what was asked before is answered, and the place is told.
+#[test]
+fn lines_that_make_no_sense() {
+    let f = of_document(&document());
+    for (line, place, title) in [
+        ("{\"knobs\": ", "stdin:2:11", "line 2: no JSON: EOF while parsing a value"),
+        ("[1]", "stdin:2:1", "line 2: no object"),
+        ("{\"knob\": {}}", "stdin:2:3", "line 2: unknown key `knob`"),
+        ("{\"seeds\": 4}", "stdin:2:3", "line 2: seeds: there are 1 to 3"),
+        ("{\"held-out\": 1}", "stdin:2:3", "line 2: held-out: no flag"),
+        (
+            "{\"knobs\": {\"machine.vm.swapiness\": 1}}",
+            "stdin:2:13",
+            "line 2: unknown knob `machine.vm.swapiness`, did you mean `machine.vm.swappiness`?",
+        ),
+        (
+            "{\"knobs\": {\"machine.vm.swappiness\": 201}}",
+            "stdin:2:13",
+            "line 2: machine.vm.swappiness: 201 is none of its values, write a number from 0 to 200",
+        ),
+    ] {
+        let input = format!("{{\"id\": 1, \"seeds\": 1}}\n{line}\n");
+        let (code, out, said) = answered(&f, &["tune", "pressure.toml", "--ask-tell"], &input);
+        assert_eq!((code, out.lines().count()), (Some(2), 2), "{line}: {said}");
+        assert!(said.contains(title) && said.contains(place), "{line}: {said}");
+    }
+}
