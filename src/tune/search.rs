@@ -120,29 +120,17 @@ impl<'a> Search<'a> {
         let children = size / 2;
         loop {
             let left = self.budget - self.spent;
-            let n = if left > reserve + children as u64 {
-                children
-            } else {
-                let mut lacking = self.front();
-                lacking.retain(|&c| self.all[c].seeds() < seeds);
-                if lacking.is_empty() {
-                    // So many can be finished, whatever they are.
-                    (left / seeds as u64).min(children as u64) as usize
-                } else {
-                    let mut cost = 0;
-                    lacking.retain(|&c| {
-                        cost += (seeds - self.all[c].seeds()) as u64;
-                        cost <= left
-                    });
-                    if !lacking.is_empty() {
-                        self.finish(&lacking)?;
-                        continue;
-                    }
-                    0
+            let mut n = children;
+            if left <= reserve + children as u64 {
+                if self.finish()? {
+                    continue;
                 }
-            };
+                // So many can be finished, whatever they are.
+                n = n.min((left / seeds as u64) as usize);
+            }
             let new = self.new_ones(&kept, n);
             if new.is_empty() {
+                while self.finish()? {}
                 return Ok(());
             }
             self.rounds += 1;
@@ -412,20 +400,30 @@ impl<'a> Search<'a> {
         kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
     }
 
-    /// Gives seeds to these, one at a time, as long as none that has all is better.
-    fn finish(&mut self, who: &[usize]) -> Result<(), Error> {
+    /// Gives the front its seeds, one at a time, as long as none that has all is better: so many of it
+    /// as the budget has runs for. Says whether there was anything to do.
+    fn finish(&mut self) -> Result<bool, Error> {
+        let (seeds, left) = (self.seeds(), self.budget - self.spent);
+        let mut who = self.front();
+        let mut cost = 0;
+        who.retain(|&c| {
+            cost += (seeds - self.all[c].seeds()) as u64;
+            self.all[c].seeds() < seeds && cost <= left
+        });
+        let mut done = false;
         loop {
             let mut pool = self.finished();
-            pool.extend(who);
+            pool.extend(&who);
             // Of equal ones the first counts, as in the front of all.
             pool.sort_unstable();
             pool.dedup();
-            let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < self.seeds();
+            let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < seeds;
             let more: Vec<usize> = self.front_of(&pool).into_iter().filter(lacks).collect();
             if more.is_empty() {
-                return Ok(());
+                return Ok(done);
             }
             self.spend(&more)?;
+            done = true;
         }
     }
 

@@ -101,7 +101,7 @@ fn every_form_and_any_jobs() {
 fn lines_that_make_no_sense() {
     let f = of_document(&document());
     for (line, place, title) in [
-        ("{\"knobs\": ", "stdin:2:11", "line 2: no JSON: EOF while parsing a value"),
+        ("{\"knobs\": ", "stdin:2:10", "line 2: no JSON: EOF while parsing a value"),
         ("[1]", "stdin:2:1", "line 2: no object"),
         ("{\"knob\": {}}", "stdin:2:3", "line 2: unknown key `knob`"),
         ("{\"seeds\": 4}", "stdin:2:3", "line 2: seeds: there are 1 to 3"),
