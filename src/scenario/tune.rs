@@ -371,7 +371,7 @@ fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<
             let title = format!("knobs: `{}` is the same key as `{}`", path.text, before.path());
             return Err(sources.error(e.key_at, title, "write one range"));
         }
-        let roots = ["schema", "name", "about", "axes", "expect", "expect-oom", "bounds"];
+        let roots = ["schema", "name", "about", "axes", "expect", "bounds"];
         expand::refuse_root(sources, &path, "knobs", &roots)?;
         let axis = Axis::read(sources, e, path, folders, Purpose::Knob)?;
         let number = |n: &Node| matches!(n.value, Value::Integer(_) | Value::Float(_));

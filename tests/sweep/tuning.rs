@@ -120,7 +120,7 @@ fn mistakes_have_places() {
             (7, 27),
             "machine.vm.swappiness: 300 is out of range, write a whole number from 0 to 200",
         ),
-        (change("\"mglru-v6.12\"", "\"mglru-v6.13\""), (9, 37), "unknown preset `mglru-v6.13`"),
+        (change("\"mglru-v6.12\"", "\"mglru-v6.13\""), (9, 38), "unknown preset `mglru-v6.13`"),
         (change(objective, ""), (10, 1), "a tuning has 2 to 5 objectives, and this has 1"),
         (
             change("\"swap-ins\"", "\"swap-inns\""),
