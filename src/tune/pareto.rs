@@ -32,12 +32,10 @@ pub fn ranks(points: &[Point]) -> Vec<usize> {
         |a: usize, b: usize| points[a].dominates(&points[b]) || (a < b && points[a] == points[b]);
     let mut above = vec![0_usize; n];
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); n];
-    for a in 0..n {
-        for b in 0..n {
-            if a != b && better(a, b) {
-                above[b] += 1;
-                below[a].push(b);
-            }
+    for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+        if a != b && better(a, b) {
+            above[b] += 1;
+            below[a].push(b);
         }
     }
     let mut ranks = vec![usize::MAX; n];

@@ -438,7 +438,7 @@ impl<'a> Search<'a> {
     pub(super) fn found(&self) -> Vec<usize> {
         let mut finished = self.finished();
         finished.retain(|&c| self.violation(&means(&self.all[c].values)) == 0.0);
-        self.select(&self.front_of(&finished), self.plan.population())
+        self.ordered(&self.front_of(&finished))
     }
 }
 

@@ -60,7 +60,7 @@ fn a_search_keeps_its_word() {
     assert!((30..=40).contains(&t.spent.runs), "{:?}", t.spent);
     assert_eq!(t.spent.held_out, 3 * (t.front.len() as u64 + 1));
     assert_eq!((t.seeds, t.held_out), (vec![1, 2, 3], vec![4, 5, 6]));
-    assert!(t.front.len() >= 3 && t.front.len() <= 6, "{}", t.front.len());
+    assert!(t.front.len() >= 3, "{}", t.front.len());
     let means = |m: usize| t.front.iter().map(|s| s.objectives[m].mean).collect::<Vec<_>>();
     assert!(
         means(0).is_sorted() && means(1).iter().rev().is_sorted(),
