@@ -49,6 +49,7 @@ pub mod setup;
 pub mod sweep;
 pub mod system;
 pub mod traces;
+pub mod tune;
 pub mod why;
 
 pub use error::{Error, ErrorKind};

@@ -39,6 +39,12 @@ pub(crate) fn askable(expect: &[Expectation], run: &RunSpec) -> Result<(), (Stri
     figures::check(expect, std::slice::from_ref(run)).map_err(|(_, m)| (m.path, m.error))
 }
 
+/// The report of a run that did nothing, with all that the run's own may have; else the path of the
+/// key that is wrong, and what is.
+pub(crate) fn shape(run: &RunSpec) -> Result<crate::report::RunReport, (String, Error)> {
+    figures::shape(run).map_err(|m| (m.path, m.error))
+}
+
 /// Whether a run can be built; else the path of the key that is wrong, and what is.
 pub(crate) fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
     check(run).map_err(|m| (m.path, m.error))

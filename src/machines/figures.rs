@@ -41,7 +41,7 @@ pub(super) fn check(expect: &[Expectation], runs: &[RunSpec]) -> Result<(), (usi
 }
 
 /// The report of a run that did nothing, with all that the run's own may have.
-fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
+pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let mut result = RunResult::default();
     result.gauges = GAUGES.iter().map(|&g| (g, 0)).collect();
     result.not_kept = not_kept(run)?;

@@ -236,7 +236,7 @@ mod misplaced;
 mod workloads;
 
 pub use check::specs;
-pub(crate) use check::{askable, sound};
+pub(crate) use check::{askable, shape, sound};
 pub use compaction::compaction_knobs;
 pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};

@@ -217,7 +217,8 @@ impl Subject {
         phase.map(Some).ok_or_else(|| Missing::among("phase", name, "", &known()))
     }
 
-    fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
+    /// Its value in a run.
+    pub(crate) fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
         let phase = self.phase_of(run)?;
         let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
         let gauges = phase.map_or(&run.gauges, |p| &p.gauges);

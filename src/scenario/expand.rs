@@ -97,7 +97,7 @@ pub(super) fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>
     let mut axes: Vec<Axis<'_>> = Vec::new();
     for e in &table.entries {
         let path = axis_path(sources, e, axes.iter().map(|a| &a.path))?;
-        axes.push(Axis { path, values: axis_values(sources, e)? });
+        axes.push(Axis { path, values: axis_values(sources, e, "axes")? });
     }
     Ok(axes)
 }
@@ -117,11 +117,15 @@ pub(super) fn axis_path<'a>(
     Ok(path)
 }
 
-/// The list of values of an axis.
-pub(super) fn axis_values<'a>(sources: &Sources, e: &'a Entry) -> Result<&'a [Node], Error> {
+/// The list of values of an axis, of a table of this name.
+pub(super) fn axis_values<'a>(
+    sources: &Sources,
+    e: &'a Entry,
+    table: &str,
+) -> Result<&'a [Node], Error> {
     let Value::List(values) = &e.node.value else {
         let found = super::read::describe(&e.node.value);
-        let title = format!("axes.\"{}\": found {found}, write a list of values", e.key);
+        let title = format!("{table}.\"{}\": found {found}, write a list of values", e.key);
         let label = match &e.node.value {
             Value::Table(_) => "a path needs quotes: \"task[0].memory\" = [..]".to_string(),
             v => format!("write [{}]", inline(v)),
@@ -129,13 +133,13 @@ pub(super) fn axis_values<'a>(sources: &Sources, e: &'a Entry) -> Result<&'a [No
         return Err(sources.error(e.node.at, title, label));
     };
     if values.is_empty() {
-        let title = format!("axes.\"{}\": an empty axis runs nothing", e.key);
+        let title = format!("{table}.\"{}\": an empty axis runs nothing", e.key);
         return Err(sources.error(e.node.at, title, "write at least one value"));
     }
     // The second would be taken for another seed of the first.
     for (i, v) in values.iter().enumerate() {
         if values[..i].iter().any(|before| label(before) == label(v)) {
-            let title = format!("axes.\"{}\": {} is there twice", e.key, inline(&v.value));
+            let title = format!("{table}.\"{}\": {} is there twice", e.key, inline(&v.value));
             return Err(sources.error(v.at, title, "write each value once"));
         }
     }

@@ -178,18 +178,24 @@ pub(super) fn retain_asked(sources: &Sources, doc: &mut Table, known: &Known) ->
     before - list.len()
 }
 
+/// The first part of a figure that no report can have.
+pub(super) fn no_figure(figure: &str) -> Option<&str> {
+    let counted =
+        |name: &str| VmEvent::ALL.iter().any(|e| e.name() == name) || GAUGES.contains(&name);
+    let first = |part: &str| PARTS.contains(&part.split(['.', '[']).next().unwrap_or_default());
+    figure.split('+').map(str::trim).find(|part| !counted(part) && !first(part))
+}
+
+/// What a figure's path may begin with.
+pub(super) fn figures() -> Vec<&'static str> {
+    let counters = VmEvent::ALL.iter().map(|e| e.name());
+    PARTS.iter().copied().chain(counters).chain(GAUGES.iter().copied()).collect()
+}
+
 fn subject(r: &Reader<'_>, known: &Known) -> Result<Subject, Error> {
     let figure = r.opt_name("figure")?.unwrap_or_default().to_string();
-    for part in figure.split('+').map(str::trim).filter(|_| !figure.is_empty()) {
-        let counted =
-            |name: &str| VmEvent::ALL.iter().any(|e| e.name() == name) || GAUGES.contains(&name);
-        let first = part.split(['.', '[']).next().unwrap_or_default();
-        if !counted(part) && !PARTS.contains(&first) {
-            let counters = VmEvent::ALL.iter().map(|e| e.name());
-            let all: Vec<&str> =
-                PARTS.iter().copied().chain(counters).chain(GAUGES.iter().copied()).collect();
-            return Err(r.unknown_word("figure", "figure", part, &all));
-        }
+    if let Some(part) = no_figure(&figure).filter(|_| !figure.is_empty()) {
+        return Err(r.unknown_word("figure", "figure", part, &figures()));
     }
     let phase = r.opt_name("phase")?.map(str::to_string);
     Ok(Subject { figure, variant: variant(r, known)?, at: at(r, known)?, phase })

@@ -28,6 +28,7 @@ mod schema;
 pub mod sweep;
 pub mod tables;
 mod tasks;
+pub mod tune;
 pub(crate) mod units;
 mod words;
 pub mod workload;
@@ -44,7 +45,7 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
-pub use reference::{reference, sweep_reference};
+pub use reference::{reference, sweep_reference, tune_reference};
 pub use schema::json_schema;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
 pub use units::{bytes, duration, pages};
@@ -242,6 +243,11 @@ impl Scenario {
     pub fn resolved(&self) -> String {
         resolved::resolved(&self.sources, &self.doc, &self.name)
     }
+}
+
+/// Coordinate `dimension` of point `n` of Halton's sequence, shifted by a seed.
+pub(crate) fn low_discrepancy(seed: u64, n: u64, dimension: usize) -> f64 {
+    points::Method::Halton.coordinate(seed, n, dimension)
 }
 
 /// The run of a combination with its first seed.

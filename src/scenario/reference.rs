@@ -8,7 +8,7 @@ use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
 use super::keys::{Fallback, KeySpec, TableSpec};
-use super::tables::{TASK_COMMON, all_tables, sweep_tables};
+use super::tables::{TASK_COMMON, all_tables, sweep_tables, tune_tables};
 use crate::prose::wrapped;
 
 /// Every table with every key.
@@ -57,6 +57,13 @@ fn default_of_rule(name: &str) -> String {
 pub fn sweep_reference() -> String {
     let mut out = String::new();
     sweep_tables().into_iter().for_each(|t| table(&mut out, t));
+    out
+}
+
+/// The keys of plans of tunings, likewise.
+pub fn tune_reference() -> String {
+    let mut out = String::new();
+    tune_tables().into_iter().for_each(|t| table(&mut out, t));
     out
 }
 

@@ -103,11 +103,18 @@ fn swaps(copies: &Copies, machine: &MachineConfig) -> String {
 
 /// `/sys/kernel/mm/lru_gen`.
 fn lru(run: &RunSpec) -> Emitted {
-    let folder = "sys/kernel/mm/lru_gen";
+    let files = lru_files(run).into_iter();
+    files.map(|(path, _, text)| (path, format!("{text}\n"))).collect()
+}
+
+/// The files of `/sys/kernel/mm/lru_gen`: the path from the root, the knobs of the policy that it
+/// holds, and the text. Of another LRU there is that it is off.
+pub(crate) fn lru_files(run: &RunSpec) -> Vec<(String, &'static [&'static str], String)> {
+    let path = |file: &str| format!("sys/kernel/mm/lru_gen/{file}");
     let machines::Policy::Mglru(config) =
         machines::Policy::resolve(&run.policy).unwrap_or(machines::Policy::Random)
     else {
-        return vec![(format!("{folder}/enabled"), "0x0000\n".into())];
+        return vec![(path("enabled"), &[], "0x0000".into())];
     };
     let bits = 1 | u32::from(config.walk_mmu) << 1 | u32::from(config.nonleaf_young) << 2;
     let ttl: u64 = machines::Policy::Mglru(config)
@@ -117,8 +124,8 @@ fn lru(run: &RunSpec) -> Emitted {
         .and_then(|k| k.1.parse().ok())
         .unwrap_or(0);
     vec![
-        (format!("{folder}/enabled"), format!("0x{bits:04x}\n")),
-        (format!("{folder}/min_ttl_ms"), format!("{ttl}\n")),
+        (path("enabled"), &["walk-mmu", "nonleaf-young"], format!("0x{bits:04x}")),
+        (path("min_ttl_ms"), &["min-ttl-ms"], ttl.to_string()),
     ]
 }
 

@@ -29,7 +29,9 @@ mod sysctls;
 mod writer;
 pub mod zoneinfo;
 
+pub(crate) use emit::lru_files;
 pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;
 pub use note::Note;
 pub use options::{Options, Programs};
+pub(crate) use sysctls::file_of_sysctl;

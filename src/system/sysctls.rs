@@ -196,6 +196,17 @@ fn huge_pages(
     Ok(())
 }
 
+/// The file of a key of `[machine.vm]`.
+pub(crate) fn file_of_sysctl(key: &str) -> String {
+    match key {
+        "transparent_hugepage" => format!("/{MODES}/enabled"),
+        "thp_defrag" => format!("/{MODES}/defrag"),
+        "read_ahead_kb" => "/sys/block/DEVICE/queue/read_ahead_kb".to_string(),
+        "fault_around_bytes" => "/sys/kernel/debug/fault_around_bytes".to_string(),
+        key => format!("/{FOLDER}/{key}"),
+    }
+}
+
 /// The files of a machine's sysctls, as far as they are modelled: paths and texts.
 pub(super) fn texts(vm: &VmSysctl, min_free_kbytes: u64, kernel: Kernel) -> Vec<(String, String)> {
     let ratio = |limit: DirtyLimit| match limit {

@@ -7,3 +7,4 @@ mod names;
 mod plans;
 mod stores;
 mod support;
+mod tuning;

@@ -63,6 +63,7 @@ impl Verb {
             },
             Verb::Why(args) => args.output.agrees(),
             Verb::Ablate(args) => args.output.agrees(),
+            Verb::Tune(args) => args.output.agrees(),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }

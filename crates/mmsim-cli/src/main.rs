@@ -31,6 +31,7 @@ mod sweep;
 mod table;
 mod timing;
 mod trace;
+mod tune;
 mod usage;
 mod validate;
 mod validation_page;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     exit::code(match cli.verb {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
+        Verb::Tune(args) => tune::tune(&args),
         Verb::Show(args) => show::show(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),

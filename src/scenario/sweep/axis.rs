@@ -14,9 +14,30 @@ use crate::files::unreadable;
 
 /// A path and its values.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
-    pub(super) path: Path,
+pub(in crate::scenario) struct Axis {
+    pub(in crate::scenario) path: Path,
     values: Values,
+}
+
+/// What the values of an axis are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::scenario) enum Purpose {
+    /// Each of them runs.
+    Grid,
+    /// Points are drawn from them.
+    Sample,
+    /// A search chooses among them.
+    Knob,
+}
+
+impl Purpose {
+    /// The table of the plan.
+    fn table(self) -> &'static str {
+        match self {
+            Purpose::Grid | Purpose::Sample => "axes",
+            Purpose::Knob => "knobs",
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -28,7 +49,7 @@ enum Values {
 
 /// What the numbers of a range are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(in crate::scenario) enum Form {
     Whole,
     Number,
     Pages,
@@ -37,21 +58,21 @@ enum Form {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Range {
-    form: Form,
-    from: f64,
-    to: f64,
+pub(in crate::scenario) struct Range {
+    pub(in crate::scenario) form: Form,
+    pub(in crate::scenario) from: f64,
+    pub(in crate::scenario) to: f64,
     /// Values on a grid; 0 in samples.
     steps: u64,
-    log: bool,
+    pub(in crate::scenario) log: bool,
     at: At,
 }
 
 /// Where the files of a plan and of one of its scenarios are.
 #[derive(Clone, Copy)]
-pub(super) struct Folders<'a> {
-    pub(super) plan: &'a FilePath,
-    pub(super) scenario: &'a FilePath,
+pub(in crate::scenario) struct Folders<'a> {
+    pub(in crate::scenario) plan: &'a FilePath,
+    pub(in crate::scenario) scenario: &'a FilePath,
 }
 
 impl Axis {
@@ -61,27 +82,34 @@ impl Axis {
         Axis { path, values: Values::List(all) }
     }
 
-    /// Reads an axis of a plan; `sampled`: points are drawn from it.
-    pub(super) fn read(
+    /// Reads an axis of a plan.
+    pub(in crate::scenario) fn read(
         sources: &Sources,
         e: &Entry,
         path: Path,
         folders: Folders<'_>,
-        sampled: bool,
+        purpose: Purpose,
     ) -> Result<Axis, Error> {
         let refused = ["seed", "seeds", "variant"];
+        let table = purpose.table();
         if refused.contains(&path.root()) {
-            let what = if path.root() == "variant" { "variants" } else { path.root() };
-            let title = format!("axes: `{}` is no axis of a plan", path.root());
+            let what = match path.root() {
+                "variant" if purpose != Purpose::Knob => "variants",
+                root => root,
+            };
+            let title = format!("{table}: `{}` is no axis of a plan", path.root());
             return Err(sources.error(path.at, title, format!("write `{what}` at the top")));
         }
-        let name = format!("axes.\"{}\"", e.key);
+        let name = format!("{table}.\"{}\"", e.key);
         let values = match e.node.table() {
-            None => return Ok(Axis::listed(path, expand::axis_values(sources, e)?)),
+            None => return Ok(Axis::listed(path, expand::axis_values(sources, e, table)?)),
             Some(t) if t.get("files").is_some() => {
                 files(&Reader::open(sources, &e.node, &SWEEP_FILES, &name)?, folders)?
             }
-            Some(_) => Values::Range(range(sources, &e.node, &name, sampled)?),
+            Some(_) => {
+                let sampled = purpose != Purpose::Grid;
+                Values::Range(range(sources, &e.node, &name, sampled)?)
+            }
         };
         Ok(Axis { path, values })
     }
@@ -109,9 +137,29 @@ impl Axis {
         }
     }
 
-    /// A value by a coordinate in [0, 1): all values of a list, or of whole numbers, are as likely.
+    /// The value of a point of a sample.
     pub(super) fn drawn(&self, method: Method, seed: u64, n: u64, nth: usize) -> (Node, String) {
-        let x = method.coordinate(seed, n, nth);
+        self.at(method.coordinate(seed, n, nth))
+    }
+
+    /// Its list of values, each with its name in reports; none of a range.
+    pub(in crate::scenario) fn list(&self) -> Option<&[(Node, String)]> {
+        match &self.values {
+            Values::List(list) => Some(list),
+            Values::Range(_) => None,
+        }
+    }
+
+    /// Its range, if it is one.
+    pub(in crate::scenario) fn range(&self) -> Option<&Range> {
+        match &self.values {
+            Values::List(_) => None,
+            Values::Range(range) => Some(range),
+        }
+    }
+
+    /// A value by a coordinate in [0, 1): all values of a list, or of whole numbers, are as likely.
+    pub(in crate::scenario) fn at(&self, x: f64) -> (Node, String) {
         match &self.values {
             Values::List(list) => list[(x * list.len() as f64) as usize].clone(),
             Values::Range(range) if range.form == Form::Number => range.value(range.position(x)),
@@ -138,7 +186,7 @@ impl Range {
         }
     }
 
-    fn value(&self, x: f64) -> (Node, String) {
+    pub(in crate::scenario) fn value(&self, x: f64) -> (Node, String) {
         let whole = x.round() as u64;
         let text = |text: String| Value::Text(text);
         let value = match self.form {

@@ -3,9 +3,9 @@
 //! A plan has any number of units. Each is made from its number when it is asked for, so a plan of
 //! millions takes no more memory than one of ten. docs/sweeps.md is the reference for users.
 
-mod axis;
+pub(super) mod axis;
 mod canonical;
-mod template;
+pub(super) mod template;
 
 use std::path::Path;
 use std::sync::Arc;

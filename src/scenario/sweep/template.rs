@@ -11,7 +11,7 @@ use super::super::raw::{Node, Sources, Table, Value};
 use super::super::read::{Reader, fill};
 use super::super::tables::{ROOT, SWEEP, SWEEP_SAMPLE, VARIANT};
 use super::super::{RunSpec, check_schema, spec_of};
-use super::axis::{Axis, Folders};
+use super::axis::{Axis, Folders, Purpose};
 use super::canonical::{Canonical, Contents, Files, Slot};
 use super::{MOST_UNITS, opened};
 use crate::error::Error;
@@ -110,7 +110,7 @@ impl Template {
         let mut placed: Vec<Axis> = Vec::new();
         for e in plan.table("axes")?.map_or(&[][..], |t| &t.entries) {
             let path = expand::axis_path(&sources, e, placed.iter().map(|a| &a.path))?;
-            let axis = Axis::read(&sources, e, path, folders, false)?;
+            let axis = Axis::read(&sources, e, path, folders, Purpose::Grid)?;
             let same = |a: &&mut Axis| a.path.steps == axis.path.steps;
             // The plan says more of an axis that the scenario has.
             match grid.iter_mut().find(same) {
@@ -346,7 +346,7 @@ impl Template {
     }
 }
 
-fn folder_of(file: &str) -> PathBuf {
+pub(in crate::scenario) fn folder_of(file: &str) -> PathBuf {
     FilePath::new(file).parent().map(FilePath::to_path_buf).unwrap_or_default()
 }
 
@@ -397,7 +397,7 @@ fn sample(
     let mut axes: Vec<Axis> = Vec::new();
     for e in r.table("axes")?.map_or(&[][..], |t| &t.entries) {
         let path = expand::axis_path(sources, e, axes.iter().map(|a| &a.path))?;
-        axes.push(Axis::read(sources, e, path, folders, true)?);
+        axes.push(Axis::read(sources, e, path, folders, Purpose::Sample)?);
     }
     if axes.is_empty() || method == Method::Halton && axes.len() > MOST_DIMENSIONS {
         let found = format!("{} axes", axes.len());

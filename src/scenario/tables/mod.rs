@@ -9,6 +9,7 @@ mod programs;
 mod requests;
 mod sweep;
 mod tasks;
+mod tune;
 mod workloads;
 
 pub use damon::*;
@@ -19,6 +20,7 @@ pub use programs::*;
 pub use requests::*;
 pub use sweep::*;
 pub use tasks::*;
+pub use tune::*;
 pub use workloads::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};

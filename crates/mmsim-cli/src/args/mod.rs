@@ -6,6 +6,7 @@ mod list;
 mod sweep;
 mod system;
 mod traces;
+mod tune;
 mod values;
 mod why;
 
@@ -30,6 +31,7 @@ pub(crate) use traces::{
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
 };
 
+pub(crate) use tune::TuneArgs;
 pub(crate) use why::WhyArgs;
 
 use values::{
@@ -60,6 +62,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
     Sweep(Box<SweepArgs>),
+    Tune(TuneArgs),
     Show(ShowArgs),
     List(ListArgs),
     Trace(TraceArgs),

@@ -16,4 +16,5 @@ mod readme;
 mod shells;
 mod sweeps;
 mod system;
+mod tunes;
 mod widths;

@@ -9,6 +9,7 @@ mod ablate;
 mod evidence;
 mod sweeps;
 mod traces;
+mod tunes;
 mod views;
 mod why;
 

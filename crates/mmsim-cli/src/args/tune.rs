@@ -1,0 +1,39 @@
+//! Arguments of `mmsim tune`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::OutputArgs;
+use super::values::{at_least_one, within};
+
+/// Look for settings of a machine that are best in several things at once, and say what to write
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim tune scenarios/tuning/swappiness.toml
+  mmsim tune scenarios/tuning/swappiness.toml --format json -o front.json
+  mmsim tune scenarios/tuning/swappiness.toml --ask-tell
+
+With --ask-tell somebody else searches: settings come in on stdin and figures go out on stdout, a
+JSON object on a line each.")]
+pub(crate) struct TuneArgs {
+    /// The plan
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// Runs of the search, instead of what the plan says
+    #[arg(long, value_name = "N", value_parser = within::<u64>(1, 100_000_000),
+          allow_negative_numbers = true)]
+    pub budget: Option<u64>,
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
+    /// Audit the invariants of the machine as it runs
+    #[arg(long)]
+    pub check: bool,
+    /// Answer settings from stdin on stdout, a JSON object on a line each
+    #[arg(long, conflicts_with_all = ["format", "output", "budget"])]
+    pub ask_tell: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,596 @@
+//! Plans of tunings: which keys of a scenario may be changed, and what is wanted of its runs.
+//!
+//! docs/tuning.md is the reference for users. [`crate::tune`] searches.
+
+use std::path::{Path as FilePath, PathBuf};
+
+use super::expand;
+use super::expect;
+use super::policy::PolicyCatalogue;
+use super::raw::{At, Node, Path, Sources, Table, Value};
+use super::read::{Reader, fill, unknown};
+use super::sweep::axis::{Axis, Folders, Form, Purpose};
+use super::sweep::template::folder_of;
+use super::tables::{MOST_OBJECTIVES, ROOT, TUNE, TUNE_CONSTRAINT, TUNE_OBJECTIVE, VARIANT};
+use super::units::PAGE_SIZE;
+use super::{RunSpec, check_schema, spec_of};
+use crate::error::Error;
+use crate::report::derived::Figure;
+
+/// A plan that was read and checked, but for what the machines say of its runs.
+#[derive(Clone, Debug)]
+pub struct TunePlan {
+    sources: Sources,
+    /// The scenario in its variant, with what the plan sets.
+    doc: Table,
+    dir: PathBuf,
+    name: String,
+    about: String,
+    scenario: String,
+    variant: String,
+    knobs: Vec<Knob>,
+    objectives: Vec<Objective>,
+    constraints: Vec<Constraint>,
+    budget: u64,
+    budget_at: At,
+    population: usize,
+    draws: u64,
+    seed: u64,
+    seeds: u64,
+    held_out: u64,
+    mean_resident: bool,
+}
+
+/// A key of the scenario that may be changed.
+#[derive(Clone, Debug)]
+pub struct Knob {
+    axis: Axis,
+    /// Coordinates of values are in the order of the values.
+    ordered: bool,
+}
+
+/// The values of a knob, for programs that choose them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Takes<'a> {
+    /// One of these.
+    OneOf(Vec<&'a str>),
+    /// A number, both ends included.
+    Range {
+        /// The least.
+        from: f64,
+        /// The largest.
+        to: f64,
+        /// Whether equal ratios, not equal distances, are as far from one another.
+        log: bool,
+        /// Whether it is a whole number.
+        whole: bool,
+        /// `bytes`, `ns`, `bytes/s`, or nothing.
+        unit: &'static str,
+    },
+}
+
+/// A value of a knob: as the document has it, and its name in reports.
+#[derive(Clone, Debug)]
+pub(crate) struct KnobValue {
+    node: Node,
+    pub(crate) label: String,
+}
+
+/// A figure that a plan asks for.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// Its name or path.
+    pub figure: String,
+    /// The phase; `None`: the whole run.
+    pub phase: Option<String>,
+    /// Which table of the plan, as `objective[0]`.
+    pub(crate) path: String,
+    figure_at: At,
+    phase_at: At,
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.figure)?;
+        self.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
+    }
+}
+
+/// What is wanted.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Objective {
+    /// Of what.
+    pub wanted: Wanted,
+    /// Whether more of it is better.
+    pub max: bool,
+    /// From where on a setting counts nothing; `None`: the worst of the first settings.
+    pub reference: Option<f64>,
+}
+
+/// What must hold of the mean of a figure.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Constraint {
+    /// Of what.
+    pub wanted: Wanted,
+    /// It is above this.
+    pub above: Option<f64>,
+    /// It is below this.
+    pub below: Option<f64>,
+}
+
+impl std::fmt::Display for Constraint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.wanted)?;
+        let above = self.above.map(|b| format!("above {b}"));
+        let below = self.below.map(|b| format!("below {b}"));
+        let both: Vec<String> = above.into_iter().chain(below).collect();
+        write!(f, " {}", both.join(" and "))
+    }
+}
+
+impl TunePlan {
+    /// Reads a plan file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the plan or with its scenario, with file, line and column.
+    pub fn from_path(path: impl AsRef<FilePath>) -> Result<TunePlan, Error> {
+        let path = path.as_ref();
+        let text = crate::files::read_text(path, "a plan of a tuning")?;
+        TunePlan::from_str(&text, &path.display().to_string())
+    }
+
+    /// Takes the text of a plan. `name` stands for the file in messages, and the scenario is looked
+    /// for beside it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TunePlan::from_path`].
+    #[allow(clippy::should_implement_trait)] // The trait has no room for the name.
+    pub fn from_str(text: &str, name: &str) -> Result<TunePlan, Error> {
+        let mut alone = Sources::of(&TUNE);
+        let doc = alone.parse(name, text)?;
+        for (key, is, command) in
+            [("task", "a scenario", "run"), ("scenarios", "a plan of a sweep", "sweep")]
+        {
+            if let Some(e) = doc.entry(key) {
+                let title = format!("`{name}` is {is}, not a plan of a tuning");
+                let error = alone.error(e.key_at, title, "a plan names one `scenario`");
+                return Err(error.help(format!("`mmsim {command} {name}` takes it")));
+            }
+        }
+        let root = opened(doc);
+        let r = Reader::open(&alone, &root, &TUNE, "")?;
+        r.need("version")?;
+        r.opt_count("version")?;
+        let path = folder_of(name).join(r.name("scenario")?);
+        let found = crate::files::read_text(&path, "a scenario file");
+        let scenario_text = found.map_err(|e| match r.find("scenario") {
+            Some(node) if e.position().is_none() => alone.place(e, node.at),
+            _ => e,
+        })?;
+        // The scenario is the file, and the plan once more a text beside it: so mistakes in values
+        // are shown where the plan has them.
+        let mut sources = Sources::of(&ROOT);
+        let scenario = sources.parse(&path.display().to_string(), &scenario_text)?;
+        check_schema(&sources, &scenario)?;
+        let root = opened(sources.parse(name, text)?);
+        let shared = sources.clone();
+        let r = Reader::open(&shared, &root, &TUNE, "")?;
+        let dir = folder_of(&path.display().to_string());
+        let folders = Folders { plan: &folder_of(name), scenario: &dir };
+        let knobs = knobs(&sources, &r, folders)?;
+        let (doc, variant) = document(&sources, &r, &scenario, &knobs)?;
+
+        let objectives = objectives(&r)?;
+        let constraints = constraints(&r)?;
+        let mean_resident =
+            objectives.iter().map(|o| &o.wanted).chain(constraints.iter().map(|c| &c.wanted)).any(
+                |w| w.figure == Figure::MeanResident.name() || w.figure.contains("mean_resident"),
+            );
+        let stem = |path: &FilePath| path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        let word = |key: &str| scenario.get(key).and_then(Node::as_text).map(str::to_string);
+        let own = r.opt_name("name")?.map(str::to_string);
+        let plan = TunePlan {
+            name: own.or(stem(FilePath::new(name))).unwrap_or_else(|| "tuning".to_string()),
+            about: r.opt_text("about")?.unwrap_or_default().to_string(),
+            scenario: word("name").or(stem(&path)).unwrap_or_default(),
+            variant,
+            knobs,
+            objectives,
+            constraints,
+            budget: r.get("budget")?,
+            budget_at: r.find("budget").map_or(root.at, |n| n.at),
+            population: r.get::<u64>("population")? as usize,
+            draws: r.get("draws")?,
+            seed: match r.opt_count("seed")? {
+                Some(seed) => seed,
+                None => Reader::open(&sources, &filled(&doc), &ROOT, "")?.get("seed")?,
+            },
+            seeds: r.get("seeds")?,
+            held_out: match r.opt_count("held-out")? {
+                Some(n) => n,
+                None => r.get("seeds")?,
+            },
+            mean_resident,
+            sources,
+            doc,
+            dir,
+        };
+        plan.enough(plan.budget)?;
+        Ok(plan)
+    }
+
+    /// The same with another budget, which an option says.
+    ///
+    /// # Errors
+    ///
+    /// It is not enough.
+    pub fn with_budget(mut self, budget: u64) -> Result<TunePlan, Error> {
+        self.budget_at = At::DEFAULT;
+        self.enough(budget)?;
+        self.budget = budget;
+        Ok(self)
+    }
+
+    /// The front can always be finished: own settings and a population, on all seeds.
+    fn enough(&self, budget: u64) -> Result<(), Error> {
+        let least = (self.population as u64 + 1) * self.seeds;
+        if budget >= least {
+            return Ok(());
+        }
+        let title = format!(
+            "budget: {budget} runs are fewer than {least}, write at least {least}: a population of \
+             {} and the scenario's own setting, on {} seeds",
+            self.population, self.seeds
+        );
+        let label = format!("write at least {least}, or a smaller `population` or fewer `seeds`");
+        Err(self.sources.error(self.budget_at, title, label))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is about, or nothing.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Name of its scenario.
+    pub fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// Name of the variant that is tuned.
+    pub fn variant(&self) -> &str {
+        &self.variant
+    }
+
+    /// What may be changed.
+    pub fn knobs(&self) -> &[Knob] {
+        &self.knobs
+    }
+
+    /// What is wanted.
+    pub fn objectives(&self) -> &[Objective] {
+        &self.objectives
+    }
+
+    /// What must hold.
+    pub fn constraints(&self) -> &[Constraint] {
+        &self.constraints
+    }
+
+    /// Runs of the search.
+    pub fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// Settings that are kept.
+    pub fn population(&self) -> usize {
+        self.population
+    }
+
+    /// The seed of the search's own draws.
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    /// Seeds that settings are compared by.
+    pub fn seeds(&self) -> std::ops::Range<u64> {
+        self.seed..self.seed + self.seeds
+    }
+
+    /// Seeds that only the front is run with.
+    pub fn held_out(&self) -> std::ops::Range<u64> {
+        let first = self.seed + self.seeds;
+        first..first + self.held_out
+    }
+
+    /// The run of a setting with the first seed; `None`: the scenario's own. A value for each knob.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the values, at their places in plan or scenario.
+    pub(crate) fn run_of(
+        &self,
+        values: &[Option<KnobValue>],
+        catalogue: &dyn PolicyCatalogue,
+        sound: impl Fn(&RunSpec) -> Result<(), (String, Error)>,
+    ) -> Result<RunSpec, Error> {
+        let mut doc = self.doc.clone();
+        let mut labels = Vec::new();
+        for (knob, value) in self.knobs.iter().zip(values) {
+            let Some(value) = value else { continue };
+            self.sources.set(&mut doc, &knob.axis.path, &value.node)?;
+            labels.push((knob.path().to_string(), value.label.clone()));
+        }
+        let mut plan = expand::plan(&self.sources, doc, &self.variant, &labels, &self.dir)?;
+        plan.seed = self.seed;
+        let spec = spec_of(&self.sources, &plan, catalogue, self.mean_resident)?;
+        sound(&spec).map_err(|(path, error)| match error.position() {
+            None => self.sources.place(error, self.sources.nearest_place(&plan.doc, &path)),
+            Some(_) => error,
+        })?;
+        Ok(spec)
+    }
+
+    /// That a figure cannot be had: the key that asks for it, what is not there, and what is.
+    pub(crate) fn no_figure(&self, of: &Wanted, key: &str, what: &str, instead: &str) -> Error {
+        let at = if key == "phase" { of.phase_at } else { of.figure_at };
+        let title = format!("{}.{key}: {what}", of.path);
+        self.sources.error(at, title, "it cannot be computed").help(instead.to_string())
+    }
+}
+
+/// A plan as a table of keys with their defaults.
+fn opened(mut doc: Table) -> Node {
+    fill(&mut doc, &TUNE);
+    let at = doc.entries.iter().map(|e| e.key_at).find(|a| !a.is_default());
+    Node { value: Value::Table(doc), at: at.unwrap_or(At::START) }
+}
+
+/// A document as a table of keys with their defaults.
+fn filled(doc: &Table) -> Node {
+    let mut doc = doc.clone();
+    fill(&mut doc, &ROOT);
+    Node { value: Value::Table(doc), at: At::START }
+}
+
+fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<Knob>, Error> {
+    r.need("knobs")?;
+    let mut all: Vec<Knob> = Vec::new();
+    for e in r.table("knobs")?.map_or(&[][..], |t| &t.entries) {
+        let path: Path = sources.path(&e.key, e.key_at)?;
+        if let Some(before) = all.iter().find(|k| k.axis.path.steps == path.steps) {
+            let title = format!("knobs: `{}` is the same key as `{}`", path.text, before.path());
+            return Err(sources.error(e.key_at, title, "write one range"));
+        }
+        let roots = ["schema", "name", "about", "axes", "expect", "bounds"];
+        expand::refuse_root(sources, &path, "knobs", &roots)?;
+        let axis = Axis::read(sources, e, path, folders, Purpose::Knob)?;
+        let number = |n: &Node| matches!(n.value, Value::Integer(_) | Value::Float(_));
+        let ordered = axis.list().is_none_or(|list| list.iter().all(|(n, _)| number(n)));
+        all.push(Knob { axis, ordered });
+    }
+    if all.is_empty() || all.len() > MOST_KNOBS {
+        let found = format!("{} knobs", all.len());
+        return Err(r.error("knobs", found, format!("one to {MOST_KNOBS} of them")));
+    }
+    Ok(all)
+}
+
+/// Knobs at most: the first settings are points of Halton's sequence.
+const MOST_KNOBS: usize = super::points::MOST_DIMENSIONS;
+
+/// The document that is tuned: the scenario in its variant, with what the plan sets on top.
+fn document(
+    sources: &Sources,
+    r: &Reader<'_>,
+    scenario: &Table,
+    knobs: &[Knob],
+) -> Result<(Table, String), Error> {
+    let mut doc = scenario.clone();
+    let mut set = Vec::new();
+    for e in r.table("set")?.map_or(&[][..], |t| &t.entries) {
+        let path = sources.path(&e.key, e.key_at)?;
+        let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
+        expand::refuse_root(sources, &path, "set", &roots)?;
+        if knobs.iter().any(|k| k.axis.path.steps == path.steps) {
+            let title = format!("set: `{}` is a knob too", path.text);
+            return Err(sources.error(path.at, title, "leave it out of one of them"));
+        }
+        set.push((path, e.node.clone()));
+    }
+    for axis in expand::axes(sources, scenario)? {
+        let same = |p: &Path| p.steps == axis.path.steps;
+        if !knobs.iter().any(|k| same(&k.axis.path)) && !set.iter().any(|(p, _)| same(p)) {
+            let title = format!("axes: the scenario has several values of `{}`", axis.path.text);
+            let error = sources.error(axis.path.at, title, "one of them is tuned");
+            return Err(error.help("make it a knob of the plan, or write one value into its `set`"));
+        }
+    }
+    doc.entries.retain(|e| e.key != "axes" && e.key != "expect");
+    let first = expand::variants_of(sources, &doc, &[], &folder_of(""))?;
+    let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
+    let wanted = match (r.opt_name("variant")?, &names[..]) {
+        (Some(word), _) if names.contains(&word) => word,
+        (Some(word), _) => {
+            let at = r.find("variant").map_or(r.at, |n| n.at);
+            return Err(unknown(sources, at, "variant: ", "variant", word, &names));
+        }
+        (None, [only]) => only,
+        (None, _) => {
+            let title = format!("the scenario has {} variants, add `variant`", names.len());
+            let error = sources.error(r.at, title, "say which of them is tuned");
+            return Err(error.help(format!("known: {}", names.join(", "))));
+        }
+    };
+    let place = names.iter().position(|n| *n == wanted).unwrap_or(0);
+    if let Some(list) = scenario.get("variant").and_then(Node::list) {
+        let path = format!("variant[{place}]");
+        doc = expand::apply(&Reader::open(sources, &list[place], &VARIANT, &path)?, &doc)?;
+        doc.entries.retain(|e| e.key != "variant");
+    }
+    // One variant only: what the plan sets is of that.
+    for (path, node) in &set {
+        sources.set(&mut doc, path, node)?;
+    }
+    Ok((doc, wanted.to_string()))
+}
+
+fn wanted(r: &Reader<'_>, path: &str) -> Result<Wanted, Error> {
+    let figure = r.name("figure")?.to_string();
+    let at = |key: &str| r.find(key).map_or(r.at, |n| n.at);
+    let named = Figure::ALL.iter().any(|f| f.name() == figure);
+    if let Some(part) = expect::no_figure(&figure).filter(|_| !named) {
+        let names = Figure::ALL.iter().map(|f| f.name());
+        let all: Vec<&str> = names.chain(expect::figures()).collect();
+        return Err(r.unknown_word("figure", "figure", part, &all));
+    }
+    Ok(Wanted {
+        figure,
+        phase: r.opt_name("phase")?.map(str::to_string),
+        path: path.to_string(),
+        figure_at: at("figure"),
+        phase_at: at("phase"),
+    })
+}
+
+fn objectives(r: &Reader<'_>) -> Result<Vec<Objective>, Error> {
+    let list = r.list("objective")?;
+    if !(2..=MOST_OBJECTIVES).contains(&list.len()) {
+        let at = list.last().map_or(r.at, |n| n.at);
+        let title = format!(
+            "objective: a tuning has 2 to {MOST_OBJECTIVES} objectives, and this has {}",
+            list.len()
+        );
+        let label = match list.len() {
+            0 | 1 => "add [[objective]] with `figure` and `goal`",
+            _ => "leave some out, or make them [[constraint]]",
+        };
+        return Err(r.sources.error(at, title, label));
+    }
+    let mut all: Vec<Objective> = Vec::new();
+    for (i, node) in list.iter().enumerate() {
+        let path = format!("objective[{i}]");
+        let o = Reader::open(r.sources, node, &TUNE_OBJECTIVE, &path)?;
+        let wanted = wanted(&o, &path)?;
+        let same =
+            |a: &Objective| (&a.wanted.figure, &a.wanted.phase) == (&wanted.figure, &wanted.phase);
+        if let Some(first) = all.iter().position(same) {
+            return Err(o.error("figure", format!("objective[{first}] has it"), "another figure"));
+        }
+        let max = o.choice("goal")? == "max";
+        all.push(Objective { wanted, max, reference: o.opt_number("reference")? });
+    }
+    Ok(all)
+}
+
+fn constraints(r: &Reader<'_>) -> Result<Vec<Constraint>, Error> {
+    let mut all = Vec::new();
+    for (i, node) in r.list("constraint")?.iter().enumerate() {
+        let path = format!("constraint[{i}]");
+        let c = Reader::open(r.sources, node, &TUNE_CONSTRAINT, &path)?;
+        let wanted = wanted(&c, &path)?;
+        let (above, below) = (c.opt_number("above")?, c.opt_number("below")?);
+        match (above, below) {
+            (None, None) => {
+                let title = format!("{path}: needs `above` or `below`");
+                return Err(r.sources.error(node.at, title, "add `below`: a number"));
+            }
+            (Some(a), Some(b)) if a >= b => {
+                return Err(c.error("below", "nothing is between the two", "more than `above`"));
+            }
+            _ => all.push(Constraint { wanted, above, below }),
+        }
+    }
+    Ok(all)
+}
+
+impl Knob {
+    /// The key.
+    pub fn path(&self) -> &str {
+        &self.axis.path.text
+    }
+
+    /// Whether neighbouring coordinates have neighbouring values.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// The value at a coordinate in [0, 1).
+    pub(crate) fn at(&self, x: f64) -> KnobValue {
+        let (node, label) = self.axis.at(x);
+        KnobValue { node, label }
+    }
+
+    /// Its values.
+    pub fn takes(&self) -> Takes<'_> {
+        match (self.axis.list(), self.axis.range()) {
+            (Some(list), _) => Takes::OneOf(list.iter().map(|(_, label)| label.as_str()).collect()),
+            (None, Some(range)) => {
+                let (scale, unit) = match range.form {
+                    Form::Whole | Form::Number => (1.0, ""),
+                    Form::Pages => (PAGE_SIZE as f64, "bytes"),
+                    Form::Nanoseconds => (1.0, "ns"),
+                    Form::BytesPerSecond => (1.0, "bytes/s"),
+                };
+                Takes::Range {
+                    from: range.from * scale,
+                    to: range.to * scale,
+                    log: range.log,
+                    whole: range.form != Form::Number,
+                    unit,
+                }
+            }
+            (None, None) => Takes::OneOf(Vec::new()),
+        }
+    }
+
+    /// A value by its name in reports, or a number of the range in its unit; else what to write.
+    pub(crate) fn value_of(&self, given: &serde_json::Value) -> Result<KnobValue, String> {
+        let takes = self.takes();
+        let no = |write: String| Err(format!("{given} is none of its values, write {write}"));
+        match (&takes, self.axis.list(), self.axis.range()) {
+            (Takes::OneOf(words), Some(list), _) => {
+                let text = given.as_str().map_or_else(|| given.to_string(), str::to_string);
+                match list.iter().find(|(_, label)| *label == text) {
+                    Some((node, label)) => {
+                        Ok(KnobValue { node: node.clone(), label: label.clone() })
+                    }
+                    None => no(format!("one of {}", words.join(", "))),
+                }
+            }
+            (Takes::Range { from, to, .. }, _, Some(range)) => match given.as_f64() {
+                Some(x) if (*from..=*to).contains(&x) => {
+                    let scale = if range.form == Form::Pages { PAGE_SIZE as f64 } else { 1.0 };
+                    let (node, label) = range.value(x / scale);
+                    Ok(KnobValue { node, label })
+                }
+                _ => no(format!("a number from {from} to {to}")),
+            },
+            _ => no("another".into()),
+        }
+    }
+
+    /// How the plan says its values.
+    pub fn described(&self) -> String {
+        match (self.axis.list(), self.axis.range()) {
+            (Some(list), _) => {
+                list.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(", ")
+            }
+            (None, Some(range)) => {
+                let log = if range.log { ", log" } else { "" };
+                let [from, to] = [range.from, range.to].map(|x| range.value(x).1);
+                format!("{from} to {to}{log}")
+            }
+            (None, None) => String::new(),
+        }
+    }
+}

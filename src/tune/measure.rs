@@ -1,0 +1,79 @@
+//! What a plan asks of a run, as numbers.
+
+use crate::error::Error;
+use crate::machines;
+use crate::report::RunReport;
+use crate::report::derived::{Figure, Scope};
+use crate::report::expect::Subject;
+use crate::scenario::RunSpec;
+use crate::scenario::tune::{TunePlan, Wanted};
+
+/// A figure of a run, or of a phase of it.
+#[derive(Clone, Debug)]
+pub(super) struct Measure {
+    figure: Option<Figure>,
+    subject: Subject,
+}
+
+impl Measure {
+    pub(super) fn of(wanted: &Wanted) -> Measure {
+        let figure = Figure::ALL.into_iter().find(|f| f.name() == wanted.figure);
+        let (figure_path, phase) = (wanted.figure.clone(), wanted.phase.clone());
+        let subject = Subject { figure: figure_path, phase, ..Subject::default() };
+        Measure { figure, subject }
+    }
+
+    /// Its value; `None`: undefined in this run.
+    pub(super) fn value(&self, run: &RunReport) -> Option<f64> {
+        let Some(figure) = self.figure else { return self.subject.of_run(run).ok() };
+        match &self.subject.phase {
+            None => figure.of(Scope::from(run)),
+            Some(name) => figure.of(Scope::from(run.phases.iter().find(|p| p.name == *name)?)),
+        }
+    }
+
+    /// Whether it can be had of runs of this shape.
+    fn check(&self, shape: &RunReport) -> Result<(), (&'static str, String, String)> {
+        let Some(figure) = self.figure else {
+            return self.subject.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead));
+        };
+        let completed = Subject { figure: "sim_time_ns".into(), ..self.subject.clone() };
+        completed.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead))?;
+        // These are undefined where nothing happened, as in a shape.
+        use Figure::{MajorFaultP99, ScannedPerReclaimed, Throughput};
+        let later = matches!(figure, MajorFaultP99 | ScannedPerReclaimed | Throughput);
+        if later || self.value(shape).is_some() {
+            return Ok(());
+        }
+        let name = figure.name();
+        let (what, instead) = match &self.subject.phase {
+            Some(_) => (format!("phases have no {name}"), "leave `phase` out"),
+            None => (
+                format!("the policy does not count what {name} is made of"),
+                "write another figure, such as `swap-ins`",
+            ),
+        };
+        Err(("figure", what, instead.to_string()))
+    }
+}
+
+/// All figures that a plan asks for: objectives, then constraints.
+pub(super) fn all(plan: &TunePlan) -> Vec<Measure> {
+    wanted(plan).map(Measure::of).collect()
+}
+
+fn wanted(plan: &TunePlan) -> impl Iterator<Item = &Wanted> {
+    let constraints = plan.constraints().iter().map(|c| &c.wanted);
+    plan.objectives().iter().map(|o| &o.wanted).chain(constraints)
+}
+
+/// Whether all figures can be had of a run.
+pub(super) fn check(plan: &TunePlan, run: &RunSpec) -> Result<(), Error> {
+    let shape = machines::shape(run).map_err(|(_, error)| error)?;
+    for of in wanted(plan) {
+        Measure::of(of)
+            .check(&shape)
+            .map_err(|(key, what, instead)| plan.no_figure(of, key, &what, &instead))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Tunings: what plans refuse and where, and that a search keeps its word.
+
+use mmsim::tune::writes::Write;
+use mmsim::tune::{TuneOptions, TunePlan, Tuning, tune};
+
+const BOX: &str = "\
+name = \"box\"
+[machine]
+memory = \"8MiB\"
+swap = { size = \"64MiB\", device = \"nvme\" }
+[[task]]
+workload = \"zipf\"
+memory = \"12MiB\"
+accesses = 6000
+write-permille = 300
+[[damon]]
+module = \"damon-reclaim\"
+";
+
+const PLAN: &str = "\
+version = 1
+scenario = \"box.toml\"
+budget = 40
+population = 6
+seeds = 3
+[knobs]
+\"machine.vm.swappiness\" = { from = 0, to = 200 }
+\"machine.memory\" = { from = \"7MiB\", to = \"16MiB\", scale = \"log\" }
+\"reclaim.preset\" = [\"classic-v6.12\", \"mglru-v6.12\"]
+[[objective]]
+figure = \"swap-ins\"
+goal = \"min\"
+[[objective]]
+figure = \"peak_resident\"
+goal = \"min\"
+";
+
+/// The plan beside its scenario, as a file.
+fn read(plan: &str) -> (tempfile::TempDir, Result<TunePlan, mmsim::Error>) {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("box.toml"), BOX).expect("writing");
+    let path = dir.path().join("plan.toml");
+    std::fs::write(&path, plan).expect("writing");
+    let plan = TunePlan::from_path(&path);
+    (dir, plan)
+}
+
+fn tuned(plan: &str, jobs: usize) -> Tuning {
+    let (_dir, plan) = read(plan);
+    let mut options = TuneOptions::default();
+    options.jobs = Some(jobs);
+    tune(&plan.expect("a plan"), &options, &()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// More memory holds more and swaps less, so the front has small and large machines, in order. The
+/// search spends no more than its budget, and the front has all seeds.
+#[test]
+fn a_search_keeps_its_word() {
+    let t = tuned(PLAN, 2);
+    assert!((30..=40).contains(&t.spent.runs), "{:?}", t.spent);
+    assert_eq!(t.spent.held_out, 3 * (t.front.len() as u64 + 1));
+    assert_eq!((t.seeds, t.held_out), (vec![1, 2, 3], vec![4, 5, 6]));
+    assert!(t.front.len() >= 3, "{}", t.front.len());
+    let means = |m: usize| t.front.iter().map(|s| s.objectives[m].mean).collect::<Vec<_>>();
+    assert!(
+        means(0).is_sorted() && means(1).iter().rev().is_sorted(),
+        "{:?} {:?}",
+        means(0),
+        means(1)
+    );
+    assert!(t.front.iter().all(|s| s.objectives.iter().all(|m| m.ci95.is_some())));
+    assert!(t.hypervolume.of_means > t.hypervolume.own, "{:?}", t.hypervolume);
+    // Memory is what both figures follow.
+    let share = |knob: &str| {
+        let of = t.contributions.iter().filter(|c| c.knob == knob);
+        of.map(|c| c.share).fold(0.0, f64::max)
+    };
+    assert!(share("machine.memory") > 0.5, "{:?}", t.contributions);
+    assert!(
+        t.contributions.iter().all(|c| c.correlation.is_some() != (c.knob == "reclaim.preset"))
+    );
+}
+
+/// Another seed of the search finds another way; the same one the same, for any number of jobs.
+#[test]
+fn draws_decide_and_jobs_do_not() {
+    let one = tuned(PLAN, 1);
+    assert_eq!(tuned(PLAN, 3), one);
+    let other = tuned(&PLAN.replace("seeds = 3", "seeds = 3\ndraws = 2"), 2);
+    assert_ne!(other.front, one.front);
+}
+
+/// A bound that no machine keeps leaves no front; one that some keep leaves those.
+#[test]
+fn constraints_are_kept() {
+    let with =
+        |below: u64| format!("{PLAN}[[constraint]]\nfigure = \"peak_resident\"\nbelow = {below}\n");
+    assert!(tuned(&with(10), 2).front.is_empty());
+    let some = tuned(&with(2200), 2);
+    assert!(!some.front.is_empty());
+    assert!(some.front.iter().all(|s| s.constraints[0].mean < 2200.0), "{:?}", some.front);
+}
+
+/// Every mistake is told at its place in the plan, with what to write.
+#[test]
+fn mistakes_have_places() {
+    let change = |from: &str, to: &str| {
+        assert!(PLAN.contains(from), "{from}");
+        PLAN.replacen(from, to, 1)
+    };
+    let objective = "[[objective]]\nfigure = \"peak_resident\"\ngoal = \"min\"\n";
+    for (plan, place, said) in [
+        (
+            change("vm.swappiness", "vm.swapiness"),
+            (7, 1),
+            "machine.vm: unknown key `swapiness`, did you mean `swappiness`?",
+        ),
+        (
+            change("to = 200", "to = 300"),
+            (7, 27),
+            "machine.vm.swappiness: 300 is out of range, write a whole number from 0 to 200",
+        ),
+        (change("\"mglru-v6.12\"", "\"mglru-v6.13\""), (9, 38), "unknown preset `mglru-v6.13`"),
+        (change(objective, ""), (10, 1), "a tuning has 2 to 5 objectives, and this has 1"),
+        (
+            change("\"swap-ins\"", "\"swap-inns\""),
+            (11, 10),
+            "objective[0].figure: unknown figure `swap-inns`, did you mean `swap-ins`?",
+        ),
+        (
+            change("\"swap-ins\"", "\"damon[3].cpu_ns\""),
+            (11, 10),
+            "objective[0].figure: there is no `damon[3].cpu_ns`",
+        ),
+        (
+            change("\"swap-ins\"", "\"workingset_refault_anon\"\nphase = \"acess\""),
+            (12, 9),
+            "objective[0].phase: there is no phase `acess`",
+        ),
+        (change("\"peak_resident\"", "\"swap-ins\""), (14, 10), "objective[0] has it"),
+        (
+            change("budget = 40", "budget = 20"),
+            (3, 10),
+            "budget: 20 runs are fewer than 21, write at least 21",
+        ),
+        (change("box.toml", "bax.toml"), (2, 12), "there is no such file"),
+        (change("goal = \"min\"", "goal = \"low\""), (12, 8), "unknown goal `low`"),
+        (
+            format!("{PLAN}[[constraint]]\nfigure = \"pgfault\"\n"),
+            (16, 1),
+            "constraint[0]: needs `above` or `below`",
+        ),
+        (change("[knobs]", "[set]\n\"machine.vm.swappiness\" = 9\n[knobs]"), (7, 1), "a knob too"),
+        (change("scenario = \"box.toml\"", "task = 1"), (2, 1), "is a scenario, not a plan"),
+    ] {
+        let (_dir, read) = read(&plan);
+        let found = match read {
+            Err(e) => e,
+            Ok(plan) => match tune(&plan, &TuneOptions::default(), &()) {
+                Err(e) => e,
+                Ok(_) => panic!("taken:\n{plan:?}"),
+            },
+        };
+        let text = found.to_string();
+        assert!(text.contains(said), "{said}\n{text}");
+        let (file, line, column) = found.position().expect("a place");
+        assert!(file.ends_with("plan.toml"), "{text}");
+        assert_eq!((line, column), place, "{text}");
+    }
+}
+
+/// What a value is on a machine: files, with what tells a module to look, and arguments of damo.
+#[test]
+fn settings_are_written() {
+    let of = |knobs: &str| {
+        let (head, rest) = PLAN.split_once("[knobs]\n").expect("knobs");
+        let (_, tail) = rest.split_once("[[objective]]").expect("objectives");
+        let plan = format!("{head}[knobs]\n{knobs}[[objective]]{tail}");
+        let plan = plan.replace("budget = 40", "budget = 21").replace("seeds = 3", "seeds = 2");
+        tuned(&plan, 2).front.remove(0).writes
+    };
+    let file = |path: &str, value: &str| Write::File { path: path.into(), value: value.into() };
+    assert_eq!(
+        of("\"damon[0].parameters.min_age\" = [7000000, 9000000]\n")[1],
+        file("/sys/module/damon_reclaim/parameters/commit_inputs", "Y")
+    );
+    assert_eq!(
+        of("\"machine.vm.transparent_hugepage\" = [\"never\"]\n"),
+        [file("/sys/kernel/mm/transparent_hugepage/enabled", "never")]
+    );
+    let ttl = "\"reclaim.min-ttl-ms\" = [0]\n\"reclaim.preset\" = [\"mglru-v6.12\"]\n";
+    assert_eq!(of(ttl)[0], file("/sys/kernel/mm/lru_gen/min_ttl_ms", "0"));
+    assert!(matches!(&of("\"machine.memory\" = [\"8MiB\"]\n")[..], [Write::Nothing { .. }]));
+}
+
+/// A monitor of one's own is arguments of damo, whole, whichever of its keys is tuned. damo 3.4.3
+/// takes these, and `mmsim damon import` reads what it makes of them as the same scheme.
+#[test]
+fn a_monitor_is_arguments_of_damo() {
+    let own = "ops = \"paddr\"\n[[damon.scheme]]\naction = \"pageout\"\nmax-nr-accesses = 1\n\
+        quota-size = \"1MiB\"\nquota-reset = \"1s\"\nweight-age = 1\n";
+    let (dir, _) = read(PLAN);
+    let text = BOX.replace("module = \"damon-reclaim\"\n", own);
+    std::fs::write(dir.path().join("own.toml"), text).expect("writing");
+    let (_, objectives) = PLAN.split_once("[[objective]]").expect("objectives");
+    let plan = format!(
+        "version = 1\nscenario = \"own.toml\"\nbudget = 20\npopulation = 4\nseeds = 2\n[knobs]\n\
+         \"damon[0].scheme[0].min-age\" = [\"2s\"]\n[[objective]]{objectives}"
+    );
+    let path = dir.path().join("plan.toml");
+    std::fs::write(&path, plan).expect("writing");
+    let plan = TunePlan::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
+    let found = tune(&plan, &TuneOptions::default(), &()).unwrap_or_else(|e| panic!("{e}"));
+    let arguments = "--ops paddr --monitoring_intervals 5000us 100000us 60000000us \
+        --monitoring_nr_regions_range 10 1000 --damos_action pageout --damos_sz_region 0B max \
+        --damos_access_rate 0.00% 5.00% --damos_age 2000000us max \
+        --damos_quotas 0ms 1048576B 1000ms 0 0 1";
+    assert_eq!(found.front[0].writes, [Write::Damo { arguments: arguments.to_string() }]);
+}
