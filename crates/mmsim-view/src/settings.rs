@@ -121,7 +121,8 @@ impl Gatherer {
     /// One more run.
     pub fn add(&mut self, run: RunReport) {
         let alike = |first: &RunReport| {
-            (&first.scenario, &first.axes, &first.variant) == (&run.scenario, &run.axes, &run.variant)
+            (&first.scenario, &first.axes, &first.variant)
+                == (&run.scenario, &run.axes, &run.variant)
         };
         if !self.first.as_ref().is_some_and(alike) {
             self.close();
