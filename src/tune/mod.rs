@@ -2,7 +2,7 @@
 //!
 //! A [`TunePlan`] names a scenario, knobs with ranges, objectives and constraints. [`tune`] searches:
 //! first points of a low-discrepancy sequence, then NSGA-II, with a race over paired seeds
-//! ([`search`]). What it finds is a front: settings of which none is better than another in
+//! (`search.rs`). What it finds is a front: settings of which none is better than another in
 //! everything. The front is run on all seeds, and then on seeds that the search never saw.
 //!
 //! The same plan gives the same [`Tuning`], whatever the number of jobs.
