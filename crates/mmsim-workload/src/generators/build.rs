@@ -10,7 +10,8 @@
 //! take.
 //!
 //! One draw decides how large a translation unit is: memory, time and object all stand at that
-//! place between their bounds, because large sources take more of all three. Headers are drawn
+//! place between their bounds, because large sources take more of all three. One that has a law of
+//! its own is drawn by that law instead, whatever the others are. Headers are drawn
 //! by a zipf law over the pool; one that was drawn before in the same compilation is not read
 //! again (include guards). Every so many objects a worker links: it reads back the objects that
 //! it wrote since the last time and writes an archive of the same size. That is no record.
@@ -30,6 +31,7 @@
 //! written over in place instead of being truncated first.
 
 use super::pace::{self, Body, End};
+use crate::law::{Source, Varying};
 use crate::sampler::Zipf;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
@@ -44,6 +46,52 @@ use std::sync::Arc;
 const SET_UP_BATCH: u32 = 1024;
 /// The compiler comes first, then headers, sources, objects, archives.
 const TEXT: FileSlot = FileSlot(0);
+
+/// What compilations take of something: pages, or nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Amount {
+    /// The smallest compilation takes the first, the largest the second one.
+    Between(u64, u64),
+    /// Each has a draw of its own for it, however large it is.
+    Own(Varying),
+}
+
+impl From<(u32, u32)> for Amount {
+    fn from((low, high): (u32, u32)) -> Self {
+        Amount::Between(low.into(), high.into())
+    }
+}
+
+impl From<(SimDuration, SimDuration)> for Amount {
+    fn from((low, high): (SimDuration, SimDuration)) -> Self {
+        Amount::Between(low.as_nanos(), high.as_nanos())
+    }
+}
+
+impl Amount {
+    /// No compilation takes less, none more.
+    pub fn bounds(&self) -> (u64, u64) {
+        match self {
+            Amount::Between(low, high) => (*low, *high),
+            Amount::Own(own) => (own.least(), own.most()),
+        }
+    }
+
+    fn source(&self, purpose: &'static str) -> Source {
+        match self {
+            Amount::Between(..) => Varying::default().source(purpose),
+            Amount::Own(own) => own.source(purpose),
+        }
+    }
+
+    /// What a compilation takes whose size is `place` of 2^32 of the way to the largest one.
+    fn take(&self, place: u32, own: &mut Source, thread: &Rng) -> u64 {
+        match *self {
+            Amount::Between(low, high) => between(low, high, place),
+            Amount::Own(_) => own.draw(thread),
+        }
+    }
+}
 
 /// A build. Sizes are in pages.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,16 +114,16 @@ pub struct BuildConfig {
     pub sources: u32,
     /// Pages of a source.
     pub source_pages: u32,
-    /// Anonymous memory of the smallest and of the largest compilation.
-    pub anon: (u32, u32),
+    /// Anonymous memory of a compilation.
+    pub anon: Amount,
     /// Parts in which it is allocated.
     pub bursts: u32,
     /// Passes over all of it after each part.
     pub passes: u32,
-    /// Computing of the smallest and of the largest compilation.
-    pub compute: (SimDuration, SimDuration),
-    /// Pages of the smallest and of the largest object file.
-    pub object: (u32, u32),
+    /// Computing of a compilation, in nanoseconds.
+    pub compute: Amount,
+    /// Pages of its object file. Files are laid out for the largest.
+    pub object: Amount,
     /// Objects of a worker after which it links; 0: never.
     pub link_every: u32,
     /// Frames of the kernel that a compilation holds, unmovable.
@@ -108,12 +156,15 @@ impl BuildConfig {
         assert!(self.bursts > 0, "bursts: must be at least 1");
         let turns = u64::from(self.bursts) * (u64::from(self.passes) + 1);
         assert!(turns < 1 << 32, "bursts, passes: must be below 2^32 turns together");
-        let between = |b: (u32, u32)| 0 < b.0 && b.0 <= b.1;
-        assert!(between(self.anon), "anon: bounds must be at least 1 and in order");
-        assert!(between(self.object), "object: bounds must be at least 1 and in order");
-        assert!(self.compute.0 <= self.compute.1, "compute: bounds must be in order");
+        for (key, amount, least) in
+            [("anon", self.anon, 1), ("object", self.object, 1), ("compute", self.compute, 0)]
+        {
+            let (low, high) = amount.bounds();
+            assert!(least <= low && low <= high, "{key}: bounds from {least} up and in order");
+            assert!(key == "compute" || high < 1 << 32, "{key}: must be below 2^32 pages");
+        }
         assert!(
-            u64::from(self.object.1) * u64::from(self.link_every.max(1)) < 1 << 32,
+            self.object.bounds().1 * u64::from(self.link_every.max(1)) < 1 << 32,
             "object, link_every: an archive must be below 2^32 pages"
         );
         assert!(
@@ -123,6 +174,9 @@ impl BuildConfig {
         let zipf = Arc::new(Zipf::new(u64::from(self.headers), self.header_theta));
         pace::threads((self.threads, self.windows, self.end, None), |t| Worker {
             config: self.clone(),
+            anon: self.anon.source("anon"),
+            compute: self.compute.source("compute"),
+            object: self.object.source("object"),
             number: t,
             zipf: Arc::clone(&zipf),
             set_up: 0,
@@ -136,6 +190,10 @@ impl BuildConfig {
 
 struct Worker {
     config: BuildConfig,
+    /// Draws of amounts that have some of their own.
+    anon: Source,
+    compute: Source,
+    object: Source,
     number: u32,
     zipf: Arc<Zipf>,
     /// Headers that set-up has read, on worker 0; one more when the compiler is read too.
@@ -216,9 +274,9 @@ impl Worker {
         self.compiled += 1;
         let place = (rng.next_u64() >> 32) as u32;
         let c = &self.config;
-        let size = |b: (u32, u32)| between(b.0.into(), b.1.into(), place);
-        let (anon, object) = (size(c.anon), size(c.object) as u32);
-        let compute = between(c.compute.0.as_nanos(), c.compute.1.as_nanos(), place);
+        let anon = c.anon.take(place, &mut self.anon, rng);
+        let object = c.object.take(place, &mut self.object, rng) as u32;
+        let compute = c.compute.take(place, &mut self.compute, rng);
         let (text_region, heap) =
             (RegionId(2 * self.number as u16), RegionId(2 * self.number as u16 + 1));
         let (text, bursts, passes) = (c.text, c.bursts, c.passes);
@@ -286,11 +344,13 @@ impl Body for Worker {
         let file =
             |kind: &str, i: u32, pages| FileSpec { name: format!("{}/{kind}{i}", c.name), pages };
         let text = FileSpec { name: format!("{}/text", c.name), pages: c.text.max(1) };
-        let archive = c.object.1.saturating_mul(c.link_every);
+        // Both are below 2^32.
+        let object = c.object.bounds().1 as u32;
+        let archive = object.saturating_mul(c.link_every);
         std::iter::once(text)
             .chain((0..c.headers).map(|i| file("header", i, c.header_pages)))
             .chain((0..c.sources).map(|i| file("source", i, c.source_pages)))
-            .chain((0..c.sources).map(|i| file("object", i, c.object.1)))
+            .chain((0..c.sources).map(|i| file("object", i, object)))
             .chain((0..c.archives()).map(|i| file("archive", i, archive)))
             .collect()
     }
@@ -325,6 +385,7 @@ impl Body for Worker {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
+    use crate::law::Law;
     use std::collections::BTreeSet;
 
     /// Files: text 0, headers 1 to 3, sources 4 and 5, objects 6 and 7, archives from 8 on.
@@ -339,11 +400,11 @@ mod tests {
             header_theta: 1.0,
             sources: 2,
             source_pages: 4,
-            anon: (10, 10),
+            anon: (10, 10).into(),
             bursts: 2,
             passes: 1,
-            compute: (SimDuration(103), SimDuration(103)),
-            object: (7, 7),
+            compute: (SimDuration(103), SimDuration(103)).into(),
+            object: (7, 7).into(),
             link_every: 0,
             unmovable: 0,
             reclaimable: 0,
@@ -414,7 +475,7 @@ mod tests {
 
     #[test]
     fn without_text_passes_and_computing() {
-        let nothing = (SimDuration::ZERO, SimDuration::ZERO);
+        let nothing = (SimDuration::ZERO, SimDuration::ZERO).into();
         let c = BuildConfig { text: 0, passes: 0, compute: nothing, bursts: 3, ..config() };
         let none = VmaFlags::default();
         let heap = RegionId(1);
@@ -453,7 +514,7 @@ mod tests {
 
     #[test]
     fn files_in_the_order_of_their_numbers() {
-        let c = BuildConfig { sources: 3, link_every: 2, object: (1, 7), ..config() };
+        let c = BuildConfig { sources: 3, link_every: 2, object: (1, 7).into(), ..config() };
         let files = c.workloads()[0].files();
         let names: Vec<(&str, u32)> = files.iter().map(|f| (f.name.as_str(), f.pages)).collect();
         let expected = [
@@ -513,9 +574,9 @@ mod tests {
     #[test]
     fn large_sources_take_more_of_everything() {
         let c = BuildConfig {
-            anon: (100, 199),
-            object: (10, 19),
-            compute: (SimDuration(1_000), SimDuration(1_999)),
+            anon: (100, 199).into(),
+            object: (10, 19).into(),
+            compute: (SimDuration(1_000), SimDuration(1_999)).into(),
             text: 0,
             end: End::Work(4_000),
             ..config()
@@ -534,6 +595,43 @@ mod tests {
         }
         assert_eq!(seen[0], (100..200).collect());
         assert_eq!(seen[1], (10..20).collect());
+    }
+
+    /// Amounts with laws of their own; headers are drawn as without.
+    #[test]
+    fn amounts_follow_their_laws() {
+        let law = |median| Law::Lognormal { median, sigma: 0.5 };
+        let own = |law, max| Amount::Own(Varying::Drawn { law, min: 1, max });
+        let plain =
+            BuildConfig { text: 0, headers: 50, header_reads: 5, end: End::Work(800), ..config() };
+        let c = BuildConfig {
+            anon: own(law(300.0), 10_000),
+            object: own(law(200.0), 9_000),
+            compute: own(law(5e6), u64::MAX),
+            link_every: 3,
+            ..plain.clone()
+        };
+        let ops = measured(&c);
+        let headers = |ops: &[Op]| -> Vec<u16> {
+            reads(ops).into_iter().map(|r| r.0).filter(|f| (1..=50).contains(f)).collect()
+        };
+        assert_eq!(headers(&ops), headers(&measured(&plain)));
+        let (mut anon, mut object, mut compute) = (Vec::new(), Vec::new(), Vec::new());
+        for one in ops.split(|o| *o == Op::Records(1)) {
+            let of = |o: &Op| if let Op::Mmap { pages, .. } = o { Some(*pages) } else { None };
+            let Some(pages) = one.iter().find_map(of) else { continue };
+            anon.push(f64::from(pages));
+            // Where it links, the archive comes before.
+            object.push(f64::from(writes(one).last().expect("an object").1));
+            let time = one.iter().map(|o| if let Op::Compute(t) = o { t.0 } else { 0 });
+            compute.push(time.sum::<u64>() as f64);
+        }
+        harness::follow(&anon, law(300.0));
+        harness::follow(&object, law(200.0));
+        harness::follow(&compute, law(5e6));
+        let files = c.workloads()[0].files();
+        let of = |name: &str| files.iter().find(|f| f.name == name).unwrap().pages;
+        assert_eq!((of("b/object0"), of("b/archive0")), (9_000, 27_000));
     }
 
     /// A header is read at most once in a compilation, however often it is drawn, and the

@@ -25,7 +25,7 @@ mod scan;
 mod zipf;
 
 pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
-pub use build::BuildConfig;
+pub use build::{Amount, BuildConfig};
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
 pub use fragment::{Figure, FragmentConfig, KeepLaw, Target};
 pub use highalloc::HighAllocConfig;
