@@ -1,4 +1,4 @@
-//! Generators of accesses, one file each.
+//! Generators of accesses, a file or folder each.
 //!
 //! A generator is a plain config struct with a method `workloads`, which gives one
 //! [`Workload`](mmsim_core::workload::Workload) per thread of one process. Most follow
