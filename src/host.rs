@@ -65,7 +65,7 @@ fn pages(work: &WorkloadSpec) -> u64 {
                 + product(w.headers, w.header_pages)
                 + product(w.sources, w.source_pages)
         }
-        WorkloadSpec::Apps(w) => u64::from(w.apps) * (u64::from(w.mapped) + u64::from(w.heap)),
+        WorkloadSpec::Apps(w) => u64::from(w.apps) * (w.mapped.middle() + w.heap.middle()),
         WorkloadSpec::Reader(w) => u64::from(w.index) + u64::from(w.stale) + u64::from(w.idle),
         WorkloadSpec::Replay(_)
         | WorkloadSpec::Script(_)

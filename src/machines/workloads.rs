@@ -51,8 +51,8 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
             Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
         }
         WorkloadSpec::Build(w) => Ok(w.workloads()),
-        WorkloadSpec::Apps(w) => Ok(w.workloads()),
-        WorkloadSpec::Reader(w) => Ok(w.workloads()),
+        WorkloadSpec::Apps(w) => Ok(w.workloads(seed)),
+        WorkloadSpec::Reader(w) => Ok(w.workloads(seed)),
     }
 }
 
@@ -294,8 +294,11 @@ mod tests {
             WorkloadSpec::Build(_) => panic!("how large its compilations are is drawn"),
             WorkloadSpec::Apps(_) => panic!("whether an app is started or resumed is drawn"),
             WorkloadSpec::Reader(w) => {
-                let Varying::Always(index) = w.index_reads else { panic!("reads are drawn") };
-                let data = u64::from(w.blocks) * u64::from(w.block) + index;
+                let (Varying::Always(index), Varying::Always(item)) = (w.index_reads, w.item)
+                else {
+                    panic!("reads are drawn")
+                };
+                let data = item + index;
                 let (least, most) = w.stale_reads;
                 // Whole rounds of chunks, each read so many times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;

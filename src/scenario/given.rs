@@ -137,7 +137,7 @@ impl Walk<'_> {
 /// A value in the one form of its kind; what is none is as it was written, and refused later.
 pub(super) fn text(value: &Value, kind: Kind) -> String {
     let quantity = match (value, kind) {
-        (Value::Text(s), Kind::Size(_) | Kind::Limit) => {
+        (Value::Text(s), Kind::Size(_) | Kind::Sizes(..) | Kind::Limit) => {
             units::pages(s).ok().map(units::show_pages)
         }
         (Value::Text(s), Kind::Time | Kind::Times(_)) => {

@@ -11,6 +11,8 @@ use mmsim_core::config::Kernel;
 pub enum Kind {
     /// Memory with its unit, at least so many pages.
     Size(u64),
+    /// Memory with its unit, at least so many pages and below 2^32, or a law of sizes.
+    Sizes(u64, &'static TableSpec),
     /// Memory with its unit, or `"max"`.
     Limit,
     /// A duration with its unit.
@@ -129,8 +131,8 @@ pub struct Variants {
 
 use Kind::{
     Axes, Choice, Compaction, Costs, Count, Counts, Damon, Device, File, Flag, Limit, Number,
-    Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Steps, Table, Tables, Tasks, Text,
-    Texts, Time, Times,
+    Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Sizes, Steps, Table, Tables, Tasks,
+    Text, Texts, Time, Times,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -143,7 +145,7 @@ impl Kind {
     pub(super) fn table(self) -> Option<&'static TableSpec> {
         match self {
             Table(spec) | Device(spec) => Some(spec),
-            Times(law) | Counts(_, _, law) => Some(law),
+            Times(law) | Counts(_, _, law) | Sizes(_, law) => Some(law),
             _ => None,
         }
     }
@@ -152,6 +154,7 @@ impl Kind {
     pub(super) fn plain(self) -> Kind {
         match self {
             Times(_) => Time,
+            Sizes(least, _) => Size(least),
             Counts(lo, hi, _) => Count(lo, hi),
             kind => kind,
         }
@@ -164,6 +167,7 @@ impl Kind {
         match self {
             Size(0) => "size".to_string(),
             Size(n) => format!("size, at least {}", super::units::show_pages(n)),
+            Sizes(..) => format!("{} or [law](#a-law-of-sizes)", self.plain().describe()),
             Limit => "size or `\"max\"`".to_string(),
             Time => "duration".to_string(),
             Times(_) => "duration or [law](#a-law-of-times)".to_string(),
@@ -206,7 +210,7 @@ impl Kind {
             Limit => "a size such as \"64MiB\", or \"max\"".to_string(),
             Time => "a duration such as \"5ms\"".to_string(),
             Times(_) => "a duration such as \"5ms\", or a law".to_string(),
-            Counts(..) => format!("{}, or a law", self.plain().expected()),
+            Counts(..) | Sizes(..) => format!("{}, or a law", self.plain().expected()),
             Rate => "a rate such as \"150MB/s\"".to_string(),
             Count(lo, hi) if lo == hi => format!("{lo}"),
             Count(lo, MANY) => format!("a whole number from {lo} up"),

@@ -2,7 +2,7 @@
 
 use mmsim_workload::law::{Law, Varying};
 
-use super::keys::Kind;
+use super::keys::{Kind, U32};
 use super::raw::Value;
 use super::read::Reader;
 use super::rows::{Field, Words, words};
@@ -31,9 +31,9 @@ impl Field for Varying {
     }
 }
 
-/// What tells times from counts.
+/// What tells times, counts and sizes apart.
 struct Form {
-    /// A parameter; a time in nanoseconds.
+    /// A parameter; a time in nanoseconds, a size in pages.
     number: fn(&Reader<'_>, &str) -> Result<Option<f64>, Error>,
     /// A bound.
     bound: fn(&Reader<'_>, &str) -> Result<Option<u64>, Error>,
@@ -41,7 +41,7 @@ struct Form {
     range: (u64, u64),
 }
 
-/// The value of a key of the form [`Kind::Times`] or [`Kind::Counts`].
+/// The value of a key of the form [`Kind::Times`], [`Kind::Counts`] or [`Kind::Sizes`].
 fn varying(r: &Reader<'_>, key: &str) -> Result<Option<Varying>, Error> {
     let Some(node) = r.find(key) else { return Ok(None) };
     let kind = r.spec(key).kind;
@@ -55,6 +55,11 @@ fn varying(r: &Reader<'_>, key: &str) -> Result<Option<Varying>, Error> {
             number: |r, key| r.opt_number(key),
             bound: |r, key| r.opt_count(key),
             range: (lo, hi),
+        },
+        Kind::Sizes(least, _) => Form {
+            number: |r, key| Ok(r.opt_pages(key)?.map(|n| n as f64)),
+            bound: |r, key| Ok(r.opt_pages_u32(key)?.map(u64::from)),
+            range: (least, U32),
         },
         _ => panic!("`{key}` takes no law"),
     };

@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
     pub(super) fn opt_pages(&self, key: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
         let pages = self.quantity(key, node, units::pages, units::size_of_bare)?;
-        if let Kind::Size(least) = self.spec(key).kind
+        if let Kind::Size(least) = self.spec(key).kind.plain()
             && pages < least
         {
             let found = format!("{} is too small", inline(&node.value));

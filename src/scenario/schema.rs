@@ -79,7 +79,7 @@ fn table(t: &TableSpec) -> Json {
 
 fn key(k: &KeySpec) -> Json {
     let mut schema = form(k.kind);
-    let least = match k.kind {
+    let least = match k.kind.plain() {
         Kind::Size(n) if n > 0 => format!("; at least {}", units::show_pages(n)),
         _ => String::new(),
     };
@@ -105,7 +105,7 @@ fn form(kind: Kind) -> Json {
         Kind::Limit => json!({ "anyOf": [refer("size"), { "const": "max" }] }),
         Kind::Time => refer("duration"),
         Kind::Times(law) => json!({ "anyOf": [refer("duration"), refer(&name_of(law))] }),
-        Kind::Counts(_, _, law) => {
+        Kind::Counts(_, _, law) | Kind::Sizes(_, law) => {
             json!({ "anyOf": [form(kind.plain()), refer(&name_of(law))] })
         }
         Kind::Rate => refer("rate"),

@@ -101,7 +101,7 @@ macro_rules! specs {
 workloads!(specs);
 
 /// `fragment`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Fragment {
     /// Memory that it begins with instead of taking any, and the file that says so.
     pub load: Option<(PathBuf, Arc<Layout>)>,

@@ -170,6 +170,12 @@ fn place(t: &TableSpec) -> Place {
             );
             at(before, "task[0].index-reads.", &[("law", "\"poisson\""), ("mean", "6")], "")
         }
+        "A law of sizes" => {
+            let before =
+                format!("{MACHINE}[[task]]\nworkload = \"build\"\nrecords = 1\n[task.anon]\n");
+            let given = [("law", "\"exponential\""), ("mean", "\"1MiB\"")];
+            at(before, "task[0].anon.", &given, "")
+        }
         other => panic!("say where {other} is"),
     }
 }
@@ -177,8 +183,8 @@ fn place(t: &TableSpec) -> Place {
 /// A value that the kind takes.
 fn some(kind: Kind) -> Option<String> {
     Some(match kind {
-        Kind::Size(n) => format!("\"{} pages\"", n.max(1)),
-        Kind::Time => "\"1ms\"".into(),
+        Kind::Size(n) | Kind::Sizes(n, _) => format!("\"{} pages\"", n.max(1)),
+        Kind::Time | Kind::Times(_) => "\"1ms\"".into(),
         Kind::Count(lo, _) => lo.to_string(),
         Kind::Number(lo, _) => lo.to_string(),
         Kind::Text => "\"a\"".into(),
@@ -190,7 +196,9 @@ fn some(kind: Kind) -> Option<String> {
 /// Values that the kind does not take.
 fn outside(kind: Kind) -> Vec<String> {
     let all: &[&str] = match kind {
-        Kind::Size(_) => &["64", "\"64\"", "\"-1 pages\"", "\"1ms\"", "\"1 byte\"", "true"],
+        Kind::Size(_) | Kind::Sizes(..) => {
+            &["64", "\"64\"", "\"-1 pages\"", "\"1ms\"", "\"1 byte\"", "true"]
+        }
         Kind::Limit => &["64", "\"most\"", "\"-1MiB\"", "[]"],
         Kind::Time | Kind::Times(_) => {
             &["5", "\"5\"", "\"-1ms\"", "\"64MiB\"", "\"1 h\"", "\"0.1ns\"", "false"]
@@ -207,7 +215,7 @@ fn outside(kind: Kind) -> Vec<String> {
     };
     let mut all: Vec<String> = all.iter().map(|v| v.to_string()).collect();
     match kind {
-        Kind::Size(n) if n > 0 => all.push(format!("\"{} pages\"", n - 1)),
+        Kind::Size(n) | Kind::Sizes(n, _) if n > 0 => all.push(format!("\"{} pages\"", n - 1)),
         Kind::Count(lo, hi) | Kind::Counts(lo, hi, _) => {
             all.extend(lo.checked_sub(1).map(|n| n.to_string()));
             all.push((hi + 1).to_string());
@@ -221,7 +229,7 @@ fn outside(kind: Kind) -> Vec<String> {
 /// The ends of the range.
 fn ends(kind: Kind) -> Vec<String> {
     match kind {
-        Kind::Size(n) => vec![format!("\"{n} pages\"")],
+        Kind::Size(n) | Kind::Sizes(n, _) => vec![format!("\"{n} pages\"")],
         Kind::Count(lo, hi) | Kind::Counts(lo, hi, _) => vec![lo.to_string(), hi.to_string()],
         Kind::Number(lo, hi) => vec![format!("{lo:?}"), format!("{hi:?}")],
         Kind::Limit => vec!["\"max\"".into(), "\"0 pages\"".into()],
@@ -331,9 +339,12 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
     let words = |all: &[&str]| all.iter().map(|v| v.to_string()).collect::<Vec<_>>();
     let quoted = |all: &[&str]| all.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>();
     match kind {
-        Kind::Size(n) => {
+        Kind::Size(n) | Kind::Sizes(n, _) => {
             let mut all = vec![format!("\"{} pages\"", n.max(1)), format!("\"{} pages\"", n + 2)];
             all.extend(quoted(&["4MiB", "16MiB", "32MiB", "128MiB"]));
+            if let Kind::Sizes(..) = kind {
+                all.push("{ law = \"gamma\", shape = 2, scale = \"1MiB\", max = \"8MiB\" }".into());
+            }
             all
         }
         Kind::Limit => quoted(&["max", "16MiB", "32MiB"]),
@@ -341,6 +352,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         Kind::Times(_) => words(&[
             "\"1us\"",
             "\"5ms\"",
+            "\"20s\"",
             "{ law = \"exponential\", mean = \"5ms\" }",
             "{ law = \"gamma\", shape = 2, scale = \"5ms\", max = \"1s\" }",
         ]),

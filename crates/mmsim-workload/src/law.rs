@@ -13,6 +13,7 @@
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
+use std::borrow::Cow;
 
 /// A law of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -166,7 +167,7 @@ fn ptrs(mean: f64, rng: &mut Rng) -> f64 {
     }
 }
 
-/// A quantity that is always the same, or follows a law. Times are in nanoseconds.
+/// A quantity that is always the same, or follows a law. Times are in nanoseconds, sizes in pages.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Varying {
     /// Always this.
@@ -200,18 +201,55 @@ impl Varying {
         matches!(self, Varying::Always(0) | Varying::Drawn { max: 0, .. })
     }
 
+    /// Its least value.
+    pub fn least(&self) -> u64 {
+        match *self {
+            Varying::Always(value) => value,
+            Varying::Drawn { min, .. } => min,
+        }
+    }
+
+    /// Its largest value.
+    pub fn most(&self) -> u64 {
+        match *self {
+            Varying::Always(value) => value,
+            Varying::Drawn { max, .. } => max,
+        }
+    }
+
+    /// The mean of its law, within its bounds.
+    pub fn middle(&self) -> u64 {
+        match *self {
+            Varying::Always(value) => value,
+            Varying::Drawn { law, min, max } => whole(law.mean(), min, max),
+        }
+    }
+
+    /// The next value; a draw of `rng` unless it is always the same.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        match *self {
+            Varying::Always(value) => value,
+            Varying::Drawn { law, min, max } => whole(law.draw(rng), min, max),
+        }
+    }
+
     /// Its values. They come from a generator of their own, apart by `purpose`, which begins where
     /// that of the thread is at the first of them. What else the thread draws stays what it is.
-    pub fn source(&self, purpose: &'static str) -> Source {
-        Source { of: *self, purpose, rng: None }
+    pub fn source(&self, purpose: impl Into<Cow<'static, str>>) -> Source {
+        Source { of: *self, purpose: purpose.into(), rng: None }
     }
+}
+
+/// Rounded, and within the bounds. A float that is out of range becomes the nearest whole number.
+fn whole(x: f64, min: u64, max: u64) -> u64 {
+    (libm::round(x) as u64).clamp(min, max)
 }
 
 /// Values of a quantity, one after the other.
 #[derive(Clone, Debug)]
 pub struct Source {
     of: Varying,
-    purpose: &'static str,
+    purpose: Cow<'static, str>,
     rng: Option<Rng>,
 }
 
@@ -225,10 +263,9 @@ impl Source {
     pub fn draw(&mut self, thread: &Rng) -> u64 {
         match self.of {
             Varying::Always(value) => value,
-            Varying::Drawn { law, min, max } => {
-                let rng = self.rng.get_or_insert_with(|| thread.branch(self.purpose));
-                // A float that is out of range becomes the nearest whole number.
-                (libm::round(law.draw(rng)) as u64).clamp(min, max)
+            Varying::Drawn { .. } => {
+                let rng = self.rng.get_or_insert_with(|| thread.branch(&self.purpose));
+                self.of.draw(rng)
             }
         }
     }

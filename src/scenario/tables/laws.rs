@@ -1,4 +1,4 @@
-//! Laws of quantities that are drawn anew each time: times and counts.
+//! Laws of quantities that are drawn: times, counts and sizes.
 
 use super::key;
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
@@ -6,7 +6,7 @@ use crate::scenario::laws::LAWS;
 use crate::scenario::rows::rows;
 
 use Fallback::{Auto, Required};
-use Kind::{Choice, Count, Number, Time};
+use Kind::{Choice, Count, Number, Size, Time};
 
 /// A duration, or a law of durations.
 pub(in crate::scenario) const TIMES: Kind = Kind::Times(&LAW_OF_TIMES);
@@ -16,7 +16,12 @@ pub(in crate::scenario) const fn counts(lo: u64, hi: u64) -> Kind {
     Kind::Counts(lo, hi, &LAW_OF_COUNTS)
 }
 
-/// Laws of times: those without one that is of counts alone.
+/// A size of at least so many pages, or a law of such.
+pub(in crate::scenario) const fn sizes(least: u64) -> Kind {
+    Kind::Sizes(least, &LAW_OF_SIZES)
+}
+
+/// Laws of times and of sizes: those without one that is of counts alone.
 const OF_TIMES: &[&str] = &["exponential", "lognormal", "pareto", "gamma"];
 
 /// Of a law of counts the largest parameter: below it sums are exact enough.
@@ -69,5 +74,23 @@ rows! {
         {..&[SHAPE]}
         ("min", Count(0, MANY), Auto("that of the key"), "lower values become this")
         ("max", Count(0, MANY), Auto("that of the key"), "higher values become this")
+    }
+}
+
+rows! {
+    /// A law in the place of a size.
+    LAW_OF_SIZES,
+    "A law of sizes",
+    "In place of a size: `{ law = \"lognormal\", median = \"100MiB\", sigma = 0.5 }`. The key says what has a draw of its own. Values are rounded to pages, and are one page at least.";
+    keys {
+        ("law", Choice(OF_TIMES), Required, "which law")
+        ("mean", Size(1), Auto("`exponential` needs it"), "of `exponential`: the mean")
+        ("median", Size(1), Auto("`lognormal` needs it"), "of `lognormal`: half are smaller")
+        {..&[SIGMA]}
+        ("scale", Size(1), Auto("`pareto` and `gamma` need it"),
+            "of `pareto`: the smallest; of `gamma`: the mean is this times `shape`")
+        {..&[SHAPE]}
+        ("min", Size(1), Auto("that of the key"), "smaller values become this")
+        ("max", Size(1), Auto("that of the key"), "larger values become this")
     }
 }

@@ -132,7 +132,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.table));
-    all.extend([&LAW_OF_TIMES, &LAW_OF_COUNTS]);
+    all.extend([&LAW_OF_TIMES, &LAW_OF_COUNTS, &LAW_OF_SIZES]);
     all
 }
 

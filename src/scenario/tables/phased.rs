@@ -7,6 +7,7 @@ use mmsim_core::workload::{Advice, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 
 use super::key;
+use super::laws::TIMES;
 use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
 use crate::error::Error;
 use crate::scenario::fields::TaskCx;
@@ -17,7 +18,7 @@ use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, Flag, Number, Regions, Size, Steps, Text, Time};
+use Kind::{Choice, Count, Flag, Number, Regions, Size, Steps, Text};
 
 rows! {
     /// `phased`.
@@ -170,8 +171,8 @@ steps! { r;
             "which, named as MADV_ in lower case; `free` is for anonymous memory")};
     }
     "free", "Unmaps the region.", Free { 0: {r.mapped()?; ..WHOLE}; }
-    "sleep", "Sleeps.", Sleep { 0: ("time", Time, Required, "how long"); }
-    "compute", "Uses the CPU without touching memory.", Compute { 0: ("time", Time, Required, "how long"); }
+    "sleep", "Sleeps.", Sleep { 0: ("time", TIMES, Required, "how long"); }
+    "compute", "Uses the CPU without touching memory.", Compute { 0: ("time", TIMES, Required, "how long"); }
     "records", "Counts records as done.", Records { 0: ("count", Count(1, U32), Is("1"), "how many"); }
     "drop-caches", "Writes 1 to drop_caches.", DropCaches {}
     "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", MemcgReclaim {

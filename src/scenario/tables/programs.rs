@@ -2,18 +2,18 @@
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_workload::generators::{
-    AppsConfig, BuildConfig, ItemChoice, LaunchOrder, ReaderConfig, ReuseOrder,
+    Amount, AppsConfig, BuildConfig, ItemChoice, LaunchOrder, ReaderConfig, ReuseOrder,
 };
 use mmsim_workload::law::Varying;
 
 use super::key;
-use super::laws::counts;
+use super::laws::{TIMES, counts, sizes};
 use super::tasks::{ARRIVAL, TASK, WINDOWS, until};
 use crate::error::Error;
 use crate::scenario::fields::{TaskCx, between, end, out_of_order};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 use crate::scenario::read::Reader;
-use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::rows::{Field, Words, rows, words};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
@@ -23,7 +23,7 @@ rows! {
     /// `build`.
     BUILD: TASK,
     "workload = \"build\"",
-    "Compilations, one after the other in each of `threads` workers (`make -j`). Each touches the compiler's text, reads a source and headers, and allocates anonymous memory in bursts and goes over it. It writes an object and exits, which is a record. One draw places a compilation between the bounds of memory, time and object. Give `records` or `duration`.";
+    "Compilations, one after the other in each of `threads` workers (`make -j`). Each touches the compiler's text, reads a source and headers, and allocates anonymous memory in bursts and goes over it. It writes an object and exits, which is a record. One draw places a compilation between the bounds of memory, time and object; what has a law of its own is drawn by that. Give `records` or `duration`.";
     check files_of_build;
     fn build(r, task: &TaskCx<'_>) -> BuildConfig {
         name: {task.name.to_string()};
@@ -41,25 +41,51 @@ rows! {
         sources: ("sources", Count(1, 16_000), Is("3000"),
             "source files, each with an object; after the last one the first is compiled again");
         source_pages: ("source", Size(1), Is("\"20KiB\""), "size of each");
-        anon: {between(r, "anon-min", "anon-max", show)?;
+        anon: {amount(r, "anon", ("anon-min", "anon-max"), show)?;
             ("anon-min", Size(1), Is("\"20MiB\""), "anonymous memory of the smallest compilation"),
-            ("anon-max", Size(1), Is("\"60MiB\""), "anonymous memory of the largest one")};
+            ("anon-max", Size(1), Is("\"60MiB\""), "anonymous memory of the largest one"),
+            ("anon", sizes(1), Auto("`anon-min` to `anon-max`"),
+                "instead of these: anonymous memory of each compilation, by itself")};
         bursts: ("bursts", Count(1, 1000), Is("8"), "parts in which it is allocated");
         passes: ("passes", Count(0, 1000), Is("1"),
             "after each part all of it so far is read so many times, and the text touched");
-        compute: {between(r, "compute-min", "compute-max", |time| time)?;
+        compute: {amount(r, "compute", ("compute-min", "compute-max"), |time: SimDuration| time)?;
             ("compute-min", Time, Is("\"300ms\""),
                 "computing of the smallest compilation, spread over parts and passes"),
-            ("compute-max", Time, Is("\"1300ms\""), "computing of the largest one")};
-        object: {between(r, "object-min", "object-max", show)?;
+            ("compute-max", Time, Is("\"1300ms\""), "computing of the largest one"),
+            ("compute", TIMES, Auto("`compute-min` to `compute-max`"),
+                "instead of these: computing of each compilation, by itself")};
+        object: {amount(r, "object", ("object-min", "object-max"), show)?;
             ("object-min", Size(1), Is("\"20KiB\""), "object file of the smallest compilation"),
-            ("object-max", Size(1), Is("\"140KiB\""), "object file of the largest one")};
+            ("object-max", Size(1), Is("\"140KiB\""), "object file of the largest one"),
+            ("object", sizes(1), Auto("`object-min` to `object-max`"),
+                "instead of these: object file of each compilation, by itself; a law needs `max`, for which files are laid out")};
         link_every: ("link-every", Count(0, 1000), Is("12"),
             "after so many objects a worker reads them back and writes an archive of the same size; 0 is never");
         unmovable: ("unmovable", Count(0, 1_000_000), Is("200"),
             "single unmovable frames of the kernel that a compilation holds");
         reclaimable: ("reclaimable", Count(0, 1_000_000), Is("200"), "reclaimable ones");
     }
+}
+
+/// What compilations take of something: between two bounds, or by itself.
+fn amount<T, S: std::fmt::Display>(
+    r: &Reader<'_>,
+    own: &str,
+    (low, high): (&str, &str),
+    show: fn(T) -> S,
+) -> Result<Amount, Error>
+where
+    T: Field + PartialOrd + Copy,
+    Amount: From<(T, T)>,
+{
+    let Some(value) = r.get::<Option<Varying>>(own)? else {
+        return Ok(between::<T, S>(r, low, high, show)?.into());
+    };
+    for bound in [low, high].into_iter().filter(|key| !r.is_default(key)) {
+        r.at_most_one(own, bound)?;
+    }
+    Ok(Amount::Own(value))
 }
 
 fn show(pages: u32) -> String {
@@ -78,13 +104,22 @@ fn files_of_build(r: &Reader<'_>, b: &BuildConfig) -> Result<(), Error> {
         ("text", 2 * u64::from(b.text)),
         ("header", u64::from(b.headers) * u64::from(b.header_pages)),
         ("source", u64::from(b.sources) * u64::from(b.source_pages)),
-        ("object-max", (u64::from(b.sources) + archives) * u64::from(b.object.1)),
+        (
+            if r.has("object") { "object" } else { "object-max" },
+            (u64::from(b.sources) + archives).saturating_mul(b.object.bounds().1),
+        ),
     ];
     let all: u64 = parts.iter().map(|p| p.1).sum();
     match parts.iter().max_by_key(|p| p.1) {
         Some((key, _)) if all > U32 => {
             let found = format!("all files of the build are {}, too many", show_pages(all));
-            Err(r.error(key, found, "a smaller size, or fewer files"))
+            let write = match b.object {
+                Amount::Own(Varying::Drawn { .. }) if *key == "object" => {
+                    "a smaller `max` of the law"
+                }
+                _ => "a smaller size",
+            };
+            Err(r.error(key, found, format!("{write}, or fewer files")))
         }
         _ => Ok(()),
     }
@@ -95,20 +130,22 @@ rows! {
     APPS: TASK,
     "workload = \"apps\"",
     "Apps that are launched one after the other, as on a phone. A launch starts an app or brings a living one back to the front, and is a record. An app that starts touches mapped files, reads others, and fills a heap. Collections give parts of the heap back with `MADV_FREE`. Sizes are those of the middle app. Give `records` or `duration`.";
-    check launches_and_sizes;
+    check spread_of_sizes;
     fn apps(r, task: &TaskCx<'_>) -> AppsConfig {
         name: {task.name.to_string()};
         end: {end(r, "records")?; ..until!("records", "launches")};
         windows: [WINDOWS];
         apps: ("apps", Count(1, 32_767), Required, "how many apps there are");
-        mapped: ("mapped", Size(1), Required, "mapped files of an app");
-        read: ("read", Size(1), Required, "files that it reads through descriptors");
-        heap: ("heap", Size(1), Required, "its heap");
+        mapped: {size_of_app(r, "mapped")?; ("mapped", sizes(1), Required,
+            "mapped files of an app; a law is of sizes of apps, each drawn once")};
+        read: {size_of_app(r, "read")?; ("read", sizes(1), Required, "files that it reads through descriptors; the same")};
+        heap: {size_of_app(r, "heap")?; ("heap", sizes(1), Required, "its heap; the same")};
         spread: ("spread", Number(1.0, 1000.0), Is("2.0"),
-            "the largest app is so many times as large as the middle one, the smallest so many times smaller");
+            "the largest app is so many times as large as the middle one, the smallest so many times smaller; sizes with a law have no part in it");
         order: ("order", one of { "random" => LaunchOrder::Random, "fixed" => LaunchOrder::Fixed },
             Is("\"random\""), "order of the launches: every round over the apps anew, or by number");
-        interval: ("interval", Time, Is("\"10s\""), "from one launch to the next; at least 100ms");
+        interval: {interval(r)?; ("interval", TIMES, Is("\"10s\""),
+            "from one launch to the next; at least 100ms, and at least `launch`: what a law has below becomes that")};
         start: ("launch", Time, Is("\"6s\""), "a launch does its work over this time");
         cold: ("cold-permille", Count(0, 1000), Is("500"),
             "of 1000 launches of a living app so many kill it first");
@@ -135,32 +172,81 @@ rows! {
                 "lifo" => ReuseOrder::Lifo,
                 "fifo" => ReuseOrder::Fifo,
             }, Is("\"random\""), "which of it: any, what was given back last, or first");
-        reuse_within: ("reuse-within", Time, Is("\"1s\""), "how soon");
+        reuse_within: ("reuse-within", TIMES, Is("\"1s\""),
+            "how soon; a law is drawn for each collection");
         resume: ("resume-permille", Count(0, 1000), Is("400"),
             "part of heap and mapped files that the launch of a living app touches");
-        background: ("background", Time, Is("\"30s\""), "how long an app goes on behind the next ones");
+        background: ("background", TIMES, Is("\"30s\""),
+            "how long an app goes on behind the next ones; a law is drawn each time that it goes there");
         background_touch: ("background-permille", Count(0, 1000), Is("5"),
             "part of heap and files that it then touches in a second");
-        trim_after: ("trim-after", Time, Is("\"10s\""), "when, after going there, it is trimmed");
+        trim_after: ("trim-after", TIMES, Is("\"10s\""),
+            "when, after going there, it is trimmed; the same");
         trim: ("trim-permille", Count(0, 1000), Is("200"),
             "part of its heap that trimming gives back; 0 is never");
     }
 }
 
-fn launches_and_sizes(r: &Reader<'_>, c: &AppsConfig) -> Result<(), Error> {
-    if c.start > c.interval {
-        return Err(out_of_order(r, ("launch", c.start), ("interval", c.interval)));
-    }
-    if c.interval < SimDuration::from_millis(100) {
-        let found = format!("{} is too short", c.interval);
-        return Err(r.error("interval", found, "at least \"100ms\""));
-    }
-    for (key, pages) in [("mapped", c.mapped), ("read", c.read), ("heap", c.heap)] {
-        // No size of an app is more than `spread` times this.
-        if f64::from(pages) * c.spread * f64::from(c.apps) > U32 as f64 {
-            let found = format!("{} for each of {} apps is too much", show(pages), c.apps);
-            return Err(r.error(key, found, "a smaller size, or fewer apps"));
+/// The shortest time from one launch to the next.
+const SHORTEST: SimDuration = SimDuration::from_millis(100);
+
+/// From one launch to the next: never less than a launch takes.
+fn interval(r: &Reader<'_>) -> Result<Varying, Error> {
+    let (interval, start): (Varying, SimDuration) = (r.get("interval")?, r.get("launch")?);
+    match interval {
+        Varying::Always(time) => {
+            let time = SimDuration::from_nanos(time);
+            if start > time {
+                return Err(out_of_order(r, ("launch", start), ("interval", time)));
+            }
+            if time < SHORTEST {
+                let found = format!("{time} is too short");
+                return Err(r.error("interval", found, "at least \"100ms\""));
+            }
+            Ok(interval)
         }
+        Varying::Drawn { law, min, max } => {
+            let least = start.max(SHORTEST);
+            if max < least.as_nanos() {
+                let (max, key) = (SimDuration::from_nanos(max), "interval");
+                let found =
+                    format!("no value of the law is more than {max}, and a launch takes {least}");
+                return Err(r.error(key, found, "a larger `max`, or change `launch`"));
+            }
+            Ok(Varying::Drawn { law, min: min.max(least.as_nanos()), max })
+        }
+    }
+}
+
+/// A size of apps: none may be so large that all of them have no numbers together.
+fn size_of_app(r: &Reader<'_>, key: &str) -> Result<Varying, Error> {
+    let (size, apps, spread): (Varying, u32, f64) = (r.get(key)?, r.get("apps")?, r.get("spread")?);
+    match size {
+        Varying::Always(pages) => {
+            // No size of an app is more than `spread` times this.
+            if pages as f64 * spread * f64::from(apps) > U32 as f64 {
+                let found = format!("{} for each of {apps} apps is too much", show_pages(pages));
+                return Err(r.error(key, found, "a smaller size, or fewer apps"));
+            }
+            Ok(size)
+        }
+        Varying::Drawn { law, min, max } => {
+            let most = U32 / u64::from(apps);
+            if min > most {
+                let least = show_pages(min);
+                let found = format!("at least {least} for each of {apps} apps is too much");
+                return Err(r.error(key, found, "a smaller `min`, or fewer apps"));
+            }
+            Ok(Varying::Drawn { law, min, max: max.min(most) })
+        }
+    }
+}
+
+fn spread_of_sizes(r: &Reader<'_>, c: &AppsConfig) -> Result<(), Error> {
+    let drawn = |size: &Varying| matches!(size, Varying::Drawn { .. });
+    if [c.mapped, c.read, c.heap].iter().all(drawn) && !r.is_default("spread") {
+        let found = "laws say how sizes differ";
+        return Err(r.error("spread", found, "no `spread`, or a size without a law"));
     }
     Ok(())
 }
@@ -177,8 +263,9 @@ rows! {
         end: {end(r, "records")?; ..until!("records", "transactions of all clients together")};
         windows: [WINDOWS];
         items: ("items", Count(1, U32), Required, "items");
-        blocks: {blocks_of_item(r)?;
-            ("item", Size(1), Required, "size of an item; a multiple of `block`")};
+        item: {size_of_item(r)?;
+            ("item", sizes(1), Required,
+                "size of an item; a multiple of `block`. A law is of sizes of items, each in the nearest number of blocks; it needs `max`, for which the data is laid out")};
         block: ("block", Size(1), Is("\"32KiB\""),
             "what is read at a time; the blocks of an item lie scattered over the data");
         choice: {choice_of_items(r)?;
@@ -211,20 +298,29 @@ fn choice_of_items(r: &Reader<'_>) -> Result<ItemChoice, Error> {
     Ok(choice)
 }
 
-fn blocks_of_item(r: &Reader<'_>) -> Result<u32, Error> {
-    let (item, block): (u32, u32) = (r.get("item")?, r.get("block")?);
-    if item % block != 0 {
-        let found = format!("{} is not a whole number of blocks of {}", show(item), show(block));
-        let up = u64::from(item).next_multiple_of(block.into());
-        return Err(r.error("item", found, format!("\"{}\"", show_pages(up))));
+fn size_of_item(r: &Reader<'_>) -> Result<Varying, Error> {
+    let (item, block): (Varying, u32) = (r.get("item")?, r.get("block")?);
+    match item {
+        Varying::Always(pages) if pages % u64::from(block) != 0 => {
+            let (shown, block_shown) = (show_pages(pages), show(block));
+            let found = format!("{shown} is not a whole number of blocks of {block_shown}");
+            let up = pages.next_multiple_of(block.into());
+            Err(r.error("item", found, format!("\"{}\"", show_pages(up))))
+        }
+        item => Ok(item),
     }
-    Ok(item / block)
 }
 
 fn items_and_index(r: &Reader<'_>, c: &ReaderConfig) -> Result<(), Error> {
-    let data = u64::from(c.items) * u64::from(c.blocks * c.block);
+    let each = u64::from(c.most_blocks()) * u64::from(c.block);
+    let data = u64::from(c.items).saturating_mul(each);
     if data > U32 {
-        let found = format!("{} items are {}, too many", c.items, show_pages(data));
+        let shown = show_pages(data);
+        if let Varying::Drawn { .. } = c.item {
+            let found = format!("room for {} of the largest items is {shown}, too much", c.items);
+            return Err(r.error("item", found, "a smaller `max` of the law, or fewer items"));
+        }
+        let found = format!("{} items are {shown}, too many", c.items);
         return Err(r.error("items", found, "fewer items, or smaller ones"));
     }
     if c.index == 0 && !c.index_reads.is_zero() {

@@ -101,8 +101,8 @@ rows! {
         interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
         rounds: ("rounds", Count(1, 1000), Is("1"),
             "rounds; blocks are given back before the next one begins");
-        rest: ("rest", Time, Is("\"0ns\""), "sleep between two rounds");
-        hold: ("hold", Time, Is("\"0ns\""),
+        rest: ("rest", TIMES, Is("\"0ns\""), "sleep between two rounds");
+        hold: ("hold", TIMES, Is("\"0ns\""),
             "how long the blocks of the last round are kept after its attempts");
         drop_caches: ("drop-caches", Flag, Is("false"), "drop clean page cache before each survey");
     }
@@ -143,7 +143,7 @@ rows! {
             ("gfp", one of GFP, Is("\"user\""), "what a request may do: `GFP_` in lower case"),
             ("retry", one of RETRY, Is("\"noretry\""), "how hard it tries: `__GFP_` in lower case")};
         failures: ("failures", Count(1, 1000), Is("3"), "failures after which it takes no more");
-        pause: ("pause", Time, Is("\"5s\""), "sleep after a failure");
+        pause: ("pause", TIMES, Is("\"5s\""), "sleep after a failure");
         keep_permille: {kept(r)?; ("keep-permille", Count(0, 1000),
             Auto("required; with `target` 500; nothing with `load`"),
             "of 1000 pages taken, so many stay")};
@@ -155,7 +155,7 @@ rows! {
             "a figure of fragmentation that it brings about by exchanging pages, and holds while memory ages")};
         release: ("release", Size(0), Is("\"0 pages\""),
             "a random part of what it frees that is freed first, for others to take");
-        settle: ("settle", Time, Is("\"0ns\""), "sleep between that part and the rest");
+        settle: ("settle", TIMES, Is("\"0ns\""), "sleep between that part and the rest");
         churn: ("churn", Count(0, U32), Is("0"), "pages freed and taken again in a second");
         age: ("age", Time, Is("\"0ns\""), "for how long");
     }

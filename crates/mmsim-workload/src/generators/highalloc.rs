@@ -12,7 +12,6 @@
 use crate::law::{Source, Varying};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimDuration;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 
@@ -34,13 +33,13 @@ pub struct HighAllocConfig {
     pub interval: Varying,
     /// Rounds.
     pub rounds: u32,
-    /// Sleep between two rounds, after the blocks of the first are given back.
-    pub rest: SimDuration,
+    /// Sleep between two rounds, after the blocks of the first are given back, in nanoseconds.
+    pub rest: Varying,
     /// Drop clean page cache before each survey.
     pub drop_caches: bool,
     /// Sleep between the last attempt and giving back the blocks of the last round, while others
-    /// may still be asking.
-    pub hold: SimDuration,
+    /// may still be asking, in nanoseconds.
+    pub hold: Varying,
 }
 
 impl HighAllocConfig {
@@ -53,6 +52,8 @@ impl HighAllocConfig {
         vec![Box::new(Thread {
             config: self.clone(),
             interval: self.interval.source("interval"),
+            rest: self.rest.source("rest"),
+            hold: self.hold.source("hold"),
             round: 0,
             left: 0,
             next: 0,
@@ -72,6 +73,8 @@ enum Stage {
 struct Thread {
     config: HighAllocConfig,
     interval: Source,
+    rest: Source,
+    hold: Source,
     round: u32,
     /// Attempts still to make in this round.
     left: u64,
@@ -115,8 +118,8 @@ impl Workload for Thread {
         match self.stage {
             Stage::Survey => {
                 ops.extend(self.held.drain(..).map(|handle| Op::KernelFree { handle }));
-                if self.round > 0 && c.rest > SimDuration::ZERO {
-                    ops.push(Op::Sleep(c.rest));
+                if self.round > 0 && !c.rest.is_zero() {
+                    ops.push(Op::Sleep(self.rest.time(rng)));
                 }
                 self.left = c.attempts;
                 self.stage = Stage::Asking;
@@ -142,8 +145,8 @@ impl Workload for Thread {
                     self.stage = Stage::Survey;
                 } else {
                     self.survey(phase + 2, ops);
-                    if c.hold > SimDuration::ZERO {
-                        ops.push(Op::Sleep(c.hold));
+                    if !self.config.hold.is_zero() {
+                        ops.push(Op::Sleep(self.hold.time(rng)));
                     }
                     ops.extend(self.held.drain(..).map(|handle| Op::KernelFree { handle }));
                     self.stage = Stage::Over;
@@ -156,9 +159,11 @@ impl Workload for Thread {
 
 #[cfg(test)]
 mod tests {
+    use super::super::harness::{self, Ticking};
     use super::*;
+    use crate::law::Law;
     use mmsim_core::base::id::Pfn;
-    use mmsim_core::base::time::SimTime;
+    use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::phys::gfp::GFP_USER;
     use mmsim_core::workload::KernelAllocResult;
 
@@ -215,9 +220,9 @@ mod tests {
             attempts: 500,
             interval: Varying::default(),
             rounds: 1,
-            rest: SimDuration::ZERO,
+            rest: Varying::default(),
             drop_caches: false,
-            hold: SimDuration::ZERO,
+            hold: Varying::default(),
         }
     }
 
@@ -236,8 +241,9 @@ mod tests {
             [(look, 1), ("survey", 1), ("had", 300), ("attempts", 1), (look, 1), ("after", 1)];
         let then = |more: &[(&str, u32)]| [said(&want), said(more)].concat();
         assert_eq!(course(&config()), then(&[("free", 300)]));
-        let held = HighAllocConfig { hold: SimDuration::from_secs(7), ..config() };
-        let sleep = format!("{:?}", Op::Sleep(held.hold));
+        let hold = SimDuration::from_secs(7);
+        let held = HighAllocConfig { hold: hold.into(), ..config() };
+        let sleep = format!("{:?}", Op::Sleep(hold));
         assert_eq!(course(&held), then(&[(&sleep, 1), ("free", 300)]));
     }
 
@@ -263,5 +269,25 @@ mod tests {
             ("free", 300),
         ]);
         assert_eq!(course(&c), want);
+    }
+
+    /// Rests of one run, and the last sleep of many.
+    #[test]
+    fn rests_and_the_last_sleep_follow_their_laws() {
+        let law = |scale| Law::Gamma { shape: 2.0, scale };
+        let drawn = Varying::Drawn { law: law(2.5e9), min: 0, max: u64::MAX };
+        let sleeps = |c: &HighAllocConfig, seed| {
+            let mut w = c.workloads().remove(0);
+            let ops = harness::seeded(w.as_mut(), Ticking(0), seed).concat();
+            let of = |o| if let Op::Sleep(t) = o { Some(t.as_nanos() as f64 / 1e9) } else { None };
+            ops.into_iter().filter_map(of).collect::<Vec<f64>>()
+        };
+        let c = HighAllocConfig { attempts: 1, rest: drawn, rounds: 1000, ..config() };
+        let rests = sleeps(&c, 1);
+        assert_eq!(rests.len(), 999);
+        harness::follow(&rests, law(2.5));
+        let c = HighAllocConfig { attempts: 1, hold: drawn, ..config() };
+        let held = (0..800).flat_map(|seed| sleeps(&c, seed));
+        harness::follow(&held.collect::<Vec<_>>(), law(2.5));
     }
 }

@@ -1,4 +1,4 @@
-//! Generators of accesses, one file each.
+//! Generators of accesses, a file or folder each.
 //!
 //! A generator is a plain config struct with a method `workloads`, which gives one
 //! [`Workload`](mmsim_core::workload::Workload) per thread of one process. Most follow
@@ -25,7 +25,7 @@ mod scan;
 mod zipf;
 
 pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
-pub use build::BuildConfig;
+pub use build::{Amount, BuildConfig};
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
 pub use fragment::{Figure, FragmentConfig, KeepLaw, Target};
 pub use highalloc::HighAllocConfig;

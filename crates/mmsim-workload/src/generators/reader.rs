@@ -2,7 +2,8 @@
 //!
 //! A transaction reads one item (all that belongs to one warehouse, say) block by block; on the way
 //! it looks pages of an index up. The blocks of an item lie scattered over the data file: block `b`
-//! of all items comes before block `b + 1` of any. A client begins the next transaction when one is
+//! of all items comes before block `b + 1` of any. Items whose size follows a law have so many blocks
+//! each, and the data file has room for the largest in the place of each. A client begins the next transaction when one is
 //! done, so that the disk is never asked for more than `clients` blocks at a time, and what the
 //! clients achieve is told by how many transactions they complete: fewer misses, more
 //! transactions. How many misses there were in all says nothing then, for whoever is faster has
@@ -56,8 +57,8 @@ pub struct ReaderConfig {
     pub clients: u32,
     /// Items.
     pub items: u32,
-    /// Blocks of an item.
-    pub blocks: u32,
+    /// Size of an item, in whole blocks; by a law the nearest number, at least one.
+    pub item: Varying,
     /// Pages of a block.
     pub block: u32,
     /// How a transaction chooses.
@@ -82,12 +83,29 @@ pub struct ReaderConfig {
 }
 
 impl ReaderConfig {
-    /// One workload per client. Panics on a value that its field does not allow.
-    pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
-        assert!(self.items > 0 && self.blocks > 0, "items, blocks: must be at least 1");
-        assert!(self.block > 0, "block: must be at least 1");
-        let data = u128::from(self.items) * u128::from(self.blocks) * u128::from(self.block);
-        assert!(data < 1 << 32, "items, blocks, block: must be below 2^32 pages together");
+    /// Blocks of an item of so many pages.
+    fn blocks(&self, pages: u64) -> u32 {
+        let block = u64::from(self.block);
+        u32::try_from(((pages + block / 2) / block).max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Blocks of the largest item.
+    pub fn most_blocks(&self) -> u32 {
+        self.blocks(self.item.most())
+    }
+
+    /// One workload per client; `seed` draws the sizes of items that follow a law. Panics on a value
+    /// that its field does not allow.
+    pub fn workloads(&self, seed: u64) -> Vec<Box<dyn Workload>> {
+        assert!(self.items > 0 && self.block > 0, "items, block: must be at least 1");
+        assert!(self.item.least() > 0, "item: must be at least 1");
+        if let Varying::Always(pages) = self.item {
+            assert!(pages.is_multiple_of(self.block.into()), "item: must be whole blocks");
+        }
+        let most_blocks = self.most_blocks();
+        let data = u128::from(self.items) * u128::from(most_blocks) * u128::from(self.block);
+        assert!(data < 1 << 32, "items, item: must be below 2^32 pages together");
+        let sizes = Rng::for_purpose(seed, &format!("reader/{}/item", self.name)).next_u64();
         assert!(self.index > 0 || self.index_reads.is_zero(), "index_reads: there is no index");
         let (least, most) = self.stale_reads;
         assert!(0 < least && least <= most, "stale_reads: bounds must be at least 1 and in order");
@@ -100,6 +118,8 @@ impl ReaderConfig {
         let course = (self.clients, self.windows, self.end, self.arrival);
         pace::threads(course, |t| Client {
             config: self.clone(),
+            most_blocks,
+            sizes,
             number: t,
             items: items.clone(),
             index: Arc::clone(&index),
@@ -122,6 +142,10 @@ enum SetUp {
 
 struct Client {
     config: ReaderConfig,
+    /// Blocks of the largest item.
+    most_blocks: u32,
+    /// Of the generators of sizes of items.
+    sizes: u64,
     number: u32,
     /// The law over items, unless they are taken in turn.
     items: Option<Arc<PageSampler>>,
@@ -132,8 +156,8 @@ struct Client {
     set_up: SetUp,
     /// Transactions that have begun.
     transactions: u64,
-    /// Item of the one under way, and its next block.
-    at: Option<(u32, u32)>,
+    /// Item of the one under way, its next block, and how many it has.
+    at: Option<(u32, u32, u32)>,
 }
 
 impl Client {
@@ -150,24 +174,44 @@ impl Client {
         }
     }
 
+    /// Blocks of an item. It has a generator of its own, so that nothing is kept of items which
+    /// nobody reads.
+    fn blocks(&self, item: u32) -> u32 {
+        match self.config.item {
+            Varying::Always(_) => self.most_blocks,
+            size @ Varying::Drawn { .. } => {
+                let seed = self.sizes.wrapping_add(item.into());
+                self.config.blocks(size.draw(&mut Rng::for_purpose(seed, "item")))
+            }
+        }
+    }
+
+    /// Whether a unit of work is a transaction: where nobody knows before how many blocks it has.
+    /// Work that ends by time goes block by block all the same.
+    fn by_transactions(&self) -> bool {
+        let c = &self.config;
+        matches!((c.item, c.end), (Varying::Drawn { .. }, End::Work(_)))
+    }
+
     /// The next block of the transaction, with its share of the index.
     fn block(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
-        let (item, block) = match self.at {
+        let (item, block, blocks) = match self.at {
             Some(at) => at,
             None => {
                 self.due = self.reads.draw(rng);
-                (self.item(rng), 0)
+                let item = self.item(rng);
+                (item, 0, self.blocks(item))
             }
         };
         let c = &self.config;
-        let upto = |b: u32| self.due * u64::from(b) / u64::from(c.blocks);
+        let upto = |b: u32| self.due * u64::from(b) / u64::from(blocks);
         for _ in upto(block)..upto(block + 1) {
             ops.push(Op::Read { file: INDEX, first: self.index.sample(rng), count: 1 });
         }
         let first = (block * c.items + item) * c.block;
         ops.push(Op::Read { file: DATA, first, count: c.block });
-        self.at = Some((item, block + 1));
-        if block + 1 == c.blocks {
+        self.at = Some((item, block + 1, blocks));
+        if block + 1 == blocks {
             ops.push(Op::Records(1));
             self.at = None;
         }
@@ -182,7 +226,7 @@ impl Body for Client {
             pages: pages.max(1),
         };
         vec![
-            file("data", c.items * c.blocks * c.block),
+            file("data", c.items * self.most_blocks * c.block),
             file("index", c.index),
             file("stale", c.stale),
         ]
@@ -215,11 +259,17 @@ impl Body for Client {
         self.set_up = SetUp::Stale(first);
     }
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
-        (0..units).for_each(|_| self.block(rng, ops));
+        let whole = self.by_transactions();
+        for _ in 0..units {
+            self.block(rng, ops);
+            while whole && self.at.is_some() {
+                self.block(rng, ops);
+            }
+        }
     }
     fn batch(&self) -> (u64, u64) {
         // Blocks: a transaction may take seconds, and the clock is looked at in between.
-        (64, 4)
+        if self.by_transactions() { (1, 1) } else { (64, 4) }
     }
     fn arrives(&self) -> bool {
         self.at.is_none()
@@ -227,8 +277,10 @@ impl Body for Client {
     fn amount(&self) -> Option<u64> {
         let c = &self.config;
         match c.end {
-            End::Work(n) => Some(pace::share(n, c.clients, self.number) * u64::from(c.blocks)),
-            End::After(_) => None,
+            End::Work(n) if !self.by_transactions() => {
+                Some(pace::share(n, c.clients, self.number) * u64::from(self.most_blocks))
+            }
+            _ => None,
         }
     }
 }
@@ -237,6 +289,7 @@ impl Body for Client {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
+    use crate::law::Law;
     use mmsim_core::base::time::SimDuration;
 
     /// Three items of four blocks of two pages.
@@ -245,7 +298,7 @@ mod tests {
             name: "db".into(),
             clients: 1,
             items: 3,
-            blocks: 4,
+            item: Varying::Always(8),
             block: 2,
             choice: ItemChoice::Cyclic,
             index: 0,
@@ -261,7 +314,7 @@ mod tests {
 
     fn of(c: &ReaderConfig) -> Vec<Vec<Op>> {
         let all = |w: &mut Box<dyn Workload>| harness::all(w.as_mut(), Ticking(1_000_000));
-        c.workloads().iter_mut().map(all).collect()
+        c.workloads(1).iter_mut().map(all).collect()
     }
     fn reads(ops: &[Op], of: FileSlot) -> Vec<(u32, u32)> {
         let read = |o: &Op| match *o {
@@ -278,7 +331,7 @@ mod tests {
         let first: Vec<u32> = reads(ops, DATA).iter().map(|r| r.0).collect();
         assert_eq!(first, [0, 6, 12, 18, 2, 8, 14, 20, 4, 10, 16, 22, 0, 6, 12, 18]);
         assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 4);
-        let files = config().workloads()[0].files();
+        let files = config().workloads(1)[0].files();
         assert_eq!((files[0].name.as_str(), files[0].pages), ("db/data", 24));
     }
 
@@ -331,8 +384,44 @@ mod tests {
     #[test]
     fn a_transaction_that_is_cut_off_does_not_count() {
         let end = End::After(SimDuration::from_millis(3));
-        let ops = &of(&ReaderConfig { blocks: 5, end, ..config() })[0];
+        let ops = &of(&ReaderConfig { item: Varying::Always(10), end, ..config() })[0];
         assert_eq!(reads(ops, DATA).len(), 3 * 4);
         assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 2);
+    }
+
+    /// Each item has a size of its own, the same each time that it is read. Each transaction reads
+    /// all of its item, which begins where it would if all were as large.
+    #[test]
+    fn sizes_of_items_follow_a_law() {
+        let law = Law::Lognormal { median: 60.0, sigma: 0.5 };
+        let item = Varying::Drawn { law, min: 1, max: 1000 };
+        let c = ReaderConfig { items: 500, block: 1, item, end: End::Work(1000), ..config() };
+        let ops = &of(&c)[0];
+        let parts: Vec<Vec<(u32, u32)>> =
+            ops.split(|o| *o == Op::Records(1)).map(|part| reads(part, DATA)).collect();
+        assert_eq!((parts.len(), parts[1000].len()), (1001, 0));
+        for (i, part) in parts[..1000].iter().enumerate() {
+            let begins = |b: usize| ((b * 500 + i % 500) as u32, 1);
+            assert!(part.iter().enumerate().all(|(b, read)| *read == begins(b)));
+            assert_eq!(part.len(), parts[i % 500].len());
+        }
+        let sizes: Vec<f64> = parts[..500].iter().map(|part| part.len() as f64).collect();
+        harness::follow(&sizes, law);
+        assert_eq!(c.workloads(1)[0].files()[0].pages, 500 * 1000);
+        // The nearest whole number of blocks: on average as many pages.
+        let c = ReaderConfig { block: 4, ..c };
+        let read: usize = of(&c).iter().map(|ops| reads(ops, DATA).len()).sum();
+        let pages = parts[..1000].iter().map(Vec::len).sum::<usize>();
+        assert!((read as f64 * 4.0 / pages as f64 - 1.0).abs() < 0.02, "{read} {pages}");
+    }
+
+    /// By time it goes block by block.
+    #[test]
+    fn drawn_items_end_by_time() {
+        let law = Law::Exponential { mean: 40.0 };
+        let item = Varying::Drawn { law, min: 1, max: 1000 };
+        let end = End::After(SimDuration::from_millis(50));
+        let ops = &of(&ReaderConfig { item, items: 1000, end, ..config() })[0];
+        assert_eq!(reads(ops, DATA).len(), 50 * 4);
     }
 }

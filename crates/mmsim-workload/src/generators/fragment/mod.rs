@@ -22,6 +22,7 @@ mod target;
 
 pub use target::{Figure, Target};
 
+use crate::law::{Source, Varying};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
@@ -53,7 +54,7 @@ pub enum KeepLaw {
 }
 
 /// A fragmentation machine.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct FragmentConfig {
     /// What it holds it has been given before the run; it takes and frees nothing at first.
     pub loaded: bool,
@@ -72,8 +73,8 @@ pub struct FragmentConfig {
     pub flags: GfpFlags,
     /// Failures after which no more is taken.
     pub failures: u32,
-    /// Sleep after a failure.
-    pub pause: SimDuration,
+    /// Sleep after a failure, in nanoseconds.
+    pub pause: Varying,
     /// Of 1000 pages taken, so many stay.
     pub keep_permille: u32,
     /// Which.
@@ -82,8 +83,8 @@ pub struct FragmentConfig {
     pub target: Option<Target>,
     /// Pages freed first.
     pub release: u64,
-    /// Sleep between these and the rest.
-    pub settle: SimDuration,
+    /// Sleep between these and the rest, in nanoseconds.
+    pub settle: Varying,
     /// Pages freed and taken again in a second.
     pub churn: u64,
     /// For how long.
@@ -108,6 +109,8 @@ impl FragmentConfig {
         }
         vec![Box::new(Machine {
             config: self.clone(),
+            pause: self.pause.source("pause"),
+            settle: self.settle.source("settle"),
             stage: if self.loaded { self.after_free() } else { Stage::Take },
             next: 0,
             kind: Migratetype::Unmovable,
@@ -173,6 +176,8 @@ enum Stage {
 
 struct Machine {
     config: FragmentConfig,
+    pause: Source,
+    settle: Source,
     stage: Stage,
     /// The next page's number.
     next: u32,
@@ -354,8 +359,8 @@ impl Machine {
     fn take_all(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         if cx.kernel_allocs.iter().any(|a| a.pfn.is_none()) {
             self.failures += 1;
-            if !self.all_taken() && self.config.pause > SimDuration::ZERO {
-                ops.push(Op::Sleep(self.config.pause));
+            if !self.all_taken() && !self.config.pause.is_zero() {
+                ops.push(Op::Sleep(self.pause.time(rng)));
             }
         }
         if self.all_taken() {
@@ -402,7 +407,7 @@ impl Workload for Machine {
             if self.config.release > 0 {
                 let n = usize::try_from(self.config.release).unwrap_or(usize::MAX);
                 self.free(n, ops);
-                ops.push(Op::Sleep(self.config.settle));
+                ops.push(Op::Sleep(self.settle.time(rng)));
             }
             self.stage = Stage::Free;
             return;
@@ -434,7 +439,9 @@ impl Workload for Machine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::harness;
     use super::*;
+    use crate::law::Law;
     use mmsim_core::base::time::SimTime;
     use mmsim_core::phys::gfp::GFP_KERNEL;
     use mmsim_core::workload::KernelAllocResult;
@@ -450,12 +457,12 @@ mod tests {
             reclaimable_cluster: 1,
             flags: GFP_KERNEL,
             failures: 3,
-            pause: SimDuration::from_secs(5),
+            pause: SimDuration::from_secs(5).into(),
             keep_permille: 250,
             law,
             target: None,
             release: 0,
-            settle: SimDuration::ZERO,
+            settle: Varying::default(),
             churn: 0,
             age: SimDuration::ZERO,
         }
@@ -469,6 +476,8 @@ mod tests {
         failures: u64,
         /// Pages held when a sleep began.
         at_sleep: Vec<usize>,
+        /// How long each was, in seconds.
+        slept: Vec<f64>,
         /// Kinds in the order of requests.
         kinds: Vec<Migratetype>,
     }
@@ -482,8 +491,12 @@ mod tests {
     }
 
     fn play(config: &FragmentConfig, frames: u32) -> Played {
+        played(config, frames, 1)
+    }
+
+    fn played(config: &FragmentConfig, frames: u32, seed: u64) -> Played {
         let mut w = config.workloads().remove(0);
-        let mut rng = Rng::for_purpose(1, "workload/test");
+        let mut rng = Rng::for_purpose(seed, "workload/test");
         let mut free: std::collections::BTreeSet<u32> = (0..frames).collect();
         let (mut all, mut results) = (Played::default(), Vec::new());
         loop {
@@ -520,7 +533,10 @@ mod tests {
                         let (pfn, _) = all.held.remove(&handle).expect("it is held");
                         free.insert(pfn.0);
                     }
-                    Op::Sleep(_) => all.at_sleep.push(all.held.len()),
+                    Op::Sleep(t) => {
+                        all.at_sleep.push(all.held.len());
+                        all.slept.push(t.as_nanos() as f64 / 1e9);
+                    }
                     _ => {}
                 }
             }
@@ -585,8 +601,8 @@ mod tests {
     fn part_is_released_first() {
         let c = FragmentConfig {
             release: 500,
-            settle: SimDuration::from_secs(1),
-            pause: SimDuration::ZERO,
+            settle: SimDuration::from_secs(1).into(),
+            pause: Varying::default(),
             ..config(KeepLaw::Uniform)
         };
         let p = play(&c, 4000);
@@ -596,10 +612,26 @@ mod tests {
         assert_eq!((p.at_sleep, p.held.len()), (vec![1000], 1000));
     }
 
+    /// Pauses of one run, and one settling of many. What is kept stays the same.
+    #[test]
+    fn sleeps_follow_their_laws() {
+        let law = |scale| Law::Gamma { shape: 2.0, scale };
+        let drawn = Varying::Drawn { law: law(2.5e9), min: 0, max: u64::MAX };
+        let plain = FragmentConfig { failures: 1000, ..config(KeepLaw::Uniform) };
+        let (paused, same) = (FragmentConfig { pause: drawn, ..plain.clone() }, play(&plain, 400));
+        let paused = play(&paused, 400);
+        assert_eq!((paused.slept.len(), paused.held), (999, same.held));
+        harness::follow(&paused.slept, law(2.5));
+        let none = Varying::default();
+        let c = FragmentConfig { pause: none, settle: drawn, release: 5, ..config(plain.law) };
+        let settled = (0..800).flat_map(|seed| played(&c, 40, seed).slept);
+        harness::follow(&settled.collect::<Vec<_>>(), law(2.5));
+    }
+
     /// 30 pages a second for two seconds, in steps of 10 ms.
     #[test]
     fn churn_changes_which_pages_are_held_and_not_how_many() {
-        let c = FragmentConfig { pause: SimDuration::ZERO, ..config(KeepLaw::Uniform) };
+        let c = FragmentConfig { pause: Varying::default(), ..config(KeepLaw::Uniform) };
         let churned = FragmentConfig { churn: 30, age: SimDuration::from_secs(2), ..c.clone() };
         let (before, after) = (play(&c, 4000), play(&churned, 4000));
         assert_eq!(after.at_sleep.len(), 200);

@@ -2,7 +2,9 @@
 
 use super::{MAX_DEPTH, PhasedConfig, PhasedError, PhasedRegion, Step};
 use crate::generators::memory::MemoryKind;
+use crate::law::Source;
 use crate::sampler::PageSampler;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{Advice, FileSlot, FileSpec, Op, RegionId};
 
 /// A step with names resolved. Regions are positions in the config.
@@ -10,12 +12,40 @@ use mmsim_core::workload::{Advice, FileSlot, FileSpec, Op, RegionId};
 pub(super) enum Instr {
     Map(usize),
     Op(Op),
-    Touch { region: usize, from: u32, count: u32, write: bool, repeat: u32 },
-    ReadInto { file: FileSlot, from: u32, count: u32, into: usize },
-    Window { region: usize, count: u32, advance: u32, write: bool },
-    Zipf { region: usize, sampler: Box<PageSampler>, accesses: u64, write_permille: u64 },
-    Loop { times: u32, end: usize },
-    End { begin: usize },
+    /// An operation that takes a time.
+    Timed(fn(SimDuration) -> Op, Source),
+    Touch {
+        region: usize,
+        from: u32,
+        count: u32,
+        write: bool,
+        repeat: u32,
+    },
+    ReadInto {
+        file: FileSlot,
+        from: u32,
+        count: u32,
+        into: usize,
+    },
+    Window {
+        region: usize,
+        count: u32,
+        advance: u32,
+        write: bool,
+    },
+    Zipf {
+        region: usize,
+        sampler: Box<PageSampler>,
+        accesses: u64,
+        write_permille: u64,
+    },
+    Loop {
+        times: u32,
+        end: usize,
+    },
+    End {
+        begin: usize,
+    },
 }
 
 pub(super) struct Compiler<'a> {
@@ -206,8 +236,9 @@ impl<'a> Compiler<'a> {
                 let region = RegionId(i as u16);
                 Instr::Op(Op::Madvise { region, first: *from, count: *count, advice: *advice })
             }
-            Step::Sleep(t) => Instr::Op(Op::Sleep(*t)),
-            Step::Compute(t) => Instr::Op(Op::Compute(*t)),
+            // Each step has a stream of its own, by its place.
+            Step::Sleep(t) => Instr::Timed(Op::Sleep, t.source(at.to_string())),
+            Step::Compute(t) => Instr::Timed(Op::Compute, t.source(at.to_string())),
             Step::Records(n) => Instr::Op(Op::Records(*n)),
             Step::DropCaches => Instr::Op(Op::DropCaches),
             Step::MemcgReclaim { pages, swappiness } => {

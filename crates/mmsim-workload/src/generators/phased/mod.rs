@@ -14,9 +14,9 @@
 mod compile;
 
 use super::memory::{self, MemoryKind, RUN_PAGES};
+use crate::law::Varying;
 use crate::sampler::RankMap;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, Op, RegionId, VmaFlags, Workload, WorkloadCx,
 };
@@ -124,10 +124,10 @@ pub enum Step {
         /// What.
         advice: Advice,
     },
-    /// Sleep.
-    Sleep(SimDuration),
-    /// Use the CPU without touching memory.
-    Compute(SimDuration),
+    /// Sleep, in nanoseconds.
+    Sleep(Varying),
+    /// Use the CPU without touching memory, in nanoseconds.
+    Compute(Varying),
     /// So many records are done.
     Records(u32),
     /// Write 1 to `drop_caches`.
@@ -234,6 +234,7 @@ impl Phased {
     fn step(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         match &mut self.code[self.next] {
             Instr::Op(op) => ops.push(*op),
+            Instr::Timed(op, time) => ops.push(op(time.time(rng))),
             Instr::Map(i) => {
                 let (i, r) = (*i, &self.regions[*i]);
                 self.places[i] = 0;
@@ -329,6 +330,7 @@ impl Workload for Phased {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
+    use crate::law::Law;
 
     fn region(name: &str, pages: u32) -> PhasedRegion {
         let flags = VmaFlags::default();
@@ -349,6 +351,31 @@ mod tests {
     /// Pages `0..n` of a region.
     fn pages(region: u16, n: u32, write: bool) -> impl Iterator<Item = (u16, u32, bool)> {
         (0..n).map(move |p| (region, p, write))
+    }
+
+    /// Each of two sleeps and a computing step has draws of its own.
+    #[test]
+    fn times_of_steps_follow_their_laws() {
+        let law = Law::Gamma { shape: 2.0, scale: 4e6 };
+        let drawn = Varying::Drawn { law, min: 0, max: u64::MAX };
+        let steps = vec![Step::Sleep(drawn), Step::Compute(drawn), Step::Sleep(drawn)];
+        let ops = run(vec![region("a", 1)], vec![Step::Repeat { times: 1000, steps }]);
+        let of = |nth: usize| -> Vec<f64> {
+            let time = |o: &Op| match (o, nth) {
+                (Op::Sleep(t), 0 | 2) | (Op::Compute(t), 1) => t.as_nanos() as f64,
+                _ => panic!("{o:?} in place {nth}"),
+            };
+            ops.iter().skip(nth).step_by(3).map(time).collect()
+        };
+        let all = [0, 1, 2].map(of);
+        all.iter().for_each(|times| harness::follow(times, law));
+        // Of independent pairs the correlation has a standard error of 1/sqrt(n).
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            let pairs = all[a].iter().zip(&all[b]);
+            let product = pairs.map(|(x, y)| (x - law.mean()) * (y - law.mean())).sum::<f64>();
+            let correlation = product / 1000.0 / law.variance();
+            assert!(correlation.abs() < 5.0 / 1000.0_f64.sqrt(), "{a}, {b}: {correlation}");
+        }
     }
 
     /// Fifty hot pages, then two times fifty that are used once, then hot again.

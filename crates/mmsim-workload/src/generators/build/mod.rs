@@ -10,7 +10,8 @@
 //! take.
 //!
 //! One draw decides how large a translation unit is: memory, time and object all stand at that
-//! place between their bounds, because large sources take more of all three. Headers are drawn
+//! place between their bounds, because large sources take more of all three. One that has a law of
+//! its own is drawn by that law instead, whatever the others are. Headers are drawn
 //! by a zipf law over the pool; one that was drawn before in the same compilation is not read
 //! again (include guards). Every so many objects a worker links: it reads back the objects that
 //! it wrote since the last time and writes an archive of the same size. That is no record.
@@ -30,6 +31,7 @@
 //! written over in place instead of being truncated first.
 
 use super::pace::{self, Body, End};
+use crate::law::{Source, Varying};
 use crate::sampler::Zipf;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
@@ -44,6 +46,52 @@ use std::sync::Arc;
 const SET_UP_BATCH: u32 = 1024;
 /// The compiler comes first, then headers, sources, objects, archives.
 const TEXT: FileSlot = FileSlot(0);
+
+/// What compilations take of something: pages, or nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Amount {
+    /// The smallest compilation takes the first, the largest the second one.
+    Between(u64, u64),
+    /// Each has a draw of its own for it, however large it is.
+    Own(Varying),
+}
+
+impl From<(u32, u32)> for Amount {
+    fn from((low, high): (u32, u32)) -> Self {
+        Amount::Between(low.into(), high.into())
+    }
+}
+
+impl From<(SimDuration, SimDuration)> for Amount {
+    fn from((low, high): (SimDuration, SimDuration)) -> Self {
+        Amount::Between(low.as_nanos(), high.as_nanos())
+    }
+}
+
+impl Amount {
+    /// No compilation takes less, none more.
+    pub fn bounds(&self) -> (u64, u64) {
+        match self {
+            Amount::Between(low, high) => (*low, *high),
+            Amount::Own(own) => (own.least(), own.most()),
+        }
+    }
+
+    fn source(&self, purpose: &'static str) -> Source {
+        match self {
+            Amount::Between(..) => Varying::default().source(purpose),
+            Amount::Own(own) => own.source(purpose),
+        }
+    }
+
+    /// What a compilation takes whose size is `place` of 2^32 of the way to the largest one.
+    fn take(&self, place: u32, own: &mut Source, thread: &Rng) -> u64 {
+        match *self {
+            Amount::Between(low, high) => between(low, high, place),
+            Amount::Own(_) => own.draw(thread),
+        }
+    }
+}
 
 /// A build. Sizes are in pages.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,16 +114,16 @@ pub struct BuildConfig {
     pub sources: u32,
     /// Pages of a source.
     pub source_pages: u32,
-    /// Anonymous memory of the smallest and of the largest compilation.
-    pub anon: (u32, u32),
+    /// Anonymous memory of a compilation.
+    pub anon: Amount,
     /// Parts in which it is allocated.
     pub bursts: u32,
     /// Passes over all of it after each part.
     pub passes: u32,
-    /// Computing of the smallest and of the largest compilation.
-    pub compute: (SimDuration, SimDuration),
-    /// Pages of the smallest and of the largest object file.
-    pub object: (u32, u32),
+    /// Computing of a compilation, in nanoseconds.
+    pub compute: Amount,
+    /// Pages of its object file. Files are laid out for the largest.
+    pub object: Amount,
     /// Objects of a worker after which it links; 0: never.
     pub link_every: u32,
     /// Frames of the kernel that a compilation holds, unmovable.
@@ -108,12 +156,15 @@ impl BuildConfig {
         assert!(self.bursts > 0, "bursts: must be at least 1");
         let turns = u64::from(self.bursts) * (u64::from(self.passes) + 1);
         assert!(turns < 1 << 32, "bursts, passes: must be below 2^32 turns together");
-        let between = |b: (u32, u32)| 0 < b.0 && b.0 <= b.1;
-        assert!(between(self.anon), "anon: bounds must be at least 1 and in order");
-        assert!(between(self.object), "object: bounds must be at least 1 and in order");
-        assert!(self.compute.0 <= self.compute.1, "compute: bounds must be in order");
+        for (key, amount, least) in
+            [("anon", self.anon, 1), ("object", self.object, 1), ("compute", self.compute, 0)]
+        {
+            let (low, high) = amount.bounds();
+            assert!(least <= low && low <= high, "{key}: bounds from {least} up and in order");
+            assert!(key == "compute" || high < 1 << 32, "{key}: must be below 2^32 pages");
+        }
         assert!(
-            u64::from(self.object.1) * u64::from(self.link_every.max(1)) < 1 << 32,
+            self.object.bounds().1 * u64::from(self.link_every.max(1)) < 1 << 32,
             "object, link_every: an archive must be below 2^32 pages"
         );
         assert!(
@@ -123,6 +174,9 @@ impl BuildConfig {
         let zipf = Arc::new(Zipf::new(u64::from(self.headers), self.header_theta));
         pace::threads((self.threads, self.windows, self.end, None), |t| Worker {
             config: self.clone(),
+            anon: self.anon.source("anon"),
+            compute: self.compute.source("compute"),
+            object: self.object.source("object"),
             number: t,
             zipf: Arc::clone(&zipf),
             set_up: 0,
@@ -136,6 +190,10 @@ impl BuildConfig {
 
 struct Worker {
     config: BuildConfig,
+    /// Draws of amounts that have some of their own.
+    anon: Source,
+    compute: Source,
+    object: Source,
     number: u32,
     zipf: Arc<Zipf>,
     /// Headers that set-up has read, on worker 0; one more when the compiler is read too.
@@ -216,9 +274,9 @@ impl Worker {
         self.compiled += 1;
         let place = (rng.next_u64() >> 32) as u32;
         let c = &self.config;
-        let size = |b: (u32, u32)| between(b.0.into(), b.1.into(), place);
-        let (anon, object) = (size(c.anon), size(c.object) as u32);
-        let compute = between(c.compute.0.as_nanos(), c.compute.1.as_nanos(), place);
+        let anon = c.anon.take(place, &mut self.anon, rng);
+        let object = c.object.take(place, &mut self.object, rng) as u32;
+        let compute = c.compute.take(place, &mut self.compute, rng);
         let (text_region, heap) =
             (RegionId(2 * self.number as u16), RegionId(2 * self.number as u16 + 1));
         let (text, bursts, passes) = (c.text, c.bursts, c.passes);
@@ -286,11 +344,13 @@ impl Body for Worker {
         let file =
             |kind: &str, i: u32, pages| FileSpec { name: format!("{}/{kind}{i}", c.name), pages };
         let text = FileSpec { name: format!("{}/text", c.name), pages: c.text.max(1) };
-        let archive = c.object.1.saturating_mul(c.link_every);
+        // Both are below 2^32.
+        let object = c.object.bounds().1 as u32;
+        let archive = object.saturating_mul(c.link_every);
         std::iter::once(text)
             .chain((0..c.headers).map(|i| file("header", i, c.header_pages)))
             .chain((0..c.sources).map(|i| file("source", i, c.source_pages)))
-            .chain((0..c.sources).map(|i| file("object", i, c.object.1)))
+            .chain((0..c.sources).map(|i| file("object", i, object)))
             .chain((0..c.archives()).map(|i| file("archive", i, archive)))
             .collect()
     }
@@ -322,282 +382,4 @@ impl Body for Worker {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::harness::{self, Ticking};
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// Files: text 0, headers 1 to 3, sources 4 and 5, objects 6 and 7, archives from 8 on.
-    fn config() -> BuildConfig {
-        BuildConfig {
-            name: "b".into(),
-            threads: 1,
-            text: 5,
-            headers: 3,
-            header_pages: 2,
-            header_reads: 0,
-            header_theta: 1.0,
-            sources: 2,
-            source_pages: 4,
-            anon: (10, 10),
-            bursts: 2,
-            passes: 1,
-            compute: (SimDuration(103), SimDuration(103)),
-            object: (7, 7),
-            link_every: 0,
-            unmovable: 0,
-            reclaimable: 0,
-            windows: 1,
-            end: End::Work(1),
-        }
-    }
-
-    fn of(c: &BuildConfig) -> Vec<Vec<Op>> {
-        let all = |w: &mut Box<dyn Workload>| harness::all(w.as_mut(), Ticking(0));
-        c.workloads().iter_mut().map(all).collect()
-    }
-
-    /// The operations of the measured part of one worker.
-    fn measured(c: &BuildConfig) -> Vec<Op> {
-        let ops = of(c).swap_remove(0);
-        let begin = ops.iter().position(|o| *o == Op::PhaseEnd(0)).unwrap() + 1;
-        assert_eq!(ops.last(), Some(&Op::PhaseEnd(1)));
-        ops[begin..ops.len() - 1].to_vec()
-    }
-
-    fn reads(ops: &[Op]) -> Vec<(u16, u32)> {
-        let of = |o: &Op| match *o {
-            Op::Read { file, first: 0, count } => Some((file.0, count)),
-            _ => None,
-        };
-        ops.iter().filter_map(of).collect()
-    }
-
-    fn writes(ops: &[Op]) -> Vec<(u16, u32)> {
-        let of = |o: &Op| match *o {
-            Op::Write { file, first: 0, count } => Some((file.0, count)),
-            _ => None,
-        };
-        ops.iter().filter_map(of).collect()
-    }
-
-    #[test]
-    fn a_compilation_step_by_step() {
-        let (text, heap) = (RegionId(0), RegionId(1));
-        let file = MapKind::File { file: TEXT, offset: 0, shared: false };
-        let exec = VmaFlags { exec: true, ..VmaFlags::default() };
-        let none = VmaFlags::default();
-        let compute = |ns| Op::Compute(SimDuration(ns));
-        let expected = [
-            Op::Mmap { region: text, pages: 5, kind: file, flags: exec, at: None },
-            touch(text, false, 0, 5),
-            read(FileSlot(4), 4),
-            Op::Mmap { region: heap, pages: 10, kind: MapKind::Anon, flags: none, at: None },
-            // Half of the memory, computing, and once more over it; 103 ns in four parts.
-            touch(heap, true, 0, 5),
-            compute(25),
-            touch(text, false, 0, 5),
-            touch(heap, false, 0, 5),
-            compute(26),
-            touch(heap, true, 5, 5),
-            compute(26),
-            touch(text, false, 0, 5),
-            touch(heap, false, 0, 10),
-            compute(26),
-            Op::Write { file: FileSlot(6), first: 0, count: 7 },
-            Op::Munmap { region: heap },
-            Op::Munmap { region: text },
-            Op::Records(1),
-        ];
-        assert_eq!(measured(&config()), expected);
-    }
-
-    #[test]
-    fn without_text_passes_and_computing() {
-        let nothing = (SimDuration::ZERO, SimDuration::ZERO);
-        let c = BuildConfig { text: 0, passes: 0, compute: nothing, bursts: 3, ..config() };
-        let none = VmaFlags::default();
-        let heap = RegionId(1);
-        let expected = [
-            read(FileSlot(4), 4),
-            Op::Mmap { region: heap, pages: 10, kind: MapKind::Anon, flags: none, at: None },
-            touch(heap, true, 0, 3),
-            touch(heap, true, 3, 3),
-            touch(heap, true, 6, 4),
-            Op::Write { file: FileSlot(6), first: 0, count: 7 },
-            Op::Munmap { region: heap },
-            Op::Records(1),
-        ];
-        assert_eq!(measured(&c), expected);
-        // More bursts than pages: nobody touches no page.
-        let c = BuildConfig { bursts: 25, ..c };
-        assert_eq!(harness::touches(&measured(&c)).len(), 10);
-    }
-
-    /// What all share is read before the measured part: every header once, and the compiler.
-    #[test]
-    fn set_up_reads_headers_and_compiler() {
-        let c = BuildConfig { headers: 2500, ..config() };
-        let mut w = c.workloads();
-        assert_eq!(w[0].phases(), ["populate", "access"]);
-        let batches = harness::batches(w[0].as_mut(), Ticking(0));
-        assert_eq!(batches[..5].iter().map(Vec::len).collect::<Vec<_>>(), [1024, 1024, 452, 1, 1]);
-        let expected: Vec<(u16, u32)> = (1..=2500).map(|f| (f, 2)).chain([(0, 5)]).collect();
-        assert_eq!(reads(&batches[..4].concat()), expected);
-        assert_eq!(batches[4], [Op::PhaseEnd(0)]);
-        let c = BuildConfig { text: 0, ..config() };
-        let ops = of(&c).swap_remove(0);
-        assert_eq!(reads(&ops[..4]), [(1, 2), (2, 2), (3, 2)]);
-        assert_eq!(ops[3], Op::PhaseEnd(0));
-    }
-
-    #[test]
-    fn files_in_the_order_of_their_numbers() {
-        let c = BuildConfig { sources: 3, link_every: 2, object: (1, 7), ..config() };
-        let files = c.workloads()[0].files();
-        let names: Vec<(&str, u32)> = files.iter().map(|f| (f.name.as_str(), f.pages)).collect();
-        let expected = [
-            ("b/text", 5),
-            ("b/header0", 2),
-            ("b/header1", 2),
-            ("b/header2", 2),
-            ("b/source0", 4),
-            ("b/source1", 4),
-            ("b/source2", 4),
-            ("b/object0", 7),
-            ("b/object1", 7),
-            ("b/object2", 7),
-            ("b/archive0", 14),
-            ("b/archive1", 14),
-        ];
-        assert_eq!(names, expected);
-    }
-
-    /// Two links of a worker, each of what it wrote since the last one; the rest is not linked.
-    #[test]
-    fn a_link_reads_back_what_was_written() {
-        let c = BuildConfig { link_every: 2, sources: 4, end: End::Work(5), ..config() };
-        let ops = measured(&c);
-        // Sources 4 to 7, objects 8 to 11, archives 12 and 13.
-        let own = [(4, 4), (5, 4), (8, 7), (9, 7), (6, 4), (7, 4), (10, 7), (11, 7), (4, 4)];
-        assert_eq!(reads(&ops), own);
-        let expected = [(8, 7), (9, 7), (12, 14), (10, 7), (11, 7), (13, 14), (8, 7)];
-        assert_eq!(writes(&ops), expected);
-        assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 5);
-    }
-
-    /// Every source is compiled by one worker, in turns, into its own object.
-    #[test]
-    fn workers_take_sources_in_turns() {
-        let c = BuildConfig { threads: 3, sources: 7, end: End::Work(7), ..config() };
-        let all = of(&c);
-        let sources = |ops: &[Op]| -> Vec<u16> {
-            let first = |(f, _): (u16, u32)| (4..11).contains(&f).then(|| f - 4);
-            reads(ops).into_iter().filter_map(first).collect()
-        };
-        assert_eq!(sources(&all[0]), [0, 3, 6]);
-        assert_eq!(sources(&all[1]), [1, 4]);
-        assert_eq!(sources(&all[2]), [2, 5]);
-        let objects: Vec<u16> = writes(&all[2]).iter().map(|w| w.0).collect();
-        assert_eq!(objects, [11 + 2, 11 + 5]);
-        // Regions of their own.
-        let maps = |ops: &[Op]| -> BTreeSet<u16> {
-            let of = |o: &Op| if let Op::Mmap { region, .. } = o { Some(region.0) } else { None };
-            ops.iter().filter_map(of).collect()
-        };
-        assert_eq!(maps(&all[2]), BTreeSet::from([4, 5]));
-    }
-
-    /// Memory, time and object stand at the same place between their bounds, and both bounds
-    /// are reached.
-    #[test]
-    fn large_sources_take_more_of_everything() {
-        let c = BuildConfig {
-            anon: (100, 199),
-            object: (10, 19),
-            compute: (SimDuration(1_000), SimDuration(1_999)),
-            text: 0,
-            end: End::Work(4_000),
-            ..config()
-        };
-        let ops = measured(&c);
-        let mut seen = [BTreeSet::new(), BTreeSet::new()];
-        for one in ops.split(|o| *o == Op::Records(1)).filter(|one| !one.is_empty()) {
-            let of = |o: &Op| if let Op::Mmap { pages, .. } = o { Some(*pages) } else { None };
-            let anon = one.iter().find_map(of).unwrap();
-            let time: u64 = one.iter().map(|o| if let Op::Compute(t) = o { t.0 } else { 0 }).sum();
-            let object = writes(one)[0].1;
-            assert_eq!((anon - 100) / 10, object - 10);
-            assert_eq!(u64::from(anon - 100), (time - 1_000) / 10);
-            seen[0].insert(anon);
-            seen[1].insert(object);
-        }
-        assert_eq!(seen[0], (100..200).collect());
-        assert_eq!(seen[1], (10..20).collect());
-    }
-
-    /// A header is read at most once in a compilation, however often it is drawn, and the
-    /// popular ones by nearly all of them.
-    #[test]
-    fn headers_by_the_law_and_guarded() {
-        let c = BuildConfig { headers: 50, header_reads: 20, end: End::Work(500), ..config() };
-        let ops = measured(&c);
-        let mut by_rank = [0_u32; 50];
-        for one in ops.split(|o| *o == Op::Records(1)) {
-            let headers: Vec<u16> =
-                reads(one).iter().map(|r| r.0).filter(|f| (1..=50).contains(f)).collect();
-            let distinct: BTreeSet<u16> = headers.iter().copied().collect();
-            assert_eq!(distinct.len(), headers.len());
-            headers.iter().for_each(|h| by_rank[usize::from(*h) - 1] += 1);
-        }
-        // A header of probability p is in 1 - (1 - p)^20 of the compilations.
-        let sum: f64 = (1..=50).map(|k| 1.0 / f64::from(k)).sum();
-        for rank in [0, 1, 9, 49] {
-            let p = 1.0 / (rank as f64 + 1.0) / sum;
-            let expected = 500.0 * (1.0 - (1.0 - p).powi(20));
-            let distance = (f64::from(by_rank[rank]) - expected).abs();
-            assert!(distance < 4.0 * expected.sqrt(), "{rank}: {} of {expected}", by_rank[rank]);
-        }
-    }
-
-    /// Frames of the kernel come with the bursts and go when the compilation exits; their
-    /// numbers are free again for the next.
-    #[test]
-    fn frames_of_the_kernel_live_as_long_as_the_compilation() {
-        let c = BuildConfig { unmovable: 3, reclaimable: 2, end: End::Work(3), ..config() };
-        let mut held = BTreeSet::new();
-        let (mut most, mut since_touch) = (0, Vec::new());
-        for op in measured(&c) {
-            match op {
-                Op::KernelAlloc { order, migratetype, flags, handle } => {
-                    let unmovable = handle.0 < 3;
-                    assert_eq!((order, flags), (0, GFP_KERNEL));
-                    assert_eq!(unmovable, migratetype == Migratetype::Unmovable);
-                    assert_eq!(!unmovable, migratetype == Migratetype::Reclaimable);
-                    assert!(held.insert(handle));
-                    most = most.max(held.len());
-                }
-                Op::KernelFree { handle } => assert!(held.remove(&handle)),
-                Op::Access(r) if r.write => since_touch.push(held.len()),
-                Op::Records(_) => assert!(held.is_empty()),
-                _ => {}
-            }
-        }
-        assert_eq!((most, since_touch), (5, [2, 5].repeat(3)));
-    }
-
-    /// By time, a worker looks at its clock after each compilation.
-    #[test]
-    fn by_time() {
-        let end = End::After(SimDuration::from_millis(5));
-        let mut w = BuildConfig { end, ..config() }.workloads();
-        let ops = harness::all(w[0].as_mut(), Ticking(1_000_000));
-        assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 5);
-    }
-
-    #[test]
-    #[should_panic(expected = "headers, sources: must make at most 65536 files together")]
-    fn more_files_than_numbers() {
-        BuildConfig { headers: 3_000, sources: 32_000, ..config() }.workloads();
-    }
-}
+mod tests;
