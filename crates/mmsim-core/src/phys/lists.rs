@@ -555,6 +555,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Against plain deques: same order, same lengths, same answers.
         #[test]
         fn agrees_with_plain_deques(steps in prop::collection::vec(step(), 0..3000)) {
