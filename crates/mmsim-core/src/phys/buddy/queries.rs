@@ -117,7 +117,7 @@ impl Buddy {
         let mut p = self.first;
         std::iter::from_fn(move || {
             while p < self.end {
-                if let Some(b) = self.block_at(frames, Pfn(p)) {
+                if let Some(b) = self.block_from(frames, Pfn(p)) {
                     p = b.pfn.0 + (1 << b.order);
                     return Some(b);
                 }
