@@ -25,7 +25,6 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmStat;
-use mmsim_core::config::VmSysctl;
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::workload::{Op, Workload, WorkloadCx};
 
@@ -35,14 +34,9 @@ use crate::report::Report;
 use crate::run::{Begun, RunError, assembled, caught};
 use crate::scenario::{RunSpec, Scenario};
 
-/// Keys that may change while a machine runs.
-const KEYS: [&str; 2] = ["machine.vm.page-cluster", "machine.vm.swappiness"];
-
-/// The sysctls of a machine that runs, with those of [`KEYS`] as another set has them.
-fn turned(now: &VmSysctl, wanted: &VmSysctl) -> VmSysctl {
-    let VmSysctl { swappiness, page_cluster, .. } = *wanted;
-    VmSysctl { swappiness, page_cluster, ..now.clone() }
-}
+/// Sysctls that work is planned by at the start. All others may change while a machine runs.
+const OF_THE_START: [&str; 3] =
+    ["compaction_proactiveness", "dirty_writeback_centisecs", "nr_hugepages"];
 
 /// One run of a scenario that goes on step by step.
 pub struct Live {
@@ -119,13 +113,14 @@ impl Live {
         let RunSpec { variant, axes, seed, .. } = &self.spec;
         let same = |s: &RunSpec| (&s.variant, &s.axes, &s.seed) == (variant, axes, seed);
         let spec = machines::specs(&changed)?.into_iter().find(same);
+        let sysctl = key.strip_prefix("machine.vm.");
         let fixed = || {
             let title = format!("--set {key}: it cannot change while a machine runs");
-            Error::of_option(title).help(format!("these can: {}", KEYS.join(", ")))
+            let but = OF_THE_START.join(", ");
+            Error::of_option(title).help(format!("keys of machine.vm can, but for {but}"))
         };
         let mut spec = spec.ok_or_else(fixed)?;
-        let vm = turned(&self.begun.machine.mem.vm, &spec.machine.vm);
-        if !KEYS.contains(&key) {
+        if sysctl.is_none_or(|name| OF_THE_START.contains(&name)) {
             return Err(fixed());
         }
         // A variant and an axis have the last word.
@@ -137,11 +132,11 @@ impl Live {
                 Error::of_option(title).help("take it out of them, or write a whole number")
             );
         }
-        spec.machine.vm = self.spec.machine.vm.clone();
+        let vm = std::mem::replace(&mut spec.machine.vm, self.spec.machine.vm.clone());
         if spec.machine != self.spec.machine {
             return Err(fixed());
         }
-        self.begun.machine.mem.vm = vm;
+        self.begun.machine.write_sysctls(vm);
         self.scenario = changed;
         self.done.push((format!("{} {key}", self.instant()), value.to_string()));
         Ok(())

@@ -103,7 +103,7 @@ write-permille = 300
     def test_what_cannot_be_turned(self):
         m = mmsim.Scenario.from_text(SMALL).machine(variant="v6.12")
         for key, value, words in [
-            ("vm.min_free_kbytes", 4096, "cannot change while a machine runs"),
+            ("vm.nr_hugepages", 1, "cannot change while a machine runs"),
             ("machine.memory", "16MiB", "cannot change while a machine runs"),
             ("vm.swapiness", 1, "did you mean"),
             ("vm.swappiness", 201, "201"),
@@ -115,6 +115,17 @@ write-permille = 300
         )
         with self.assertRaisesRegex(mmsim.OptionError, "variant or axes"):
             fixed.machine(variant="v6.12").set("vm.swappiness", 10)
+
+    def test_watermarks_are_turned(self):
+        # kswapd works up to a higher mark: more is free.
+        free = {}
+        for factor in (10, 1000):
+            m = mmsim.Scenario.from_text(SMALL).machine(variant="v6.12")
+            m.run_until("20ms")
+            m.set("vm.watermark_scale_factor", factor)
+            m.step("5ms")
+            free[factor] = m.gauges["nr_free_pages"]
+        self.assertGreater(free[1000], free[10])
 
     def test_memory_is_reclaimed(self):
         m = mmsim.Scenario.from_text(GROUP).machine()

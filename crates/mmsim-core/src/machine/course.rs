@@ -7,6 +7,7 @@ use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
+use crate::config::VmSysctl;
 
 impl Machine {
     /// Runs all workloads to their ends.
@@ -42,6 +43,22 @@ impl Machine {
         self.pause_at = SimTime::NEVER;
         self.plan_samples();
         self.paused
+    }
+
+    /// Writes sysctls between two steps of a run, as a write to `/proc/sys/vm` and the files of /sys
+    /// does. They hold from the next decision on.
+    ///
+    /// # Panics
+    ///
+    /// If [`VmSysctl::nr_hugepages`], `dirty_writeback` or `compaction_proactiveness` would change:
+    /// these are taken at the start.
+    pub fn write_sysctls(&mut self, vm: VmSysctl) {
+        let at_start =
+            |v: &VmSysctl| (v.nr_hugepages, v.dirty_writeback, v.compaction_proactiveness);
+        assert_eq!(at_start(&vm), at_start(&self.config.vm), "sysctls of the start");
+        self.config.vm = vm.clone();
+        self.mem.vm = vm;
+        self.mem.zones.sysctls_written(&self.config);
     }
 
     /// Goes on to the end of a run: what it came to.

@@ -146,6 +146,20 @@ impl Zones {
             .sum()
     }
 
+    /// Sysctls were written while the machine runs: watermarks, reserves and sizes of per-CPU lists
+    /// anew. A write that moves watermarks ends their boost (Linux 6.12 mm/page_alloc.c,
+    /// `__setup_per_zone_wmarks`).
+    pub(crate) fn sysctls_written(&mut self, config: &MachineConfig) {
+        let before: Vec<_> = self.zones.iter().map(|z| (z.watermark, z.sizes)).collect();
+        self.setup(config);
+        for (z, (watermark, sizes)) in self.zones.iter_mut().zip(before) {
+            z.boost = if z.watermark == watermark { z.boost } else { 0 };
+            if sizes.full != sizes.high {
+                z.sizes.full = z.full_in_reclaim;
+            }
+        }
+    }
+
     /// kswapd begins or ends its work on the zones of a node (`ZONE_RECLAIM_ACTIVE`).
     pub fn set_reclaim_active(&mut self, node: NodeId, highest: ZoneKind, active: bool) {
         for i in 0..self.of_node(node).len() {

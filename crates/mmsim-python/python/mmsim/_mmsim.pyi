@@ -214,7 +214,7 @@ class Machine:
     def step(self, time: _Time) -> bool:
         """Goes on for so long. True: there is more to do."""
     def set(self, key: str, value: _Value) -> None:
-        """Writes a sysctl: ``vm.swappiness`` or ``vm.page-cluster``."""
+        """Writes a sysctl of ``machine.vm``, as in ``m.set("vm.swappiness", 10)``."""
     def reclaim(self, group: str, size: str | int) -> None:
         """Starts a process that writes a size to ``memory.reclaim`` of a group."""
     def report(self) -> Report:
