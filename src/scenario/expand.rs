@@ -12,6 +12,7 @@ use mmsim_core::config::MachineConfig;
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
 use super::keys::MANY;
+use super::machine;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted, inline};
 use super::read::{Reader, fill};
@@ -186,7 +187,7 @@ fn combination(
     for axis in axes {
         let n = axis.values.len() as u64;
         place /= n;
-        sources.set(&mut doc, &axis.path, &axis.values[(c / place % n) as usize])?;
+        machine::set(sources, &mut doc, &axis.path, &axis.values[(c / place % n) as usize])?;
     }
     Ok((doc, labels))
 }
@@ -273,7 +274,7 @@ pub(super) fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
             let title = format!("{}: `kernel` says the same", v.name_of("set"));
             return Err(v.sources.error(e.key_at, title, "leave one of them out"));
         }
-        v.sources.set(&mut doc, &path, &e.node)?;
+        machine::set(v.sources, &mut doc, &path, &e.node)?;
     }
     for key in ["reclaim", "compaction"] {
         if let Some(table) = v.find(key)

@@ -10,7 +10,7 @@ use mmsim_core::config::{DirtyLimit, Kernel, ZoneConfig, ZoneKind};
 
 use super::keys::one_of;
 use super::policy;
-use super::raw::Value;
+use super::raw::{Node, Path, Sources, Table, Value};
 use super::read::{Reader, unknown};
 use super::units::{self, BadQuantity};
 use crate::error::Error;
@@ -110,6 +110,37 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
         }
         _ => Ok((rules != of_kernel).then_some(rules)),
     }
+}
+
+/// Sysctls that are bases of formulas, and the key of `[[machine.zone]]` that replaces the formula.
+const BASES: &[(&str, &str, &str)] = &[
+    ("machine.vm.min_free_kbytes", "min", "watermarks"),
+    ("machine.vm.watermark_scale_factor", "min", "watermarks"),
+    ("machine.vm.percpu_pagelist_high_fraction", "pcp", "per-CPU lists"),
+    ("machine.vm.percpu_pagelist_fraction", "pcp", "per-CPU lists"),
+];
+
+/// Puts a value at its path, as [`Sources::set`] does, but for a sysctl that would do nothing: every
+/// zone has what it is the base of.
+pub(super) fn set(
+    sources: &Sources,
+    doc: &mut Table,
+    path: &Path,
+    value: &Node,
+) -> Result<(), Error> {
+    sources.set(doc, path, value)?;
+    let Some((_, key, what)) = BASES.iter().find(|b| b.0 == path.text) else { return Ok(()) };
+    let machine = doc.entry("machine").map(|e| &e.node.value);
+    let Some(Value::Table(machine)) = machine else { return Ok(()) };
+    let zones = machine.entry("zone").map(|e| &e.node.value);
+    let Some(Value::List(zones)) = zones else { return Ok(()) };
+    let own = |z: &Node| matches!(&z.value, Value::Table(t) if t.entry(key).is_some());
+    if zones.is_empty() || !zones.iter().all(own) {
+        return Ok(());
+    }
+    let title = format!("{}: each zone has {what} of its own, so this does nothing", path.text);
+    let error = sources.error(value.at, title, format!("take `{key}` out of [[machine.zone]]"));
+    Err(error.help("`mmsim import-system --sizes formula` leaves them out"))
 }
 
 /// A size that is not more than the zone, if given.

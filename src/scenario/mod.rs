@@ -162,7 +162,7 @@ impl Scenario {
     pub fn with_sets(mut self, sets: &[(String, String)]) -> Result<Scenario, Error> {
         for (path, value) in sets {
             let (path, node) = self.sources.parse_option(path, value)?;
-            self.sources.set(&mut self.doc, &path, &node)?;
+            machine::set(&self.sources, &mut self.doc, &path, &node)?;
         }
         words::of_options(&self.sources, &mut self.doc);
         check_schema(&self.sources, &self.doc)?;

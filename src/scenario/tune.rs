@@ -6,6 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 use super::expand;
 use super::expect;
+use super::machine;
 use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Path, Sources, Table, Value};
 use super::read::{Reader, fill, unknown};
@@ -327,7 +328,7 @@ impl TunePlan {
         let mut labels = Vec::new();
         for (knob, value) in self.knobs.iter().zip(values) {
             let Some(value) = value else { continue };
-            self.sources.set(&mut doc, &knob.axis.path, &value.node)?;
+            machine::set(&self.sources, &mut doc, &knob.axis.path, &value.node)?;
             labels.push((knob.path().to_string(), value.label.clone()));
         }
         let mut plan = expand::plan(&self.sources, doc, &self.variant, &labels, &self.dir)?;
@@ -439,7 +440,7 @@ fn document(
     }
     // One variant only: what the plan sets is of that.
     for (path, node) in &set {
-        sources.set(&mut doc, path, node)?;
+        machine::set(sources, &mut doc, path, node)?;
     }
     Ok((doc, wanted.to_string()))
 }

@@ -64,7 +64,7 @@ impl Import {
         if copies.get("proc/vmstat").is_some() {
             notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));
         }
-        let mut writer = Writer::new(copies, &facts, options.programs, &mut notes)?;
+        let mut writer = Writer::new(copies, &facts, options, &mut notes)?;
         let (scenario, layout) = writer.write(layout)?;
         // What is written is read again by whoever runs it, so it is now.
         let task = if layout.is_some() { "" } else { ANY_TASK };

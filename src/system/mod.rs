@@ -33,5 +33,5 @@ pub(crate) use emit::lru_files;
 pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;
 pub use note::Note;
-pub use options::{Options, Programs};
+pub use options::{Options, Programs, Sizes};
 pub(crate) use sysctls::file_of_sysctl;

@@ -12,6 +12,16 @@ pub enum Programs {
     Held,
 }
 
+/// Where watermarks and per-CPU lists of zones come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sizes {
+    /// The copies, where the formulas of the kernel give others. No sysctl moves them then.
+    #[default]
+    Copied,
+    /// The formulas: sysctls move them.
+    Formula,
+}
+
 /// How to import.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -20,6 +30,8 @@ pub struct Options {
     pub kernel: Option<Kernel>,
     /// What becomes of the memory that programs had.
     pub programs: Programs,
+    /// Where watermarks and per-CPU lists come from.
+    pub sizes: Sizes,
 }
 
 impl Options {
@@ -32,5 +44,10 @@ impl Options {
     #[must_use]
     pub fn with_programs(self, programs: Programs) -> Options {
         Options { programs, ..self }
+    }
+    /// With watermarks and per-CPU lists as they were, or by formula.
+    #[must_use]
+    pub fn with_sizes(self, sizes: Sizes) -> Options {
+        Options { sizes, ..self }
     }
 }

@@ -15,7 +15,7 @@ use mmsim_lru::config::Knobs as _;
 use super::copies::{Copies, Text};
 use super::facts::Facts;
 use super::note::Note;
-use super::options::Programs;
+use super::options::{Options, Programs, Sizes};
 use super::place::{self, Contents, Shape};
 use super::sysctls;
 use super::zoneinfo::Zone;
@@ -40,7 +40,7 @@ struct Rows {
 pub(super) struct Writer<'a> {
     copies: &'a Copies,
     facts: &'a Facts,
-    programs: Programs,
+    options: &'a Options,
     notes: &'a mut Vec<Note>,
     /// Keys of `[machine.vm]`.
     vm: Vec<(&'static str, String)>,
@@ -53,11 +53,11 @@ impl<'a> Writer<'a> {
     pub(super) fn new(
         copies: &'a Copies,
         facts: &'a Facts,
-        programs: Programs,
+        options: &'a Options,
         notes: &'a mut Vec<Note>,
     ) -> Result<Self, Error> {
         let (vm, swap, file_device, reclaim) = (Vec::new(), None, None, None);
-        let mut w = Writer { copies, facts, programs, notes, vm, swap, file_device, reclaim };
+        let mut w = Writer { copies, facts, options, notes, vm, swap, file_device, reclaim };
         w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
         w.devices()?;
         w.lru()?;
@@ -420,9 +420,9 @@ impl<'a> Writer<'a> {
             let shown = |m: [u64; 3]| m.map(|n| n.to_string()).join(", ");
             if marks != z.watermark {
                 let by = shown(z.watermark);
-                let why = format!("by formula they are {by}: taken as they stand");
+                let (why, taken) = self.taken(format!("by formula they are {by}"));
                 self.note(file, format!("{item}: min, low, high {}", shown(marks)), why);
-                row.marks = Some(marks);
+                row.marks = taken.then_some(marks);
             }
             self.reserve(&mut row, *kind, zone, &z.lowmem_reserve, &item);
             let lists = ZoneSnapshot::of(z).pcp.first().copied().unwrap_or_default();
@@ -430,6 +430,14 @@ impl<'a> Writer<'a> {
             all.push(row);
         }
         Ok(all)
+    }
+
+    /// Whether sizes of the copies are taken in place of those of a formula, and the remark on it.
+    fn taken(&self, formula: String) -> (String, bool) {
+        match self.options.sizes {
+            Sizes::Copied => (format!("{formula}: taken as they stand"), true),
+            Sizes::Formula => (format!("{formula}: these are taken, as asked"), false),
+        }
     }
 
     fn reserve(&mut self, row: &mut Rows, kind: ZoneKind, zone: &Zone, own: &[u64; 4], item: &str) {
@@ -475,8 +483,8 @@ impl<'a> Writer<'a> {
         let least = if least_is_known { least } else { high };
         let in_range = [least, batch].iter().all(|&n| n <= u64::from(u32::MAX));
         if [least, batch] != own && in_range {
-            row.pcp = Some([least, batch]);
-            let why = format!("by formula {high} and {of_batch}: taken as they stand");
+            let (why, taken) = self.taken(format!("by formula {high} and {of_batch}"));
+            row.pcp = taken.then_some([least, batch]);
             let lists = format!("{item}: per-CPU lists of {least}, batches of {batch}");
             self.note(file, lists, why);
         }
@@ -492,7 +500,7 @@ impl<'a> Writer<'a> {
     fn by_size(&self, rows: &mut [Rows]) {
         for (row, (_, zone)) in rows.iter_mut().zip(self.facts.nodes.iter().flatten()) {
             let listed: u64 = zone.pcp.iter().map(|p| p.count).fold(0, u64::saturating_add);
-            let more = match self.programs {
+            let more = match self.options.programs {
                 Programs::Ended => Facts::on_lru(zone),
                 Programs::Held => 0,
             };
@@ -526,7 +534,7 @@ impl<'a> Writer<'a> {
         }
         let zones = Zones::new(machine);
         let rules = machine.kernel_rules();
-        let program = match self.programs {
+        let program = match self.options.programs {
             Programs::Ended => FrameUse::Program,
             Programs::Held => FrameUse::Held(Migratetype::Movable),
         };

@@ -3,10 +3,11 @@
 
 use mmsim::layout;
 use mmsim::system::copies::Copies;
-use mmsim::system::{Difference, Import, Options, Programs, differences, emit};
+use mmsim::system::{Difference, Import, Options, Programs, Sizes, differences, emit};
 
 const BOX_6_12: &str = include_str!("boxes/6.12.txt");
 const BOX_6_18: &str = include_str!("boxes/6.18.txt");
+const BOX_7_3: &str = include_str!("boxes/7.3.txt");
 
 fn import(text: &str, programs: Programs) -> (Copies, Import) {
     let copies = Copies::of_text(text, "box.txt").unwrap_or_else(|e| panic!("{e}"));
@@ -56,6 +57,34 @@ fn a_box_of_6_18_comes_back() {
     ];
     assert_eq!(others, want);
     assert_eq!(equal, 101);
+}
+
+/// Of Linux 7.3 everything comes back: the copy was made before any program ran.
+#[test]
+fn a_box_of_7_3_comes_back() {
+    let (equal, others) = round_trip(BOX_7_3);
+    assert_eq!(others, [""; 0]);
+    assert_eq!(equal, 53);
+}
+
+/// By formula the watermarks follow the sysctls, and the remarks say what the copies had.
+#[test]
+fn sizes_by_formula_are_left_out() {
+    let copies = Copies::of_text(BOX_7_3, "box.txt").unwrap_or_else(|e| panic!("{e}"));
+    let of = |sizes| {
+        let options = Options::default().with_sizes(sizes);
+        let import = Import::of(&copies, &options, Some("box.layout"));
+        let import = import.unwrap_or_else(|e| panic!("{e}"));
+        let remarks: String = import.notes.iter().map(|n| format!("{n}\n")).collect();
+        (import.scenario, remarks)
+    };
+    let (copied, as_they_stood) = of(Sizes::Copied);
+    let (formula, said) = of(Sizes::Formula);
+    for key in ["min = ", "low = ", "high = ", "pcp = "] {
+        assert!(copied.contains(key) && !formula.contains(key), "{key}: {copied}{formula}");
+    }
+    assert!(as_they_stood.contains("taken as they stand"), "{as_they_stood}");
+    assert!(said.contains("these are taken, as asked"), "{said}");
 }
 
 /// On the machine with 6.12 a sysctl was written after the boot, so the kernel computed its watermarks

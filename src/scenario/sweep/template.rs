@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::expand::{self, Plan};
 use super::super::expect::{self, Known};
+use super::super::machine;
 use super::super::points::{MOST_DIMENSIONS, Method};
 use super::super::policy::PolicyCatalogue;
 use super::super::raw::{Node, Sources, Table, Value};
@@ -94,7 +95,7 @@ impl Template {
             let path = sources.path(&e.key, e.key_at)?;
             let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
             expand::refuse_root(&sources, &path, "set", &roots)?;
-            sources.set(&mut own, &path, &e.node)?;
+            machine::set(&sources, &mut own, &path, &e.node)?;
         }
         let sample = sample(&sources, &plan, folders)?;
         let mut grid: Vec<Axis> = expand::axes(&sources, &doc)?

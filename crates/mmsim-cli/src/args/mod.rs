@@ -25,7 +25,7 @@ pub(crate) use sweep::{
     MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
     SweepRunArgs, SweepStatusArgs, SweepVerb,
 };
-pub(crate) use system::{ImportSystemArgs, ProgramsArg};
+pub(crate) use system::{ImportSystemArgs, ProgramsArg, SizesArg};
 pub(crate) use traces::{
     BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
     TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,

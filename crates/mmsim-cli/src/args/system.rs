@@ -13,6 +13,15 @@ pub(crate) enum ProgramsArg {
     Held,
 }
 
+/// Where watermarks and per-CPU lists of zones come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum SizesArg {
+    /// The copies: as they stood, whatever sysctls say
+    Copied,
+    /// The kernel's formulas: sysctls move them
+    Formula,
+}
+
 /// Make a scenario's machine of copies of a real machine's /proc and /sys
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -38,7 +47,10 @@ pub(crate) struct ImportSystemArgs {
     /// What becomes of page cache and programs that were in memory [default: ended]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub programs: Option<ProgramsArg>,
+    /// Watermarks and per-CPU lists of zones [default: copied]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub sizes: Option<SizesArg>,
     /// Print the command that copies the files, for a shell on the machine
-    #[arg(long, conflicts_with_all = ["copies", "output", "emit", "kernel", "programs"])]
+    #[arg(long, conflicts_with_all = ["copies", "output", "emit", "kernel", "programs", "sizes"])]
     pub script: bool,
 }

@@ -3,10 +3,10 @@
 use mmsim::Error;
 use mmsim::config::Kernel;
 use mmsim::system::copies::Copies;
-use mmsim::system::{self, Difference, Emitted, Import, Options, Programs};
+use mmsim::system::{self, Difference, Emitted, Import, Options, Programs, Sizes};
 
 use super::input;
-use crate::args::{ImportSystemArgs, ProgramsArg};
+use crate::args::{ImportSystemArgs, ProgramsArg, SizesArg};
 use crate::exit::Failure;
 
 /// What came of an import.
@@ -36,9 +36,14 @@ pub(crate) fn import_system(
         None | Some(ProgramsArg::Ended) => Programs::Ended,
         Some(ProgramsArg::Held) => Programs::Held,
     };
+    let sizes = match args.sizes {
+        None | Some(SizesArg::Copied) => Sizes::Copied,
+        Some(SizesArg::Formula) => Sizes::Formula,
+    };
     let copies = args.copies.as_deref().unwrap_or_else(|| "-".as_ref());
     let copies = Copies::read(copies).map_err(input)?;
     let options = Options::default().with_kernel(kernel).with_programs(programs);
+    let options = options.with_sizes(sizes);
     let import = Import::of(&copies, &options, layout).map_err(input)?;
     let (mut emitted, mut equal, mut differences) = (Vec::new(), 0, Vec::new());
     if args.emit.is_some() {

@@ -32,11 +32,22 @@ fn answered(f: &Folder, args: &[&str], input: &str) -> (Option<i32>, String, Str
     (out.status.code(), text(out.stdout), text(out.stderr))
 }
 
+/// Does the `cat FILE >> FILE` of a text.
+fn append(f: &Folder, text: &str) {
+    for line in text.lines().filter_map(|l| l.strip_prefix("cat ")) {
+        let (from, to) = line.split_once(" >> ").expect("a file to append to");
+        f.write(to, f.read(to) + &f.read(from));
+    }
+}
+
 /// The commands of docs/tuning.md print what stands below them. `MMSIM_BLESS=1` rewrites that.
 #[test]
 fn commands_of_the_document() {
     let text = document();
     let f = of_document(&text);
+    let boxes = |name: &str| std::fs::read(repository("tests/formats/boxes").join(name));
+    f.write("box.txt", boxes("7.3.txt").expect("a box"));
+    f.write("table.txt.gz", boxes("7.3-table.txt.gz").expect("a record"));
     let begin = "<!-- tune -->\n```console\n$ mmsim ";
     let mut pieces = text.split(begin);
     let mut new = pieces.next().expect("a first piece").to_string();
@@ -54,6 +65,7 @@ fn commands_of_the_document() {
             assert_eq!(old, stdout, "$ mmsim {command}: run with MMSIM_BLESS=1 and look");
         }
         new += &format!("{begin}{command}\n{stdout}```\n{after}");
+        append(&f, after);
     }
     if new != text {
         std::fs::write(repository("docs/tuning.md"), new).expect("rewriting the document");
