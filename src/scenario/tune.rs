@@ -287,6 +287,24 @@ impl TunePlan {
         &self.constraints
     }
 
+    /// By how much figures, those of objectives first, break the constraints: shares of their bounds.
+    pub(crate) fn violation(&self, figures: &[f64]) -> f64 {
+        let figures = &figures[self.objectives.len()..];
+        let over = |by: f64, bound: f64| by.max(0.0) / bound.abs().max(1e-9);
+        let one = |(c, &x): (&Constraint, &f64)| {
+            // A bound itself is no longer kept.
+            let at = |bound: f64| if x == bound { 1e-12 } else { 0.0 };
+            c.above.map_or(0.0, |b| over(b - x, b) + at(b))
+                + c.below.map_or(0.0, |b| over(x - b, b) + at(b))
+        };
+        self.constraints.iter().zip(figures).map(one).sum()
+    }
+
+    /// Of each knob whether neighbouring coordinates have neighbouring values.
+    pub(crate) fn ordered_knobs(&self) -> Vec<bool> {
+        self.knobs.iter().map(Knob::is_ordered).collect()
+    }
+
     /// Runs of the search.
     pub fn budget(&self) -> u64 {
         self.budget

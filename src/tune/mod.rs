@@ -20,9 +20,11 @@
 
 pub mod ask;
 pub mod contributions;
+pub mod guess;
 mod measure;
 pub mod offspring;
 pub mod pareto;
+mod screen;
 mod search;
 pub mod writes;
 
@@ -233,7 +235,7 @@ struct Found<'a> {
 impl Found<'_> {
     fn tuning(&self, held_out: u64) -> Tuning {
         let (search, plan) = (self.search, self.search.plan);
-        let reference = self.reference();
+        let reference = self.search.reference();
         let aim = |(o, r): (&Objective, &f64)| Aim {
             figure: o.wanted.to_string(),
             max: o.max,
@@ -258,25 +260,6 @@ impl Found<'_> {
             hypervolume: self.hypervolume(&reference),
             contributions: contributions_of(search),
         }
-    }
-
-    /// The reference point: as the plan says, else the worst of the first settings.
-    fn reference(&self) -> Vec<f64> {
-        let plan = self.search.plan;
-        let first: Vec<usize> = (1..self.search.all.len().min(plan.population() + 1)).collect();
-        let first: Vec<Vec<f64>> = first
-            .iter()
-            .map(|&c| &self.search.all[c])
-            .filter(|c| c.seeds() > 0)
-            .map(|c| means(&c.values))
-            .collect();
-        let worst = |m: usize| first.iter().map(|v| v[m]).fold(f64::NEG_INFINITY, f64::max);
-        let one = |(m, o): (usize, &Objective)| match o.reference {
-            Some(value) => signed(o, value),
-            None if first.is_empty() => 0.0,
-            None => worst(m),
-        };
-        plan.objectives().iter().enumerate().map(one).collect()
     }
 
     fn setting(&self, i: usize) -> Setting {
@@ -310,7 +293,7 @@ impl Found<'_> {
             knobs: names.zip(candidate.labels.iter().cloned()).collect(),
             objectives: all[..objectives].to_vec(),
             constraints: all[objectives..].to_vec(),
-            keeps: others.is_some_and(|o| self.search.violation(&means(o)) == 0.0),
+            keeps: others.is_some_and(|o| self.search.plan.violation(&means(o)) == 0.0),
             writes: match &candidate.spec {
                 Some(spec) => writes::of(plan.knobs(), &candidate.labels, spec),
                 None => Vec::new(),

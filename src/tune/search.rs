@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::machine::Watch;
 
+use super::guess::Known;
 use super::measure::{self, Measure};
 use super::offspring;
 use super::pareto::{self, Point};
+use super::screen::{ANYWHERE, MOST_KNOWN, MOST_OF_FRONT, POOL, Screen};
 use super::{TuneOptions, Watcher};
 use crate::error::Error;
 use crate::machines::{self, Catalogue, Machine};
@@ -24,7 +26,7 @@ use crate::report::statistics::{Estimate, estimate};
 use crate::report::{Ending, RunReport};
 use crate::run::{CHECK_EVERY, RunError, or_panicked, run_one, side_by_side};
 use crate::scenario::RunSpec;
-use crate::scenario::tune::{KnobValue, TunePlan};
+use crate::scenario::tune::{KnobValue, Objective, TunePlan};
 
 /// What became of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,6 +177,31 @@ impl<'a> Search<'a> {
         None
     }
 
+    /// The reference point: as the plan says, else the worst of the first settings.
+    pub(super) fn reference(&self) -> Vec<f64> {
+        let plan = self.plan;
+        let first: Vec<usize> = (1..self.all.len().min(plan.population() + 1)).collect();
+        let first: Vec<Vec<f64>> = first
+            .iter()
+            .map(|&c| &self.all[c])
+            .filter(|c| c.seeds() > 0)
+            .map(|c| means(&c.values))
+            .collect();
+        let worst = |m: usize| first.iter().map(|v| v[m]).fold(f64::NEG_INFINITY, f64::max);
+        let one = |(m, o): (usize, &Objective)| match o.reference {
+            Some(value) => {
+                if o.max {
+                    -value
+                } else {
+                    value
+                }
+            }
+            None if first.is_empty() => 0.0,
+            None => worst(m),
+        };
+        plan.objectives().iter().enumerate().map(one).collect()
+    }
+
     fn values_at(&self, genes: &[f64]) -> Vec<KnobValue> {
         self.plan.knobs().iter().zip(genes).map(|(k, &x)| k.at(x)).collect()
     }
@@ -195,30 +222,66 @@ impl<'a> Search<'a> {
     /// So many children of those that are kept, all new; fewer where there are no others.
     fn new_ones(&mut self, kept: &[usize], n: usize) -> Vec<usize> {
         let order: Vec<usize> = self.ordered(kept);
-        let ordered: Vec<bool> = self.plan.knobs().iter().map(|k| k.is_ordered()).collect();
+        let mut screen = self.screen();
         let mut new = Vec::new();
-        let mut tries = 0;
-        while new.len() < n && tries < 50 * n {
-            tries += 1;
-            let genes = if order.len() < 2 || tries % 50 == 49 {
+        for slot in 0..2 * n {
+            // Guesses err: some children are as they come.
+            let pool = if slot % 4 == 3 { 1 } else { POOL };
+            let children: Vec<Vec<f64>> = (0..pool).filter_map(|_| self.new_one(&order)).collect();
+            let Some(best) = screen.best(&children) else { break };
+            screen.take(&children[best]);
+            new.extend(self.admit(children[best].clone()));
+            if new.len() == n {
+                break;
+            }
+        }
+        new
+    }
+
+    /// A setting that nobody had: a child of two of these.
+    fn new_one(&mut self, order: &[usize]) -> Option<Vec<f64>> {
+        const TRIES: u64 = 50;
+        for i in 1..=TRIES {
+            let genes = if order.len() < 2 || i == TRIES {
                 // Where children repeat what there is, the sequence goes on.
-                match self.next_point(8) {
-                    Some(genes) => genes,
-                    None => continue,
-                }
+                self.next_point(8)?
+            } else if self.rng.unit() < ANYWHERE {
+                self.plan.knobs().iter().map(|_| self.rng.unit()).collect()
             } else {
                 // The better of two, twice.
                 let n = order.len() as u64;
                 let mut one = || order[self.rng.below(n).min(self.rng.below(n)) as usize];
                 let parents = [one(), one()];
                 let of = parents.map(|p| self.all[p].genes.as_slice());
-                offspring::child(&mut self.rng, of, &ordered)
+                offspring::child(&mut self.rng, of, &self.plan.ordered_knobs())
             };
             if !self.known.contains_key(&labels(&self.values_at(&genes))) {
-                new.extend(self.admit(genes));
+                return Some(genes);
             }
         }
-        new
+        None
+    }
+
+    /// What children are screened by: all that was run, and the front of it.
+    fn screen(&self) -> Screen<'a> {
+        let of_seeds = self.of_seeds();
+        let run: Vec<usize> = (1..self.all.len()).filter(|&c| self.all[c].seeds() > 0).collect();
+        let newest = run.len().saturating_sub(MOST_KNOWN);
+        let known = |&c: &usize| {
+            let Candidate { genes, .. } = &self.all[c];
+            let figures = self.adjusted(&self.all[c], &of_seeds);
+            Known { genes: genes.clone(), figures, seeds: self.all[c].seeds() }
+        };
+        let mut front = self.front();
+        front.truncate(MOST_OF_FRONT);
+        let objectives = self.plan.objectives().len();
+        let values = |c: usize| self.adjusted(&self.all[c], &of_seeds)[..objectives].to_vec();
+        Screen {
+            plan: self.plan,
+            known: run[newest..].iter().map(known).collect(),
+            front: front.into_iter().map(values).collect(),
+            reference: self.reference(),
+        }
     }
 
     /// Makes a run of each of these, with the first seed that it lacks; one that is there twice gets
@@ -297,19 +360,6 @@ impl<'a> Search<'a> {
         who.iter().map(|&c| self.adjusted(&self.all[c], &of_seeds)).collect()
     }
 
-    /// By how much a setting breaks the constraints: shares of their bounds.
-    pub(super) fn violation(&self, figures: &[f64]) -> f64 {
-        let figures = &figures[self.plan.objectives().len()..];
-        let over = |by: f64, bound: f64| by.max(0.0) / bound.abs().max(1e-9);
-        let one = |(c, &x): (&crate::scenario::tune::Constraint, &f64)| {
-            // A bound itself is no longer kept.
-            let at = |bound: f64| if x == bound { 1e-12 } else { 0.0 };
-            c.above.map_or(0.0, |b| over(b - x, b) + at(b))
-                + c.below.map_or(0.0, |b| over(x - b, b) + at(b))
-        };
-        self.plan.constraints().iter().zip(figures).map(one).sum()
-    }
-
     /// Settings with a value, as points.
     fn points(&self, who: &[usize]) -> Vec<(usize, Point)> {
         let of_seeds = self.of_seeds();
@@ -319,7 +369,7 @@ impl<'a> Search<'a> {
         };
         let point = |&c: &usize| {
             let figures = self.adjusted(&self.all[c], &of_seeds);
-            let violation = self.violation(&figures);
+            let violation = self.plan.violation(&figures);
             let values = figures[..self.plan.objectives().len()].to_vec();
             (c, Point { values, violation })
         };
@@ -395,7 +445,7 @@ impl<'a> Search<'a> {
         let differences = |m: usize| -> Vec<f64> {
             a.values.iter().zip(&b.values).map(|(a, b)| b[m] - a[m]).collect()
         };
-        let kept = |c: &Candidate| self.violation(&means(&c.values[..n])) == 0.0;
+        let kept = |c: &Candidate| self.plan.violation(&means(&c.values[..n])) == 0.0;
         let worse = |e: &Estimate| e.mean - e.ci95.unwrap_or(f64::INFINITY) > 0.0;
         kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
     }
@@ -437,7 +487,7 @@ impl<'a> Search<'a> {
     /// What was found: the front of the settings that have all seeds and keep the constraints.
     pub(super) fn found(&self) -> Vec<usize> {
         let mut finished = self.finished();
-        finished.retain(|&c| self.violation(&means(&self.all[c].values)) == 0.0);
+        finished.retain(|&c| self.plan.violation(&means(&self.all[c].values)) == 0.0);
         self.ordered(&self.front_of(&finished))
     }
 }
