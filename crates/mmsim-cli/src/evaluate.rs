@@ -7,6 +7,8 @@ use mmsim::evaluate::{
     Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite, Watcher,
 };
 
+use mmsim_score::Module;
+
 use crate::args::EvaluateArgs;
 use crate::backend::{self, input};
 use crate::exit::{self, Ending, Failure};
@@ -61,15 +63,18 @@ fn told(e: &Evaluation) -> Ending {
 /// A policy as it was read.
 enum Policy {
     Knobs(KnobFile),
+    Score(Module),
 }
 
 impl Policy {
     fn read(path: &Path) -> Result<Policy, Error> {
         match path.extension().and_then(|e| e.to_str()) {
             Some("toml") => KnobFile::from_path(path).map(Policy::Knobs),
+            Some("wasm" | "wat") => Module::from_path(path).map(Policy::Score),
             _ => {
                 let title = format!("--policy: `{}` has no ending of a policy", path.display());
-                Err(Error::of_option(title).help("write a knob file, which ends in .toml"))
+                Err(Error::of_option(title)
+                    .help("a knob file ends in .toml, a score function in .wasm or .wat"))
             }
         }
     }
@@ -77,6 +82,7 @@ impl Policy {
     fn candidate(&self) -> Candidate<'_> {
         match self {
             Policy::Knobs(knobs) => Candidate::Knobs(knobs),
+            Policy::Score(module) => Candidate::Own(module),
         }
     }
 }
