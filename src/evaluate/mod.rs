@@ -187,6 +187,17 @@ pub struct Evaluation {
     pub panicked: u64,
 }
 
+/// Whether a candidate can be run at all, which is known before any run.
+///
+/// # Errors
+///
+/// Values of knobs do not fit a scenario of the suite, at their places.
+pub fn check(suite: &Suite, candidate: &Candidate<'_>) -> Result<(), Error> {
+    let Candidate::Knobs(knobs) = candidate else { return Ok(()) };
+    let one = |s: &SuiteScenario| s.run_of(Some(knobs), &Catalogue, machines::sound).map(drop);
+    suite.scenarios().iter().try_for_each(one)
+}
+
 /// A suite whose baselines were run.
 pub struct Evaluator<'a> {
     suite: &'a Suite,
@@ -225,11 +236,6 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(evaluator)
-    }
-
-    /// Runs that each candidate takes.
-    pub fn runs(&self) -> usize {
-        self.baselines.len()
     }
 
     /// Runs a candidate and scores it.

@@ -1,6 +1,6 @@
 //! Evaluations: what suites and knob files refuse and where, and what a score is.
 
-use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite, check};
 
 const BOX: &str = "\
 name = \"box\"
@@ -105,6 +105,34 @@ fn a_score_is_the_way_to_the_optimum() {
     for s in e.scenarios[0].own.seeds.iter() {
         let share = (s.baseline as f64 - s.fetches as f64) / (s.baseline - s.min) as f64;
         assert!(s.score.is_some_and(|x| (x - share).abs() < 1e-6), "{s:?}");
+    }
+}
+
+/// Whatever is shipped for evaluations in TOML can be read, and shipped policies fit shipped suites.
+#[test]
+fn shipped_files_can_be_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/suites");
+    let (mut suites, mut policies, mut scenarios) = (Vec::new(), Vec::new(), 0);
+    for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a text");
+        if text.contains("[[scenario]]") {
+            suites.push(Suite::from_path(&path).unwrap_or_else(|e| panic!("{e}")));
+        } else if text.contains("[machine]") {
+            let s = mmsim::Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
+            assert!(!s.about().is_empty(), "{}", path.display());
+            scenarios += 1;
+        } else {
+            policies.push(KnobFile::from_path(&path).unwrap_or_else(|e| panic!("{e}")));
+        }
+    }
+    assert!(!suites.is_empty() && policies.len() >= 2 && scenarios >= 7);
+    for (suite, knobs) in suites.iter().flat_map(|s| policies.iter().map(move |k| (s, k))) {
+        assert!(!suite.about().is_empty() && !knobs.about().is_empty());
+        check(suite, &Candidate::Knobs(knobs)).unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
     let policies: Result<Vec<Policy>, Error> =
         args.policies.iter().map(|path| Policy::read(path)).collect();
     let policies = policies.map_err(input)?;
+    for policy in &policies {
+        mmsim::evaluate::check(&suite, &policy.candidate()).map_err(input)?;
+    }
     let mut options = EvaluateOptions::default();
     (options.jobs, options.check) = (args.jobs, args.check);
     let runs = |s: &mmsim::evaluate::SuiteScenario| s.seeds().count() + s.held_out().count();

@@ -1,10 +1,14 @@
 //! A policy that asks a function which folios to keep.
 //!
 //! Each group has two lists on each node, of anonymous and of file folios, in the order in which
-//! they came or were looked at. Reclaim takes a batch off the tails of all lists, from each its
-//! part. It looks at each folio's accessed bits and asks the function for its score. The half with
-//! the lowest scores is evicted, of equal scores the one that is nearer to its tail. The others go
-//! to the heads. So a function decides who stays, and cannot decide that all stay.
+//! they came or were looked at. Reclaim takes up to 32 folios off the tail of each list. It looks at
+//! their accessed bits and asks the function for their scores. Those with the lowest scores are
+//! evicted, of equal scores the one that is nearer to its tail: as many as have a score below 0, but
+//! one in [`LEAST`] of the batch at least, and one in [`MOST`] at most. The others go to the heads.
+//! So a function decides who stays and how many, and cannot decide that all stay.
+//!
+//! A folio whose write has ended goes unasked, unless it was used meanwhile: that it was to go had
+//! been decided before its write began.
 //!
 //! Left out: `memory.min` and `memory.low`; and a call takes no simulated time.
 
@@ -27,6 +31,11 @@ use mmsim_lru::shrink::{
 
 use crate::facts::Facts;
 
+/// Of a batch one in so many is evicted at least, whatever the scores are.
+const LEAST: usize = 16;
+/// And one in so many at most.
+const MOST: usize = 2;
+
 /// Why a function has no score.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -34,7 +43,7 @@ pub struct Stopped(pub String);
 
 /// Says how much a folio is worth keeping.
 pub trait Score: Send {
-    /// Its score: the lowest of a batch are evicted.
+    /// Its score: the lowest of a batch are evicted, those below 0 for sure up to a half of it.
     ///
     /// # Errors
     ///
@@ -136,7 +145,7 @@ impl<S: Score> Scored<S> {
         all
     }
 
-    /// Takes a batch, scores it and evicts half of it. Pages that were looked at.
+    /// Takes a batch, scores it and evicts a part of it. Pages that were looked at.
     fn round(&mut self, mem: &mut Memory, req: &ReclaimRequest, stats: &mut BatchStats) -> u64 {
         self.batch.clear();
         let mut taken = 0;
@@ -159,7 +168,7 @@ impl<S: Score> Scored<S> {
         order.sort_by_key(|&i| self.batch[i].0);
         let mut stays = vec![true; order.len()];
         let nr = self.batch.iter().filter(|b| b.0 < 0).count();
-        let most = nr.clamp(order.len().div_ceil(16), order.len().div_ceil(2));
+        let most = nr.clamp(order.len().div_ceil(LEAST), order.len().div_ceil(MOST));
         for &i in &order[..most] {
             stays[i] = false;
         }

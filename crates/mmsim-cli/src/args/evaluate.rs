@@ -11,14 +11,15 @@ use super::values::at_least_one;
 #[command(after_help = "\
 Examples:
   mmsim evaluate --suite scenarios/suites/small.toml --policy scenarios/suites/mglru.toml
-  mmsim evaluate --suite scenarios/suites/small.toml --policy a.toml --policy b.toml -o scores.jsonl
+  mmsim evaluate --suite scenarios/suites/small.toml --policy scenarios/suites/lru.wat
+  mmsim evaluate --suite scenarios/suites/small.toml --policy a.toml --policy b.wasm -o scores.jsonl
 
 Each policy gets a line, a JSON object, in the order of the options.")]
 pub(crate) struct EvaluateArgs {
     /// The suite: scenarios with their baselines
     #[arg(long, value_name = "SUITE")]
     pub suite: PathBuf,
-    /// A policy: values of knobs (.toml); can be given several times
+    /// A policy: values of knobs (.toml), or a score function (.wasm, .wat); can be given several times
     #[arg(long = "policy", value_name = "POLICY", required = true)]
     pub policies: Vec<PathBuf>,
     /// Runs at the same time [default: one per CPU]; results do not depend on it
