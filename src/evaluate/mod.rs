@@ -501,3 +501,61 @@ fn other_work(mut policy: Measured, baseline: &Measured) -> Measured {
     }
     policy
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "\
+        machine = { memory = \"4MiB\" }\n\
+        task = [{ workload = \"sequential\", memory = \"1MiB\" }]\n";
+
+    /// A policy that fetched so many pages beside a baseline that fetched 100 and a MIN of 20.
+    fn evaluation(fetches: [u64; 3]) -> Evaluation {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x.toml"), SCENARIO).unwrap();
+        let suite = "version = 1\nseeds = 2\nheld-out = 1\nscenario = [{ file = \"x.toml\" }]\n";
+        let suite = Suite::from_str(suite, &dir.path().join("s.toml").display().to_string());
+        let suite = suite.unwrap_or_else(|e| panic!("{e}"));
+        let evaluator = Evaluator {
+            suite: &suite,
+            options: EvaluateOptions::default(),
+            watcher: &(),
+            baselines: Vec::new(),
+        };
+        let of = |fetches| Measured { fetches, min: 20, ..Measured::default() };
+        let baseline = of(100);
+        let scored: Vec<Scored<'_>> = (1..)
+            .zip(fetches)
+            .map(|(seed, n)| Scored { seed, baseline: &baseline, policy: of(n) })
+            .collect();
+        let knobs = KnobFile::from_str("version = 1\npolicy = \"random\"\n", "k.toml").unwrap();
+        evaluator.evaluation(&Candidate::Knobs(&knobs), &scored)
+    }
+
+    /// By hand: 40 and 20 of 80 are spared, a half and a quarter; t(1) = 12.706 makes the interval
+    /// 12.706 times the half of their difference. 60 of 60 + 80 are above MIN.
+    #[test]
+    fn scores_by_hand() {
+        let e = evaluation([60, 80, 140]);
+        assert_eq!((e.own.score, e.own.ci95), (Some(0.375), Some(1.58825)));
+        assert_eq!(e.own.distance_to_min, Some(rounded(100.0 / 140.0)));
+        assert_eq!((e.held_out.score, e.held_out.ci95), (Some(-0.5), None));
+        assert_eq!(e.scenarios[0].holds, Some(true));
+        let at_min = evaluation([20, 20, 20]);
+        assert_eq!((at_min.own.score, at_min.own.distance_to_min), (Some(1.0), Some(0.0)));
+        assert_eq!(at_min.below_min.len(), 0);
+    }
+
+    /// One run below MIN, and nothing is worth anything.
+    #[test]
+    fn below_min_there_is_no_score() {
+        for (nth, seed) in [(0, 1), (2, 3)] {
+            let mut fetches = [60, 80, 90];
+            fetches[nth] = 19;
+            let e = evaluation(fetches);
+            assert_eq!((e.own.score, e.held_out.score), (None, None));
+            assert_eq!(e.below_min, [format!("x, seed {seed}: 19 fetches, MIN 20")]);
+        }
+    }
+}

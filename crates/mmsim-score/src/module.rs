@@ -28,6 +28,8 @@ pub const MOST_BYTES: usize = 64 << 10;
 pub const MOST_FUEL: u64 = 10_000;
 /// Functions of a module that are within one another.
 pub const MOST_CALLS: usize = 64;
+/// Bytes of the locals and operands of a call.
+pub const MOST_STACK: usize = 64 << 10;
 /// Bytes of memory, of which a call can only read.
 pub const MOST_MEMORY: usize = 2 << 20;
 /// Elements of tables.
@@ -175,7 +177,9 @@ fn why(e: &wasmi::Error) -> String {
     use wasmi::TrapCode::{OutOfFuel, StackOverflow};
     match e.as_trap_code() {
         Some(OutOfFuel) => format!("it takes more than {MOST_FUEL} instructions"),
-        Some(StackOverflow) => format!("it calls itself more than {MOST_CALLS} deep"),
+        Some(StackOverflow) => {
+            format!("its calls are more than {MOST_CALLS} deep, or need over {MOST_STACK} bytes")
+        }
         _ => format!("it traps: {e}"),
     }
 }
@@ -187,6 +191,8 @@ fn config() -> Config {
         // Else the first call would pay for the translation.
         .compilation_mode(CompilationMode::Eager)
         .set_max_recursion_depth(MOST_CALLS)
+        .set_min_stack_height(MOST_STACK / 16)
+        .set_max_stack_height(MOST_STACK)
         .wasm_multi_memory(false);
     config
 }

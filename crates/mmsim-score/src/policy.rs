@@ -91,7 +91,7 @@ impl<S: Score> Scored<S> {
     /// The policy on a machine's memory. What it costs it tells the meter.
     pub fn new(mem: &mut Memory, score: S, meter: Arc<Meter>) -> Self {
         let nr_memcgs = mem.memcgs.len();
-        let nr = usize::from(mem.zones.nr_nodes()) * nr_memcgs;
+        let nr = mem.zones.nr_nodes() * nr_memcgs;
         let unknown = State { last: 0, distance: -1, seen: 0, looks: 0, written: false };
         Scored {
             score,
@@ -172,9 +172,9 @@ impl<S: Score> Scored<S> {
         for &i in &order[..most] {
             stays[i] = false;
         }
-        for i in 0..stays.len() {
+        for (i, stays) in stays.into_iter().enumerate() {
             let (_, folio, judgement) = self.batch[i];
-            match stays[i] && judgement != Judgement::Locked {
+            match stays && judgement != Judgement::Locked {
                 true => self.to_head(mem, folio),
                 false => self.evict(mem, req, folio, judgement, stats),
             }

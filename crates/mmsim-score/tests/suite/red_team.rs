@@ -168,6 +168,16 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
             Stopped("deep"),
         ),
         (
+            "locals that take the host's time to clear",
+            score(&format!("(local {}) (i64.const 0)", "i64 ".repeat(15_000))),
+            Stopped("deep"),
+        ),
+        (
+            "a text that is nested without end",
+            score(&format!("{}(i64.const 0){}", "(i64.eqz ".repeat(6_000), ")".repeat(6_000))),
+            Refused("p.wasm"),
+        ),
+        (
             "a trap that ends the run while it looks good",
             score(
                 "(if (i64.gt_s (local.get $distance) (i64.const 0)) (then unreachable)) (i64.const 0)",
