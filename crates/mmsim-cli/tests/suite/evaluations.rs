@@ -44,6 +44,7 @@ fn facts_of_the_document() {
 }
 
 /// The loop of the document finds a policy that is better than its first.
+#[allow(clippy::print_stdout, reason = "whoever reads the log is to know what was not run")]
 #[test]
 fn the_loop_of_the_document() {
     let text = document();

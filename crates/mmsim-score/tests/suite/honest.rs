@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use mmsim::evaluate::{Author, Meter};
+use mmsim::evaluate::{Author, Candidate, Meter};
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim_score::{Facts, Score, Scored, Stopped};
 
-use super::{Folder, Policy, evaluated, heap, module, of_author, score};
+use super::{Folder, Policy, evaluated, evaluator, heap, module, score};
 
 /// A function of this program.
 struct Native(fn(&Facts) -> i64, Arc<Mutex<Vec<Facts>>>);
@@ -39,13 +39,15 @@ fn a_module_is_the_function_that_it_says() {
     let folder = heap();
     let suite = folder.suite();
     let natives = Natives(|f| -f.age, Arc::default());
-    let native = of_author(&suite, &natives, 2).unwrap_or_else(|e| panic!("{e}"));
-    let module = evaluated(&suite, &score(LRU), 1).unwrap_or_else(|e| panic!("{e}"));
+    let one = evaluator(&suite, 1);
+    let native = one.evaluate(&Candidate::Own(&natives)).unwrap_or_else(|e| panic!("{e}"));
+    let module = evaluated(&one, &score(LRU)).unwrap_or_else(|e| panic!("{e}"));
     assert!(module.cost.fuel >= 3 * module.cost.calls && module.cost.calls > 1000);
     let mut same = module.clone();
     same.cost.fuel = 0;
     assert_eq!(same, native);
-    assert_eq!(evaluated(&suite, &score(LRU), 3).as_ref(), Ok(&module), "jobs decide nothing");
+    let three = evaluated(&evaluator(&suite, 3), &score(LRU));
+    assert_eq!(three.as_ref(), Ok(&module), "jobs decide nothing");
 }
 
 /// Every parameter is the fact of its name, in that order.
@@ -77,7 +79,9 @@ fn facts_are_what_a_kernel_has() {
     let folder = mixed();
     let told = Arc::default();
     let natives = Natives(|f| f.seen * f.size - f.age, Arc::clone(&told));
-    let e = of_author(&folder.suite(), &natives, 2).unwrap_or_else(|e| panic!("{e}"));
+    let suite = folder.suite();
+    let e = evaluator(&suite, 2).evaluate(&Candidate::Own(&natives));
+    let e = e.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((e.unfinished.len(), e.below_min.len()), (0, 0), "{e:?}");
     let told = told.lock().expect("nobody panicked");
     assert_eq!(told.len() as u64, e.cost.calls);
@@ -141,6 +145,7 @@ file = \"mixed.toml\"
 fn shipped_modules_are_sound() {
     let folder = heap();
     let suite = folder.suite();
+    let beside = evaluator(&suite, 2);
     let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/suites");
     let mut nr = 0;
     for entry in std::fs::read_dir(shipped).expect("a folder") {
@@ -148,7 +153,7 @@ fn shipped_modules_are_sound() {
         if path.extension().is_some_and(|e| e == "wat") {
             nr += 1;
             let policy = Policy::Score(std::fs::read(&path).expect("a module"));
-            let e = evaluated(&suite, &policy, 2).unwrap_or_else(|e| panic!("{e}"));
+            let e = evaluated(&beside, &policy).unwrap_or_else(|e| panic!("{e}"));
             assert!(e.own.score.is_some() && e.held_out.score.is_some(), "{e:?}");
         }
     }

@@ -6,7 +6,7 @@ mod red_team;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mmsim::Error;
-use mmsim::evaluate::{Author, Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite};
 use mmsim_score::{Facts, Module};
 
 /// A heap by a zipf law, one and a half times what memory holds.
@@ -77,23 +77,21 @@ fn score(body: &str) -> Policy {
     Policy::Score(module(body).into_bytes())
 }
 
-/// Reads and evaluates a policy, with all audits.
-fn evaluated(suite: &Suite, policy: &Policy, jobs: usize) -> Result<Evaluation, Error> {
-    match policy {
-        Policy::Knobs(text) => {
-            let knobs = KnobFile::from_str(text, "p.toml")?;
-            with(suite, &Candidate::Knobs(&knobs), jobs)
-        }
-        Policy::Score(bytes) => of_author(suite, &Module::from_bytes(bytes, "p.wasm")?, jobs),
-    }
-}
-
-fn of_author(suite: &Suite, author: &dyn Author, jobs: usize) -> Result<Evaluation, Error> {
-    with(suite, &Candidate::Own(author), jobs)
-}
-
-fn with(suite: &Suite, candidate: &Candidate<'_>, jobs: usize) -> Result<Evaluation, Error> {
+/// The baselines of a suite, with all audits.
+fn evaluator(suite: &Suite, jobs: usize) -> Evaluator<'_> {
     let mut options = EvaluateOptions::default();
     (options.jobs, options.check) = (Some(jobs), true);
-    Evaluator::new(suite, &options, &())?.evaluate(candidate)
+    Evaluator::new(suite, &options, &()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Reads and evaluates a policy.
+fn evaluated(beside: &Evaluator<'_>, policy: &Policy) -> Result<Evaluation, Error> {
+    match policy {
+        Policy::Knobs(text) => {
+            beside.evaluate(&Candidate::Knobs(&KnobFile::from_str(text, "p.toml")?))
+        }
+        Policy::Score(bytes) => {
+            beside.evaluate(&Candidate::Own(&Module::from_bytes(bytes, "p.wasm")?))
+        }
+    }
 }

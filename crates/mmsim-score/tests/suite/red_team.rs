@@ -7,7 +7,7 @@ use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim_score::{Facts, Score, Scored, Stopped};
 
-use super::{Folder, HEAP, Policy, evaluated, heap, module, score};
+use super::{Folder, HEAP, Policy, evaluated, evaluator, heap, module, score};
 
 /// What becomes of a policy.
 enum Fate {
@@ -221,10 +221,11 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
 fn nobody_gains_by_cheating() {
     let folder = heap();
     let suite = folder.suite();
+    let beside = evaluator(&suite, 2);
     let all = cheats();
     assert!(all.len() >= 20, "{}", all.len());
     for (name, policy, fate) in &all {
-        let found = evaluated(&suite, policy, 2);
+        let found = evaluated(&beside, policy);
         let said = || found.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let says = |what: &str| assert!(said().contains(what), "{name}: {what}: {found:?}");
         match fate {
@@ -251,7 +252,7 @@ fn nobody_gains_by_cheating() {
             }
             Fate::As(body) => {
                 let e = found.as_ref().unwrap_or_else(|e| panic!("{name}: {e}"));
-                let other = evaluated(&suite, &score(body), 1).unwrap_or_else(|e| panic!("{e}"));
+                let other = evaluated(&beside, &score(body)).unwrap_or_else(|e| panic!("{e}"));
                 assert_eq!(e.scenarios, other.scenarios, "{name}");
             }
         }
@@ -294,10 +295,10 @@ fn luck_with_a_seed_does_not_hold() {
     let suite = "version = 1\nseeds = 1\nheld-out = 8\n[[scenario]]\nfile = \"heap.toml\"\n";
     let folder = Folder::new(&[("heap.toml", HEAP), ("suite.toml", suite)]);
     let suite = folder.suite();
-    let evaluator = Evaluator::new(&suite, &EvaluateOptions::default(), &());
-    let evaluator = evaluator.unwrap_or_else(|e| panic!("{e}"));
+    let beside = Evaluator::new(&suite, &EvaluateOptions::default(), &());
+    let beside = beside.unwrap_or_else(|e| panic!("{e}"));
     let of = |n: u64| {
-        let e = evaluator.evaluate(&Candidate::Own(&Lots(n))).unwrap_or_else(|e| panic!("{e}"));
+        let e = beside.evaluate(&Candidate::Own(&Lots(n))).unwrap_or_else(|e| panic!("{e}"));
         (e.own.score.expect("a score"), e.held_out.score.expect("a score"))
     };
     let all: Vec<(f64, f64)> = (0..12).map(of).collect();
