@@ -136,6 +136,17 @@ fn shipped_files_can_be_read() {
     }
 }
 
+/// A monitor is an administrator's: a knob file may start one, and it acts.
+#[test]
+fn a_policy_may_start_a_monitor() {
+    let dir = folder();
+    let suite = suite(&dir, SUITE).unwrap_or_else(|e| panic!("{e}"));
+    let monitor = "version = 1\n[set]\ndamon = [{ ops = \"paddr\", sample = \"50us\", aggr = \"500us\", \
+        scheme = [{ action = \"pageout\", max-nr-accesses = 0, min-age = \"0s\" }] }]\n";
+    let e = scored(&suite, monitor, 2).unwrap_or_else(|e| panic!("{e}"));
+    assert!(e.own.score.is_some_and(|s| s != 0.0), "{:?} {:?}", e.own, e.unfinished);
+}
+
 /// A policy under which memory runs out has no score, however little it fetched until then.
 #[test]
 fn a_run_that_ends_early_has_no_score() {

@@ -57,7 +57,7 @@ pub trait Score: Send {
 }
 
 /// What is known of a folio besides its flags.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Evictions when it came or was last found used.
     last: u64,
@@ -92,13 +92,12 @@ impl<S: Score> Scored<S> {
     pub fn new(mem: &mut Memory, score: S, meter: Arc<Meter>) -> Self {
         let nr_memcgs = mem.memcgs.len();
         let nr = mem.zones.nr_nodes() * nr_memcgs;
-        let unknown = State { last: 0, distance: -1, seen: 0, looks: 0, written: false };
         Scored {
             score,
             meter,
             lists: (0..nr).map(|_| [(); 2].map(|()| mem.lists.create())).collect(),
             nr_memcgs,
-            states: vec![unknown; mem.frames.len()],
+            states: Vec::new(),
             evictions: 0,
             mask: u64::MAX >> (64 - mem.shadow_bits()),
             calls: 0,
@@ -109,6 +108,15 @@ impl<S: Score> Scored<S> {
 
     fn lists_of(&self, node: NodeId, memcg: MemcgId) -> [ListId; 2] {
         self.lists[usize::from(node.0) * self.nr_memcgs + usize::from(memcg.0)]
+    }
+
+    /// What is known of a folio. Memory of the host is taken as frames are used.
+    fn state(&mut self, folio: FolioId) -> &mut State {
+        let at = folio.0 as usize;
+        if at >= self.states.len() {
+            self.states.resize((at + 1).next_multiple_of(512), State::default());
+        }
+        &mut self.states[at]
     }
 
     fn list_of(&self, mem: &Memory, folio: FolioId) -> ListId {
@@ -199,14 +207,15 @@ impl<S: Score> Scored<S> {
             return (i64::MIN, folio, Judgement::Locked);
         }
         let used = found.count > 0 || read;
-        let state = &mut self.states[folio.0 as usize];
+        let evictions = self.evictions;
+        let state = self.state(folio);
         if std::mem::take(&mut state.written) && !used {
             return (i64::MIN, folio, Judgement::Reclaim);
         }
         state.looks = state.looks.saturating_add(1);
         if used {
             state.seen = state.seen.saturating_add(1);
-            state.last = self.evictions;
+            state.last = evictions;
         }
         let State { last, distance, seen, looks, .. } = *state;
         let memcg = mem.frames.memcg(folio);
@@ -214,7 +223,7 @@ impl<S: Score> Scored<S> {
         let stored = mem.frames.has(folio, flag::SWAPCACHE);
         let lists = self.lists_of(req.node, memcg);
         let facts = Facts {
-            age: (self.evictions - last) as i64,
+            age: (evictions - last) as i64,
             seen: seen.into(),
             looks: looks.into(),
             used: used.into(),
@@ -255,9 +264,9 @@ impl<S: Score> Scored<S> {
             ShrinkOutcome::Freed | ShrinkOutcome::Dropped => {}
             ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => self.to_head(mem, folio),
             ShrinkOutcome::Split => {
-                let state = self.states[folio.0 as usize];
+                let state = *self.state(folio);
                 for page in (folio.0..folio.0 + pages).map(Pfn) {
-                    self.states[page.0 as usize] = state;
+                    *self.state(page) = state;
                     self.evict(mem, req, page, judgement, stats);
                 }
             }
@@ -272,9 +281,10 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         if how.kind != ArrivalKind::PutBack {
             let returns = mem.frames.test_clear(folio, flag::WORKINGSET);
             mem.frames.clear(folio, flag::REFERENCED);
-            let state = &mut self.states[folio.0 as usize];
+            let last = self.evictions;
+            let state = self.state(folio);
             let distance = if returns { state.distance } else { -1 };
-            *state = State { last: self.evictions, distance, seen: 0, looks: 0, written: false };
+            *state = State { last, distance, seen: 0, looks: 0, written: false };
         }
         self.to_head(mem, folio);
     }
@@ -289,7 +299,7 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         // The mark says that the distance is this folio's, until it arrives.
         mem.frames.set(folio, flag::WORKINGSET);
         let distance = self.evictions.wrapping_sub(shadow.0) & self.mask;
-        self.states[folio.0 as usize].distance = distance as i64;
+        self.state(folio).distance = distance as i64;
     }
 
     fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -303,7 +313,7 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
     }
 
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
-        self.states[folio.0 as usize].written = true;
+        self.state(folio).written = true;
         self.to_tail(mem, folio);
     }
 
