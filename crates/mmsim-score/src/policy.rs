@@ -10,7 +10,8 @@
 //! A folio whose write has ended goes unasked, unless it was used meanwhile: that it was to go had
 //! been decided before its write began.
 //!
-//! Left out: `memory.min` and `memory.low`; and a call takes no simulated time.
+//! Left out: `memory.min` and `memory.low`; what was known of a folio that compaction moved; the time
+//! of a call.
 
 use std::sync::Arc;
 

@@ -52,6 +52,11 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
             RefusedAt(3, 1, "it is of the machine"),
         ),
         (
+            "swap without end",
+            set("\"machine.swap.size\" = \"1GiB\""),
+            RefusedAt(3, 1, "it is of the machine"),
+        ),
+        (
             "a faster swap device",
             set("\"machine.swap.device\" = \"zram\""),
             RefusedAt(3, 1, "it is of the machine"),
