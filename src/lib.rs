@@ -33,6 +33,7 @@
 pub mod ablate;
 pub mod bench;
 pub mod error;
+pub mod evaluate;
 pub mod files;
 pub mod host;
 pub mod layout;

@@ -10,6 +10,7 @@
 //! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
 pub mod damon;
+pub mod evaluate;
 mod expand;
 mod expect;
 mod fields;
@@ -45,7 +46,7 @@ pub use machine::zones_of;
 pub use policy::{
     Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
 };
-pub use reference::{reference, sweep_reference, tune_reference};
+pub use reference::{evaluate_reference, reference, sweep_reference, tune_reference};
 pub use schema::json_schema;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
 pub use units::{bytes, duration, pages};

@@ -8,7 +8,7 @@ use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
 use super::keys::{Fallback, KeySpec, TableSpec};
-use super::tables::{TASK_COMMON, all_tables, sweep_tables, tune_tables};
+use super::tables::{TASK_COMMON, all_tables, evaluate_tables, sweep_tables, tune_tables};
 use crate::prose::wrapped;
 
 /// Every table with every key.
@@ -64,6 +64,13 @@ pub fn sweep_reference() -> String {
 pub fn tune_reference() -> String {
     let mut out = String::new();
     tune_tables().into_iter().for_each(|t| table(&mut out, t));
+    out
+}
+
+/// The keys of suites and knob files, likewise.
+pub fn evaluate_reference() -> String {
+    let mut out = String::new();
+    evaluate_tables().into_iter().for_each(|t| table(&mut out, t));
     out
 }
 

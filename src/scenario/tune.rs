@@ -6,6 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 use super::expand;
 use super::expect;
+use super::keys::TableSpec;
 use super::machine;
 use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Path, Sources, Table, Value};
@@ -163,7 +164,7 @@ impl TunePlan {
                 return Err(error.help(format!("`mmsim {command} {name}` takes it")));
             }
         }
-        let root = opened(doc);
+        let root = opened(doc, &TUNE);
         let r = Reader::open(&alone, &root, &TUNE, "")?;
         r.need("version")?;
         r.opt_count("version")?;
@@ -178,13 +179,13 @@ impl TunePlan {
         let mut sources = Sources::of(&ROOT);
         let scenario = sources.parse(&path.display().to_string(), &scenario_text)?;
         check_schema(&sources, &scenario)?;
-        let root = opened(sources.parse(name, text)?);
+        let root = opened(sources.parse(name, text)?, &TUNE);
         let shared = sources.clone();
         let r = Reader::open(&shared, &root, &TUNE, "")?;
         let dir = folder_of(&path.display().to_string());
         let folders = Folders { plan: &folder_of(name), scenario: &dir };
         let knobs = knobs(&sources, &r, folders)?;
-        let (doc, variant) = document(&sources, &r, &scenario, &knobs)?;
+        let (doc, variant) = document(&sources, &r, &scenario, &dir, &knobs)?;
 
         let objectives = objectives(&r)?;
         let constraints = constraints(&r)?;
@@ -209,7 +210,9 @@ impl TunePlan {
             draws: r.get("draws")?,
             seed: match r.opt_count("seed")? {
                 Some(seed) => seed,
-                None => Reader::open(&sources, &filled(&doc), &ROOT, "")?.get("seed")?,
+                None => {
+                    Reader::open(&sources, &opened(doc.clone(), &ROOT), &ROOT, "")?.get("seed")?
+                }
             },
             seeds: r.get("seeds")?,
             held_out: match r.opt_count("held-out")? {
@@ -367,18 +370,11 @@ impl TunePlan {
     }
 }
 
-/// A plan as a table of keys with their defaults.
-fn opened(mut doc: Table) -> Node {
-    fill(&mut doc, &TUNE);
+/// A document as a table of keys with their defaults.
+pub(super) fn opened(mut doc: Table, spec: &'static TableSpec) -> Node {
+    fill(&mut doc, spec);
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| !a.is_default());
     Node { value: Value::Table(doc), at: at.unwrap_or(At::START) }
-}
-
-/// A document as a table of keys with their defaults.
-fn filled(doc: &Table) -> Node {
-    let mut doc = doc.clone();
-    fill(&mut doc, &ROOT);
-    Node { value: Value::Table(doc), at: At::START }
 }
 
 fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<Knob>, Error> {
@@ -407,11 +403,12 @@ fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<
 /// Knobs at most: the first settings are points of Halton's sequence.
 const MOST_KNOBS: usize = super::points::MOST_DIMENSIONS;
 
-/// The document that is tuned: the scenario in its variant, with what the plan sets on top.
-fn document(
+/// The document that is run: the scenario in its variant, with what the plan sets on top.
+pub(super) fn document(
     sources: &Sources,
     r: &Reader<'_>,
     scenario: &Table,
+    dir: &FilePath,
     knobs: &[Knob],
 ) -> Result<(Table, String), Error> {
     let mut doc = scenario.clone();
@@ -419,7 +416,7 @@ fn document(
     for e in r.table("set")?.map_or(&[][..], |t| &t.entries) {
         let path = sources.path(&e.key, e.key_at)?;
         let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
-        expand::refuse_root(sources, &path, "set", &roots)?;
+        expand::refuse_root(sources, &path, &r.name_of("set"), &roots)?;
         if knobs.iter().any(|k| k.axis.path.steps == path.steps) {
             let title = format!("set: `{}` is a knob too", path.text);
             return Err(sources.error(path.at, title, "leave it out of one of them"));
@@ -430,23 +427,27 @@ fn document(
         let same = |p: &Path| p.steps == axis.path.steps;
         if !knobs.iter().any(|k| same(&k.axis.path)) && !set.iter().any(|(p, _)| same(p)) {
             let title = format!("axes: the scenario has several values of `{}`", axis.path.text);
-            let error = sources.error(axis.path.at, title, "one of them is tuned");
-            return Err(error.help("make it a knob of the plan, or write one value into its `set`"));
+            let error = sources.error(axis.path.at, title, "a plan runs one of them");
+            return Err(error.help(match knobs {
+                [] => "write one value into `set`",
+                _ => "make it a knob of the plan, or write one value into its `set`",
+            }));
         }
     }
     doc.entries.retain(|e| e.key != "axes" && e.key != "expect");
-    let first = expand::variants_of(sources, &doc, &[], &folder_of(""))?;
+    let first = expand::variants_of(sources, &doc, &[], dir)?;
     let names: Vec<&str> = first.iter().map(|p| p.variant.as_str()).collect();
     let wanted = match (r.opt_name("variant")?, &names[..]) {
         (Some(word), _) if names.contains(&word) => word,
         (Some(word), _) => {
             let at = r.find("variant").map_or(r.at, |n| n.at);
-            return Err(unknown(sources, at, "variant: ", "variant", word, &names));
+            let prefix = format!("{}: ", r.name_of("variant"));
+            return Err(unknown(sources, at, &prefix, "variant", word, &names));
         }
         (None, [only]) => only,
         (None, _) => {
             let title = format!("the scenario has {} variants, add `variant`", names.len());
-            let error = sources.error(r.at, title, "say which of them is tuned");
+            let error = sources.error(r.at, title, "say which of them is run");
             return Err(error.help(format!("known: {}", names.join(", "))));
         }
     };

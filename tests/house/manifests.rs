@@ -29,7 +29,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mmsim", "mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"],
     ),
     ("mmsim-view", &["mmsim"]),
-    ("mmsim-cli", &["mmsim", "mmsim-lab", "mmsim-view"]),
+    ("mmsim-score", &["mmsim", "mmsim-lru"]),
+    ("mmsim-cli", &["mmsim", "mmsim-lab", "mmsim-score", "mmsim-view"]),
     ("mmsim-python", &["mmsim", "mmsim-view"]),
 ];
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
-use mmsim::scenario::{reference, sweep_reference, tune_reference};
+use mmsim::scenario::{evaluate_reference, reference, sweep_reference, tune_reference};
 use mmsim_core::backing::device::DEVICE_PRESETS;
 
 const BEGIN: &str = "<!-- begin: generated from the key tables -->\n";
@@ -12,9 +12,12 @@ const END: &str = "<!-- end: generated from the key tables -->";
 
 #[test]
 fn the_reference_is_current() {
-    for (file, reference) in
-        [("scenarios", reference()), ("sweeps", sweep_reference()), ("tuning", tune_reference())]
-    {
+    for (file, reference) in [
+        ("scenarios", reference()),
+        ("sweeps", sweep_reference()),
+        ("tuning", tune_reference()),
+        ("evaluate", evaluate_reference()),
+    ] {
         is_current(&format!("docs/{file}.md"), &reference);
     }
 }

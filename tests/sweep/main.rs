@@ -2,6 +2,7 @@
 
 mod asked;
 mod cost;
+mod evaluations;
 mod mangled;
 mod names;
 mod plans;

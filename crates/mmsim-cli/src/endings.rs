@@ -64,6 +64,11 @@ impl Verb {
             Verb::Why(args) => args.output.agrees(),
             Verb::Ablate(args) => args.output.agrees(),
             Verb::Tune(args) => args.output.agrees(),
+            Verb::Evaluate(args) => {
+                let Some(path) = args.output.as_deref() else { return Ok(()) };
+                form::packable("--output", path)?;
+                form::agree("--output", Some(path), Content::JsonLines, &[Content::Json])
+            }
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }

@@ -11,6 +11,7 @@ mod completions;
 mod damon;
 mod emit;
 mod endings;
+mod evaluate;
 mod exit;
 mod import_system;
 mod input;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Tune(args) => tune::tune(&args),
+        Verb::Evaluate(args) => evaluate::evaluate(&args),
         Verb::Show(args) => show::show(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),

@@ -232,7 +232,7 @@ impl Template {
         let mut labels = Labels::new();
         for (axis, (node, label)) in self.values(setting) {
             labels.push((axis.path.text.clone(), label));
-            self.sources.set(&mut doc, &axis.path, &node)?;
+            machine::set(&self.sources, &mut doc, &axis.path, &node)?;
         }
         Ok((doc, labels))
     }

@@ -2,6 +2,7 @@
 //! monitors and tasks. What their columns mean is said in [`super::keys`].
 
 mod damon;
+mod evaluate;
 mod laws;
 mod machine;
 mod phased;
@@ -13,6 +14,7 @@ mod tune;
 mod workloads;
 
 pub use damon::*;
+pub use evaluate::*;
 pub use laws::*;
 pub use machine::*;
 pub use phased::*;

@@ -1,6 +1,7 @@
 //! Arguments. Each verb has an example in its help.
 
 mod ablate;
+mod evaluate;
 mod evidence;
 mod list;
 mod sweep;
@@ -19,6 +20,7 @@ use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
 pub(crate) use sweep::{
@@ -63,6 +65,7 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     Sweep(Box<SweepArgs>),
     Tune(TuneArgs),
+    Evaluate(EvaluateArgs),
     Show(ShowArgs),
     List(ListArgs),
     Trace(TraceArgs),

@@ -6,6 +6,7 @@ mod cli;
 mod drawings;
 mod emit;
 mod errors;
+mod evaluations;
 mod harness;
 mod limits;
 mod observers;

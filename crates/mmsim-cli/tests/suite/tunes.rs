@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use crate::harness::{Folder, repository};
 
-/// The files that the document shows.
-fn of_document(text: &str) -> Folder {
+/// The files that a document shows.
+pub(crate) fn of_document(text: &str) -> Folder {
     let f = Folder::new();
     for piece in text.split("<!-- file ").skip(1) {
         let (name, rest) = piece.split_once(" -->\n```").expect("a file");
@@ -43,13 +43,18 @@ fn append(f: &Folder, text: &str) {
 /// The commands of docs/tuning.md print what stands below them. `MMSIM_BLESS=1` rewrites that.
 #[test]
 fn commands_of_the_document() {
-    let text = document();
+    commands("docs/tuning.md", "tune");
+}
+
+/// Holds what a document prints below its commands of this mark, or rewrites it.
+pub(crate) fn commands(document: &str, mark: &str) {
+    let text = std::fs::read_to_string(repository(document)).expect(document);
     let f = of_document(&text);
     let boxes = |name: &str| std::fs::read(repository("tests/formats/boxes").join(name));
     f.write("box.txt", boxes("7.3.txt").expect("a box"));
     f.write("table.txt.gz", boxes("7.3-table.txt.gz").expect("a record"));
-    let begin = "<!-- tune -->\n```console\n$ mmsim ";
-    let mut pieces = text.split(begin);
+    let begin = format!("<!-- {mark} -->\n```console\n$ mmsim ");
+    let mut pieces = text.split(&begin);
     let mut new = pieces.next().expect("a first piece").to_string();
     for piece in pieces {
         let (command, rest) = piece.split_once('\n').expect("a command");
@@ -68,7 +73,7 @@ fn commands_of_the_document() {
         append(&f, after);
     }
     if new != text {
-        std::fs::write(repository("docs/tuning.md"), new).expect("rewriting the document");
+        std::fs::write(repository(document), new).expect("rewriting the document");
     }
 }
 

@@ -6,6 +6,7 @@
 //! test; `MMSIM_BLESS=1` rewrites them, to be read as a difference.
 
 mod ablate;
+mod evaluations;
 mod evidence;
 mod sweeps;
 mod traces;

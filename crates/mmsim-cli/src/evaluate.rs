@@ -1,0 +1,100 @@
+//! `mmsim evaluate`: thin over the facade's module of that name.
+
+use std::path::Path;
+
+use mmsim::Error;
+use mmsim::evaluate::{
+    Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite, Watcher,
+};
+
+use mmsim_score::Module;
+
+use crate::args::EvaluateArgs;
+use crate::backend::{self, input};
+use crate::exit::{self, Ending, Failure};
+use crate::output;
+use crate::progress::Progress;
+
+/// Scores policies and prints a line for each.
+pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
+    let file = args.output.as_deref();
+    let mut inputs: Vec<&Path> = vec![&args.suite];
+    inputs.extend(args.policies.iter().map(|p| p.as_path()));
+    output::distinct(&inputs, &[("--output", file)])?;
+    output::check(file)?;
+    let suite = Suite::from_path(&args.suite).map_err(input)?;
+    let policies: Result<Vec<Policy>, Error> =
+        args.policies.iter().map(|path| Policy::read(path)).collect();
+    let policies = policies.map_err(input)?;
+    for policy in &policies {
+        mmsim::evaluate::check(&suite, &policy.candidate()).map_err(input)?;
+    }
+    let mut options = EvaluateOptions::default();
+    (options.jobs, options.check) = (args.jobs, args.check);
+    let runs = |s: &mmsim::evaluate::SuiteScenario| s.seeds().count() + s.held_out().count();
+    let runs: usize = suite.scenarios().iter().map(runs).sum();
+    let heard = Heard(Progress::new("runs", runs * (1 + policies.len())));
+    let evaluator = Evaluator::new(&suite, &options, &heard).map_err(input)?;
+    let (mut text, mut ending) = (String::new(), Ending::Done);
+    for policy in &policies {
+        let evaluation = evaluator.evaluate(&policy.candidate()).map_err(input)?;
+        text += &format!("{}\n", backend::document("evaluation", &evaluation));
+        ending = ending.max(told(&evaluation));
+    }
+    drop(evaluator);
+    drop(heard);
+    output::show(&text, file)?;
+    Ok(ending)
+}
+
+/// Says on stderr what is wrong with runs of a policy.
+fn told(e: &Evaluation) -> Ending {
+    for run in &e.below_min {
+        let what = "fewer pages were fetched again than the optimum must fetch";
+        exit::remark(&format!("{}: ERROR OF MMSIM, please report it: {what}: {run}", e.policy));
+    }
+    for run in &e.unfinished {
+        exit::remark(&format!("{}: no score: {run}", e.policy));
+    }
+    match (e.panicked, e.below_min.is_empty() && e.unfinished.is_empty()) {
+        (1.., _) => Ending::Panicked,
+        (0, false) => Ending::Missed,
+        (0, true) => Ending::Done,
+    }
+}
+
+/// A policy as it was read.
+enum Policy {
+    Knobs(KnobFile),
+    Score(Module),
+}
+
+impl Policy {
+    fn read(path: &Path) -> Result<Policy, Error> {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("toml") => KnobFile::from_path(path).map(Policy::Knobs),
+            Some("wasm" | "wat") => Module::from_path(path).map(Policy::Score),
+            _ => {
+                let title = format!("--policy: `{}` has no ending of a policy", path.display());
+                Err(Error::of_option(title)
+                    .help("a knob file ends in .toml, a score function in .wasm or .wat"))
+            }
+        }
+    }
+
+    fn candidate(&self) -> Candidate<'_> {
+        match self {
+            Policy::Knobs(knobs) => Candidate::Knobs(knobs),
+            Policy::Score(module) => Candidate::Own(module),
+        }
+    }
+}
+
+/// What is heard of runs.
+struct Heard(Progress);
+
+impl Watcher for Heard {
+    fn finished(&self, label: &str) {
+        self.0.finished(label);
+    }
+}
