@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `--unscaled costs` and `--unscaled pageblocks` leave a part of the scaling out, `--batch-shift N`
-//! divides batches of reclaim by 2^N at most, `--all` prints every case.
+//! divides batches of reclaim by 2^N at most, `--refused` makes runs that have no miniature,
+//! `--all` prints every case.
 //!
 //! It prints a table of errors in per cent, by counter and share, how many intervals cover the
 //! full run, and the CPU time of both.
@@ -49,10 +50,11 @@ struct Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let (mut shares, mut paths, mut scaling) = (Vec::new(), Vec::new(), Scaling::default());
-    let mut verbose = false;
+    let (mut verbose, mut refused) = (false, false);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--all" => verbose = true,
+            "--refused" => refused = true,
             "--batch-shift" => scaling.batch_shift = args.next().ok_or("a number")?.parse()?,
             "--unscaled" => match args.next().as_deref() {
                 Some("costs") => scaling.costs = false,
@@ -79,7 +81,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let took = begin.elapsed().as_secs_f64();
             for (nth, &shift) in shares.iter().enumerate() {
                 let begin = Instant::now();
-                let mut small = Miniature::new(&spec, Share::OneIn(shift), SAMPLES)?;
+                let mut small = match refused {
+                    true => Miniature::unchecked(&spec, shift, SAMPLES),
+                    false => Miniature::new(&spec, Share::OneIn(shift), SAMPLES)?,
+                };
                 small.scaling = scaling;
                 let all = miniature::run(vec![small], &one, || ())?;
                 cost[nth].0 += took;

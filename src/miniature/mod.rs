@@ -65,6 +65,12 @@ impl Miniature {
         let samples = rules::samples(run, share, of)?;
         Ok(Miniature { run: run.clone(), samples, scaling: Scaling::default() })
     }
+
+    /// `of` samples of 1/2^`shift` of the pages, whatever their estimates are worth.
+    pub fn unchecked(run: &RunSpec, shift: u32, of: u32) -> Miniature {
+        let samples = rules::of(run, shift, of);
+        Miniature { run: run.clone(), samples, scaling: Scaling::default() }
+    }
 }
 
 /// A run whose samples have been made.
@@ -133,7 +139,7 @@ fn thinned(
     };
     let read = cost.t_read_cached.as_nanos() + cost.t_syscall.as_nanos();
     let thin = Thin { hits: [cost.t_hit.as_nanos(), read], others: accesses };
-    w.thinned(|page| sample.page(space, page.into()).is_some(), &thin)
+    w.thinned(sample.kept(space, w.pages), &thin)
 }
 
 /// Makes the samples of runs, so many at a time as the options say. `finished` is called from any

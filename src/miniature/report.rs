@@ -285,11 +285,28 @@ impl MiniatureReport {
             }
             out.push_str("  not from a miniature:\n");
             for (why, names) in reasons {
-                let _ = writeln!(out, "    {}: {why}", names.join(", "));
+                let _ = writeln!(out, "    {why}:");
+                wrap(&mut out, &names);
             }
         }
         out
     }
+}
+
+/// Names one after the other, in lines of at most 100 columns.
+fn wrap(out: &mut String, names: &[&str]) {
+    const WIDTH: usize = 100;
+    let mut line = String::new();
+    for (i, name) in names.iter().enumerate() {
+        let comma = if i + 1 < names.len() { "," } else { "" };
+        if !line.is_empty() && 6 + line.len() + 1 + name.len() + comma.len() > WIDTH {
+            let _ = writeln!(out, "      {line}");
+            line.clear();
+        }
+        let blank = if line.is_empty() { "" } else { " " };
+        let _ = write!(line, "{blank}{name}{comma}");
+    }
+    let _ = writeln!(out, "      {line}");
 }
 
 /// Whether the table names a counter that does not transfer: those of blocks and zones are many.

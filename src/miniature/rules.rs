@@ -57,8 +57,13 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
         let title = format!("--samples: {of} samples of 1/{} share pages", 1_u64 << shift);
         return Err(Error::of_option(title).help(format!("write at most {}", 1_u64 << shift)));
     }
+    Ok(self::of(run, shift, of))
+}
+
+/// `of` samples of 1/2^`shift` of the pages.
+pub(super) fn of(run: &RunSpec, shift: u32, of: u32) -> Vec<Sample> {
     let unit = unit(&run.machine);
-    Ok((0..of).map(|number| Sample { shift, unit, number, of }).collect())
+    (0..of).map(|number| Sample { shift, unit, number, of }).collect()
 }
 
 /// Why a run cannot be a miniature.

@@ -56,6 +56,16 @@ impl Sample {
         (rest >> self.unit == kept).then_some((stratum << self.unit) + in_unit)
     }
 
+    /// The pages that are kept of the first `n` of a space, in order.
+    pub fn kept(self, space: u64, n: u32) -> impl Iterator<Item = u32> {
+        let strata = (u64::from(n) >> (self.shift + self.unit)) + 1;
+        let first = move |stratum: u64| {
+            ((stratum << self.shift) + self.chosen(space, stratum)) << self.unit
+        };
+        let units = (0..strata).flat_map(move |s| first(s)..first(s) + (1 << self.unit));
+        units.filter(move |&page| page < n.into()).map(|page| page as u32)
+    }
+
     /// Pages of the full machine that a page stands for.
     pub fn one_in(self) -> u64 {
         1 << self.shift
@@ -89,6 +99,9 @@ mod tests {
                     next += 1;
                 }
             }
+            let kept: Vec<u32> = s.kept(7, 10_000).collect();
+            let plain = (0..10_000).filter(|&p| s.page(7, u64::from(p)).is_some());
+            assert!(plain.eq(kept));
             let share = 10_000 >> shift;
             assert!(next.abs_diff(share) <= 1 << unit, "{next} of {share}");
         }

@@ -123,7 +123,7 @@ Examples:
   mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
       --events-filter kind=sim_refault,pages=0-511
   mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files
-  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --miniature 1/32")]
+  mmsim run scenarios/miniatures/zipf.toml --miniature auto")]
 pub(crate) struct RunArgs {
     /// Scenario files
     #[arg(required = true, value_name = "SCENARIO")]

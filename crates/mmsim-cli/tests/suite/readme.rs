@@ -197,8 +197,12 @@ fn blocks_about_compaction() {
 fn blocks_about_why() {
     assert_eq!(blocks("docs/why.md", &root()), 4);
     assert_eq!(blocks("docs/ablate.md", &root()), 3);
-    assert_eq!(blocks("docs/miniatures.md", &root()), 1);
     assert_eq!(blocks("docs/lazily-activate.md", &root()), 4);
+}
+
+#[test]
+fn blocks_about_miniatures() {
+    assert_eq!(blocks("docs/miniatures.md", &root()), 1);
 }
 
 #[test]

@@ -112,11 +112,11 @@ pub struct Thin<'a> {
 }
 
 impl ZipfConfig {
-    /// One workload per thread whose accesses to pages that `keeps` does not name are left out, and
-    /// their time is computed. `None`: what it does cannot be drawn so.
+    /// One workload per thread whose accesses to pages that are not in `kept` are left out, and their
+    /// time is computed. `None`: what it does cannot be drawn so.
     pub fn thinned(
         &self,
-        keeps: impl Fn(u32) -> bool,
+        kept: impl Iterator<Item = u32>,
         thin: &Thin<'_>,
     ) -> Option<Vec<Box<dyn Workload>>> {
         let think = match self.think {
@@ -126,7 +126,7 @@ impl ZipfConfig {
         if self.arrival.is_some() {
             return None;
         }
-        let kept = Arc::new(KeptPages::new(self.pages, self.theta, self.map, keeps)?);
+        let kept = Arc::new(KeptPages::new(self.pages, self.theta, self.map, kept)?);
         let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
         let hit = thin.hits[usize::from(!memory.is_mapped())];
         Some(pace::threads((self.threads, self.windows, self.end, None), |_| ThinDraws {

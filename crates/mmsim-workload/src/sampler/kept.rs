@@ -7,7 +7,7 @@
 
 use mmsim_core::base::rng::Rng;
 
-use super::alias::{AliasTable, MAX_OUTCOMES};
+use super::alias::{Slot, slots};
 use super::pages::RankMap;
 use super::scatter::Scatter;
 
@@ -17,36 +17,32 @@ const SUMMED: u64 = 1 << 16;
 /// The pages that count.
 #[derive(Clone, Debug)]
 pub struct KeptPages {
-    table: AliasTable,
+    slots: Vec<Slot>,
     pages: Vec<u32>,
     /// ln of the share of draws that do not count.
     ln_others: f64,
 }
 
 impl KeptPages {
-    /// The law `theta` over `pages` pages, placed by `map`, of which those count that `keeps` names.
-    /// `None`: none does, all do, or they are too many for a table.
+    /// The law `theta` over `pages` pages, placed by `map`, of which those in `kept` count. `None`:
+    /// none does, or all do.
     pub fn new(
         pages: u32,
         theta: f64,
         map: RankMap,
-        keeps: impl Fn(u32) -> bool,
+        kept: impl Iterator<Item = u32>,
     ) -> Option<KeptPages> {
         let scatter =
             (map == RankMap::Scatter && theta != 0.0).then(|| Scatter::new(u64::from(pages)));
-        let (mut kept, mut law) = (Vec::new(), Vec::new());
-        for rank in 0..pages {
-            let page = scatter.as_ref().map_or(rank, |s| s.map(rank));
-            if keeps(page) {
-                kept.push(page);
-                law.push((f64::from(rank) + 1.0).powf(-theta));
-            }
-        }
-        if kept.is_empty() || kept.len() > MAX_OUTCOMES || kept.len() == pages as usize {
+        let pages_kept: Vec<u32> = kept.collect();
+        if pages_kept.is_empty() || pages_kept.len() >= pages as usize {
             return None;
         }
+        let rank = |page: u32| scatter.as_ref().map_or(page, |s| s.unmap(page));
+        let law: Vec<f64> =
+            pages_kept.iter().map(|&p| (f64::from(rank(p)) + 1.0).powf(-theta)).collect();
         let share = law.iter().sum::<f64>() / power_sum(u64::from(pages), theta);
-        Some(KeptPages { table: AliasTable::new(&law), pages: kept, ln_others: (-share).ln_1p() })
+        Some(KeptPages { slots: slots(&law), pages: pages_kept, ln_others: (-share).ln_1p() })
     }
 
     /// How many draws of other pages come before the next one that counts.
@@ -60,7 +56,11 @@ impl KeptPages {
     /// A page that counts.
     #[inline]
     pub fn page(&self, rng: &mut Rng) -> u32 {
-        self.pages[self.table.sample(rng) as usize]
+        let m = u128::from(rng.next_u64()) * self.slots.len() as u128;
+        let (slot, position) = ((m >> 64) as usize, m as u64);
+        let s = &self.slots[slot];
+        let own = (position as f64) < s.own * 18_446_744_073_709_551_616.0;
+        self.pages[if own { slot } else { s.alias as usize }]
     }
 }
 
@@ -103,7 +103,8 @@ mod tests {
     fn what_is_left_of_all_draws() {
         let (n, theta, draws) = (4096, 0.9, 2_000_000_u32);
         let keeps = |p: u32| p % 16 == 3;
-        let kept = KeptPages::new(n, theta, RankMap::Scatter, keeps).unwrap();
+        let kept = KeptPages::new(n, theta, RankMap::Scatter, (0..n).filter(|&p| keeps(p)));
+        let kept = kept.unwrap();
         let all = PageSampler::new(n, theta, RankMap::Scatter);
         let mut rng = Rng::for_purpose(1, "kept");
         let mut plain = vec![0_u32; n as usize];
