@@ -12,6 +12,8 @@
 //! It prints a table of errors in per cent, by counter and share, how many intervals cover the
 //! full run, and the CPU time of both.
 
+#![allow(clippy::print_stdout, reason = "an example speaks to its user")]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
