@@ -14,6 +14,7 @@ use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::base::planted::Planted;
+use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
@@ -369,8 +370,7 @@ impl Classic {
                     out.stats.add(&s.pass);
                 }
             }
-            let proportional =
-                matches!(req.by, Reclaimer::Direct) && req.priority == mem.first_priority;
+            let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
             let once =
                 w.adjusted && !self.config.stop_after_adjust || mem.is_planted(Planted::Overshoot);
             if w.reclaimed[ANON] + w.reclaimed[FILE] >= req.target && !proportional && !once {
