@@ -67,6 +67,7 @@ fn fragmented() -> (Memory, OneList) {
         lru_batch: Some(1),
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),

@@ -39,6 +39,7 @@ pub mod host;
 pub mod layout;
 pub mod live;
 pub mod machines;
+pub mod miniature;
 pub mod nearest;
 pub mod prose;
 pub mod record;

@@ -57,7 +57,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
         let policy = Policy::resolve(&run.policy)
             .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
-        return build(run, |mem| policy.create(mem, run.seed)).map(drop);
+        return build(run, &workloads::threads, |mem| policy.create(mem, run.seed)).map(drop);
     }
     let mut names = Vec::new();
     let mut needed = 0;

@@ -9,6 +9,7 @@ use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::workload::Workload;
 use mmsim_damon::DamonConfig;
 use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
@@ -242,14 +243,24 @@ pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
 pub use followed::engine;
 pub use mmsim_core::machine::Machine;
-pub(crate) use workloads::assumed;
+pub(crate) use workloads::{assumed, open, processes, threads};
 
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
+    machine_of(run, &workloads::threads)
+}
+
+/// Builds the machine of one run whose threads do not do what its tasks say: `threads` makes those
+/// of a process of a task, given the seed.
+pub(crate) fn machine_of(run: &RunSpec, threads: &MakeThreads<'_>) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
-    build(run, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)
+    build(run, threads, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)
 }
+
+/// Makes the threads of a process of a task, given the seed and the number of the process.
+pub(crate) type MakeThreads<'a> =
+    dyn Fn(&TaskSpec, u64, usize) -> Result<Vec<Box<dyn Workload>>, Error> + 'a;
 
 /// Builds the machine of one run with a policy of the caller's own instead of the one that
 /// the run names. `policy` gets the memory to create its lists in.
@@ -257,11 +268,12 @@ pub fn machine_with(
     run: &RunSpec,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Error> {
-    build(run, policy).map_err(|m| m.error)
+    build(run, &workloads::threads, policy).map_err(|m| m.error)
 }
 
 fn build(
     run: &RunSpec,
+    threads: &MakeThreads<'_>,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Misplaced> {
     let groups: BTreeMap<&str, usize> =
@@ -274,7 +286,7 @@ fn build(
         let all = tasks.len() as u64 + u64::from(n);
         check::count(task, all).map_err(at)?;
         for i in 0..n {
-            let threads = workloads::threads(task, run.seed, i as usize).map_err(at)?;
+            let threads = threads(task, run.seed, i as usize).map_err(at)?;
             let config = TaskConfig::new(process_name(task, i, n), threads)
                 .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
                 .with_start(SimTime(task.start.0));

@@ -100,7 +100,8 @@ fn error(task: &TaskSpec, kind: ErrorKind, what: impl AsRef<str>) -> Error {
     Error::new(kind, format!("task `{}`: {}", task.name, what.as_ref()))
 }
 
-fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
+/// The trace of a task.
+pub(crate) fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
     Trace::open(path).map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", path.display())))
 }
 

@@ -19,6 +19,7 @@ struct Head {
     points: Option<IgnoredAny>,
     summary: Option<IgnoredAny>,
     comparisons: Option<IgnoredAny>,
+    miniatures: Option<IgnoredAny>,
 }
 
 impl Report {
@@ -49,6 +50,9 @@ impl Report {
         }
         if head.comparisons.is_some() {
             return refuse("is a comparison of two reports, not a report of runs");
+        }
+        if head.miniatures.is_some() {
+            return refuse("is a report of miniatures: it has estimates, and no counts of runs");
         }
         match head.schema.as_ref().map(serde_json::Value::as_u64) {
             None | Some(None) => return refuse("is no report of mmsim: it has no `schema`"),

@@ -100,6 +100,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         lru_batch: Some(1),
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),

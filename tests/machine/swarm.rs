@@ -118,6 +118,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         lru_batch: pick(rng, &[None, Some(1), Some(4)]),
         stat_threshold: None,
         batch_shift: pick(rng, &[0, 0, 2]),
+        miniature: None,
         tick: SimDuration::from_micros(pick(rng, &[50, 4000])),
         run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),
         cost: CostModel::measured(),

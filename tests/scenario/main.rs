@@ -6,6 +6,7 @@ mod expand;
 mod fuzz;
 mod harness;
 mod laws;
+mod miniature;
 mod ranges;
 mod schema;
 mod shipped;

@@ -13,6 +13,7 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::{LookFn, SampleFn, SnapshotFn, Watch};
 use mmsim::machines::{Catalogue, Machine};
 use mmsim::memory::trace::Observer;
+use mmsim::miniature::{Estimated, Miniature, Share};
 use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::Summary;
 use mmsim::record::{self, Record};
@@ -24,7 +25,7 @@ use mmsim::run::CHECK_EVERY;
 use mmsim::selection::Selection;
 pub(crate) use mmsim::selection::variants_of;
 use mmsim::sweep::Merged;
-use mmsim::{Error, RunError, RunSpec, Scenario};
+use mmsim::{Error, RunError, RunOptions, RunSpec, Scenario};
 use mmsim_lab::accuracy::QuickValue;
 use mmsim_lab::reproduce::document::Reproduction;
 use mmsim_lab::validate::decisions::Decisions;
@@ -195,6 +196,25 @@ pub(crate) fn execute(
         watch
     };
     mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
+}
+
+/// The samples that stand for the runs of plans, in their order.
+pub(crate) fn miniatures(
+    plans: &[Plan],
+    share: Share,
+    samples: u32,
+) -> Result<Vec<Miniature>, Failure> {
+    let specs = plans.iter().flat_map(|plan| &plan.specs);
+    specs.map(|spec| Miniature::new(spec, share, samples)).collect::<Result<_, _>>().map_err(input)
+}
+
+/// Makes samples; `finished` is called from any thread when one has ended.
+pub(crate) fn estimate(
+    miniatures: Vec<Miniature>,
+    options: &RunOptions,
+    finished: &(dyn Fn() + Sync),
+) -> Result<Vec<Estimated>, Failure> {
+    mmsim::miniature::run(miniatures, options, finished).map_err(run_error)
 }
 
 /// A document of this version of mmsim, with these under a name.

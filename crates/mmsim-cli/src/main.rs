@@ -17,6 +17,7 @@ mod import_system;
 mod input;
 mod list;
 mod man;
+mod miniature;
 mod observe;
 mod outcome;
 mod output;

@@ -18,6 +18,7 @@ use mmsim_view::{figure, folded, time_line};
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
 use crate::exit::{self, Ending, Failure};
+use crate::miniature;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
 use crate::output;
@@ -63,6 +64,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         .collect::<Result<_, _>>()?;
     plans.iter_mut().flat_map(|plan| &mut plan.specs).for_each(|spec| spec.why = args.why);
     differently_named(&scenarios, &plans)?;
+    if let Some(share) = args.miniature {
+        return miniature::run(args, share, &plans);
+    }
     backend::fit(&plans, args.jobs)?;
     let axes = plans.iter().flat_map(|p| &p.specs).any(|s| !s.axes.is_empty());
     if args.by.is_some() && !axes && args.html.is_none() && args.svg.is_none() {
@@ -232,6 +236,7 @@ fn dependent(args: &RunArgs) -> Result<(), Failure> {
         ("--html-pages", args.html_pages, "--html FILE", html),
         ("--html-blocks", args.html_blocks, "--html FILE", html),
         ("--folded", args.folded.is_some(), "--why", args.why),
+        ("--samples", args.samples.is_some(), "--miniature SHARE", args.miniature.is_some()),
         ("--emit", kinds, "--emit-dir DIR", dir),
         ("--emit-dir", dir, "--emit KIND", kinds),
     ] {

@@ -62,6 +62,7 @@ rows! {
         stat_threshold: {r.get("stat-threshold")?};
         batch_shift: ("batch-shift", Count(0, 5), Is("0"),
             "divides batch sizes by a power of two, for machines of few pages; 0 is the kernel's own sizes");
+        miniature: {None};
         tick: {r.opt_time_of_work("tick")?.unwrap_or_default();
             ("tick", Time, Is("\"4ms\""),
             "period of the scheduler's tick (1/CONFIG_HZ), at which slices are looked at")};

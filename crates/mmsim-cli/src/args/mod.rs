@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mmsim::base::time::SimDuration;
+use mmsim::miniature::Share;
 use mmsim::report::derived::Figure;
 use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
@@ -37,7 +38,8 @@ pub(crate) use tune::TuneArgs;
 pub(crate) use why::WhyArgs;
 
 use values::{
-    at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, whole, within,
+    at_least_a_line, at_least_one, duration, figure, key_value, kind, per_cent, share, whole,
+    within,
 };
 
 /// A discrete-event simulator of Linux memory management.
@@ -123,7 +125,8 @@ Examples:
   mmsim run scenarios/ebizzy-anon.toml --set machine.memory=2GiB --seeds 5 --format json -o r.json
   mmsim run scenarios/ebizzy-anon.toml --variant v5.5 --events e.jsonl \\
       --events-filter kind=sim_refault,pages=0-511
-  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files")]
+  mmsim run scenarios/ebizzy-anon.toml --seeds 1 --emit vmstat,zoneinfo --emit-dir files
+  mmsim run scenarios/miniatures/zipf.toml --miniature auto")]
 pub(crate) struct RunArgs {
     /// Scenario files
     #[arg(required = true, value_name = "SCENARIO")]
@@ -204,6 +207,14 @@ pub(crate) struct RunArgs {
     /// Say why pages came back: the refaults of each run in classes
     #[arg(long)]
     pub why: bool,
+    /// Run each setting as small machines with a sample of the pages, and print estimates with
+    /// intervals: `1/64` keeps one page of 64, `auto` as few as estimates allow
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub miniature: Option<Share>,
+    /// With --miniature: samples of each run, of which no two share a page [default: 4]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(4, 1024),
+          allow_negative_numbers = true)]
+    pub samples: Option<u32>,
     /// Print the scenario with every default resolved, and run nothing
     #[arg(long, conflicts_with_all = [
         "html", "svg", "folded", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",

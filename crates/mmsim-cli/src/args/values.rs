@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mmsim::base::time::SimDuration;
 use mmsim::config::ZoneKind;
+use mmsim::miniature::{SMALLEST, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
 use mmsim::scenario;
@@ -47,6 +48,18 @@ pub(super) fn zone(text: &str) -> Result<(ZoneKind, u32), String> {
         (Some(kind), Ok(pages)) if pages > 0 => Ok((kind, pages)),
         _ => Err("write ZONE=PAGES, ZONE one of DMA, DMA32, Normal, Movable".to_string()),
     }
+}
+
+/// A share of pages that is a power of two, or `auto`.
+pub(super) fn share(text: &str) -> Result<Share, String> {
+    if text == "auto" {
+        return Ok(Share::Auto);
+    }
+    let one_in = text.strip_prefix("1/").and_then(|n| n.parse::<u64>().ok());
+    let one_in = one_in.filter(|n| n.is_power_of_two() && (2..=1 << SMALLEST).contains(n));
+    one_in.map(|n| Share::OneIn(n.ilog2())).ok_or_else(|| {
+        format!("write `auto`, or a power of two from 1/2 to 1/{}, as in 1/64", 1 << SMALLEST)
+    })
 }
 
 /// A whole number within a range.
@@ -144,6 +157,15 @@ pub(super) fn addresses(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_powers_of_two() {
+        assert_eq!(share("1/64"), Ok(Share::OneIn(6)));
+        assert_eq!(share("auto"), Ok(Share::Auto));
+        for wrong in ["64", "1/1", "1/3", "1/2048", "2/64", "0.5", "1/", ""] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn durations_have_units() {

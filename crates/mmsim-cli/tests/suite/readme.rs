@@ -214,6 +214,11 @@ fn blocks_about_why() {
 }
 
 #[test]
+fn blocks_about_miniatures() {
+    assert_eq!(blocks("docs/miniatures.md", &root()), 1);
+}
+
+#[test]
 fn blocks_about_large_files() {
     assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
     assert_eq!(blocks("docs/published.md", &root()), 1);

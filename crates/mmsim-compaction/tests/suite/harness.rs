@@ -135,6 +135,7 @@ impl Rig {
             lru_batch: Some(bench.batch),
             stat_threshold: None,
             batch_shift: 0,
+            miniature: None,
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,
             cost: CostModel::measured(),

@@ -249,6 +249,9 @@ pub struct MemcgConfig {
     pub swap_max: Option<u64>,
 }
 
+/// The priority at which the kernel begins a pass of reclaim.
+pub const DEF_PRIORITY: u8 = 12;
+
 /// A whole machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MachineConfig {
@@ -275,8 +278,12 @@ pub struct MachineConfig {
     /// Up to how many activated refaults a CPU counts without telling reclaim; `None`: by CPUs
     /// and memory, as the kernel does; 0: exact.
     pub stat_threshold: Option<u32>,
-    /// log2 of 1/`batch_scale`: 0 is the kernel's own sizes.
+    /// log2 of 1/`batch_scale`: 0 is the kernel's own sizes. No batch is smaller than a page.
     pub batch_shift: u32,
+    /// The machine is a miniature: each of its pages stands for 2^n of a larger machine. Its sizes
+    /// are scaled already. Passes of reclaim begin at the kernel's priority, and rules that know
+    /// bytes take those of the larger machine.
+    pub miniature: Option<u32>,
     /// Period of the scheduler's tick, above 0: 1/CONFIG_HZ. Whoever runs while another waits
     /// for its CPU gives way at a tick, when its slice is over; the slices are the kernel's.
     pub tick: SimDuration,
@@ -290,6 +297,28 @@ impl MachineConfig {
     /// The rules that it follows.
     pub fn kernel_rules(&self) -> KernelRules {
         self.rules.unwrap_or(KernelRules::of(self.kernel))
+    }
+
+    /// log2 by which batches are divided that belong to CPUs, not to reclaim.
+    #[inline]
+    pub fn cpu_batch_shift(&self) -> u32 {
+        self.miniature.unwrap_or(self.batch_shift)
+    }
+
+    /// `n` pages of a batch of reclaim as this machine has it: at least 1.
+    #[inline]
+    pub fn batch(&self, n: u64) -> u64 {
+        (n >> self.batch_shift).max(1)
+    }
+
+    /// The priority at which passes of reclaim begin.
+    #[inline]
+    pub fn starts_at(&self) -> u8 {
+        match self.miniature {
+            Some(_) => DEF_PRIORITY,
+            // Memory scaled down by 2^k meets the same share of a list at a priority lower by k.
+            None => DEF_PRIORITY.saturating_sub(self.batch_shift as u8),
+        }
     }
 
     /// CPUs of a node.

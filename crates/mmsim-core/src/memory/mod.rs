@@ -110,6 +110,10 @@ pub struct Memory {
     pub tick: SimDuration,
     /// log2 of 1/batch_scale.
     pub batch_shift: u32,
+    /// The priority at which passes of reclaim begin.
+    pub first_priority: u8,
+    /// log2 of the pages that a page stands for, above 0 on a miniature.
+    pub scale_shift: u32,
     /// Frame columns.
     pub frames: Frames,
     /// Folio lists.
@@ -209,6 +213,8 @@ impl Memory {
             cost: config.cost.clone(),
             tick: config.tick,
             batch_shift: config.batch_shift,
+            first_priority: config.starts_at(),
+            scale_shift: config.miniature.unwrap_or(0),
             frames: Frames::new(nr, !config.memcgs.is_empty()),
             lists: Lists::new(nr),
             pages: Pages::default(),

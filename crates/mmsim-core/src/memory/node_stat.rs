@@ -62,7 +62,7 @@ impl NodeStats {
         let threshold = |node: &crate::config::NodeConfig| {
             let zones = node.zones.iter();
             let of = zones.map(|z| normal_threshold(config.cpus, u64::from(z.managed)));
-            config.stat_threshold.unwrap_or(of.max().unwrap_or(0) >> config.batch_shift)
+            config.stat_threshold.unwrap_or(of.max().unwrap_or(0) >> config.cpu_batch_shift())
         };
         let nodes = config.nodes.len();
         let none = IndexVec::filled(config.cpus as usize, Diff { of: [0; ITEMS], interval: 0 });

@@ -120,7 +120,7 @@ impl Zones {
         }
         for (z, c) in self.zones.iter_mut().zip(&configs) {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
-            let batch = (batch >> config.batch_shift).max(1);
+            let batch = (batch >> config.cpu_batch_shift()).max(1);
             let rules = *z.buddy.rules();
             z.sizes = PcpSizes::new(high, batch, rules.pcp_batches);
             let short = rules.pcp_short_in_reclaim;
@@ -314,6 +314,7 @@ pub(super) mod tests {
             lru_batch: None,
             stat_threshold: None,
             batch_shift: 0,
+            miniature: None,
             tick: crate::base::time::SimDuration::from_millis(4),
             run_ahead: crate::base::time::SimDuration::ZERO,
             cost: crate::config::cost::CostModel::measured(),

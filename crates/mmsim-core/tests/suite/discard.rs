@@ -73,6 +73,7 @@ pub(crate) fn mapped_beside(
         lru_batch: Some(lru_batch),
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),

@@ -42,6 +42,7 @@ fn config(kernel: Kernel, pcp: (u32, u32)) -> MachineConfig {
         lru_batch: Some(1),
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),

@@ -93,6 +93,7 @@ impl Rig {
             lru_batch: Some(1),
             stat_threshold: None,
             batch_shift: 0,
+            miniature: None,
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,
             cost: CostModel::measured(),

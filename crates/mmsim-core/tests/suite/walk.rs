@@ -55,6 +55,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
         lru_batch: None,
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),

@@ -292,6 +292,7 @@ fn machine_config(
         lru_batch: None,
         stat_threshold: None,
         batch_shift: 0,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
         cost: cost::of(kernel, p.lru == "mglru"),

@@ -35,8 +35,7 @@ impl Classic {
 
     /// Walks page tables before the first pass of kswapd over a node.
     pub(super) fn walk_tables(&mut self, mem: &mut Memory, req: &ReclaimRequest) {
-        let first = 12_u8.saturating_sub(mem.batch_shift as u8);
-        if self.config.bits_found != BitsFound::Walk || req.priority != first {
+        if self.config.bits_found != BitsFound::Walk || req.priority != mem.first_priority {
             return;
         }
         let (mut tables, mut young) = (Vec::new(), Vec::new());

@@ -328,7 +328,7 @@ impl Classic {
     }
 
     fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
-        let s = self.balanced(mem, scope, memcg);
+        let s = self.balanced(mem, scope, memcg).map(|pages| pages << mem.scale_shift);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],

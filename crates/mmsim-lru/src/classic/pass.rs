@@ -14,12 +14,10 @@ use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::base::planted::Planted;
+use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
-
-/// First priority of a reclaim (`DEF_PRIORITY`).
-const DEF_PRIORITY: u8 = 12;
 
 /// What a pass found out before its first scan (`prepare_scan_control`).
 #[derive(Clone, Debug)]
@@ -200,7 +198,8 @@ impl Classic {
         if req.force_deactivate {
             return true;
         }
-        let s = self.balanced(mem, scope, memcg);
+        // The ratio of a miniature's lists is that of the machine that it stands for.
+        let s = self.balanced(mem, scope, memcg).map(|pages| pages << mem.scale_shift);
         let low = if t == ANON {
             let ratio = self.config.anon_ratio;
             formulas::inactive_anon_is_low(ratio, s[INACTIVE_ANON], s[ACTIVE_ANON])
@@ -402,7 +401,7 @@ impl Classic {
             reclaimed: [reclaimed[ANON], reclaimed[FILE]],
         });
         // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]));
+        let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]) << mem.scale_shift);
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }

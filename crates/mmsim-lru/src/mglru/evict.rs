@@ -148,7 +148,7 @@ impl Mglru {
     fn control(&self, lv: LruvecId) -> Control<'_> {
         let v = &self.lruvecs[lv];
         let rates = PerType::from_fn(|t| &v.rates[t]);
-        Control { rates, min_seq: v.min_seq, config: &self.config }
+        Control { rates, min_seq: v.min_seq, config: &self.config, scale_shift: self.scale_shift }
     }
 
     /// Chooses a type, and the other one if that has nothing (`isolate_folios`). What it isolates

@@ -89,6 +89,8 @@ pub struct Mglru {
     min_batch: u64,
     max_batch: u64,
     first_priority: u8,
+    /// log2 of the pages that a page of the machine stands for.
+    scale_shift: u32,
     /// Whether there is one list for each type and generation and nothing else to ask.
     single: bool,
     /// Scratch.
@@ -140,7 +142,8 @@ impl Mglru {
             needs_aging: IndexVec::filled(nodes, false),
             min_batch: (rates::MIN_LRU_BATCH >> mem.batch_shift).max(1),
             max_batch: (4096 >> mem.batch_shift).max(1),
-            first_priority: 12u8.saturating_sub(mem.batch_shift as u8),
+            first_priority: mem.first_priority,
+            scale_shift: mem.scale_shift,
             single,
             looks: Vec::new(),
             fast: FastPath::default(),

@@ -130,11 +130,22 @@ pub struct Control<'a> {
     pub min_seq: PerType<u64>,
     /// Knobs.
     pub config: &'a MglruConfig,
+    /// log2 of the pages that a page stands for: batches are those of the larger machine.
+    pub scale_shift: u32,
+}
+
+impl Position {
+    /// Counts of so many times as many pages.
+    fn scaled(self, shift: u32) -> Position {
+        let Position { refaulted, total, gain } = self;
+        Position { refaulted: refaulted << shift, total: total << shift, gain }
+    }
 }
 
 impl Control<'_> {
     fn position(&self, t: LruType, tier: Tier, gain: u64) -> Position {
-        self.rates[t].position(self.min_seq[t], self.config.hist_gens.get(), tier, gain)
+        let hist = self.config.hist_gens.get();
+        self.rates[t].position(self.min_seq[t], hist, tier, gain).scaled(self.scale_shift)
     }
 
     /// The last tier that may be evicted, compared with a set point.
@@ -164,7 +175,9 @@ impl Control<'_> {
             }
             TypeRule::AllTiers | TypeRule::Cost612 => {
                 let hist = self.config.hist_gens.get();
-                let at = |t: LruType| self.rates[t].sum(self.min_seq[t], hist, gain[t]);
+                let at = |t: LruType| {
+                    self.rates[t].sum(self.min_seq[t], hist, gain[t]).scaled(self.scale_shift)
+                };
                 (if may_evict(at(ANON), at(FILE)) { FILE } else { ANON }, None)
             }
         }
@@ -185,7 +198,12 @@ mod tests {
     }
 
     fn control<'a>(anon: &'a Rates, file: &'a Rates, config: &'a MglruConfig) -> Control<'a> {
-        Control { rates: PerType::new([anon, file]), min_seq: PerType::default(), config }
+        Control {
+            rates: PerType::new([anon, file]),
+            min_seq: PerType::default(),
+            config,
+            scale_shift: 0,
+        }
     }
 
     /// Averages and the current period count alike.

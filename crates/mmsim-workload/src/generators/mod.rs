@@ -35,7 +35,7 @@ pub use pace::End;
 pub use phased::{PhasedConfig, PhasedError, PhasedRegion, Step};
 pub use reader::{ItemChoice, ReaderConfig};
 pub use scan::{ScanConfig, ScanEnd};
-pub use zipf::{ZipfConfig, uniform};
+pub use zipf::{Thin, ZipfConfig, uniform};
 
 #[cfg(test)]
 mod harness;

@@ -7,10 +7,12 @@
 use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
-use crate::sampler::{PageSampler, RankMap};
+use crate::sampler::{KeptPages, PageSampler, RankMap};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A zipf workload.
 #[derive(Clone, PartialEq, Debug)]
@@ -96,6 +98,97 @@ impl ZipfConfig {
             writes: Writes::new(self.write_permille),
             think: self.think.source("think"),
         })
+    }
+}
+
+/// What is asked of a workload of which only some pages matter.
+#[derive(Clone, Debug)]
+pub struct Thin<'a> {
+    /// What a touch takes that hits, and what a cached read takes, in nanoseconds: so long as the
+    /// accesses to other pages.
+    pub hits: [u64; 2],
+    /// Where accesses to other pages are counted.
+    pub others: &'a Arc<AtomicU64>,
+}
+
+impl ZipfConfig {
+    /// One workload per thread whose accesses to pages that are not in `kept` are left out, and their
+    /// time is computed. `None`: what it does cannot be drawn so.
+    pub fn thinned(
+        &self,
+        kept: impl Iterator<Item = u32>,
+        thin: &Thin<'_>,
+    ) -> Option<Vec<Box<dyn Workload>>> {
+        let think = match self.think {
+            Varying::Always(t) => t,
+            Varying::Drawn { .. } => return None,
+        };
+        if self.arrival.is_some() {
+            return None;
+        }
+        let kept = Arc::new(KeptPages::new(self.pages, self.theta, self.map, kept)?);
+        let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
+        let hit = thin.hits[usize::from(!memory.is_mapped())];
+        Some(pace::threads((self.threads, self.windows, self.end, None), |_| ThinDraws {
+            kept: Arc::clone(&kept),
+            memory: memory.clone(),
+            set_up: SetUp::new(self.populate),
+            writes: Writes::new(self.write_permille),
+            think,
+            other: hit + think,
+            before: None,
+            others: Arc::clone(thin.others),
+        }))
+    }
+}
+
+/// Draws of the pages that matter.
+struct ThinDraws {
+    kept: Arc<KeptPages>,
+    memory: Memory,
+    set_up: SetUp,
+    writes: Writes,
+    think: u64,
+    /// What an access to another page takes.
+    other: u64,
+    /// Accesses to other pages before the next one.
+    before: Option<u64>,
+    others: Arc<AtomicU64>,
+}
+
+impl Body for ThinDraws {
+    fn files(&self) -> Vec<FileSpec> {
+        self.memory.files()
+    }
+    fn set_up(&mut self, ops: &mut Vec<Op>) {
+        self.set_up.step(&self.memory, ops);
+    }
+    fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
+        let compute = |ns: u64| Op::Compute(SimDuration::from_nanos(ns));
+        let (mut left, mut others) = (units, 0);
+        while left > 0 {
+            let before = self.before.take().unwrap_or_else(|| self.kept.others(rng));
+            let now = before.min(left);
+            others += now;
+            left -= now;
+            if now > 0 {
+                ops.push(compute(now * self.other));
+            }
+            if left == 0 {
+                self.before = Some(before - now);
+                break;
+            }
+            left -= 1;
+            let page = self.kept.page(rng);
+            ops.push(self.memory.access(page, 1, self.writes.draw(rng)));
+            if self.think > 0 {
+                ops.push(compute(self.think));
+            }
+        }
+        self.others.fetch_add(others, Ordering::Relaxed);
+    }
+    fn batch(&self) -> (u64, u64) {
+        (65_536, 64)
     }
 }
 

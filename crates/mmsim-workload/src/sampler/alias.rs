@@ -9,6 +9,7 @@
 use mmsim_core::base::rng::Rng;
 
 /// A slot before it is packed: the share that stays with it, and its alias.
+#[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// Share of the slot that is its own outcome, 0 to 1.
     pub(super) own: f64,

@@ -13,11 +13,13 @@
 mod alias;
 mod bucketed;
 mod cum;
+mod kept;
 mod pages;
 mod scatter;
 mod zipf;
 
 pub use cum::{CumZipf, LinearMap};
+pub use kept::KeptPages;
 pub use pages::{PageSampler, RankMap};
 pub use scatter::Scatter;
 pub use zipf::Zipf;

@@ -7,6 +7,20 @@
 //! on from there ("cycle walking"): the walk stays on one cycle of the bijection, which
 //! it entered below n, so it comes back below n, and distinct starts end distinctly.
 
+/// Of splitmix64.
+const MULTIPLIERS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
+
+/// The inverse of an odd number modulo 2^64: each step of Newton doubles the bits that are right.
+const fn inverse(odd: u64) -> u64 {
+    let mut x = odd; // Right in three bits.
+    let mut i = 0;
+    while i < 5 {
+        x = x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)));
+        i += 1;
+    }
+    x
+}
+
 /// The bijection.
 #[derive(Clone, Copy, Debug)]
 pub struct Scatter {
@@ -39,13 +53,30 @@ impl Scatter {
             }
         }
     }
+    /// What goes to `y` (below n).
+    pub fn unmap(&self, y: u32) -> u32 {
+        let mut x = u64::from(y);
+        loop {
+            x = self.unround(x);
+            if x < self.n {
+                return x as u32;
+            }
+        }
+    }
+    /// Undoes `round`: a fold undoes itself, since its shift is half of the bits or more.
+    fn unround(&self, y: u64) -> u64 {
+        let mut x = y ^ (y >> self.shift);
+        x = x.wrapping_mul(inverse(MULTIPLIERS[1])) & self.mask;
+        x ^= x >> self.shift;
+        (x.wrapping_mul(inverse(MULTIPLIERS[0])) & self.mask) ^ self.key
+    }
     /// The bijection of the next power of two. Multipliers: the two of splitmix64.
     #[inline(always)]
     fn round(&self, x: u64) -> u64 {
         let mut y = x ^ self.key;
-        y = y.wrapping_mul(0xBF58_476D_1CE4_E5B9) & self.mask;
+        y = y.wrapping_mul(MULTIPLIERS[0]) & self.mask;
         y ^= y >> self.shift;
-        y = y.wrapping_mul(0x94D0_49BB_1331_11EB) & self.mask;
+        y = y.wrapping_mul(MULTIPLIERS[1]) & self.mask;
         y ^ (y >> self.shift)
     }
 }
@@ -58,7 +89,8 @@ mod tests {
     fn is_bijection(n: u32, key: u64) -> bool {
         let s = Scatter::keyed(u64::from(n), key);
         let mut seen = vec![false; n as usize];
-        (0..n).all(|x| !std::mem::replace(&mut seen[s.map(x) as usize], true))
+        let back = |x| s.unmap(s.map(x)) == x;
+        (0..n).all(|x| back(x) && !std::mem::replace(&mut seen[s.map(x) as usize], true))
     }
 
     #[test]

@@ -34,7 +34,6 @@ use crate::policy::{
 /// Shortest and longest wait of a reclaimer that freed nothing.
 const TICK: SimDuration = SimDuration::from_millis(1);
 const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
-pub(in crate::machine) const DEF_PRIORITY: u8 = 12;
 
 /// What came of asking for a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,7 +222,7 @@ impl Machine {
     /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
     fn much_is_cleanable(&self) -> bool {
         let files = &self.mem.files;
-        files.nr_dirty + files.nr_writeback >= SWAP_CLUSTER_MAX >> self.config.batch_shift
+        files.nr_dirty + files.nr_writeback >= self.config.batch(SWAP_CLUSTER_MAX)
     }
 
     fn wake_for(&mut self, req: &AllocRequest) {
@@ -370,7 +369,7 @@ impl Machine {
                                 order: req.order,
                                 lowest,
                                 highest,
-                                target: SWAP_CLUSTER_MAX >> self.config.batch_shift,
+                                target: self.config.batch(SWAP_CLUSTER_MAX),
                                 reclaimed: total,
                                 // Without input and output only what is clean can go.
                                 may_writepage: req.flags.has(GfpFlags::IO),
@@ -392,7 +391,7 @@ impl Machine {
                     }
                 }
                 aborted |= ready;
-                let enough = SWAP_CLUSTER_MAX >> self.config.batch_shift;
+                let enough = self.config.batch(SWAP_CLUSTER_MAX);
                 if total >= enough || ready || priority == 0 {
                     break;
                 }
@@ -529,8 +528,7 @@ impl Machine {
     }
 
     pub(in crate::machine) fn first_priority(&self) -> u8 {
-        // Memory scaled down by 2^k meets the same share of a list at a priority lower by k.
-        DEF_PRIORITY.saturating_sub(self.config.batch_shift as u8)
+        self.config.starts_at()
     }
 
     /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.

@@ -23,7 +23,7 @@ use crate::memory::NodeFlags;
 use crate::memory::trace::TraceEvent;
 use crate::memory::trouble::Background;
 use crate::phys::gfp::AllocRequest;
-use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer};
+use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX};
 
 const NAP: SimDuration = SimDuration::from_millis(100);
 
@@ -240,9 +240,13 @@ impl Machine {
             if b.boost == 0 && balanced {
                 return self.end_balance(n, &b);
             }
+            let least = match self.config.miniature {
+                Some(_) => self.config.batch(SWAP_CLUSTER_MAX),
+                None => SWAP_CLUSTER_MAX,
+            };
             let target = self.mem.zones.of_node(n).iter().map(|&z| {
                 let z = &self.mem.zones[z];
-                (z.watermark[2] + z.boost).max(32)
+                (z.watermark[2] + z.boost).max(least)
             });
             b.pass = Some(PassProgress::new(self.kswapds[n].highest, target.sum()));
             self.age_before_pass(n, &b);
@@ -420,7 +424,11 @@ impl Machine {
             order: b.order,
             lowest,
             highest,
-            target: target >> self.config.batch_shift,
+            // The watermarks of a miniature are scaled already.
+            target: match self.config.miniature {
+                Some(_) => target,
+                None => target >> self.config.batch_shift,
+            },
             reclaimed: b.reclaimed,
             may_writepage: b.boost == 0,
             may_swap: b.boost == 0,

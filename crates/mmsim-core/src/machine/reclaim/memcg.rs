@@ -94,7 +94,7 @@ impl Machine {
         swappiness: Option<u8>,
     ) -> u64 {
         self.watchdog.tried(false);
-        let target = target.max(SWAP_CLUSTER_MAX >> self.config.batch_shift);
+        let target = target.max(self.config.batch(SWAP_CLUSTER_MAX));
         let mut force_deactivate = false;
         loop {
             let (mut total, mut skipped) = (0, false);

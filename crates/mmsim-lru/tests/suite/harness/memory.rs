@@ -77,6 +77,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
         lru_batch: Some(1),
         stat_threshold: Some(0),
         batch_shift,
+        miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         // Between two accesses a thread uses up a slice, so that kswapd gets its turn whenever it

@@ -236,7 +236,12 @@ fn rates(tiers: &[(u64, u64)]) -> Rates {
 }
 
 fn control<T>(c: &MglruConfig, anon: &Rates, file: &Rates, f: impl Fn(Control<'_>) -> T) -> T {
-    f(Control { rates: PerType::new([anon, file]), min_seq: PerType::default(), config: c })
+    f(Control {
+        rates: PerType::new([anon, file]),
+        min_seq: PerType::default(),
+        config: c,
+        scale_shift: 0,
+    })
 }
 
 /// Files of the first tier hardly come back, those of the second all do: by first tiers files

@@ -1,0 +1,157 @@
+//! Holds miniatures against the runs that they stand for: scenarios with all their runs in full, and
+//! as miniatures of each share.
+//!
+//! ```text
+//! cargo run --release --example miniature_check -- 1/8,1/32 scenarios/miniatures/*.toml
+//! ```
+//!
+//! `--unscaled costs` and `--unscaled pageblocks` leave a part of the scaling out, `--batch-shift N`
+//! divides batches of reclaim by 2^N at most, `--refused` makes runs that have no miniature,
+//! `--all` prints every case.
+//!
+//! It prints a table of errors in per cent, by counter and share, how many intervals cover the
+//! full run, and the CPU time of both.
+
+#![allow(clippy::print_stdout, reason = "an example speaks to its user")]
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use mmsim::base::vmstat::VmEvent;
+use mmsim::machine::Watch;
+use mmsim::miniature::{self, Miniature, SAMPLES, Scaling, Share, Value};
+use mmsim::{RunOptions, Scenario};
+
+/// Counters below are noise: so few pages are one of a miniature.
+const FEWEST: u64 = 10_000;
+
+/// What is shown, and whether miniatures estimate it.
+const SHOWN: [(VmEvent, bool); 13] = [
+    (VmEvent::PswpIn, true),
+    (VmEvent::PswpOut, true),
+    (VmEvent::WorkingsetRefaultAnon, true),
+    (VmEvent::WorkingsetRefaultFile, true),
+    (VmEvent::PgFault, true),
+    (VmEvent::PgpgIn, true),
+    (VmEvent::PgScanAnon, true),
+    (VmEvent::PgScanFile, true),
+    (VmEvent::SimScanKeep, true),
+    (VmEvent::PgScanAnon, false),
+    (VmEvent::PgStealDirect, false),
+    (VmEvent::PgDeactivate, false),
+    (VmEvent::PgActivate, false),
+];
+
+#[derive(Default)]
+struct Row {
+    errors: Vec<f64>,
+    covered: usize,
+}
+
+#[allow(clippy::disallowed_methods, reason = "a measurement of the host")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let (mut shares, mut paths, mut scaling) = (Vec::new(), Vec::new(), Scaling::default());
+    let (mut verbose, mut refused) = (false, false);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--all" => verbose = true,
+            "--refused" => refused = true,
+            "--batch-shift" => scaling.batch_shift = args.next().ok_or("a number")?.parse()?,
+            "--unscaled" => match args.next().as_deref() {
+                Some("costs") => scaling.costs = false,
+                Some("pageblocks") => scaling.pageblocks = false,
+                _ => return Err("--unscaled: write costs or pageblocks".into()),
+            },
+            path if path.ends_with(".toml") => paths.push(path.to_string()),
+            list => {
+                for share in list.split(',') {
+                    shares.push(share.trim_start_matches("1/").parse::<u32>()?.ilog2());
+                }
+            }
+        }
+    }
+    let one = RunOptions::default().with_jobs(1);
+    let mut rows: BTreeMap<(usize, u32), Row> = BTreeMap::new();
+    let (mut cases, mut covered) = (0, 0);
+    let mut cost = vec![(0.0, 0.0); shares.len()];
+    for path in paths {
+        let scenario = Scenario::from_path(&path)?;
+        for spec in mmsim::machines::specs(&scenario)? {
+            let begin = Instant::now();
+            let full = mmsim::run::run_one(0, &spec, &|_, _| Watch::default())?.1;
+            let took = begin.elapsed().as_secs_f64();
+            for (nth, &shift) in shares.iter().enumerate() {
+                let begin = Instant::now();
+                let mut small = match refused {
+                    true => Miniature::unchecked(&spec, shift, SAMPLES),
+                    false => Miniature::new(&spec, Share::OneIn(shift), SAMPLES)?,
+                };
+                small.scaling = scaling;
+                let all = miniature::run(vec![small], &one, || ())?;
+                cost[nth].0 += took;
+                cost[nth].1 += begin.elapsed().as_secs_f64();
+                let estimated = all.first().ok_or("a run")?;
+                let run = estimated.report(None);
+                let mut seen = Vec::new();
+                for (place, &(event, estimate)) in SHOWN.iter().enumerate() {
+                    let count = full.vmstat[event];
+                    let given = run.counters.get(event.name());
+                    if count < FEWEST || given.is_some() != estimate {
+                        continue;
+                    }
+                    let raw = estimated.results.iter().map(|r| r.vmstat[event] << shift).collect();
+                    let v = given.cloned().unwrap_or_else(|| Value::of(raw, 0.0));
+                    let row = rows.entry((place, shift)).or_default();
+                    let error = (v.mean as f64 / count as f64 - 1.0) * 100.0;
+                    row.errors.push(error);
+                    row.covered += usize::from(v.covers(count));
+                    // Counters that are the same events are one case.
+                    if estimate && !seen.contains(&count) {
+                        seen.push(count);
+                        cases += 1;
+                        covered += usize::from(v.covers(count));
+                    }
+                    if verbose {
+                        println!(
+                            "{path}, {}: {} 1/{}: {count}, {} from {} to {}, {error:+.2} %{}",
+                            spec.label(),
+                            event.name(),
+                            1 << shift,
+                            v.mean,
+                            v.low,
+                            v.high,
+                            if v.covers(count) { "" } else { ", not covered" }
+                        );
+                    }
+                }
+            }
+        }
+    }
+    println!("counter                    share  cases   mean  |mean|  worst  covered");
+    for ((place, shift), row) in &rows {
+        let n = row.errors.len() as f64;
+        let mean = row.errors.iter().sum::<f64>() / n;
+        let off = row.errors.iter().map(|e| e.abs()).sum::<f64>() / n;
+        let worst = row.errors.iter().fold(0.0, |w: f64, e| if e.abs() > w.abs() { *e } else { w });
+        let (event, estimate) = SHOWN[*place];
+        let name = format!("{}{}", event.name(), if estimate { "" } else { " *" });
+        let share = format!("1/{}", 1 << shift);
+        println!(
+            "{name:25} {share:>6} {:>6} {mean:>+6.2} {off:>7.2} {worst:>+6.2} {:>7.0}%",
+            row.errors.len(),
+            100.0 * row.covered as f64 / n
+        );
+    }
+    println!("* no estimate is printed for it\n{covered} of {cases} intervals cover the full run");
+    for ((full, small), shift) in cost.iter().zip(&shares) {
+        println!(
+            "1/{}: {full:.1} s in full, {small:.1} s as {SAMPLES} samples, {:.1} times less; one \
+             sample {:.1} times less",
+            1 << shift,
+            full / small,
+            full / small * f64::from(SAMPLES)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Miniatures: the sample of all pages is the run itself; small ones come close; what has none is
+//! refused.
+
+use mmsim::base::vmstat::VmEvent;
+use mmsim::machine::Watch;
+use mmsim::machine::result::RunResult;
+use mmsim::miniature::{self, Estimated, Miniature, MiniatureReport, Sample, Scaling, Share};
+use mmsim::scenario::RunSpec;
+use mmsim::{RunOptions, Scenario};
+
+fn specs(machine: &str, rest: &str) -> Vec<RunSpec> {
+    let text = format!("[machine]\n{machine}\n{rest}");
+    let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn full(spec: &RunSpec) -> RunResult {
+    mmsim::run::run_one(0, spec, &|_, _| Watch::default()).unwrap_or_else(|e| panic!("{e}")).1
+}
+
+fn estimate(spec: &RunSpec, share: Share) -> Estimated {
+    let small = Miniature::new(spec, share, 4).unwrap_or_else(|e| panic!("{e}"));
+    miniature::run(vec![small], &RunOptions::default(), || ()).unwrap().remove(0)
+}
+
+const SWAP: &str = "swap = { size = \"1GiB\", device = \"ramdisk\" }";
+const BOTH: &str = "[[variant]]\nname = \"classic\"\n[[variant]]\nname = \"mglru\"\n\
+                    reclaim = { preset = \"mglru-v6.12\" }\n";
+
+/// Filter and scaled machine change nothing where nothing is left out: every counter and the time.
+#[test]
+fn a_sample_of_all_pages_is_the_run() {
+    let machine = format!("zone = [{{ kind = \"Normal\", managed = \"5000 pages\" }}]\n{SWAP}");
+    let rest = "
+        [[task]]
+        workload = \"zipf\"
+        memory = \"6000 pages\"
+        write-permille = 300
+        accesses = 40000
+        [[task]]
+        workload = \"cyclic\"
+        memory = \"2000 pages\"
+        region = \"read\"
+        passes = 4
+        [[task]]
+        workload = \"phased\"
+        regions = { a = { memory = \"1500 pages\" } }
+        steps = [
+            { do = \"allocate\", region = \"a\", populate = true },
+            { do = \"zipf\", region = \"a\", accesses = 5000 },
+            { do = \"free\", region = \"a\" },
+        ]
+        ";
+    for spec in specs(&machine, &format!("{rest}\n{BOTH}")) {
+        let whole = Sample { shift: 0, unit: 0, number: 0, of: 1 };
+        let (mut all, _) = miniature::machine(&spec, whole, Scaling::default()).unwrap();
+        let (all, run) = (all.run(Watch::default()), full(&spec));
+        assert_eq!(all.vmstat, run.vmstat, "{}", spec.variant);
+        assert_eq!((all.sim_time, all.digest), (run.sim_time, run.digest), "{}", spec.variant);
+    }
+}
+
+/// The goals of docs/miniatures.md on one small machine: 3 % for faults and evictions, 5 % for
+/// scans.
+#[test]
+fn small_machines_come_close() {
+    let machine = format!("zone = [{{ kind = \"Normal\", managed = \"66000 pages\" }}]\n{SWAP}");
+    let rest = "
+        [[task]]
+        workload = \"zipf\"
+        theta = 0.7
+        memory = \"130000 pages\"
+        write-permille = 300
+        accesses = 500000
+        ";
+    for spec in specs(&machine, &format!("{rest}\n{BOTH}")) {
+        let run = full(&spec);
+        let small = estimate(&spec, Share::Auto);
+        let report = small.report(None);
+        assert_eq!((report.one_in, report.samples), (16, 4));
+        assert_eq!(report.accesses, run.vmstat[VmEvent::SimAccesses]);
+        let mut held = 0;
+        for (name, value) in report.counters.iter() {
+            let count = run.vmstat.by_name(name).unwrap();
+            if count < 10_000 {
+                continue;
+            }
+            held += 1;
+            let most =
+                if name.starts_with("pgscan") || name == "sim_scan_keep" { 5.0 } else { 3.0 };
+            let off = (value.mean as f64 / count as f64 - 1.0) * 100.0;
+            assert!(off.abs() <= most, "{}: {name} is off by {off:.2} %", spec.variant);
+        }
+        assert!(held >= 8, "only {held} counters");
+    }
+}
+
+/// Any number of jobs, the same bytes; samples differ.
+#[test]
+fn reports_are_deterministic() {
+    let machine = format!("zone = [{{ kind = \"Normal\", managed = \"16500 pages\" }}]\n{SWAP}");
+    let rest = "[[task]]\nworkload = \"zipf\"\nmemory = \"30000 pages\"\naccesses = 50000\n";
+    let spec = &specs(&machine, rest)[0];
+    let json = |jobs| {
+        let small = Miniature::new(spec, Share::OneIn(2), 4).unwrap();
+        let options = RunOptions::default().with_jobs(jobs);
+        let all = miniature::run(vec![small], &options, || ()).unwrap();
+        MiniatureReport::new("x", vec![all[0].report(None)]).to_json()
+    };
+    assert_eq!(json(1), json(4));
+    for key in ["\"share\": 0.25", "\"one_in\": 4", "\"samples\": 4", "\"hash_seeds\"", "\"low\""] {
+        assert!(json(1).contains(key), "{key}");
+    }
+    let run = estimate(spec, Share::OneIn(2)).report(None);
+    let faults = run.counters.get("pswpin").unwrap();
+    assert!(faults.samples.iter().any(|v| *v != faults.samples[0]));
+    assert!(run.not_from_a_miniature.get("pgsteal_direct").is_some());
+}
+
+#[test]
+fn what_has_no_miniature_is_refused() {
+    let zone = |pages: u32| {
+        format!("zone = [{{ kind = \"Normal\", managed = \"{pages} pages\" }}]\n{SWAP}")
+    };
+    let zipf = "[[task]]\nworkload = \"zipf\"\nmemory = \"80000 pages\"\naccesses = 10\n";
+    let mapped = format!("{zipf}region = \"file-shared\"\n");
+    let reads = format!("{zipf}region = \"read\"\n{zipf}");
+    let no = |machine: &str, rest: &str, share| {
+        let error = Miniature::new(&specs(machine, rest)[0], share, 4).unwrap_err();
+        error.to_string()
+    };
+    let auto = Share::Auto;
+    for (machine, rest, share, why) in [
+        (zone(8000), zipf, auto, "leaves less than 4096 pages"),
+        (zone(66_000), zipf, Share::OneIn(6), "write 1/16 or `auto`"),
+        (zone(66_000), &mapped, auto, "it maps files"),
+        (zone(66_000), &reads, auto, "several threads wait"),
+        (
+            format!("{}\nvm = {{ transparent_hugepage = \"always\" }}", zone(66_000)),
+            zipf,
+            auto,
+            "huge pages",
+        ),
+        (format!("{}\nbatch-shift = 1", zone(66_000)), zipf, auto, "machine.batch-shift"),
+        (
+            format!("{}\nmemcg = [{{ name = \"a\", max = \"9000 pages\" }}]", zone(66_000)),
+            zipf,
+            Share::OneIn(3),
+            "leaves group `a` less than 4096 pages",
+        ),
+        (
+            zone(66_000),
+            "[[task]]\nworkload = \"kernel-alloc\"\norder = 3\nattempts = 1\n",
+            auto,
+            "blocks",
+        ),
+    ] {
+        let error = no(&machine, rest, share);
+        assert!(error.contains(why), "{error}");
+    }
+}
