@@ -13,9 +13,9 @@ use crate::report::statistics::estimate;
 use crate::report::{Ending, Pairs, RunMeta, SCHEMA, csv_field};
 
 /// What a few batches do to the mean of all samples alike, as a share of it: the spread of samples
-/// does not show it. Faults and evictions (evidence/calibration.toml, `miniature-pages`).
+/// does not show it. Faults and evictions (evidence/calibration.toml, `miniature.off-pages`).
 pub const OFF_PAGES: f64 = 0.01;
-/// The same of scans (`miniature-scans`).
+/// The same of scans (`miniature.off-scans`).
 pub const OFF_SCANS: f64 = 0.05;
 
 /// The first line of rows.

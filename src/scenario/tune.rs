@@ -13,7 +13,9 @@ use super::raw::{At, Node, Path, Sources, Table, Value};
 use super::read::{Reader, fill, unknown};
 use super::sweep::axis::{Axis, Folders, Form, Purpose};
 use super::sweep::template::folder_of;
-use super::tables::{MOST_OBJECTIVES, ROOT, TUNE, TUNE_CONSTRAINT, TUNE_OBJECTIVE, VARIANT};
+use super::tables::{
+    MOST_OBJECTIVES, ROOT, SHARES, TUNE, TUNE_CONSTRAINT, TUNE_OBJECTIVE, VARIANT,
+};
 use super::units::PAGE_SIZE;
 use super::{RunSpec, check_schema, spec_of};
 use crate::error::Error;
@@ -40,6 +42,7 @@ pub struct TunePlan {
     seed: u64,
     seeds: u64,
     held_out: u64,
+    miniature: Option<(u32, At)>,
     mean_resident: bool,
 }
 
@@ -219,6 +222,7 @@ impl TunePlan {
                 Some(n) => n,
                 None => r.get("seeds")?,
             },
+            miniature: miniature(&r)?,
             mean_resident,
             sources,
             doc,
@@ -362,6 +366,17 @@ impl TunePlan {
         Ok(spec)
     }
 
+    /// log2 of the share of pages by which new settings are tried first.
+    pub fn miniature(&self) -> Option<u32> {
+        self.miniature.map(|m| m.0)
+    }
+
+    /// An error about the share of miniatures.
+    pub(crate) fn no_miniature(&self, title: &str, help: &str) -> Error {
+        let at = self.miniature.map_or(At::START, |m| m.1);
+        self.sources.error(at, format!("miniature: {title}"), help)
+    }
+
     /// That a figure cannot be had: the key that asks for it, what is not there, and what is.
     pub(crate) fn no_figure(&self, of: &Wanted, key: &str, what: &str, instead: &str) -> Error {
         let at = if key == "phase" { of.phase_at } else { of.figure_at };
@@ -375,6 +390,15 @@ pub(super) fn opened(mut doc: Table, spec: &'static TableSpec) -> Node {
     fill(&mut doc, spec);
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| !a.is_default());
     Node { value: Value::Table(doc), at: at.unwrap_or(At::START) }
+}
+
+/// log2 of the share by which settings are tried first, and where the plan says it.
+fn miniature(r: &Reader<'_>) -> Result<Option<(u32, At)>, Error> {
+    if !r.has("miniature") {
+        return Ok(None);
+    }
+    let (word, at) = (r.choice("miniature")?, r.need("miniature")?.at);
+    Ok(SHARES.iter().position(|s| *s == word).map(|n| (n as u32 + 1, at)))
 }
 
 fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<Knob>, Error> {

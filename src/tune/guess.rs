@@ -80,12 +80,12 @@ pub fn figures(known: &[Known], genes: &[f64], ordered: &[bool]) -> Option<Vec<f
 fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> f64 {
     // The first unknown comes last, so that elimination leaves it alone.
     for i in (1..right.len()).rev() {
-        for j in 0..i {
-            let factor = matrix[j][i] / matrix[i][i];
-            for k in 0..=i {
-                matrix[j][k] -= factor * matrix[i][k];
-            }
-            right[j] -= factor * right[i];
+        let (above, from) = matrix.split_at_mut(i);
+        let pivot = &from[0];
+        for (row, line) in above.iter_mut().enumerate() {
+            let factor = line[i] / pivot[i];
+            line.iter_mut().zip(pivot).for_each(|(cell, p)| *cell -= factor * p);
+            right[row] -= factor * right[i];
         }
     }
     right[0] / matrix[0][0]

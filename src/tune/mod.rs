@@ -26,6 +26,7 @@ pub mod offspring;
 pub mod pareto;
 mod screen;
 mod search;
+mod small;
 pub mod writes;
 
 use serde::Serialize;
@@ -150,6 +151,8 @@ pub struct Spent {
     pub failed: u64,
     /// Settings that no machine can have; they took no run.
     pub impossible: u64,
+    /// Settings of which there is a miniature only; they took no run.
+    pub as_miniatures: u64,
     /// Runs in which the simulator failed.
     pub panicked: u64,
 }
@@ -351,7 +354,8 @@ impl Found<'_> {
 
     fn spent(&self, held_out: u64) -> Spent {
         let search = self.search;
-        let tried = || search.all.iter().skip(1).filter(|c| c.state != State::Impossible);
+        let run = |c: &&Candidate| !matches!(c.state, State::Impossible | State::Passed);
+        let tried = || search.all.iter().skip(1).filter(run);
         let count = |of: &dyn Fn(&&Candidate) -> bool| tried().filter(of).count() as u64;
         let is = |state: State| search.all.iter().filter(|c| c.state == state).count() as u64;
         Spent {
@@ -364,6 +368,7 @@ impl Found<'_> {
             beaten: is(State::Beaten),
             failed: search.all.iter().skip(1).filter(|c| c.state == State::Failed).count() as u64,
             impossible: is(State::Impossible),
+            as_miniatures: is(State::Passed),
             panicked: search.panicked,
         }
     }

@@ -29,12 +29,12 @@ pub(super) struct Screen<'a> {
 impl Screen<'_> {
     /// The place of the child that is guessed to add most; the first of equal ones.
     pub(super) fn best(&self, children: &[Vec<f64>]) -> Option<usize> {
-        let gains = children.iter().map(|genes| self.gain(genes));
-        let better = |best: Option<(usize, f64)>, (i, gain): (usize, f64)| match best {
-            Some((_, most)) if gain <= most => best,
-            _ => Some((i, gain)),
-        };
-        gains.enumerate().fold(None, better).map(|b| b.0)
+        first_of_most(children.iter().map(|genes| self.gain(genes)))
+    }
+
+    /// The place of the objectives that add most; the first of equal ones, and unknown ones last.
+    pub(super) fn best_of(&self, all: &[Option<Vec<f64>>]) -> Option<usize> {
+        first_of_most(all.iter().map(|o| o.as_ref().map_or(-1.0, |values| self.adds(values))))
     }
 
     /// The volume that a setting adds to the front by its guess. Below 0: it is guessed to break
@@ -45,8 +45,13 @@ impl Screen<'_> {
         if violation > 0.0 {
             return -violation;
         }
+        self.adds(&figures[..self.reference.len()])
+    }
+
+    /// The volume that objectives add to the front.
+    fn adds(&self, values: &[f64]) -> f64 {
         let mut more = self.front.clone();
-        more.push(figures[..self.reference.len()].to_vec());
+        more.push(values.to_vec());
         let volume = |front: &[Vec<f64>]| pareto::hypervolume(front, &self.reference);
         volume(&more) - volume(&self.front)
     }
@@ -63,4 +68,13 @@ impl Screen<'_> {
     fn guess(&self, genes: &[f64]) -> Option<Vec<f64>> {
         guess::figures(&self.known, genes, &self.plan.ordered_knobs())
     }
+}
+
+/// The place of the largest number; the first of equal ones.
+fn first_of_most(numbers: impl Iterator<Item = f64>) -> Option<usize> {
+    let better = |best: Option<(usize, f64)>, (i, number): (usize, f64)| match best {
+        Some((_, most)) if number <= most => best,
+        _ => Some((i, number)),
+    };
+    numbers.enumerate().fold(None, better).map(|b| b.0)
 }

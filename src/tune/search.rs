@@ -19,6 +19,7 @@ use super::measure::{self, Measure};
 use super::offspring;
 use super::pareto::{self, Point};
 use super::screen::{ANYWHERE, MOST_KNOWN, MOST_OF_FRONT, POOL, Screen};
+use super::small;
 use super::{TuneOptions, Watcher};
 use crate::error::Error;
 use crate::machines::{self, Catalogue, Machine};
@@ -39,6 +40,8 @@ pub(super) enum State {
     Failed,
     /// The machine cannot be: no run was made.
     Impossible,
+    /// Miniatures of others promised more: no run was made.
+    Passed,
 }
 
 /// A setting of the knobs.
@@ -86,6 +89,7 @@ impl<'a> Search<'a> {
     ) -> Result<Search<'a>, Error> {
         let own = own(plan)?;
         measure::check(plan, &own)?;
+        small::check(plan, &own)?;
         ends_can_be(plan)?;
         let own = Candidate {
             genes: Vec::new(),
@@ -130,7 +134,13 @@ impl<'a> Search<'a> {
                 // So many can be finished, whatever they are.
                 n = n.min((left / seeds as u64) as usize);
             }
-            let new = self.new_ones(&kept, n);
+            let new = match self.plan.miniature() {
+                None => self.new_ones(&kept, n),
+                Some(_) => {
+                    let more = self.new_ones(&kept, small::MORE * n);
+                    self.promising(more, n)?
+                }
+            };
             if new.is_empty() {
                 while self.finish()? {}
                 return Ok(());
@@ -236,6 +246,32 @@ impl<'a> Search<'a> {
             }
         }
         new
+    }
+
+    /// So many of these that add most to the front by what their miniatures say.
+    fn promising(&mut self, mut new: Vec<usize>, n: usize) -> Result<Vec<usize>, Error> {
+        let seed = self.plan.seeds().start;
+        let of = |&c: &usize| self.all[c].spec.clone().map(|spec| RunSpec { seed, ..spec });
+        let specs: Vec<RunSpec> = new.iter().filter_map(of).collect();
+        let of_seeds = self.of_seeds();
+        // Free of what the first seed does, as the front is.
+        let free = |(m, v): (usize, f64)| v - of_seeds[0][m];
+        let estimates = small::estimates(self.plan, &specs, self.options)?.into_iter();
+        let mut left: Vec<Option<Vec<f64>>> = estimates
+            .map(|e| e.map(|values| values.into_iter().enumerate().map(free).collect()))
+            .collect();
+        let mut screen = self.screen();
+        let mut chosen = Vec::new();
+        while chosen.len() < n
+            && let Some(best) = screen.best_of(&left)
+        {
+            screen.front.extend(left.remove(best));
+            chosen.push(new.remove(best));
+        }
+        for c in new {
+            self.all[c].state = State::Passed;
+        }
+        Ok(chosen)
     }
 
     /// A setting that nobody had: a child of two of these.

@@ -169,6 +169,78 @@ fn mistakes_have_places() {
     }
 }
 
+/// Large enough for miniatures of a half, and without a monitor.
+const LARGE: &str = "\
+name = \"large\"
+machine = { memory = \"64MiB\", swap = { size = \"128MiB\", device = \"ramdisk\" }, file-device = \"ramdisk\" }
+task = [
+    { name = \"heap\", workload = \"zipf\", memory = \"64MiB\", accesses = 40000, write-permille = 300 },
+    { name = \"file\", workload = \"zipf\", memory = \"64MiB\", region = \"read\", accesses = 40000 },
+]
+";
+const FIRST_SMALL: &str = "\
+version = 1
+scenario = \"box.toml\"
+budget = 60
+population = 6
+seeds = 2
+miniature = \"1/2\"
+[knobs]
+\"machine.vm.swappiness\" = { from = 0, to = 200 }
+\"machine.vm.watermark_scale_factor\" = { from = 10, to = 1000, scale = \"log\" }
+[[objective]]
+figure = \"workingset_refault_file\"
+goal = \"min\"
+[[objective]]
+figure = \"swap-ins\"
+goal = \"min\"
+";
+
+fn tuned_large(plan: &str, jobs: usize) -> Result<Tuning, mmsim::Error> {
+    let (dir, _) = read(plan);
+    std::fs::write(dir.path().join("box.toml"), LARGE).expect("writing");
+    let plan = TunePlan::from_path(dir.path().join("plan.toml"))?;
+    let mut options = TuneOptions::default();
+    options.jobs = Some(jobs);
+    tune(&plan, &options, &())
+}
+
+/// Two of three new settings are miniatures only. They cost no run of the budget, and what was found
+/// does not depend on how many run at a time.
+#[test]
+fn miniatures_come_first() {
+    let one = tuned_large(FIRST_SMALL, 1).unwrap_or_else(|e| panic!("{e}"));
+    assert!(one.spent.runs <= 60 && !one.front.is_empty(), "{:?}", one.spent);
+    let after_the_first = one.spent.settings - 6;
+    assert!(after_the_first > 0, "{:?}", one.spent);
+    assert_eq!(one.spent.as_miniatures, 2 * after_the_first, "{:?}", one.spent);
+    assert_eq!(tuned_large(FIRST_SMALL, 3), Ok(one));
+}
+
+/// What miniatures do not estimate, and scenarios that are none, are told at their places.
+#[test]
+fn miniatures_that_cannot_be() {
+    let change = |from: &str, to: &str| {
+        assert!(FIRST_SMALL.contains(from), "{from}");
+        FIRST_SMALL.replacen(from, to, 1)
+    };
+    for (plan, place, said) in [
+        (change("1/2", "1/3"), (6, 13), "unknown miniature `1/3`"),
+        (change("1/2", "1/64"), (6, 13), "miniature: default, seed 1: 1/64 leaves"),
+        (
+            change("\"swap-ins\"", "\"memory-pressure\""),
+            (14, 10),
+            "objective[1].figure: miniatures do not estimate memory-pressure",
+        ),
+    ] {
+        let error = tuned_large(&plan, 2).expect_err(said);
+        let text = error.to_string();
+        assert!(text.contains(said), "{said}\n{text}");
+        let (_, line, column) = error.position().expect("a place");
+        assert_eq!((line, column), place, "{text}");
+    }
+}
+
 /// What a value is on a machine: files, with what tells a module to look, and arguments of damo.
 #[test]
 fn settings_are_written() {

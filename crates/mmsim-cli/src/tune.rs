@@ -135,6 +135,7 @@ fn spent(t: &Tuning) -> String {
         (s.beaten, "out of the race by paired seeds"),
         (s.failed, "did not do all work"),
         (s.impossible, "cannot be, and took no run"),
+        (s.as_miniatures, "were miniatures only"),
     ] {
         if count > 0 {
             text += &format!("; {} {words}", n(count));

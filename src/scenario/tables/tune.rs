@@ -6,6 +6,10 @@ use Kind::{Choice, File};
 /// Objectives at most: beyond it nearly every setting is better than any other in something.
 pub(in crate::scenario) const MOST_OBJECTIVES: usize = 5;
 
+/// Shares of pages, the n-th of them 1/2^(n+1).
+pub const SHARES: &[&str] =
+    &["1/2", "1/4", "1/8", "1/16", "1/32", "1/64", "1/128", "1/256", "1/512", "1/1024"];
+
 rows! {
     /// The plan itself.
     TUNE,
@@ -32,6 +36,8 @@ rows! {
         ("seeds", Count(2, 1000), Is("4"), "seeds that settings are compared by")
         ("held-out", Count(2, 1000), Auto("`seeds`"),
             "seeds behind these that only the front is run with, beyond the budget")
+        ("miniature", Choice(SHARES), Auto("no miniatures"),
+            "share of the pages by which new settings are tried first, beyond the budget")
     }
 }
 
