@@ -114,10 +114,10 @@ mod tests {
         assert_eq!(figures(&known[..1], &[0.5, 0.5], &[true, true]), None);
     }
 
-    /// Two equations by hand: 2 x + y = 5 and x + 3 y = 10 have x = 1.
+    /// Two equations by hand: 4 x + 2 y = 8 and 2 x + 2 y = 6 have x = 1.
     #[test]
     fn the_first_unknown_is_solved_for() {
-        assert_eq!(solved(vec![vec![2.0, 1.0], vec![1.0, 3.0]], vec![5.0, 10.0]), 1.0);
+        assert_eq!(solved(vec![vec![4.0, 2.0], vec![2.0, 2.0]], vec![8.0, 6.0]), 1.0);
     }
 
     /// Words have no slope: what was run with the same word counts more.
