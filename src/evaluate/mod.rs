@@ -15,7 +15,7 @@
 //! let evaluator = Evaluator::new(&suite, &EvaluateOptions::default(), &())?;
 //! let knobs = KnobFile::from_path("calm.toml")?;
 //! let evaluation = evaluator.evaluate(&Candidate::Knobs(&knobs))?;
-//! println!("{:?}", evaluation.score);
+//! println!("{:?}", evaluation.own.score);
 //! # Ok::<(), mmsim::Error>(())
 //! ```
 
