@@ -234,7 +234,8 @@ impl<'a> Search<'a> {
         let order: Vec<usize> = self.ordered(kept);
         let mut screen = self.screen();
         let mut new = Vec::new();
-        for slot in 0..2 * n {
+        // Guesses know nothing of machines that cannot be: these take a slot and no run.
+        for slot in 0..50 * n {
             // Guesses err: some children are as they come.
             let pool = if slot % 4 == 3 { 1 } else { POOL };
             let children: Vec<Vec<f64>> = (0..pool).filter_map(|_| self.new_one(&order)).collect();
