@@ -87,3 +87,21 @@ fn every_trace_replays_all_its_accesses() {
         assert_eq!(phases, 4, "{name}");
     }
 }
+
+/// A trace that was opened lately is shared as long as its bytes are the same; a file that has
+/// others is another trace.
+#[test]
+fn opened_traces_are_shared_by_their_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.mmt");
+    std::fs::copy(folder().join("sort.mmt"), &path).unwrap();
+    let one = Trace::open(&path).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&one, &Trace::open(&path).unwrap()));
+    std::fs::copy(folder().join("cc1.mmt"), &path).unwrap();
+    let other = Trace::open(&path).unwrap();
+    assert_ne!(other.info().accesses, one.info().accesses);
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert!(Trace::open(&path).is_err(), "a damaged file is none, whatever was opened before");
+}
