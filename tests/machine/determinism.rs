@@ -84,14 +84,12 @@ fn fast_is_slow_recorded(what: &str, machine: impl Fn() -> core::Machine) -> (Ru
     };
     let (accesses, events) = watched(false);
     let (slow_accesses, slow_events) = watched(true);
-    for kinds in [TraceKinds::ALL, some_kinds(what)] {
-        let seen = Events::default();
-        let observer = Box::new(Log(Arc::clone(&seen), kinds));
-        assert_eq!(machine().run(Watch::default().with_observer(observer)), fast, "{what}");
-        let seen = std::mem::take(&mut *seen.lock().unwrap());
-        let all = slow_events.iter().filter(|(_, e)| kinds.has(e.kind()));
-        assert!(seen.iter().eq(all), "{what}: not the events of {kinds:?}");
-    }
+    let (kinds, seen) = (some_kinds(what), Events::default());
+    let observer = Box::new(Log(Arc::clone(&seen), kinds));
+    assert_eq!(machine().run(Watch::default().with_observer(observer)), fast, "{what}");
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    let all = slow_events.iter().filter(|(_, e)| kinds.has(e.kind()));
+    assert!(seen.iter().eq(all), "{what}: not the events of {kinds:?}");
     assert_eq!(accesses.len() as u64, fast.accesses, "{what}");
     let differ = accesses.iter().zip(&slow_accesses).position(|(a, b)| a != b);
     assert_eq!(differ, None, "{what}: accesses differ");
@@ -264,26 +262,24 @@ fn the_fast_path_of_faults_is_the_slow_one() {
         (Kernel::V5_9, ClassicConfig::V5_9),
         (Kernel::V6_12, ClassicConfig::V6_12),
     ];
-    for (kernel, preset) in presets {
-        let devices = [("zram", 1, 0), ("zram", 3, 3), ("ramdisk", 1, 3), ("ramdisk", 3, 0)];
-        for (device, cpus, ahead) in devices {
-            for threads in [1, 3] {
-                let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
-                c.cpus = cpus;
-                c.run_ahead = SimDuration::from_micros(ahead);
-                let swap = c.swap.as_mut().expect("there is swap");
-                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let what = format!("{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
-                let short = fast_is_slow(&what, || {
-                    let tasks = (0..threads)
-                        .map(|i| core::TaskConfig::new(format!("t{i}"), vec![ops(i.into())]));
-                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
-                        Box::new(Classic::new(preset, mem))
-                    };
-                    core::Machine::new(&c, tasks.collect(), 1, policy)
-                });
-                assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
-            }
+    let devices = [("zram", 1, 0), ("zram", 3, 3), ("ramdisk", 1, 3), ("ramdisk", 3, 0)];
+    for (i, (kernel, preset)) in presets.into_iter().enumerate() {
+        for (j, (device, cpus, ahead)) in devices.into_iter().enumerate() {
+            let threads = [1, 3][(i + j) % 2];
+            let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
+            c.cpus = cpus;
+            c.run_ahead = SimDuration::from_micros(ahead);
+            let swap = c.swap.as_mut().expect("there is swap");
+            swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+            let what = format!("{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
+            let short = fast_is_slow(&what, || {
+                let tasks = (0..threads)
+                    .map(|i| core::TaskConfig::new(format!("t{i}"), vec![ops(i.into())]));
+                let policy =
+                    |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Classic::new(preset, mem)) };
+                core::Machine::new(&c, tasks.collect(), 1, policy)
+            });
+            assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{short:?}");
         }
     }
 }
@@ -332,23 +328,23 @@ fn teams_are_the_slow_path() {
     };
     let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
     let shapes = [(1, 1), (3, 4), (5, 2), (8, 8), (16, 16), (17, 17)];
-    for (kernel, preset) in presets {
-        for (threads, cpus) in shapes {
-            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
-                let mut c = cells::machine_of(frames, 20_000, kernel);
-                c.cpus = cpus;
-                let swap = c.swap.as_mut().expect("there is swap");
-                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
-                let team = fast_is_slow(&what, || {
-                    let tasks = cells::task((0..threads).map(ops).collect());
-                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
-                        Box::new(Classic::new(preset, mem))
-                    };
-                    core::Machine::new(&c, tasks, 1, policy)
-                });
-                assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
-            }
+    let devices = [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)];
+    for (i, (threads, cpus)) in shapes.into_iter().enumerate() {
+        for (j, (device, frames)) in devices.into_iter().enumerate() {
+            // Each kernel with each device and each number of threads.
+            let (kernel, preset) = presets[(i + j) % 2];
+            let mut c = cells::machine_of(frames, 20_000, kernel);
+            c.cpus = cpus;
+            let swap = c.swap.as_mut().expect("there is swap");
+            swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+            let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+            let team = fast_is_slow(&what, || {
+                let tasks = cells::task((0..threads).map(ops).collect());
+                let policy =
+                    |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Classic::new(preset, mem)) };
+                core::Machine::new(&c, tasks, 1, policy)
+            });
+            assert_eq!(frames < 2000, team.vmstat[VmEvent::PswpOut] > 0, "{what}");
         }
     }
 }
@@ -455,27 +451,27 @@ fn a_copy_is_its_touches() {
         Box::new(cells::Script(ops)) as Box<dyn Workload>
     };
     let presets = [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)];
-    for (kernel, preset) in presets {
-        for (threads, cpus) in [(1, 1), (3, 4), (5, 2), (8, 8)] {
-            for (device, frames) in [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)] {
-                let mut c = cells::machine_of(frames, 20_000, kernel);
-                c.cpus = cpus;
-                let swap = c.swap.as_mut().expect("there is swap");
-                swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
-                let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
-                let machine = |whole| {
-                    let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
-                    let policy = |mem: &mut _| -> Box<dyn ReclaimPolicy> {
-                        Box::new(Classic::new(preset, mem))
-                    };
-                    core::Machine::new(&c, tasks, 1, policy)
-                };
-                let copies = fast_is_slow_recorded(&what, || machine(true));
-                let touches = fast_is_slow_recorded(&what, || machine(false));
-                assert_eq!(copies.0, touches.0, "{what}");
-                assert!(copies.1 == touches.1, "{what}: accesses differ");
-                assert_eq!(frames < 2000, copies.0.vmstat[VmEvent::PswpIn] > 0, "{what}");
-            }
+    let devices = [("ramdisk", 8000), ("zram", 1300), ("ssd", 1200)];
+    for (i, (threads, cpus)) in [(1, 1), (3, 4), (5, 2), (8, 8)].into_iter().enumerate() {
+        for (j, (device, frames)) in devices.into_iter().enumerate() {
+            // Each kernel with each device and each number of threads.
+            let (kernel, preset) = presets[(i + j) % 2];
+            let mut c = cells::machine_of(frames, 20_000, kernel);
+            c.cpus = cpus;
+            let swap = c.swap.as_mut().expect("there is swap");
+            swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
+            let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
+            let machine = |whole| {
+                let tasks = cells::task((0..threads).map(|t| ops(t, whole)).collect());
+                let policy =
+                    |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Classic::new(preset, mem)) };
+                core::Machine::new(&c, tasks, 1, policy)
+            };
+            let copies = fast_is_slow_recorded(&what, || machine(true));
+            let touches = fast_is_slow_recorded(&what, || machine(false));
+            assert_eq!(copies.0, touches.0, "{what}");
+            assert!(copies.1 == touches.1, "{what}: accesses differ");
+            assert_eq!(frames < 2000, copies.0.vmstat[VmEvent::PswpIn] > 0, "{what}");
         }
     }
 }

@@ -106,6 +106,9 @@ const LESS: &[(&str, &[(&str, &str)])] = &[
         "build-frag-unmovable",
         &[("task[2].duration", "4s"), ("task[3].start", "13s"), ("task[3].attempts", "300")],
     ),
+    ("damon-accuracy", &[("seeds", "1"), ("task[0].steps[3].times", "300")]),
+    ("damon-reclaim", &[("task[0].steps[1].times", "200")]),
+    ("damon-stairs", &[("task[0].config", "masim-stairs.cfg")]),
     (
         "decay",
         &[
@@ -119,7 +122,7 @@ const LESS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("detection", &[("seeds", "1")]),
     ("ebizzy-anon", &[("seeds", "1"), ("task[0].records", "300")]),
-    ("kernel-build", &[("seeds", "1"), ("task[0].records", "80"), ("machine.memory", "320MiB")]),
+    ("kernel-build", &[("seeds", "1"), ("task[0].records", "40"), ("machine.memory", "320MiB")]),
     ("lazily-activate", &[("seeds", "1"), ("task[0].records", "48")]),
     ("replay-cc1", &[("task[0].repeat", "1")]),
     ("replay-python", &[("task[0].repeat", "1")]),

@@ -147,7 +147,7 @@ fn blocks_about_validation_and_observing() {
 #[test]
 #[ignore = "`.ci/run` holds them"]
 fn long_blocks() {
-    for file in ["docs/results.md", "docs/validation.md"] {
+    for file in ["docs/results.md", "docs/validation.md", "docs/mglru-experiments.md"] {
         assert_eq!(blocks_after(BEGIN_LONG, file, &root()), 1);
     }
 }
@@ -192,12 +192,6 @@ fn blocks_about_facts() {
 #[test]
 fn blocks_about_the_anonymous_workingset() {
     assert_eq!(blocks("docs/anon-workingset.md", &root()), 2);
-}
-
-/// All five experiments of the family, so that a change of any policy shows in the figures.
-#[test]
-fn blocks_about_experiments_on_mglru() {
-    assert_eq!(blocks("docs/mglru-experiments.md", &root()), 1);
 }
 
 /// One table with its demands: a change of the allocator or of any stage shows in it.
