@@ -39,6 +39,7 @@ pub use report::{
     CSV_HEADER, MiniaturePhase, MiniatureReport, MiniatureRun, OFF_PAGES, OFF_SCANS, Value,
 };
 pub use rules::{FEWEST_OF_GROUP, FEWEST_PAGES, SMALLEST, Share};
+pub(crate) use rules::{Refusal, allowed};
 pub use sample::Sample;
 pub use scaled::Scaling;
 

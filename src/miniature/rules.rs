@@ -32,32 +32,52 @@ pub const SMALLEST: u32 = 10;
 /// The run is none for a miniature, or not for one so small. The message says why and what to do
 /// instead.
 pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample>, Error> {
-    if let Some(why) = refusal(run)? {
-        let title = format!("--miniature: {}: {why}", run.label());
-        return Err(Error::of_option(title).help("leave --miniature out"));
-    }
-    let (most, what) = smallest(run);
-    let shift = match share {
-        Share::OneIn(shift) if shift > most => {
-            let title = format!("--miniature: {}: 1/{} leaves {what}", run.label(), 1_u64 << shift);
-            let help = match most {
-                0 => "leave --miniature out: the run is small".to_string(),
-                _ => format!("write 1/{} or `auto`", 1_u64 << most),
+    let shift = match allowed(run, share)? {
+        Ok(shift) => shift,
+        Err(Refusal { why, instead }) => {
+            let help = match instead {
+                Some(larger) => format!("write {larger}"),
+                None => "leave --miniature out".to_string(),
             };
-            return Err(Error::of_option(title).help(help));
+            return Err(Error::of_option(format!("--miniature: {why}")).help(help));
         }
-        Share::OneIn(shift) => shift,
-        Share::Auto if most == 0 => {
-            let title = format!("--miniature: {}: half of it leaves {what}", run.label());
-            return Err(Error::of_option(title).help("leave --miniature out: the run is small"));
-        }
-        Share::Auto => most,
     };
     if u64::from(of) > 1 << shift {
         let title = format!("--samples: {of} samples of 1/{} share pages", 1_u64 << shift);
         return Err(Error::of_option(title).help(format!("write at most {}", 1_u64 << shift)));
     }
     Ok(self::of(run, shift, of))
+}
+
+/// Why a run is no miniature, and which shares would do.
+pub(crate) struct Refusal {
+    /// The run, and why.
+    pub why: String,
+    /// Shares that the run may have, if there are any.
+    pub instead: Option<String>,
+}
+
+/// log2 of the share that a run may have.
+///
+/// # Errors
+/// Its trace cannot be read.
+pub(crate) fn allowed(run: &RunSpec, share: Share) -> Result<Result<u32, Refusal>, Error> {
+    let refuse = |why: &str, instead| {
+        Ok(Err(Refusal { why: format!("{}: {why}", run.label()), instead }))
+    };
+    if let Some(why) = refusal(run)? {
+        return refuse(&why, None);
+    }
+    let (most, what) = smallest(run);
+    match share {
+        Share::OneIn(shift) if shift > most => {
+            let larger = (most > 0).then(|| format!("1/{} or `auto`", 1_u64 << most));
+            refuse(&format!("1/{} leaves {what}", 1_u64 << shift), larger)
+        }
+        Share::OneIn(shift) => Ok(Ok(shift)),
+        Share::Auto if most == 0 => refuse(&format!("half of it leaves {what}"), None),
+        Share::Auto => Ok(Ok(most)),
+    }
 }
 
 /// `of` samples of 1/2^`shift` of the pages.

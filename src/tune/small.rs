@@ -7,7 +7,7 @@
 use super::TuneOptions;
 use super::measure::Measure;
 use crate::error::Error;
-use crate::miniature::{self, Miniature, Share, Worth, completed, worth};
+use crate::miniature::{self, Miniature, Refusal, Share, Worth, completed, worth};
 use crate::report::RunReport;
 use crate::run::{RunError, RunOptions, meta};
 use crate::scenario::RunSpec;
@@ -25,8 +25,7 @@ const OF_PAGES: [&str; 3] = ["swap-ins", "refaults", "major-faults"];
 /// It may not, or an objective does not transfer: at its place in the plan.
 pub(super) fn check(plan: &TunePlan, own: &RunSpec) -> Result<(), Error> {
     let Some(shift) = plan.miniature() else { return Ok(()) };
-    if let Err(error) = Miniature::new(own, Share::OneIn(shift), 1) {
-        let why = error.title().trim_start_matches("--miniature: ").to_string();
+    if let Err(Refusal { why, .. }) = miniature::allowed(own, Share::OneIn(shift))? {
         return Err(plan.no_miniature(&why, "leave `miniature` out, or write a larger share"));
     }
     let mglru = own.policy.preset.starts_with("mglru");
