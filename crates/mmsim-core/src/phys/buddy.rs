@@ -406,7 +406,7 @@ impl Buddy {
         let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
         let mut pages = pages.iter();
         let mut large = None;
-        while let Some(&page) = pages.next() {
+        for &page in pages.by_ref() {
             let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
             l.flags[page as usize] = FrameKind::Free as u32;
             let (mut p, mut order) = (page, 0);
