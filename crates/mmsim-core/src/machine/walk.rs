@@ -69,10 +69,11 @@ pub(super) trait OnMiss {
     }
 
     /// Operations from `ops[next]` on come soon, many of them single pages of a region that begins
-    /// at `start`.
+    /// at `start`. Returns the operation before which it wants to be told again.
     #[inline(always)]
-    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) {
+    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) -> usize {
         let _ = (ops, next, region, start);
+        usize::MAX
     }
 
     /// A page of `run` is no hit. The operation touches `left` pages in a row, this one included.
@@ -210,8 +211,11 @@ impl Progress {
     ) -> Option<Stop> {
         let ops = &self.ops[..];
         let (mut next, mut now, mut end) = (self.next, *at, m.hits_end());
+        let mut told = next;
         let stop = loop {
-            m.soon(ops, next, region, start);
+            if next >= told {
+                told = m.soon(ops, next, region, start);
+            }
             let Some(run) = ops.get(next).and_then(|op| is_single(op, region)) else { break None };
             if now >= end {
                 break Some(Stop::Bound);

@@ -204,6 +204,7 @@ impl Memcgs {
         g.config.high.map_or(0, |high| (g.usage + g.stock + g.kernel).saturating_sub(high))
     }
     /// Whether one more page may be swapped.
+    #[inline]
     pub fn swap_room(&self, m: MemcgId) -> bool {
         self.groups[m].config.swap_max.is_none_or(|max| self.groups[m].swap < max)
     }

@@ -33,7 +33,7 @@ impl Memory {
             let mut pcp = 0;
             // Until where the frames behind a first one are its block's.
             let mut tails = (0, FrameKind::Free);
-            for pfn in zone.touched() {
+            for pfn in zone.touched().into_iter().flatten().map(Pfn) {
                 let kind = self.frames.kind(pfn);
                 let bits = self.frames.bits(pfn);
                 let order = self.frames.order(pfn);
@@ -247,8 +247,8 @@ impl Memory {
         d.words(self.vmstat.iter().map(|c| c.1));
         for z in self.zones.ids() {
             d.words([self.zones[z].free, self.zones[z].pcp_count()]);
-            for pfn in self.zones[z].touched() {
-                d.word(self.frames.bits(pfn).into());
+            for frames in self.zones[z].touched() {
+                d.words(self.frames.bits_of(frames).iter().map(|&bits| bits.into()));
             }
         }
         // Accessed bits of page tables decide only under policies that walk them.

@@ -33,7 +33,7 @@ use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
-use crate::virt::pages::{pte, slot_of, swapped_to};
+use crate::virt::pages::{names_slot, pte, slot_of, swapped_to};
 
 /// Events of single faults.
 const OF_FAULT: TraceKinds = TraceKinds::of(&[TraceKind::MmPageAlloc, TraceKind::PageFault]);
@@ -116,17 +116,19 @@ impl SwapInRun<'_> {
     /// once: else each fault waits for its own. Changes nothing.
     #[inline]
     pub fn prefetch(&self, pages: impl Iterator<Item = usize>) {
-        let (mut slots, mut nr) = ([SwapSlot(0); AHEAD], 0);
-        for page in pages.take(AHEAD) {
-            let (Some(&hot), Some(&e)) = (self.hot.get(page), self.entry.get(page)) else {
+        let (mut slots, mut nr, mut seen) = ([SwapSlot(0); AHEAD], 0, 0);
+        let (hot, entry) = (&self.hot[..], &self.entry[..self.hot.len()]);
+        for page in pages {
+            if page >= hot.len() {
                 continue;
-            };
+            }
+            let e = entry[page];
+            seen ^= u32::from(hot[page]);
             // Without a branch: whether a page is there is as good as random.
             slots[nr % AHEAD] = SwapSlot(slot_of(e));
-            nr += usize::from(swapped_to(hot, e).is_some());
+            nr += usize::from(names_slot(e));
         }
-        let seen = slots[..nr].iter().fold(0, |a, &s| a ^ self.slots.peek(s));
-        std::hint::black_box(seen);
+        std::hint::black_box(slots[..nr].iter().fold(seen, |a, &s| a ^ self.slots.peek(s)));
     }
 
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
@@ -157,6 +159,64 @@ impl SwapInRun<'_> {
     /// Faults resolved.
     pub fn faults(&self) -> u64 {
         self.nr as u64
+    }
+}
+
+/// Faults that have their frames.
+pub struct SettledFaults<'a> {
+    run: &'a FastFaults,
+    pending: &'a [PendingFault],
+    folios: &'a [FolioId],
+}
+
+impl SettledFaults<'_> {
+    /// Tells a policy and an observer of all faults, each at the time of the slow path. With the
+    /// last the LRU batch may be full.
+    #[inline(always)] // Once for each policy.
+    pub fn tell<P: ReclaimPolicy + ?Sized>(&self, mem: &mut Memory, policy: &mut P) {
+        let how = self.run.how;
+        if !self.run.swapped() {
+            let enters = |mem: &mut Memory, policy: &mut P, _: &PendingFault, folio| {
+                policy.folio_entering(mem, folio, how);
+            };
+            return self.tell_each(mem, policy, enters, |_, _, _| ());
+        }
+        let enters = |mem: &mut Memory, policy: &mut P, f: &PendingFault, folio| {
+            mem.refaulting = Some(f.page);
+            policy.folio_swapped_in(mem, folio, f.shadow, how);
+            mem.tell_of_swap_in(folio, Some(f.page));
+        };
+        self.tell_each(mem, policy, enters, |mem, policy, folio| policy.swapin_mapped(mem, folio));
+    }
+
+    #[inline(always)]
+    fn tell_each<P: ReclaimPolicy + ?Sized>(
+        &self,
+        mem: &mut Memory,
+        policy: &mut P,
+        enters: impl Fn(&mut Memory, &mut P, &PendingFault, FolioId),
+        mapped: impl Fn(&mut Memory, &mut P, FolioId),
+    ) {
+        let (run, seen, nr) = (self.run, mem.sees_faults(), self.pending.len());
+        for (i, (f, &folio)) in self.pending.iter().zip(self.folios).enumerate() {
+            if seen {
+                mem.now = f.begin;
+                let zone = run.zone.0;
+                mem.emit(|| TraceEvent::MmPageAlloc { pfn: folio, order: 0, zone });
+            }
+            mem.now = f.begin + run.entry;
+            enters(mem, policy, f, folio);
+            if i + 1 == nr {
+                mem.lru_added(policy, nr as u64);
+            }
+            mem.now = f.begin + run.latency;
+            mapped(mem, policy, folio);
+            if seen {
+                let (thread, page, write, major) = (run.thread, f.page, f.write, run.swapped());
+                let kind = if major { FaultKind::SwapIn } else { FaultKind::ZeroFill };
+                mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major });
+            }
+        }
     }
 }
 
@@ -279,49 +339,13 @@ impl Memory {
         }
         self.tell_of_ledger(pending.iter().map(|f| f.page));
         let now = self.now;
-        for (i, (f, &folio)) in pending.iter().zip(&folios).enumerate() {
-            self.tell_of_fault(policy, run, f, folio, if i + 1 == nr { n } else { 0 });
-        }
+        policy.faults_settled(self, &SettledFaults { run, pending, folios: &folios });
         folios.clear();
         self.settling = folios;
         if swapped {
             self.settle_kernel();
         }
         self.now = now;
-    }
-
-    /// Tells the policy and an observer of a fault, each at the time of the slow path. With the
-    /// last of `added` faults the batch may be full.
-    #[inline(always)]
-    fn tell_of_fault(
-        &mut self,
-        policy: &mut dyn ReclaimPolicy,
-        run: &FastFaults,
-        fault: &PendingFault,
-        folio: FolioId,
-        added: u64,
-    ) {
-        let &PendingFault { page, write, begin, shadow } = fault;
-        let (thread, zone, swapped) = (run.thread, run.zone.0, run.swapped());
-        self.now = begin;
-        self.emit(|| TraceEvent::MmPageAlloc { pfn: folio, order: 0, zone });
-        self.now = begin + run.entry;
-        if swapped {
-            self.refaulting = Some(page);
-            policy.folio_swapped_in(self, folio, shadow, run.how);
-            self.tell_of_swap_in(folio, Some(page));
-        } else {
-            policy.folio_entering(self, folio, run.how);
-        }
-        if added > 0 {
-            self.lru_added(policy, added);
-        }
-        self.now = begin + run.latency;
-        if swapped {
-            policy.swapin_mapped(self, folio);
-        }
-        let kind = if swapped { FaultKind::SwapIn } else { FaultKind::ZeroFill };
-        self.emit(|| TraceEvent::PageFault { thread, page, write, kind, major: swapped });
     }
 
     /// Accounts for the slots of pages that came back.

@@ -529,15 +529,20 @@ impl Memory {
     }
 
     /// Counts a refault in a group.
-    #[inline]
+    #[inline(always)]
     pub fn count_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         if self.followed() {
-            let r = self.returned(folio, memcg, file);
-            if let Some(f) = &mut self.follower {
-                f.refaulted(&r);
-            }
+            self.tell_of_refault(folio, memcg, file);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_of_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
+        let r = self.returned(folio, memcg, file);
+        if let Some(f) = &mut self.follower {
+            f.refaulted(&r);
         }
     }
 

@@ -37,7 +37,7 @@ mod young;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SwapInRun};
+pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SettledFaults, SwapInRun};
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};

@@ -22,6 +22,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
+use crate::phys::lists::MOST_IN_RUN;
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Group, Owner, pte};
 use crate::virt::space::Spaces;
@@ -97,6 +98,9 @@ impl Seen {
     }
 }
 
+/// Places for the folios of a run of a list.
+const UNSEEN: [Look; MOST_IN_RUN] = [Look { folio: Pfn(0), bits: 0, page: 0 }; MOST_IN_RUN];
+
 /// The columns that isolating folios touches.
 struct Isolating<'a> {
     flags: &'a mut [u32],
@@ -118,7 +122,8 @@ impl Isolating<'_> {
         let v = *self.verdicts.unwrap_or(&Verdicts { clear: 0, set: [0; 4] });
         let mut seen = Seen::default();
         let at = looks.len();
-        looks.resize(at + run.len(), Look { folio: Pfn(0), bits: 0, page: 0 });
+        // At most a chunk of a list: copied in one go, where `resize` would go over each.
+        looks.extend_from_slice(&UNSEEN[..run.len()]);
         for (look, &folio) in looks[at..].iter_mut().zip(run.iter().rev()) {
             let i = folio as usize;
             let was = flags[i];

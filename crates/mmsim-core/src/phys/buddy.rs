@@ -337,22 +337,26 @@ impl Buddy {
             }
             let found = mask.trailing_zeros() as u8;
             let head = self.lists.get(found, mt).head;
+            let mut l;
             let p = if found < self.rules.max_order {
-                self.lists.unlink(&mut c.links(), head, found, mt as usize);
-                self.account(mt, -(1 << found));
+                l = c.links();
+                self.lists.unlink(&mut l, head, found, mt as usize);
                 head
             } else {
                 let Some(p) = self.take_first(c, found, mt) else { return };
+                self.account(mt, 1 << found);
+                l = c.links();
                 p
             };
             let end = p + (1 << found);
             let taken = left.min(1 << found);
+            self.account(mt, -i64::from(taken));
             out.extend(p..p + taken);
             left -= taken;
             let mut rest = p + taken;
             while rest < end {
                 let order = rest.trailing_zeros() as u8;
-                self.add(c, rest, order, mt, End::Head);
+                self.lists.push(&mut l, rest, order, mt as usize, End::Head);
                 rest += 1 << order;
             }
         }
@@ -400,9 +404,9 @@ impl Buddy {
         let mut l = Links { flags: &mut *l.flags, next, prev };
         let Buddy { lists, blocks, free_of, first, .. } = self;
         let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
-        let mut done = pages.len();
+        let mut pages = pages.iter();
         let mut large = None;
-        for (i, &page) in pages.iter().enumerate() {
+        for &page in pages.by_ref() {
             let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
             l.flags[page as usize] = FrameKind::Free as u32;
             let (mut p, mut order) = (page, 0);
@@ -420,7 +424,7 @@ impl Buddy {
             }
             free_of[mt] += 1;
             if order == limit {
-                (large, done) = (Some((p, order, mt)), i + 1);
+                large = Some((p, order, mt));
                 break;
             }
             let mut end = End::Head;
@@ -435,7 +439,7 @@ impl Buddy {
         let of_large = large.map(|(p, order, mt)| {
             // On no list, it counts nowhere.
             free_of[mt] -= 1 << order;
-            (p, order, &pages[done..])
+            (p, order, pages.as_slice())
         });
         let isolated = free_of[Migratetype::Isolate as usize];
         self.free = free_of.iter().sum::<u64>() - isolated;
@@ -541,6 +545,14 @@ impl Buddy {
     #[inline(always)]
     pub fn block_type(&self, pfn: Pfn) -> Migratetype {
         Migratetype::from_bits(self.blocks[self.block_index(pfn.0)].into())
+    }
+
+    /// How many of the first pages are of pageblocks of a type.
+    #[inline]
+    pub(super) fn nr_of_type(&self, pages: &[u32], mt: Migratetype) -> usize {
+        let (blocks, shift) = (&self.blocks[..], self.rules.pageblock_order & 31);
+        let of = |p: &u32| blocks[((p - self.first) >> shift) as usize] == mt as u8;
+        pages.iter().position(|p| !of(p)).unwrap_or(pages.len())
     }
 
     /// Whether that is [`Migratetype::Movable`].

@@ -147,37 +147,25 @@ impl Zone {
     ) {
         let mut queued = std::mem::take(&mut self.scratch);
         queued.clear();
+        queued.extend(pages.into_iter().map(|p| p.0));
         if self.sizes.high == 0 {
-            queued.extend(pages.into_iter().map(|p| p.0));
             self.buddy.free_pages(c, &queued);
             self.settle();
-            self.scratch = queued;
-            return;
-        }
-        let mut list = None;
-        for pfn in pages {
-            c.frames.reset(pfn, FrameKind::Pcp);
-            let mt = self.buddy.block_type(pfn);
-            if list != Some(mt) {
-                self.put_queued(c, cpu, list, &queued);
-                queued.clear();
-                list = Some(mt);
+        } else {
+            queued.iter().for_each(|&p| c.frames.reset(Pfn(p), FrameKind::Pcp));
+            let mut rest = &queued[..];
+            while let Some(&first) = rest.first() {
+                let mt = self.buddy.block_type(Pfn(first));
+                let (alike, others) = rest.split_at(self.buddy.nr_of_type(rest, mt));
+                self.put_alike(c, cpu, mt, alike);
+                rest = others;
             }
-            queued.push(pfn.0);
         }
-        self.put_queued(c, cpu, list, &queued);
         self.scratch = queued;
     }
 
     /// Puts pages of pageblocks of one type to the CPU's list, draining it when it is full.
-    fn put_queued(
-        &mut self,
-        c: &mut Columns<'_>,
-        cpu: CpuId,
-        mt: Option<Migratetype>,
-        pages: &[u32],
-    ) {
-        let Some(mt) = mt else { return };
+    fn put_alike(&mut self, c: &mut Columns<'_>, cpu: CpuId, mt: Migratetype, pages: &[u32]) {
         let mut rest = pages;
         if mt != Migratetype::Isolate {
             let index = pcp_index(0, mt);

@@ -33,6 +33,8 @@
 use crate::base::id::{IndexVec, ListId, Pfn, TallyId, ZoneId};
 
 const CHUNK: usize = 64;
+/// A run of folios that [`Lists::pop_tail_batch`] hands over has no more.
+pub const MOST_IN_RUN: usize = CHUNK;
 const NONE: u32 = u32::MAX;
 /// Zones that one list may span: those of one node, of which there are four kinds. Zones of a node
 /// are numbered one after the other, so their numbers modulo this differ.

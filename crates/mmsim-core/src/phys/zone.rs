@@ -278,12 +278,12 @@ impl Zone {
         self.reserved.into()
     }
 
-    /// Frames outside of the run that was never touched, by address.
-    pub fn touched(&self) -> impl Iterator<Item = Pfn> + use<> {
+    /// Frames outside of the run that was never touched, by address: those before and behind it.
+    pub fn touched(&self) -> [std::ops::Range<u32>; 2] {
         let run = self.buddy.untouched();
         let (first, end) = (self.first.0, self.end().0);
         let run = if run.is_empty() { end..end } else { run };
-        (first..run.start).chain(run.end..end).map(Pfn)
+        [first..run.start, run.end..end]
     }
 
     /// The run of frames that begins at `pfn`, up to the end of the zone: a free block from

@@ -17,7 +17,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::memory::{Evicting, Memory};
+use crate::memory::{Evicting, Memory, SettledFaults};
 use crate::phys::frames::{FolioId, flag};
 
 /// Pages that one round of reclaim asks for (include/linux/swap.h).
@@ -116,6 +116,7 @@ pub trait ReclaimPolicy: Send {
     }
     /// A folio read from swap is about to enter the batch, with the shadow that its slot
     /// held: `folio_refaulted` and `folio_entering` in one.
+    #[inline(always)] // For `faults_settled`.
     fn folio_swapped_in(
         &mut self,
         mem: &mut Memory,
@@ -127,6 +128,12 @@ pub trait ReclaimPolicy: Send {
             self.folio_refaulted(mem, folio, shadow, how);
         }
         self.folio_entering(mem, folio, how);
+    }
+    /// Faults of a ledger have their frames: `folio_swapped_in` and `swapin_mapped`, or
+    /// `folio_entering`, for each. Nobody overrides this: it is a method so that each policy has
+    /// code of its own, whose calls are direct.
+    fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
+        settled.tell(mem, self);
     }
     /// A page read from swap was mapped.
     fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {

@@ -93,6 +93,12 @@ pub struct Group {
     pub table: Option<Pfn>,
 }
 
+/// Whether the entry of a page of a process names a slot: if the page is not present.
+#[inline(always)]
+pub fn names_slot(entry: u32) -> bool {
+    entry & TAG != 0
+}
+
 /// The slot of an entry that names one.
 #[inline(always)]
 pub fn slot_of(entry: u32) -> u32 {
@@ -102,7 +108,7 @@ pub fn slot_of(entry: u32) -> u32 {
 /// The slot that a page of a process with this hot byte and entry is swapped out to.
 #[inline(always)]
 pub fn swapped_to(hot: u8, entry: u32) -> Option<SwapSlot> {
-    (hot & pte::PRESENT == 0 && entry & TAG != 0).then_some(SwapSlot(slot_of(entry)))
+    (hot & pte::PRESENT == 0 && names_slot(entry)).then_some(SwapSlot(slot_of(entry)))
 }
 
 /// The page index.

@@ -218,7 +218,7 @@ impl Classic {
     }
 
     /// Sizes of the lists of a memory cgroup. The root has those of all cgroups of the scope.
-    #[inline]
+    #[inline(always)]
     fn list_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> [u64; 5] {
         if memcg.0 == 0 {
             let [a, b, c, d, e] = self.tallies[scope];
@@ -230,7 +230,7 @@ impl Classic {
     }
 
     /// The same of the evictable lists.
-    #[inline]
+    #[inline(always)]
     fn sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         let [a, b, c, d, _] = self.list_sizes(mem, scope, memcg);
         [a, b, c, d]

@@ -58,6 +58,7 @@ impl Packing {
     fn stamp(self, whose: Shadow, workingset: bool, age: u64) -> Shadow {
         Shadow(whose.0 | u64::from(workingset) | (age & self.age_mask) << self.age_shift)
     }
+    #[inline(always)]
     fn unpack(self, s: Shadow) -> Unpacked {
         let wide = self.age_shift == 25;
         Unpacked {
@@ -96,6 +97,7 @@ impl Classic {
     }
 
     /// The age counter that a type moves, if the model has one for it.
+    #[inline(always)]
     fn age_of(&self, file: bool) -> Option<LruType> {
         match self.config.age_model {
             AgeModel::Unified => Some(ANON),

@@ -236,16 +236,17 @@ impl Body for Draws {
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
         let (writes, mapped) = (self.writes, self.memory.is_mapped());
         let memory = &self.memory;
-        let make = move |page, rng: &mut Rng| match (mapped, writes.draw(rng)) {
-            (true, write) => Memory::touch(page, write),
-            (false, write) => memory.access(page, 1, write),
+        let make = move |page, write| match mapped {
+            true => Memory::touch(page, write),
+            false => memory.access(page, 1, write),
         };
         if self.think.of().is_zero() {
-            self.sampler.sample_all(rng, units as usize, ops, make);
+            self.sampler.sample_all(rng, units as usize, ops, |r| writes.draw(r), make);
             return;
         }
         for _ in 0..units {
-            self.sampler.sample_all(rng, 1, ops, make);
+            let page = self.sampler.sample(rng);
+            ops.push(make(page, writes.draw(rng)));
             ops.push(Op::Compute(self.think.time(rng)));
         }
     }

@@ -57,20 +57,23 @@ impl PageSampler {
         }
     }
     /// Appends `n` things, each made of a page and of what else is drawn for it: the same as
-    /// as many calls of [`PageSampler::sample`], but which law it is is asked once, and the
-    /// state of the stream stays in registers.
+    /// as many calls of [`PageSampler::sample`], each followed by one of `more`, but which law it
+    /// is is asked once, and the state of the stream stays in registers.
     #[inline]
-    pub fn sample_all<T>(
+    pub fn sample_all<D: Copy + Default, T>(
         &self,
         rng: &mut Rng,
         n: usize,
         out: &mut Vec<T>,
-        make: impl Fn(u32, &mut Rng) -> T,
+        more: impl Fn(&mut Rng) -> D,
+        make: impl Fn(u32, D) -> T,
     ) {
         match &self.0 {
-            Kind::Ranks(z) => z.sample_all(rng, n, out, make),
-            Kind::Pages(t) => append(rng, n, out, |r| make(t.sample(r), r)),
-            Kind::Scattered(z, s) => z.sample_all(rng, n, out, |rank, r| make(s.map(rank), r)),
+            Kind::Ranks(z) => z.sample_all(rng, n, out, more, make),
+            Kind::Pages(t) => append(rng, n, out, |r| (t.sample(r), more(r)), make),
+            &Kind::Scattered(ref z, s) => {
+                z.sample_all(rng, n, out, more, move |rank, d| make(s.map(rank), d));
+            }
         }
     }
 }
@@ -91,8 +94,8 @@ mod tests {
                 let singly: Vec<_> =
                     (0..5000).map(|_| (s.sample(&mut one), one.below(9))).collect();
                 let mut at_once = Vec::new();
-                s.sample_all(&mut all, 3000, &mut at_once, |p, r| (p, r.below(9)));
-                s.sample_all(&mut all, 2000, &mut at_once, |p, r| (p, r.below(9)));
+                s.sample_all(&mut all, 3000, &mut at_once, |r| r.below(9), |p, d| (p, d));
+                s.sample_all(&mut all, 2000, &mut at_once, |r| r.below(9), |p, d| (p, d));
                 assert_eq!(singly, at_once, "{n} pages, theta {theta}, {map:?}");
                 assert_eq!(one.next_u64(), all.next_u64());
             }

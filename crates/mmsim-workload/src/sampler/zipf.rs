@@ -43,19 +43,23 @@ impl Zipf {
             Kind::Bucketed(b) => b.sample(rng),
         }
     }
-    /// Appends `n` things, each made of a rank, as many calls of [`Zipf::sample`] would.
+    /// Appends `n` things, each made of a rank and of what else is drawn for it, as many calls of
+    /// [`Zipf::sample`] would.
     #[inline]
-    pub(super) fn sample_all<T>(
+    pub(super) fn sample_all<D: Copy + Default, T>(
         &self,
         rng: &mut Rng,
         n: usize,
         out: &mut Vec<T>,
-        make: impl Fn(u32, &mut Rng) -> T,
+        more: impl Fn(&mut Rng) -> D,
+        make: impl Fn(u32, D) -> T,
     ) {
         match &self.0 {
-            Kind::Uniform(ranks) => append(rng, n, out, |r| make(r.below(*ranks) as u32, r)),
-            Kind::Alias(t) => append(rng, n, out, |r| make(t.sample(r), r)),
-            Kind::Bucketed(b) => append(rng, n, out, |r| make(b.sample(r), r)),
+            Kind::Uniform(ranks) => {
+                append(rng, n, out, |r| (r.below(*ranks) as u32, more(r)), make);
+            }
+            Kind::Alias(t) => append(rng, n, out, |r| (t.sample(r), more(r)), make),
+            Kind::Bucketed(b) => append(rng, n, out, |r| (b.sample(r), more(r)), make),
         }
     }
 }
@@ -65,16 +69,30 @@ pub(super) fn weights(n: u64, theta: f64) -> Vec<f64> {
     (1..=n).map(|k| (k as f64).powf(-theta)).collect()
 }
 
-/// Appends `n` things that are drawn from a stream.
+/// Draws that are made into things together.
+const BLOCK: usize = 64;
+
+/// Appends `n` things that are made of what is drawn from a stream.
+///
+/// A block is drawn before its things are made: each of the two loops has registers for all that
+/// it needs, the stream among them, and one for both would not.
 #[inline(always)]
-pub(super) fn append<T>(
+pub(super) fn append<D: Copy + Default, T>(
     rng: &mut Rng,
     n: usize,
     out: &mut Vec<T>,
-    mut draw: impl FnMut(&mut Rng) -> T,
+    draw: impl Fn(&mut Rng) -> (u32, D),
+    make: impl Fn(u32, D) -> T,
 ) {
     let mut r = rng.clone();
-    out.extend((0..n).map(|_| draw(&mut r)));
+    let mut drawn = [(0, D::default()); BLOCK];
+    let mut left = n;
+    while left > 0 {
+        let block = &mut drawn[..left.min(BLOCK)];
+        left -= block.len();
+        block.iter_mut().for_each(|d| *d = draw(&mut r));
+        out.extend(block.iter().map(|&(rank, more)| make(rank, more)));
+    }
     *rng = r;
 }
 

@@ -15,6 +15,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::order::key_of;
 use crate::machine::cpu::thread::Entity;
+use crate::machine::hits::fitting;
 use crate::machine::walk::{OnMiss, Progress, Resolved, Stop};
 use crate::memory::follow::{FirstUses, NoteUses};
 use crate::memory::trace::FaultKind;
@@ -429,23 +430,32 @@ impl Turn<'_, '_> {
         now <= self.other && now < self.c.due || now == self.start
     }
 
-    /// Touches a page of a region that holds nothing yet. False, and nothing done: it is not so.
+    /// Touches pages of one page table that hold nothing yet, up to the first that does. Returns
+    /// how many: at most `most`, and as many as may wait.
     #[inline(always)]
-    fn touch(&mut self, page: usize, now: u64) -> bool {
+    fn touch(&mut self, page: usize, most: usize, now: u64) -> usize {
         let (c, t) = (&mut *self.c, &mut *self.touches);
-        let empty = c.hot[page] & !pte::TOUCHED == 0
-            && c.entry[page] == 0
-            && c.groups[GroupId(page as u32 / GROUP_PAGES)].table.is_some();
-        if empty && t.nr < t.room {
-            c.notes.came(page);
-            c.hot[page] = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
-            let (page, begin) = (PageIdx(page as u32), SimTime(now));
-            t.pending[t.nr % MOST_PENDING] =
-                PendingFault { page, write: true, begin, shadow: None };
-            t.nr += 1;
-            return true;
+        let (group, nth) = (page / GROUP_PAGES as usize, page % GROUP_PAGES as usize);
+        if c.groups[GroupId(group as u32)].table.is_none() {
+            return 0;
         }
-        false
+        let most = most.min(GROUP_PAGES as usize - nth);
+        let waiting = &mut t.pending[t.nr..t.room];
+        let hot = c.hot[page..].iter_mut().zip(&c.entry[page..]).take(most);
+        let mut touched = 0;
+        for (pending, (hot, &entry)) in waiting.iter_mut().zip(hot) {
+            if *hot & !pte::TOUCHED != 0 || entry != 0 {
+                break;
+            }
+            *hot = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
+            let begin = SimTime(now + touched as u64 * c.t_fault);
+            let page = PageIdx((page + touched) as u32);
+            *pending = PendingFault { page, write: true, begin, shadow: None };
+            touched += 1;
+        }
+        (page..page + touched).for_each(|page| c.notes.came(page));
+        t.nr += touched;
+        touched
     }
 }
 
@@ -484,27 +494,22 @@ impl OnMiss for Turn<'_, '_> {
         if !(run.write && known.touchable && end <= u64::from(known.pages)) {
             return Resolved::not(Stop::Miss, now);
         }
-        // Where memory is filled, the pages behind wait for their first touch as well.
-        let mut done = Resolved { pages: 0, stop: None, now };
-        while done.stop.is_none() && done.pages < left {
-            if !self.touch(page + done.pages as usize, done.now) {
-                if done.pages == 0 {
-                    done.stop = Some(Stop::Miss);
-                }
-                break;
-            }
-            done.pages += 1;
-            done.now += self.c.t_fault;
-            if self.touches.nr == self.touches.room {
-                done.stop = Some(Stop::Full);
-            } else if done.now >= self.c.due || done.now >= self.other {
-                done.stop = Some(Stop::Bound);
-            }
+        // Where memory is filled, the pages behind wait for their first touch as well. The last
+        // of them begins before it is another's turn.
+        let (t_fault, end) = (self.c.t_fault, self.c.due.min(self.other));
+        let fits = fitting(left, end.saturating_sub(now), t_fault).max(1);
+        let pages = self.touch(page, fits as usize, now) as u32;
+        if pages == 0 {
+            return Resolved::not(Stop::Miss, now);
         }
-        if done.pages > 0 {
-            self.start = done.now;
-        }
-        done
+        let now = now + u64::from(pages) * t_fault;
+        self.start = now;
+        let stop = if self.touches.nr == self.touches.room {
+            Some(Stop::Full)
+        } else {
+            (now >= end).then_some(Stop::Bound)
+        };
+        Resolved { pages, stop, now }
     }
 }
 

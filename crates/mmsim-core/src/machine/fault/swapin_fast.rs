@@ -64,13 +64,14 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
     }
 
     #[inline(always)]
-    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) {
+    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) -> usize {
         if next >= self.looked && next < ops.len() {
             let some = &ops[next..ops.len().min(next + AHEAD)];
             let pages = some.iter().filter_map(|op| is_single(op, region));
             self.run.prefetch(pages.map(|run| (start + run.first) as usize));
             self.looked = next + AHEAD;
         }
+        self.looked
     }
 
     #[inline(never)]

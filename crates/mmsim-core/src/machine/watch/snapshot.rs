@@ -241,7 +241,7 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
     for z in mem.zones.ids() {
         let zone = &mem.zones[z];
         let mut snapshot = ZoneSnapshot::of(zone);
-        for pfn in zone.touched() {
+        for pfn in zone.touched().into_iter().flatten().map(Pfn) {
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
             let mapped = mem.frames.mapped(pfn) != Mapped::No;
             let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
