@@ -7,7 +7,7 @@ use mmsim::config::Kernel;
 use mmsim::machine::Watch;
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::memory::Memory;
-use mmsim::memory::follow::{Acted, Evicted, Follower, Refaulted, Where};
+use mmsim::memory::follow::{Acted, Eviction, Follower, Refaulted, Use, Where};
 use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
@@ -91,8 +91,8 @@ impl Paper {
     }
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
-        let before = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
-        self.engine.used(PageIdx(page), Paper::at(page), true, before);
+        let last = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
+        self.engine.used(&[Use { page: PageIdx(page), last, at: Paper::at(page) }], &[]);
         self.ticks(0)
     }
     /// A tick ends with so many frames to spare.
@@ -111,8 +111,8 @@ impl Paper {
     }
     fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
         let last = self.last[page as usize];
-        let (page, at, written) = (PageIdx(page), Paper::at(page), false);
-        self.engine.evicted(&Evicted { page, at, by, balanced, written, last });
+        let e = Use { page: PageIdx(page), last, at: Paper::at(page) };
+        self.engine.evicted(&Eviction { by, balanced, written: false }, &[e]);
         self
     }
     fn evicted(self, page: u32) -> Self {
@@ -122,8 +122,8 @@ impl Paper {
     fn back(mut self, page: u32) -> Self {
         let at = Paper::at(page);
         let (memcg, now, region) = (MemcgId(0), SimTime(u64::from(self.tick)), 0);
-        let r = Refaulted { page: PageIdx(page), region, at, memcg, file: at.file, now };
-        self.engine.refaulted(&r);
+        let r = Refaulted { page: PageIdx(page), region, at, memcg, counts: true, now };
+        self.engine.refaulted(&[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
         let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);

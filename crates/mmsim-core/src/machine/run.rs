@@ -446,7 +446,7 @@ impl Machine {
     #[inline]
     fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
         let did = self.counted().since(before);
-        if self.mem.uses.on() {
+        if self.mem.some_came_back() {
             let acted = Acted {
                 thread: tid,
                 space: self.threads[tid].space,

@@ -277,7 +277,9 @@ impl Memory {
         } else {
             s.wrote_anon = true;
         }
-        self.tell_of_ledger(pending.iter().map(|f| f.page));
+        if swapped {
+            self.tell_of_ledger();
+        }
         let now = self.now;
         for (i, (f, &folio)) in pending.iter().zip(&folios).enumerate() {
             self.tell_of_fault(policy, run, f, folio, if i + 1 == nr { n } else { 0 });

@@ -18,7 +18,7 @@ use crate::base::time::SimTime;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
-use crate::virt::pages::Entry;
+use crate::virt::pages::{Entry, Owner};
 
 /// The list that a page in memory belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,25 +31,30 @@ pub struct Where {
     pub file: bool,
 }
 
-/// A page left memory for its slot or its file.
+/// A page in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Evicted {
+pub struct Use {
     /// The page.
     pub page: PageIdx,
-    /// Where it was.
-    pub at: Where,
-    /// Who evicted it.
-    pub by: Reclaimer,
-    /// Its node needed no reclaim when its batch was taken off a list: some zone stood above its
-    /// high watermark without a boost.
-    pub balanced: bool,
-    /// It was written to swap just now: `pswpout`.
-    pub written: bool,
-    /// The tick of its last use, from 1 on; 0: never.
+    /// The tick of its last use before, from 1 on; 0: never.
     pub last: u32,
+    /// Where it is.
+    pub at: Where,
 }
 
-/// An evicted page is wanted again, and the kernel counts it.
+/// How pages left memory for their slots or their file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Eviction {
+    /// Who evicted them.
+    pub by: Reclaimer,
+    /// Their node needed no reclaim when their batch was taken off a list: some zone stood above its
+    /// high watermark without a boost.
+    pub balanced: bool,
+    /// They were written to swap just now: `pswpout`.
+    pub written: bool,
+}
+
+/// An evicted page came back.
 #[derive(Clone, Copy, Debug)]
 pub struct Refaulted {
     /// The page.
@@ -60,8 +65,9 @@ pub struct Refaulted {
     pub at: Where,
     /// The group that the refault is counted in.
     pub memcg: MemcgId,
-    /// It is of a file.
-    pub file: bool,
+    /// It is counted: by `workingset_refault_*`, or by `pswpin` if [that is
+    /// wanted](Wants::swap_ins) of anonymous pages.
+    pub counts: bool,
     /// When.
     pub now: SimTime,
 }
@@ -89,7 +95,7 @@ pub struct Acted {
 pub struct Wants {
     /// Each refault with the access that it belongs to: a step is one fault then.
     pub accesses: bool,
-    /// Pages that come back from swap, whether or not that is a refault.
+    /// Anonymous pages that come back from swap, in place of their refaults.
     pub swap_ins: bool,
 }
 
@@ -100,7 +106,7 @@ impl Wants {
         self.accesses = accesses;
         self
     }
-    /// Whether swap-ins are told.
+    /// Whether swap-ins take the place of refaults.
     #[must_use]
     pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
         self.swap_ins = swap_ins;
@@ -122,29 +128,23 @@ pub trait Follower: Send {
     fn wants(&self) -> Wants {
         Wants::default()
     }
-    /// Many pages are told of soon: whoever looks at them together need not wait for each.
-    fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
-        let _ = pages;
-    }
-    /// A page was used for the first time since it came; or in this tick, if it is a page of a file
-    /// or is sampled. `before`: the tick of the use before that, from 1 on; 0: there was none.
-    fn used(&mut self, page: PageIdx, at: Where, sampled: bool, before: u32);
+    /// Pages were used, in this order: each for the first time since it came; or in this tick, if it
+    /// is a page of a file or is sampled. Those of `back` came back for these uses, in the same order.
+    fn used(&mut self, uses: &[Use], back: &[Refaulted]);
     /// A page came to memory, and perhaps nobody has asked for it.
     fn arrived(&mut self, page: PageIdx, at: Where);
-    /// A page was evicted.
-    fn evicted(&mut self, e: &Evicted);
+    /// Pages were evicted, in this order.
+    fn evicted(&mut self, how: &Eviction, pages: &[Use]);
     /// A page on its way out is written to swap: `pswpout`. It is evicted when that is done.
     fn written(&mut self, page: Option<PageIdx>);
-    /// An evicted page came back, and the kernel counts a refault.
-    fn refaulted(&mut self, r: &Refaulted);
-    /// A page came back from swap: `pswpin`. Only told if it is [wanted](Wants::swap_ins).
-    fn swapped_in(&mut self, r: &Refaulted);
+    /// Evicted pages came back, in this order, and are not used yet.
+    fn refaulted(&mut self, pages: &[Refaulted]);
     /// A page went down a list although a look had found it used.
     fn overlooked(&mut self, page: PageIdx);
     /// What pages hold is gone, in memory or out of it. `last`: the ticks of their last uses, from 1
     /// on, as far as any was used.
     fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]);
-    /// A thread's step is done.
+    /// A thread's step is done, in which pages came back.
     fn acted(&mut self, a: &Acted);
     /// An allocation met something that is counted.
     fn troubled(&mut self, t: &Troubled);
@@ -165,6 +165,7 @@ pub struct Uses {
     /// The tick, from 1 on.
     tick: u32,
     noted: Noted,
+    told: Told,
     pub(super) regions: Regions,
     /// All pages have lists of one node and one group.
     one_place: bool,
@@ -174,6 +175,22 @@ pub struct Uses {
     wants: Wants,
     /// The node of the batch that was taken off a list last needed no reclaim.
     balanced: bool,
+}
+
+/// What the follower hears of together, when something else happens.
+#[derive(Default)]
+struct Told {
+    /// Uses, as they are told.
+    uses: Vec<Use>,
+    /// Pages that were evicted, all of them so.
+    evicted: Vec<Use>,
+    how: Option<Eviction>,
+    /// Or pages that came back.
+    back: Vec<Refaulted>,
+    /// All of them for uses that are noted, in the same order.
+    for_uses: bool,
+    /// Some have come back since the last step that was told of.
+    some_back: bool,
 }
 
 /// What is noted at each use.
@@ -346,7 +363,13 @@ impl Memory {
     #[inline]
     pub(crate) fn tell_of_uses(&mut self) {
         if self.uses.on {
-            self.tell_of_all_uses();
+            let none = self.uses.noted.seen.is_empty();
+            if none || !self.uses.told.for_uses {
+                self.tell_of_moves();
+            }
+            if !none {
+                self.tell_of_all_uses();
+            }
         }
     }
 
@@ -356,21 +379,55 @@ impl Memory {
     #[inline]
     pub(crate) fn tell_after_step(&mut self) {
         if self.uses.on {
-            self.tell_of_all_uses();
+            self.tell_of_uses();
             self.end_tick();
         }
     }
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
-        let mut seen = std::mem::take(&mut self.uses.noted.seen);
-        if let Some(mut f) = self.follower.take() {
-            for (page, before) in seen.drain(..) {
-                self.tell_of_use(&mut *f, PageIdx(page), before);
-            }
-            self.follower = Some(f);
+        let seen = std::mem::take(&mut self.uses.noted.seen);
+        let mut uses = std::mem::take(&mut self.uses.told.uses);
+        uses.extend(seen.iter().filter_map(|&(page, last)| self.use_of(PageIdx(page), last)));
+        if let Some(f) = &mut self.follower {
+            f.used(&uses, &self.uses.told.back);
         }
+        uses.clear();
+        self.uses.told.uses = uses;
+        self.uses.told.back.clear();
+        self.uses.told.for_uses = false;
         self.uses.noted.seen = seen;
+        self.uses.noted.seen.clear();
+    }
+
+    /// Tells of the evictions and refaults so far, of which there are those of one kind.
+    #[inline]
+    fn tell_of_moves(&mut self) {
+        if !self.uses.told.evicted.is_empty() {
+            self.tell_of_evicted();
+        }
+        if !self.uses.told.back.is_empty() {
+            self.tell_of_back();
+        }
+    }
+
+    #[inline(never)]
+    fn tell_of_evicted(&mut self) {
+        let told = &mut self.uses.told;
+        if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
+            f.evicted(how, &told.evicted);
+        }
+        told.evicted.clear();
+    }
+
+    #[inline(never)]
+    fn tell_of_back(&mut self) {
+        let told = &mut self.uses.told;
+        if let Some(f) = &mut self.follower {
+            f.refaulted(&told.back);
+        }
+        told.back.clear();
+        told.for_uses = false;
     }
 
     /// How many frames are allocated until the tick ends.
@@ -391,6 +448,7 @@ impl Memory {
             self.uses.tick += 1;
             let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
             let resident = self.lru_total + self.batches.nr_waiting();
+            self.tell_of_moves();
             if let Some(f) = &mut self.follower {
                 f.ticked(resident, spare);
             }
@@ -426,36 +484,46 @@ impl Memory {
         Where { lists, memcg: self.frames.memcg(folio), file }
     }
 
+    /// A use as it is told; nothing of a page that is none of the follower's.
     #[inline]
-    fn tell_of_use(&mut self, f: &mut dyn Follower, page: PageIdx, before: u32) {
-        let Entry::Frame(folio) = self.pages.entry(page) else { return };
+    fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
+        let Entry::Frame(folio) = self.pages.entry(page) else { return None };
         let group = self.pages.group(page.group());
         if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
             // Nothing else is to be known of the folio, so nobody waits for it.
             let at = Where { lists: 0, memcg: MemcgId(0), file: false };
-            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
+            return Some(Use { page, last, at });
         }
-        if group.huge && self.hugetlb_at(page).is_some()
+        self.use_of_folio(page, folio, last)
+    }
+
+    /// The same of any page.
+    fn use_of_folio(&mut self, page: PageIdx, folio: FolioId, last: u32) -> Option<Use> {
+        if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
             // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.last[page.0 as usize] = before;
-            return;
+            self.uses.noted.last[page.0 as usize] = last;
+            return None;
         }
         let file = self.frames.kind(folio) == FrameKind::File;
         let at = self.where_is(folio, file);
         if !file {
-            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
+            return Some(Use { page, last, at });
         }
-        let Some(of_file) = self.file_page_of(folio) else { return };
-        let before = if of_file == page { before } else { self.uses.last_of_file(of_file) };
-        f.used(of_file, at, true, before);
+        let of_file = match self.pages.group(page.group()).owner {
+            Owner::File(_) => page,
+            _ => self.file_page_of(folio)?,
+        };
+        let last = if of_file == page { last } else { self.uses.last_of_file(of_file) };
+        Some(Use { page: of_file, last, at })
     }
 
     /// A folio came to the page cache.
     #[inline]
     pub(super) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
         if self.followed() {
+            self.tell_of_moves();
             let at = self.where_is(folio, true);
             if let Some(f) = &mut self.follower {
                 f.arrived(page, at);
@@ -484,28 +552,34 @@ impl Memory {
         file: bool,
         written: bool,
     ) {
-        let Some(mut f) = self.follower.take() else { return };
+        if !self.uses.on {
+            return;
+        }
         debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
         // Who asks for pages by name takes none off a list.
         let balanced = match (by, of.clone().next()) {
             (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
             _ => self.uses.balanced,
         };
-        f.soon(&mut of.clone().map(|(_, page)| page));
-        let last = of.clone().map(|(_, page)| self.uses.last(page));
-        std::hint::black_box(last.fold(0, |seen, tick| seen ^ tick));
-        for (folio, page) in of {
-            let at = self.where_is(folio, file);
-            let last = self.uses.last(page);
-            f.evicted(&Evicted { page, at, by, balanced, written, last });
+        let how = Some(Eviction { by, balanced, written });
+        if !self.uses.told.back.is_empty() || self.uses.told.how != how {
+            self.tell_of_moves();
+            self.uses.told.how = how;
         }
-        self.follower = Some(f);
+        let mut evicted = std::mem::take(&mut self.uses.told.evicted);
+        evicted.extend(of.map(|(folio, page)| Use {
+            page,
+            last: self.uses.last(page),
+            at: self.where_is(folio, file),
+        }));
+        self.uses.told.evicted = evicted;
     }
 
     /// A page is written to swap, and evicted when that is done.
     #[inline]
     pub(super) fn tell_of_swap_out(&mut self, folio: FolioId) {
         if self.followed() {
+            self.tell_of_moves();
             let page = self.page_of_slot(self.frames.slot(folio));
             if let Some(f) = &mut self.follower {
                 f.written(page);
@@ -521,11 +595,27 @@ impl Memory {
         }
     }
 
+    /// Pages come back, all for uses that are noted, in their order.
     #[inline]
-    fn returned(&mut self, folio: FolioId, memcg: MemcgId, file: bool) -> Refaulted {
-        let page = self.page_that_returns(folio).unwrap_or_default();
-        let (region, at) = (self.region_of(page), self.where_is(folio, file));
-        Refaulted { page, region, at, memcg, file, now: self.now }
+    pub(super) fn tell_of_ledger(&mut self) {
+        if self.uses.on {
+            // Of the ledger before there may be some.
+            if !self.uses.told.for_uses {
+                self.tell_of_moves();
+            }
+            self.uses.told.for_uses = true;
+        }
+    }
+
+    /// A page comes back.
+    #[inline]
+    fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
+        if !self.uses.told.evicted.is_empty() {
+            self.tell_of_evicted();
+        }
+        let region = self.region_of(page);
+        self.uses.told.some_back |= counts;
+        self.uses.told.back.push(Refaulted { page, region, at, memcg, counts, now: self.now });
     }
 
     /// Counts a refault in a group.
@@ -534,10 +624,9 @@ impl Memory {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         if self.followed() {
-            let r = self.returned(folio, memcg, file);
-            if let Some(f) = &mut self.follower {
-                f.refaulted(&r);
-            }
+            let page = self.page_that_returns(folio).unwrap_or_default();
+            let counts = file || !self.uses.wants.swap_ins;
+            self.comes_back(page, self.where_is(folio, file), memcg, counts);
         }
     }
 
@@ -546,28 +635,15 @@ impl Memory {
     pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
         if self.uses.wants.swap_ins {
             let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
-            let page = page.unwrap_or_default();
-            let (region, memcg) = (self.region_of(page), self.frames.memcg(folio));
-            let at = self.where_is(folio, false);
-            let r = Refaulted { page, region, at, memcg, file: false, now: self.now };
-            if let Some(f) = &mut self.follower {
-                f.swapped_in(&r);
-            }
-        }
-    }
-
-    /// These pages come back now.
-    #[inline]
-    pub(super) fn tell_of_ledger(&mut self, pages: impl Iterator<Item = PageIdx>) {
-        let mut pages = pages;
-        if let Some(f) = &mut self.follower {
-            f.soon(&mut pages);
+            let memcg = self.frames.memcg(folio);
+            self.comes_back(page.unwrap_or_default(), self.where_is(folio, false), memcg, true);
         }
     }
 
     /// A page that a look had found used goes down a list.
     #[inline]
     pub fn overlooked(&mut self, page: PageIdx) {
+        self.tell_of_moves();
         if let Some(f) = &mut self.follower {
             f.overlooked(page);
         }
@@ -598,9 +674,17 @@ impl Memory {
         }
     }
 
+    /// Whether pages came back in a step of a thread.
+    #[inline]
+    pub(crate) fn some_came_back(&self) -> bool {
+        self.uses.told.some_back
+    }
+
     /// A thread's step is done.
     #[inline]
     pub(crate) fn tell_of_step(&mut self, a: &Acted) {
+        self.tell_of_moves();
+        self.uses.told.some_back = false;
         if let Some(f) = &mut self.follower {
             f.acted(a);
         }
@@ -608,6 +692,7 @@ impl Memory {
 
     /// A phase ended.
     pub(crate) fn tell_of_phase(&mut self) {
+        self.tell_of_moves();
         if let Some(f) = &mut self.follower {
             f.phase_ended();
         }
@@ -615,6 +700,7 @@ impl Memory {
 
     /// The run is over: nobody follows any more.
     pub(crate) fn end_following(&mut self) {
+        self.tell_of_moves();
         if let Some(mut f) = self.follower.take() {
             f.ended(self, &self.uses.noted.last);
         }
