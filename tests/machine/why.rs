@@ -92,7 +92,7 @@ impl Paper {
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
         let last = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
-        self.engine.used(&[Use { page: PageIdx(page), last, at: Paper::at(page) }], &[]);
+        self.engine.used(&[Use { page: PageIdx(page), last, at: Paper::at(page) }], &[], &[]);
         self.ticks(0)
     }
     /// A tick ends with so many frames to spare.
@@ -108,6 +108,11 @@ impl Paper {
     fn overlooked(mut self, page: u32) -> Self {
         self.engine.overlooked(PageIdx(page));
         self
+    }
+    /// A look finds a page used, and keeps it.
+    fn kept(mut self, page: u32) -> Self {
+        self.engine.kept(&[(PageIdx(page), self.last[page as usize])]);
+        self.ticks(0)
     }
     fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
         let last = self.last[page as usize];
@@ -126,8 +131,9 @@ impl Paper {
         self.engine.refaulted(&[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
-        let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);
-        self.engine.acted(&Acted { thread, space, access, refaults_anon, refaults_file, swap_ins });
+        let (thread, space, access, swap_ins, uses) = (ThreadId(0), AsId(0), 0, 0, 0);
+        let step = Acted { thread, space, access, refaults_anon, refaults_file, swap_ins, uses };
+        self.engine.used(&[], &[], &[step]);
         self
     }
     /// The class of each refault, and how many.
@@ -172,6 +178,12 @@ fn a_worked_example_of_each_class() {
         (Class::NeverTwice, of(3).used(2).used(1).evicted(1).back(1).used(2)),
         // a was used again, and is the coldest of its list.
         (Class::Recency, of(3).used(1).used(1).used(2).evicted(1).back(1).used(2)),
+        // a was used twice before the look, which sees one accessed bit; b is colder.
+        (Class::TakenForOne, of(3).used(2).used(1).used(1).kept(1).evicted(1).back(1).used(2)),
+        // The same, but for a use after the look.
+        (Class::Order, of(3).used(2).used(1).used(1).kept(1).used(1).evicted(1).back(1).used(2)),
+        // The look came before the second use.
+        (Class::NeverTwice, of(3).used(2).used(1).kept(1).evicted(1).back(1).used(2)),
         // a was used again, and b is colder.
         (Class::Order, of(3).used(2).used(1).used(1).evicted(1).back(1).used(2)),
     ] {

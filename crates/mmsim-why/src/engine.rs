@@ -24,34 +24,8 @@ use mmsim_core::policy::Reclaimer;
 use crate::class::Class;
 use crate::idle::Idle;
 use crate::min::Min;
+use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, mark, tick_of};
 use crate::verdict::{self, Fresh, Logged, Site, Span, Tables, Verdicts};
-
-/// Marks of a page.
-mod mark {
-    /// It is in memory.
-    pub(super) const RESIDENT: u32 = 1;
-    /// It was evicted.
-    pub(super) const OUT: u32 = 1 << 1;
-    /// It came back, and was not used since.
-    pub(super) const WAITS: u32 = 1 << 2;
-    /// It was used since it came.
-    pub(super) const USED: u32 = 1 << 3;
-    /// In more than one tick.
-    pub(super) const AGAIN: u32 = 1 << 4;
-    /// It went down a list, in the tick that is noted, although it had been used.
-    pub(super) const OVERLOOKED: u32 = 1 << 5;
-    /// It was used at some time.
-    pub(super) const EVER: u32 = 1 << 6;
-    /// It was written to swap since it was wanted last.
-    pub(super) const WRITTEN: u32 = 1 << 7;
-    /// All its uses are known.
-    pub(super) const SAMPLED: u32 = 1 << 8;
-    /// Its node needed no reclaim when it was evicted.
-    pub(super) const BALANCED: u32 = 1 << 9;
-}
-const CLASS_SHIFT: u32 = 10;
-const CLASS_MASK: u32 = 15 << CLASS_SHIFT;
-const LIST_SHIFT: u32 = 14;
 
 /// Pages idle for longer count as many if they are one in so many of all.
 const FEW: u64 = 64;
@@ -65,42 +39,6 @@ const TICKS_OF_MEMORY: u64 = 256;
 
 /// Frames that the sampled pages stand for are at least half as many, of a machine that has them.
 const SAMPLE: u64 = 8192;
-
-/// What is known of a page. When it was used last, who tells of uses keeps.
-#[derive(Clone, Copy, Default)]
-struct Page {
-    /// The tick in which it came, went down its list, or was evicted.
-    moved: u32,
-    marks: u32,
-}
-
-impl Page {
-    /// Whether all of these are marked.
-    fn is(&self, marks: u32) -> bool {
-        self.marks & marks == marks
-    }
-    fn set(&mut self, mark: u32) {
-        self.marks |= mark;
-    }
-    fn clear(&mut self, mark: u32) {
-        self.marks &= !mark;
-    }
-    fn class(&self) -> Class {
-        Class::nth((self.marks & CLASS_MASK) >> CLASS_SHIFT)
-    }
-    fn list(&self) -> usize {
-        (self.marks >> LIST_SHIFT) as usize
-    }
-    /// Since when it is idle, in memory; `last`: the tick of its last use, if there was one.
-    fn idle_since(&self, last: u32) -> u32 {
-        if self.is(mark::USED) { last } else { self.moved }
-    }
-}
-
-/// The tick of a use as it is told, from 1 on, where one is known of.
-fn tick_of(told: u32) -> u32 {
-    told.saturating_sub(1)
-}
 
 /// What a run is to tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -334,6 +272,7 @@ impl Engine {
             None if p.is(mark::OVERLOOKED) && last <= p.moved => Class::ReferenceLost,
             None if !p.is(mark::AGAIN) && last <= p.moved => Class::NeverTwice,
             None if asked.coldest => Class::Recency,
+            None if p.is(mark::KEPT) && last <= p.moved => Class::TakenForOne,
             None => Class::Order,
         }
     }
@@ -498,6 +437,52 @@ impl Engine {
         self.pages[page] = p;
     }
 
+    /// Pages are used, some of them those that came back for it. Returns those that did not.
+    #[inline]
+    fn are_used<'a>(&mut self, uses: &[Use], back: &'a [Refaulted]) -> &'a [Refaulted] {
+        let mut back = back;
+        for u in uses {
+            match back.split_first() {
+                Some((r, rest)) if r.page == u.page => {
+                    self.is_back(r, u);
+                    back = rest;
+                }
+                Some(_) if !self.page(u.page).is(mark::RESIDENT) => back = self.is_late(u, back),
+                _ => self.is_used(u),
+            }
+        }
+        back
+    }
+
+    /// A page is used that may have come back, after others that are not used yet.
+    #[inline(never)]
+    fn is_late<'a>(&mut self, u: &Use, back: &'a [Refaulted]) -> &'a [Refaulted] {
+        let Some(n) = back.iter().position(|r| r.page == u.page) else {
+            self.is_used(u);
+            return back;
+        };
+        self.refaulted(&back[..n]);
+        self.is_back(&back[n], u);
+        &back[n + 1..]
+    }
+
+    /// A thread's step is done.
+    fn acted(&mut self, a: &Acted) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
+        let own = (anon + a.refaults_file) as usize;
+        let mut fresh = take(&mut self.fresh);
+        self.first = 0;
+        let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));
+        others.iter().for_each(|f| self.settled(f, None));
+        let by = Some((a.space, a.thread, a.access));
+        own.iter().for_each(|f| self.settled(f, by));
+        fresh.clear();
+        self.fresh = fresh;
+    }
+
     /// A refault of a step that is done.
     #[inline]
     fn settled(&mut self, f: &Fresh, by: Option<By>) {
@@ -565,20 +550,17 @@ impl Follower for Engine {
         Wants::default().with_accesses(log).with_swap_ins(swap_ins)
     }
 
-    fn used(&mut self, uses: &[Use], back: &[Refaulted]) {
+    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
         self.look(back.iter().map(|r| r.page));
-        let mut back = back.iter();
-        let mut next = back.next();
-        for u in uses {
-            match next {
-                Some(r) if r.page == u.page => {
-                    self.is_back(r, u);
-                    next = back.next();
-                }
-                _ => self.is_used(u),
-            }
+        let (mut back, mut from) = (back, 0);
+        for step in steps {
+            back = self.are_used(&uses[from..step.uses], back);
+            from = step.uses;
+            self.acted(step);
         }
-        debug_assert!(next.is_none(), "each of them was used");
+        let left = self.are_used(&uses[from..], back);
+        // Those are used by what is told next.
+        self.refaulted(left);
     }
 
     fn arrived(&mut self, page: PageIdx, at: Where) {
@@ -622,7 +604,21 @@ impl Follower for Engine {
         if p.is(mark::USED) {
             // It has been on a list before.
             p.set(mark::OVERLOOKED | mark::AGAIN);
+            p.clear(mark::KEPT);
             p.moved = now;
+        }
+    }
+
+    fn kept(&mut self, pages: &[(PageIdx, u32)]) {
+        let now = self.min.now();
+        for &(page, last) in pages {
+            let p = self.page(page);
+            // Of uses in the tick in which it came one is told from the others by nobody.
+            if p.is(mark::USED | mark::RESIDENT) && tick_of(last) > p.moved {
+                p.set(mark::KEPT | mark::AGAIN);
+                p.clear(mark::OVERLOOKED);
+                p.moved = now;
+            }
         }
     }
 
@@ -632,22 +628,6 @@ impl Follower for Engine {
         for (page, last) in (first.0..end).zip(last) {
             self.is_dropped(PageIdx(page), tick_of(last));
         }
-    }
-
-    fn acted(&mut self, a: &Acted) {
-        if self.fresh.is_empty() {
-            return;
-        }
-        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
-        let own = (anon + a.refaults_file) as usize;
-        let mut fresh = take(&mut self.fresh);
-        self.first = 0;
-        let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));
-        others.iter().for_each(|f| self.settled(f, None));
-        let by = Some((a.space, a.thread, a.access));
-        own.iter().for_each(|f| self.settled(f, by));
-        fresh.clear();
-        self.fresh = fresh;
     }
 
     fn troubled(&mut self, t: &Troubled) {
@@ -674,6 +654,7 @@ impl Follower for Engine {
             refaults_anon: 0,
             refaults_file: 0,
             swap_ins: 0,
+            uses: 0,
         };
         self.acted(&nobody);
         for (_, (f, by)) in take(&mut self.waiting) {

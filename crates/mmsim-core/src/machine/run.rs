@@ -454,8 +454,9 @@ impl Machine {
                 refaults_anon: did.refaults_anon,
                 refaults_file: did.refaults_file,
                 swap_ins: did.swap_ins,
+                uses: 0,
             };
-            self.mem.tell_of_step(&acted);
+            self.mem.tell_of_step(acted);
         }
         let c = &mut self.mem.spaces[self.threads[tid].space].counted;
         c.faults += did.faults;

@@ -277,13 +277,12 @@ impl Memory {
         } else {
             s.wrote_anon = true;
         }
-        if swapped {
-            self.tell_of_ledger();
-        }
+        self.comes_for_uses(swapped);
         let now = self.now;
         for (i, (f, &folio)) in pending.iter().zip(&folios).enumerate() {
             self.tell_of_fault(policy, run, f, folio, if i + 1 == nr { n } else { 0 });
         }
+        self.comes_for_uses(false);
         folios.clear();
         self.settling = folios;
         if swapped {

@@ -9,16 +9,15 @@
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
+mod telling;
+
 use super::Memory;
 pub use super::regions::PageOf;
 use super::regions::Regions;
 use super::trouble::Troubled;
-use crate::base::id::{AsId, GROUP_PAGES, MemcgId, NodeId, PageIdx, ThreadId};
+use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
-use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
-use crate::virt::pages::{Entry, Owner};
 
 /// The list that a page in memory belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,6 +86,8 @@ pub struct Acted {
     pub refaults_file: u64,
     /// Swap-ins that it counts so.
     pub swap_ins: u64,
+    /// Of the uses that are told with it, so many came before its end.
+    pub uses: usize,
 }
 
 /// What a follower has to be told, beyond what all are told.
@@ -130,7 +131,8 @@ pub trait Follower: Send {
     }
     /// Pages were used, in this order: each for the first time since it came; or in this tick, if it
     /// is a page of a file or is sampled. Those of `back` came back for these uses, in the same order.
-    fn used(&mut self, uses: &[Use], back: &[Refaulted]);
+    /// `steps`: those of threads that are done, and in which pages came back.
+    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]);
     /// A page came to memory, and perhaps nobody has asked for it.
     fn arrived(&mut self, page: PageIdx, at: Where);
     /// Pages were evicted, in this order.
@@ -141,11 +143,12 @@ pub trait Follower: Send {
     fn refaulted(&mut self, pages: &[Refaulted]);
     /// A page went down a list although a look had found it used.
     fn overlooked(&mut self, page: PageIdx);
+    /// A look found pages used, and left them where they are, with a mark. With the tick of each
+    /// page's last use, from 1 on.
+    fn kept(&mut self, pages: &[(PageIdx, u32)]);
     /// What pages hold is gone, in memory or out of it. `last`: the ticks of their last uses, from 1
     /// on, as far as any was used.
     fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]);
-    /// A thread's step is done, in which pages came back.
-    fn acted(&mut self, a: &Acted);
     /// An allocation met something that is counted.
     fn troubled(&mut self, t: &Troubled);
     /// A phase ended.
@@ -175,22 +178,39 @@ pub struct Uses {
     wants: Wants,
     /// The node of the batch that was taken off a list last needed no reclaim.
     balanced: bool,
+    /// What comes back does so for uses of the same step, in their order.
+    for_uses: bool,
 }
 
-/// What the follower hears of together, when something else happens.
+/// What the follower hears of together, when something of another kind happens.
 #[derive(Default)]
 struct Told {
     /// Uses, as they are told.
     uses: Vec<Use>,
-    /// Pages that were evicted, all of them so.
+    /// Pages that came back.
+    back: Vec<Refaulted>,
+    /// All of them for the uses, in the same order; otherwise before the uses.
+    for_uses: bool,
+    /// Steps with some that came back.
+    steps: Vec<Acted>,
+    /// In the step that is under way some came back; and not all of them for uses.
+    some_back: [bool; 2],
+    /// Or pages that were evicted, all of them so.
     evicted: Vec<Use>,
     how: Option<Eviction>,
-    /// Or pages that came back.
-    back: Vec<Refaulted>,
-    /// All of them for uses that are noted, in the same order.
-    for_uses: bool,
-    /// Some have come back since the last step that was told of.
-    some_back: bool,
+    /// Or pages that were kept for their uses.
+    kept: Vec<(PageIdx, u32)>,
+}
+
+impl Told {
+    #[inline]
+    fn nothing_used(&self) -> bool {
+        self.uses.is_empty() && self.back.is_empty() && self.steps.is_empty()
+    }
+    #[inline]
+    fn nothing_left(&self) -> bool {
+        self.evicted.is_empty() && self.kept.is_empty()
+    }
 }
 
 /// What is noted at each use.
@@ -349,360 +369,5 @@ impl Uses {
     #[inline]
     fn last(&self, page: PageIdx) -> u32 {
         self.noted.last.get(page.0 as usize).copied().unwrap_or_default()
-    }
-}
-
-impl Memory {
-    /// Sets or removes who follows pages.
-    pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
-        self.follower = f;
-        self.uses = Uses::of(self);
-    }
-
-    /// Tells of the uses so far.
-    #[inline]
-    pub(crate) fn tell_of_uses(&mut self) {
-        if self.uses.on {
-            let none = self.uses.noted.seen.is_empty();
-            if none || !self.uses.told.for_uses {
-                self.tell_of_moves();
-            }
-            if !none {
-                self.tell_of_all_uses();
-            }
-        }
-    }
-
-    /// After a fault, or another step of a thread: tells of the uses so far, and perhaps of the end
-    /// of the tick. A tick ends here and nowhere else, so that samples and events, which cut steps
-    /// short, move none.
-    #[inline]
-    pub(crate) fn tell_after_step(&mut self) {
-        if self.uses.on {
-            self.tell_of_uses();
-            self.end_tick();
-        }
-    }
-
-    #[inline(never)]
-    fn tell_of_all_uses(&mut self) {
-        let seen = std::mem::take(&mut self.uses.noted.seen);
-        let mut uses = std::mem::take(&mut self.uses.told.uses);
-        uses.extend(seen.iter().filter_map(|&(page, last)| self.use_of(PageIdx(page), last)));
-        if let Some(f) = &mut self.follower {
-            f.used(&uses, &self.uses.told.back);
-        }
-        uses.clear();
-        self.uses.told.uses = uses;
-        self.uses.told.back.clear();
-        self.uses.told.for_uses = false;
-        self.uses.noted.seen = seen;
-        self.uses.noted.seen.clear();
-    }
-
-    /// Tells of the evictions and refaults so far, of which there are those of one kind.
-    #[inline]
-    fn tell_of_moves(&mut self) {
-        if !self.uses.told.evicted.is_empty() {
-            self.tell_of_evicted();
-        }
-        if !self.uses.told.back.is_empty() {
-            self.tell_of_back();
-        }
-    }
-
-    #[inline(never)]
-    fn tell_of_evicted(&mut self) {
-        let told = &mut self.uses.told;
-        if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
-            f.evicted(how, &told.evicted);
-        }
-        told.evicted.clear();
-    }
-
-    #[inline(never)]
-    fn tell_of_back(&mut self) {
-        let told = &mut self.uses.told;
-        if let Some(f) = &mut self.follower {
-            f.refaulted(&told.back);
-        }
-        told.back.clear();
-        told.for_uses = false;
-    }
-
-    /// How many frames are allocated until the tick ends.
-    #[inline]
-    pub(crate) fn left_of_tick(&self) -> usize {
-        match self.uses.on {
-            true => {
-                (self.uses.began + self.uses.grain).saturating_sub(self.nr_allocated()) as usize
-            }
-            false => usize::MAX,
-        }
-    }
-
-    fn end_tick(&mut self) {
-        let allocated = self.nr_allocated();
-        if allocated - self.uses.began >= self.uses.grain {
-            self.uses.began = allocated;
-            self.uses.tick += 1;
-            let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
-            let resident = self.lru_total + self.batches.nr_waiting();
-            self.tell_of_moves();
-            if let Some(f) = &mut self.follower {
-                f.ticked(resident, spare);
-            }
-        }
-    }
-    /// Whether anybody follows pages.
-    #[inline(always)]
-    pub fn followed(&self) -> bool {
-        self.follower.is_some()
-    }
-
-    /// Frames allocated so far.
-    fn nr_allocated(&self) -> u64 {
-        use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
-        let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
-        zones.iter().map(|&e| self.vmstat[e]).sum()
-    }
-
-    /// The list of a folio.
-    #[inline]
-    fn where_is(&self, folio: FolioId, file: bool) -> Where {
-        match self.uses.one_place {
-            true => Where { lists: 0, memcg: MemcgId(0), file },
-            false => self.where_of_many(folio, file),
-        }
-    }
-
-    #[inline(never)]
-    fn where_of_many(&self, folio: FolioId, file: bool) -> Where {
-        let zone = self.zones.of(folio);
-        let by_zone = self.zones.lru_by_zone();
-        let lists = if by_zone { zone.0 } else { self.zones[zone].node.0 };
-        Where { lists, memcg: self.frames.memcg(folio), file }
-    }
-
-    /// A use as it is told; nothing of a page that is none of the follower's.
-    #[inline]
-    fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
-        let Entry::Frame(folio) = self.pages.entry(page) else { return None };
-        let group = self.pages.group(page.group());
-        if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
-            // Nothing else is to be known of the folio, so nobody waits for it.
-            let at = Where { lists: 0, memcg: MemcgId(0), file: false };
-            return Some(Use { page, last, at });
-        }
-        self.use_of_folio(page, folio, last)
-    }
-
-    /// The same of any page.
-    fn use_of_folio(&mut self, page: PageIdx, folio: FolioId, last: u32) -> Option<Use> {
-        if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
-            || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
-        {
-            // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.last[page.0 as usize] = last;
-            return None;
-        }
-        let file = self.frames.kind(folio) == FrameKind::File;
-        let at = self.where_is(folio, file);
-        if !file {
-            return Some(Use { page, last, at });
-        }
-        let of_file = match self.pages.group(page.group()).owner {
-            Owner::File(_) => page,
-            _ => self.file_page_of(folio)?,
-        };
-        let last = if of_file == page { last } else { self.uses.last_of_file(of_file) };
-        Some(Use { page: of_file, last, at })
-    }
-
-    /// A folio came to the page cache.
-    #[inline]
-    pub(super) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
-        if self.followed() {
-            self.tell_of_moves();
-            let at = self.where_is(folio, true);
-            if let Some(f) = &mut self.follower {
-                f.arrived(page, at);
-            }
-        }
-    }
-
-    /// Folios of a node are taken off a list, to be evicted.
-    #[inline]
-    pub(super) fn note_balance(&mut self, node: NodeId) {
-        if self.uses.on {
-            self.uses.balanced = self.needs_no_reclaim(node);
-        }
-    }
-
-    /// Whether a node needs no reclaim.
-    fn needs_no_reclaim(&self, node: NodeId) -> bool {
-        self.zones.of_node(node).iter().any(|&z| self.zones[z].spare() > 0)
-    }
-
-    /// Folios were evicted, each mapped at a page, by the same reclaimer in one batch.
-    pub(super) fn tell_of_evictions(
-        &mut self,
-        of: impl Iterator<Item = (FolioId, PageIdx)> + Clone,
-        by: Reclaimer,
-        file: bool,
-        written: bool,
-    ) {
-        if !self.uses.on {
-            return;
-        }
-        debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
-        // Who asks for pages by name takes none off a list.
-        let balanced = match (by, of.clone().next()) {
-            (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
-            _ => self.uses.balanced,
-        };
-        let how = Some(Eviction { by, balanced, written });
-        if !self.uses.told.back.is_empty() || self.uses.told.how != how {
-            self.tell_of_moves();
-            self.uses.told.how = how;
-        }
-        let mut evicted = std::mem::take(&mut self.uses.told.evicted);
-        evicted.extend(of.map(|(folio, page)| Use {
-            page,
-            last: self.uses.last(page),
-            at: self.where_is(folio, file),
-        }));
-        self.uses.told.evicted = evicted;
-    }
-
-    /// A page is written to swap, and evicted when that is done.
-    #[inline]
-    pub(super) fn tell_of_swap_out(&mut self, folio: FolioId) {
-        if self.followed() {
-            self.tell_of_moves();
-            let page = self.page_of_slot(self.frames.slot(folio));
-            if let Some(f) = &mut self.follower {
-                f.written(page);
-            }
-        }
-    }
-
-    /// The page of a folio that comes back: whose it was, as far as anybody knows.
-    fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
-        match self.frames.kind(folio) {
-            FrameKind::File => self.file_page_of(folio),
-            _ => self.refaulting.or_else(|| self.page_of_slot(self.frames.slot(folio))),
-        }
-    }
-
-    /// Pages come back, all for uses that are noted, in their order.
-    #[inline]
-    pub(super) fn tell_of_ledger(&mut self) {
-        if self.uses.on {
-            // Of the ledger before there may be some.
-            if !self.uses.told.for_uses {
-                self.tell_of_moves();
-            }
-            self.uses.told.for_uses = true;
-        }
-    }
-
-    /// A page comes back.
-    #[inline]
-    fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
-        if !self.uses.told.evicted.is_empty() {
-            self.tell_of_evicted();
-        }
-        let region = self.region_of(page);
-        self.uses.told.some_back |= counts;
-        self.uses.told.back.push(Refaulted { page, region, at, memcg, counts, now: self.now });
-    }
-
-    /// Counts a refault in a group.
-    #[inline]
-    pub fn count_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
-        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
-        self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
-        if self.followed() {
-            let page = self.page_that_returns(folio).unwrap_or_default();
-            let counts = file || !self.uses.wants.swap_ins;
-            self.comes_back(page, self.where_is(folio, file), memcg, counts);
-        }
-    }
-
-    /// A page came back from swap.
-    #[inline]
-    pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
-        if self.uses.wants.swap_ins {
-            let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
-            let memcg = self.frames.memcg(folio);
-            self.comes_back(page.unwrap_or_default(), self.where_is(folio, false), memcg, true);
-        }
-    }
-
-    /// A page that a look had found used goes down a list.
-    #[inline]
-    pub fn overlooked(&mut self, page: PageIdx) {
-        self.tell_of_moves();
-        if let Some(f) = &mut self.follower {
-            f.overlooked(page);
-        }
-    }
-
-    /// The same of a folio that is mapped, or of a file.
-    #[inline]
-    pub fn overlooked_folio(&mut self, folio: FolioId) {
-        if self.followed() {
-            let mapped = || self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
-            let page = match self.frames.kind(folio) {
-                FrameKind::File => self.file_page_of(folio),
-                _ => mapped(),
-            };
-            if let Some(page) = page {
-                self.overlooked(page);
-            }
-        }
-    }
-
-    /// What pages hold is gone.
-    #[inline]
-    pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
-        self.tell_of_uses();
-        if let Some(f) = &mut self.follower {
-            let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
-            f.dropped(first, count, &last[..last.len().min(count as usize)]);
-        }
-    }
-
-    /// Whether pages came back in a step of a thread.
-    #[inline]
-    pub(crate) fn some_came_back(&self) -> bool {
-        self.uses.told.some_back
-    }
-
-    /// A thread's step is done.
-    #[inline]
-    pub(crate) fn tell_of_step(&mut self, a: &Acted) {
-        self.tell_of_moves();
-        self.uses.told.some_back = false;
-        if let Some(f) = &mut self.follower {
-            f.acted(a);
-        }
-    }
-
-    /// A phase ended.
-    pub(crate) fn tell_of_phase(&mut self) {
-        self.tell_of_moves();
-        if let Some(f) = &mut self.follower {
-            f.phase_ended();
-        }
-    }
-
-    /// The run is over: nobody follows any more.
-    pub(crate) fn end_following(&mut self) {
-        self.tell_of_moves();
-        if let Some(mut f) = self.follower.take() {
-            f.ended(self, &self.uses.noted.last);
-        }
     }
 }
