@@ -77,13 +77,13 @@ struct Paper {
     told: Told,
     frames: u64,
     tick: u32,
-    last: [u32; 3000],
+    last: Vec<u32>,
 }
 
 impl Paper {
     fn new(frames: u64) -> Paper {
         let (engine, told) = Engine::new(Settings::default());
-        Paper { engine, told, frames, tick: 0, last: [0; 3000] }
+        Paper { engine, told, frames, tick: 0, last: vec![0; 3000] }
     }
     fn at(page: u32) -> Where {
         let (lists, file) = (u8::from(page >= 2000), (1000..2000).contains(&page));
