@@ -131,8 +131,10 @@ impl Paper {
         self.engine.refaulted(&[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
-        let (thread, space, access, swap_ins, uses) = (ThreadId(0), AsId(0), 0, 0, 0);
-        let step = Acted { thread, space, access, refaults_anon, refaults_file, swap_ins, uses };
+        let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);
+        let (uses, back) = (0, 0);
+        let step =
+            Acted { thread, space, access, refaults_anon, refaults_file, swap_ins, uses, back };
         self.engine.used(&[], &[], &[step]);
         self
     }

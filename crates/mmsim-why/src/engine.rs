@@ -552,13 +552,15 @@ impl Follower for Engine {
 
     fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
         self.look(back.iter().map(|r| r.page));
-        let (mut back, mut from) = (back, 0);
+        let mut told = (0, 0);
         for step in steps {
-            back = self.are_used(&uses[from..step.uses], back);
-            from = step.uses;
+            let left = self.are_used(&uses[told.0..step.uses], &back[told.1..step.back]);
+            // Nobody is told of some uses, such as those of locked pages.
+            self.refaulted(left);
+            told = (step.uses, step.back);
             self.acted(step);
         }
-        let left = self.are_used(&uses[from..], back);
+        let left = self.are_used(&uses[told.0..], &back[told.1..]);
         // Those are used by what is told next.
         self.refaulted(left);
     }
@@ -655,6 +657,7 @@ impl Follower for Engine {
             refaults_file: 0,
             swap_ins: 0,
             uses: 0,
+            back: 0,
         };
         self.acted(&nobody);
         for (_, (f, by)) in take(&mut self.waiting) {

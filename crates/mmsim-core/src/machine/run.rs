@@ -455,6 +455,7 @@ impl Machine {
                 refaults_file: did.refaults_file,
                 swap_ins: did.swap_ins,
                 uses: 0,
+                back: 0,
             };
             self.mem.tell_of_step(acted);
         }

@@ -88,6 +88,8 @@ pub struct Acted {
     pub swap_ins: u64,
     /// Of the uses that are told with it, so many came before its end.
     pub uses: usize,
+    /// And of the pages that came back for them.
+    pub back: usize,
 }
 
 /// What a follower has to be told, beyond what all are told.

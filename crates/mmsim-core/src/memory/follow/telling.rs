@@ -389,7 +389,8 @@ impl Memory {
             self.tell_what_left();
         }
         let told = &mut self.uses.told;
-        told.steps.push(Acted { uses: told.uses.len(), ..a });
+        let back = if told.for_uses { told.back.len() } else { 0 };
+        told.steps.push(Acted { uses: told.uses.len(), back, ..a });
         // What waits for its use waits from the end of its step on.
         if std::mem::take(&mut told.some_back)[1] {
             self.tell_what_was_used();
