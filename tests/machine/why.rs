@@ -7,7 +7,7 @@ use mmsim::config::Kernel;
 use mmsim::machine::Watch;
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::memory::Memory;
-use mmsim::memory::follow::{Acted, Evicted, Follower, Refaulted, Where};
+use mmsim::memory::follow::{Acted, Eviction, Follower, Refaulted, Use, Where};
 use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
@@ -77,13 +77,13 @@ struct Paper {
     told: Told,
     frames: u64,
     tick: u32,
-    last: [u32; 3000],
+    last: Vec<u32>,
 }
 
 impl Paper {
     fn new(frames: u64) -> Paper {
         let (engine, told) = Engine::new(Settings::default());
-        Paper { engine, told, frames, tick: 0, last: [0; 3000] }
+        Paper { engine, told, frames, tick: 0, last: vec![0; 3000] }
     }
     fn at(page: u32) -> Where {
         let (lists, file) = (u8::from(page >= 2000), (1000..2000).contains(&page));
@@ -91,8 +91,8 @@ impl Paper {
     }
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
-        let before = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
-        self.engine.used(PageIdx(page), Paper::at(page), true, before);
+        let last = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
+        self.engine.used(&[Use { page: PageIdx(page), last, at: Paper::at(page) }], &[], &[]);
         self.ticks(0)
     }
     /// A tick ends with so many frames to spare.
@@ -109,10 +109,15 @@ impl Paper {
         self.engine.overlooked(PageIdx(page));
         self
     }
+    /// A look finds a page used, and keeps it.
+    fn kept(mut self, page: u32) -> Self {
+        self.engine.kept(&[(PageIdx(page), self.last[page as usize])]);
+        self.ticks(0)
+    }
     fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
         let last = self.last[page as usize];
-        let (page, at, written) = (PageIdx(page), Paper::at(page), false);
-        self.engine.evicted(&Evicted { page, at, by, balanced, written, last });
+        let e = Use { page: PageIdx(page), last, at: Paper::at(page) };
+        self.engine.evicted(&Eviction { by, balanced, written: false }, &[e]);
         self
     }
     fn evicted(self, page: u32) -> Self {
@@ -122,12 +127,15 @@ impl Paper {
     fn back(mut self, page: u32) -> Self {
         let at = Paper::at(page);
         let (memcg, now, region) = (MemcgId(0), SimTime(u64::from(self.tick)), 0);
-        let r = Refaulted { page: PageIdx(page), region, at, memcg, file: at.file, now };
-        self.engine.refaulted(&r);
+        let r = Refaulted { page: PageIdx(page), region, at, memcg, counts: true, now };
+        self.engine.refaulted(&[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
         let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);
-        self.engine.acted(&Acted { thread, space, access, refaults_anon, refaults_file, swap_ins });
+        let (uses, back) = (0, 0);
+        let step =
+            Acted { thread, space, access, refaults_anon, refaults_file, swap_ins, uses, back };
+        self.engine.used(&[], &[], &[step]);
         self
     }
     /// The class of each refault, and how many.
@@ -172,6 +180,12 @@ fn a_worked_example_of_each_class() {
         (Class::NeverTwice, of(3).used(2).used(1).evicted(1).back(1).used(2)),
         // a was used again, and is the coldest of its list.
         (Class::Recency, of(3).used(1).used(1).used(2).evicted(1).back(1).used(2)),
+        // a was used twice before the look, which sees one accessed bit; b is colder.
+        (Class::TakenForOne, of(3).used(2).used(1).used(1).kept(1).evicted(1).back(1).used(2)),
+        // The same, but for a use after the look.
+        (Class::Order, of(3).used(2).used(1).used(1).kept(1).used(1).evicted(1).back(1).used(2)),
+        // The look came before the second use.
+        (Class::NeverTwice, of(3).used(2).used(1).kept(1).evicted(1).back(1).used(2)),
         // a was used again, and b is colder.
         (Class::Order, of(3).used(2).used(1).used(1).evicted(1).back(1).used(2)),
     ] {

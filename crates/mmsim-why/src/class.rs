@@ -26,13 +26,15 @@ pub enum Class {
     NeverTwice,
     /// Hardly a page of its list was idle for longer.
     Recency,
+    /// One look took several uses for one, and kept the page once.
+    TakenForOne,
     /// Pages that were idle for longer stood behind it.
     Order,
 }
 
 impl Class {
     /// All classes, in the order of their rules.
-    pub const ALL: [Class; 12] = [
+    pub const ALL: [Class; 13] = [
         Class::Capacity,
         Class::ReadAhead,
         Class::Forced,
@@ -44,6 +46,7 @@ impl Class {
         Class::ReferenceLost,
         Class::NeverTwice,
         Class::Recency,
+        Class::TakenForOne,
         Class::Order,
     ];
 
@@ -61,6 +64,7 @@ impl Class {
             Class::ReferenceLost => "reference lost",
             Class::NeverTwice => "never looked at twice",
             Class::Recency => "recency",
+            Class::TakenForOne => "uses taken for one",
             Class::Order => "order",
         }
     }
@@ -79,6 +83,7 @@ impl Class {
             Class::ReferenceLost => "reference_lost",
             Class::NeverTwice => "never_twice",
             Class::Recency => "recency",
+            Class::TakenForOne => "taken_for_one",
             Class::Order => "order",
         }
     }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::{
-    Acted, Evicted, Follower, PageOf, Refaulted, Wants, Where, is_sampled,
+    Acted, Eviction, Follower, PageOf, Refaulted, Use, Wants, Where, is_sampled,
 };
 use mmsim_core::memory::trouble::Troubled;
 use mmsim_core::policy::Reclaimer;
@@ -24,34 +24,8 @@ use mmsim_core::policy::Reclaimer;
 use crate::class::Class;
 use crate::idle::Idle;
 use crate::min::Min;
+use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, mark, tick_of};
 use crate::verdict::{self, Fresh, Logged, Site, Span, Tables, Verdicts};
-
-/// Marks of a page.
-mod mark {
-    /// It is in memory.
-    pub(super) const RESIDENT: u32 = 1;
-    /// It was evicted.
-    pub(super) const OUT: u32 = 1 << 1;
-    /// It came back, and was not used since.
-    pub(super) const WAITS: u32 = 1 << 2;
-    /// It was used since it came.
-    pub(super) const USED: u32 = 1 << 3;
-    /// In more than one tick.
-    pub(super) const AGAIN: u32 = 1 << 4;
-    /// It went down a list, in the tick that is noted, although it had been used.
-    pub(super) const OVERLOOKED: u32 = 1 << 5;
-    /// It was used at some time.
-    pub(super) const EVER: u32 = 1 << 6;
-    /// It was written to swap since it was wanted last.
-    pub(super) const WRITTEN: u32 = 1 << 7;
-    /// All its uses are known.
-    pub(super) const SAMPLED: u32 = 1 << 8;
-    /// Its node needed no reclaim when it was evicted.
-    pub(super) const BALANCED: u32 = 1 << 9;
-}
-const CLASS_SHIFT: u32 = 10;
-const CLASS_MASK: u32 = 15 << CLASS_SHIFT;
-const LIST_SHIFT: u32 = 14;
 
 /// Pages idle for longer count as many if they are one in so many of all.
 const FEW: u64 = 64;
@@ -65,41 +39,6 @@ const TICKS_OF_MEMORY: u64 = 256;
 
 /// Frames that the sampled pages stand for are at least half as many, of a machine that has them.
 const SAMPLE: u64 = 8192;
-
-/// What is known of a page. When it was used last, who tells of uses keeps.
-#[derive(Clone, Copy, Default)]
-struct Page {
-    /// The tick in which it came, went down its list, or was evicted.
-    moved: u32,
-    marks: u32,
-}
-
-impl Page {
-    fn is(&self, mark: u32) -> bool {
-        self.marks & mark != 0
-    }
-    fn set(&mut self, mark: u32) {
-        self.marks |= mark;
-    }
-    fn clear(&mut self, mark: u32) {
-        self.marks &= !mark;
-    }
-    fn class(&self) -> Class {
-        Class::nth((self.marks & CLASS_MASK) >> CLASS_SHIFT)
-    }
-    fn list(&self) -> usize {
-        (self.marks >> LIST_SHIFT) as usize
-    }
-    /// Since when it is idle, in memory; `last`: the tick of its last use, if there was one.
-    fn idle_since(&self, last: u32) -> u32 {
-        if self.is(mark::USED) { last } else { self.moved }
-    }
-}
-
-/// The tick of a use as it is told, from 1 on, where one is known of.
-fn tick_of(told: u32) -> u32 {
-    told.saturating_sub(1)
-}
 
 /// What a run is to tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -240,34 +179,36 @@ impl Engine {
     }
 
     /// The number of a list.
+    #[inline]
     fn list(&mut self, at: Where) -> usize {
         let place = (at.lists, at.memcg);
         let first = match self.known {
             Some((known, first)) if known == place => first,
-            _ => {
-                let next = self.idle.len();
-                let first = *self.lists.entry(place).or_insert(next);
-                if first == next {
-                    self.idle.resize(next + 2, Idle::default());
-                }
-                self.known = Some((place, first));
-                first
-            }
+            _ => self.another_list(place),
         };
         first + usize::from(at.file)
     }
 
-    /// A page is in memory now, and was not before.
-    fn comes(&mut self, page: PageIdx, at: Where) -> Page {
+    #[inline(never)]
+    fn another_list(&mut self, place: (u8, MemcgId)) -> usize {
+        let next = self.idle.len();
+        let first = *self.lists.entry(place).or_insert(next);
+        if first == next {
+            self.idle.resize(next + 2, Idle::default());
+        }
+        self.known = Some((place, first));
+        first
+    }
+
+    /// A page is in memory now, and was not before: what is known of it then.
+    #[inline]
+    fn comes(&mut self, page: PageIdx, mut p: Page, at: Where) -> Page {
         let (list, now) = (self.list(at), self.min.now());
-        let sampled = is_sampled(page.0, self.shift);
-        let p = self.page(page);
         p.clear(!(mark::EVER | mark::WAITS | mark::WRITTEN));
-        let sample = if sampled { mark::SAMPLED } else { 0 };
-        p.set(mark::RESIDENT | sample | (list as u32) << LIST_SHIFT);
+        p.set(mark::RESIDENT | (list as u32) << LIST_SHIFT);
         p.moved = now;
-        let p = *p;
-        if sampled {
+        if is_sampled(page.0, self.shift) {
+            p.set(mark::SAMPLED);
             self.idle[list].add(now);
             self.counted += 1;
         }
@@ -275,6 +216,7 @@ impl Engine {
     }
 
     /// A page is in memory no more; its last use was in a tick.
+    #[inline]
     fn leaves(&mut self, p: &mut Page, last: u32) {
         if p.is(mark::RESIDENT) && p.is(mark::SAMPLED) {
             self.idle[p.list()].remove(p.idle_since(last));
@@ -284,12 +226,19 @@ impl Engine {
     }
 
     /// What the lists say of pages that are idle for longer.
+    #[inline]
     fn ask(&mut self, list: usize, since: u32) -> Asked {
         let of = (self.min.now() + 1, list as u32, since);
         let at = (since as usize + list) % ASKED;
-        if self.asked[at].of == of {
-            return self.asked[at];
+        if self.asked[at].of != of {
+            self.ask_lists(at, of);
         }
+        self.asked[at]
+    }
+
+    #[inline(never)]
+    fn ask_lists(&mut self, at: usize, of: (u32, u32, u32)) {
+        let (list, since) = (of.1 as usize, of.2);
         let (same, other) = (self.idle[list].before(since), self.idle[list ^ 1].before(since));
         let mut elsewhere = 0;
         if self.idle.len() > 2 {
@@ -306,10 +255,10 @@ impl Engine {
         };
         let coldest = same < (self.counted / COLDEST).max(1);
         self.asked[at] = Asked { of, wrong, coldest };
-        self.asked[at]
     }
 
     /// The first rule of a decision that holds for an eviction, as far as it can be known now.
+    #[inline]
     fn decided(&mut self, p: &Page, last: u32, by: Reclaimer) -> Class {
         if !p.is(mark::USED) {
             return Class::ReadAhead;
@@ -323,48 +272,230 @@ impl Engine {
             None if p.is(mark::OVERLOOKED) && last <= p.moved => Class::ReferenceLost,
             None if !p.is(mark::AGAIN) && last <= p.moved => Class::NeverTwice,
             None if asked.coldest => Class::Recency,
+            None if p.is(mark::KEPT) && last <= p.moved => Class::TakenForOne,
             None => Class::Order,
         }
     }
 
-    /// A refault is wanted by its counter.
-    fn wanted(&mut self, r: &Refaulted) {
-        let (tick, phase) = (self.min.now(), self.phase);
-        let p = self.page(r.page);
+    /// What is known of a refault that its counter counts, before the page is used.
+    #[inline]
+    fn fresh(&mut self, r: &Refaulted, p: &mut Page) -> Fresh {
+        let tick = self.min.now();
         let (evicted, class) =
             if p.is(mark::OUT) { (p.moved, p.class()) } else { (tick, Class::Order) };
         let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
         p.clear(mark::WRITTEN);
-        p.set(mark::WAITS);
-        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.file });
-        let (page, now) = (r.page, r.now.0);
-        self.fresh.push(Fresh {
-            page,
-            evicted,
-            tick,
-            now,
-            site,
-            phase,
-            class,
-            balanced,
-            written,
-            verdict: None,
-        });
+        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.at.file });
+        let (page, now, phase) = (r.page, r.now.0, self.phase);
+        let verdict = None;
+        Fresh { page, evicted, tick, now, site, phase, class, balanced, written, verdict }
     }
 
-    /// A page that waited is used, or leaves: that is its class.
-    fn settles(&mut self, page: PageIdx, class: impl Fn(&Fresh) -> Class) {
-        let mut waits = self.fresh[self.first..].iter_mut();
-        // Mostly the first is meant.
-        if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
-            let f = &mut self.fresh[self.first + n];
-            f.verdict = Some(class(f));
-            self.first += usize::from(n == 0);
-        } else if let Some((f, by)) = self.waiting.remove(&page) {
-            self.record(&f, by, class(&f));
+    /// A page comes back, and is used at once.
+    #[inline]
+    fn is_back(&mut self, r: &Refaulted, u: &Use) {
+        let mut p = *self.page(u.page);
+        if !r.counts || p.is(mark::WAITS) || p.is(mark::RESIDENT) {
+            self.refaulted(std::slice::from_ref(r));
+            return self.is_used(u);
+        }
+        let mut f = self.fresh(r, &mut p);
+        let since = p.is(mark::EVER).then(|| tick_of(u.last));
+        let hit = self.optimum(u.page, since);
+        f.verdict = Some(self.verdict(&f, since.map(|_| hit)));
+        if self.first == self.fresh.len() {
+            self.first += 1;
+        }
+        self.fresh.push(f);
+        let mut p = self.comes(u.page, p, u.at);
+        p.set(mark::USED | mark::EVER);
+        self.pages[u.page] = p;
+    }
+
+    /// Whether the optimum has a page that is used, and was before.
+    #[inline]
+    fn optimum(&mut self, page: PageIdx, since: Option<u32>) -> bool {
+        match is_sampled(page.0, self.shift) {
+            true => self.min.used(since),
+            false => self.min.has(since),
         }
     }
 
+    /// The class of a refault that is used; `had`: whether the optimum had it, if it was ever used.
+    #[inline]
+    fn verdict(&self, f: &Fresh, had: Option<bool>) -> Class {
+        match had {
+            None => Class::ReadAhead,
+            Some(false) => Class::Capacity,
+            _ if f.class <= Class::Forced => f.class,
+            // Nobody needed its frame meanwhile.
+            _ if f.balanced && self.tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
+            _ => f.class,
+        }
+    }
+
+    /// A page that waited is used, or leaves, which it does without a word on the optimum.
+    #[inline]
+    fn settles(&mut self, page: PageIdx, had: Option<bool>) {
+        // Mostly the first is meant.
+        match self.fresh.get(self.first) {
+            Some(f) if f.page == page && f.verdict.is_none() => {
+                let class = self.verdict(f, had);
+                self.fresh[self.first].verdict = Some(class);
+                self.first += 1;
+            }
+            _ => self.settles_late(page, had),
+        }
+    }
+
+    #[inline(never)]
+    fn settles_late(&mut self, page: PageIdx, had: Option<bool>) {
+        let mut waits = self.fresh[self.first..].iter();
+        if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
+            let at = self.first + n;
+            self.fresh[at].verdict = Some(self.verdict(&self.fresh[at], had));
+        } else if let Some((f, by)) = self.waiting.remove(&page) {
+            let class = self.verdict(&f, had);
+            self.record(&f, by, class);
+        }
+    }
+
+    /// Looks at many pages together, so that nobody has to wait for each.
+    #[inline]
+    fn look(&self, pages: impl Iterator<Item = PageIdx>) {
+        let marks = pages.filter_map(|page| Some(self.pages.get(page)?.marks));
+        std::hint::black_box(marks.fold(0, |seen, marks| seen ^ marks));
+    }
+
+    /// A page is used.
+    #[inline]
+    fn is_used(&mut self, u: &Use) {
+        let (page, now, last) = (u.page, self.min.now(), tick_of(u.last));
+        let mut p = *self.page(page);
+        let since = p.is(mark::EVER).then_some(last);
+        let hit = self.optimum(page, since);
+        if p.is(mark::WAITS) {
+            p.clear(mark::WAITS);
+            self.settles(page, since.map(|_| hit));
+        } else if !hit && since.is_some() && p.is(mark::RESIDENT | mark::SAMPLED) {
+            self.tables.credit += 1 << self.shift;
+        }
+        if p.is(mark::RESIDENT) {
+            let idle = p.idle_since(last);
+            if idle != now {
+                if p.is(mark::USED) {
+                    p.set(mark::AGAIN);
+                }
+                if p.is(mark::SAMPLED) {
+                    let list = &mut self.idle[p.list()];
+                    list.remove(idle);
+                    list.add(now);
+                }
+            }
+        } else {
+            p = self.comes(page, p, u.at);
+        }
+        p.set(mark::USED | mark::EVER);
+        self.pages[page] = p;
+    }
+
+    /// A page is evicted.
+    #[inline]
+    fn is_evicted(&mut self, how: &Eviction, e: &Use) {
+        let page = e.page;
+        let mut p = *self.page(page);
+        if p.is(mark::WAITS) {
+            p.clear(mark::WAITS);
+            self.settles(page, None);
+        }
+        let (now, last) = (self.min.now(), tick_of(e.last));
+        if p.is(mark::RESIDENT) {
+            self.leaves(&mut p, last);
+        } else {
+            // Of a huge page, whose other pages came with it.
+            let list = self.list(e.at) as u32;
+            p.clear(!(mark::EVER | mark::WRITTEN));
+            p.set(mark::USED | mark::EVER | list << LIST_SHIFT);
+            p.moved = 0;
+        }
+        let class = self.decided(&p, last, how.by);
+        if class == Class::ReadAhead {
+            self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
+        }
+        p.clear(CLASS_MASK | mark::BALANCED);
+        p.set(mark::OUT | (class as u32) << CLASS_SHIFT);
+        if how.written {
+            p.set(mark::WRITTEN);
+            self.tables.written += 1;
+        }
+        if how.balanced {
+            p.set(mark::BALANCED);
+        } else {
+            self.tight = Some(now);
+        }
+        p.moved = now;
+        self.pages[page] = p;
+    }
+
+    /// Pages are used, some of them those that came back for it. Returns those that did not.
+    #[inline]
+    fn are_used<'a>(&mut self, uses: &[Use], back: &'a [Refaulted]) -> &'a [Refaulted] {
+        let mut back = back;
+        for u in uses {
+            match back.split_first() {
+                Some((r, rest)) if r.page == u.page => {
+                    self.is_back(r, u);
+                    back = rest;
+                }
+                Some(_) if !self.page(u.page).is(mark::RESIDENT) => back = self.is_late(u, back),
+                _ => self.is_used(u),
+            }
+        }
+        back
+    }
+
+    /// A page is used that may have come back, after others that are not used yet.
+    #[inline(never)]
+    fn is_late<'a>(&mut self, u: &Use, back: &'a [Refaulted]) -> &'a [Refaulted] {
+        let Some(n) = back.iter().position(|r| r.page == u.page) else {
+            self.is_used(u);
+            return back;
+        };
+        self.refaulted(&back[..n]);
+        self.is_back(&back[n], u);
+        &back[n + 1..]
+    }
+
+    /// A thread's step is done.
+    fn acted(&mut self, a: &Acted) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
+        let own = (anon + a.refaults_file) as usize;
+        let mut fresh = take(&mut self.fresh);
+        self.first = 0;
+        let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));
+        others.iter().for_each(|f| self.settled(f, None));
+        let by = Some((a.space, a.thread, a.access));
+        own.iter().for_each(|f| self.settled(f, by));
+        fresh.clear();
+        self.fresh = fresh;
+    }
+
+    /// A refault of a step that is done.
+    #[inline]
+    fn settled(&mut self, f: &Fresh, by: Option<By>) {
+        match f.verdict {
+            Some(class) if !self.settings.log => self.tables.count(f, by.map(|by| by.0), class),
+            Some(class) => self.record(f, by, class),
+            None => {
+                self.waiting.insert(f.page, (*f, by));
+            }
+        }
+    }
+
+    #[inline(never)]
     fn record(&mut self, f: &Fresh, by: Option<By>, class: Class) {
         self.tables.count(f, by.map(|by| by.0), class);
         if self.settings.log {
@@ -383,7 +514,7 @@ impl Engine {
             return;
         }
         if p.is(mark::WAITS) {
-            self.settles(page, |_| Class::ReadAhead);
+            self.settles(page, None);
         }
         self.idles_to_the_end(&p, last);
         self.leaves(&mut p, last);
@@ -419,94 +550,31 @@ impl Follower for Engine {
         Wants::default().with_accesses(log).with_swap_ins(swap_ins)
     }
 
-    fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
-        let marks = pages.filter_map(|page| Some(self.pages.get(page)?.marks));
-        std::hint::black_box(marks.fold(0, |seen, marks| seen ^ marks));
-    }
-
-    fn used(&mut self, page: PageIdx, at: Where, sampled: bool, before: u32) {
-        let now = self.min.now();
-        let mut p = *self.page(page);
-        let last = tick_of(before);
-        let since = p.is(mark::EVER).then_some(last);
-        let hit = match sampled {
-            true => self.min.used(since),
-            false => self.min.has(since),
-        };
-        if p.is(mark::WAITS) {
-            let tight = self.tight;
-            p.clear(mark::WAITS);
-            self.pages[page].clear(mark::WAITS);
-            self.settles(page, |f| match (since, hit) {
-                (None, _) => Class::ReadAhead,
-                (_, false) => Class::Capacity,
-                _ if f.class <= Class::Forced => f.class,
-                // Nobody needed its frame meanwhile.
-                _ if f.balanced && tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
-                _ => f.class,
-            });
-        } else if sampled && since.is_some() && !hit && p.is(mark::RESIDENT) {
-            self.tables.credit += 1 << self.shift;
+    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
+        self.look(back.iter().map(|r| r.page));
+        let mut told = (0, 0);
+        for step in steps {
+            let left = self.are_used(&uses[told.0..step.uses], &back[told.1..step.back]);
+            // Nobody is told of some uses, such as those of locked pages.
+            self.refaulted(left);
+            told = (step.uses, step.back);
+            self.acted(step);
         }
-        if p.is(mark::RESIDENT) {
-            let idle = p.idle_since(last);
-            if idle != now {
-                if p.is(mark::USED) {
-                    p.set(mark::AGAIN);
-                }
-                if p.is(mark::SAMPLED) {
-                    let list = &mut self.idle[p.list()];
-                    list.remove(idle);
-                    list.add(now);
-                }
-            }
-        } else {
-            p = self.comes(page, at);
-        }
-        p.set(mark::USED | mark::EVER);
-        self.pages[page] = p;
+        let left = self.are_used(&uses[told.0..], &back[told.1..]);
+        // Those are used by what is told next.
+        self.refaulted(left);
     }
 
     fn arrived(&mut self, page: PageIdx, at: Where) {
-        if !self.page(page).is(mark::RESIDENT) {
-            self.comes(page, at);
+        let p = *self.page(page);
+        if !p.is(mark::RESIDENT) {
+            self.pages[page] = self.comes(page, p, at);
         }
     }
 
-    fn evicted(&mut self, e: &Evicted) {
-        let page = e.page;
-        let mut p = *self.page(page);
-        if p.is(mark::WAITS) {
-            p.clear(mark::WAITS);
-            self.settles(page, |_| Class::ReadAhead);
-        }
-        let (now, last) = (self.min.now(), tick_of(e.last));
-        if p.is(mark::RESIDENT) {
-            self.leaves(&mut p, last);
-        } else {
-            // Of a huge page, whose other pages came with it.
-            let list = self.list(e.at) as u32;
-            p.clear(!(mark::EVER | mark::WRITTEN));
-            p.set(mark::USED | mark::EVER | list << LIST_SHIFT);
-            p.moved = 0;
-        }
-        let class = self.decided(&p, last, e.by);
-        if class == Class::ReadAhead {
-            self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
-        }
-        p.clear(CLASS_MASK | mark::BALANCED);
-        p.set(mark::OUT | (class as u32) << CLASS_SHIFT);
-        if e.written {
-            p.set(mark::WRITTEN);
-            self.tables.written += 1;
-        }
-        if e.balanced {
-            p.set(mark::BALANCED);
-        } else {
-            self.tight = Some(now);
-        }
-        p.moved = now;
-        self.pages[page] = p;
+    fn evicted(&mut self, how: &Eviction, pages: &[Use]) {
+        self.look(pages.iter().map(|e| e.page));
+        pages.iter().for_each(|e| self.is_evicted(how, e));
     }
 
     fn written(&mut self, page: Option<PageIdx>) {
@@ -516,17 +584,20 @@ impl Follower for Engine {
         }
     }
 
-    fn refaulted(&mut self, r: &Refaulted) {
-        if r.file || !self.settings.swap_ins {
-            self.wanted(r);
+    fn refaulted(&mut self, pages: &[Refaulted]) {
+        self.look(pages.iter().map(|r| r.page));
+        for r in pages {
+            let mut p = *self.page(r.page);
+            if r.counts {
+                let f = self.fresh(r, &mut p);
+                self.fresh.push(f);
+                p.set(mark::WAITS);
+            }
+            if !p.is(mark::RESIDENT) {
+                p = self.comes(r.page, p, r.at);
+            }
+            self.pages[r.page] = p;
         }
-        self.arrived(r.page, r.at);
-    }
-
-    fn swapped_in(&mut self, r: &Refaulted) {
-        self.wanted(r);
-        // Where its shadow was found, it came before.
-        self.arrived(r.page, r.at);
     }
 
     fn overlooked(&mut self, page: PageIdx) {
@@ -535,7 +606,21 @@ impl Follower for Engine {
         if p.is(mark::USED) {
             // It has been on a list before.
             p.set(mark::OVERLOOKED | mark::AGAIN);
+            p.clear(mark::KEPT);
             p.moved = now;
+        }
+    }
+
+    fn kept(&mut self, pages: &[(PageIdx, u32)]) {
+        let now = self.min.now();
+        for &(page, last) in pages {
+            let p = self.page(page);
+            // Of uses in the tick in which it came one is told from the others by nobody.
+            if p.is(mark::USED | mark::RESIDENT) && tick_of(last) > p.moved {
+                p.set(mark::KEPT | mark::AGAIN);
+                p.clear(mark::OVERLOOKED);
+                p.moved = now;
+            }
         }
     }
 
@@ -545,28 +630,6 @@ impl Follower for Engine {
         for (page, last) in (first.0..end).zip(last) {
             self.is_dropped(PageIdx(page), tick_of(last));
         }
-    }
-
-    fn acted(&mut self, a: &Acted) {
-        if self.fresh.is_empty() {
-            return;
-        }
-        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
-        let own = (anon + a.refaults_file) as usize;
-        let mut fresh = take(&mut self.fresh);
-        self.first = 0;
-        let others = fresh.len().saturating_sub(own);
-        for (i, f) in fresh.iter().enumerate() {
-            let by = (i >= others).then_some((a.space, a.thread, a.access));
-            match f.verdict {
-                Some(class) => self.record(f, by, class),
-                None => {
-                    self.waiting.insert(f.page, (*f, by));
-                }
-            }
-        }
-        fresh.clear();
-        self.fresh = fresh;
     }
 
     fn troubled(&mut self, t: &Troubled) {
@@ -593,6 +656,8 @@ impl Follower for Engine {
             refaults_anon: 0,
             refaults_file: 0,
             swap_ins: 0,
+            uses: 0,
+            back: 0,
         };
         self.acted(&nobody);
         for (_, (f, by)) in take(&mut self.waiting) {

@@ -13,6 +13,7 @@ mod idle;
 pub mod min;
 mod names;
 pub mod opt;
+mod page;
 mod trouble;
 mod verdict;
 

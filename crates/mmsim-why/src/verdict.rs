@@ -184,13 +184,18 @@ impl Tables {
     #[inline]
     pub(crate) fn site(&mut self, site: Site) -> u32 {
         if self.sites.get(self.site as usize) != Some(&site) {
-            let next = self.sites.len() as u32;
-            self.site = *self.numbers.entry(site).or_insert(next);
-            if self.site == next {
-                self.sites.push(site);
-            }
+            self.another_site(site);
         }
         self.site
+    }
+
+    #[inline(never)]
+    fn another_site(&mut self, site: Site) {
+        let next = self.sites.len() as u32;
+        self.site = *self.numbers.entry(site).or_insert(next);
+        if self.site == next {
+            self.sites.push(site);
+        }
     }
 
     /// The name of a page at a site, or of its region; and whether it is of a file.
@@ -211,16 +216,19 @@ impl Tables {
     fn row(&mut self, row: Row) -> u32 {
         match self.row {
             Some((known, first)) if known == row => first,
-            _ => {
-                let next = self.counts.len() as u32;
-                let first = *self.rows.entry(row).or_insert(next);
-                if first == next {
-                    self.counts.resize((next + COLUMNS) as usize, 0);
-                }
-                self.row = Some((row, first));
-                first
-            }
+            _ => self.another_row(row),
         }
+    }
+
+    #[inline(never)]
+    fn another_row(&mut self, row: Row) -> u32 {
+        let next = self.counts.len() as u32;
+        let first = *self.rows.entry(row).or_insert(next);
+        if first == next {
+            self.counts.resize((next + COLUMNS) as usize, 0);
+        }
+        self.row = Some((row, first));
+        first
     }
 
     /// Counts a refault of a task.
@@ -237,10 +245,15 @@ impl Tables {
         let seen = &mut self.seen[class as usize];
         *seen += 1;
         if seen.is_power_of_two() {
-            let examples = self.examples.entry(class).or_default();
-            if examples.len() < MOST_EXAMPLES {
-                examples.push(*f);
-            }
+            self.show(f, class);
+        }
+    }
+
+    #[inline(never)]
+    fn show(&mut self, f: &Fresh, class: Class) {
+        let examples = self.examples.entry(class).or_default();
+        if examples.len() < MOST_EXAMPLES {
+            examples.push(*f);
         }
     }
 

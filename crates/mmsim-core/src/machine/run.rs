@@ -446,7 +446,7 @@ impl Machine {
     #[inline]
     fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
         let did = self.counted().since(before);
-        if self.mem.uses.on() {
+        if self.mem.some_came_back() {
             let acted = Acted {
                 thread: tid,
                 space: self.threads[tid].space,
@@ -454,8 +454,10 @@ impl Machine {
                 refaults_anon: did.refaults_anon,
                 refaults_file: did.refaults_file,
                 swap_ins: did.swap_ins,
+                uses: 0,
+                back: 0,
             };
-            self.mem.tell_of_step(&acted);
+            self.mem.tell_of_step(acted);
         }
         let c = &mut self.mem.spaces[self.threads[tid].space].counted;
         c.faults += did.faults;

@@ -337,9 +337,10 @@ impl Memory {
         } else {
             s.wrote_anon = true;
         }
-        self.tell_of_ledger(pending.iter().map(|f| f.page));
+        self.comes_for_uses(swapped);
         let now = self.now;
         policy.faults_settled(self, &SettledFaults { run, pending, folios: &folios });
+        self.comes_for_uses(false);
         folios.clear();
         self.settling = folios;
         if swapped {

@@ -9,16 +9,15 @@
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
+mod telling;
+
 use super::Memory;
 pub use super::regions::PageOf;
 use super::regions::Regions;
 use super::trouble::Troubled;
-use crate::base::id::{AsId, GROUP_PAGES, MemcgId, NodeId, PageIdx, ThreadId};
+use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
-use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
-use crate::virt::pages::Entry;
 
 /// The list that a page in memory belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,25 +30,30 @@ pub struct Where {
     pub file: bool,
 }
 
-/// A page left memory for its slot or its file.
+/// A page in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Evicted {
+pub struct Use {
     /// The page.
     pub page: PageIdx,
-    /// Where it was.
-    pub at: Where,
-    /// Who evicted it.
-    pub by: Reclaimer,
-    /// Its node needed no reclaim when its batch was taken off a list: some zone stood above its
-    /// high watermark without a boost.
-    pub balanced: bool,
-    /// It was written to swap just now: `pswpout`.
-    pub written: bool,
-    /// The tick of its last use, from 1 on; 0: never.
+    /// The tick of its last use before, from 1 on; 0: never.
     pub last: u32,
+    /// Where it is.
+    pub at: Where,
 }
 
-/// An evicted page is wanted again, and the kernel counts it.
+/// How pages left memory for their slots or their file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Eviction {
+    /// Who evicted them.
+    pub by: Reclaimer,
+    /// Their node needed no reclaim when their batch was taken off a list: some zone stood above its
+    /// high watermark without a boost.
+    pub balanced: bool,
+    /// They were written to swap just now: `pswpout`.
+    pub written: bool,
+}
+
+/// An evicted page came back.
 #[derive(Clone, Copy, Debug)]
 pub struct Refaulted {
     /// The page.
@@ -60,8 +64,9 @@ pub struct Refaulted {
     pub at: Where,
     /// The group that the refault is counted in.
     pub memcg: MemcgId,
-    /// It is of a file.
-    pub file: bool,
+    /// It is counted: by `workingset_refault_*`, or by `pswpin` if [that is
+    /// wanted](Wants::swap_ins) of anonymous pages.
+    pub counts: bool,
     /// When.
     pub now: SimTime,
 }
@@ -81,6 +86,10 @@ pub struct Acted {
     pub refaults_file: u64,
     /// Swap-ins that it counts so.
     pub swap_ins: u64,
+    /// Of the uses that are told with it, so many came before its end.
+    pub uses: usize,
+    /// And of the pages that came back for them.
+    pub back: usize,
 }
 
 /// What a follower has to be told, beyond what all are told.
@@ -89,7 +98,7 @@ pub struct Acted {
 pub struct Wants {
     /// Each refault with the access that it belongs to: a step is one fault then.
     pub accesses: bool,
-    /// Pages that come back from swap, whether or not that is a refault.
+    /// Anonymous pages that come back from swap, in place of their refaults.
     pub swap_ins: bool,
 }
 
@@ -100,7 +109,7 @@ impl Wants {
         self.accesses = accesses;
         self
     }
-    /// Whether swap-ins are told.
+    /// Whether swap-ins take the place of refaults.
     #[must_use]
     pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
         self.swap_ins = swap_ins;
@@ -122,30 +131,26 @@ pub trait Follower: Send {
     fn wants(&self) -> Wants {
         Wants::default()
     }
-    /// Many pages are told of soon: whoever looks at them together need not wait for each.
-    fn soon(&mut self, pages: &mut dyn Iterator<Item = PageIdx>) {
-        let _ = pages;
-    }
-    /// A page was used for the first time since it came; or in this tick, if it is a page of a file
-    /// or is sampled. `before`: the tick of the use before that, from 1 on; 0: there was none.
-    fn used(&mut self, page: PageIdx, at: Where, sampled: bool, before: u32);
+    /// Pages were used, in this order: each for the first time since it came; or in this tick, if it
+    /// is a page of a file or is sampled. Those of `back` came back for these uses, in the same order.
+    /// `steps`: those of threads that are done, and in which pages came back.
+    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]);
     /// A page came to memory, and perhaps nobody has asked for it.
     fn arrived(&mut self, page: PageIdx, at: Where);
-    /// A page was evicted.
-    fn evicted(&mut self, e: &Evicted);
+    /// Pages were evicted, in this order.
+    fn evicted(&mut self, how: &Eviction, pages: &[Use]);
     /// A page on its way out is written to swap: `pswpout`. It is evicted when that is done.
     fn written(&mut self, page: Option<PageIdx>);
-    /// An evicted page came back, and the kernel counts a refault.
-    fn refaulted(&mut self, r: &Refaulted);
-    /// A page came back from swap: `pswpin`. Only told if it is [wanted](Wants::swap_ins).
-    fn swapped_in(&mut self, r: &Refaulted);
+    /// Evicted pages came back, in this order, and are not used yet.
+    fn refaulted(&mut self, pages: &[Refaulted]);
     /// A page went down a list although a look had found it used.
     fn overlooked(&mut self, page: PageIdx);
+    /// A look found pages used, and left them where they are, with a mark. With the tick of each
+    /// page's last use, from 1 on.
+    fn kept(&mut self, pages: &[(PageIdx, u32)]);
     /// What pages hold is gone, in memory or out of it. `last`: the ticks of their last uses, from 1
     /// on, as far as any was used.
     fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]);
-    /// A thread's step is done.
-    fn acted(&mut self, a: &Acted);
     /// An allocation met something that is counted.
     fn troubled(&mut self, t: &Troubled);
     /// A phase ended.
@@ -165,6 +170,7 @@ pub struct Uses {
     /// The tick, from 1 on.
     tick: u32,
     noted: Noted,
+    told: Told,
     pub(super) regions: Regions,
     /// All pages have lists of one node and one group.
     one_place: bool,
@@ -174,6 +180,39 @@ pub struct Uses {
     wants: Wants,
     /// The node of the batch that was taken off a list last needed no reclaim.
     balanced: bool,
+    /// What comes back does so for uses of the same step, in their order.
+    for_uses: bool,
+}
+
+/// What the follower hears of together, when something of another kind happens.
+#[derive(Default)]
+struct Told {
+    /// Uses, as they are told.
+    uses: Vec<Use>,
+    /// Pages that came back.
+    back: Vec<Refaulted>,
+    /// All of them for the uses, in the same order; otherwise before the uses.
+    for_uses: bool,
+    /// Steps with some that came back.
+    steps: Vec<Acted>,
+    /// In the step that is under way some came back; and not all of them for uses.
+    some_back: [bool; 2],
+    /// Or pages that were evicted, all of them so.
+    evicted: Vec<Use>,
+    how: Option<Eviction>,
+    /// Or pages that were kept for their uses.
+    kept: Vec<(PageIdx, u32)>,
+}
+
+impl Told {
+    #[inline]
+    fn nothing_used(&self) -> bool {
+        self.uses.is_empty() && self.back.is_empty() && self.steps.is_empty()
+    }
+    #[inline]
+    fn nothing_left(&self) -> bool {
+        self.evicted.is_empty() && self.kept.is_empty()
+    }
 }
 
 /// What is noted at each use.
@@ -332,296 +371,5 @@ impl Uses {
     #[inline]
     fn last(&self, page: PageIdx) -> u32 {
         self.noted.last.get(page.0 as usize).copied().unwrap_or_default()
-    }
-}
-
-impl Memory {
-    /// Sets or removes who follows pages.
-    pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
-        self.follower = f;
-        self.uses = Uses::of(self);
-    }
-
-    /// Tells of the uses so far.
-    #[inline]
-    pub(crate) fn tell_of_uses(&mut self) {
-        if self.uses.on {
-            self.tell_of_all_uses();
-        }
-    }
-
-    /// After a fault, or another step of a thread: tells of the uses so far, and perhaps of the end
-    /// of the tick. A tick ends here and nowhere else, so that samples and events, which cut steps
-    /// short, move none.
-    #[inline]
-    pub(crate) fn tell_after_step(&mut self) {
-        if self.uses.on {
-            self.tell_of_all_uses();
-            self.end_tick();
-        }
-    }
-
-    #[inline(never)]
-    fn tell_of_all_uses(&mut self) {
-        let mut seen = std::mem::take(&mut self.uses.noted.seen);
-        if let Some(mut f) = self.follower.take() {
-            for (page, before) in seen.drain(..) {
-                self.tell_of_use(&mut *f, PageIdx(page), before);
-            }
-            self.follower = Some(f);
-        }
-        self.uses.noted.seen = seen;
-    }
-
-    /// How many frames are allocated until the tick ends.
-    #[inline]
-    pub(crate) fn left_of_tick(&self) -> usize {
-        match self.uses.on {
-            true => {
-                (self.uses.began + self.uses.grain).saturating_sub(self.nr_allocated()) as usize
-            }
-            false => usize::MAX,
-        }
-    }
-
-    fn end_tick(&mut self) {
-        let allocated = self.nr_allocated();
-        if allocated - self.uses.began >= self.uses.grain {
-            self.uses.began = allocated;
-            self.uses.tick += 1;
-            let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
-            let resident = self.lru_total + self.batches.nr_waiting();
-            if let Some(f) = &mut self.follower {
-                f.ticked(resident, spare);
-            }
-        }
-    }
-    /// Whether anybody follows pages.
-    #[inline(always)]
-    pub fn followed(&self) -> bool {
-        self.follower.is_some()
-    }
-
-    /// Frames allocated so far.
-    fn nr_allocated(&self) -> u64 {
-        use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
-        let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
-        zones.iter().map(|&e| self.vmstat[e]).sum()
-    }
-
-    /// The list of a folio.
-    #[inline]
-    fn where_is(&self, folio: FolioId, file: bool) -> Where {
-        match self.uses.one_place {
-            true => Where { lists: 0, memcg: MemcgId(0), file },
-            false => self.where_of_many(folio, file),
-        }
-    }
-
-    #[inline(never)]
-    fn where_of_many(&self, folio: FolioId, file: bool) -> Where {
-        let zone = self.zones.of(folio);
-        let by_zone = self.zones.lru_by_zone();
-        let lists = if by_zone { zone.0 } else { self.zones[zone].node.0 };
-        Where { lists, memcg: self.frames.memcg(folio), file }
-    }
-
-    #[inline]
-    fn tell_of_use(&mut self, f: &mut dyn Follower, page: PageIdx, before: u32) {
-        let Entry::Frame(folio) = self.pages.entry(page) else { return };
-        let group = self.pages.group(page.group());
-        if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
-            // Nothing else is to be known of the folio, so nobody waits for it.
-            let at = Where { lists: 0, memcg: MemcgId(0), file: false };
-            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
-        }
-        if group.huge && self.hugetlb_at(page).is_some()
-            || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
-        {
-            // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.last[page.0 as usize] = before;
-            return;
-        }
-        let file = self.frames.kind(folio) == FrameKind::File;
-        let at = self.where_is(folio, file);
-        if !file {
-            return f.used(page, at, is_sampled(page.0, self.uses.shift), before);
-        }
-        let Some(of_file) = self.file_page_of(folio) else { return };
-        let before = if of_file == page { before } else { self.uses.last_of_file(of_file) };
-        f.used(of_file, at, true, before);
-    }
-
-    /// A folio came to the page cache.
-    #[inline]
-    pub(super) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
-        if self.followed() {
-            let at = self.where_is(folio, true);
-            if let Some(f) = &mut self.follower {
-                f.arrived(page, at);
-            }
-        }
-    }
-
-    /// Folios of a node are taken off a list, to be evicted.
-    #[inline]
-    pub(super) fn note_balance(&mut self, node: NodeId) {
-        if self.uses.on {
-            self.uses.balanced = self.needs_no_reclaim(node);
-        }
-    }
-
-    /// Whether a node needs no reclaim.
-    fn needs_no_reclaim(&self, node: NodeId) -> bool {
-        self.zones.of_node(node).iter().any(|&z| self.zones[z].spare() > 0)
-    }
-
-    /// Folios were evicted, each mapped at a page, by the same reclaimer in one batch.
-    pub(super) fn tell_of_evictions(
-        &mut self,
-        of: impl Iterator<Item = (FolioId, PageIdx)> + Clone,
-        by: Reclaimer,
-        file: bool,
-        written: bool,
-    ) {
-        let Some(mut f) = self.follower.take() else { return };
-        debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
-        // Who asks for pages by name takes none off a list.
-        let balanced = match (by, of.clone().next()) {
-            (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
-            _ => self.uses.balanced,
-        };
-        f.soon(&mut of.clone().map(|(_, page)| page));
-        let last = of.clone().map(|(_, page)| self.uses.last(page));
-        std::hint::black_box(last.fold(0, |seen, tick| seen ^ tick));
-        for (folio, page) in of {
-            let at = self.where_is(folio, file);
-            let last = self.uses.last(page);
-            f.evicted(&Evicted { page, at, by, balanced, written, last });
-        }
-        self.follower = Some(f);
-    }
-
-    /// A page is written to swap, and evicted when that is done.
-    #[inline]
-    pub(super) fn tell_of_swap_out(&mut self, folio: FolioId) {
-        if self.followed() {
-            let page = self.page_of_slot(self.frames.slot(folio));
-            if let Some(f) = &mut self.follower {
-                f.written(page);
-            }
-        }
-    }
-
-    /// The page of a folio that comes back: whose it was, as far as anybody knows.
-    fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
-        match self.frames.kind(folio) {
-            FrameKind::File => self.file_page_of(folio),
-            _ => self.refaulting.or_else(|| self.page_of_slot(self.frames.slot(folio))),
-        }
-    }
-
-    #[inline]
-    fn returned(&mut self, folio: FolioId, memcg: MemcgId, file: bool) -> Refaulted {
-        let page = self.page_that_returns(folio).unwrap_or_default();
-        let (region, at) = (self.region_of(page), self.where_is(folio, file));
-        Refaulted { page, region, at, memcg, file, now: self.now }
-    }
-
-    /// Counts a refault in a group.
-    #[inline(always)]
-    pub fn count_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
-        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
-        self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
-        if self.followed() {
-            self.tell_of_refault(folio, memcg, file);
-        }
-    }
-
-    #[inline(never)]
-    fn tell_of_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
-        let r = self.returned(folio, memcg, file);
-        if let Some(f) = &mut self.follower {
-            f.refaulted(&r);
-        }
-    }
-
-    /// A page came back from swap.
-    #[inline]
-    pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
-        if self.uses.wants.swap_ins {
-            let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
-            let page = page.unwrap_or_default();
-            let (region, memcg) = (self.region_of(page), self.frames.memcg(folio));
-            let at = self.where_is(folio, false);
-            let r = Refaulted { page, region, at, memcg, file: false, now: self.now };
-            if let Some(f) = &mut self.follower {
-                f.swapped_in(&r);
-            }
-        }
-    }
-
-    /// These pages come back now.
-    #[inline]
-    pub(super) fn tell_of_ledger(&mut self, pages: impl Iterator<Item = PageIdx>) {
-        let mut pages = pages;
-        if let Some(f) = &mut self.follower {
-            f.soon(&mut pages);
-        }
-    }
-
-    /// A page that a look had found used goes down a list.
-    #[inline]
-    pub fn overlooked(&mut self, page: PageIdx) {
-        if let Some(f) = &mut self.follower {
-            f.overlooked(page);
-        }
-    }
-
-    /// The same of a folio that is mapped, or of a file.
-    #[inline]
-    pub fn overlooked_folio(&mut self, folio: FolioId) {
-        if self.followed() {
-            let mapped = || self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
-            let page = match self.frames.kind(folio) {
-                FrameKind::File => self.file_page_of(folio),
-                _ => mapped(),
-            };
-            if let Some(page) = page {
-                self.overlooked(page);
-            }
-        }
-    }
-
-    /// What pages hold is gone.
-    #[inline]
-    pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
-        self.tell_of_uses();
-        if let Some(f) = &mut self.follower {
-            let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
-            f.dropped(first, count, &last[..last.len().min(count as usize)]);
-        }
-    }
-
-    /// A thread's step is done.
-    #[inline]
-    pub(crate) fn tell_of_step(&mut self, a: &Acted) {
-        if let Some(f) = &mut self.follower {
-            f.acted(a);
-        }
-    }
-
-    /// A phase ended.
-    pub(crate) fn tell_of_phase(&mut self) {
-        if let Some(f) = &mut self.follower {
-            f.phase_ended();
-        }
-    }
-
-    /// The run is over: nobody follows any more.
-    pub(crate) fn end_following(&mut self) {
-        if let Some(mut f) = self.follower.take() {
-            f.ended(self, &self.uses.noted.last);
-        }
     }
 }

@@ -199,6 +199,8 @@ impl Classic {
             let stay = looks.iter().filter(|l| l.bits & flag::RECLAIM == 0);
             self.accessed.extend(stay.map(Look::page));
         }
+        let stays = |l: &&Look| l.bits & (flag::RECLAIM | flag::ACTIVE) == 0;
+        mem.kept(looks.iter().filter(stays).map(Look::page));
         let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
         b.kept += kept;
         b.promoted += promoted;
@@ -236,6 +238,7 @@ impl Classic {
             if look.bits & flag::ACTIVE == 0 {
                 b.kept += 1;
                 b.back[0].push(look.folio);
+                mem.kept(std::iter::once(look.page()));
                 b.tell(mem, look, ScanOutcome::KeepReferenced);
                 continue;
             }
@@ -324,6 +327,9 @@ impl Classic {
             }
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        if outcome == ScanOutcome::KeepReferenced {
+            mem.kept_folio(folio);
+        }
         let used = [ScanOutcome::KeepReferenced, ScanOutcome::ActivateReferenced];
         if self.config.bits_found == BitsFound::Around && used.contains(&outcome) {
             self.accessed.extend(mem.page_of(folio));

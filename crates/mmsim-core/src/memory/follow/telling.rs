@@ -1,0 +1,420 @@
+//! Tells a follower what happens, batch by batch.
+//!
+//! Uses, refaults and steps wait for one another, since single ones are many: the follower is told of
+//! them before it is told of anything else. Evictions and pages that are kept do so too.
+
+use super::{Acted, Eviction, Follower, Refaulted, Use, Uses, Where};
+use crate::base::id::{MemcgId, NodeId, PageIdx};
+use crate::base::vmstat::VmEvent;
+use crate::memory::Memory;
+use crate::phys::frames::{FolioId, FrameKind, flag};
+use crate::policy::request::Reclaimer;
+use crate::virt::pages::{Entry, Owner};
+
+/// So many uses wait at most, and those of one more step.
+const TOGETHER: usize = 1024;
+
+impl Memory {
+    /// Sets or removes who follows pages.
+    pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
+        self.follower = f;
+        self.uses = Uses::of(self);
+    }
+
+    /// Notes the uses so far, as they are to be told.
+    #[inline]
+    pub(crate) fn tell_of_uses(&mut self) {
+        if self.uses.on && !self.uses.noted.seen.is_empty() {
+            self.tell_of_all_uses();
+        }
+    }
+
+    /// After a fault, or another step of a thread: tells of the uses so far, and perhaps of the end
+    /// of the tick. A tick ends here and nowhere else, so that samples and events, which cut steps
+    /// short, move none.
+    #[inline]
+    pub(crate) fn tell_after_step(&mut self) {
+        if self.uses.on {
+            self.tell_of_uses();
+            self.end_tick();
+        }
+    }
+
+    #[inline(never)]
+    fn tell_of_all_uses(&mut self) {
+        if !self.uses.told.nothing_left() {
+            self.tell_what_left();
+        }
+        if !self.uses.told.back.is_empty() && !self.uses.told.for_uses {
+            self.tell_what_was_used();
+        }
+        let seen = std::mem::take(&mut self.uses.noted.seen);
+        let mut uses = std::mem::take(&mut self.uses.told.uses);
+        uses.reserve(seen.len());
+        for &(page, last) in &seen {
+            if let Some(u) = self.use_of(PageIdx(page), last) {
+                uses.push(u);
+            }
+        }
+        let many = uses.len() >= TOGETHER;
+        self.uses.told.uses = uses;
+        self.uses.noted.seen = seen;
+        self.uses.noted.seen.clear();
+        if many {
+            self.tell_what_was_used();
+        }
+    }
+
+    /// Tells of all so far.
+    #[inline]
+    fn tell_of_moves(&mut self) {
+        if !self.uses.told.nothing_left() {
+            self.tell_what_left();
+        }
+        if !self.uses.told.nothing_used() {
+            self.tell_what_was_used();
+        }
+    }
+
+    #[inline(never)]
+    fn tell_what_left(&mut self) {
+        let told = &mut self.uses.told;
+        if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
+            f.evicted(how, &told.evicted);
+        }
+        if let Some(f) = &mut self.follower {
+            f.kept(&told.kept);
+        }
+        told.evicted.clear();
+        told.kept.clear();
+    }
+
+    #[inline(never)]
+    fn tell_what_was_used(&mut self) {
+        let told = &mut self.uses.told;
+        if let Some(f) = &mut self.follower {
+            let (before, with) = match told.for_uses {
+                true => (&[][..], &told.back[..]),
+                false => (&told.back[..], &[][..]),
+            };
+            f.refaulted(before);
+            f.used(&told.uses, with, &told.steps);
+        }
+        told.uses.clear();
+        told.back.clear();
+        told.steps.clear();
+        told.for_uses = false;
+    }
+
+    /// How many frames are allocated until the tick ends.
+    #[inline]
+    pub(crate) fn left_of_tick(&self) -> usize {
+        match self.uses.on {
+            true => {
+                (self.uses.began + self.uses.grain).saturating_sub(self.nr_allocated()) as usize
+            }
+            false => usize::MAX,
+        }
+    }
+
+    fn end_tick(&mut self) {
+        let allocated = self.nr_allocated();
+        if allocated - self.uses.began >= self.uses.grain {
+            self.uses.began = allocated;
+            self.uses.tick += 1;
+            let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
+            let resident = self.lru_total + self.batches.nr_waiting();
+            self.tell_of_moves();
+            if let Some(f) = &mut self.follower {
+                f.ticked(resident, spare);
+            }
+        }
+    }
+    /// Whether anybody follows pages.
+    #[inline(always)]
+    pub fn followed(&self) -> bool {
+        self.follower.is_some()
+    }
+
+    /// Frames allocated so far.
+    fn nr_allocated(&self) -> u64 {
+        use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
+        let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
+        zones.iter().map(|&e| self.vmstat[e]).sum()
+    }
+
+    /// The list of a folio.
+    #[inline]
+    fn where_is(&self, folio: FolioId, file: bool) -> Where {
+        match self.uses.one_place {
+            true => Where { lists: 0, memcg: MemcgId(0), file },
+            false => self.where_of_many(folio, file),
+        }
+    }
+
+    #[inline(never)]
+    fn where_of_many(&self, folio: FolioId, file: bool) -> Where {
+        let zone = self.zones.of(folio);
+        let by_zone = self.zones.lru_by_zone();
+        let lists = if by_zone { zone.0 } else { self.zones[zone].node.0 };
+        Where { lists, memcg: self.frames.memcg(folio), file }
+    }
+
+    /// A use as it is told; nothing of a page that is none of the follower's.
+    #[inline]
+    fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
+        let Entry::Frame(folio) = self.pages.entry(page) else { return None };
+        let group = self.pages.group(page.group());
+        if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
+            // Nothing else is to be known of the folio, so nobody waits for it.
+            let at = Where { lists: 0, memcg: MemcgId(0), file: false };
+            return Some(Use { page, last, at });
+        }
+        self.use_of_folio(page, folio, last)
+    }
+
+    /// The same of any page.
+    fn use_of_folio(&mut self, page: PageIdx, folio: FolioId, last: u32) -> Option<Use> {
+        if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
+            || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
+        {
+            // Nobody is told, so nobody is to hear of it as the last use.
+            self.uses.noted.last[page.0 as usize] = last;
+            return None;
+        }
+        let file = self.frames.kind(folio) == FrameKind::File;
+        let at = self.where_is(folio, file);
+        if !file {
+            return Some(Use { page, last, at });
+        }
+        let of_file = match self.pages.group(page.group()).owner {
+            Owner::File(_) => page,
+            _ => self.file_page_of(folio)?,
+        };
+        let last = if of_file == page { last } else { self.uses.last_of_file(of_file) };
+        Some(Use { page: of_file, last, at })
+    }
+
+    /// A folio came to the page cache.
+    #[inline]
+    pub(in crate::memory) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
+        if self.followed() {
+            self.tell_of_moves();
+            let at = self.where_is(folio, true);
+            if let Some(f) = &mut self.follower {
+                f.arrived(page, at);
+            }
+        }
+    }
+
+    /// Folios of a node are taken off a list, to be evicted.
+    #[inline]
+    pub(in crate::memory) fn note_balance(&mut self, node: NodeId) {
+        if self.uses.on {
+            self.uses.balanced = self.needs_no_reclaim(node);
+        }
+    }
+
+    /// Whether a node needs no reclaim.
+    fn needs_no_reclaim(&self, node: NodeId) -> bool {
+        self.zones.of_node(node).iter().any(|&z| self.zones[z].spare() > 0)
+    }
+
+    /// Folios were evicted, each mapped at a page, by the same reclaimer in one batch.
+    pub(in crate::memory) fn tell_of_evictions(
+        &mut self,
+        of: impl Iterator<Item = (FolioId, PageIdx)> + Clone,
+        by: Reclaimer,
+        file: bool,
+        written: bool,
+    ) {
+        if !self.uses.on {
+            return;
+        }
+        debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
+        // Who asks for pages by name takes none off a list.
+        let balanced = match (by, of.clone().next()) {
+            (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
+            _ => self.uses.balanced,
+        };
+        let how = Some(Eviction { by, balanced, written });
+        let told = &self.uses.told;
+        if !told.kept.is_empty() || !told.nothing_used() || told.how != how {
+            self.tell_of_moves();
+            self.uses.told.how = how;
+        }
+        let mut evicted = std::mem::take(&mut self.uses.told.evicted);
+        evicted.extend(of.map(|(folio, page)| Use {
+            page,
+            last: self.uses.last(page),
+            at: self.where_is(folio, file),
+        }));
+        self.uses.told.evicted = evicted;
+    }
+
+    /// A page is written to swap, and evicted when that is done.
+    #[inline]
+    pub(in crate::memory) fn tell_of_swap_out(&mut self, folio: FolioId) {
+        if self.followed() {
+            self.tell_of_moves();
+            let page = self.page_of_slot(self.frames.slot(folio));
+            if let Some(f) = &mut self.follower {
+                f.written(page);
+            }
+        }
+    }
+
+    /// The page of a folio that comes back: whose it was, as far as anybody knows.
+    #[inline]
+    fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
+        match self.frames.kind(folio) {
+            FrameKind::File => self.file_page_of(folio),
+            _ => self.refaulting.or_else(|| self.page_of_slot(self.frames.slot(folio))),
+        }
+    }
+
+    /// Whether what comes back now does so for uses of this step, in their order.
+    #[inline]
+    pub(crate) fn comes_for_uses(&mut self, yes: bool) {
+        self.uses.for_uses = yes && self.uses.on;
+    }
+
+    /// A page comes back.
+    #[inline]
+    fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
+        let region = self.region_of(page);
+        let told = &mut self.uses.told;
+        let some = &mut told.some_back;
+        *some = [some[0] | counts, some[1] | !self.uses.for_uses];
+        let for_uses = self.uses.for_uses;
+        // They are not of a step that is done.
+        let others = told.for_uses != for_uses || !for_uses && !told.steps.is_empty();
+        if others || !told.nothing_left() {
+            self.tell_of_moves();
+            self.uses.told.for_uses = for_uses;
+        }
+        self.uses.told.back.push(Refaulted { page, region, at, memcg, counts, now: self.now });
+    }
+
+    /// Counts a refault in a group.
+    #[inline(always)]
+    pub fn count_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
+        use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
+        self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
+        if self.followed() {
+            self.tell_of_refault(folio, memcg, file);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_of_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
+        let page = self.page_that_returns(folio).unwrap_or_default();
+        let counts = file || !self.uses.wants.swap_ins;
+        self.comes_back(page, self.where_is(folio, file), memcg, counts);
+    }
+
+    /// A page came back from swap.
+    #[inline]
+    pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
+        if self.uses.wants.swap_ins {
+            let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
+            let memcg = self.frames.memcg(folio);
+            self.comes_back(page.unwrap_or_default(), self.where_is(folio, false), memcg, true);
+        }
+    }
+
+    /// A page that a look had found used goes down a list.
+    #[inline]
+    pub fn overlooked(&mut self, page: PageIdx) {
+        self.tell_of_moves();
+        if let Some(f) = &mut self.follower {
+            f.overlooked(page);
+        }
+    }
+
+    /// The same of a folio that is mapped, or of a file.
+    #[inline]
+    pub fn overlooked_folio(&mut self, folio: FolioId) {
+        if self.followed()
+            && let Some(page) = self.page_looked_at(folio)
+        {
+            self.overlooked(page);
+        }
+    }
+
+    /// A look found pages used, and left them where they are.
+    #[inline]
+    pub fn kept(&mut self, pages: impl Iterator<Item = PageIdx>) {
+        if self.followed() {
+            if !self.uses.told.evicted.is_empty() || !self.uses.told.nothing_used() {
+                self.tell_of_moves();
+            }
+            let mut kept = std::mem::take(&mut self.uses.told.kept);
+            kept.extend(pages.map(|page| (page, self.uses.last(page))));
+            self.uses.told.kept = kept;
+        }
+    }
+
+    /// The same of a folio that is mapped, or of a file.
+    #[inline]
+    pub fn kept_folio(&mut self, folio: FolioId) {
+        if self.followed() {
+            self.kept(self.page_looked_at(folio).into_iter());
+        }
+    }
+
+    fn page_looked_at(&self, folio: FolioId) -> Option<PageIdx> {
+        match self.frames.kind(folio) {
+            FrameKind::File => self.file_page_of(folio),
+            _ => self.rmap.nth(self.rmap.of(&self.frames, folio), 0),
+        }
+    }
+
+    /// What pages hold is gone.
+    #[inline]
+    pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
+        self.tell_of_uses();
+        self.tell_of_moves();
+        if let Some(f) = &mut self.follower {
+            let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
+            f.dropped(first, count, &last[..last.len().min(count as usize)]);
+        }
+    }
+
+    /// Whether pages came back in a step of a thread.
+    #[inline]
+    pub(crate) fn some_came_back(&self) -> bool {
+        self.uses.told.some_back[0]
+    }
+
+    /// A thread's step is done.
+    #[inline]
+    pub(crate) fn tell_of_step(&mut self, a: Acted) {
+        if !self.uses.told.nothing_left() {
+            self.tell_what_left();
+        }
+        let told = &mut self.uses.told;
+        let back = if told.for_uses { told.back.len() } else { 0 };
+        told.steps.push(Acted { uses: told.uses.len(), back, ..a });
+        // What waits for its use waits from the end of its step on.
+        if std::mem::take(&mut told.some_back)[1] {
+            self.tell_what_was_used();
+        }
+    }
+
+    /// A phase ended.
+    pub(crate) fn tell_of_phase(&mut self) {
+        self.tell_of_moves();
+        if let Some(f) = &mut self.follower {
+            f.phase_ended();
+        }
+    }
+
+    /// The run is over: nobody follows any more.
+    pub(crate) fn end_following(&mut self) {
+        self.tell_of_moves();
+        if let Some(mut f) = self.follower.take() {
+            f.ended(self, &self.uses.noted.last);
+        }
+    }
+}
