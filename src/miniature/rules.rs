@@ -62,9 +62,8 @@ pub(crate) struct Refusal {
 /// # Errors
 /// Its trace cannot be read.
 pub(crate) fn allowed(run: &RunSpec, share: Share) -> Result<Result<u32, Refusal>, Error> {
-    let refuse = |why: &str, instead| {
-        Ok(Err(Refusal { why: format!("{}: {why}", run.label()), instead }))
-    };
+    let refuse =
+        |why: &str, instead| Ok(Err(Refusal { why: format!("{}: {why}", run.label()), instead }));
     if let Some(why) = refusal(run)? {
         return refuse(&why, None);
     }
