@@ -1,5 +1,6 @@
 //! From `[[task]]` to what tasks do.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mmsim_core::base::id::GROUP_PAGES;
@@ -33,19 +34,20 @@ pub(super) fn tasks(
         };
     }
     let mut tasks: Vec<TaskSpec> = Vec::new();
+    let mut names = Names::of(list);
     for (i, node) in list.iter().enumerate() {
         let path = format!("task[{i}]");
         let r = Reader::open_by(root.sources, node, &TASK_TABLES, &path)?;
         let workload = &WORKLOADS[r.position("workload")?];
         let given = r.opt_name("name")?;
-        if given.is_some_and(|n| tasks.iter().any(|t| t.name == n)) {
-            let found = format!("\"{}\" names two tasks", given.unwrap_or(""));
-            return Err(r.error("name", found, "another name"));
-        }
         let name = match given {
+            Some(n) if names.taken.contains(n) => {
+                return Err(r.error("name", format!("\"{n}\" names two tasks"), "another name"));
+            }
             Some(n) => n.to_string(),
-            None => free_name(workload.name, &tasks, list),
+            None => names.free(workload.name),
         };
+        names.taken.insert(name.clone());
         let cx = TaskCx { name: &name, threads: r.get("threads")?, kernel, dir };
         let work = (workload.read)(&r, &cx)?;
         let threads = threads(&r, &work, cx.threads)?;
@@ -92,20 +94,37 @@ fn threads(r: &Reader<'_>, work: &WorkloadSpec, threads: u32) -> Result<u32, Err
     Ok(threads)
 }
 
-/// `zipf`, or `zipf-2` and so on where that is taken, now or by a name further down.
-fn free_name(base: &str, before: &[TaskSpec], all: &[Node]) -> String {
-    let taken = |n: &str| {
-        let given =
-            |t: &Node| t.table().and_then(|t| t.get("name")).and_then(Node::as_text) == Some(n);
-        before.iter().any(|t| t.name == n) || all.iter().any(given)
-    };
-    let mut name = base.to_string();
-    let mut k = 2;
-    while taken(&name) {
-        name = format!("{base}-{k}");
-        k += 1;
+/// Names of tasks: thousands may be named alike.
+struct Names<'a> {
+    /// Those that the file gives.
+    given: BTreeSet<&'a str>,
+    /// Those of the tasks so far.
+    taken: BTreeSet<String>,
+    /// The number to try next, by workload.
+    next: BTreeMap<&'static str, u32>,
+}
+
+impl<'a> Names<'a> {
+    fn of(list: &'a [Node]) -> Self {
+        let given = |t: &'a Node| t.table().and_then(|t| t.get("name")).and_then(Node::as_text);
+        let given = list.iter().filter_map(given).collect();
+        Names { given, taken: BTreeSet::new(), next: BTreeMap::new() }
     }
-    name
+
+    /// The name of the workload, with a number from the second task on.
+    fn free(&mut self, base: &'static str) -> String {
+        let next = self.next.entry(base).or_insert(1);
+        loop {
+            let name = match *next {
+                1 => base.to_string(),
+                k => format!("{base}-{k}"),
+            };
+            *next += 1;
+            if !self.given.contains(name.as_str()) && !self.taken.contains(&name) {
+                return name;
+            }
+        }
+    }
 }
 
 /// All huge pages that programs map together have to be in the pool. Scripts may make it larger.

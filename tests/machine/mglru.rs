@@ -9,14 +9,14 @@ use mmsim::workload::Advice::{Cold, DontNeed, Free, PageOut, WillNeed};
 use mmsim_lru::knobs::Knobs as _;
 use mmsim_lru::{Mglru, MglruConfig};
 
-/// Runs under a preset with an audit after every step.
+/// Runs under a preset with an audit after every eighth step.
 fn run(preset: &str, config: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
     let preset = MglruConfig::preset(preset).expect("a preset");
     let config = MachineConfig { kernel: preset.kernel, ..config.clone() };
     let policy = |mem: &mut mmsim::memory::Memory| {
         Box::new(Mglru::new(preset.config, mem, 1)) as Box<dyn ReclaimPolicy>
     };
-    let watch = Watch::default().with_check_every(1);
+    let watch = Watch::default().with_check_every(8);
     Machine::new(&config, tasks, 1, policy).run(watch)
 }
 

@@ -5,6 +5,11 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+/// The program that is tested: `MMSIM_PROGRAM`, or what `cargo test` has built.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("MMSIM_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_mmsim").into(), Into::into)
+}
+
 /// What a command said.
 pub(crate) struct Said {
     pub code: Option<i32>,
@@ -46,7 +51,7 @@ impl Folder {
 
     /// The program with these arguments, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mmsim"));
+        let mut command = Command::new(program());
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
         command.env_remove("COLUMNS");
         command
