@@ -62,8 +62,8 @@ impl Policy {
     /// Creates the policy on a machine's memory.
     pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
         match self {
-            Policy::Classic(c) => Box::new(Classic::new(c, mem)),
-            Policy::Mglru(c) => Box::new(Mglru::new(c, mem, seed)),
+            Policy::Classic(c) => Classic::boxed(c, mem),
+            Policy::Mglru(c) => Mglru::boxed(c, mem, seed),
             Policy::Random => Box::new(Random::new(mem, seed)),
         }
     }

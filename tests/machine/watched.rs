@@ -18,7 +18,7 @@ use mmsim::report::{Report, RunReport};
 use mmsim::run::run_all;
 
 /// Scenarios of a plain `cargo test`.
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 5;
 
 fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.below(of.len() as u64) as usize]
@@ -339,7 +339,7 @@ fn a_fault_of_a_killed_thread_is_accounted_for_once() {
         threads = 2
         compute = "7us"
     "#;
-    let audited = |_| Watch::default().with_check_every(1);
+    let audited = |_| Watch::default().with_check_every(3);
     let (_, report) = report(text, 1, audited);
     assert!(report.runs[0].oom.is_some(), "nobody was killed");
 }

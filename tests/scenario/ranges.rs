@@ -559,6 +559,10 @@ fn whatever_is_set_is_written_out_so_that_it_reads_back() {
         let mut values = several(&format!("{path}{}", key.name), key.kind);
         values.push("6.1".into());
         for value in &values {
+            // Half of them, which are others with each change of the tables.
+            if draw(2) == 0 {
+                continue;
+            }
             let (file, _) = with(t, key, &values[draw(values.len())]);
             let mut sets = vec![(key, value.clone())];
             let keys: Vec<&'static KeySpec> = t.keys().collect();

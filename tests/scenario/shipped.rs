@@ -108,7 +108,7 @@ const LESS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("damon-accuracy", &[("seeds", "1"), ("task[0].steps[3].times", "300")]),
     ("damon-reclaim", &[("task[0].steps[1].times", "200")]),
-    ("damon-stairs", &[("task[0].config", "masim-stairs.cfg")]),
+    ("damon-stairs", &[("task[0].config", "masim-stairs.cfg"), ("machine.cost.t_hit", "1us")]),
     (
         "decay",
         &[

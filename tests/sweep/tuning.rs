@@ -181,7 +181,7 @@ task = [
 const FIRST_SMALL: &str = "\
 version = 1
 scenario = \"box.toml\"
-budget = 60
+budget = 32
 population = 6
 seeds = 2
 miniature = \"1/2\"
@@ -210,7 +210,7 @@ fn tuned_large(plan: &str, jobs: usize) -> Result<Tuning, mmsim::Error> {
 #[test]
 fn miniatures_come_first() {
     let one = tuned_large(FIRST_SMALL, 1).unwrap_or_else(|e| panic!("{e}"));
-    assert!(one.spent.runs <= 60 && !one.front.is_empty(), "{:?}", one.spent);
+    assert!(one.spent.runs <= 32 && !one.front.is_empty(), "{:?}", one.spent);
     let after_the_first = one.spent.settings - 6;
     assert!(after_the_first > 0, "{:?}", one.spent);
     assert_eq!(one.spent.as_miniatures, 2 * after_the_first, "{:?}", one.spent);

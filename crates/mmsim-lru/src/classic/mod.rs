@@ -116,6 +116,12 @@ pub struct Classic {
 }
 
 impl Classic {
+    /// [`Classic::new`] as a machine takes it: its virtual calls are compiled here, with the
+    /// optimization of this crate.
+    pub fn boxed(config: ClassicConfig, mem: &mut Memory) -> Box<dyn ReclaimPolicy> {
+        Box::new(Self::new(config, mem))
+    }
+
     /// The lists of a machine with the memory `mem`.
     pub fn new(config: ClassicConfig, mem: &mut Memory) -> Self {
         let nodes = mem.zones.nr_nodes();

@@ -104,6 +104,12 @@ pub struct Mglru {
 }
 
 impl Mglru {
+    /// [`Mglru::new`] as a machine takes it: its virtual calls are compiled here, with the
+    /// optimization of this crate.
+    pub fn boxed(config: MglruConfig, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
+        Box::new(Self::new(config, mem, seed))
+    }
+
     /// The generations of a machine with the memory `mem`.
     pub fn new(config: MglruConfig, mem: &mut Memory, seed: u64) -> Self {
         let nodes = mem.zones.nr_nodes();
