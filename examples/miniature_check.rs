@@ -7,7 +7,7 @@
 //!
 //! `--unscaled costs` and `--unscaled pageblocks` leave a part of the scaling out, `--batch-shift N`
 //! divides batches of reclaim by 2^N at most, `--refused` makes runs that have no miniature,
-//! `--all` prints every case.
+//! `--seeds N` makes each run with so many seeds that follow one another, `--all` prints every case.
 //!
 //! It prints a table of errors in per cent, by counter and share, how many intervals cover the
 //! full run, and the CPU time of both.
@@ -52,11 +52,12 @@ struct Row {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let (mut shares, mut paths, mut scaling) = (Vec::new(), Vec::new(), Scaling::default());
-    let (mut verbose, mut refused) = (false, false);
+    let (mut verbose, mut refused, mut seeds) = (false, false, 1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--all" => verbose = true,
             "--refused" => refused = true,
+            "--seeds" => seeds = args.next().ok_or("a number")?.parse()?,
             "--batch-shift" => scaling.batch_shift = args.next().ok_or("a number")?.parse()?,
             "--unscaled" => match args.next().as_deref() {
                 Some("costs") => scaling.costs = false,
@@ -73,11 +74,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let one = RunOptions::default().with_jobs(1);
     let mut rows: BTreeMap<(usize, u32), Row> = BTreeMap::new();
-    let (mut cases, mut covered) = (0, 0);
+    let (mut runs, mut cases, mut covered) = (0, 0, 0);
     let mut cost = vec![(0.0, 0.0); shares.len()];
     for path in paths {
         let scenario = Scenario::from_path(&path)?;
-        for spec in mmsim::machines::specs(&scenario)? {
+        let specs = mmsim::machines::specs(&scenario)?;
+        let with_seed = |mut spec: mmsim::RunSpec, nth: u64| {
+            spec.seed += nth;
+            spec
+        };
+        let all = specs.iter().flat_map(|s| (0..seeds).map(|nth| with_seed(s.clone(), nth)));
+        for spec in all {
             let begin = Instant::now();
             let full = mmsim::run::run_one(0, &spec, &|_, _| Watch::default())?.1;
             let took = begin.elapsed().as_secs_f64();
@@ -93,6 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 cost[nth].1 += begin.elapsed().as_secs_f64();
                 let estimated = all.first().ok_or("a run")?;
                 let run = estimated.report(None);
+                runs += 1;
                 let mut seen = Vec::new();
                 for (place, &(event, estimate)) in SHOWN.iter().enumerate() {
                     let count = full.vmstat[event];
@@ -143,7 +151,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             100.0 * row.covered as f64 / n
         );
     }
-    println!("* no estimate is printed for it\n{covered} of {cases} intervals cover the full run");
+    println!(
+        "* no estimate is printed for it\n{covered} of {cases} intervals of {runs} estimated runs \
+              cover the full run"
+    );
     for ((full, small), shift) in cost.iter().zip(&shares) {
         println!(
             "1/{}: {full:.1} s in full, {small:.1} s as {SAMPLES} samples, {:.1} times less; one \
