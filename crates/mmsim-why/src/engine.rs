@@ -26,6 +26,7 @@ use crate::idle::Idle;
 use crate::min::Min;
 use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, mark, tick_of};
 use crate::verdict::{self, Fresh, Logged, Site, Span, Tables, Verdicts};
+use crate::waiting::Waiting;
 
 /// Pages idle for longer count as many if they are one in so many of all.
 const FEW: u64 = 64;
@@ -128,7 +129,7 @@ pub struct Engine {
     /// The first of them that may wait.
     first: usize,
     /// Refaults that wait for a use after their steps.
-    waiting: BTreeMap<PageIdx, (Fresh, Option<By>)>,
+    waiting: Waiting<(Fresh, Option<By>)>,
     phase: u32,
     tables: Tables,
 }
@@ -152,7 +153,7 @@ impl Engine {
             known: None,
             fresh: Vec::new(),
             first: 0,
-            waiting: BTreeMap::new(),
+            waiting: Waiting::default(),
             phase: 0,
             tables: Tables::default(),
         };
@@ -354,7 +355,7 @@ impl Engine {
         if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
             let at = self.first + n;
             self.fresh[at].verdict = Some(self.verdict(&self.fresh[at], had));
-        } else if let Some((f, by)) = self.waiting.remove(&page) {
+        } else if let Some((f, by)) = self.waiting.remove(page) {
             let class = self.verdict(&f, had);
             self.record(&f, by, class);
         }
@@ -660,7 +661,7 @@ impl Follower for Engine {
             back: 0,
         };
         self.acted(&nobody);
-        for (_, (f, by)) in take(&mut self.waiting) {
+        for (_, (f, by)) in take(&mut self.waiting).in_order() {
             self.record(&f, by, Class::ReadAhead);
         }
         let last = last.iter().copied().chain(std::iter::repeat(0));

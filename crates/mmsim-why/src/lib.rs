@@ -16,6 +16,7 @@ pub mod opt;
 mod page;
 mod trouble;
 mod verdict;
+mod waiting;
 
 pub use class::Class;
 pub use engine::{Engine, Settings, Told};
