@@ -552,7 +552,7 @@ impl Follower for Engine {
     }
 
     fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
-        self.look(back.iter().map(|r| r.page));
+        self.look(uses.iter().map(|u| u.page));
         let mut told = (0, 0);
         for step in steps {
             let left = self.are_used(&uses[told.0..step.uses], &back[told.1..step.back]);
@@ -614,6 +614,7 @@ impl Follower for Engine {
 
     fn kept(&mut self, pages: &[(PageIdx, u32)]) {
         let now = self.min.now();
+        self.look(pages.iter().map(|&(page, _)| page));
         for &(page, last) in pages {
             let p = self.page(page);
             // Of uses in the tick in which it came one is told from the others by nobody.

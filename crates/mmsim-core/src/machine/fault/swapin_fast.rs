@@ -67,8 +67,10 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
     fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) -> usize {
         if next >= self.looked && next < ops.len() {
             let some = &ops[next..ops.len().min(next + AHEAD)];
-            let pages = some.iter().filter_map(|op| is_single(op, region));
-            self.run.prefetch(pages.map(|run| (start + run.first) as usize));
+            let runs = some.iter().filter_map(|op| is_single(op, region));
+            let pages = runs.map(|run| (start + run.first) as usize);
+            self.run.prefetch(pages.clone());
+            self.notes.soon(pages);
             self.looked = next + AHEAD;
         }
         self.looked
