@@ -1,4 +1,5 @@
-//! How many accesses per second does a whole scenario reach, from text to result?
+//! How many accesses per second does a whole scenario reach, from text to result? And how long
+//! does it take until 20,000 tasks without names could begin: from text to a machine?
 
 #![allow(missing_docs)] // criterion's macros.
 
@@ -42,6 +43,22 @@ fn whole() -> Vec<u64> {
     runs.iter().map(digest).collect()
 }
 
+const TASKS: usize = 20_000;
+
+/// So many tasks, each with 16 pages.
+fn many() -> String {
+    let head = "schema = 1\nname = \"many\"\n\n[machine]\nmemory = \"1GiB\"\ncpus = 8\n";
+    let task = "\n[[task]]\nworkload = \"zipf\"\nmemory = \"64KiB\"\naccesses = 10\n";
+    head.to_string() + &task.repeat(TASKS)
+}
+
+/// From text to a machine that could begin.
+fn started(text: &str) -> machines::Machine {
+    let scenario = Scenario::from_str(text, "many.toml").expect("a good scenario");
+    let runs = scenario.expand(&machines::Catalogue).expect("it expands");
+    machines::machine(&runs[0]).expect("a machine")
+}
+
 fn scenario(c: &mut Criterion) {
     let first = whole();
     assert_eq!(first.len(), 2);
@@ -50,6 +67,10 @@ fn scenario(c: &mut Criterion) {
     // Both variants: accesses and the pages populated before them.
     g.throughput(Throughput::Elements(2 * (200_000 + 96 * 256))).sample_size(10);
     g.bench_function("zipf_two_kernels", |b| b.iter(|| assert_eq!(whole(), first)));
+    let text = many();
+    assert_eq!(started(&text).run(Watch::default()).tasks.len(), TASKS);
+    g.throughput(Throughput::Elements(TASKS as u64));
+    g.bench_function("start_20000_tasks", |b| b.iter(|| started(&text)));
     g.finish();
 }
 

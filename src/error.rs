@@ -4,6 +4,7 @@
 //! later time: `Display` gives plain text, [`Error::render`] colour on request. In the
 //! simulated world nothing fails; errors are for input alone.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -164,7 +165,14 @@ const MOST_LINES: usize = 100;
 /// A text whose control characters, and those that turn the direction of writing, are shown instead
 /// of done: as in JSON, `\u001b`. Line ends and tabs stay. Names come from input, and must not
 /// reach a terminal as they are.
-pub fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    // Most texts have nothing else, and a report may have hundreds of megabytes. Piece by piece,
+    // without a branch in between, so that many bytes are looked at together.
+    let plain = |b: &u8| matches!(b, b'\n' | b'\t' | b' '..=b'~');
+    let all_plain = |piece: &[u8]| piece.iter().fold(true, |all, b| all & plain(b));
+    if text.as_bytes().chunks(256).all(all_plain) {
+        return Cow::Borrowed(text);
+    }
     let acts = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -176,7 +184,7 @@ pub fn escaped(text: &str) -> String {
             false => out.push(c),
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// A message as it may be printed: [`escaped`], and cut where it quotes too much.
@@ -191,7 +199,7 @@ pub fn printable(message: &str) -> String {
         let mut chars = line.chars();
         let kept: String = chars.by_ref().take(LONGEST_LINE).collect();
         let cut = if chars.next().is_some() { ".." } else { "" };
-        lines.push(escaped(&kept) + cut);
+        lines.push(format!("{}{cut}", escaped(&kept)));
     }
     lines.join("\n")
 }

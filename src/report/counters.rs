@@ -19,8 +19,18 @@ pub(super) fn kept(vmstat: &VmStat, not_kept: &[VmEvent]) -> Pairs<u64> {
 /// Every counter in the order of reports with its value, if it has one; then those that this
 /// version does not know.
 pub(super) fn all(vmstat: &Pairs<u64>) -> impl Iterator<Item = (&str, Option<u64>)> {
-    let known = VmEvent::ALL.iter().map(|e| (e.name(), vmstat.get(e.name()).copied()));
-    let others = vmstat.iter().filter(|(name, _)| !VmEvent::ALL.iter().any(|e| e.name() == *name));
+    // They are in that order already, so each is the one behind the last.
+    let (mut place, mut nth) = (0, 0);
+    let known = VmEvent::ALL.iter().map(move |e| {
+        let name = e.name();
+        (name, vmstat.get_from(&mut place, name).copied())
+    });
+    let others = vmstat.iter().filter(move |(name, _)| {
+        let (before, from) = VmEvent::ALL.split_at(nth);
+        let found = from.iter().chain(before).position(|e| e.name() == *name);
+        nth = found.map_or(nth, |n| (nth + n + 1) % VmEvent::ALL.len());
+        found.is_none()
+    });
     known.chain(others.map(|(name, &value)| (name, Some(value))))
 }
 
@@ -31,8 +41,7 @@ pub(super) fn serialize<S: Serializer>(vmstat: &Pairs<u64>, to: S) -> Result<S::
 
 /// `null` is not there.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Pairs<u64>, D::Error> {
-    let all = Pairs::<Option<u64>>::deserialize(from)?;
-    Ok(all.iter().filter_map(|(name, value)| Some((name, (*value)?))).collect())
+    Ok(Pairs::<Option<u64>>::deserialize(from)?.filter_map(|&value| value))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
 /// where the report says nothing of tasks.
 pub fn own<T>(phase: &PhaseReport, value: impl Fn(Scope<'_>) -> T) -> T {
     let Some(task) = &phase.task else { return value(phase.into()) };
-    let kept: Pairs<u64> = task.vmstat.iter().filter_map(|(n, v)| Some((n, (*v)?))).collect();
+    let kept = task.vmstat.filter_map(|&v| v);
     value(Scope {
         sim_time_ns: (phase.begin_ns + phase.sim_time_ns).saturating_sub(task.begin_ns),
         accesses: task.accesses,
@@ -287,7 +287,7 @@ mod tests {
         let mut report = samples::two_variants(&[1]);
         let run = &mut report.runs[0];
         let kept = run.vmstat.iter().filter(|(n, _)| *n != "workingset_refault_anon");
-        run.vmstat = kept.map(|(n, &v)| (n, v)).collect();
+        run.vmstat = kept.map(|(n, &v)| (n.to_string(), v)).collect();
         run.vmstat.set("workingset_refault_file", 7);
         assert_eq!(Figure::Refaults.of((&*run).into()), None);
         run.vmstat.set("pswpin", 0);

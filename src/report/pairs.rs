@@ -2,7 +2,8 @@
 //!
 //! Counters are printed in the order of the table of counters, axes in the order of the
 //! scenario, so a sorted map would not do, and a hash map has no order. Lookups are rare
-//! and the lists short: a vector of pairs is enough. It is a map in JSON.
+//! and the lists short: a vector of pairs is enough. It is a map in JSON. Names of counters are
+//! constants, and are not copied: a report has a hundred of them for each phase.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +15,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Names with values, in the order in which they were given; each name once.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pairs<V>(Vec<(String, V)>);
+pub struct Pairs<V>(Vec<(Cow<'static, str>, V)>);
 
 impl<V> Pairs<V> {
     /// No pairs.
@@ -25,8 +26,15 @@ impl<V> Pairs<V> {
     pub fn get(&self, name: &str) -> Option<&V> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
+    /// The value of a name that is looked for from a place on, which becomes the one behind it. Who
+    /// asks for all names in order finds each one at once.
+    pub(super) fn get_from(&self, place: &mut usize, name: &str) -> Option<&V> {
+        let found = (*place..self.0.len()).chain(0..*place).find(|&i| self.0[i].0 == name)?;
+        *place = found + 1;
+        Some(&self.0[found].1)
+    }
     /// Sets the value of a name: in its place if it is there, otherwise at the end.
-    pub fn set(&mut self, name: impl Into<String>, value: V) {
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: V) {
         let name = name.into();
         match self.0.iter_mut().find(|(n, _)| *n == name) {
             Some(pair) => pair.1 = value,
@@ -35,7 +43,11 @@ impl<V> Pairs<V> {
     }
     /// All pairs in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
-        self.0.iter().map(|(n, v)| (n.as_str(), v))
+        self.0.iter().map(|(n, v)| (n.as_ref(), v))
+    }
+    /// The same names with other values, without those for which there is none.
+    pub(crate) fn filter_map<W>(&self, value: impl Fn(&V) -> Option<W>) -> Pairs<W> {
+        Pairs(self.0.iter().filter_map(|(n, v)| Some((n.clone(), value(v)?))).collect())
     }
     /// Number of pairs.
     pub fn len(&self) -> usize {
@@ -53,7 +65,7 @@ impl<V> Default for Pairs<V> {
     }
 }
 
-impl<N: Into<String>, V> FromIterator<(N, V)> for Pairs<V> {
+impl<N: Into<Cow<'static, str>>, V> FromIterator<(N, V)> for Pairs<V> {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         Pairs(pairs.into_iter().map(|(n, v)| (n.into(), v)).collect())
     }
@@ -96,7 +108,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
                     if pairs.get(&name).is_some() {
                         return Err(M::Error::custom(format!("`{name}` is there twice")));
                     }
-                    pairs.0.push((name, value));
+                    pairs.0.push((name.into(), value));
                 }
                 Ok(pairs)
             }
@@ -121,6 +133,20 @@ mod tests {
     fn a_name_twice_is_an_error() {
         let error = serde_json::from_str::<Pairs<u64>>(r#"{"a":1,"a":2}"#).unwrap_err();
         assert!(error.to_string().starts_with("`a` is there twice"), "{error}");
+    }
+
+    /// From wherever it begins, against a search from the front.
+    #[test]
+    fn a_search_from_a_place_finds_the_same() {
+        let pairs: Pairs<u64> = [("a", 1), ("b", 2), ("c", 3)].into_iter().collect();
+        for from in 0..=3 {
+            for name in ["a", "b", "c", "d"] {
+                let mut place = from;
+                let found = pairs.get_from(&mut place, name);
+                assert_eq!(found, pairs.get(name), "{name} from {from}");
+                assert_eq!(place, found.map_or(from, |&v| v as usize));
+            }
+        }
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Found<'_> {
             about: plan.about().to_string(),
             scenario: plan.scenario().to_string(),
             variant: plan.variant().to_string(),
-            knobs: plan.knobs().iter().map(|k| (k.path(), k.described())).collect(),
+            knobs: plan.knobs().iter().map(|k| (k.path().to_string(), k.described())).collect(),
             objectives: plan.objectives().iter().zip(&reference).map(aim).collect(),
             constraints: plan.constraints().iter().map(ToString::to_string).collect(),
             seeds: plan.seeds().collect(),
@@ -291,7 +291,7 @@ impl Found<'_> {
             }
         };
         let all: Vec<Mean> = (0..figures).map(one).collect();
-        let names = plan.knobs().iter().map(|k| k.path());
+        let names = plan.knobs().iter().map(|k| k.path().to_string());
         Setting {
             knobs: names.zip(candidate.labels.iter().cloned()).collect(),
             objectives: all[..objectives].to_vec(),

@@ -73,14 +73,14 @@ pub(crate) struct PlannedRun {
 }
 
 /// A scenario that was read, overridden and expanded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Plan {
     /// Name of the scenario.
     pub name: String,
     /// What it is about.
     pub about: String,
-    /// The scenario as TOML with every default resolved, for `--dry-run`.
-    pub resolved: String,
+    /// The scenario; [`Scenario::resolved`] is what `--dry-run` prints.
+    pub scenario: Scenario,
     /// What it expects of its runs.
     pub expect: Vec<Expectation>,
     /// Whether `--set` made it another scenario than the file's, of which less is to be expected.
@@ -103,7 +103,6 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
     Ok(Plan {
         name: scenario.name().to_string(),
         about: scenario.about().to_string(),
-        resolved: scenario.resolved(),
         expect: scenario.expect().to_vec(),
         changed: !overrides.sets.is_empty(),
         runs: specs
@@ -111,6 +110,7 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
             .map(|s| PlannedRun { label: s.label(), expect_oom: s.expect_oom })
             .collect(),
         specs,
+        scenario,
     })
 }
 

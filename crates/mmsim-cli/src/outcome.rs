@@ -154,11 +154,13 @@ mod tests {
     use mmsim::machine::result::{OomSummary, Outcome};
 
     fn plan(name: &str, labels: &[&str], expect_oom: bool) -> Plan {
+        let text = "schema = 1\nname = \"plan\"\n\n[machine]\nmemory = \"1GiB\"\n\n[[task]]\n\
+                    workload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 1\n";
         let planned = |label: &&str| PlannedRun { label: label.to_string(), expect_oom };
         Plan {
             name: name.into(),
             about: "about".into(),
-            resolved: String::new(),
+            scenario: mmsim::Scenario::from_str(text, "plan.toml").expect("a good scenario"),
             expect: Vec::new(),
             changed: false,
             runs: labels.iter().map(planned).collect(),

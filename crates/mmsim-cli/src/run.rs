@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     if args.dry_run {
         exit::remark(&estimate(&plans, args.jobs));
-        let resolved: String = plans.iter().map(|plan| plan.resolved.as_str()).collect();
+        let resolved: String = plans.iter().map(|plan| plan.scenario.resolved()).collect();
         output::deliver(resolved.as_bytes(), args.output.output.as_deref())?;
         return Ok(Ending::Done);
     }

@@ -66,7 +66,7 @@ pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
                 _ => serde_json::Value::from(v),
             };
             let map: Pairs<serde_json::Value> =
-                pairs.iter().map(|(n, v)| (n.as_str(), value(v))).collect();
+                pairs.iter().map(|(n, v)| (n.clone(), value(v))).collect();
             let json = serde_json::to_string_pretty(&map).expect("names and values");
             format!("{json}\n")
         }

@@ -327,14 +327,14 @@ impl RunReport {
             compaction: CompactionReport::of(&result.high_order, result.compaction, &result.vmstat),
             aims: result.aims.iter().map(AimReport::from).collect(),
             replayed: result.replayed.iter().map(ReplayReport::from).collect(),
-            unwritten: result.unwritten.iter().map(|(name, n)| (name.as_str(), *n)).collect(),
+            unwritten: result.unwritten.iter().map(|(name, n)| (name.clone(), *n)).collect(),
             memory_stat: result
                 .memory_stat
                 .iter()
                 .map(|(name, stat)| {
                     let kept = |n| !result.not_kept.iter().any(|e| e.name() == n);
                     let value = |&(n, v): &(&'static str, u64)| (n, kept(n).then_some(v));
-                    (name.as_str(), stat.iter().map(value).collect())
+                    (name.clone(), stat.iter().map(value).collect())
                 })
                 .collect(),
             tasks: result.tasks.iter().map(|t| TaskReport::of(t, &result.not_kept)).collect(),

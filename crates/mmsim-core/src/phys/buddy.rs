@@ -336,6 +336,12 @@ impl Buddy {
                 return;
             }
             let found = mask.trailing_zeros() as u8;
+            if found == 0 {
+                let taken = self.lists.pop_pages(&mut c.links(), mt as usize, left, out);
+                self.account(mt, -i64::from(taken));
+                left -= taken;
+                continue;
+            }
             let head = self.lists.get(found, mt).head;
             let mut l;
             let p = if found < self.rules.max_order {
@@ -404,12 +410,30 @@ impl Buddy {
         let mut l = Links { flags: &mut *l.flags, next, prev };
         let Buddy { lists, blocks, free_of, first, .. } = self;
         let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
-        let mut pages = pages.iter();
-        let mut large = None;
-        for &page in pages.by_ref() {
+        let (mut rest, mut large) = (pages, None);
+        while let Some(&page) = rest.first() {
             let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
-            l.flags[page as usize] = FrameKind::Free as u32;
-            let (mut p, mut order) = (page, 0);
+            let alike = |p: u32| usize::from(blocks[((p - *first) >> shift) as usize]) & 7 == mt;
+            if limit > 2 && max > 3 {
+                let n = match lists.push_blocks::<0>(&mut l, rest, mt, alike) {
+                    0 => match lists.push_blocks::<1>(&mut l, rest, mt, alike) {
+                        0 => lists.push_blocks::<2>(&mut l, rest, mt, alike),
+                        n => n,
+                    },
+                    n => n,
+                };
+                if n > 0 {
+                    free_of[mt] += n as u64;
+                    rest = &rest[n..];
+                    continue;
+                }
+            }
+            let mut order = together(rest, limit);
+            let (now, behind) = rest.split_at(1 << order);
+            now.iter().for_each(|&p| l.flags[p as usize] = FrameKind::Free as u32);
+            free_of[mt] += now.len() as u64;
+            rest = behind;
+            let mut p = page & (u32::MAX << order);
             while order < limit {
                 let buddy = p ^ 1 << order;
                 let Some(list) = free_block(l.flags[buddy as usize], order) else { break };
@@ -422,7 +446,6 @@ impl Buddy {
                 p &= buddy;
                 order += 1;
             }
-            free_of[mt] += 1;
             if order == limit {
                 large = Some((p, order, mt));
                 break;
@@ -439,7 +462,7 @@ impl Buddy {
         let of_large = large.map(|(p, order, mt)| {
             // On no list, it counts nowhere.
             free_of[mt] -= 1 << order;
-            (p, order, pages.as_slice())
+            (p, order, rest)
         });
         let isolated = free_of[Migratetype::Isolate as usize];
         self.free = free_of.iter().sum::<u64>() - isolated;
@@ -621,4 +644,21 @@ impl Buddy {
         debug_assert_eq!(c.frames.free_head(first), Some((order, mt)), "{first} is on the list");
         self.lists.rotate(&mut c.links(), first.0, order, mt as usize);
     }
+}
+
+/// The order of the block that the first pages are together, in whatever order they come.
+///
+/// Until it is whole, what is free of it merges with nothing outside. So each page put on a list by
+/// itself would be taken off again, and the lists would be as they were.
+#[inline(always)]
+fn together(pages: &[u32], limit: u8) -> u8 {
+    let mut order = 0;
+    while order < limit {
+        let block = pages[0] >> (order + 1);
+        match pages.get(1 << order..2 << order) {
+            Some(half) if half.iter().all(|p| p >> (order + 1) == block) => order += 1,
+            _ => break,
+        }
+    }
+    order
 }

@@ -4,7 +4,7 @@
 //! A block is linked through the columns of its first frame. What is done to lists is done
 //! to many blocks in a row, so the columns are taken hold of once, as three slices.
 
-use super::frames::{FrameKind, Frames, block_bits};
+use super::frames::{FrameKind, Frames, block_bits, free_block};
 use super::lists::Lists;
 use crate::base::id::Pfn;
 use crate::base::migratetype::Migratetype;
@@ -137,6 +137,86 @@ impl FreeLists {
             self.nonempty[mt & 7] &= !(1 << order);
         }
         last
+    }
+
+    /// Puts pages that come as whole blocks of an order at the head of the list of a type, given as
+    /// its number, up to the first block for which that is not all: one of another type, one that
+    /// merges with its buddy, that the pages behind may make a larger block of, or that goes to
+    /// the tail since it may merge soon. Returns the number of pages.
+    #[inline(always)]
+    pub(super) fn push_blocks<const ORDER: u8>(
+        &mut self,
+        l: &mut Links<'_>,
+        pages: &[u32],
+        mt: usize,
+        of_type: impl Fn(u32) -> bool,
+    ) -> usize {
+        let size = 1u32 << ORDER;
+        let mut list = self.lists[usize::from(ORDER)][mt & 7];
+        let bits = block_bits(FrameKind::Buddy, ORDER, mt as u32);
+        let (mut n, mut blocks) = (0, 0);
+        while let Some(block) = pages.get(n..n + size as usize) {
+            let of = |page: u32| page & !(size - 1);
+            let p = of(block[0]);
+            let (buddy, higher) = (p ^ size, (p & !size) ^ (2 * size));
+            let alone = block.iter().all(|&page| of(page) == p)
+                && pages.get(n + size as usize).is_none_or(|&page| of(page) != buddy)
+                && free_block(l.flags[buddy as usize], ORDER).is_none()
+                && free_block(l.flags[higher as usize], ORDER + 1).is_none();
+            if !alone || !of_type(p) {
+                break;
+            }
+            if ORDER > 0 {
+                block.iter().for_each(|&page| l.flags[page as usize] = FrameKind::Free as u32);
+            }
+            let at = p as usize;
+            l.flags[at] = bits;
+            let next = std::mem::replace(&mut list.head, p);
+            (l.next[at], l.prev[at]) = (next, NONE);
+            match l.prev.get_mut(next as usize) {
+                Some(prev) => *prev = p,
+                None => list.tail = p,
+            }
+            n += block.len();
+            blocks += 1;
+        }
+        if blocks > 0 {
+            list.len += blocks;
+            self.lists[usize::from(ORDER)][mt & 7] = list;
+            self.nonempty[mt & 7] |= 1 << ORDER;
+        }
+        n
+    }
+
+    /// Takes up to `n` single pages off the head of the list of a type, given as its number, and
+    /// appends them to `out`, as so many calls of [`FreeLists::unlink`] would. Returns how many.
+    #[inline]
+    pub(super) fn pop_pages(
+        &mut self,
+        l: &mut Links<'_>,
+        mt: usize,
+        n: u32,
+        out: &mut Vec<u32>,
+    ) -> u32 {
+        let list = &mut self.lists[0][mt & 7];
+        let taken = n.min(list.len);
+        let mut p = list.head;
+        out.extend((0..taken).map(|_| {
+            let page = p;
+            l.flags[page as usize] = FrameKind::Free as u32;
+            p = l.next[page as usize];
+            page
+        }));
+        list.head = p;
+        list.len -= taken;
+        match l.prev.get_mut(p as usize) {
+            Some(prev) => *prev = NONE,
+            None => {
+                list.tail = NONE;
+                self.nonempty[mt & 7] &= !1;
+            }
+        }
+        taken
     }
 
     /// Makes a block that is on a list its head: those before it go to the end, in order.

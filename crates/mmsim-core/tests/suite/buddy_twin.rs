@@ -60,12 +60,25 @@ impl ReferenceStateMachine for Requests {
         ];
         // Of blocks there must be one to choose from.
         let held: Vec<u32> = m.held.iter().map(|h| h.0).collect();
+        let pages: Vec<u32> = m.held.iter().filter(|h| h.1 == 0).map(|h| h.0).collect();
         let free: Vec<u32> = m.naive.blocks().collect();
         if !held.is_empty() {
             any.push((8, step(prop::sample::select(held.clone()), Step::Free)));
             if m.rules.highatomic {
                 any.push((1, step(prop::sample::select(held), Step::Reserve)));
             }
+        }
+        if !pages.is_empty() {
+            // As they were taken, many beside one another, or backwards.
+            let some = (0..pages.len(), 1usize..40, prop::bool::ANY);
+            any.push((
+                4,
+                step(some, move |(from, n, back)| {
+                    let mut some = pages[from..pages.len().min(from + n)].to_vec();
+                    some.sort_unstable_by_key(|&p| if back { u32::MAX - p } else { p });
+                    Step::FreePages(some)
+                }),
+            ));
         }
         if !free.is_empty() {
             any.push((1, step(prop::sample::select(free), Step::Isolate)));

@@ -25,8 +25,9 @@ use crate::virt::pages::{Group, pte};
 use crate::virt::space::{Spaces, VmaKind};
 use crate::workload::{RegionId, Run, VmaFlags};
 
-/// More CPUs than this make no team: finding the earliest is a look at each.
-const MOST_CPUS: usize = 16;
+/// More CPUs than this make no team. To put one together is a look at each, and at the latest it
+/// breaks up at the end of a page table.
+const MOST_CPUS: usize = 64;
 
 /// A region that a thread accesses.
 #[derive(Clone, Copy)]
@@ -123,10 +124,10 @@ struct Turns {
     nr: usize,
 }
 
-const PLACE_BITS: u32 = 4;
+const PLACE_BITS: u32 = 6;
 
 /// Clocks behind this do not fit beside a place; nobody computes for so long in a team.
-const TEAM_END: SimTime = SimTime(1 << 59);
+const TEAM_END: SimTime = SimTime(1 << 57);
 const LONG: SimDuration = SimDuration(1 << 50);
 
 impl Turns {

@@ -28,6 +28,8 @@ pub(crate) enum Step {
     },
     /// Of a block in use.
     Free(u32),
+    /// Of pages in use, one after the other.
+    FreePages(Vec<u32>),
     /// Of a free block.
     Isolate(u32),
     SetType(u32, Migratetype),
@@ -96,6 +98,7 @@ impl Model {
             Step::Alloc { order, .. } => order <= self.rules.max_order,
             Step::Pages { .. } | Step::Unreserve(..) => true,
             Step::Free(p) => self.held(p).is_some(),
+            Step::FreePages(ref pages) => pages.iter().all(|&p| self.held.contains(&(p, 0))),
             Step::Isolate(p) => self.naive.blocks().any(|b| b == p),
             Step::SetType(p, _) => p < self.nr,
             Step::Reserve(p) => self.rules.highatomic && self.held(p).is_some(),
@@ -107,17 +110,25 @@ impl Model {
         200 << rules.pageblock_order
     }
 
+    fn free(&mut self, p: u32) -> Answer {
+        let i = self.held(p).expect("a block in use");
+        let (p, order) = self.held.remove(i);
+        let n = &mut self.naive;
+        (p..p + (1 << order)).for_each(|f| n.movable[f as usize] = false);
+        n.free(p, order);
+        Answer::default()
+    }
+
     pub(crate) fn apply(&mut self, step: &Step) {
         let n = &mut self.naive;
         self.answer = match *step {
             Step::Alloc { order, mt, whole, .. } => Answer::block(n.alloc(order, mt, whole), order),
             Step::Pages { n: pages, mt, whole } => Answer::pages(n.alloc_pages(pages, mt, whole)),
-            Step::Free(p) => {
-                let i = self.held(p).expect("a block in use");
-                let (p, order) = self.held.remove(i);
-                let n = &mut self.naive;
-                (p..p + (1 << order)).for_each(|f| n.movable[f as usize] = false);
-                n.free(p, order);
+            Step::Free(p) => self.free(p),
+            Step::FreePages(ref pages) => {
+                for &p in pages {
+                    self.free(p);
+                }
                 Answer::default()
             }
             Step::Isolate(p) => {
@@ -178,6 +189,10 @@ impl Real {
             }
             Step::Free(p) => {
                 b.free(&mut c, Pfn(p), order_of(p));
+                Answer::default()
+            }
+            Step::FreePages(ref pages) => {
+                b.free_pages(&mut c, pages);
                 Answer::default()
             }
             Step::Isolate(p) => {
