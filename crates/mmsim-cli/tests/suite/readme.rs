@@ -1,7 +1,7 @@
 //! README.md and documents of docs/ show what the commands print. A block after
 //! `<!-- checked -->` begins with a command line; the rest is its standard output, word by word,
-//! or those of its lines that a `grep` behind it would leave. Long runs are for `.ci/run`, which asks
-//! the program of the release (`MMSIM_PROGRAM`).
+//! or those of its lines that a `grep` behind it would leave. Long runs are for `.ci/run`, the longest
+//! for `tools/deep-check documents`. Both ask the program of the release (`MMSIM_PROGRAM`).
 //!
 //! `MMSIM_BLESS=1 cargo test --workspace --test suite readme -- --include-ignored` rewrites them.
 
@@ -137,7 +137,7 @@ fn the_headline_is_that_of_the_documents() {
 }
 
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_validation() {
     assert_eq!(blocks("docs/validation.md", &root()), 2);
 }
@@ -150,7 +150,7 @@ fn blocks_about_results() {
 
 /// All five experiments of the family, so that a change of any policy shows in the figures.
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_experiments_on_mglru() {
     assert_eq!(blocks("docs/mglru-experiments.md", &root()), 1);
 }
@@ -199,7 +199,7 @@ fn blocks_about_facts() {
 /// Published figures and recorded kernels are held with one set of constants: this is the
 /// quick subset of the former, docs/accuracy.md has the quick subset of the latter.
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_the_anonymous_workingset() {
     assert_eq!(blocks("docs/anon-workingset.md", &root()), 2);
 }
