@@ -43,8 +43,13 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
         }
     };
     if u64::from(of) > 1 << shift {
-        let title = format!("--samples: {of} samples of 1/{} share pages", 1_u64 << shift);
-        return Err(Error::of_option(title).help(format!("write at most {}", 1_u64 << shift)));
+        let title = format!("--miniature: {of} samples of 1/{} share pages", 1_u64 << shift);
+        let smaller = of.next_power_of_two();
+        let help = match smallest(run).0 >= smaller.ilog2() {
+            true => format!("write 1/{smaller}"),
+            false => format!("leave --miniature out: 1/{smaller} leaves {}", smallest(run).1),
+        };
+        return Err(Error::of_option(title).help(help));
     }
     Ok(self::of(run, shift, of))
 }

@@ -137,7 +137,8 @@ impl<'a> Comparison<'a> {
         sentences
     }
 
-    /// The lowest and the highest of at least two, each with those that cannot be told from it.
+    /// The lowest and the highest of at least two, each with those that can be told from the other
+    /// one only.
     fn extremes(&self, figure: Figure, all: &[Measured<'_>]) -> String {
         // The first of equals, so that the first variant is named where it can be.
         let first_by = |better: fn(f64, f64) -> bool| {
@@ -151,8 +152,9 @@ impl<'a> Comparison<'a> {
         if !low.is_told_from(high) {
             return "no order can be told, as the spread over seeds is larger.".to_string();
         }
-        let side = |of: &Measured<'_>| {
-            let alike = all.iter().filter(|m| std::ptr::eq(*m, of) || !m.is_told_from(of));
+        let side = |of: &Measured<'_>, other: &Measured<'_>| {
+            let near = |m: &Measured<'_>| !m.is_told_from(of) && m.is_told_from(other);
+            let alike = all.iter().filter(|m| std::ptr::eq(*m, of) || near(m));
             let alike: Vec<&Measured<'_>> = alike.collect();
             let least = alike.iter().map(|m| m.mean).fold(f64::INFINITY, f64::min);
             let most = alike.iter().map(|m| m.mean).fold(0.0, f64::max);
@@ -163,7 +165,7 @@ impl<'a> Comparison<'a> {
             let variants: Vec<_> = alike.iter().map(|m| m.variant).collect();
             (names(&variants), range)
         };
-        let ((fewest, low_range), (most, high_range)) = (side(low), side(high));
+        let ((fewest, low_range), (most, high_range)) = (side(low, high), side(high, low));
         let change = match paired_change(&low.values, &high.values) {
             Some(Estimate { mean, ci95: Some(half), .. }) => {
                 format!(", {} ±{half:.1}", per_cent(mean))
@@ -259,6 +261,23 @@ mod tests {
         assert_eq!(
             text[0],
             "Major faults: least in `a` and `b` (110 to 111), most in `c` (1,105, +904.2 % ±52.9)."
+        );
+    }
+
+    /// `b` spreads from `a` to `c`, and is neither least nor most.
+    #[test]
+    fn what_cannot_be_told_from_either_end_is_not_at_both() {
+        let report = variants(&[
+            ("a", 1, 100),
+            ("a", 2, 102),
+            ("b", 1, 90),
+            ("b", 2, 220),
+            ("c", 1, 200),
+            ("c", 2, 204),
+        ]);
+        assert_eq!(
+            say(&report)[0],
+            "Major faults: least in `a` (101), most in `c` (202, +100.0 % ±0.0)."
         );
     }
 
