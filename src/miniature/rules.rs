@@ -35,9 +35,10 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
     let shift = match allowed(run, share)? {
         Ok(shift) => shift,
         Err(Refusal { why, instead }) => {
+            let fit = smallest(run).0 >= of.next_power_of_two().ilog2();
             let help = match instead {
-                Some(larger) => format!("write {larger}"),
-                None => "leave --miniature out".to_string(),
+                Some(larger) if fit => format!("write {larger}"),
+                _ => "leave --miniature out".to_string(),
             };
             return Err(Error::of_option(format!("--miniature: {why}")).help(help));
         }
