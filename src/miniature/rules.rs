@@ -125,7 +125,7 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
     } else if !run.damon.is_empty() {
         "monitors sample pages themselves: a region of a miniature has too few to be sampled again"
     } else if run.bounds {
-        "bounds need every access"
+        "bounds need every access (`--set bounds=false` leaves them out)"
     } else if run.why {
         "why a page came back needs every page"
     } else if waits_in_company(run)? {
