@@ -137,6 +137,13 @@ pub(super) fn rate(text: &str) -> Result<u64, BadQuantity> {
     RATES.parse(text)
 }
 
+/// How much a text says, by which values of one kind are put in order: a plain number, or a quantity
+/// in its base unit.
+pub(crate) fn measure(text: &str) -> Option<f64> {
+    let quantity = || [&SIZES, &TIMES, &RATES].iter().find_map(|f| f.parse(text).ok());
+    text.parse().ok().or_else(|| quantity().map(|n| n as f64))
+}
+
 /// What to write for a bare number.
 pub(super) fn size_of_bare(number: &str) -> BadQuantity {
     SIZES.bare(number)

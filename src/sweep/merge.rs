@@ -13,7 +13,7 @@ use super::asked::Asked;
 use super::store::{Lines, no_line, parts_of};
 use super::unit::{Numbered, UnitId, for_each_unit};
 use super::work::scenario_of;
-use super::{Stored, SweepPlan};
+use super::{Stored, SweepPlan, order};
 use crate::error::Error;
 use crate::report::{CSV_HEADER, ExpectReport, RunReport, SCHEMA};
 
@@ -85,11 +85,11 @@ impl<'a> Merged<'a> {
         Ok(Merged { plan: Some(plan), stored, units, missing, strange })
     }
 
-    /// A store without its plan: units in the order that they had when they ran.
-    fn without_plan(stored: Stored) -> Merged<'static> {
-        let ids = stored.by_number();
-        let units = (0..).zip(ids).map(|(n, id)| Numbered { id, n }).collect();
-        Merged { plan: None, stored, units, missing: Missing::default(), strange: 0 }
+    /// A store without its plan: the units of a setting and variant one behind the other, in the
+    /// order of the plan as far as the store tells it.
+    fn without_plan(stored: Stored) -> Result<Merged<'static>, Error> {
+        let units = order::without_plan(&stored)?;
+        Ok(Merged { plan: None, stored, units, missing: Missing::default(), strange: 0 })
     }
 
     /// Units of the plan that the store does not hold.
@@ -144,7 +144,7 @@ fn labels(plan: &SweepPlan, n: u64) -> (usize, Vec<(String, String)>) {
 ///
 /// As [`Stored::open`].
 pub fn saved(store: &Path) -> Result<Merged<'static>, Error> {
-    Ok(Merged::without_plan(Stored::open(store, None)?))
+    Merged::without_plan(Stored::open(store, None)?)
 }
 
 /// Rows of a store, made when they are asked for.

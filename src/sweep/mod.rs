@@ -21,6 +21,7 @@
 mod asked;
 mod estimate;
 mod merge;
+mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod shard;

@@ -123,7 +123,7 @@ fn elsewhere(plan: &SweepPlan, store: &Path, shard: Shard) -> Result<BTreeSet<Un
         return Ok(BTreeSet::new());
     }
     let stored = Stored::open(store, Some(plan.name()))?;
-    Ok(stored.by_number().into_iter().collect())
+    Ok(stored.by_number().into_iter().map(|unit| unit.id).collect())
 }
 
 /// Looks at units before any runs: a mistake in the last one costs no time.

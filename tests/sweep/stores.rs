@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use mmsim::sweep::{Merged, Stored};
+use mmsim::sweep::{Merged, Rows, Stored, saved};
 use proptest::prelude::*;
 
 use crate::support::{Folder, PLAN, names};
@@ -41,6 +41,34 @@ fn what_any_shard_holds_is_done() {
     assert_eq!(f.run("s", "0/1").unwrap(), 24 - half, "all in one, with what the half has");
     f.run("1", "0/1").unwrap();
     assert_eq!(f.merged("s"), f.merged("1"));
+}
+
+/// Units keep the numbers of the plan that they ran by. Without a plan the rows of an edited one
+/// stand nevertheless as the plan has them.
+#[test]
+fn a_store_of_an_edited_plan_is_in_order_without_it() {
+    let f = Folder::new();
+    let of = |rows: Rows<'_>| -> Vec<String> {
+        let runs = rows.map(|row| row.unwrap().run);
+        runs.map(|run| format!("{:?} {} {}", run.axes, run.variant, run.seed)).collect()
+    };
+    let same = |edit: &str| {
+        f.run("s", "0/1").unwrap();
+        let (plan, store) = (f.plan(), f.path("s"));
+        let merged = Merged::open(&plan, &store).unwrap();
+        assert_eq!(merged.strange(), 0);
+        assert_eq!(of(saved(&store).unwrap().rows()), of(merged.rows()), "{edit}");
+    };
+    same("none");
+    let edited = |from: &str, to: &str| {
+        let plan = std::fs::read_to_string(f.path("p.toml")).unwrap();
+        assert!(plan.contains(from), "{plan}");
+        f.write("p.toml", plan.replace(from, to));
+        same(to);
+    };
+    edited("[10, 60, 100]", "[1, 10, 60, 80, 100]");
+    edited("{ from = \"8MiB\", to = \"9MiB\", steps = 2 }", "[\"2000 pages\", \"8MiB\", \"9MiB\"]");
+    edited("seeds = 2", "seeds = 3");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use siphasher::sip::SipHasher13;
 use super::{Files, Header, parts_of};
 use crate::error::{Error, ErrorKind};
 use crate::files::unreadable;
-use crate::sweep::unit::UnitId;
+use crate::sweep::unit::{Numbered, UnitId};
 
 /// Bytes of a frame at most: a unit's line is a part of it.
 const MOST: u64 = 1 << 30;
@@ -293,11 +293,12 @@ impl Stored {
         self.units.get(&id).map(|e| e.position)
     }
 
-    /// Names of units by the numbers that they had in the plan when they ran.
-    pub(in crate::sweep) fn by_number(&self) -> Vec<UnitId> {
-        let mut all: Vec<(u64, UnitId)> = self.units.iter().map(|(id, e)| (e.n, *id)).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, id)| id).collect()
+    /// The units by the numbers that they had in the plan when they ran.
+    pub(in crate::sweep) fn by_number(&self) -> Vec<Numbered> {
+        let mut all: Vec<Numbered> =
+            self.units.iter().map(|(id, e)| Numbered { id: *id, n: e.n }).collect();
+        all.sort_unstable_by_key(|unit| (unit.n, unit.id));
+        all
     }
 
     /// Refuses two results of one unit that differ in more than where the plan has the unit.
@@ -329,7 +330,7 @@ impl Stored {
         Err(Error::new(ErrorKind::File, title).help(help))
     }
 
-    fn path(&self, p: Position) -> std::path::PathBuf {
+    pub(in crate::sweep) fn path(&self, p: Position) -> std::path::PathBuf {
         let files = &self.files[p.file as usize];
         if p.frame == IN_TAIL { files.tail.clone() } else { files.frames.clone() }
     }
