@@ -109,6 +109,16 @@ impl Error {
         self
     }
 
+    /// The same with another name for what was read, wherever it stands.
+    pub fn renamed(mut self, from: &str, to: &str) -> Error {
+        let Diagnostic { title, place, help, .. } = &mut *self.0;
+        let origin = place.as_mut().map(|p| [&mut p.origin, &mut p.label]);
+        for text in [title].into_iter().chain(origin.into_iter().flatten()).chain(help) {
+            *text = text.replace(from, to);
+        }
+        self
+    }
+
     /// What kind of input was wrong.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -231,20 +231,24 @@ pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
             let known: Vec<&str> = fields.iter().map(|f| f.0).collect();
             return Err(unknown(r.sources, e.key_at, "machine.cost: ", "cost", &e.key, &known));
         };
+        let read = |s: &str| match units::duration(s)? {
+            t if t > SLOWEST_STEP => {
+                let most = format!("at most \"{SLOWEST_STEP}\"");
+                Err(BadQuantity::told(format!("\"{s}\" is too large"), most))
+            }
+            t => Ok(t),
+        };
         let bad = match &e.node.value {
-            Value::Text(s) => match units::duration(s) {
-                Ok(t) if t <= SLOWEST_STEP => {
+            Value::Text(s) => match read(s) {
+                Ok(t) => {
                     *slot = t;
                     continue;
                 }
-                Ok(_) => BadQuantity {
-                    found: format!("\"{s}\" is too large"),
-                    write: format!("at most \"{SLOWEST_STEP}\""),
-                },
                 Err(bad) => bad,
             },
             v => units::duration_of_bare(&super::raw::inline(v)),
         };
+        let bad = bad.advised(read);
         let title = format!("machine.cost.{}: {}, write {}", e.key, bad.found, bad.write);
         return Err(r.sources.error(e.node.at, title, format!("write {}", bad.write)));
     }

@@ -231,15 +231,18 @@ impl Sources {
 
     /// Parses a path such as `task[0].memory`, written at `at`.
     pub(super) fn path(&self, text: &str, at: At) -> Result<Path, Error> {
-        let mut steps = Vec::new();
-        let bad = || {
-            self.error(
-                at,
-                format!("\"{text}\" is not a path"),
-                "write keys joined by points, lists with an index: \"task[0].memory\"",
-            )
-        };
+        let (mut steps, mut places) = (Vec::new(), Vec::new());
+        let mut from = 0;
         for part in text.split('.') {
+            let here = self.within(at, text, from..from + part.len());
+            from += part.len() + 1;
+            let bad = || {
+                self.error(
+                    here,
+                    format!("\"{text}\" is not a path"),
+                    "write keys joined by points, lists with an index: \"task[0].memory\"",
+                )
+            };
             let (key, mut rest) = part.find('[').map_or((part, ""), |i| part.split_at(i));
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if key.is_empty() || !key.chars().all(plain) {
@@ -255,26 +258,39 @@ impl Sources {
                 steps.push(Step::Index(index.parse().map_err(|_| bad())?));
                 rest = after;
             }
+            places.resize(steps.len(), here);
         }
-        Ok(Path { text: text.to_string(), at, steps })
+        Ok(Path { text: text.to_string(), at, steps, places })
+    }
+
+    /// The place of a part of `text`, which was written at `at`, perhaps in quotes; all of `at` if it
+    /// was written otherwise.
+    fn within(&self, at: At, text: &str, part: Range<usize>) -> At {
+        match self.text(at).find(text) {
+            Some(from) => {
+                let place = |i: usize| at.start + (from + i) as u32;
+                At { source: at.source, start: place(part.start), end: place(part.end) }
+            }
+            None => at,
+        }
     }
 
     /// Puts `value` at `path`, creating tables on the way. Tables are merged key by key,
     /// everything else is replaced.
     pub(super) fn set(&self, doc: &mut Table, path: &Path, value: &Node) -> Result<(), Error> {
         let mut here = String::new();
-        let mut steps = path.steps.iter().peekable();
-        let Some(Step::Key(first)) = steps.next() else {
+        let mut steps = path.steps.iter().zip(&path.places).peekable();
+        let Some((Step::Key(first), &at)) = steps.next() else {
             return Err(self.error(path.at, "an empty path", "write \"task[0].memory\""));
         };
         here.push_str(first);
-        let mut slot = doc.slot(first, path.at, next_is_index(steps.peek()));
-        while let Some(step) = steps.next() {
+        let mut slot = doc.slot(first, at, next_is_index(steps.peek()));
+        while let Some((step, &at)) = steps.next() {
             let then_index = next_is_index(steps.peek());
             slot = match (step, &mut slot.value) {
                 (Step::Key(k), Value::Table(t)) => {
                     let _ = write!(here, ".{k}");
-                    t.slot(k, path.at, then_index)
+                    t.slot(k, at, then_index)
                 }
                 (Step::Index(i), Value::List(list)) => {
                     let n = list.len();
@@ -286,11 +302,7 @@ impl Sources {
                             1 => "write index 0".to_string(),
                             _ => format!("write an index from 0 to {}", n - 1),
                         };
-                        self.error(
-                            path.at,
-                            format!("{}: {here} does not exist, {of}", path.text),
-                            label,
-                        )
+                        self.error(at, format!("{}: {here} does not exist, {of}", path.text), label)
                     })?
                 }
                 (step, value) => {
@@ -309,7 +321,7 @@ impl Sources {
                         _ => (format!("write `{here}`"), kind_of(value)),
                     };
                     let title = format!("{}: `{here}` is {is}", path.text);
-                    return Err(self.error(path.at, title, label));
+                    return Err(self.error(at, title, label));
                 }
             };
         }
@@ -318,8 +330,8 @@ impl Sources {
     }
 }
 
-fn next_is_index(step: Option<&&Step>) -> bool {
-    matches!(step, Some(Step::Index(_)))
+fn next_is_index(step: Option<&(&Step, &At)>) -> bool {
+    matches!(step, Some((Step::Index(_), _)))
 }
 
 /// `1 entry`, `3 entries`.
@@ -355,6 +367,8 @@ pub(super) struct Path {
     pub(super) text: String,
     pub(super) at: At,
     pub(super) steps: Vec<Step>,
+    /// Where each step was written, an index with the key before it.
+    places: Vec<At>,
 }
 
 impl Path {

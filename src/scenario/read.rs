@@ -226,36 +226,41 @@ impl<'a> Reader<'a> {
         self.error_at(node.at, key, found, self.spec(key).kind.expected())
     }
 
+    /// A quantity as `read` takes it; what messages advise it takes too.
     fn quantity<T>(
         &self,
         key: &str,
         node: &Node,
-        parse: fn(&str) -> Result<T, BadQuantity>,
+        read: impl Fn(&str) -> Result<T, BadQuantity>,
         bare: fn(&str) -> BadQuantity,
     ) -> Result<T, Error> {
         let bad = match &node.value {
-            Value::Text(s) => match parse(s) {
+            Value::Text(s) => match read(s) {
                 Ok(v) => return Ok(v),
                 Err(bad) => bad,
             },
             Value::Integer(_) | Value::Float(_) => bare(&inline(&node.value)),
             _ => return Err(self.wrong_type(key, node)),
         };
+        let bad = bad.advised(read);
         Err(self.error_at(node.at, key, bad.found, bad.write))
     }
 
     /// Pages of a size, if given.
     pub(super) fn opt_pages(&self, key: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
-        let pages = self.quantity(key, node, units::pages, units::size_of_bare)?;
-        if let Kind::Size(least) = self.spec(key).kind.plain()
-            && pages < least
-        {
-            let found = format!("{} is too small", inline(&node.value));
-            let write = format!("at least \"{}\"", units::show_pages(least));
-            return Err(self.error_at(node.at, key, found, write));
-        }
-        Ok(Some(pages))
+        let least = match self.spec(key).kind.plain() {
+            Kind::Size(least) => least,
+            _ => 0,
+        };
+        let read = |s: &str| match units::pages(s)? {
+            pages if pages < least => {
+                let write = format!("at least \"{}\"", units::show_pages(least));
+                Err(BadQuantity::told(format!("\"{s}\" is too small"), write))
+            }
+            pages => Ok(pages),
+        };
+        self.quantity(key, node, read, units::size_of_bare).map(Some)
     }
 
     /// The same, below 2^32, if given.
@@ -287,37 +292,38 @@ impl<'a> Reader<'a> {
 
     /// A duration that is not longer than `most`.
     pub(super) fn time_up_to(&self, key: &str, most: SimDuration) -> Result<SimDuration, Error> {
-        match self.get(key)? {
+        let read = |s: &str| match units::duration(s)? {
             t if t > most => {
-                let found = format!("{t} is too large");
-                Err(self.error(key, found, format!("at most \"{most}\"")))
+                Err(BadQuantity::told(format!("{t} is too large"), format!("at most \"{most}\"")))
             }
             t => Ok(t),
-        }
+        };
+        self.quantity(key, self.need(key)?, read, units::duration_of_bare)
     }
 
     /// A duration longer than nothing, if given: for work that it ends.
     pub(super) fn opt_time_of_work(&self, key: &str) -> Result<Option<SimDuration>, Error> {
-        match self.opt_time(key)? {
-            Some(SimDuration::ZERO) => {
-                Err(self.error(key, "no time at all", "a duration such as \"10s\""))
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let read = |s: &str| match units::duration(s)? {
+            SimDuration::ZERO => {
+                Err(BadQuantity::told("no time at all", "a duration such as \"10s\""))
             }
             t => Ok(t),
-        }
+        };
+        self.quantity(key, node, read, units::duration_of_bare).map(Some)
     }
 
     /// A rate, if given.
     pub(super) fn opt_rate(&self, key: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };
-        let rate = self.quantity(key, node, units::rate, units::rate_of_bare)?;
-        if rate == 0 {
-            return Err(self.error(key, "nothing per second", "a rate such as \"150MB/s\""));
-        }
-        if rate < units::PAGE_SIZE {
-            let found = "less than a page per second";
-            return Err(self.error(key, found, "at least \"4KiB/s\""));
-        }
-        Ok(Some(rate))
+        let read = |s: &str| match units::rate(s)? {
+            0 => Err(BadQuantity::told("nothing per second", "a rate such as \"150MB/s\"")),
+            rate if rate < units::PAGE_SIZE => {
+                Err(BadQuantity::told("less than a page per second", "at least \"4KiB/s\""))
+            }
+            rate => Ok(rate),
+        };
+        self.quantity(key, node, read, units::rate_of_bare).map(Some)
     }
 
     /// A whole number within its range, if given.

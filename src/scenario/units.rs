@@ -6,6 +6,8 @@
 
 use mmsim_core::base::time::SimDuration;
 
+use crate::nearest::nearest;
+
 /// Bytes of a page.
 pub const PAGE_SIZE: u64 = 4096;
 
@@ -15,6 +17,33 @@ pub const PAGE_SIZE: u64 = 4096;
 pub struct BadQuantity {
     pub(super) found: String,
     pub(super) write: String,
+    /// The text that `write` quotes, where it quotes one.
+    instead: Option<String>,
+}
+
+impl BadQuantity {
+    /// With words about what to write.
+    pub(super) fn told(found: impl Into<String>, write: impl Into<String>) -> BadQuantity {
+        BadQuantity { found: found.into(), write: write.into(), instead: None }
+    }
+
+    /// With the text to write.
+    fn instead(found: String, text: String) -> BadQuantity {
+        BadQuantity { found, write: format!("\"{text}\""), instead: Some(text) }
+    }
+
+    /// The same, and what `read` refuses it does not advise: then its own advice counts.
+    pub(super) fn advised<T>(
+        mut self,
+        read: impl Fn(&str) -> Result<T, BadQuantity>,
+    ) -> BadQuantity {
+        // An advice leads to another once or twice.
+        for _ in 0..4 {
+            let Some(Err(worse)) = self.instead.as_deref().map(&read) else { break };
+            (self.write, self.instead) = (worse.write, worse.instead);
+        }
+        self
+    }
 }
 
 /// A unit and how many base units (bytes, nanoseconds, bytes per second) it has.
@@ -106,10 +135,9 @@ pub(super) fn patterns() -> [(&'static str, String, &'static str); 3] {
 pub fn pages(text: &str) -> Result<u64, BadQuantity> {
     let bytes = SIZES.parse(text)?;
     if bytes % PAGE_SIZE != 0 {
-        return Err(BadQuantity {
-            found: format!("\"{text}\" is not a whole number of pages of 4KiB"),
-            write: format!("\"{}\"", show_pages((bytes / PAGE_SIZE + 1).min(u64::MAX / PAGE_SIZE))),
-        });
+        let next = (bytes / PAGE_SIZE + 1).min(u64::MAX / PAGE_SIZE);
+        let found = format!("\"{text}\" is not a whole number of pages of 4KiB");
+        return Err(BadQuantity::instead(found, show_pages(next)));
     }
     Ok(bytes / PAGE_SIZE)
 }
@@ -172,25 +200,26 @@ pub fn show_pages(pages: u64) -> String {
 
 impl Family {
     fn bare(&self, number: &str) -> BadQuantity {
-        if !is_number(number.trim_start_matches('-')) {
-            let write = format!("a number with a unit, such as \"{}\"", self.example);
-            return BadQuantity { found: format!("{number} is not {}", self.name), write };
+        let digits = number.trim_start_matches('-');
+        if !is_number(digits) {
+            return self.no_quantity(format!("{number} is not {}", self.name));
         }
-        let write = self.with_unit(number.trim_start_matches('-'));
-        if number.starts_with('-') {
-            return BadQuantity { found: format!("{number} is negative"), write };
-        }
-        BadQuantity { found: format!("{number} has no unit"), write }
+        let what = if digits == number { "has no unit" } else { "is negative" };
+        BadQuantity::instead(format!("{number} {what}"), self.with_unit(digits))
+    }
+
+    /// What is no quantity at all, or none that can be guessed.
+    fn no_quantity(&self, found: String) -> BadQuantity {
+        BadQuantity::told(found, format!("a number with a unit, such as \"{}\"", self.example))
     }
 
     /// A number with the unit that is probably meant: of sizes, so large a one is in bytes.
     fn with_unit(&self, number: &str) -> String {
         let unit = if self.has("B") && number.len() > 5 { "B" } else { self.usual };
-        format!("\"{number}{unit}\"")
+        format!("{number}{unit}")
     }
 
     fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
-        let bad = |found: String, write: String| BadQuantity { found, write };
         let body = text.trim();
         let (negative, body) = match body.strip_prefix('-') {
             Some(rest) => (true, rest.trim_start()),
@@ -198,46 +227,37 @@ impl Family {
         };
         let split = body.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(body.len());
         let (number, unit) = (&body[..split], body[split..].trim());
+        let none = || self.no_quantity(format!("\"{text}\" is not {}", self.name));
         if !is_number(number) {
-            let found = format!("\"{text}\" is not {}", self.name);
-            return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
+            return Err(none());
         }
         if let Some(rest) = unit.strip_prefix(',')
             && rest.starts_with(|c: char| c.is_ascii_digit())
         {
-            let write = format!("\"{}\"", body.replacen(',', ".", 1));
-            return Err(bad(format!("\"{text}\" has a comma for its point"), write));
+            let found = format!("\"{text}\" has a comma for its point");
+            return Err(BadQuantity::instead(found, body.replacen(',', ".", 1)));
         }
         if unit.starts_with(|c: char| c.is_alphabetic())
             && unit.contains(|c: char| c.is_ascii_digit())
         {
-            let found = format!("\"{text}\" is not {}", self.name);
-            return Err(bad(found, format!("a number with a unit, such as \"{}\"", self.example)));
+            return Err(none());
         }
         if unit.is_empty() && !negative {
-            let write = self.with_unit(number);
-            return Err(bad(format!("\"{text}\" has no unit"), write));
+            let found = format!("\"{text}\" has no unit");
+            return Err(BadQuantity::instead(found, self.with_unit(number)));
         }
         let Some(&(unit_name, scale)) = self.units.iter().find(|u| u.0 == unit) else {
-            let write = format!("\"{number}{}\"", self.nearest(unit));
-            let other = [&SIZES, &TIMES, &RATES].into_iter().find(|f| f.has(unit));
-            let found = match other {
-                Some(f) => format!("\"{text}\" is {}, not {}", f.name, self.name),
-                None => {
-                    let known: Vec<&str> = self.units.iter().map(|u| u.0).collect();
-                    let known = known.join(", ");
-                    format!("\"{text}\" has the unknown unit \"{unit}\" (known: {known})")
-                }
-            };
-            return Err(bad(found, write));
+            return Err(self.unknown_unit(text, number, unit));
         };
         let space = if unit_name.starts_with("page") { " " } else { "" };
         if negative {
-            let write = format!("\"{number}{space}{unit_name}\"");
-            return Err(bad(format!("\"{text}\" is negative"), write));
+            let found = format!("\"{text}\" is negative");
+            return Err(BadQuantity::instead(found, format!("{number}{space}{unit_name}")));
         }
-        let too_large =
-            || bad(format!("\"{text}\" is too large"), format!("at most \"{}\"", self.most));
+        let too_large = || {
+            let most = format!("at most \"{}\"", self.most);
+            BadQuantity::told(format!("\"{text}\" is too large"), most)
+        };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let fraction = fraction.trim_end_matches('0');
         let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
@@ -245,29 +265,48 @@ impl Family {
         let scaled = digits.checked_mul(scale).ok_or_else(too_large)?;
         if scaled % over != 0 {
             let found = format!("\"{text}\" is not a whole number of {}", self.base);
-            return Err(bad(found, format!("fewer decimals, such as \"{}\"", self.example)));
+            let write = format!("fewer decimals, such as \"{}\"", self.example);
+            return Err(BadQuantity::told(found, write));
         }
         u64::try_from(scaled / over).ok().filter(|n| *n <= self.limit).ok_or_else(too_large)
+    }
+
+    fn unknown_unit(&self, text: &str, number: &str, unit: &str) -> BadQuantity {
+        let other = [&SIZES, &TIMES, &RATES].into_iter().find(|f| f.has(unit));
+        let found = match other {
+            Some(f) => format!("\"{text}\" is {}, not {}", f.name, self.name),
+            None => {
+                let known: Vec<&str> = self.units.iter().map(|u| u.0).collect();
+                let known = known.join(", ");
+                format!("\"{text}\" has the unknown unit \"{unit}\" (known: {known})")
+            }
+        };
+        match self.nearest(unit).filter(|_| other.is_none()) {
+            Some(near) => BadQuantity::instead(found, format!("{number}{near}")),
+            None => self.no_quantity(found),
+        }
     }
 
     fn has(&self, unit: &str) -> bool {
         self.units.iter().any(|u| u.0 == unit)
     }
 
-    /// The unit that was probably meant: same first letter in any case, else the usual.
-    fn nearest(&self, unit: &str) -> &'static str {
-        let first = unit.chars().next().map(|c| c.to_ascii_lowercase());
-        self.units
-            .iter()
-            .find(|u| u.0.eq_ignore_ascii_case(unit))
-            .or_else(|| {
-                self.units.iter().find(|u| {
-                    u.0 != "B"
-                        && u.0 != "page"
-                        && u.0.chars().next().map(|c| c.to_ascii_lowercase()) == first
-                })
-            })
-            .map_or(self.usual, |u| if u.0 == "B" { self.usual } else { u.0 })
+    /// The unit that is certainly meant: in another case, cut off, or written out, where only one is
+    /// like that, or misspelt by a letter.
+    fn nearest(&self, unit: &str) -> Option<&'static str> {
+        let lower = unit.to_ascii_lowercase();
+        let like = |known: &str| {
+            let known = known.to_ascii_lowercase();
+            known.starts_with(&lower) || lower.starts_with(&known)
+        };
+        // Of bytes and of one page nobody means so few.
+        let units = || self.units.iter().map(|u| u.0).filter(|u| !["B", "page"].contains(u));
+        let alike: Vec<&str> = units().filter(|u| like(u)).collect();
+        match alike[..] {
+            [one] => Some(one),
+            [] => nearest(unit, &units().collect::<Vec<_>>()),
+            _ => alike.iter().copied().find(|u| u.eq_ignore_ascii_case(unit)),
+        }
     }
 }
 
@@ -323,7 +362,15 @@ mod tests {
                 "\"64mib\" has the unknown unit \"mib\" \
              (known: B, KiB, MiB, GiB, TiB, page, pages), write \"64MiB\"",
             ),
-            ("64ms", "\"64ms\" is a duration, not a size, write \"64MiB\""),
+            (
+                "64ms",
+                "\"64ms\" is a duration, not a size, write a number with a unit, such as \"64MiB\"",
+            ),
+            (
+                "64 parsecs",
+                "\"64 parsecs\" has the unknown unit \"parsecs\" (known: B, KiB, MiB, GiB, TiB, \
+             page, pages), write a number with a unit, such as \"64MiB\"",
+            ),
             ("-64MiB", "\"-64MiB\" is negative, write \"64MiB\""),
             ("-3 pages", "\"-3 pages\" is negative, write \"3 pages\""),
             ("1KiB", "\"1KiB\" is not a whole number of pages of 4KiB, write \"1 page\""),
@@ -351,12 +398,48 @@ mod tests {
         assert_eq!(complaint(duration("5")), "\"5\" has no unit, write \"5ms\"");
         assert_eq!(
             complaint(duration("5MiB")),
-            "\"5MiB\" is a size, not a duration, write \"5ms\""
+            "\"5MiB\" is a size, not a duration, write a number with a unit, such as \"5ms\""
         );
         assert_eq!(
             complaint(duration("0.5ns")),
             "\"0.5ns\" is not a whole number of nanoseconds, write fewer decimals, such as \"5ms\""
         );
+    }
+
+    #[test]
+    fn units_are_guessed_where_one_alone_is_like_what_was_written() {
+        for (unit, near) in [
+            ("seconds", Some("s")),
+            ("minutes", Some("min")),
+            ("msec", Some("ms")),
+            ("MS", Some("ms")),
+            ("m", None),
+            ("h", None),
+            ("parsecs", None),
+        ] {
+            assert_eq!(TIMES.nearest(unit), near, "{unit}");
+        }
+        for (unit, near) in [("G", Some("GiB")), ("gb", Some("GiB")), ("p", Some("pages"))] {
+            assert_eq!(SIZES.nearest(unit), near, "{unit}");
+        }
+        assert_eq!(RATES.nearest("KB/s"), Some("kB/s"));
+    }
+
+    /// Whatever is quoted as advice is taken by the reader that gave it.
+    #[test]
+    fn what_is_advised_is_taken() {
+        let least = |text: &str| match pages(text)? {
+            n if n < 256 => Err(BadQuantity::told("too small", "at least \"1MiB\"")),
+            n => Ok(n),
+        };
+        for (text, write) in [
+            ("64p", "at least \"1MiB\""),
+            ("1.5 page", "at least \"1MiB\""),
+            ("300.5 pagez", "\"301 pages\""),
+            ("64", "\"64MiB\""),
+        ] {
+            assert_eq!(least(text).unwrap_err().advised(least).write, write, "{text}");
+        }
     }
 
     #[test]

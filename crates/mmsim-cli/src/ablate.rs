@@ -62,7 +62,7 @@ fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
         let what = if args.from.is_some() { "machine or work" } else { "policy" };
         let title = format!("{}: its variants differ in {what}", args.scenario.display());
         let help = format!("write --variant NAME: {}", names.join(", "));
-        return Err(Failure::Input(Error::plain(title).help(help).to_string()));
+        return Err(Failure::Input(Error::plain(title).help(help)));
     }
     let wanted = match (&args.to, &args.stage) {
         (Some(name), _) => Wanted::To(name),

@@ -115,7 +115,7 @@ pub(crate) fn plan(path: &Path, overrides: &Overrides<'_>) -> Result<Plan, Failu
 }
 
 pub(crate) fn input(e: Error) -> Failure {
-    Failure::Input(e.to_string())
+    Failure::Input(e)
 }
 
 /// Refuses runs that the host cannot hold.
@@ -402,8 +402,7 @@ pub(crate) fn validate(
     what.experiment = request.experiment.map(str::to_string);
     what.quick = request.quick;
     what.jobs = request.jobs;
-    mmsim_lab::validate::validate(request.dir, &what, progress)
-        .map_err(|e| Failure::Input(e.to_string()))
+    mmsim_lab::validate::validate(request.dir, &what, progress).map_err(Failure::Input)
 }
 
 /// Replays recorded decisions of points in `dir`.
@@ -412,8 +411,7 @@ pub(crate) fn decisions(
     folder: &Path,
     jobs: Option<usize>,
 ) -> Result<Decisions, Failure> {
-    mmsim_lab::validate::decisions::decisions(dir, folder, jobs)
-        .map_err(|e| Failure::Input(e.to_string()))
+    mmsim_lab::validate::decisions::decisions(dir, folder, jobs).map_err(Failure::Input)
 }
 
 /// Reruns published experiments. `progress` is told what is being done, how many runs of it

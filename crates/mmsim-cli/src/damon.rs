@@ -60,7 +60,7 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         let title =
             format!("{option}: an image is of one target, and there are {}", known.join(", "));
         let error = mmsim::Error::of_option(title).help("write --target ID too");
-        return Err(Failure::Input(error.to_string()));
+        return Err(Failure::Input(error));
     }
     let frame = Frame::new(args.rows.into(), args.columns.into()).with_addresses(args.addresses);
     let all: Vec<Heatmap> = records
@@ -90,7 +90,7 @@ fn records(path: &Path, target: Option<u64>, out: &OutputArgs) -> Result<Vec<Rec
         let known: Vec<String> = records.iter().map(|r| r.target_id.to_string()).collect();
         records.retain(|r| r.target_id == wanted);
         if records.is_empty() {
-            return Err(Failure::Input(format!(
+            return Err(Failure::said(format!(
                 "{}: there is no target {wanted}, it has {}",
                 path.display(),
                 known.join(", ")

@@ -118,7 +118,7 @@ pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
     let place = match fs::metadata(dir) {
         Ok(there) if !there.is_dir() => {
             let shown = dir.display();
-            return Err(Failure::Input(format!(
+            return Err(Failure::said(format!(
                 "cannot write files into {shown}: it is a file, name a folder"
             )));
         }
@@ -155,7 +155,7 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         let Err(Failure::Input(message)) = check(&file) else { panic!("a file is no folder") };
-        assert!(message.ends_with("it is a file, name a folder"), "{message}");
+        assert!(message.title().ends_with("it is a file, name a folder"), "{message}");
         assert!(check(&file.join("below")).is_err());
     }
 }

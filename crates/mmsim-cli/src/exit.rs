@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use mmsim::error::printable;
+use mmsim::Error;
+use mmsim::error::{ErrorKind, printable};
 
 use crate::output::signal;
 
@@ -34,18 +35,23 @@ pub(crate) enum Failure {
     /// A check did not hold.
     Check(String),
     /// Bad usage or bad input: a file, an override, a name.
-    Input(String),
+    Input(Error),
     /// A simulated system ended early, and there is nothing to show of it.
     EndedEarly(String),
 }
 
 impl Failure {
-    /// The same in other words.
-    pub(crate) fn reworded(self, words: impl FnOnce(String) -> String) -> Failure {
+    /// Bad usage that one line says.
+    pub(crate) fn said(title: impl Into<String>) -> Failure {
+        Failure::Input(Error::of_option(title))
+    }
+
+    /// The same with another name for what was read.
+    pub(crate) fn renamed(self, from: &str, to: &str) -> Failure {
         match self {
-            Failure::Check(message) => Failure::Check(words(message)),
-            Failure::Input(message) => Failure::Input(words(message)),
-            Failure::EndedEarly(message) => Failure::EndedEarly(words(message)),
+            Failure::Check(message) => Failure::Check(message.replace(from, to)),
+            Failure::Input(error) => Failure::Input(error.renamed(from, to)),
+            Failure::EndedEarly(message) => Failure::EndedEarly(message.replace(from, to)),
         }
     }
 
@@ -53,7 +59,7 @@ impl Failure {
     fn told(self) -> (u8, String) {
         match self {
             Failure::Check(message) => (1, message),
-            Failure::Input(message) => (2, message),
+            Failure::Input(error) => (error.kind().exit_code(), error.to_string()),
             Failure::EndedEarly(message) => (3, message),
         }
     }
@@ -66,7 +72,8 @@ impl Failure {
         // As `-` it would be hard to find in the message.
         let name =
             if path == Path::new("-") { "to stdout".into() } else { path.display().to_string() };
-        Failure::Input(format!("cannot {doing} {name}: {why}"))
+        let title = format!("cannot {doing} {name}: {why}");
+        Failure::Input(Error::new(ErrorKind::File, title))
     }
 }
 

@@ -36,7 +36,7 @@ impl Seekable {
     pub(crate) fn named(&self, failure: Failure) -> Failure {
         let Some((_, path)) = &self.copy else { return failure };
         let (from, to) = (path.display().to_string(), self.given.display().to_string());
-        failure.reworded(|message| message.replace(&from, &to))
+        failure.renamed(&from, &to)
     }
 }
 

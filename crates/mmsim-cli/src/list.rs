@@ -10,8 +10,8 @@ use crate::{output, table, zoneinfo};
 /// Prints the list.
 pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
     if args.preset.is_some() && args.what != Listed::Knobs {
-        return Err(Failure::Input(
-            "only knobs have values in a preset, write `mmsim list knobs --preset NAME`".into(),
+        return Err(Failure::said(
+            "only knobs have values in a preset, write `mmsim list knobs --preset NAME`",
         ));
     }
     if args.what == Listed::Zoneinfo {
@@ -20,8 +20,8 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
     if args.machine != MachineArgs::default() {
-        return Err(Failure::Input(
-            "only zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        return Err(Failure::said(
+            "only zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`",
         ));
     }
     let (key, entries) = match args.what {
@@ -43,9 +43,8 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         ListFormat::Json => json(key, &entries),
         ListFormat::Csv => csv(&entries, args.preset.is_some()),
         ListFormat::Text => {
-            return Err(Failure::Input(
-                "only zoneinfo has a text of the kernel's, write --format table, json or csv"
-                    .into(),
+            return Err(Failure::said(
+                "only zoneinfo has a text of the kernel's, write --format table, json or csv",
             ));
         }
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use mmsim::Error;
 
 use crate::args::{Cli, ManArgs};
 use crate::exit::{Ending, Failure};
@@ -34,11 +35,10 @@ fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failur
         None => {
             let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
             let whole = command.get_display_name().unwrap_or("mmsim").replace('-', " ");
-            let known = match known.is_empty() {
-                true => "it has no verbs of its own".to_string(),
-                false => format!("it has {}", known.join(", ")),
-            };
-            Err(Failure::Input(format!("{whole} has no verb \"{first}\", {known}")))
+            Err(Failure::Input(match known.is_empty() {
+                true => Error::of_option(format!("{whole} has no verbs of its own: `{first}`")),
+                false => Error::unknown_word(&format!("{whole}: unknown verb"), first, &known),
+            }))
         }
     }
 }
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(of(&[]), Ok("mmsim".into()));
         assert_eq!(of(&["trace", "info"]), Ok("info".into()));
         assert!(matches!(of(&["trace", "in"]), Err(Failure::Input(m))
-            if m.starts_with("mmsim trace has no verb \"in\", it has import, info, head")));
+            if m.title() == "mmsim trace: unknown verb `in`"));
     }
 }

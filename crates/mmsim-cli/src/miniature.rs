@@ -71,7 +71,7 @@ fn refuse(args: &RunArgs) -> Result<(), Failure> {
     ] {
         if given {
             let title = format!("{option} with --miniature: {why}; leave one of them out");
-            return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
+            return Err(Failure::Input(mmsim::Error::of_option(title)));
         }
     }
     Ok(())

@@ -27,10 +27,9 @@ impl Records {
     pub(crate) fn create(dir: &Path, plans: &[Plan]) -> Result<Records, Failure> {
         let mut monitors = plans.iter().flat_map(|p| &p.specs).flat_map(|s| &s.damon);
         if !monitors.any(|m| m.record) {
-            return Err(Failure::Input(
+            return Err(Failure::said(
                 "--damon-record: no monitor records, write `record = true` in a `[[damon]]` of the \
-                 scenario"
-                    .into(),
+                 scenario",
             ));
         }
         Ok(Records { folders: emit::folders(dir, plans)? })

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     )?;
     if args.dry_run && scenarios.len() > 1 {
         let why = "--dry-run: what it prints is one scenario file, write one SCENARIO";
-        return Err(Failure::Input(why.into()));
+        return Err(Failure::said(why));
     }
     let overrides = Overrides {
         sets: &args.sets,
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     if args.by.is_some() && !axes && args.html.is_none() && args.svg.is_none() {
         let title = "--by: no axes to sort by it, and no picture to draw: leave it out, or write \
                      --html FILE or --svg FILE too";
-        return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
+        return Err(Failure::Input(mmsim::Error::of_option(title)));
     }
     if args.dry_run {
         exit::remark(&estimate(&plans, args.jobs));
@@ -243,7 +243,7 @@ fn dependent(args: &RunArgs) -> Result<(), Failure> {
         if given && !there {
             let title =
                 format!("{option}: found without {of}, write {of} too, or leave {option} out");
-            return Err(Failure::Input(mmsim::Error::of_option(title).to_string()));
+            return Err(Failure::Input(mmsim::Error::of_option(title)));
         }
     }
     Ok(())
@@ -323,7 +323,7 @@ fn unknown_task(name: &str, plans: &[Plan]) -> Failure {
     let tasks = plans.iter().flat_map(|p| &p.specs).flat_map(|s| &s.tasks);
     let tasks: BTreeSet<&str> = tasks.map(|t| t.name.as_str()).collect();
     let tasks: Vec<&str> = tasks.into_iter().collect();
-    Failure::Input(format!(
+    Failure::said(format!(
         "--events-filter: no run has a task or thread `{name}`; the tasks are {} (one process \
          of several is TASK-0, one thread TASK/0)",
         tasks.join(", ")
@@ -334,7 +334,7 @@ fn unknown_task(name: &str, plans: &[Plan]) -> Failure {
 fn differently_named(files: &[&Path], plans: &[Plan]) -> Result<(), Failure> {
     for (i, plan) in plans.iter().enumerate() {
         let Some(first) = plans[..i].iter().position(|p| p.name == plan.name) else { continue };
-        return Err(Failure::Input(format!(
+        return Err(Failure::said(format!(
             "{} and {} are both called `{}`, and a report could not tell their runs apart: write \
              another `name` in one of them",
             files[first].display(),

@@ -20,7 +20,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
         if single && (shown.by.is_some() || shown.top.is_some()) {
             let title = format!("`{name}` has no axes, and there is nothing to sort");
             let help = "leave --by and --top out";
-            return Err(Failure::Input(mmsim::Error::of_option(title).help(help).to_string()));
+            return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
         }
         output::show(&table::of_report(&report, args.long, &shown), None)?;
         return Ok(Ending::Done);
@@ -28,7 +28,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
     if args.long {
         let title = "--long: the store of a sweep has a line for each setting";
         let help = "leave it out; `mmsim sweep merge` writes a report";
-        return Err(Failure::Input(mmsim::Error::of_option(title).help(help).to_string()));
+        return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
     }
     let saved = backend::saved(&args.of)?;
     let mut gatherer = Gatherer::default();

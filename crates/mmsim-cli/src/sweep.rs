@@ -284,7 +284,7 @@ fn write(
 fn parquet_is_there(path: Option<&Path>) -> Result<(), Failure> {
     match path {
         Some(_) => Ok(()),
-        None => Err(Failure::Input("--format parquet: write it to a file, with -o FILE".into())),
+        None => Err(Failure::said("--format parquet: write it to a file, with -o FILE")),
     }
 }
 

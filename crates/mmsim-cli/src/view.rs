@@ -17,7 +17,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
     output::distinct(&inputs, &[("--output", args.output.as_deref())])?;
     output::check(args.output.as_deref())?;
     if !args.series.is_empty() && args.series.len() != args.reports.len() {
-        return Err(Failure::Input(format!(
+        return Err(Failure::said(format!(
             "--series: {} for {}, write one for each report in their order",
             count(args.series.len(), "series", "series"),
             count(args.reports.len(), "report", "reports"),
@@ -34,7 +34,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
     let reports: Vec<_> =
         args.reports.iter().map(|path| backend::read_report(path)).collect::<Result<_, _>>()?;
     if let Some((name, _)) = reports.iter().find(|(_, report)| report.runs.is_empty()) {
-        return Err(Failure::Input(format!("`{name}` has no run, and there is nothing to show")));
+        return Err(Failure::said(format!("`{name}` has no run, and there is nothing to show")));
     }
     let mut observed = vec![Vec::new(); reports.len()];
     for ((path, (_, report)), observed) in args.series.iter().zip(&reports).zip(&mut observed) {
@@ -72,7 +72,7 @@ fn of_run(path: &Path, i: usize, series: &Series, run: &RunReport) -> Result<(),
             );
             let help =
                 "write both by one command: `mmsim run .. --format json -o FILE --series FILE`";
-            Err(Failure::Input(mmsim::Error::plain(title).help(help).to_string()))
+            Err(Failure::Input(mmsim::Error::plain(title).help(help)))
         }
         _ => Ok(()),
     }

@@ -28,14 +28,14 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
         && (args.page.is_some() || args.other.is_some() || two(args))
     {
         let title = "--format: `csv` has classes of runs only, write `json` or `table`";
-        return Err(Failure::Input(Error::of_option(title).to_string()));
+        return Err(Failure::Input(Error::of_option(title)));
     }
     if two(args) && args.variants.len() != 2 {
         let title = format!(
             "--variants: found {} variants, write two, as in `--variants v5.8,v5.9`",
             args.variants.len()
         );
-        return Err(Failure::Input(Error::of_option(title).to_string()));
+        return Err(Failure::Input(Error::of_option(title)));
     }
     let plan = plan(args, &args.scenario)?;
     let text = match (&args.other, &args.page) {
@@ -90,7 +90,7 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
         }
         _ => format!("write --variant NAME: {}", names.join(", ")),
     };
-    Failure::Input(Error::plain(title).help(help).to_string())
+    Failure::Input(Error::plain(title).help(help))
 }
 
 /// Prints the classes of all runs of a scenario.

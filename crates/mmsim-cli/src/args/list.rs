@@ -51,16 +51,13 @@ pub(crate) enum ListFormat {
 
 /// List what there is, one line each
 #[derive(Args, Debug)]
-#[command(
-    arg_required_else_help = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   mmsim list presets
   mmsim list knobs --preset classic-v5.9
   mmsim list knobs --preset classic-seed-2   # what one patch of a series changed
   mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
-  mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text"
-)]
+  mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum, value_name = "WHAT")]

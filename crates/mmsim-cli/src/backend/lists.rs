@@ -79,7 +79,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(unknown_preset("--preset", name, &presets).to_string()));
+        return Err(Failure::Input(unknown_preset("--preset", name, &presets)));
     }
     let before = preset.and_then(mmsim::machines::before);
     let changed = |knob: &str| {
@@ -133,8 +133,8 @@ pub(crate) fn devices() -> Vec<Entry> {
 /// The zones that Linux sets up on a machine.
 pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
     if args.memory.is_none() && args.zones.is_empty() {
-        return Err(Failure::Input(
-            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`".into(),
+        return Err(Failure::said(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`",
         ));
     }
     let mut request = SetupRequest::default();

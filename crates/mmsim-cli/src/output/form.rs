@@ -94,7 +94,7 @@ pub(crate) fn agree(
     if promised == writes || also.contains(&promised) {
         return Ok(());
     }
-    Err(Failure::Input(format!(
+    Err(Failure::said(format!(
         "{option} {}: that would be {}, and its name says {}: choose another ending{}",
         path.display(),
         writes.name(),
@@ -107,7 +107,7 @@ pub(crate) fn agree(
 pub(crate) fn unpacked(option: &str, path: &Path) -> Result<(), Failure> {
     packable(option, path)?;
     match packing(path) {
-        Some(_) => Err(Failure::Input(format!(
+        Some(_) => Err(Failure::said(format!(
             "{option} {}: a trace is packed already, name it without .gz or .zst",
             path.display()
         ))),
@@ -118,7 +118,7 @@ pub(crate) fn unpacked(option: &str, path: &Path) -> Result<(), Failure> {
 /// Refuses a packing that cannot be written.
 pub(crate) fn packable(option: &str, path: &Path) -> Result<(), Failure> {
     match extension(path).as_str() {
-        ending @ ("xz" | "bz2" | "lz4" | "zip" | "7z") => Err(Failure::Input(format!(
+        ending @ ("xz" | "bz2" | "lz4" | "zip" | "7z") => Err(Failure::said(format!(
             "{option} {}: .{ending} cannot be written, end the name with .gz or .zst",
             path.display()
         ))),

@@ -293,7 +293,7 @@ pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> 
         let mut stdout = io::stdout().lock();
         return match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-            Err(e) => Err(Failure::Input(format!("cannot write to stdout: {e}"))),
+            Err(e) => Err(Failure::said(format!("cannot write to stdout: {e}"))),
             Ok(()) => Ok(()),
         };
     };
@@ -347,7 +347,7 @@ pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> R
                 path.display()
             ),
         };
-        return Err(Failure::Input(said));
+        return Err(Failure::said(said));
     }
     Ok(())
 }
@@ -400,7 +400,7 @@ mod tests {
     fn a_place_that_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
         let error = deliver(b"x", Some(&dir.path().join("no/such/r.json"))).unwrap_err();
-        assert!(matches!(error, Failure::Input(m) if m.starts_with("cannot write ")));
+        assert!(matches!(error, Failure::Input(m) if m.title().starts_with("cannot write ")));
         assert!(deliver(b"x", Some(dir.path())).is_err());
     }
 
@@ -411,7 +411,7 @@ mod tests {
         let Failure::Input(message) = deliver(b"x", Some(Path::new("/proc/r"))).unwrap_err() else {
             panic!("it is the input that is wrong")
         };
-        assert_eq!(message, "cannot write /proc/r: No such file or directory (os error 2)");
+        assert_eq!(message.title(), "cannot write /proc/r: No such file or directory (os error 2)");
     }
 
     #[cfg(unix)]
