@@ -53,6 +53,8 @@ struct Place {
     /// File name or option.
     origin: String,
     text: Arc<str>,
+    /// The number of the text's first line.
+    first_line: usize,
     span: Range<usize>,
     label: String,
 }
@@ -77,15 +79,27 @@ impl Error {
     }
     /// The same, pointing at `span` (bytes) of `text`, which came from `origin`.
     pub fn at(
+        self,
+        origin: &str,
+        text: &Arc<str>,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> Error {
+        self.at_line(origin, 1, text, span, label)
+    }
+
+    /// The same where `text` is a part only, which begins with the line of this number.
+    pub fn at_line(
         mut self,
         origin: &str,
+        first_line: usize,
         text: &Arc<str>,
         span: Range<usize>,
         label: impl Into<String>,
     ) -> Error {
         let (text, origin) = (Arc::clone(text), origin.to_string());
         let span = on_boundaries(&text, span);
-        self.0.place = Some(Place { origin, text, span, label: label.into() });
+        self.0.place = Some(Place { origin, text, first_line, span, label: label.into() });
         self
     }
 
@@ -133,7 +147,7 @@ impl Error {
     pub fn position(&self) -> Option<(&str, usize, usize)> {
         let place = self.0.place.as_ref()?;
         let before = &place.text[..place.span.start];
-        let line = before.matches('\n').count() + 1;
+        let line = before.matches('\n').count() + place.first_line;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Some((&place.origin, line, column))
     }
@@ -153,9 +167,9 @@ impl Diagnostic {
         .decor_style(DecorStyle::Ascii);
         let mut group = Level::ERROR.primary_title(printable(&brief(&self.title))).elements(
             self.place.as_ref().map(|p| {
-                Snippet::source(&*p.text).path(printable(&p.origin)).annotation(
-                    AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label)),
-                )
+                let here = AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label));
+                let text = Snippet::source(&*p.text).line_start(p.first_line);
+                text.path(printable(&p.origin)).annotation(here)
             }),
         );
         if let Some(help) = &self.help {
@@ -279,6 +293,10 @@ mod tests {
             "error: unknown key `bc`\n --> x.toml:2:1\n  |\n2 | bc = 2\n  | ^^ write `b`\n  |\n  = help: known keys: a, b"
         );
         assert_eq!(e.position(), Some(("x.toml", 2, 1)));
+        let part =
+            Error::plain("unknown key `bc`").at_line("x.toml", 7, &"bc = 2".into(), 5..6, "2");
+        assert_eq!(part.position(), Some(("x.toml", 7, 6)));
+        assert!(part.to_string().contains(" --> x.toml:7:6\n  |\n7 | bc = 2\n"), "{part}");
         assert!(e.render(Colour::Always).contains("\u{1b}["));
         assert_eq!(e.kind().exit_code(), 2);
     }

@@ -1,6 +1,6 @@
 //! Page traces for programs: import, describe, show the start.
 
-use std::io::{BufReader, Write};
+use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 
 use mmsim_workload::trace::{
@@ -110,6 +110,46 @@ fn at(path: &Path, e: &TraceError) -> Error {
     Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
 }
 
+/// The longest line that is shown; an import takes no longer ones.
+const LONGEST_LINE: u64 = 256 << 10;
+
+/// A line of a file, which may be compressed, by its number from 1.
+fn line_of(path: &Path, line: u64) -> Option<String> {
+    let unpacked = trace::decompressed(files::open(path, "a trace").ok()?).ok()?;
+    let mut lines = BufReader::new(unpacked);
+    for _ in 1..line {
+        lines.skip_until(b'\n').ok()?;
+    }
+    let mut text = Vec::new();
+    lines.take(LONGEST_LINE).read_until(b'\n', &mut text).ok()?;
+    Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
+}
+
+/// What is wrong with a text, at its line.
+fn at_line(path: &Path, e: &TraceError) -> Error {
+    let (line, column, title, expected) = match e {
+        TraceError::Line { line, found, expected } => {
+            (*line, None, format!("{found}: expected {expected}"), expected)
+        }
+        TraceError::Field { line, column, found, expected } => {
+            (*line, Some(*column), format!("found {found}, expected {expected}"), expected)
+        }
+        _ => return at(path, e),
+    };
+    let Some(text) = line_of(path, line) else { return at(path, e) };
+    let from = column.map_or(text.len() - text.trim_start().len(), |column| column - 1);
+    let between = |c: char| c.is_whitespace() || ",;|".contains(c);
+    let field = text.get(from..).and_then(|rest| rest.find(between)).filter(|_| column.is_some());
+    let until = field.map_or(text.len(), |length| from + length);
+    Error::new(ErrorKind::File, title).at_line(
+        &path.display().to_string(),
+        line as usize,
+        &text.as_str().into(),
+        from..until,
+        format!("expected {expected}"),
+    )
+}
+
 /// One access of a sequence that a program made itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
@@ -216,8 +256,11 @@ pub fn import(
         return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
     let format = format.expect("the others have returned");
-    let s = trace::import(format, file, out, &options).map_err(|e| at(input, &e))?;
-    rows(input, s)
+    let s = trace::import(format, file, out, &options).map_err(|e| match (&e, settings.maps) {
+        (TraceError::Maps(e), Some(maps)) => at_line(maps, e),
+        _ => at_line(input, &e),
+    });
+    rows(input, s?)
 }
 
 impl ImportSettings<'_> {

@@ -54,16 +54,17 @@ impl Report {
         if head.miniatures.is_some() {
             return refuse("is a report of miniatures: it has estimates, and no counts of runs");
         }
-        match head.schema.as_ref().map(serde_json::Value::as_u64) {
-            None | Some(None) => return refuse("is no report of mmsim: it has no `schema`"),
-            Some(Some(found)) if found != u64::from(SCHEMA) => {
-                let what = format!(
-                    "has schema {found}, this version of mmsim reads schema {SCHEMA}: it was \
-                     written by another version"
-                );
-                return refuse(&what);
+        let reads = format!("this version of mmsim reads schema {SCHEMA}");
+        match head.schema {
+            None => return refuse(&format!("is no report of mmsim: it has no `schema`; {reads}")),
+            Some(found) if found != SCHEMA => {
+                let why = match found.is_u64() {
+                    true => "it was written by another version",
+                    false => "it is no report of mmsim",
+                };
+                return refuse(&format!("has schema {found}, {reads}: {why}"));
             }
-            Some(Some(_)) => {}
+            Some(_) => {}
         }
         if head.runs.is_none() {
             return refuse("is no report of mmsim: it has no `runs`");
@@ -81,6 +82,26 @@ mod tests {
     fn a_report_is_read() {
         let report = samples::two_variants(&[1]);
         assert_eq!(Report::read(&report.to_json(), "r.json"), Ok(report));
+    }
+
+    #[test]
+    fn another_schema_is_told_beside_the_one_that_is_read() {
+        for (json, title) in [
+            (
+                r#"{"schema":"x"}"#,
+                "`r.json` has schema \"x\", this version of mmsim reads schema 1: it is no report of mmsim",
+            ),
+            (
+                r#"{"schema":2}"#,
+                "`r.json` has schema 2, this version of mmsim reads schema 1: it was written by another version",
+            ),
+            (
+                "{}",
+                "`r.json` is no report of mmsim: it has no `schema`; this version of mmsim reads schema 1",
+            ),
+        ] {
+            assert_eq!(Report::read(json, "r.json").unwrap_err().title(), title);
+        }
     }
 
     #[test]

@@ -293,10 +293,16 @@ pub(crate) fn record_heatmap(record: &Record, frame: &Frame) -> Result<Heatmap, 
     record::heatmap::draw(record, frame).map_err(input)
 }
 
+/// The text of a file that should be a report.
+fn report_text(path: &Path) -> Result<String, Failure> {
+    mmsim::sweep::refuse_store(path).map_err(input)?;
+    mmsim::files::read_text(path, "a report").map_err(input)
+}
+
 /// Reads a report, with its name in messages.
 pub(crate) fn read_report(path: &Path) -> Result<(String, Report), Failure> {
     let name = path.display().to_string();
-    let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+    let text = report_text(path)?;
     let report = Report::read(&text, &name).map_err(input)?;
     Ok((name, report))
 }
@@ -308,7 +314,7 @@ pub(crate) fn saved(path: &Path) -> Result<Merged<'static>, Failure> {
 
 /// Reads a validation; none if the file is something else.
 pub(crate) fn read_validation(path: &Path) -> Result<Option<Validation>, Failure> {
-    let text = mmsim::files::read_text(path, "a report").map_err(input)?;
+    let text = report_text(path)?;
     Validation::read(&text, &path.display().to_string()).map_err(input)
 }
 

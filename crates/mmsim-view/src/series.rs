@@ -173,37 +173,43 @@ impl Recorder {
 ///
 /// It is no such file, or one of other runs.
 pub fn read(text: &str, name: &str, nr_runs: usize) -> Result<Vec<Series>, Error> {
-    let bad = |line: usize, why: String| {
+    // `cell` is a part of the text, which tells its place.
+    let bad = |cell: &str, why: String, label: &str| {
+        let from = cell.as_ptr() as usize - text.as_ptr() as usize;
         let help = "write a series with `mmsim run SCENARIO --series FILE -o REPORT.json`";
-        Error::new(ErrorKind::File, format!("`{name}`, line {line}: {why}")).help(help)
+        Error::new(ErrorKind::File, format!("`{name}`: {why}"))
+            .at(name, &text.into(), from..from + cell.len(), label)
+            .help(help)
     };
-    let mut lines = text.lines().enumerate();
-    let header: Vec<&str> = lines.next().map_or("", |l| l.1).split(',').collect();
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or(text).split(',').collect();
     if header[0] != "time_ns" {
-        return Err(bad(1, "this is no series of mmsim: it does not begin with `time_ns`".into()));
+        let why = "this is no series of mmsim: it does not begin with `time_ns`";
+        return Err(bad(header[0], why.into(), "a series begins with `time_ns`"));
     }
     let several = header.last() == Some(&"run");
     if !several && nr_runs > 1 {
         let why = format!("this series is of one run, and the report has {nr_runs}");
-        return Err(bad(1, why));
+        return Err(bad(header[header.len() - 1], why, "no `run` behind it"));
     }
     let values = &header[1..header.len() - usize::from(several)];
     let mut all: Vec<Recorder> = vec![Recorder::new(most_points(nr_runs)); nr_runs];
-    for (i, line) in lines {
+    for line in lines {
         let cells: Vec<&str> = line.split(',').collect();
         if cells.len() != header.len() {
             let why = format!("{} values, and the header has {}", cells.len(), header.len());
-            return Err(bad(i + 1, why));
+            return Err(bad(cells[cells.len() - 1], why, "the last value of its line"));
         }
         let number = |cell: &str| {
-            let why = || bad(i + 1, format!("`{cell}` is no whole number"));
+            let why = || bad(cell, format!("`{cell}` is no whole number"), "write a whole number");
             cell.parse::<u64>().map_err(|_| why())
         };
         let now = SimTime(number(cells[0])?);
-        let run = if several { number(cells[header.len() - 1])? as usize } else { 0 };
+        let of = cells[header.len() - 1];
+        let run = if several { number(of)? as usize } else { 0 };
         let Some(recorder) = all.get_mut(run) else {
             let why = format!("a row of run {run}, and the report has {nr_runs}");
-            return Err(bad(i + 1, why));
+            return Err(bad(of, why, "no run of the report"));
         };
         let mut row = Vec::with_capacity(values.len());
         for (column, cell) in values.iter().zip(&cells[1..]).filter(|(_, cell)| !cell.is_empty()) {

@@ -123,6 +123,25 @@ impl Files {
     }
 }
 
+/// Refuses a store of a sweep where a report is wanted.
+///
+/// # Errors
+///
+/// `path` is a store; the message says how a report is made of it.
+pub fn refuse_store(path: &Path) -> Result<(), Error> {
+    if !path.is_dir() || Files::all(path)?.is_empty() {
+        return Ok(());
+    }
+    let (store, plan) = (path.display(), path.with_extension("toml"));
+    let merge = match path.extension().is_some_and(|e| e == "sweep") && plan.is_file() {
+        true => format!("mmsim sweep merge {}", plan.display()),
+        false => format!("mmsim sweep merge PLAN --store {store}"),
+    };
+    let title = format!("`{store}` is the store of a sweep, not a report");
+    let help = format!("make a report of it with `{merge} -o REPORT.json`, and name that");
+    Err(Error::new(ErrorKind::File, title).help(help))
+}
+
 /// The line of a unit.
 pub(super) fn line_of(id: UnitId, n: u64, run: &[u8]) -> Vec<u8> {
     let mut line = format!("{{\"unit\":\"{id}\",\"n\":{n},\"run\":").into_bytes();

@@ -63,6 +63,9 @@ pub enum TraceError {
         /// What should be.
         expected: String,
     },
+    /// A line of the maps that say what addresses are.
+    #[error("the maps: {0}")]
+    Maps(Box<TraceError>),
     /// A table or record that a trace cannot hold.
     #[error("{what}: found {found}, expected {expected}")]
     Invalid {

@@ -40,11 +40,9 @@ impl Maps {
                 continue;
             }
             let segment = parse_line(line).ok_or_else(|| {
-                TraceError::line(
-                    i as u64 + 1,
-                    format!("{:?} in the maps", line.chars().take(80).collect::<String>()),
-                    "`start-end perms offset dev inode [path]` as in /proc/PID/maps",
-                )
+                let found = format!("{:?}", line.chars().take(80).collect::<String>());
+                let expected = "`start-end perms offset dev inode [path]` as in /proc/PID/maps";
+                TraceError::Maps(Box::new(TraceError::line(i as u64 + 1, found, expected)))
             })?;
             if segment.end <= USER_PAGES {
                 segments.push(segment);
@@ -194,6 +192,6 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         let e = Maps::parse("00002000-00003000 rw-p\n").map(|_| ()).unwrap_err().to_string();
-        assert!(e.starts_with("line 1: \"00002000-00003000 rw-p\" in the maps"), "{e}");
+        assert!(e.starts_with("the maps: line 1: \"00002000-00003000 rw-p\""), "{e}");
     }
 }
