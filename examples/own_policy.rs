@@ -89,7 +89,8 @@ pub(crate) fn table() -> Result<String, RunError> {
         let cells: String = grouped_row(&means).iter().map(|n| format!("{n:>15}")).collect();
         let change = paired_change(&values[0], &values[1]);
         let change = change.map_or("-".into(), |c| per_cent(c.mean));
-        text += &format!("{:22}{cells}  {change}\n", figure.label());
+        let label = figure.label_of(report.runs.iter().map(|run| run.records));
+        text += &format!("{label:22}{cells}  {change}\n");
     }
     Ok(text)
 }

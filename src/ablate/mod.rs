@@ -232,7 +232,7 @@ impl Trial {
             variant: first.variant.clone(),
             axes: first.axes.clone(),
             base: self.base.preset.clone(),
-            figure: figure.label().to_string(),
+            figure: figure.label_of(runs.iter().map(|run| run.records)).to_string(),
             seeds: self.seeds.iter().map(|r| r.seed).collect(),
             runs: runs.len() as u64,
             exact: k <= MOST_EXACT,

@@ -154,6 +154,20 @@ impl Figure {
         }
     }
 
+    /// The same for these scopes, by their numbers of records: of throughput it says what it counts.
+    /// Where some scopes have records and others have none, the label leaves it open.
+    pub fn label_of(self, records: impl IntoIterator<Item = u64>) -> &'static str {
+        if self != Figure::Throughput {
+            return self.label();
+        }
+        let (with, without): (Vec<u64>, Vec<u64>) = records.into_iter().partition(|n| *n > 0);
+        match (with.is_empty(), without.is_empty()) {
+            (false, true) => "throughput, records/s",
+            (true, false) => "throughput, accesses/s",
+            _ => self.label(),
+        }
+    }
+
     /// Its name as options and wide tables have it: the label without the unit, with hyphens.
     pub const fn name(self) -> &'static str {
         match self {
@@ -269,6 +283,15 @@ mod tests {
         assert_eq!(of(Figure::MajorFaultP99), Some(150.0));
         assert_eq!(of(Figure::MemoryPressure), Some(5.0));
         assert_eq!(of(Figure::Throughput), Some(5_000.0));
+    }
+
+    #[test]
+    fn throughput_says_of_what() {
+        let label = |records: &[u64]| Figure::Throughput.label_of(records.iter().copied());
+        assert_eq!(label(&[7, 8]), "throughput, records/s");
+        assert_eq!(label(&[0]), "throughput, accesses/s");
+        assert_eq!(label(&[0, 7]), "throughput, per s");
+        assert_eq!(Figure::Refaults.label_of([7]), "refaults");
     }
 
     #[test]

@@ -237,10 +237,10 @@ fn knob_files_have_knobs_only() {
     let suite = suite(&dir, SUITE).unwrap_or_else(|e| panic!("{e}"));
     let set = |line: &str| format!("version = 1\n[set]\n{line}\n");
     for (text, place, said) in [
-        (set("\"machine.vm.swapiness\" = 1"), (3, 1), "did you mean `swappiness`?"),
+        (set("\"machine.vm.swapiness\" = 1"), (3, 13), "did you mean `swappiness`?"),
         (set("\"machine.vm.swappiness\" = 201"), (3, 27), "write a whole number from 0 to 200"),
-        (set("\"reclaim.ws-treshold\" = \"v5.9\""), (3, 1), "did you mean `ws-threshold`?"),
-        (set("\"damon[0].min-age\" = \"1s\""), (3, 1), "`damon` has 0 entries"),
+        (set("\"reclaim.ws-treshold\" = \"v5.9\""), (3, 10), "did you mean `ws-threshold`?"),
+        (set("\"damon[0].min-age\" = \"1s\""), (3, 2), "`damon` has 0 entries"),
         ("version = 1\npolicy = \"mglru\"\n".to_string(), (2, 10), "unknown preset `mglru`"),
         ("version = 1\n".to_string(), (1, 1), "the knob file sets nothing"),
         (format!("{KNOBS}\"machine.vm.swappiness\" = 10\n"), (4, 1), "duplicate key"),

@@ -112,7 +112,7 @@ fn mistakes_have_places() {
     for (plan, place, said) in [
         (
             change("vm.swappiness", "vm.swapiness"),
-            (7, 1),
+            (7, 13),
             "machine.vm: unknown key `swapiness`, did you mean `swappiness`?",
         ),
         (

@@ -130,7 +130,12 @@ pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
         Err(e) => return Err(failed(e)),
     };
     // Asked here, since what tempfile says names the temporary file.
-    fs::metadata(place).map_err(failed)?;
+    fs::metadata(place).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => {
+            failed(io::Error::other(format!("there is no folder {}", place.display())))
+        }
+        _ => failed(e),
+    })?;
     tempfile::tempfile_in(place).map(drop).map_err(failed)
 }
 

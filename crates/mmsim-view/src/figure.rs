@@ -55,6 +55,12 @@ pub fn main_of(report: &Report) -> Figure {
     first_main(|f| any(&f))
 }
 
+/// What pictures of a report call a figure.
+pub(crate) fn label_of(report: &Report, figure: Figure) -> &'static str {
+    let whole = report.runs.iter().filter(|run| run.outcome.is_whole());
+    figure.label_of(whole.map(|run| run.records))
+}
+
 /// The first figure of pictures and tables that there is.
 pub(crate) fn first_main(any: impl Fn(Figure) -> bool) -> Figure {
     MAIN.into_iter().find(|f| any(*f)).unwrap_or(Figure::Throughput)
@@ -183,7 +189,7 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
     let right = WIDTH - 30.0;
     let x = |v: f64| left + (v / end).clamp(0.0, 1.0) * (right - left);
     let height = TOP + rows.len() as f64 * ROW + 30.0 + if left_out > 0 { 20.0 } else { 0.0 };
-    let title = format!("{}: {}", report.scenario, figure.label());
+    let title = format!("{}: {}", report.scenario, label_of(report, figure));
     let list = rows.iter().map(|(label, _, e)| {
         format!("{label} {}", e.as_ref().map_or("has none".to_string(), words))
     });
@@ -284,7 +290,7 @@ fn over_axis(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
     let x = |i: usize| left + 20.0 + i as f64 * step;
     let y = |v: f64| bottom - (v / end).clamp(0.0, 1.0) * (bottom - TOP);
     let height = bottom + 44.0 + 20.0 * variants.len().div_ceil(3) as f64;
-    let title = format!("{}: {} over {axis}", report.scenario, figure.label());
+    let title = format!("{}: {} over {axis}", report.scenario, label_of(report, figure));
     let mut said = Vec::new();
     for name in &variants {
         let each = groups.iter().filter_map(|g| {

@@ -189,7 +189,9 @@ pub fn rows(group: &Group<'_>) -> Vec<Row> {
     let per_records = group.work_differs();
     for figure in Figure::ALL {
         let value = move |scope: Scope<'_>| figure.of(scope);
-        let Some(row) = Row::numbers(group, figure.label(), None, value) else { continue };
+        let whole = group.variants.iter().flat_map(VariantRuns::whole);
+        let label = figure.label_of(whole.map(|run| run.records));
+        let Some(row) = Row::numbers(group, label, None, value) else { continue };
         rows.push(row);
         if per_records && figure.grows_with_work() {
             let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
@@ -373,7 +375,10 @@ fn phases(group: &Group<'_>) -> Vec<Row> {
         let comparable = same_work(group, phase);
         let figures = PHASE_FIGURES.into_iter().filter_map(|figure| {
             let samples = phase.samples(group, |p| own(p, |scope| figure.of(scope)));
-            let row = Row::unless_zero(format!("  {}", figure.label()), &samples)?;
+            let records = phase.samples(group, |p| own(p, |scope| Some(scope.records as f64)));
+            let records = records.iter().flatten().map(|&(_, n)| n as u64);
+            let label = format!("  {}", figure.label_of(records));
+            let row = Row::unless_zero(label, &samples)?;
             Some(row.compared_if(&comparable))
         });
         let of_phase: Vec<Row> = figures.chain(attempts(group, phase.name)).collect();

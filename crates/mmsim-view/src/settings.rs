@@ -54,6 +54,8 @@ pub struct Setting {
     figures: [Option<Estimate>; FIGURES],
     /// Whether any run has a figure other than 0.
     any: [bool; FIGURES],
+    /// Records of its runs together.
+    records: u64,
 }
 
 fn nth(figure: Figure) -> usize {
@@ -65,11 +67,13 @@ fn nth(figure: Figure) -> usize {
 struct Brief {
     outcome: Ending,
     figures: [Option<f64>; FIGURES],
+    records: u64,
 }
 
 impl Brief {
     fn of(run: &RunReport) -> Brief {
-        Brief { outcome: run.outcome, figures: Figure::ALL.map(|f| f.of(Scope::from(run))) }
+        let figures = Figure::ALL.map(|f| f.of(Scope::from(run)));
+        Brief { outcome: run.outcome, figures, records: run.records }
     }
 }
 
@@ -90,6 +94,7 @@ impl Setting {
             any: std::array::from_fn(|nth| {
                 runs.iter().any(|run| run.figures[nth].is_some_and(|v| v != 0.0))
             }),
+            records: runs.iter().map(|run| run.records).sum(),
         }
     }
 
@@ -146,6 +151,11 @@ impl Gatherer {
 /// The figure that a table shows where nobody says which.
 pub fn main_of(settings: &[Setting]) -> Figure {
     figure::first_main(|f| settings.iter().any(|s| s.any[nth(f)]))
+}
+
+/// What tables of these settings call a figure.
+fn label_of(settings: &[Setting], figure: Figure) -> &'static str {
+    figure.label_of(settings.iter().map(|s| s.records))
 }
 
 /// Names of all axes, in their order.
@@ -216,12 +226,14 @@ pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize
     head.extend(variants.then(|| "variant".to_string()));
     head.push("outcome".into());
     let names = head.len();
-    head.push(main.label().to_string());
-    head.extend(beside.iter().map(|f| f.label().to_string()));
+    head.push(label_of(settings, main).to_string());
+    head.extend(beside.iter().map(|f| label_of(settings, *f).to_string()));
     let seeds = settings.iter().map(|s| s.runs).max().unwrap_or(0);
     let title = match (by.is_some(), seeds > 1) {
-        (true, true) => format!("means over {seeds} seeds, best {} first", main.label()),
-        (true, false) => format!("best {} first", main.label()),
+        (true, true) => {
+            format!("means over {seeds} seeds, best {} first", label_of(settings, main))
+        }
+        (true, false) => format!("best {} first", label_of(settings, main)),
         (false, true) => format!("means over {seeds} seeds"),
         (false, false) => String::new(),
     };
@@ -279,7 +291,7 @@ pub fn pivots(settings: &[Setting], by: Option<Figure>, of: Option<(&str, &str)>
         let corner = format!("{} \\ {}", short(down, &axes), short(across, &axes));
         let of_variant = if variants.len() > 1 { format!(" in {name}") } else { String::new() };
         Table {
-            title: format!("{}{of_variant}{over}", main.label()),
+            title: format!("{}{of_variant}{over}", label_of(settings, main)),
             head: std::iter::once(corner).chain(columns.iter().map(|c| c.to_string())).collect(),
             rows: rows.iter().map(row).collect(),
             names: 1,

@@ -152,7 +152,8 @@ pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) ->
             (true, false) => FLOOR,
             (true, true) => FLOOR * 1e3 / work(&scopes[0].1),
         };
-        any.then(|| row("figure", figure.label().to_string(), &pairs, floor)).flatten()
+        let label = figure.label_of(scopes.iter().flat_map(|(_, a, b)| [a.records, b.records]));
+        any.then(|| row("figure", label.to_string(), &pairs, floor)).flatten()
     };
     let mut rows: Vec<Row> = Figure::ALL.into_iter().filter_map(of).collect();
     let seconds = |s: &Scope<'_>| s.sim_time_ns as f64 / 1e9;

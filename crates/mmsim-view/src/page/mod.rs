@@ -305,14 +305,16 @@ pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
     );
     let parts = parts(sources);
     let series = sources.iter().flat_map(|s| s.observed).any(|o| o.series.is_some());
-    let main = sources.first().map(|s| figure::main_of(s.report));
+    let main = |s: &Source<'_>| {
+        figure::label_of(s.report, shown.unwrap_or_else(|| figure::main_of(s.report)))
+    };
     Document {
         title: &names.join(", "),
         header,
         plain: below,
         footer: missing(&parts, series),
         data: serde_json::to_vec(&data::Data::of(sources)).expect("names and numbers"),
-        figure: shown.or(main).map_or("", |f| f.label()),
+        figure: sources.first().map_or("", main),
         parts: &parts,
     }
     .html()

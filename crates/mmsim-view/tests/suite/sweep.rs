@@ -59,5 +59,5 @@ fn a_row_for_each_setting_and_a_cell_for_each_pair() {
     }
     assert_eq!(pivots(&settings, by, Some(("task[0].memory", "machine.vm.swappiness"))).len(), 2);
     let best = table(&settings, Some(Figure::Throughput), 0, usize::MAX);
-    assert!(best.title.ends_with("best throughput, per s first"), "{}", best.title);
+    assert!(best.title.ends_with("best throughput, accesses/s first"), "{}", best.title);
 }

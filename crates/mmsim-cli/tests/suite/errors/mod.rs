@@ -239,6 +239,10 @@ fn names_of_verbs() {
     golden.is("man-of-no-verb", &f.mmsim(&["man", "rnu"]));
     golden.is("man-of-no-verb-of-trace", &f.mmsim(&["man", "trace", "run"]));
     golden.is("man-to-no-folder", &f.mmsim(&["man", "--dir", "nowhere"]));
+    golden.is("unknown-verb-of-trace", &f.mmsim(&["trace", "imprt"]));
+    golden.is("unknown-option", &f.mmsim(&["sweep", "merge", "p.toml", "--stroe", "s"]));
+    golden.is("no-verb-of-trace", &f.mmsim(&["trace"]));
+    golden.is("list-of-nothing", &f.mmsim(&["list"]));
     golden.is("no-such-list", &f.mmsim(&["list", "policies"]));
     golden.is("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
@@ -278,6 +282,12 @@ fn names_on_the_command_line() {
     golden.is("set-of-a-later-kernel", &f.mmsim(&["run", "x.toml", "--set", "machine.kernel=7.4"]));
     let newest = ["run", "x.toml", "--set", "reclaim.preset=\"mglru\""];
     golden.is("set-of-no-version", &f.mmsim(&newest));
+    let two = ["run", "x.toml", "--set", "machine.cpus=2", "--set", "task[0].memroy=\"9MiB\""];
+    golden.is("second-set-of-no-key", &f.mmsim(&two));
+    let parsecs =
+        ["run", "x.toml", "--set", "machine.cpus=2", "--set", "machine.memory=64 parsecs"];
+    golden.is("set-of-no-unit", &f.mmsim(&parsecs));
+    golden.is("set-of-too-little", &f.mmsim(&["run", "x.toml", "--set", "machine.memory=1KiB"]));
     golden.is("set-of-no-key", &f.mmsim(&["run", "x.toml", "--set", "machine.cpu=2"]));
     golden.is("no-such-scenario", &f.mmsim(&["run", "y.toml"]));
     golden.is("no-such-preset", &f.mmsim(&["list", "knobs", "--preset", "classic-v7"]));

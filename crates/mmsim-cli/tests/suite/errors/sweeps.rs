@@ -53,6 +53,11 @@ fn sweeps_that_cannot_be() {
     said("another-ending", "sweep merge p.toml --partial --format wide -o m.html");
     said("over-the-plan", "sweep merge p.toml --partial -o p.toml");
     said("long-of-a-store", "show p.sweep --long");
+    said("view-of-a-store", "view p.sweep");
+    said("compare-of-a-store", "compare m.json p.sweep");
+    std::fs::rename(f.path("p.sweep"), f.path("other")).expect("renaming the store");
+    said("view-of-a-store-of-another-name", "view other");
+    std::fs::rename(f.path("other"), f.path("p.sweep")).expect("renaming it again");
     said("by-of-no-axes", "show m.json --by swap-ins");
     if cfg!(not(feature = "parquet")) {
         said("no-parquet", "sweep merge p.toml -o m.parquet");

@@ -75,6 +75,8 @@ fn imports() {
     import("import-of-no-column", "lbn,op\n1,R\n", "csv");
     import("import-of-no-csv-number", "page,op\n1,R\n2x,R\n", "csv");
     import("import-of-few-fields", "page,op\n1,R\n2\n", "csv");
+    import("import-of-two-columns", "page,page\n1,5\n", "csv");
+    import("import-of-a-wrong-field", "op,page\nR,1\nW,2x\n", "csv");
     import("import-of-no-unit", "page,time\n1,5\n", "csv");
     import("import-of-half-a-record", "123456", "raw-u32");
     import("import-of-unknown-operations", "page,op\n1,0\n2,1\n3,0\n", "csv");
@@ -86,8 +88,16 @@ fn imports() {
         golden.is(name, &said);
         assert_eq!((said.code, f.names()), (Some(2), vec!["in.txt".to_string()]), "{name}");
     }
-    // An option for another format is not passed over.
+    // A packed file is shown as what it holds; maps are a file of their own.
+    let packed = zstd::encode_all(&b"R 1\nR one\n"[..], 1).expect("zstd");
+    f.write("in.txt", packed);
+    let pages = ["trace", "import", "--from", "pages", "in.txt", "-o", "out.mmt"];
+    golden.is("import-of-a-packed-file", &f.mmsim(&pages));
     f.write("in.txt", "R 1\n");
+    f.write("maps", "00400000-00401000 r-xp 00000000 08:01 5 /bin/x\n00402000 rw-p\n");
+    golden.is("import-with-wrong-maps", &f.mmsim(&[&pages[..], &["--maps", "maps"]].concat()));
+    std::fs::remove_file(f.path("maps")).expect("it is there");
+    // An option for another format is not passed over.
     let import = ["trace", "import", "--from", "pages", "in.txt", "-o", "out.mmt"];
     let said = f.mmsim(&[&import[..], &["--page-size", "8192"]].concat());
     golden.is("import-with-an-option-of-csv", &said);

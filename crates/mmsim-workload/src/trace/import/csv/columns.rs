@@ -167,7 +167,7 @@ impl Columns {
                     if let Some(role) = role_of(name) {
                         // Sizes add up, and volumes are one together.
                         if !matches!(role.0, Role::Size | Role::Volume) {
-                            there_once(name, &names)?;
+                            there_once(name, &names, line)?;
                         }
                         said.put(&mut columns, i, role);
                     }
@@ -177,7 +177,7 @@ impl Columns {
                 named = columns.listed(list, &names, &mut said, || show(piece, at), line)?;
             }
         }
-        columns.check(&said, &names, options)?;
+        columns.check(&said, &names, line, options)?;
         let last = columns.roles.iter().rposition(|&r| r != Role::Skip);
         columns.needed = last.map_or(0, |i| i + 1);
         let named = named || columns.is_head(&texts);
@@ -214,7 +214,7 @@ impl Columns {
             let place = match number {
                 Some(n) => n.checked_sub(1).filter(|&i| i < names.len()),
                 None => {
-                    there_once(name, names)?;
+                    there_once(name, names, line)?;
                     names.iter().position(|n| n == name)
                 }
             };
@@ -238,11 +238,12 @@ impl Columns {
         &self,
         said: &Said,
         names: &[String],
+        line: u64,
         options: &ImportOptions,
     ) -> Result<(), TraceError> {
         let nr = |role: Role| self.roles.iter().filter(|&&r| r == role).count();
         let wrong = |expected: &str| {
-            Err(TraceError::invalid("the columns", format!("{:?}", names.join(",")), expected))
+            Err(TraceError::line(line, format!("the columns {:?}", names.join(",")), expected))
         };
         if nr(Role::Place) != 1 {
             return wrong(
@@ -293,13 +294,13 @@ impl Columns {
 }
 
 /// A column that is asked for by its name is the only one of that name.
-fn there_once(name: &str, names: &[String]) -> Result<(), TraceError> {
+fn there_once(name: &str, names: &[String], line: u64) -> Result<(), TraceError> {
     let places = || names.iter().zip(1..).filter(|(n, _)| n.eq_ignore_ascii_case(name));
     let (Some((_, first)), Some((_, second))) = (places().next(), places().nth(1)) else {
         return Ok(());
     };
     let found = format!("two columns {name:?}, #{first} and #{second}");
-    Err(TraceError::invalid("the columns", found, "one of that name"))
+    Err(TraceError::line(line, found, "one of that name"))
 }
 
 /// What the roles so far have said about extents.
