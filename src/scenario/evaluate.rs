@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 
 use super::expand;
+use super::kinds::Kind;
 use super::machine;
 use super::policy::PolicyCatalogue;
 use super::raw::{At, Entry, Node, Path, Sources, Step, Table};
@@ -52,26 +53,6 @@ fn stem(path: &FilePath) -> Option<String> {
     path.file_stem().map(|s| s.to_string_lossy().into_owned())
 }
 
-/// Says what a file is that is none of these: a key that only others have, what has it, the verb
-/// that takes it.
-const OTHERS: [(&str, &str, &str); 4] = [
-    ("task", "a scenario", "run"),
-    ("scenarios", "a plan of a sweep", "sweep"),
-    ("objective", "a plan of a tuning", "tune"),
-    ("machine", "a part of a scenario", "run"),
-];
-
-fn refuse_others(sources: &Sources, doc: &Table, name: &str, what: &str) -> Result<(), Error> {
-    for (key, is, verb) in OTHERS {
-        if let Some(e) = doc.entry(key) {
-            let title = format!("`{name}` is {is}, not {what}");
-            let error = sources.error(e.key_at, title, "a key of another kind of file");
-            return Err(error.help(format!("`mmsim {verb}` takes it")));
-        }
-    }
-    Ok(())
-}
-
 impl Suite {
     /// Reads a suite.
     ///
@@ -94,12 +75,7 @@ impl Suite {
     pub fn from_str(text: &str, name: &str) -> Result<Suite, Error> {
         let mut sources = Sources::of(&SUITE);
         let doc = sources.parse(name, text)?;
-        refuse_others(&sources, &doc, name, "a suite")?;
-        if let Some(e) = doc.entry("policy").or(doc.entry("set")) {
-            let title = format!("`{name}` is a knob file, not a suite");
-            let error = sources.error(e.key_at, title, "a suite names scenarios");
-            return Err(error.help("write it behind `--policy`"));
-        }
+        Kind::Suite.expect(&sources, &doc, name)?;
         let root = opened(doc, &SUITE);
         let r = Reader::open(&sources, &root, &SUITE, "")?;
         r.need("version")?;
@@ -278,12 +254,7 @@ impl KnobFile {
     pub fn from_str(text: &str, name: &str) -> Result<KnobFile, Error> {
         let mut sources = Sources::of(&KNOB_FILE);
         let doc = sources.parse(name, text)?;
-        refuse_others(&sources, &doc, name, "a knob file")?;
-        if let Some(e) = doc.entry("scenario") {
-            let title = format!("`{name}` is a suite, not a knob file");
-            let error = sources.error(e.key_at, title, "a knob file has `policy` and `[set]`");
-            return Err(error.help("write it behind `--suite`"));
-        }
+        Kind::Knobs.expect(&sources, &doc, name)?;
         let root = opened(doc, &KNOB_FILE);
         let r = Reader::open(&sources, &root, &KNOB_FILE, "")?;
         r.need("version")?;

@@ -16,6 +16,7 @@ mod expect;
 mod fields;
 mod given;
 pub mod keys;
+mod kinds;
 mod laws;
 mod machine;
 mod points;
@@ -55,6 +56,7 @@ pub use workload::{TaskSpec, WorkloadSpec};
 use crate::error::Error;
 use crate::report::expect::Expectation;
 use expand::Plan;
+use kinds::Kind;
 use raw::{Node, Sources, Table};
 use tables::ROOT;
 
@@ -138,11 +140,7 @@ impl Scenario {
     fn parse(text: &str, origin: &str, sets: &[(String, String)]) -> Result<Scenario, Error> {
         let mut sources = Sources::of(&ROOT);
         let doc = sources.parse(origin, text)?;
-        if let Some(e) = doc.entry("scenarios") {
-            let title = format!("`{origin}` is a plan of a sweep, not a scenario");
-            let error = sources.error(e.key_at, title, "a plan names scenarios");
-            return Err(error.help(format!("run it with `mmsim sweep {origin}`")));
-        }
+        Kind::Scenario.expect(&sources, &doc, origin)?;
         let dir = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
         let stem = Path::new(origin).file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = stem.filter(|s| !s.is_empty()).unwrap_or_else(|| "scenario".to_string());

@@ -29,6 +29,14 @@ impl At {
     /// The start of the file.
     pub(super) const START: At = At { source: 0, start: 0, end: 0 };
 
+    /// With the next key of a path, if it stands behind a point.
+    pub(super) fn through(self, last: At) -> At {
+        match self.source == last.source && last.start == self.end + 1 {
+            true => At { end: last.end, ..self },
+            false => self,
+        }
+    }
+
     /// Whether nobody wrote it.
     pub(super) fn is_default(self) -> bool {
         self.source == At::DEFAULT.source

@@ -9,7 +9,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, Variants};
-use super::raw::{At, Node, Sources, Table, Value, inline, kind_of};
+use super::raw::{At, Entry, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
 use crate::error::Error;
 use crate::nearest::nearest;
@@ -95,9 +95,9 @@ impl<'a> Reader<'a> {
             if spec.key(&e.key).is_none() {
                 let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
                 let prefix = reader.prefix();
-                let place = elsewhere(sources.root, &e.key, &e.node);
+                let place = elsewhere(sources.root, e);
                 // It is the right word in the wrong table.
-                if let Some((key, _)) = place.as_ref().filter(|(key, path)| key == path) {
+                if let Some((key, ..)) = place.as_ref().filter(|(key, path, _)| key == path) {
                     let write = match spec.key("set") {
                         Some(_) => format!("write set = {{ \"{key}\" = .. }}"),
                         None => "write it at the top level".to_string(),
@@ -106,9 +106,9 @@ impl<'a> Reader<'a> {
                     return Err(sources.error(e.key_at, title, write));
                 }
                 return Err(match place {
-                    Some((key, path)) => {
+                    Some((key, path, at)) => {
                         let near = Some((path.as_str(), ""));
-                        suggested(sources, e.key_at, (&prefix, "key", &key), near, &known)
+                        suggested(sources, at, (&prefix, "key", &key), near, &known)
                     }
                     None => unknown(sources, e.key_at, &prefix, "key", &e.key, &known),
                 });
@@ -196,8 +196,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn later(&self, a: &'a super::raw::Entry, b: &'a super::raw::Entry) -> &'a super::raw::Entry {
-        let place = |e: &super::raw::Entry| self.table.entries.iter().position(|x| x.key == e.key);
+    fn later(&self, a: &'a Entry, b: &'a Entry) -> &'a Entry {
+        let place = |e: &Entry| self.table.entries.iter().position(|x| x.key == e.key);
         if place(a) > place(b) { a } else { b }
     }
 
@@ -542,10 +542,11 @@ pub(super) fn suggested(
 }
 
 /// Where in the document a key of that name belongs, if not where it was written: the key with
-/// those below it that come along, and the path of it.
-fn elsewhere(root: &'static TableSpec, key: &str, node: &Node) -> Option<(String, String)> {
+/// those below it that come along, the path of it, and where that was written.
+fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String, At)> {
+    let (key, mut node, mut at) = (entry.key.as_str(), &entry.node, entry.key_at);
     if KernelRules::knobs().iter().any(|rule| rule.name == key) {
-        return Some((key.to_string(), format!("machine.rules.{key}")));
+        return Some((key.to_string(), format!("machine.rules.{key}"), at));
     }
     let mut tables = vec![(String::new(), root)];
     let mut i = 0;
@@ -562,7 +563,7 @@ fn elsewhere(root: &'static TableSpec, key: &str, node: &Node) -> Option<(String
         tables.extend(below);
         i += 1;
     };
-    let (mut written, mut node) = (key.to_string(), node);
+    let mut written = key.to_string();
     while let (Kind::Table(spec), Some(table)) = (kind, node.table()) {
         let [only] = &table.entries[..] else { break };
         let Some(k) = spec.key(&only.key) else { break };
@@ -570,9 +571,9 @@ fn elsewhere(root: &'static TableSpec, key: &str, node: &Node) -> Option<(String
             s.push('.');
             s.push_str(k.name);
         }
-        (kind, node) = (k.kind, &only.node);
+        (kind, node, at) = (k.kind, &only.node, at.through(only.key_at));
     }
-    Some((written, path))
+    Some((written, path, at))
 }
 
 /// The first two numbers of a kernel's version: of `6.6`, `v6.6.32` or `6.12.117+deb12`.

@@ -7,6 +7,7 @@ use std::path::{Path as FilePath, PathBuf};
 use super::expand;
 use super::expect;
 use super::keys::TableSpec;
+use super::kinds::Kind;
 use super::machine;
 use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Path, Sources, Table, Value};
@@ -158,15 +159,7 @@ impl TunePlan {
     pub fn from_str(text: &str, name: &str) -> Result<TunePlan, Error> {
         let mut alone = Sources::of(&TUNE);
         let doc = alone.parse(name, text)?;
-        for (key, is, command) in
-            [("task", "a scenario", "run"), ("scenarios", "a plan of a sweep", "sweep")]
-        {
-            if let Some(e) = doc.entry(key) {
-                let title = format!("`{name}` is {is}, not a plan of a tuning");
-                let error = alone.error(e.key_at, title, "a plan names one `scenario`");
-                return Err(error.help(format!("`mmsim {command} {name}` takes it")));
-            }
-        }
+        Kind::Tuning.expect(&alone, &doc, name)?;
         let root = opened(doc, &TUNE);
         let r = Reader::open(&alone, &root, &TUNE, "")?;
         r.need("version")?;

@@ -151,7 +151,7 @@ fn mistakes_have_places() {
             "constraint[0]: needs `above` or `below`",
         ),
         (change("[knobs]", "[set]\n\"machine.vm.swappiness\" = 9\n[knobs]"), (7, 1), "a knob too"),
-        (change("scenario = \"box.toml\"", "task = 1"), (2, 1), "is a scenario, not a plan"),
+        (change("scenario = \"box.toml\"", "task = 1"), (2, 1), "unknown key `task`"),
     ] {
         let (_dir, read) = read(&plan);
         let found = match read {

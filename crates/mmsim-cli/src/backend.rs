@@ -295,7 +295,7 @@ pub(crate) fn record_heatmap(record: &Record, frame: &Frame) -> Result<Heatmap, 
 
 /// The text of a file that should be a report.
 fn report_text(path: &Path) -> Result<String, Failure> {
-    mmsim::sweep::refuse_store(path).map_err(input)?;
+    mmsim::sweep::refuse_store(path, "a report").map_err(input)?;
     mmsim::files::read_text(path, "a report").map_err(input)
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn shown(args: &ShownArgs) -> Shown {
 }
 
 fn read(place: &SweepPlace) -> Result<SweepPlan, Failure> {
+    sweep::refuse_store(place.plan(), sweep::A_PLAN).map_err(input)?;
     SweepPlan::from_path(place.plan()).map_err(input)
 }
 

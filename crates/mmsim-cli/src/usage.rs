@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, Parser};
+use clap::{Arg, Command, CommandFactory, Parser};
 use mmsim::Error;
 use mmsim::nearest::nearest;
 
@@ -31,17 +31,63 @@ struct Asked {
     /// As people write it: `mmsim trace import`.
     name: String,
     command: Command,
+    /// What stands behind it.
+    rest: Vec<String>,
 }
 
 impl Asked {
     fn of(arguments: impl Iterator<Item = OsString>) -> Asked {
-        let mut asked = Asked { name: "mmsim".into(), command: Cli::command() };
-        for word in arguments {
-            let Some(verb) = asked.command.find_subcommand(&word) else { break };
-            let name = format!("{} {}", asked.name, verb.get_name());
-            asked = Asked { name, command: verb.clone() };
+        let (mut name, mut command) = ("mmsim".to_string(), Cli::command());
+        let mut rest = arguments.map(|word| word.to_string_lossy().into_owned()).peekable();
+        while let Some(verb) = rest.peek().and_then(|word| command.find_subcommand(word)) {
+            name = format!("{name} {}", verb.get_name());
+            command = verb.clone();
+            rest.next();
         }
-        asked
+        Asked { name, command, rest: rest.collect() }
+    }
+
+    /// An error that `--help` helps with.
+    fn error(&self, title: String) -> Error {
+        Error::of_option(title).help(format!("`{} --help` says what it takes", self.name))
+    }
+
+    /// A word that is none of its verbs.
+    fn unknown_verb(&self, verb: &str) -> Error {
+        let near = self.nearest_verb(verb);
+        let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+        Error::of_option(format!("unknown verb `{verb}`{near}"))
+            .help(format!("`{} --help` lists all verbs", self.name))
+    }
+
+    /// An option that it does not take, or one word too many.
+    fn unknown_argument(&self, word: &str) -> Error {
+        if !word.starts_with('-') {
+            return self.error(format!("found `{word}`, and `{}` takes no more", self.name));
+        }
+        let near = self.nearest_option(word);
+        let near = near.map_or(String::new(), |n| format!(", did you mean `--{n}`?"));
+        let of_verb = |verb: &&Command| verb.get_arguments().any(|arg| is_option(arg, word));
+        let error = self.error(format!("unknown argument `{word}`{near}"));
+        match self.command.get_subcommands().find(of_verb).filter(|_| near.is_empty()) {
+            Some(verb) => error.help(format!("`{} {}` takes it", self.name, verb.get_name())),
+            None => error,
+        }
+    }
+
+    /// A verb behind other arguments, or what clap takes for one.
+    fn misplaced_verb(&self, verb: &str) -> Error {
+        let first = self.rest.iter().find(|word| !word.starts_with('-'));
+        match first.filter(|word| self.nearest_verb(word).is_some()) {
+            Some(word) => self.unknown_verb(word),
+            None if self.command.find_subcommand(verb).is_some() => {
+                let name = &self.name;
+                self.error(format!(
+                    "found `{verb}` behind other arguments, write `{name} {verb} ..`"
+                ))
+            }
+            None => self.unknown_argument(verb),
+        }
     }
 
     /// Its verb that is probably meant.
@@ -58,8 +104,16 @@ impl Asked {
     }
 }
 
-/// What clap says of a value, an option or a verb in mmsim's words; `None`: it says it well, or it
-/// is no mistake.
+/// Whether an argument is written like this: `--output` or `-o`.
+fn is_option(arg: &Arg, word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => word.strip_prefix('-').is_some_and(|s| s.chars().next() == arg.get_short()),
+    }
+}
+
+/// What clap says of arguments in mmsim's words; `None`: it is no mistake, or its words are
+/// complete.
 fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
     let text = |kind| match e.get(kind) {
         Some(ContextValue::String(s)) => Some(s.as_str()),
@@ -90,22 +144,9 @@ fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
             let why = e.source().map_or_else(|| "write a value".to_string(), ToString::to_string);
             Some(Error::of_option(format!("{option}: found {shown}, {why}")))
         }
-        ErrorKind::UnknownArgument => {
-            let option = text(ContextKind::InvalidArg)?;
-            let near = asked.nearest_option(option);
-            let near = near.map_or(String::new(), |n| format!(", did you mean `--{n}`?"));
-            let title = format!("unknown argument `{option}`{near}");
-            Some(
-                Error::of_option(title)
-                    .help(format!("`{} --help` lists what it takes", asked.name)),
-            )
-        }
+        ErrorKind::UnknownArgument => Some(asked.unknown_argument(text(ContextKind::InvalidArg)?)),
         ErrorKind::InvalidSubcommand => {
-            let verb = text(ContextKind::InvalidSubcommand)?;
-            let near = asked.nearest_verb(verb);
-            let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-            let title = format!("unknown verb `{verb}`{near}");
-            Some(Error::of_option(title).help(format!("`{} --help` lists all verbs", asked.name)))
+            Some(asked.unknown_verb(text(ContextKind::InvalidSubcommand)?))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let title = format!("found no verb behind `{}`, write one of those above", asked.name);
@@ -114,10 +155,12 @@ fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
         ErrorKind::MissingRequiredArgument => {
             let missing = words(ContextKind::InvalidArg);
             let title = format!("found nothing for {}, write it", missing.join(" and "));
-            let help = format!("`{} --help` says what it takes", asked.name);
-            Some(Error::of_option(title).help(help))
+            Some(asked.error(title))
         }
         ErrorKind::ArgumentConflict => {
+            if let Some(verb) = text(ContextKind::InvalidSubcommand) {
+                return Some(asked.misplaced_verb(verb));
+            }
             let option = text(ContextKind::InvalidArg)?;
             let others: Vec<&str> = words(ContextKind::PriorArg);
             let other = text(ContextKind::PriorArg).or(others.first().copied())?;
@@ -127,6 +170,11 @@ fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
             };
             Some(Error::of_option(title))
         }
-        _ => None,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
+        _ => {
+            let said = e.render().to_string();
+            let first = said.lines().next().unwrap_or_default();
+            Some(asked.error(first.trim_start_matches("error: ").to_string()))
+        }
     }
 }

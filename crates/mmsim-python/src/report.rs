@@ -137,7 +137,7 @@ impl Report {
     /// Reads a report that `mmsim run --format json` wrote.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Report> {
-        mmsim::sweep::refuse_store(&path).map_err(errors::input)?;
+        mmsim::sweep::refuse_store(&path, "a report").map_err(errors::input)?;
         let text = mmsim::files::read_text(&path, "a report").map_err(errors::input)?;
         Report::from_json(&text, &path.display().to_string())
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::RunSpec;
 use super::expand;
+use super::kinds::Kind;
 use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Sources, Table, Value, inline};
 use super::read::{Reader, fill};
@@ -90,11 +91,7 @@ impl SweepPlan {
     pub fn from_str(text: &str, name: &str) -> Result<SweepPlan, Error> {
         let mut sources = Sources::of(&SWEEP);
         let doc = sources.parse(name, text)?;
-        if let Some(e) = doc.entry("machine").or(doc.entry("task")) {
-            let title = format!("`{name}` is a scenario, not a plan of a sweep");
-            let error = sources.error(e.key_at, title, "a plan names scenarios");
-            return Err(error.help("write version = 1 and scenarios = [\"..\"] into a file"));
-        }
+        Kind::Sweep.expect(&sources, &doc, name)?;
         check_version(&sources, &doc)?;
         let node = opened(doc);
         let r = Reader::open(&sources, &node, &SWEEP, "")?;

@@ -123,24 +123,35 @@ impl Files {
     }
 }
 
-/// Refuses a store of a sweep where a report is wanted.
+/// Refuses a store of a sweep where `what` is wanted: [`A_PLAN`], or a report.
 ///
 /// # Errors
 ///
-/// `path` is a store; the message says how a report is made of it.
-pub fn refuse_store(path: &Path) -> Result<(), Error> {
+/// `path` is a store; the message says what to name instead.
+pub fn refuse_store(path: &Path, what: &str) -> Result<(), Error> {
     if !path.is_dir() || Files::all(path)?.is_empty() {
         return Ok(());
     }
-    let (store, plan) = (path.display(), path.with_extension("toml"));
-    let merge = match path.extension().is_some_and(|e| e == "sweep") && plan.is_file() {
-        true => format!("mmsim sweep merge {}", plan.display()),
-        false => format!("mmsim sweep merge PLAN --store {store}"),
+    let (store, beside) = (path.display(), path.with_extension("toml"));
+    let plan = Some(beside.display()).filter(|_| path.extension().is_some_and(|e| e == "sweep"));
+    let plan = plan.filter(|_| beside.is_file()).map(|plan| plan.to_string());
+    let help = match (what, plan) {
+        (A_PLAN, Some(plan)) => format!("name its plan, `{plan}`"),
+        (A_PLAN, None) => format!("name the plan, and write `--store {store}`"),
+        (_, Some(plan)) => {
+            format!("make one of it with `mmsim sweep merge {plan} -o REPORT.json`, and name that")
+        }
+        (_, None) => format!(
+            "make one of it with `mmsim sweep merge PLAN --store {store} -o REPORT.json`, and name \
+             that"
+        ),
     };
-    let title = format!("`{store}` is the store of a sweep, not a report");
-    let help = format!("make a report of it with `{merge} -o REPORT.json`, and name that");
+    let title = format!("`{store}` is the store of a sweep, not {what}");
     Err(Error::new(ErrorKind::File, title).help(help))
 }
+
+/// What [`refuse_store`] is told where a plan is wanted.
+pub const A_PLAN: &str = "a plan";
 
 /// The line of a unit.
 pub(super) fn line_of(id: UnitId, n: u64, run: &[u8]) -> Vec<u8> {

@@ -247,6 +247,33 @@ fn names_of_verbs() {
     golden.is("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
 
+/// Each kind of file is told by its name where another is wanted, and so is the verb that takes it.
+#[test]
+fn kinds_of_files() {
+    let golden = Golden::of("kinds");
+    let f = Folder::new();
+    f.write("scenario.toml", GOOD);
+    f.write("sweep.toml", "version = 1\nscenarios = [\"scenario.toml\"]\n");
+    f.write("tune.toml", "version = 1\nscenario = \"scenario.toml\"\n");
+    f.write("suite.toml", "version = 1\n[[scenario]]\nfile = \"scenario.toml\"\n");
+    f.write("knobs.toml", "version = 1\n[set]\n\"machine.vm.swappiness\" = 1\n");
+    for (kind, before) in [
+        ("scenario", &["run"][..]),
+        ("sweep", &["sweep"]),
+        ("tune", &["tune"]),
+        ("suite", &["evaluate", "--policy", "knobs.toml", "--suite"]),
+        ("knobs", &["evaluate", "--suite", "suite.toml", "--policy"]),
+    ] {
+        for other in ["scenario", "sweep", "tune", "suite", "knobs"] {
+            if other != kind {
+                let said = f.mmsim(&[before, &[&format!("{other}.toml")]].concat());
+                golden.is(&format!("{other}-for-{kind}"), &said);
+                assert_eq!(said.code, Some(2), "{other} for {kind}");
+            }
+        }
+    }
+}
+
 /// A stage stands on 5.5. On another kernel it is no mistake, and the table says so.
 #[test]
 fn a_stage_on_another_kernel_is_printed() {

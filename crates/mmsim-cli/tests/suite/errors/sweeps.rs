@@ -53,6 +53,11 @@ fn sweeps_that_cannot_be() {
     said("another-ending", "sweep merge p.toml --partial --format wide -o m.html");
     said("over-the-plan", "sweep merge p.toml --partial -o p.toml");
     said("long-of-a-store", "show p.sweep --long");
+    said("a-store-for-a-plan", "sweep merge p.sweep");
+    said("a-misspelt-verb", "sweep mrege p.toml");
+    said("a-verb-behind-the-plan", "sweep p.toml merge");
+    said("two-plans", "sweep p.toml q.toml");
+    said("an-option-of-merge", "sweep p.toml -o m.json");
     said("view-of-a-store", "view p.sweep");
     said("compare-of-a-store", "compare m.json p.sweep");
     std::fs::rename(f.path("p.sweep"), f.path("other")).expect("renaming the store");
