@@ -289,6 +289,11 @@ impl KnobFile {
 fn values<'a>(r: &Reader<'a>) -> Result<Vec<(Path, &'a Entry)>, Error> {
     let mut all: Vec<(Path, &Entry)> = Vec::new();
     for e in r.table("set")?.map_or(&[][..], |t| &t.entries) {
+        if let Some((whole, at)) = expand::unquoted(e, &[])
+            && may_be_set(r, &r.sources.path(&whole, at)?).is_ok()
+        {
+            return Err(expand::no_quotes(r.sources, (whole, at), "set"));
+        }
         let path = r.sources.path(&e.key, e.key_at)?;
         may_be_set(r, &path)?;
         if let Some((before, _)) = all.iter().find(|(p, _)| p.steps == path.steps) {

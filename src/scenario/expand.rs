@@ -11,7 +11,7 @@ use mmsim_core::config::MachineConfig;
 
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
-use super::keys::MANY;
+use super::keys::{MANY, TableSpec};
 use super::machine;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted, inline};
@@ -118,6 +118,25 @@ pub(super) fn axis_path<'a>(
     Ok(path)
 }
 
+/// A path that was written without quotes, so that TOML takes it for tables in tables, and its
+/// place. A table that has one of `keys` is a value.
+pub(super) fn unquoted(e: &Entry, keys: &[&TableSpec]) -> Option<(String, At)> {
+    let (mut path, mut at, mut node) = (e.key.clone(), e.key_at, &e.node);
+    let value = |t: &Table| t.entries.iter().any(|e| keys.iter().any(|k| k.key(&e.key).is_some()));
+    while let Some([first, ..]) = node.table().filter(|t| !value(t)).map(|t| &t.entries[..]) {
+        path = format!("{path}.{}", first.key);
+        (at, node) = (at.through(first.key_at), &first.node);
+    }
+    // A key of several words has its quotes.
+    (path != e.key && !e.key.contains(['.', '['])).then_some((path, at))
+}
+
+/// What is said of a path without quotes in the table of this name.
+pub(super) fn no_quotes(sources: &Sources, (path, at): (String, At), table: &str) -> Error {
+    let title = format!("{table}: the path `{path}` is without quotes, write \"{path}\" = ..");
+    sources.error(at, title, format!("write \"{path}\""))
+}
+
 /// The list of values of an axis, of a table of this name.
 pub(super) fn axis_values<'a>(
     sources: &Sources,
@@ -125,12 +144,12 @@ pub(super) fn axis_values<'a>(
     table: &str,
 ) -> Result<&'a [Node], Error> {
     let Value::List(values) = &e.node.value else {
+        if let Some(path) = unquoted(e, &[]) {
+            return Err(no_quotes(sources, path, table));
+        }
         let found = super::read::describe(&e.node.value);
         let title = format!("{table}.\"{}\": found {found}, write a list of values", e.key);
-        let label = match &e.node.value {
-            Value::Table(_) => "a path needs quotes: \"task[0].memory\" = [..]".to_string(),
-            v => format!("write [{}]", inline(v)),
-        };
+        let label = format!("write [{}]", inline(&e.node.value));
         return Err(sources.error(e.node.at, title, label));
     };
     if values.is_empty() {

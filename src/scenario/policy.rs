@@ -6,7 +6,7 @@ use std::fmt;
 use mmsim_core::config::Kernel;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
-use super::read::{suggested, unknown};
+use super::read::{suggested, unknown, version_of};
 use crate::error::{Error, ErrorKind};
 use crate::nearest::nearest;
 
@@ -210,11 +210,29 @@ pub(super) fn knob_value(sources: &Sources, path: &str, e: &Entry) -> Result<Kno
 }
 
 /// The preset that is probably meant, and what is said of it. Of a policy without a version it is
-/// the newest.
+/// the newest, of one with a version that is not modelled the last before it.
 fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
     let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
     let newest = known.iter().rev().find(of_it).map(|k| (*k, ", the newest of them"));
-    newest.or_else(|| nearest(preset, known).map(|k| (k, "")))
+    newest
+        .or_else(|| last_before(preset, known))
+        .or_else(|| nearest(preset, known).map(|k| (k, "")))
+}
+
+/// The last preset of a policy that is not of a later kernel than `POLICY-vVERSION`, and what is
+/// said of it.
+fn last_before<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
+    let parts = |k: &str| {
+        let (policy, version) = k.split_once("-v")?;
+        Some((policy.to_string(), version_of(version)?))
+    };
+    let (policy, wanted) = parts(preset)?;
+    let version = |k: &&str| parts(k).filter(|(of, v)| *of == policy && *v <= wanted).map(|p| p.1);
+    // Of several of one kernel that which is named after the kernel alone.
+    let named = |k: &str| k.split_once("-v").is_some_and(|(_, v)| !v.contains(['-', '+']));
+    let all = known.iter().filter_map(|k| Some((version(k)?, named(k), *k)));
+    let (version, _, last) = all.max_by_key(|(version, named, _)| (*version, *named))?;
+    Some((last, if version == wanted { "" } else { ", the last before it" }))
 }
 
 /// What is said of a preset that an option of the command line names and that there is not.

@@ -210,7 +210,9 @@ impl Sources {
             let what = e.message().trim().replace('\n', ", ");
             let error = self.error(at, format!("not valid TOML: {what}"), what);
             match text.trim_start().starts_with(['{', '<']) {
-                true => error.help("scenario files are TOML: docs/scenarios.md describes them"),
+                true => error.help(
+                    "scenarios and plans are TOML (docs/scenarios.md); `mmsim show` takes reports",
+                ),
                 false => error,
             }
         })?;

@@ -577,7 +577,7 @@ fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String,
 }
 
 /// The first two numbers of a kernel's version: of `6.6`, `v6.6.32` or `6.12.117+deb12`.
-fn version_of(text: &str) -> Option<(u32, u32)> {
+pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '+']);
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }

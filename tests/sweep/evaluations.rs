@@ -251,6 +251,7 @@ fn knob_files_have_knobs_only() {
             "`policy` says what `reclaim.preset` says",
         ),
         (set("\"machine.vm\" = { swappiness = 1 }"), (3, 1), "is a whole table"),
+        (set("machine.vm.swappiness = 1"), (3, 1), "write \"machine.vm.swappiness\" = .."),
         (set("machine = { memory = \"1GiB\" }"), (3, 1), "it is of the machine"),
         (set("damon = []\n\"damon[0]\" = {}"), (4, 1), "`damon[0]` is a whole table"),
         (SUITE.to_string(), (4, 3), "is a suite, not a knob file"),

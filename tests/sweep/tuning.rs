@@ -116,6 +116,11 @@ fn mistakes_have_places() {
             "machine.vm: unknown key `swapiness`, did you mean `swappiness`?",
         ),
         (
+            change("\"machine.vm.swappiness\"", "machine.vm.swappiness"),
+            (7, 1),
+            "knobs: the path `machine.vm.swappiness` is without quotes",
+        ),
+        (
             change("to = 200", "to = 300"),
             (7, 27),
             "machine.vm.swappiness: 300 is out of range, write a whole number from 0 to 200",

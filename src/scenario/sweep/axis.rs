@@ -101,6 +101,9 @@ impl Axis {
             return Err(sources.error(path.at, title, format!("write `{what}` at the top")));
         }
         let name = format!("{table}.\"{}\"", e.key);
+        if let Some(path) = expand::unquoted(e, &[&SWEEP_FILES, &SWEEP_RANGE]) {
+            return Err(expand::no_quotes(sources, path, table));
+        }
         let values = match e.node.table() {
             None => return Ok(Axis::listed(path, expand::axis_values(sources, e, table)?)),
             Some(t) if t.get("files").is_some() => {
