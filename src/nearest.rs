@@ -8,6 +8,11 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let plain = |s: &str| s.to_lowercase().replace('_', "-");
     let lowered = plain(word);
+    // `lin` for `linear`, where nothing else begins so.
+    let mut beginning = known.iter().filter(|k| plain(k).starts_with(&lowered));
+    if let (3.., Some(one), None) = (lowered.len(), beginning.next(), beginning.next()) {
+        return Some(one);
+    }
     let distance = |k: &str| {
         let k = plain(k);
         let d = strsim::damerau_levenshtein(&lowered, &k);
@@ -27,8 +32,8 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     };
     let best = known.iter().copied().min_by_key(|k| distance(k))?;
     let letters = word.chars().count();
-    // A word of which no letter would be left is no misspelling.
-    let most = (letters / 3).max(2).min(letters.saturating_sub(1));
+    // A word of which most letters would be others is no misspelling.
+    let most = (letters / 3).max(2).min(letters / 2);
     (distance(best) <= most).then_some(best)
 }
 
@@ -49,6 +54,8 @@ mod tests {
             ("colour-of-the-sky", None),
             ("swa", Some("swap")),
             ("wa", None),
+            ("cap", None),
+            ("min", Some("min_free_kbytes")),
             ("", None),
         ] {
             assert_eq!(nearest(word, &known), found, "{word}");
