@@ -56,12 +56,19 @@ impl Trace {
         let bytes =
             std::fs::read(path).map_err(TraceError::io(format!("reading {}", path.display())))?;
         let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(trace) = opened().iter().find(|t| t.bytes[..] == bytes[..]) {
-            return Ok(Arc::clone(trace));
+        let same = |opened: &[Arc<Trace>], bytes: &[u8]| {
+            opened.iter().find(|t| t.bytes[..] == *bytes).map(Arc::clone)
+        };
+        if let Some(trace) = same(&opened(), &bytes) {
+            return Ok(trace);
         }
         let trace = Self::from_bytes(bytes)?;
         if trace.bytes.len() <= KEPT.1 {
             let mut opened = opened();
+            // Another thread may have opened it meanwhile.
+            if let Some(trace) = same(&opened, &trace.bytes) {
+                return Ok(trace);
+            }
             opened.push(Arc::clone(&trace));
             let surplus = opened.len().saturating_sub(KEPT.0);
             opened.drain(..surplus);
