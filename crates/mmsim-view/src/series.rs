@@ -265,15 +265,17 @@ mod tests {
         assert_eq!(all[0].column("pgfault"), Some(&[0, 7][..]));
         assert_eq!(all[0].column("workingset_refault_anon"), None);
         assert_eq!(all[1].column("workingset_refault_anon"), Some(&[0, 3][..]));
-        for (text, nr, why) in [
-            ("{}", 1, "no series of mmsim"),
-            ("time_ns,pgfault\n0,1\n", 2, "of one run, and the report has 2"),
-            ("time_ns,pgfault,run\n0,1,2\n", 2, "a row of run 2"),
-            ("time_ns,pgfault\n0\n", 1, "line 2: 1 values, and the header has 2"),
-            ("time_ns,pgfault\n0,x\n", 1, "`x` is no whole number"),
+        for (text, nr, why, place) in [
+            ("", 1, "no series of mmsim", (1, 1)),
+            ("{}", 1, "no series of mmsim", (1, 1)),
+            ("time_ns,pgfault\n0,1\n", 2, "of one run, and the report has 2", (1, 9)),
+            ("time_ns,pgfault,run\n0,1,2\n", 2, "a row of run 2", (2, 5)),
+            ("time_ns,pgfault\n0\n", 1, "1 values, and the header has 2", (2, 1)),
+            ("time_ns,pgfault\n0,x\n", 1, "`x` is no whole number", (2, 3)),
         ] {
-            let error = read(text, "s.csv", nr).expect_err(why).to_string();
-            assert!(error.contains(why), "{error}");
+            let error = read(text, "s.csv", nr).expect_err(why);
+            assert!(error.title().contains(why), "{error}");
+            assert_eq!(error.position(), Some(("s.csv", place.0, place.1)), "{error}");
         }
     }
 }
