@@ -9,6 +9,7 @@ pub mod costs;
 pub mod counters;
 pub mod decisions;
 pub mod point;
+pub mod reclaim;
 pub mod record;
 pub mod script;
 #[path = "../../../src/system/zoneinfo.rs"]

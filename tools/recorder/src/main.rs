@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use mmsim_recorder::record::Recording;
-use mmsim_recorder::{boot, costs, decisions, point, script};
+use mmsim_recorder::{boot, costs, decisions, point, reclaim, script};
 
 const USAGE: &str = "\
 recorder script FILE [PHASE]             the commands, checked, up to a snapshot
@@ -15,6 +15,7 @@ recorder point EXPERIMENT ID MIB OUT..   a file of one point, an output per repe
                                          OUT may be BOOT.json, what `recorder boot` printed
 recorder boot OUTPUT MEMORY              where memory was free when `record.sh -d` read it out
 recorder costs OUTPUT..                  nanoseconds of each step, by kernel
+recorder reclaim OUTPUT..               what a pass and its folios take, of traces by `reclaim.sh`
 recorder decisions POINT OUTPUT          single calls of reclaim, of a trace by `decisions.sh`";
 
 fn main() -> ExitCode {
@@ -29,6 +30,13 @@ fn main() -> ExitCode {
         ["decisions", point, output] => text(output)
             .and_then(|t| decisions::document(point, &t).map_err(|e| format!("{output}: {e}"))),
         ["costs", ref outputs @ ..] if !outputs.is_empty() => fitted(outputs),
+        ["reclaim", ref outputs @ ..] if !outputs.is_empty() => {
+            let table = |path: &&str| {
+                let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+                reclaim::table(&name, &text(path)?).map_err(|e| format!("{path}: {e}"))
+            };
+            outputs.iter().map(table).collect()
+        }
         _ => Err(format!("usage:\n{USAGE}")),
     };
     match done {
