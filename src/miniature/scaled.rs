@@ -17,7 +17,7 @@ use mmsim_core::policy::SWAP_CLUSTER_MAX;
 /// Costs of hits and of calls: what is dropped takes them too.
 const KEPT: &[&str] = &["t_hit", "t_copy_page", "t_read_cached", "t_syscall"];
 /// Costs of batches of reclaim, and of passes.
-const OF_BATCHES: &[&str] = &["t_tlb_flush", "t_direct_reclaim_entry", "t_empty_pass"];
+const OF_BATCHES: &[&str] = &["t_tlb_flush", "t_direct_reclaim_entry", "t_shrink_node"];
 /// Halvings of batches at most, down to 4 of the reclaimer's 32 pages: what folios of one batch have
 /// in common is lost with smaller ones, and counts of scans with it.
 const MOST_BATCH_SHIFT: u32 = 3;

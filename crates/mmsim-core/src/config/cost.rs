@@ -71,8 +71,8 @@ costs! {
     t_swap_submit = 1_000,
     /// Enter direct reclaim.
     t_direct_reclaim_entry = 2_000,
-    /// A pass of reclaim that frees nothing: it asked the shrinkers of slab in vain.
-    t_empty_pass = 0,
+    /// A pass of reclaim over a node besides its folios (`shrink_node`): it asks the shrinkers of slab.
+    t_shrink_node = 0,
     /// Free one page at unmap or exit.
     t_free_page = 100,
     /// `MADV_FREE` of one resident page: clear what its PTE says of accesses.

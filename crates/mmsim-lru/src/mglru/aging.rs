@@ -88,7 +88,7 @@ impl Mglru {
         }
         if self.config.walk_mmu {
             let mut walk = self.begin_walk(mem, lv, can_swap, force);
-            self.walk_on(mem, lv, &mut walk, None);
+            self.walk_on(mem, lv, &mut walk, true);
         }
         self.lruvecs[lv].mm.seq += 1;
         self.inc_max_seq(mem, lv, can_swap);
@@ -116,7 +116,7 @@ impl Mglru {
                 self.lruvecs[lv].mm.walked = seq;
                 let mut walk = self.begin_walk(mem, lv, can_swap, false);
                 if !lazy && walk.began {
-                    self.walk_on(mem, lv, &mut walk, None);
+                    self.walk_on(mem, lv, &mut walk, true);
                     *walking = Some(walk);
                     return Aging::Walked;
                 }
@@ -124,9 +124,7 @@ impl Mglru {
             }
         };
         if let Some(mut walk) = own {
-            // One tick wants the CPU back, and the next takes it.
-            let until = SimTime((mem.now.0 / mem.tick.0.max(1) + 2) * mem.tick.0);
-            self.walk_on(mem, lv, &mut walk, lazy.then_some(until));
+            self.walk_on(mem, lv, &mut walk, !lazy);
             if !walk.left.is_empty() {
                 *walking = Some(walk);
                 return Aging::Walked;
@@ -176,15 +174,15 @@ impl Mglru {
         walk
     }
 
-    /// Goes on with a walk until a point in time. What it finds accessed moves to the generation that
-    /// is the youngest by then.
-    fn walk_on(&mut self, mem: &mut Memory, lv: LruvecId, walk: &mut Walk, until: Option<SimTime>) {
+    /// Goes on with a walk, to its end or by one table. What it finds accessed moves to the generation
+    /// that is the youngest by then.
+    fn walk_on(&mut self, mem: &mut Memory, lv: LruvecId, walk: &mut Walk, whole: bool) {
         while let Some((table, force)) = walk.left.pop() {
             // The process may have given it up meanwhile.
             if mem.pages.group(table).table.is_some() {
                 self.walk_one(mem, lv, table, force, walk);
             }
-            if until.is_some_and(|until| mem.now >= until) {
+            if !whole {
                 break;
             }
         }

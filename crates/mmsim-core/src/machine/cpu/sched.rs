@@ -40,6 +40,8 @@ pub(in crate::machine) struct Tunables {
     lazy: bool,
     hrtick: bool,
     tick: i64,
+    /// How long before the machine began the last tick was.
+    since_tick: i64,
     slice: i64,
     latency: i64,
     min_granularity: i64,
@@ -55,6 +57,7 @@ impl Tunables {
             lazy: false,
             hrtick: false,
             tick: tick.0 as i64,
+            since_tick: 0,
             slice: 700_000 * factor,
             latency: 6_000_000 * factor,
             min_granularity: 750_000 * factor,
@@ -82,7 +85,7 @@ impl Virtual {
     /// has grown since then to its value `now` without a pause. Returns the first such tick.
     fn renew_at_ticks(&mut self, from: i64, now: i64, t: &Tunables) -> Option<i64> {
         let used_up = (now - (self.runtime - self.deadline)).max(from + 1);
-        let first = used_up + (-used_up).rem_euclid(t.tick);
+        let first = used_up + (-used_up - t.since_tick).rem_euclid(t.tick);
         if first > now {
             return None;
         }
@@ -128,6 +131,11 @@ impl Cpu {
             resched: Resched::No,
             armed: false,
         }
+    }
+
+    /// The last tick was so long before the machine began.
+    pub(in crate::machine) fn set_since_tick(&mut self, since: SimDuration) {
+        self.tunables.since_tick = since.0 as i64 % self.tunables.tick;
     }
 
     /// The entity that runs.
@@ -180,7 +188,7 @@ impl Cpu {
         let t = &self.tunables;
         v.runtime += to - from;
         self.ran += to - from;
-        let since_tick = to % t.tick;
+        let since_tick = (to + t.since_tick) % t.tick;
         let contended = !self.queue.is_empty();
         let mut asked = None;
         if self.armed && v.runtime >= v.deadline {
@@ -191,7 +199,7 @@ impl Cpu {
         } else if to - from > since_tick {
             let (runtime, ran) = (v.runtime - since_tick, self.ran - since_tick);
             self.known = runtime;
-            let first = from - from % t.tick + t.tick;
+            let first = from + t.tick - (from + t.since_tick) % t.tick;
             let renewed = if t.eevdf { v.renew_at_ticks(from, to, t) } else { None };
             if renewed.is_some() {
                 asked = renewed.filter(|_| contended);
@@ -258,8 +266,8 @@ impl Cpu {
         if self.resched != Resched::No {
             return SimTime::ZERO;
         }
-        let tick = self.tunables.tick as u64;
-        let tick = SimTime((self.clock.0 / tick + 1) * tick);
+        let (tick, since) = (self.tunables.tick as u64, self.tunables.since_tick as u64);
+        let tick = SimTime(self.clock.0 + tick - (self.clock.0 + since) % tick);
         match self.current {
             Some((_, v)) if self.armed => {
                 let left = (v.deadline - v.runtime).max(0) as u64;

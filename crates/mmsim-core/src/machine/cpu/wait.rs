@@ -1,8 +1,9 @@
 //! Threads that wait, and are made runnable again; kernel threads that are put in line.
 
 use crate::base::id::{CpuId, ThreadId};
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
+use crate::machine::cpu::line::Virtual;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::{Entity, Wait};
 use crate::machine::watch::psi::Psi;
@@ -45,6 +46,15 @@ impl Machine {
         self.threads[tid].cpu = cpu;
         self.psi.change(cpu, now, Psi::Idle, Psi::Running);
         self.enqueue(cpu, Entity::Thread(tid), now);
+    }
+
+    /// What its scheduler had come to when the machine began: its last tick was `since_tick`
+    /// before, and each kswapd has not run for so long that it is owed `kswapd_lag`, as EEVDF keeps
+    /// it for who sleeps. Without this call a tick comes at the beginning, and nothing is owed.
+    pub fn scheduler_at_start(&mut self, since_tick: SimDuration, kswapd_lag: SimDuration) {
+        self.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));
+        let owed = Virtual { lag: kswapd_lag.0 as i64, ..Virtual::default() };
+        self.virtuals.extend(self.kswapds.ids().map(|n| (Entity::Kswapd(n), owed)));
     }
 
     pub(in crate::machine) fn enqueue(&mut self, cpu: CpuId, e: Entity, now: SimTime) {

@@ -463,8 +463,8 @@ impl Machine {
             self.mem.start_plug(std::mem::take(&mut self.plug));
             let out = self.policy.reclaim(&mut self.mem, &req);
             self.mem.end_step();
-            if !out.more && freed + out.reclaimed == 0 {
-                self.mem.now += self.mem.cost.t_empty_pass;
+            if !out.more {
+                self.mem.now += self.mem.cost.t_shrink_node;
             }
             self.plug = self.mem.take_plug();
             if !out.more {

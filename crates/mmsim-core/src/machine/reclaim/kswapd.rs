@@ -382,9 +382,7 @@ impl Machine {
     /// What a pass did, and whether kswapd should wait for writes after it.
     fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
         let p = b.pass.take().expect("it was under way");
-        if p.reclaimed == 0 {
-            self.mem.now += self.mem.cost.t_empty_pass;
-        }
+        self.mem.now += self.mem.cost.t_shrink_node;
         let stall = self.note_pass(n, &p.stats);
         if self.allow_direct_reclaim(n) {
             self.release_throttled(n);

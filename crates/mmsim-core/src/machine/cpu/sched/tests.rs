@@ -276,6 +276,21 @@ fn eevdf_judges_a_late_sleeper_by_the_last_update() {
     assert_eq!(turn_of_b(&mut c).0, 15_500, "it is behind by now");
 }
 
+/// Who is owed 4 ms stands 8 ms behind the one that runs, so that it is 4 ms behind the average. It is
+/// ahead of that at the first tick after 18 ms: at 20 ms, or at 19 if the ticks come 1 ms earlier.
+#[test]
+fn eevdf_gives_back_what_it_owes() {
+    for (since_tick, until) in [(0, 20_000), (1_000, 19_000)] {
+        let mut c = alone(Scheduler::Eevdf, 9_000);
+        c.set_since_tick(SimDuration(since_tick * US));
+        while c.clock.0 < 10_000 * US {
+            step(&mut c);
+        }
+        c.enqueue(B, Virtual { lag: 4_000_000, ..Virtual::default() }, c.clock);
+        assert_eq!(turn_of_b(&mut c), (10_000, until));
+    }
+}
+
 /// A newcomer without lag is placed at the average, and does not move it.
 #[test]
 fn eevdf_places_newcomers_at_the_average() {
