@@ -76,29 +76,35 @@ impl Remains {
     /// Whether every entry is about a rule that is missed.
     ///
     /// # Errors
-    /// The first that is not.
+    /// All that are not, the first with its place.
     pub fn check<'a>(
         &self,
         verdicts: impl Iterator<Item = &'a Verdict> + Clone,
     ) -> Result<(), Error> {
-        for gap in &self.gaps {
-            for counter in &gap.counters {
-                let mut of =
-                    verdicts.clone().filter(|r| gap.is_of(r) && r.counter == *counter.as_ref());
-                if !of.any(|r| !r.met) {
-                    let title = format!(
-                        "{}: {} of {} is no gap (any more)",
-                        self.name,
-                        counter.as_ref(),
-                        gap.experiment
-                    );
-                    return Err(Error::new(ErrorKind::File, title)
-                        .at(&self.name, &self.text.as_str().into(), counter.span(), "remove this")
-                        .help("`mmsim validate` lists the rules and which are missed"));
-                }
+        let closed = |gap: &Gap, counter: &str| {
+            !verdicts.clone().any(|r| gap.is_of(r) && r.counter == *counter && !r.met)
+        };
+        let all = self.gaps.iter().flat_map(|g| g.counters.iter().map(move |c| (g, c)));
+        let mut closed = all.filter(|(g, c)| closed(g, c.as_ref()));
+        let Some((gap, counter)) = closed.next() else { return Ok(()) };
+        let named = |(g, c): (&Gap, &Spanned<String>)| {
+            format!("{} of {} on {}", c.as_ref(), g.experiment, g.kernels.join(", "))
+        };
+        let title = format!(
+            "{}: {} of {} is no gap (any more)",
+            self.name,
+            counter.as_ref(),
+            gap.experiment
+        );
+        let help = match closed.map(named).collect::<Vec<_>>() {
+            none if none.is_empty() => {
+                "`mmsim validate` lists the rules and which are missed".into()
             }
-        }
-        Ok(())
+            others => format!("nor are these gaps: {}", others.join("; ")),
+        };
+        Err(Error::new(ErrorKind::File, title)
+            .at(&self.name, &self.text.as_str().into(), counter.span(), "remove this")
+            .help(help))
     }
 
     /// The explanation of a gap.

@@ -16,13 +16,26 @@
 //! | first touch | 3,395 | 3,891 | 3,370, 3,870: `t_minor_anon`, `t_hit` and filling |
 //! | write fault | 1,693 | | 1,300: `t_minor_map`, of a phase of such faults alone |
 //! | swap-in | 6,224 | 7,926 | 6,200, 7,900: `t_major_cpu` and reading |
-//! | folio looked at | 1,337 | 1,426 | 1,400, 1,600: `t_scan`, `t_scan_mapping` |
-//! | eviction | 8,132 | 9,684 | 7,900, 9,100: `t_unmap`, `t_evict`, `t_swap_submit` and writing |
 //!
-//! That fit misses no phase by more than 3.0 % (6.1) and 1.2 % (6.12). The figures here are
-//! rounded from an earlier such run, whose populating phases were not alone; looking at folios
-//! and evicting them can be exchanged within some per cent. `tools/recorder/pace.script` tells
-//! what of that is the program's own: a touch of a present page takes 11 ns, filling one 474.
+//! That fit misses no phase by more than 3.0 % (6.1) and 1.2 % (6.12). It also has folios looked at
+//! and evictions, but it takes the fixed part of a pass for theirs. `tools/recorder/pace.script` tells
+//! what is the program's own: a touch of a present page takes 11 ns, filling one 474.
+//!
+//! Reclaim is measured by itself. `tools/recorder/reclaim.sh` traces it, and takes medians of the times
+//! between two events, in ns on 6.1.176, 6.12.117, 6.18.15 and 7.3.4:
+//!
+//! | step | 6.1 | 6.12 | 6.18 | 7.3 | here, together |
+//! |---|---|---|---|---|---|
+//! | folio kept | 1,312 | 1,438 | 1,469 | 1,469 | `t_scan`, `t_scan_mapping` |
+//! | folio evicted, classic LRU | 9,149 | 10,344 | 9,594 | 10,125 | that, `t_unmap`, `t_evict`, `t_swap_submit` and writing |
+//! | folio evicted, MGLRU | | 10,625 | 9,703 | 10,273 | the same |
+//! | pass, classic LRU: head and tail | 7,992 | 13,656 | 16,406 | 16,594 | `t_shrink_node` |
+//! | pass, MGLRU: tail | | 14,000 | 14,000 | 14,000 | the same |
+//! | way into direct reclaim | 1,000 | 1,000 | 1,000 | 1,000 | `t_direct_reclaim_entry`, with 2,000 of the allocator |
+//!
+//! A pass takes its time whatever it finds: it asks the shrinkers of slab. One of 65,536 pages begins
+//! with 16 of them, so an ordinary run of kswapd or a direct reclaim makes four to seven passes. A
+//! pass that only sorts takes 14.3 us for 64 folios on 7.3: `t_rotate`.
 //!
 //! Aging under MGLRU was measured apart, by forced agings of 40,000 pages in 79 page tables
 //! (`tools/recorder/aging.script`, 6.12): 8.45 ms with all of them accessed, 2.37 ms with none,
@@ -50,25 +63,15 @@
 //! What is read again left a shadow. With these
 //! a whole phase of mapped zipf reads under pressure takes 1.7 % more to 7.8 % less than recorded anew.
 //!
-//! 6.18 and 7.3 were measured in the same ways, by `costs.sh` and by traces of first touches under
-//! pressure (`tools/recorder/direct.sh`), which tell kswapd's time from that of a fault:
+//! Of 6.18 and 7.3 first touches and swap-ins were measured by `costs.sh`:
 //!
 //! | step | 6.18 | 7.3 | here, together |
 //! |---|---|---|---|
 //! | first touch | 3,939 | 4,092 | 3,870, 4,070: `t_minor_anon`, `t_hit` and filling |
 //! | swap-in | 7,050 | 8,262 | 7,100, 8,200: `t_major_cpu` and reading |
-//! | folio looked at | 1,477 | 1,488 | 1,500, 1,500: `t_scan`, `t_scan_mapping` |
-//! | folio looked at and evicted by kswapd | 9,780, 9,790 | 10,120, 10,450 | 9,800, 10,300: that, `t_unmap`, `t_evict`, `t_swap_submit` and writing |
-//! | direct reclaim beyond its pages | 40,000, 44,000 | 72,000, 49,000 | `t_direct_reclaim_entry` |
 //!
-//! Of two figures the second is MGLRU's. Other steps have the value of 6.12. Traced so, 6.1 takes
-//! 9,270 and 9,600 ns a page and 6.12 10,730 and 10,740; their direct reclaims take 25,000 and 0,
-//! and 41,000 and 31,000 ns beyond.
-//!
-//! A pass that frees nothing has asked the shrinkers in vain. Passes that find nothing were timed
-//! in traces of kswapd on 6.12: 12 us each under the classic LRU. Under MGLRU the time is that of
-//! `shrink_slab` alone: 7, 10.5, 12 and 12.7 us on 6.1 to 7.3. A pass that only sorts takes 14.3 us
-//! for 64 folios on 7.3: `t_rotate`.
+//! Other steps have the value of 6.12. `reclaim.sh` also prints what EEVDF owes kswapd when it is woken
+//! first. It has slept since the boot and kept its lag, on 6.12 the largest one (4 ms).
 //!
 //! What compaction costs was not measured. Moving a page is taken for the sum of its parts above:
 //! unmapping and taking it out, a copy, mapping and a free; taking a page off its list for looking at a folio; and
@@ -81,7 +84,7 @@ use mmsim_workload::script::Pace;
 
 /// Cost, nanoseconds on 6.1, 6.12, 6.18 and 7.3. What was measured on 6.12 and no later kernel has
 /// its value there.
-pub const RECORDED: [(&str, [u64; 4]); 30] = [
+pub const RECORDED: [(&str, [u64; 4]); 31] = [
     ("t_hit", [11, 11, 11, 11]),
     ("t_copy_page", [600, 600, 600, 600]),
     ("t_minor_anon", [2_900, 3_400, 3_400, 3_600]),
@@ -94,12 +97,13 @@ pub const RECORDED: [(&str, [u64; 4]); 30] = [
     ("t_read_missing", [4_700, 6_100, 6_100, 6_100]),
     ("t_refault_read", [400, 400, 400, 400]),
     ("t_scan", [700, 800, 700, 700]),
-    ("t_scan_mapping", [700, 800, 800, 800]),
+    ("t_scan_mapping", [600, 630, 760, 760]),
     ("t_unmap", [500, 900, 900, 900]),
     ("t_evict", [1_300, 1_300, 1_300, 1_300]),
     ("t_tlb_flush", [0, 0, 0, 0]),
-    ("t_swap_submit", [4_500, 5_300, 4_500, 5_000]),
-    ("t_empty_pass", [12_000, 12_000, 12_000, 12_000]),
+    ("t_swap_submit", [4_550, 5_320, 4_390, 4_990]),
+    ("t_direct_reclaim_entry", [3_000, 3_000, 3_000, 3_000]),
+    ("t_shrink_node", [8_000, 14_000, 16_000, 16_000]),
     ("t_free_page", [1_200, 1_200, 1_200, 1_200]),
     ("t_syscall", [300, 300, 300, 300]),
     ("t_madv_free", [140, 140, 140, 140]),
@@ -114,16 +118,23 @@ pub const RECORDED: [(&str, [u64; 4]); 30] = [
     ("t_rotate", [120, 120, 120, 200]),
 ];
 
-/// `t_direct_reclaim_entry` on the same kernels, in ns: under the classic LRU, under MGLRU.
-pub const DIRECT_ENTRY: [[u64; 4]; 2] =
-    [[25_000, 41_000, 40_000, 72_000], [2_000, 31_000, 44_000, 49_000]];
-
 /// zram with pages of one repeated byte, which it fills and compares and does not compress:
 /// read, write.
 pub const ZRAM: [u64; 2] = [700, 1_600];
 
-/// `t_empty_pass` under MGLRU, in ns.
-pub const EMPTY_PASS_OF_MGLRU: [u64; 4] = [7_000, 10_500, 12_000, 12_700];
+/// What the scheduler owed kswapd when the recorded kernels woke it first (`sched_entity.vlag`), in
+/// ns on 6.12, 6.18 and 7.3. 6.1 has no EEVDF.
+pub const KSWAPD_LAG: [u64; 3] = [4_000_000, 3_416_000, 3_339_000];
+
+/// The same for one of the kernels.
+pub(super) fn kswapd_lag(kernel: Kernel) -> SimDuration {
+    SimDuration::from_nanos(match kernel {
+        Kernel::V7_3 => KSWAPD_LAG[2],
+        Kernel::V6_18 => KSWAPD_LAG[1],
+        Kernel::V6_12 => KSWAPD_LAG[0],
+        _ => 0,
+    })
+}
 
 /// What the recorded program computes: drawing a page, and filling one.
 pub const PACE: [u64; 2] = [209, 463];
@@ -134,8 +145,8 @@ pub(super) fn pace() -> Pace {
     Pace { draw, fill }
 }
 
-/// The costs of a recorded kernel under one of its LRUs.
-pub(super) fn of(kernel: Kernel, mglru: bool) -> CostModel {
+/// The costs of a recorded kernel.
+pub(super) fn of(kernel: Kernel) -> CostModel {
     let mut cost = CostModel::measured();
     let column = match kernel {
         Kernel::V7_3 => 3,
@@ -146,11 +157,6 @@ pub(super) fn of(kernel: Kernel, mglru: bool) -> CostModel {
     for (name, of_kernel) in RECORDED {
         let field = cost.field_mut(name).expect("a cost of that name");
         *field = SimDuration::from_nanos(of_kernel[column]);
-    }
-    let entry = DIRECT_ENTRY[usize::from(mglru)][column];
-    cost.t_direct_reclaim_entry = SimDuration::from_nanos(entry);
-    if mglru {
-        cost.t_empty_pass = SimDuration::from_nanos(EMPTY_PASS_OF_MGLRU[column]);
     }
     cost
 }

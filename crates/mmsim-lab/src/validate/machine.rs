@@ -25,8 +25,18 @@ use mmsim_lru::MglruConfig;
 #[error("{0}")]
 pub struct Lacking(String);
 
-/// The machine of one replay of a point, or why it cannot be modelled. Where there are more replays
-/// than repetitions they differ in the draws of a monitor.
+/// How often a point is replayed: each repetition once, a point with a monitor more often, and one
+/// of fewer than three repetitions four times.
+pub(super) fn replays(p: &Point) -> usize {
+    match damon::replays(p) {
+        n if n > 2 => n,
+        n => 4 / n.max(1) * n,
+    }
+}
+
+/// The machine of one replay of a point, or why it cannot be modelled. Replays differ in when the
+/// scheduler's tick comes, which was not recorded, and where there are more than repetitions also in
+/// the draws of a monitor.
 ///
 /// # Errors
 /// The first thing that the point needs and the model lacks.
@@ -45,6 +55,11 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
     let task = TaskConfig::new("workload", threads);
     let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
+    // Of as many equal parts of a tick as there are replays, the middle of each.
+    let parts = 2 * replays(p) as u64;
+    let since_tick =
+        SimDuration(config.tick.0 * (2 * replay as u64 + 1) % (parts * config.tick.0) / parts);
+    machine.scheduler_at_start(since_tick, cost::kswapd_lag(config.kernel));
     let (cached, active) = cached_at_start(p);
     if cached > 0 {
         machine.cache_at_start("left by others", cached, active);
@@ -295,7 +310,7 @@ fn machine_config(
         miniature: None,
         tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::from_micros(100),
-        cost: cost::of(kernel, p.lru == "mglru"),
+        cost: cost::of(kernel),
     })
 }
 

@@ -78,7 +78,7 @@ pub fn validate(
         selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
-        .flat_map(|(i, ((_, p), _))| (0..damon::replays(p)).map(move |r| (i, r)))
+        .flat_map(|(i, ((_, p), _))| (0..machine::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
     let replay = |&(i, replay): &(usize, usize)| {
@@ -105,7 +105,7 @@ pub fn validate(
             v.not_modelled.push(not(why));
             continue;
         }
-        match results.by_ref().take(damon::replays(p)).collect::<Result<Vec<Replay>, Lacking>>() {
+        match results.by_ref().take(machine::replays(p)).collect::<Result<Vec<Replay>, Lacking>>() {
             Ok(replays) => v.point(e, p, &replays),
             Err(why) => v.not_modelled.push(not(why.to_string())),
         }

@@ -21,11 +21,12 @@ fn recorded(id: &str) -> Point {
     all.find(|p| p.id == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// Blocks that a repetition gets, with empty passes at their cost or free of charge.
+/// Blocks that a repetition gets; also with passes free of charge and a kswapd that is owed nothing.
 fn got(p: &Point, repetition: usize, charged: bool) -> u64 {
     let mut machine = mmsim_lab::validate::machine(p, repetition).expect("it can be replayed");
     if !charged {
-        machine.mem.cost.t_empty_pass = SimDuration::ZERO;
+        machine.mem.cost.t_shrink_node = SimDuration::ZERO;
+        machine.scheduler_at_start(SimDuration::ZERO, SimDuration::ZERO);
     }
     let phases = machine.run(Watch::default()).phases;
     let asked = phases.iter().find(|p| p.name == "asked").expect("the phase");
@@ -137,13 +138,13 @@ fn pools_of_6_1_grow_as_far_as_the_kernel_s() {
 }
 
 /// A failed request wakes kswapd twice: before compaction, and again when that failed. kswapd looks at nothing, for want
-/// of swap, but that takes time; so it stays in line for the CPU when it goes to sleep, and goes first
-/// when it is woken again. Going to sleep it has skip bits forgotten, and where one frame in eight is free
+/// of swap. It goes first when it is woken again: the scheduler owes it time since the boot, and its passes take some, so
+/// that it stays in line for the CPU when it goes to sleep. Going to sleep it has skip bits forgotten, and where one frame in eight is free
 /// and none of them begins a group of eight, nothing is found that would be of use, and both scanners are
-/// sent to the middle of the zone: the second compaction ends at once. Were empty passes free of charge, kswapd would
+/// sent to the middle of the zone: the second compaction ends at once. With neither, kswapd would
 /// come too late, and the pool would grow by one more block.
 #[test]
-fn empty_passes_of_kswapd_decide_when_it_forgets_what_scanners_learned() {
+fn turns_of_kswapd_decide_when_it_forgets_what_scanners_learned() {
     let p = recorded("hugepool-keep7of8-places");
     let each = p.result_each("hugepool", "got").expect("what each returned");
     for (repetition, kernel) in [(0, 2), (1, 1), (4, 2), (7, 1)] {

@@ -57,12 +57,8 @@ fn in_code() -> BTreeMap<String, u64> {
             all.insert(format!("validate.cost.{kernel}.{name}"), value);
         }
     }
-    let entries = ["classic", "mglru"].into_iter().zip(mmsim_lab::validate::cost::DIRECT_ENTRY);
-    for (lru, of_kernel) in entries {
-        for (kernel, value) in kernels.into_iter().zip(of_kernel) {
-            all.insert(format!("validate.cost.{kernel}.t_direct_reclaim_entry.{lru}"), value);
-        }
-    }
+    let lags = kernels[1..].iter().zip(mmsim_lab::validate::cost::KSWAPD_LAG);
+    all.extend(lags.map(|(kernel, lag)| (format!("validate.kswapd-lag.{kernel}"), lag)));
     for (name, value) in ["read", "write"].into_iter().zip(mmsim_lab::validate::cost::ZRAM) {
         all.insert(format!("validate.zram-{name}"), value);
     }
