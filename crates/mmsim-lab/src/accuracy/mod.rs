@@ -145,8 +145,9 @@ Written by `mmsim accuracy`, from `mmsim validate evidence/reference` and, for t
 [gaps.toml](../evidence/gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a
 test compares the part of the quick subset.
 
-A *cell* is one counter of one phase of one recorded point: the kernel's mean over its repetitions beside that of as many
-replays with the same seeds and the same free memory. Where the kernel counted 500 events or more, the relative error
+A *cell* is one counter of one phase of one recorded point: the kernel's mean over its repetitions beside that of
+replays with the same seeds and the same free memory. Replays differ in when the scheduler's tick comes, which was not
+recorded ([ticks and passes](dev/ticks-and-passes.md)). Where the kernel counted 500 events or more, the relative error
 counts, and a cell is missed beyond the stated limit or the spread of the recording itself, whichever is larger. Where it
 counted fewer, the simulated value has to lie in the recorded range widened by 250 events. Medians are taken for each
 experiment, kernel and counter, never over several.
