@@ -185,6 +185,7 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
                 nr_applied: stat.nr_applied,
                 sz_applied: stat.sz_applied,
                 qt_exceeds: stat.qt_exceeds,
+                nr_snapshots: context.config().count_snapshots.then_some(stat.nr_snapshots),
             }
         };
         let report = DamonReport {

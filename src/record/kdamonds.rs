@@ -183,6 +183,11 @@ impl Import<'_> {
         self.nr_regions(context)?;
         self.regions(target, ops == "paddr")?;
         self.attributes(context);
+        if let Some(pause) = context.get("pause")
+            && self.take(context, "pause", false, "expected true or false", flag)?
+        {
+            return Err(self.wrong(&pause, "no monitor can be paused here"));
+        }
         for scheme in context.list("schemes") {
             self.scheme(&scheme, &intervals)?;
         }
@@ -335,6 +340,13 @@ impl Import<'_> {
             self.take(scheme, "apply_interval_us", 0.0, "expected a time", |m| time(m, 1e3))?;
         if apply > 0.0 {
             self.key("apply-interval", duration(apply));
+        }
+        if let Some(stats) = scheme.get("stats") {
+            let what = "expected a number";
+            let most = self.take(&stats, "max_nr_snapshots", 0.0, what, number)?;
+            if most > 0.0 {
+                self.key("max-nr-snapshots", most as u64);
+            }
         }
         if let Some(quotas) = scheme.get("quotas") {
             self.quotas(&quotas)?;

@@ -291,7 +291,7 @@ fn own(
         return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
     }
     let attrs = attrs(r, kernel)?;
-    let cx = SchemeCx { attrs: &attrs, memcgs, kernel };
+    let cx = SchemeCx { attrs: &attrs, memcgs, kernel, ops };
     let schemes = each(r, "scheme", &DAMOS, |s| tables::scheme(s, &cx))?;
     let task = task.map(str::to_string);
     Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })

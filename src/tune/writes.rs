@@ -128,8 +128,13 @@ fn damo(monitor: &DamonSpec) -> Result<String, &'static str> {
     words += &format!(" --monitoring_intervals {sample}us {aggr}us {update}us");
     let (least, most) = (attrs.min_nr_regions, attrs.max_nr_regions);
     words += &format!(" --monitoring_nr_regions_range {least} {most}");
+    let ends = schemes.iter().any(|s| s.max_nr_snapshots > 0);
     for scheme in schemes {
         words += &of_scheme(scheme, sample, aggr)?;
+        // By position, so that each scheme has one.
+        if ends {
+            words += &format!(" --damos_max_nr_snapshots {}", scheme.max_nr_snapshots);
+        }
     }
     Ok(words)
 }

@@ -429,3 +429,83 @@ fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
     // A window may go on beyond what is wanted.
     assert!((wanted..wanted + 4096).contains(&free), "{free} free, wanted {wanted}; {out} went");
 }
+
+/// 128 MiB lie idle on one of two nodes. A scheme that moves what is not used to the other node, 4 MiB a
+/// window, stops when half of what it could take lies there: after 16384 pages and at most a window more.
+/// Without the goal all 32768 go.
+#[test]
+fn a_goal_on_eligible_memory_balances_two_nodes() {
+    let moved = |goal: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+
+            [[machine.node]]
+            memory = "256MiB"
+
+            [[machine.node]]
+            memory = "256MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "128MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "60s" }}]
+
+            [[damon]]
+            ops = "paddr"
+            start = "1s"
+
+            [[damon.scheme]]
+            action = "migrate_cold"
+            target-node = 1
+            max-nr-accesses = 0
+            quota-size = "4MiB"
+            quota-reset = "1s"
+            {goal}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        run.vmstat.get("pgmigrate_success").copied().expect("a counter")
+    };
+    let goal = "goal-tuner = \"temporal\"\n[[damon.scheme.goal]]\n\
+                metric = \"node_eligible_mem_bp\"\nnode = 1\ntarget = 5000\n";
+    let half = moved(goal);
+    assert!((16_384..=16_384 + 1024).contains(&half), "{half}");
+    let all = moved("");
+    assert!(all >= 32_768 - 64, "{all}");
+}
+
+/// A scheme that may go through three snapshots is offered no region after them, and its report says so.
+/// DAMON of 6.18 counts none.
+#[test]
+fn a_scheme_stops_after_its_snapshots() {
+    let schemes = |rules: &str, key: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "64MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "16MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "2s" }}]
+
+            [[damon]]
+            rules = {{ preset = "{rules}" }}
+
+            [[damon.scheme]]
+            action = "stat"
+            {key}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        let s = run.damon[0].schemes[0].clone();
+        (s.nr_snapshots, s.sz_tried >> 20)
+    };
+    let (three, tried) = schemes("damon-v7.3", "max-nr-snapshots = 3");
+    assert_eq!((three, tried), (Some(3), 3 * 64));
+    let (all, tried) = schemes("damon-v7.3", "");
+    assert_eq!((all.unwrap_or(0) * 64, all > Some(10)), (tried, true));
+    assert_eq!(schemes("damon-v6.18", "").0, None);
+}

@@ -203,7 +203,7 @@ impl Context {
     /// [`DamonError::Busy`] while it runs; a scheme that makes no sense, and then none is taken.
     pub fn set_schemes(&mut self, schemes: Vec<Scheme>) -> Result<(), DamonError> {
         self.stopped()?;
-        schemes.iter().try_for_each(Scheme::validate)?;
+        schemes.iter().try_for_each(|s| s.validate_for(&self.config))?;
         self.schemes = schemes;
         self.schedule_schemes();
         Ok(())

@@ -48,7 +48,7 @@ impl Monitor for Kdamond {
     fn step(&mut self, doors: &mut dyn Doors) -> Next {
         self.measured.clear();
         for goal in self.context.schemes().iter().flat_map(|s| &s.quota.goals) {
-            if goal.metric != Metric::UserInput {
+            if goal.metric.is_of_the_machine() {
                 self.measured.push((goal.metric, ops::measure(doors, goal.metric)));
             }
         }
@@ -100,6 +100,7 @@ impl Monitor for Kdamond {
         for s in self.context.schemes() {
             let s = s.stat();
             d.words([s.nr_tried, s.sz_tried, s.nr_applied, s.sz_applied, s.qt_exceeds]);
+            d.words([s.nr_snapshots]);
         }
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct DamonData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<Cells>,
     applied: &'a [(usize, usize, usize, u64)],
-    /// Action, regions and bytes tried, regions and bytes applied to, quotas used up.
-    schemes: Vec<(&'a str, u64, u64, u64, u64, u64)>,
+    /// Action, regions and bytes tried, regions and bytes applied to, quotas used up, snapshots.
+    schemes: Vec<(&'a str, u64, u64, u64, u64, u64, Option<u64>)>,
     /// How far it is from the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     far: Option<Vec<(&'static str, f64)>>,
@@ -56,7 +56,8 @@ impl<'a> DamonData<'a> {
         let name = &p.report.name;
         let schemes = p.report.schemes.iter().map(|s| {
             let action = s.action.as_str();
-            (action, s.nr_tried, s.sz_tried, s.nr_applied, s.sz_applied, s.qt_exceeds)
+            let (nr, sz) = (s.nr_applied, s.sz_applied);
+            (action, s.nr_tried, s.sz_tried, nr, sz, s.qt_exceeds, s.nr_snapshots)
         });
         DamonData {
             title: p.target.map_or(name.clone(), |t| format!("{name}, target {t}")),
