@@ -509,3 +509,52 @@ fn a_scheme_stops_after_its_snapshots() {
     assert_eq!((all.unwrap_or(0) * 64, all > Some(10)), (tried, true));
     assert_eq!(schemes("damon-v6.18", "").0, None);
 }
+
+/// 64 MiB of huge pages lie on the first of two nodes, and regions are cut anywhere. All that a scheme
+/// could take lies there: a goal of all of it on that node is met, and nothing is tried. A goal of any of
+/// it on the other node is not met, and all is tried.
+#[test]
+fn eligible_memory_of_huge_pages_lies_on_its_node() {
+    let tried = |node: u64, target: u64| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+            vm = {{ transparent_hugepage = "always" }}
+
+            [[machine.node]]
+            memory = "128MiB"
+
+            [[machine.node]]
+            memory = "128MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "64MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "5s" }}]
+
+            [[damon]]
+            ops = "paddr"
+            start = "1s"
+
+            [[damon.scheme]]
+            action = "stat"
+            quota-reset = "100ms"
+            goal-tuner = "temporal"
+
+            [[damon.scheme.goal]]
+            metric = "node_eligible_mem_bp"
+            node = {node}
+            target = {target}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        assert!(run.vmstat.get("thp_fault_alloc").copied().unwrap_or(0) > 20);
+        run.damon[0].schemes[0].sz_tried
+    };
+    assert_eq!(tried(0, 10_000), 0);
+    let unmet = tried(1, 1);
+    assert!(unmet > 256 << 20);
+    // There is no third node, and no walk that would take time.
+    assert!(tried(2, 1) >= unmet);
+}
