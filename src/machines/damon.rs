@@ -131,7 +131,7 @@ fn kdamond(
     };
     let watch = Watch::new(spec.record);
     let watch = if spec.what == DamonContext::Stat { watch.telling() } else { watch };
-    Ok(Kdamond::new(context, ops, rng("sample"), watch))
+    Ok(Kdamond::new(context, ops, rng("sample"), watch).pausing(spec.pauses.clone()))
 }
 
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {

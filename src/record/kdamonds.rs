@@ -183,10 +183,8 @@ impl Import<'_> {
         self.nr_regions(context)?;
         self.regions(target, ops == "paddr")?;
         self.attributes(context);
-        if let Some(pause) = context.get("pause")
-            && self.take(context, "pause", false, "expected true or false", flag)?
-        {
-            return Err(self.wrong(&pause, "no monitor can be paused here"));
+        if self.take(context, "pause", false, "expected true or false", flag)? {
+            self.key("pause", "[{ from = \"0s\" }]");
         }
         for scheme in context.list("schemes") {
             self.scheme(&scheme, &intervals)?;

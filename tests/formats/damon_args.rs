@@ -218,8 +218,8 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
             &["goals[0].metric", "node_red_bp", "node_eligible_mem_bp"],
         ),
         (
-            r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": true}]}]}"#.to_string(),
-            &["contexts[0].pause", "paused"],
+            r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": "perhaps"}]}]}"#.to_string(),
+            &["contexts[0].pause", "true or false"],
         ),
         (
             scheme(r#""stats": {"max_nr_snapshots": "a few"}"#),
@@ -242,7 +242,8 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
 /// tuner, failures that cost less, and ends after so many snapshots.
 #[test]
 fn members_of_later_kernels() {
-    let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "schemes": [{"action": "pageout",
+    let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": true,
+        "schemes": [{"action": "pageout",
         "quotas": {"sz_bytes": "1 GiB", "reset_interval_ms": "1 s", "goal_tuner": "temporal",
             "fail_charge_num": 1, "fail_charge_denom": 4, "goals": [
                 {"metric": "node_mem_used_bp", "target_value": "99.7 %", "nid": 1},
@@ -262,6 +263,7 @@ ops = \"paddr\"
 sample = \"5ms\"
 aggr = \"100ms\"
 ops-update = \"1s\"
+pause = [{ from = \"0s\" }]
 
 [[damon.scheme]]
 action = \"pageout\"

@@ -558,3 +558,31 @@ fn eligible_memory_of_huge_pages_lies_on_its_node() {
     // There is no third node, and no walk that would take time.
     assert!(tried(2, 1) >= unmet);
 }
+
+/// Of ten seconds of samples of 5 ms two are missing.
+#[test]
+fn a_paused_monitor_takes_no_samples() {
+    let samples = |pause: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+            memory = "64MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "16MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "10s" }}]
+
+            [[damon]]
+            {pause}
+            "#
+        );
+        runs(&text).remove(0).damon[0].samples
+    };
+    let (all, paused) = (samples(""), samples("pause = [{ from = \"2s\", until = \"4s\" }]"));
+    assert!((1900..=2000).contains(&all), "{all}");
+    // Two seconds of 5 ms and what a sample takes.
+    assert!((all - paused).abs_diff(400) <= 10, "{all} {paused}");
+    assert!(samples("pause = [{ from = \"0s\" }]") <= 1);
+}

@@ -41,6 +41,22 @@ impl Context {
         Ok(())
     }
 
+    /// Pauses it, or lets it go on, with parameters that are else as they were. A running context
+    /// pauses when it has looked at its next sample (Linux 7.3 `kdamond_fn()`, since 7.2). Paused it
+    /// neither samples nor applies schemes, and goes on with what it had seen.
+    pub fn set_paused(&mut self, paused: bool) {
+        if self.paused == paused {
+            return;
+        }
+        self.paused = paused;
+        for s in &mut self.schemes {
+            s.state.activated = true;
+            if self.config.first_psi == FirstPsi::Neutral {
+                s.quota.goals.iter_mut().for_each(|g| g.last_psi_total = None);
+            }
+        }
+    }
+
     /// Takes what [`Context::commit`] left.
     pub(crate) fn commit_pending(&mut self) {
         let Some(new) = self.pending.take() else { return };

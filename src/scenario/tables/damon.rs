@@ -4,6 +4,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_damon::IntervalsGoal;
 use mmsim_damon::MonitoringAttrs;
+use mmsim_damon::Pause;
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::{Goal, Metric, Tuner};
 use mmsim_damon::damos::quota::Quota;
@@ -57,6 +58,7 @@ rows! {
             "what `sample` and `aggr` are tuned for (6.18 and later)")
         ("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be")
         ("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most")
+        ("pause", Tables(&DAMON_PAUSE), Auto("never"), "when it is paused (7.3)")
         ("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each")
         ("truth", Flag, Is("false"),
             "run it again to see every access, and report how far the monitor is off; for processes, implies `record`")
@@ -74,6 +76,26 @@ rows! {
         ("start", Size(0), Required, "first address")
         ("end", Size(1), Required, "address behind the last")
     }
+}
+
+rows! {
+    /// `[[damon.pause]]`.
+    DAMON_PAUSE,
+    "[[damon.pause]]",
+    "A time in which a monitor neither samples nor applies schemes.";
+    check pause_ends;
+    fn pause(r, _cx: ()) -> Pause {
+        from: ("from", Time, Required, "when it begins, after the start of the run");
+        until: {r.opt_time("until")?;
+            ("until", Time, Auto("the end of the run"), "when it ends")};
+    }
+}
+
+fn pause_ends(r: &Reader<'_>, pause: &Pause) -> Result<(), Error> {
+    if pause.until.is_some_and(|until| until <= pause.from) {
+        return Err(r.error("until", "it is not after `from`", "a later time"));
+    }
+    Ok(())
 }
 
 rows! {

@@ -1,7 +1,7 @@
-//! What came with Linux 7.x: ends after so many snapshots, goals on eligible memory, and stall time
-//! after new parameters.
+//! What came with Linux 7.x: ends after so many snapshots, goals on eligible memory, stall time after
+//! new parameters, and pauses.
 
-use crate::harness::{Fake, MIB, cold, context, ms, region, target};
+use crate::harness::{Event, Fake, MIB, cold, context, ms, region, target};
 use mmsim_damon::config::{FirstPsi, FirstWindow};
 use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::Quota;
@@ -151,4 +151,59 @@ fn new_parameters_and_stall_time() {
     };
     assert_eq!(looks(FirstPsi::Total), (60_000_000, 2_000));
     assert_eq!(looks(FirstPsi::Neutral), (1_000, 1_000));
+}
+
+/// Samples of 5 ms with a pass each. From 15 ms on it is paused with the third sample: that is looked at,
+/// and nothing more happens until 105 ms. Then the third pass comes, and the other 17 samples of the
+/// aggregation, which ends after 190 ms.
+#[test]
+fn a_pause_begins_and_ends_behind_a_sample() {
+    let scheme =
+        Scheme { apply_interval_us: 5_000, ..Scheme::new(AccessPattern::ANY, Action::Stat) };
+    let regions = target(&[region(0, MIB, 0, 0)]);
+    let mut c = context(COUNTING, ATTRS, vec![regions], vec![scheme]);
+    let mut fake = Fake::new();
+    c.start(&mut fake).unwrap();
+    let seen = |c: &Context| (c.passed_samples(), c.schemes()[0].stat().nr_snapshots);
+    fake.run(&mut c, ms(11));
+    assert_eq!((seen(&c), fake.now), ((2, 2), ms(15)));
+    c.set_paused(true);
+    fake.run(&mut c, ms(101));
+    assert_eq!((seen(&c), fake.now), ((3, 2), ms(105)));
+    c.set_paused(false);
+    fake.run(&mut c, ms(106));
+    assert_eq!(seen(&c), (3, 3));
+    fake.run(&mut c, ms(191));
+    let merged = fake.events.iter().filter(|e| matches!(e, Event::Merged(_)));
+    assert_eq!(merged.collect::<Vec<_>>(), [&Event::Merged(ms(190))]);
+    assert_eq!(seen(&c), (20, 20));
+
+    // It can be stopped.
+    c.set_paused(true);
+    fake.run(&mut c, ms(300));
+    c.stop().unwrap();
+    fake.run(&mut c, ms(310));
+    assert!(!c.is_running());
+}
+
+/// A first look at stall time, and another one with the next pass; in between it is paused for a moment.
+#[test]
+fn a_pause_forgets_the_look_at_stall_time() {
+    for (first_psi, second) in [(FirstPsi::Total, 2_000), (FirstPsi::Neutral, 1_000)] {
+        let config = DamonConfig { first_psi, ..COUNTING };
+        let goals = vec![Goal::new(Metric::SomeMemPsiUs, 1_000)];
+        let quota = Quota { goals, ..Quota::default() };
+        let scheme = Scheme { quota, ..Scheme::new(AccessPattern::ANY, Action::Stat) };
+        let regions = target(&[region(0, MIB, 0, 0)]);
+        let mut c = context(config, ATTRS, vec![regions], vec![scheme]);
+        let mut fake = Fake { psi_us: 60_000_000, ..Fake::new() };
+        c.start(&mut fake).unwrap();
+        fake.run(&mut c, ms(102));
+        fake.psi_us += 2_000;
+        c.set_paused(true);
+        fake.run(&mut c, ms(120));
+        c.set_paused(false);
+        fake.run(&mut c, ms(250));
+        assert_eq!(c.schemes()[0].quota.goals[0].current_value, second);
+    }
 }
