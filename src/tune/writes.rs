@@ -120,8 +120,10 @@ fn damo(monitor: &DamonSpec) -> Result<String, &'static str> {
     let DamonContext::Own { ops, ranges, attrs, schemes, .. } = &monitor.what else {
         return Err("a module has parameters");
     };
-    if attrs.tuning.is_some() || !ranges.is_empty() {
-        return Err("a monitor with ranges or a goal of intervals is not written as arguments");
+    if attrs.tuning.is_some() || !ranges.is_empty() || !monitor.pauses.is_empty() {
+        return Err(
+            "a monitor with ranges, pauses or a goal of intervals is not written as arguments",
+        );
     }
     let mut words = format!("--ops {}", ops.name());
     let (sample, aggr, update) = (attrs.sample_us, attrs.aggr_us, attrs.ops_update_us);
