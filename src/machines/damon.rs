@@ -131,7 +131,7 @@ fn kdamond(
     };
     let watch = Watch::new(spec.record);
     let watch = if spec.what == DamonContext::Stat { watch.telling() } else { watch };
-    Ok(Kdamond::new(context, ops, rng("sample"), watch))
+    Ok(Kdamond::new(context, ops, rng("sample"), watch).pausing(spec.pauses.clone()))
 }
 
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
@@ -185,6 +185,7 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
                 nr_applied: stat.nr_applied,
                 sz_applied: stat.sz_applied,
                 qt_exceeds: stat.qt_exceeds,
+                nr_snapshots: context.config().count_snapshots.then_some(stat.nr_snapshots),
             }
         };
         let report = DamonReport {

@@ -183,6 +183,9 @@ impl Import<'_> {
         self.nr_regions(context)?;
         self.regions(target, ops == "paddr")?;
         self.attributes(context);
+        if self.take(context, "pause", false, "expected true or false", flag)? {
+            self.key("pause", "[{ from = \"0s\" }]");
+        }
         for scheme in context.list("schemes") {
             self.scheme(&scheme, &intervals)?;
         }
@@ -335,6 +338,13 @@ impl Import<'_> {
             self.take(scheme, "apply_interval_us", 0.0, "expected a time", |m| time(m, 1e3))?;
         if apply > 0.0 {
             self.key("apply-interval", duration(apply));
+        }
+        if let Some(stats) = scheme.get("stats") {
+            let what = "expected a number";
+            let most = self.take(&stats, "max_nr_snapshots", 0.0, what, number)?;
+            if most > 0.0 {
+                self.key("max-nr-snapshots", most as u64);
+            }
         }
         if let Some(quotas) = scheme.get("quotas") {
             self.quotas(&quotas)?;

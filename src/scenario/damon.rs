@@ -3,6 +3,7 @@
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
+use mmsim_damon::Pause;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
@@ -12,7 +13,7 @@ use super::policy::{self, PlacedPolicy, PolicySpec};
 use super::raw::{Node, Sources, Value};
 use super::read::Reader;
 use super::tables::{
-    self, DAMON, DAMON_INTERVALS_GOAL, DAMON_REGION, DAMOS, OPS, SchemeCx, micros,
+    self, DAMON, DAMON_INTERVALS_GOAL, DAMON_PAUSE, DAMON_REGION, DAMOS, OPS, SchemeCx, micros,
 };
 use super::units::PAGE_SIZE;
 use super::workload::TaskSpec;
@@ -33,6 +34,8 @@ pub struct DamonSpec {
     pub what: DamonContext,
     /// When it is switched on.
     pub start: SimDuration,
+    /// When it is paused.
+    pub pauses: Vec<Pause>,
     /// Whether all regions of every aggregation are kept.
     pub record: bool,
     /// Whether the record is held against the truth.
@@ -111,6 +114,7 @@ pub(super) fn monitors(
             rules: PolicySpec { preset: String::new(), knobs: Vec::new() },
             what,
             start: r.get("start")?,
+            pauses: pauses(&r, rules_of(&r, kernel))?,
             record: truth || record,
             truth,
         };
@@ -126,7 +130,7 @@ pub(super) fn monitors(
 }
 
 /// Keys of a context of one's own, which a module sets itself.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "ops",
     "task",
     "region",
@@ -136,6 +140,7 @@ const OWN: [&str; 10] = [
     "intervals-goal",
     "min-nr-regions",
     "max-nr-regions",
+    "pause",
     "scheme",
 ];
 
@@ -291,10 +296,18 @@ fn own(
         return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
     }
     let attrs = attrs(r, kernel)?;
-    let cx = SchemeCx { attrs: &attrs, memcgs, kernel };
+    let cx = SchemeCx { attrs: &attrs, memcgs, kernel, ops };
     let schemes = each(r, "scheme", &DAMOS, |s| tables::scheme(s, &cx))?;
     let task = task.map(str::to_string);
     Ok(DamonContext::Own { ops, task, ranges, attrs, schemes })
+}
+
+fn pauses(r: &Reader<'_>, kernel: Kernel) -> Result<Vec<Pause>, Error> {
+    if r.has("pause") && kernel < Kernel::V7_3 {
+        let found = "this DAMON has no such thing (Linux has it since 7.2)";
+        return Err(r.error("pause", found, "rules or a kernel of 7.3 too, or leave it out"));
+    }
+    each(r, "pause", &DAMON_PAUSE, |p| tables::pause(p, ()))
 }
 
 fn ranges(r: &Reader<'_>) -> Result<Vec<(u64, u64)>, Error> {

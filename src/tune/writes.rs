@@ -120,16 +120,23 @@ fn damo(monitor: &DamonSpec) -> Result<String, &'static str> {
     let DamonContext::Own { ops, ranges, attrs, schemes, .. } = &monitor.what else {
         return Err("a module has parameters");
     };
-    if attrs.tuning.is_some() || !ranges.is_empty() {
-        return Err("a monitor with ranges or a goal of intervals is not written as arguments");
+    if attrs.tuning.is_some() || !ranges.is_empty() || !monitor.pauses.is_empty() {
+        return Err(
+            "a monitor with ranges, pauses or a goal of intervals is not written as arguments",
+        );
     }
     let mut words = format!("--ops {}", ops.name());
     let (sample, aggr, update) = (attrs.sample_us, attrs.aggr_us, attrs.ops_update_us);
     words += &format!(" --monitoring_intervals {sample}us {aggr}us {update}us");
     let (least, most) = (attrs.min_nr_regions, attrs.max_nr_regions);
     words += &format!(" --monitoring_nr_regions_range {least} {most}");
+    let ends = schemes.iter().any(|s| s.max_nr_snapshots > 0);
     for scheme in schemes {
         words += &of_scheme(scheme, sample, aggr)?;
+        // By position, so that each scheme has one.
+        if ends {
+            words += &format!(" --damos_max_nr_snapshots {}", scheme.max_nr_snapshots);
+        }
     }
     Ok(words)
 }

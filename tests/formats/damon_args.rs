@@ -214,10 +214,16 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
             &["filter_type", "red", "anon, memcg"],
         ),
         (
-            scheme(
-                r#""quotas": {"goals": [{"metric": "node_eligible_mem_bp", "target_value": "9 %"}]}"#,
-            ),
-            &["goals[0].metric", "node_eligible_mem_bp"],
+            scheme(r#""quotas": {"goals": [{"metric": "node_red_bp", "target_value": "9 %"}]}"#),
+            &["goals[0].metric", "node_red_bp", "node_eligible_mem_bp"],
+        ),
+        (
+            r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": "perhaps"}]}]}"#.to_string(),
+            &["contexts[0].pause", "true or false"],
+        ),
+        (
+            scheme(r#""stats": {"max_nr_snapshots": "a few"}"#),
+            &["schemes[0].stats.max_nr_snapshots", "a few"],
         ),
         (scheme(r#""quotas": {"sz_bytes": "a lot"}"#), &["quotas.sz_bytes", "a lot"]),
         (
@@ -233,15 +239,18 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
 }
 
 /// What came with 6.14 to 7.3: filters that allow, sizes of folios, goals on nodes and groups, another
-/// tuner, and failures that cost less.
+/// tuner, failures that cost less, and ends after so many snapshots.
 #[test]
 fn members_of_later_kernels() {
-    let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "schemes": [{"action": "pageout",
+    let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": true,
+        "schemes": [{"action": "pageout",
         "quotas": {"sz_bytes": "1 GiB", "reset_interval_ms": "1 s", "goal_tuner": "temporal",
             "fail_charge_num": 1, "fail_charge_denom": 4, "goals": [
                 {"metric": "node_mem_used_bp", "target_value": "99.7 %", "nid": 1},
                 {"metric": "node_memcg_free_bp", "target_value": 9000, "nid": 0,
-                    "memcg_path": "/jobs/batch"}]},
+                    "memcg_path": "/jobs/batch"},
+                {"metric": "node_eligible_mem_bp", "target_value": "50 %", "nid": 0}]},
+        "stats": {"nr_snapshots": "3", "max_nr_snapshots": "1,000"},
         "filters": [
             {"filter_type": "hugepage_size", "matching": true, "allow": true,
                 "hugepage_size": ["64 KiB", "2 MiB"]},
@@ -254,9 +263,11 @@ ops = \"paddr\"
 sample = \"5ms\"
 aggr = \"100ms\"
 ops-update = \"1s\"
+pause = [{ from = \"0s\" }]
 
 [[damon.scheme]]
 action = \"pageout\"
+max-nr-snapshots = 1000
 quota-size = \"262144 pages\"
 quota-reset = \"1s\"
 goal-tuner = \"temporal\"
@@ -272,6 +283,11 @@ metric = \"node_memcg_free_bp\"
 target = 9000
 node = 0
 memcg = \"batch\" # \"/jobs/batch\"
+
+[[damon.scheme.goal]]
+metric = \"node_eligible_mem_bp\"
+target = 5000
+node = 0
 
 [[damon.scheme.filter]]
 type = \"hugepage_size\"

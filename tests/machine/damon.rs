@@ -429,3 +429,160 @@ fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
     // A window may go on beyond what is wanted.
     assert!((wanted..wanted + 4096).contains(&free), "{free} free, wanted {wanted}; {out} went");
 }
+
+/// 128 MiB lie idle on one of two nodes. A scheme that moves what is not used to the other node, 4 MiB a
+/// window, stops when half of what it could take lies there: after 16384 pages and at most a window more.
+/// Without the goal all 32768 go.
+#[test]
+fn a_goal_on_eligible_memory_balances_two_nodes() {
+    let moved = |goal: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+
+            [[machine.node]]
+            memory = "256MiB"
+
+            [[machine.node]]
+            memory = "256MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "128MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "60s" }}]
+
+            [[damon]]
+            ops = "paddr"
+            start = "1s"
+
+            [[damon.scheme]]
+            action = "migrate_cold"
+            target-node = 1
+            max-nr-accesses = 0
+            quota-size = "4MiB"
+            quota-reset = "1s"
+            {goal}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        run.vmstat.get("pgmigrate_success").copied().expect("a counter")
+    };
+    let goal = "goal-tuner = \"temporal\"\n[[damon.scheme.goal]]\n\
+                metric = \"node_eligible_mem_bp\"\nnode = 1\ntarget = 5000\n";
+    let half = moved(goal);
+    assert!((16_384..=16_384 + 1024).contains(&half), "{half}");
+    let all = moved("");
+    assert!(all >= 32_768 - 64, "{all}");
+}
+
+/// A scheme that may go through three snapshots is offered no region after them, and its report says so.
+/// DAMON of 6.18 counts none.
+#[test]
+fn a_scheme_stops_after_its_snapshots() {
+    let schemes = |rules: &str, key: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "64MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "16MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "2s" }}]
+
+            [[damon]]
+            rules = {{ preset = "{rules}" }}
+
+            [[damon.scheme]]
+            action = "stat"
+            {key}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        let s = run.damon[0].schemes[0].clone();
+        (s.nr_snapshots, s.sz_tried >> 20)
+    };
+    let (three, tried) = schemes("damon-v7.3", "max-nr-snapshots = 3");
+    assert_eq!((three, tried), (Some(3), 3 * 64));
+    let (all, tried) = schemes("damon-v7.3", "");
+    assert_eq!((all.unwrap_or(0) * 64, all > Some(10)), (tried, true));
+    assert_eq!(schemes("damon-v6.18", "").0, None);
+}
+
+/// 64 MiB of huge pages lie on the first of two nodes, and regions are cut anywhere. All that a scheme
+/// could take lies there: a goal of all of it on that node is met, and nothing is tried. A goal of any of
+/// it on the other node is not met, and all is tried.
+#[test]
+fn eligible_memory_of_huge_pages_lies_on_its_node() {
+    let tried = |node: u64, target: u64| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+            vm = {{ transparent_hugepage = "always" }}
+
+            [[machine.node]]
+            memory = "128MiB"
+
+            [[machine.node]]
+            memory = "128MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "64MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "5s" }}]
+
+            [[damon]]
+            ops = "paddr"
+            start = "1s"
+
+            [[damon.scheme]]
+            action = "stat"
+            quota-reset = "100ms"
+            goal-tuner = "temporal"
+
+            [[damon.scheme.goal]]
+            metric = "node_eligible_mem_bp"
+            node = {node}
+            target = {target}
+            "#
+        );
+        let run = runs(&text).remove(0);
+        assert!(run.vmstat.get("thp_fault_alloc").copied().unwrap_or(0) > 20);
+        run.damon[0].schemes[0].sz_tried
+    };
+    assert_eq!(tried(0, 10_000), 0);
+    let unmet = tried(1, 1);
+    assert!(unmet > 256 << 20);
+    // There is no third node, and no walk that would take time.
+    assert!(tried(2, 1) >= unmet);
+}
+
+/// Of ten seconds of samples of 5 ms two are missing.
+#[test]
+fn a_paused_monitor_takes_no_samples() {
+    let samples = |pause: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            kernel = "7.3"
+            memory = "64MiB"
+
+            [[task]]
+            workload = "phased"
+            regions = {{ heap = {{ memory = "16MiB" }} }}
+            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "10s" }}]
+
+            [[damon]]
+            {pause}
+            "#
+        );
+        runs(&text).remove(0).damon[0].samples
+    };
+    let (all, paused) = (samples(""), samples("pause = [{ from = \"2s\", until = \"4s\" }]"));
+    assert!((1900..=2000).contains(&all), "{all}");
+    // Two seconds of 5 ms and what a sample takes.
+    assert!((all - paused).abs_diff(400) <= 10, "{all} {paused}");
+    assert!(samples("pause = [{ from = \"0s\" }]") <= 1);
+}

@@ -121,6 +121,10 @@ fn place(t: &TableSpec) -> Place {
             let before = format!("{MACHINE}[[damon]]\n[[damon.region]]\n");
             at(before, "damon[0].region[0].", &[], TASK)
         }
+        "[[damon.pause]]" => {
+            let before = format!("{MACHINE}{DAMON_7_3}[[damon.pause]]\n");
+            at(before, "damon[0].pause[0].", &[], TASK)
+        }
         "[[damon.scheme]]" => {
             at(format!("{MACHINE}[[damon]]\n[[damon.scheme]]\n"), "damon[0].scheme[0].", &[], TASK)
         }

@@ -271,10 +271,12 @@ fn settings_are_written() {
 }
 
 /// A monitor of one's own is arguments of damo, whole, whichever of its keys is tuned. damo 3.4.3
-/// takes these, and `mmsim damon import` reads what it makes of them as the same scheme.
+/// takes these, and `mmsim damon import` reads what it makes of them as the same scheme; but its
+/// `args damon` prints no end after so many snapshots.
 #[test]
 fn a_monitor_is_arguments_of_damo() {
-    let own = "ops = \"paddr\"\n[[damon.scheme]]\naction = \"pageout\"\nmax-nr-accesses = 1\n\
+    let own = "rules = { preset = \"damon-v7.3\" }\nops = \"paddr\"\n[[damon.scheme]]\n\
+        action = \"pageout\"\nmax-nr-accesses = 1\nmax-nr-snapshots = 900\n\
         quota-size = \"1MiB\"\nquota-reset = \"1s\"\nweight-age = 1\n";
     let (dir, _) = read(PLAN);
     let text = BOX.replace("module = \"damon-reclaim\"\n", own);
@@ -291,6 +293,6 @@ fn a_monitor_is_arguments_of_damo() {
     let arguments = "--ops paddr --monitoring_intervals 5000us 100000us 60000000us \
         --monitoring_nr_regions_range 10 1000 --damos_action pageout --damos_sz_region 0B max \
         --damos_access_rate 0.00% 5.00% --damos_age 2000000us max \
-        --damos_quotas 0ms 1048576B 1000ms 0 0 1";
+        --damos_quotas 0ms 1048576B 1000ms 0 0 1 --damos_max_nr_snapshots 900";
     assert_eq!(found.front[0].writes, [Write::Damo { arguments: arguments.to_string() }]);
 }

@@ -70,10 +70,13 @@ knob_enums! {
         AtOnce = "at-once", "With the first pass.";
         Unlimited = "unlimited", "A window after the first pass; until then nothing is limited.";
     }
-    /// What the first look at stall time says to a goal.
+    /// What the first look at stall time says to a goal, and after new parameters.
     FirstPsi {
-        Total = "total", "All stall time since boot: the quota begins at its least.";
-        Neutral = "neutral", "Nothing: the quota stays as it is.";
+        Total = "total",
+            "All stall time since boot: the quota begins at its least. New parameters keep the last \
+             look.";
+        Neutral = "neutral",
+            "Nothing: the quota stays as it is. After new parameters the next look is the first again.";
     }
     /// The least that a time quota allows.
     EszFloor {
@@ -164,7 +167,8 @@ knob_struct! {
             "mm/damon/core: initialize charged_from (stable kernels 6.12)";
         first_psi: FirstPsi = "first-psi",
             "What the first look at stall time says to a goal.",
-            "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val()";
+            "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val() and \
+             damos_commit_quota_goal_union()";
         esz_floor: EszFloor = "esz-floor",
             "The least that a time quota allows.",
             "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
@@ -172,6 +176,10 @@ knob_struct! {
         quota_set: QuotaSet = "quota-set",
             "When a window is limited.",
             "Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()";
+        count_snapshots: bool = "count-snapshots",
+            "Whether a scheme counts how often it came to the end of a target, and can stop after so \
+             many times.",
+            "Linux 7.3 mm/damon/core.c, damon_do_apply_schemes() (since 7.0 or 7.1)";
         prioritization: bool = "prioritization",
             "Whether a quota goes to the regions with the best score first.",
             "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";

@@ -26,6 +26,8 @@ pub(crate) enum KdamondState {
     Waiting,
     /// Asleep between marking and looking.
     Sampling,
+    /// Asleep between two looks at whether it is still paused, with a sample that was looked at.
+    Paused,
     /// In a pass of the schemes.
     Applying(Cursor),
 }
@@ -90,6 +92,7 @@ pub struct Context {
     pub(crate) state: KdamondState,
     pub(crate) iteration: Iteration,
     pub(crate) should_stop: bool,
+    pub(crate) paused: bool,
     /// What is to change at the next hook where it can.
     pub(crate) pending: Option<Parameters>,
     /// Room that is kept from step to step.
@@ -120,6 +123,7 @@ impl Context {
             state: KdamondState::Stopped,
             iteration: Iteration::default(),
             should_stop: false,
+            paused: false,
             pending: None,
             accessed: Vec::new(),
             scratch: Vec::new(),
@@ -203,7 +207,7 @@ impl Context {
     /// [`DamonError::Busy`] while it runs; a scheme that makes no sense, and then none is taken.
     pub fn set_schemes(&mut self, schemes: Vec<Scheme>) -> Result<(), DamonError> {
         self.stopped()?;
-        schemes.iter().try_for_each(Scheme::validate)?;
+        schemes.iter().try_for_each(|s| s.validate_for(&self.config))?;
         self.schemes = schemes;
         self.schedule_schemes();
         Ok(())

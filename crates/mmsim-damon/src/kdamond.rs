@@ -7,8 +7,24 @@ use crate::turn::StepOutcome;
 use crate::watch::Watch;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::policy::monitor::{Doors, Monitor, Next};
 use mmsim_core::workload::Note;
+
+/// A time in which a user has paused a monitor, since boot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// When it begins.
+    pub from: SimDuration,
+    /// When it ends; none: never.
+    pub until: Option<SimDuration>,
+}
+
+impl Pause {
+    fn covers(&self, now: SimTime) -> bool {
+        self.from.0 <= now.0 && self.until.is_none_or(|end| now.0 < end.0)
+    }
+}
 
 /// A kdamond: a context, the operations that it works with, and what is kept of it.
 #[derive(Debug)]
@@ -19,13 +35,19 @@ pub struct Kdamond {
     started: bool,
     /// What goals look at, as of the step under way.
     measured: Vec<(Metric, u64)>,
+    pauses: Vec<Pause>,
 }
 
 impl Kdamond {
     /// A thread that begins with its first step. Sampling addresses are drawn from `rng`.
     pub fn new(context: Context, ops: OpsId, rng: Rng, watch: Watch) -> Kdamond {
         let ops = OpsState::new(ops, *context.config(), rng);
-        Kdamond { context, ops, watch, started: false, measured: Vec::new() }
+        Kdamond { context, ops, watch, started: false, measured: Vec::new(), pauses: Vec::new() }
+    }
+
+    /// The same, paused at these times.
+    pub fn pausing(self, pauses: Vec<Pause>) -> Kdamond {
+        Kdamond { pauses, ..self }
     }
 
     /// The context.
@@ -46,9 +68,11 @@ impl Kdamond {
 
 impl Monitor for Kdamond {
     fn step(&mut self, doors: &mut dyn Doors) -> Next {
+        let now = doors.memory().now;
+        self.context.set_paused(self.pauses.iter().any(|p| p.covers(now)));
         self.measured.clear();
         for goal in self.context.schemes().iter().flat_map(|s| &s.quota.goals) {
-            if goal.metric != Metric::UserInput {
+            if goal.metric.is_of_the_machine() {
                 self.measured.push((goal.metric, ops::measure(doors, goal.metric)));
             }
         }
@@ -100,6 +124,7 @@ impl Monitor for Kdamond {
         for s in self.context.schemes() {
             let s = s.stat();
             d.words([s.nr_tried, s.sz_tried, s.nr_applied, s.sz_applied, s.qt_exceeds]);
+            d.words([s.nr_snapshots]);
         }
     }
 }

@@ -35,7 +35,7 @@ pub use attrs::{IntervalsGoal, MonitoringAttrs};
 pub use config::{DamonConfig, PRESETS, Preset, preset, preset_for_kernel};
 pub use context::{Context, Parameters};
 pub use error::DamonError;
-pub use kdamond::Kdamond;
+pub use kdamond::{Kdamond, Pause};
 pub use operations::{Hook, Operations};
 pub use ops::OpsId;
 pub use region::{Region, Target};

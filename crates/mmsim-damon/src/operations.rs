@@ -92,6 +92,14 @@ pub trait Operations {
         if metric == Metric::SomeMemPsiUs { self.some_mem_psi_us() } else { 0 }
     }
 
+    /// Of the pages on LRU lists in these regions, those on a node, in 1/10000; takes the time that
+    /// looking at them takes. 0 if the regions are not of physical memory, if there is no such node,
+    /// or no page. By default nothing is known of nodes.
+    fn eligible_mem_bp(&mut self, regions: &[Region], node: u16) -> u64 {
+        let _ = (regions, node);
+        0
+    }
+
     /// What the context tells. A break ends it, where not stated otherwise. By default nobody
     /// listens.
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {

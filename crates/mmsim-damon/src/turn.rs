@@ -87,6 +87,13 @@ impl Context {
                 self.wait_activation(ops)
             }
             KdamondState::Sampling => self.woken(ops),
+            KdamondState::Paused => {
+                if ops.hook(Hook::Calls, self).is_break() || self.need_stop(ops) {
+                    return self.exit(ops);
+                }
+                self.commit_pending();
+                self.unless_paused(ops)
+            }
             KdamondState::Applying(cursor) => self.pass(ops, cursor),
         }
     }
@@ -152,6 +159,15 @@ impl Context {
         }
         if ops.hook(Hook::Calls, self).is_break() {
             return self.exit(ops);
+        }
+        self.unless_paused(ops)
+    }
+
+    /// From a sample that was looked at to the schemes, or to sleep.
+    fn unless_paused(&mut self, ops: &mut dyn Operations) -> StepOutcome {
+        if self.paused {
+            self.state = KdamondState::Paused;
+            return StepOutcome::Sleep(self.config.sleep(self.attrs.sample_us));
         }
         let by_samples = self.config.interval_clock == IntervalClock::SampleCount;
         let first =

@@ -78,4 +78,7 @@ pub struct SchemeReport {
     pub sz_applied: u64,
     /// Charge windows whose quota was used up.
     pub qt_exceeds: u64,
+    /// Snapshots that it went through to the end, where this DAMON counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nr_snapshots: Option<u64>,
 }

@@ -4,6 +4,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_damon::IntervalsGoal;
 use mmsim_damon::MonitoringAttrs;
+use mmsim_damon::Pause;
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::{Goal, Metric, Tuner};
 use mmsim_damon::damos::quota::Quota;
@@ -57,6 +58,7 @@ rows! {
             "what `sample` and `aggr` are tuned for (6.18 and later)")
         ("min-nr-regions", Count(3, U32), Auto("10"), "regions there should at least be")
         ("max-nr-regions", Count(3, U32), Auto("1000"), "regions there may be at most")
+        ("pause", Tables(&DAMON_PAUSE), Auto("never"), "when it is paused (7.3)")
         ("scheme", Tables(&DAMOS), Auto("none"), "what is done, one `[[damon.scheme]]` each")
         ("truth", Flag, Is("false"),
             "run it again to see every access, and report how far the monitor is off; for processes, implies `record`")
@@ -74,6 +76,26 @@ rows! {
         ("start", Size(0), Required, "first address")
         ("end", Size(1), Required, "address behind the last")
     }
+}
+
+rows! {
+    /// `[[damon.pause]]`.
+    DAMON_PAUSE,
+    "[[damon.pause]]",
+    "A time in which a monitor neither samples nor applies schemes.";
+    check pause_ends;
+    fn pause(r, _cx: ()) -> Pause {
+        from: ("from", Time, Required, "when it begins, after the start of the run");
+        until: {r.opt_time("until")?;
+            ("until", Time, Auto("the end of the run"), "when it ends")};
+    }
+}
+
+fn pause_ends(r: &Reader<'_>, pause: &Pause) -> Result<(), Error> {
+    if pause.until.is_some_and(|until| until <= pause.from) {
+        return Err(r.error("until", "it is not after `from`", "a later time"));
+    }
+    Ok(())
 }
 
 rows! {
@@ -108,6 +130,7 @@ pub(in crate::scenario) struct SchemeCx<'a> {
     pub(in crate::scenario) memcgs: &'a [&'a str],
     /// The kernel whose DAMON it is.
     pub(in crate::scenario) kernel: Kernel,
+    pub(in crate::scenario) ops: OpsId,
 }
 
 impl SchemeCx<'_> {
@@ -177,6 +200,9 @@ rows! {
                 "when it works at all, by free memory")};
         filters: {each(r, "filter", &DAMOS_FILTER, |f| filter(f, cx))?;
             ("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out, or takes")};
+        max_nr_snapshots: {max_nr_snapshots(r, cx)?;
+            ("max-nr-snapshots", Count(0, MANY), Is("0"),
+                "snapshots after which it stops; 0: it goes on (7.3)")};
         target_nid: ("target-node", Count(0, 255), Auto("none"), "where migrations go");
         state: {SchemeState::default()};
     }
@@ -223,7 +249,8 @@ rows! {
     "A quota that finds its own size.";
     keys {
         ("metric", Choice(&Metric::NAMES), Required,
-            "what is looked at; metrics of nodes are of 6.18 and later, of groups and lists of 7.3")
+            "what is looked at; `node_mem_*` are of 6.18 and later, those of groups and lists and \
+             `node_eligible_mem_bp` of 7.3")
         ("target", Count(1, MANY), Required, "the value that is wanted; `_bp` are 1/10000")
         ("current", Count(0, MANY), Auto("0"), "the value that the user gives, for `user_input`")
         ("node", Count(0, 255), Auto("none"), "the node, for `node_*`")
@@ -254,10 +281,15 @@ fn goal(g: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Goal, Error> {
         "user_input" | "some_mem_psi_us" => None,
         "node_mem_used_bp" | "node_mem_free_bp" => Some((Kernel::V6_18, "6.16")),
         "node_memcg_used_bp" | "node_memcg_free_bp" => Some((Kernel::V7_3, "6.19")),
+        "node_eligible_mem_bp" => Some((Kernel::V7_3, "7.2")),
         _ => Some((Kernel::V7_3, "7.1")),
     };
     if let Some((first, linux)) = first {
         cx.since(g, "metric", first, linux)?;
+    }
+    if metric == "node_eligible_mem_bp" && cx.ops != OpsId::Paddr {
+        let found = "only regions of physical memory lie on nodes";
+        return Err(g.error("metric", found, "`ops = \"paddr\"`, or another metric"));
     }
     let node = if of_node { g.get::<u64>("node")? as u16 } else { 0 };
     let memcg = if of_group { memcg(g, cx.memcgs)? } else { 0 };
@@ -269,6 +301,7 @@ fn goal(g: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Goal, Error> {
         "node_mem_free_bp" => Metric::NodeMemFreeBp(node),
         "node_memcg_used_bp" => Metric::NodeMemcgUsedBp(node, memcg),
         "node_memcg_free_bp" => Metric::NodeMemcgFreeBp(node, memcg),
+        "node_eligible_mem_bp" => Metric::NodeEligibleMemBp(node),
         "active_mem_bp" => Metric::ActiveMemBp,
         _ => Metric::InactiveMemBp,
     };
@@ -282,6 +315,14 @@ fn memcg(r: &Reader<'_>, memcgs: &[&str]) -> Result<u16, Error> {
         Some(i) => Ok(i as u16 + 1),
         None => Err(r.unknown_word("memcg", "group", name, memcgs)),
     }
+}
+
+fn max_nr_snapshots(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<u64, Error> {
+    let n = s.get("max-nr-snapshots")?;
+    if n > 0 {
+        cx.since(s, "max-nr-snapshots", Kernel::V7_3, "7.0 or 7.1")?;
+    }
+    Ok(n)
 }
 
 fn tuner(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Tuner, Error> {

@@ -127,7 +127,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
         vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &VM, &MEMCG, &VARIANT];
     all.extend([&EXPECT, &THAN]);
-    all.extend([&DAMON, &DAMON_REGION, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
+    all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);
     all.extend(WORKLOADS.iter().map(|w| w.table));

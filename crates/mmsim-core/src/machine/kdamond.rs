@@ -15,6 +15,7 @@ use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
 use crate::base::id::{AsId, CpuId, KdamondId, NodeId, PageIdx, SwapSlot, ThreadId, VmaId};
 use crate::base::time::{SimDuration, SimTime};
+use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
 use crate::phys::frames::FolioId;
 use crate::phys::gfp::AllocRequest;
@@ -229,7 +230,10 @@ impl Doors for Machine {
     }
 
     fn migrate_pages(&mut self, folios: &[FolioId], node: NodeId) -> u64 {
-        let mut moved = 0;
+        let tried = |m: &Machine| {
+            m.mem.vmstat[VmEvent::PgMigrateSuccess] + m.mem.vmstat[VmEvent::PgMigrateFail]
+        };
+        let (mut moved, before) = (0, tried(self));
         for &folio in folios {
             let there = self.mem.node_of(folio) == node;
             if !there && self.mem.migrate_to_node(&mut *self.policy, folio, node) {
@@ -238,6 +242,7 @@ impl Doors for Machine {
                 self.mem.put_back(&mut *self.policy, folio);
             }
         }
+        self.moved_by_monitors += tried(self) - before;
         moved
     }
 

@@ -142,6 +142,8 @@ pub struct Machine {
     contents: watch::contents::Contents,
     /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
     prefetched: bool,
+    /// Pages that monitors moved to another node, or tried to.
+    moved_by_monitors: u64,
     zones_at_start: Vec<(String, [u64; 5])>,
     /// The ledger of a thread's swap-in faults.
     pending: [PendingFault; MOST_PENDING],
@@ -237,6 +239,7 @@ impl Machine {
             steps: 0,
             contents: watch::contents::Contents::default(),
             prefetched: false,
+            moved_by_monitors: 0,
             zones_at_start,
             pending: [PendingFault::default(); MOST_PENDING],
             team: Vec::new(),

@@ -12,6 +12,7 @@
 //! `damos_apply_scheme()`); Linux 7.3 where knobs say so.
 
 use super::filter::{self, CoreVerdict};
+use super::goal::Metric;
 use super::scheme::{Action, Scheme};
 use super::score::{self, Histogram};
 use crate::aggregate::region_sz_limit;
@@ -47,7 +48,7 @@ impl Context {
 
     /// Adjusts the quotas of the schemes that are due. Returns where the pass begins, if some
     /// scheme takes part.
-    pub(crate) fn begin_pass(&mut self, ops: &dyn Operations) -> Option<Cursor> {
+    pub(crate) fn begin_pass(&mut self, ops: &mut dyn Operations) -> Option<Cursor> {
         let mut some = false;
         for s in 0..self.schemes.len() {
             if self.due(&self.schemes[s]) && self.schemes[s].state.activated {
@@ -61,15 +62,31 @@ impl Context {
         some.then(Cursor::default)
     }
 
-    fn adjust_quota(&mut self, s: usize, ops: &dyn Operations) {
+    /// Regions of the pattern of a scheme.
+    fn eligible(&self, s: usize) -> impl Iterator<Item = &Region> {
+        let regions = self.targets.iter().flat_map(|t| &t.regions);
+        regions.filter(move |r| self.matches(&self.schemes[s], r))
+    }
+
+    fn adjust_quota(&mut self, s: usize, ops: &mut dyn Operations) {
         let scheme = &mut self.schemes[s];
         if !scheme.state.charge.active(&scheme.quota) {
             return;
         }
         let now = self.config.coarse(ops.now());
-        let measure = |metric| ops.measure(metric);
-        let (quota, charge) = (&mut scheme.quota, &mut scheme.state.charge);
-        let exceeded = charge.adjust(quota, &self.config, &self.attrs, now, &measure);
+        // Out of the context, which a goal may ask for its regions.
+        let mut quota = std::mem::take(&mut scheme.quota);
+        let mut charge = std::mem::take(&mut scheme.state.charge);
+        let mut measure = |metric| match metric {
+            Metric::NodeEligibleMemBp(node) => {
+                let regions: Vec<Region> = self.eligible(s).copied().collect();
+                ops.eligible_mem_bp(&regions, node)
+            }
+            _ => ops.measure(metric),
+        };
+        let exceeded = charge.adjust(&mut quota, &self.config, &self.attrs, now, &mut measure);
+        let scheme = &mut self.schemes[s];
+        (scheme.quota, scheme.state.charge) = (quota, charge);
         scheme.state.stat.qt_exceeds += u64::from(exceeded);
         if self.config.prioritization {
             self.schemes[s].state.charge.min_score = self.find_min_score(s, ops);
@@ -80,12 +97,10 @@ impl Context {
         let scheme = &self.schemes[s];
         let kind = ops.score_kind(scheme.action);
         let mut histogram = Histogram::new();
-        for r in self.targets.iter().flat_map(|t| &t.regions) {
-            if self.matches(scheme, r) {
-                let counter = self.score_counter(r);
-                let score = score::score(kind, counter, r.age, &self.attrs, &scheme.quota);
-                histogram.add(score, r.size());
-            }
+        for r in self.eligible(s) {
+            let counter = self.score_counter(r);
+            let score = score::score(kind, counter, r.age, &self.attrs, &scheme.quota);
+            histogram.add(score, r.size());
         }
         histogram.min_score(scheme.state.charge.esz)
     }
@@ -143,15 +158,26 @@ impl Context {
         }
     }
 
-    /// Offers a region to a scheme. Returns whether the action was carried out.
+    /// Offers a region to a scheme that works, and counts the snapshot if the region is the last one
+    /// of its target and the quota reached so far. Returns whether the action was carried out.
     fn offer(&mut self, ops: &mut dyn Operations, s: usize, at: &mut Cursor) -> bool {
         let scheme = &self.schemes[s];
         if !self.due(scheme) || !scheme.state.activated || self.used_up(scheme) {
             return false;
         }
-        if self.skip_charged(s, at) {
+        if self.skip_charged(s, at) || self.schemes[s].is_done() {
             return false;
         }
+        let carried_out = self.serve(ops, s, at);
+        // A region that was cut just now is not the last one any more.
+        if self.config.count_snapshots && at.region + 1 == self.targets[at.target].regions.len() {
+            self.schemes[s].state.stat.nr_snapshots += 1;
+        }
+        carried_out
+    }
+
+    /// Applies a scheme to a region of its pattern and a score that it serves.
+    fn serve(&mut self, ops: &mut dyn Operations, s: usize, at: &Cursor) -> bool {
         let scheme = &self.schemes[s];
         let region = &self.targets[at.target].regions[at.region];
         if !self.matches(scheme, region) {

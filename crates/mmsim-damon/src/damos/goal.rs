@@ -6,7 +6,8 @@
 //!
 //! Linux 6.12 `mm/damon/core.c` (`damos_quota_score()`, `damon_feed_loop_next_input()`); Linux 7.3
 //! `mm/damon/core.c` (`damos_get_node_mem_bp()`, `damos_get_node_memcg_used_bp()`,
-//! `damos_get_in_active_mem_bp()`, `damos_set_psi_current_val()`).
+//! `damos_get_in_active_mem_bp()`, `damos_get_node_eligible_mem_bp()`,
+//! `damos_set_psi_current_val()`).
 
 use crate::error::DamonError;
 
@@ -29,11 +30,14 @@ pub enum Metric {
     ActiveMemBp,
     /// Inactive pages, in 1/10000 of active and inactive ones.
     InactiveMemBp,
+    /// Pages on a node, in 1/10000 of all pages on LRU lists in regions of the scheme's pattern. Only
+    /// of physical memory.
+    NodeEligibleMemBp(u16),
 }
 
 impl Metric {
     /// As the kernel's files write them, in the order of the kinds.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "user_input",
         "some_mem_psi_us",
         "node_mem_used_bp",
@@ -42,7 +46,13 @@ impl Metric {
         "node_memcg_free_bp",
         "active_mem_bp",
         "inactive_mem_bp",
+        "node_eligible_mem_bp",
     ];
+
+    /// Whether the machine alone tells it, without the user or the regions of a context.
+    pub(crate) fn is_of_the_machine(self) -> bool {
+        !matches!(self, Metric::UserInput | Metric::NodeEligibleMemBp(_))
+    }
 }
 
 /// How a quota follows its goals (`enum damos_quota_goal_tuner`).
@@ -93,10 +103,10 @@ impl Goal {
 /// looked at for the first time; none: all stall time since boot.
 pub fn score(
     goals: &mut [Goal],
-    measure: &dyn Fn(Metric) -> u64,
+    measure: &mut dyn FnMut(Metric) -> u64,
     first: impl Fn(&Goal) -> Option<u64>,
 ) -> u64 {
-    let of = |goal: &mut Goal| {
+    let mut of = |goal: &mut Goal| {
         match goal.metric {
             Metric::UserInput => {}
             Metric::SomeMemPsiUs => {
@@ -111,7 +121,7 @@ pub fn score(
         let score = u128::from(goal.current_value) * 10_000 / u128::from(goal.target_value.max(1));
         score.min(u128::from(u64::MAX)) as u64
     };
-    goals.iter_mut().map(of).max().unwrap_or(0)
+    goals.iter_mut().map(&mut of).max().unwrap_or(0)
 }
 
 /// The next input of a loop whose last input had this score, at a goal of 10000; at least 10000

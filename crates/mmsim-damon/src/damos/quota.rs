@@ -114,7 +114,7 @@ impl Charge {
         config: &DamonConfig,
         attrs: &MonitoringAttrs,
         now: SimTime,
-        measure: &dyn Fn(Metric) -> u64,
+        measure: &mut dyn FnMut(Metric) -> u64,
     ) -> bool {
         let first = self.charged_from.is_none();
         if first && config.first_window == FirstWindow::Unlimited {
@@ -139,7 +139,7 @@ impl Charge {
         quota: &mut Quota,
         config: &DamonConfig,
         attrs: &MonitoringAttrs,
-        measure: &dyn Fn(Metric) -> u64,
+        measure: &mut dyn FnMut(Metric) -> u64,
     ) {
         let mut esz = u64::MAX;
         if !quota.goals.is_empty() {

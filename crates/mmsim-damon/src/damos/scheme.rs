@@ -107,6 +107,8 @@ pub struct Stat {
     pub sz_applied: u64,
     /// Charge windows whose quota was used up.
     pub qt_exceeds: u64,
+    /// How often the scheme came to the last region of a target: snapshots that it went through.
+    pub nr_snapshots: u64,
 }
 
 impl Stat {
@@ -156,6 +158,8 @@ pub struct Scheme {
     pub filters: Vec<Filter>,
     /// The node that pages move to, for the migrations.
     pub target_nid: Option<u32>,
+    /// Snapshots after which it stops; 0: never. Only where snapshots are counted.
+    pub max_nr_snapshots: u64,
     /// What a context keeps of it.
     pub state: SchemeState,
 }
@@ -171,6 +175,7 @@ impl Scheme {
             wmarks: Watermarks::NONE,
             filters: Vec::new(),
             target_nid: None,
+            max_nr_snapshots: 0,
             state: SchemeState::default(),
         }
     }
@@ -196,7 +201,23 @@ impl Scheme {
         now + attrs.samples_in(if own == 0 { attrs.aggr_us } else { own })
     }
 
-    /// Whether a context can work with it.
+    /// Whether it went through as many snapshots as it may.
+    pub(crate) fn is_done(&self) -> bool {
+        self.max_nr_snapshots != 0 && self.max_nr_snapshots <= self.state.stat.nr_snapshots
+    }
+
+    /// Whether a context of these knobs can work with it.
+    ///
+    /// # Errors
+    /// As [`Scheme::validate`]; an end after so many snapshots where they are not counted.
+    pub fn validate_for(&self, config: &DamonConfig) -> Result<(), DamonError> {
+        if self.max_nr_snapshots != 0 && !config.count_snapshots {
+            return Err(DamonError::InvalidScheme("this kernel does not count snapshots"));
+        }
+        self.validate()
+    }
+
+    /// Whether it makes sense.
     ///
     /// # Errors
     /// A bound below its other bound, a filter whose range ends before it begins, a goal of 0.

@@ -119,7 +119,7 @@ pub(crate) fn measure(doors: &mut dyn Doors, metric: Metric) -> u64 {
         halves[of] * 10_000 / (halves[0] + halves[1]).max(1)
     };
     match metric {
-        Metric::UserInput => 0,
+        Metric::UserInput | Metric::NodeEligibleMemBp(_) => 0,
         Metric::SomeMemPsiUs => doors.some_us(),
         Metric::NodeMemUsedBp(node) => used_bp(used_and_all(doors, node, None)),
         Metric::NodeMemFreeBp(node) => free_bp(used_and_all(doors, node, None)),
@@ -244,6 +244,15 @@ impl Operations for MachineOps<'_> {
 
     fn measure(&self, metric: Metric) -> u64 {
         self.measured.iter().find(|m| m.0 == metric).map_or(0, |m| m.1)
+    }
+
+    fn eligible_mem_bp(&mut self, regions: &[Region], node: u16) -> u64 {
+        let mem = self.doors.parts().0;
+        if self.state.id != OpsId::Paddr || usize::from(node) >= mem.zones.nr_nodes() {
+            return 0;
+        }
+        let (of_node, all) = paddr::eligible(mem, regions, NodeId(node as u8));
+        (of_node * 10_000).checked_div(all).unwrap_or(0)
     }
 
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {

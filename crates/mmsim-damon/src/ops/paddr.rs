@@ -140,6 +140,36 @@ pub(super) fn apply(
     pages << PAGE_SHIFT
 }
 
+/// Of the pages on LRU lists in these regions, those on a node, and all; of a huge folio as many as
+/// lie in the region. Each folio costs what a frame without one costs
+/// (Linux 7.3 `damos_calc_eligible_bytes()`).
+pub(super) fn eligible(mem: &mut Memory, regions: &[Region], node: NodeId) -> (u64, u64) {
+    let (mut of_node, mut all) = (0, 0);
+    let last = mem.zones.nr_frames() as u32;
+    for region in regions {
+        let mut range = frames_of(region);
+        range.end.0 = range.end.0.min(last);
+        let mut count = |mem: &mut Memory, folio: FolioId| {
+            mem.now += mem.cost.t_frame_walk;
+            let end = range.end.0.min(folio.0 + mem.frames.pages(folio) as u32);
+            let pages = u64::from(end - folio.0.max(range.start.0));
+            all += pages;
+            of_node += if mem.zones[mem.zones.of(folio)].node == node { pages } else { 0 };
+            end
+        };
+        // The walk goes from folio to folio, and may begin amid one.
+        let amid = (range.start < range.end).then(|| mem.listed_folio(range.start)).flatten();
+        let from = match amid.filter(|&folio| folio < range.start) {
+            Some(folio) => Pfn(count(mem, folio)),
+            None => range.start,
+        };
+        mem.for_each_listed(from..range.end, |mem, folio| {
+            count(mem, folio);
+        });
+    }
+    (of_node, all)
+}
+
 /// Takes a folio off its list to page it out, or to move it.
 fn take(
     mem: &mut Memory,

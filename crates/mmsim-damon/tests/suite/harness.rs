@@ -41,6 +41,9 @@ pub(crate) struct Fake {
     pub(crate) age_step: u32,
     pub(crate) free_mem_rate: u64,
     pub(crate) psi_us: u64,
+    /// The part of eligible memory that lies on any node, and what that was asked of.
+    pub(crate) eligible_bp: u64,
+    pub(crate) asked: Vec<(Vec<Range<u64>>, u16)>,
     /// The answer of the test of targets.
     pub(crate) valid: Option<bool>,
     pub(crate) score_kind: ScoreKind,
@@ -65,6 +68,8 @@ impl Fake {
             age_step: 0,
             free_mem_rate: 500,
             psi_us: 0,
+            eligible_bp: 0,
+            asked: Vec::new(),
             valid: None,
             score_kind: ScoreKind::Cold,
             ranges: Vec::new(),
@@ -163,6 +168,10 @@ impl Operations for Fake {
     }
     fn some_mem_psi_us(&self) -> u64 {
         self.psi_us
+    }
+    fn eligible_mem_bp(&mut self, regions: &[Region], node: u16) -> u64 {
+        self.asked.push((regions.iter().map(|r| r.start..r.end).collect(), node));
+        self.eligible_bp
     }
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {
         let regions = |target: usize| context.targets()[target].regions();

@@ -219,7 +219,7 @@ fn intervals_are_adapted() {
 #[test]
 fn goals_are_looked_at() {
     let mut goals = [Goal::new(Metric::SomeMemPsiUs, 1000), Goal::user_input(10_000, 4_000)];
-    let score = |goals: &mut [Goal], us: u64| goal_score(goals, &|_| us, |_| None);
+    let score = |goals: &mut [Goal], us: u64| goal_score(goals, &mut |_| us, |_| None);
     assert_eq!(score(&mut goals, 500), 5_000, "500 of 1000 us");
     assert_eq!(score(&mut goals, 600), 4_000, "100 since, the user says 4000");
     assert_eq!(score(&mut goals, 3_600), 30_000);

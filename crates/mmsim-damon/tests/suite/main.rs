@@ -4,6 +4,7 @@ mod context;
 mod harness;
 mod invariants;
 mod kernel_vectors;
+mod later;
 mod model;
 mod text;
 mod twin;

@@ -344,7 +344,7 @@ fn first_psi() {
             Quota { goals: vec![Goal::new(Metric::SomeMemPsiUs, 1_000)], ..Quota::default() };
         let mut charge = Charge { esz_bp: MIB * 10_000, ..Charge::default() };
         [60_000_000, 60_002_000].map(|us| {
-            charge.set_effective(&mut quota, &config, &ATTRS, &|_| us);
+            charge.set_effective(&mut quota, &config, &ATTRS, &mut |_| us);
             (charge.esz_bp / 10_000, quota.goals[0].current_value)
         })
     });
@@ -356,7 +356,7 @@ fn first_psi() {
 fn slow(quota: &mut Quota, config: &DamonConfig) -> Charge {
     let mut charge =
         Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
-    charge.set_effective(quota, config, &ATTRS, &|_| 0);
+    charge.set_effective(quota, config, &ATTRS, &mut |_| 0);
     charge
 }
 
@@ -374,6 +374,18 @@ fn quota_set() {
     });
     assert_eq!(esz, (0, 0, false));
     assert_eq!(configured, (2, 0, true));
+}
+
+/// Four passes over all regions, one with every sample, are counted or not.
+#[test]
+fn count_snapshots() {
+    let [no, yes] = each("count-snapshots", ["no", "yes"], |config| {
+        let scheme = always(AccessPattern::ANY, Action::Stat, Quota::default());
+        let regions = mib(&[(0, 8), (8, 16)]);
+        let (c, _) = run(config, &regions, vec![scheme], Fake::new(), ms(21));
+        (c.schemes()[0].stat().nr_snapshots, c.schemes()[0].stat().nr_tried)
+    });
+    assert_eq!((no, yes), ((0, 8), (4, 8)));
 }
 
 /// The quota goes to the older region, though it is not the first.
@@ -580,6 +592,7 @@ fn presets_are_built_on_one_another() {
             "first-psi",
             "esz-floor",
             "quota-set",
+            "count-snapshots",
             "lru-prio",
             "rand32",
             "lru-sort-by-age"

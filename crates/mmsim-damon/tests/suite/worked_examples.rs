@@ -239,7 +239,7 @@ fn time_quota() {
     let esz = |ms, sz, total_charged_sz, total_charged_ns| {
         let mut quota = Quota { ms, sz, ..Quota::default() };
         let mut charge = Charge { total_charged_sz, total_charged_ns, ..Charge::default() };
-        charge.set_effective(&mut quota, &config, &ATTRS, &|_| 0);
+        charge.set_effective(&mut quota, &config, &ATTRS, &mut |_| 0);
         (charge.throughput(), charge.esz)
     };
     assert_eq!(esz(50, 0, 1 << 30, 256_000_000), (4_194_304, 209_715_200));
@@ -358,7 +358,7 @@ fn the_temporal_tuner_is_all_or_nothing() {
         let goals = vec![Goal::user_input(1000, current)];
         let mut quota = Quota { sz, goals, tuner: Tuner::Temporal, ..QUOTA };
         let mut charge = Charge::default();
-        charge.set_effective(&mut quota, &DamonConfig::V7_3, &ATTRS, &|_| 0);
+        charge.set_effective(&mut quota, &DamonConfig::V7_3, &ATTRS, &mut |_| 0);
         charge.esz
     };
     assert_eq!(esz(999, 8 * MIB), 8 * MIB);

@@ -8,6 +8,9 @@ use crate::damon::Picture;
 /// Means of cells, row by row.
 type Cells = Vec<Vec<Option<f64>>>;
 
+/// Action, regions and bytes tried, regions and bytes applied to, quotas used up, snapshots.
+type SchemeRow<'a> = (&'a str, u64, u64, u64, u64, u64, Option<u64>);
+
 /// A monitor, or one of its targets.
 #[derive(Serialize)]
 pub(super) struct DamonData<'a> {
@@ -24,8 +27,7 @@ pub(super) struct DamonData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<Cells>,
     applied: &'a [(usize, usize, usize, u64)],
-    /// Action, regions and bytes tried, regions and bytes applied to, quotas used up.
-    schemes: Vec<(&'a str, u64, u64, u64, u64, u64)>,
+    schemes: Vec<SchemeRow<'a>>,
     /// How far it is from the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     far: Option<Vec<(&'static str, f64)>>,
@@ -56,7 +58,8 @@ impl<'a> DamonData<'a> {
         let name = &p.report.name;
         let schemes = p.report.schemes.iter().map(|s| {
             let action = s.action.as_str();
-            (action, s.nr_tried, s.sz_tried, s.nr_applied, s.sz_applied, s.qt_exceeds)
+            let (nr, sz) = (s.nr_applied, s.sz_applied);
+            (action, s.nr_tried, s.sz_tried, nr, sz, s.qt_exceeds, s.nr_snapshots)
         });
         DamonData {
             title: p.target.map_or(name.clone(), |t| format!("{name}, target {t}")),

@@ -80,6 +80,8 @@ use Relation::{AtMost, Equal};
 
 const MINOR: Term = Term::Quantity("latencies of minor faults", |m| m.latency[0].total());
 const MAJOR: Term = Term::Quantity("latencies of major faults", |m| m.latency[1].total());
+const MOVED_BY_MONITORS: Term =
+    Term::Quantity("pages that monitors moved", |m| m.moved_by_monitors);
 const RETRIED: Term = Term::Quantity("retried faults", |m| m.retried_faults);
 const UNDER_WAY: Term = Term::Quantity("faults under way", |m| m.faults_under_way(false));
 const MAJOR_UNDER_WAY: Term =
@@ -300,10 +302,10 @@ pub const LAWS: &[Law] = &[
         "isolate_migratepages_block, isolate_freepages_block; a free block is isolated whole",
     ),
     law(
-        "compaction moves isolated pages",
+        "compaction moves isolated pages, and monitors theirs",
         counters!(PgMigrateSuccess PgMigrateFail),
         AtMost,
-        counters!(CompactIsolated),
+        &[Term::Counter(E::CompactIsolated), MOVED_BY_MONITORS],
         "migrate_pages: nothing else migrates here",
     ),
     law(

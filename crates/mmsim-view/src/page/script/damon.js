@@ -65,8 +65,8 @@ function damon(host) {
     + 'looked at. Arrow keys read cells.', fill(d.truth), at);
   if (d.schemes.length) host.append(key(d.schemes.map((s, i) => [`${s[0]} was applied`,
     SCHEMES[i % SCHEMES.length]])), table(['scheme', 'tried', 'tried, MiB', 'applied', 'applied, MiB',
-    'quota used up'], d.schemes.map(s => [s[0], num(s[1]), num(s[2] / MIB, 1), num(s[3]),
-    num(s[4] / MIB, 1), num(s[5])]), 'Schemes'));
+    'quota used up', 'snapshots'], d.schemes.map(s => [s[0], num(s[1]), num(s[2] / MIB, 1), num(s[3]),
+    num(s[4] / MIB, 1), num(s[5]), s[6] === null ? '' : num(s[6])]), 'Schemes'));
   if (d.far) host.append(table(['how far it is from the truth', ''], d.far.map(([l, v]) => [l,
     num(v)]), 'The truth'));
   note(host, `A cell is ${num(d.column_bytes / 1024)} KiB for `
