@@ -8,7 +8,7 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
-use mmsim_core::phys::frames::flag;
+use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::{ANON, FILE, Gen, LruType, PerType, Tier};
@@ -591,4 +591,30 @@ fn a_walk_and_its_generation_are_two_steps() {
     assert_eq!(youngest(&r), before + 1);
     assert!(!r.lru.reclaim(&mut r.mem, &kswapd).more);
     assert_eq!(youngest(&r), before + 1);
+}
+
+/// With lazy preemption the walker may have to give way after each of three tables. Whoever begins the
+/// generation meanwhile makes another the youngest: what is walked behind that is younger.
+#[test]
+fn a_walk_gives_way_after_any_table_under_lazy_preemption() {
+    for (lazy, younger) in [(false, 0), (true, 120)] {
+        let mut r = with(V, &[]);
+        r.mem.rules.lazy_preemption = lazy;
+        let pages = || (0..3).flat_map(|table| (0..60).map(move |i| 512 * table + i));
+        pages().for_each(|i| r.touch('A', i, true));
+        steps(&mut r, 2);
+        pages().for_each(|i| r.touch('A', i, true));
+        let walker = ReclaimRequest { one_step: true, ..Real::request(KSWAPD, 11) };
+        let mut direct = Real::request(&Reclaim { kswapd: false, ..Reclaim::KSWAPD }, 11);
+        direct.one_step = true;
+        assert!(r.lru.reclaim(&mut r.mem, &walker).more, "a table is walked, or all");
+        let youngest = r.lru.seqs(NodeId(0), MemcgId(0))[2];
+        r.lru.reclaim(&mut r.mem, &direct);
+        assert_eq!(r.lru.seqs(NodeId(0), MemcgId(0))[2], youngest + 1);
+        while r.lru.reclaim(&mut r.mem, &walker).more {}
+        let folios: Vec<_> = pages().map(|i| r.folio(Page('A', i)).expect("resident")).collect();
+        let of_it =
+            |f: &&FolioId| r.lru.generation_of(&r.mem, **f) == Some(Gen::from_seq(youngest + 1));
+        assert_eq!(folios.iter().filter(of_it).count(), younger, "lazy: {lazy}");
+    }
 }
