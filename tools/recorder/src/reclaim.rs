@@ -59,7 +59,7 @@ impl Times {
 
     fn of(trace: &str) -> Times {
         let (mut times, mut last) = (Times::default(), BTreeMap::new());
-        let mut woken = None;
+        let mut lags = BTreeMap::new();
         for line in trace.lines() {
             let Some((task, ns, name, rest)) = parts(line) else { continue };
             let number = |key: &str| {
@@ -75,7 +75,7 @@ impl Times {
                 }
                 "wakes" => {
                     if let (Some(lag), Some(pid)) = (number("lag="), number("woken=")) {
-                        woken.get_or_insert_with(BTreeMap::new).entry(pid).or_insert(lag);
+                        lags.entry(pid).or_insert(lag);
                     }
                     continue;
                 }
@@ -91,8 +91,7 @@ impl Times {
             };
             let Some(event) = event else { continue };
             if let (None, Some(pid)) = (times.owed, task.strip_prefix("kswapd0-")) {
-                let lags = woken.as_ref();
-                times.owed = pid.parse().ok().and_then(|pid: i64| lags?.get(&pid).copied());
+                times.owed = pid.parse().ok().and_then(|pid: i64| lags.get(&pid).copied());
             }
             if let Some((at, before)) = last.insert(task, (ns, event)) {
                 times.note(before, event, ns - at);

@@ -57,8 +57,7 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
     // Of as many equal parts of a tick as there are replays, the middle of each.
     let parts = 2 * replays(p) as u64;
-    let since_tick =
-        SimDuration(config.tick.0 * (2 * replay as u64 + 1) % (parts * config.tick.0) / parts);
+    let since_tick = SimDuration(config.tick.0 * (2 * replay as u64 + 1) / parts);
     machine.scheduler_at_start(since_tick, cost::kswapd_lag(config.kernel));
     let (cached, active) = cached_at_start(p);
     if cached > 0 {

@@ -49,8 +49,10 @@ impl Machine {
     }
 
     /// What its scheduler had come to when the machine began: its last tick was `since_tick`
-    /// before, and each kswapd has not run for so long that it is owed `kswapd_lag`, as EEVDF keeps
-    /// it for who sleeps. Without this call a tick comes at the beginning, and nothing is owed.
+    /// before (what is over a tick counts modulo a tick), and each kswapd is owed `kswapd_lag`, as EEVDF
+    /// keeps it for who sleeps (Linux 6.12 `update_entity_lag()`, at most 4 ms there). CFS, up to 6.5,
+    /// keeps no lag. Without this call a tick comes at the beginning, and nothing is owed. It is meant
+    /// for a machine that has not begun.
     pub fn scheduler_at_start(&mut self, since_tick: SimDuration, kswapd_lag: SimDuration) {
         self.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));
         let owed = Virtual { lag: kswapd_lag.0 as i64, ..Virtual::default() };
