@@ -18,6 +18,7 @@ use crate::zoneinfo;
 const PAGE: usize = 64;
 const NEXT: usize = 8;
 const PREV: usize = 16;
+const MAPPING: usize = 24;
 const PRIVATE: usize = 40;
 const PAGE_TYPE: usize = 48;
 const REFCOUNT: usize = 52;
@@ -50,9 +51,16 @@ pub struct Span {
 }
 
 impl Span {
-    /// Zones with managed pages. The zone of frame 1 begins with frame 0 here.
-    pub fn parse(zoneinfo: &str) -> Vec<Span> {
-        let all = zoneinfo::parse(zoneinfo).unwrap_or_default();
+    /// Zones with managed pages, of the first `/proc/zoneinfo` that an output has. The zone of frame 1
+    /// begins with frame 0 here.
+    ///
+    /// # Errors
+    /// The output has none, or one that no kernel prints.
+    pub fn parse(output: &str) -> Result<Vec<Span>, String> {
+        let lines = output.lines().skip_while(|l| !l.starts_with("Node "));
+        let lines: Vec<&str> = lines.take_while(|l| !l.starts_with('@')).collect();
+        let all = zoneinfo::parse(&lines.join("\n"))
+            .map_err(|e| format!("/proc/zoneinfo, line {}: write {}", e.line, e.write))?;
         let of = |z: zoneinfo::Zone| Span {
             name: z.name,
             managed: z.managed,
@@ -63,7 +71,7 @@ impl Span {
         if let Some(z) = all.first_mut().filter(|z| z.first == 1) {
             (z.first, z.spanned) = (0, z.spanned + 1);
         }
-        all
+        Ok(all)
     }
 }
 
@@ -147,6 +155,11 @@ impl<'a> Map<'a> {
     /// Where the page of a frame is.
     fn at(&self, frame: usize) -> usize {
         self.parts[frame / SECTION] + frame % SECTION * PAGE
+    }
+
+    /// Whether the page of a frame is anonymous (`PAGE_MAPPING_ANON`).
+    fn is_anon(&self, frame: usize) -> bool {
+        self.memory.u64(self.at(frame) + MAPPING) & 1 == 1
     }
 
     fn frame(&self, link: u64) -> Option<usize> {
@@ -246,13 +259,16 @@ pub fn layout(memory: &[u8], zones: &[Span], unevictable: u64) -> Result<Value, 
             }
         }
         let pcp = pcp(&map, z, &program)?;
-        let runs = runs(program.iter().filter(|f| frames.contains(f)).map(|f| f - z.first));
+        let here = || program.iter().filter(|f| frames.contains(f));
+        let (anon, file): (Vec<usize>, Vec<usize>) = here().partition(|&&f| map.is_anon(f));
+        let runs = |of: Vec<usize>| runs(of.into_iter().map(|f| f - z.first));
         let of_type = |mt: usize| -> Vec<usize> {
             let all = z.first / 512..(z.first + z.spanned).div_ceil(512);
             all.filter(|&b| block_type(b) == mt).map(|b| b - z.first / 512).collect()
         };
         Ok(json!({
-            "kind": z.name, "managed": z.managed, "spanned": z.spanned, "program": runs,
+            "kind": z.name, "managed": z.managed, "spanned": z.spanned,
+            "program": runs(anon), "ramfs": runs(file),
             "unmovable-blocks": of_type(0), "reclaimable-blocks": of_type(2),
             "free": free, "pcp": pcp,
         }))
@@ -411,6 +427,9 @@ mod tests {
                 m.put(ARRAY + f * PAGE, 1 << 18);
                 m.put(ARRAY + f * PAGE + PAGE_TYPE, 1 << 32);
             }
+            // Of the program's pages one is anonymous, two are of its file.
+            m.put(ARRAY + 3005 * PAGE + MAPPING, DIRECT | 1);
+            [3000, 3001].map(|f| m.put(ARRAY + f * PAGE + MAPPING, DIRECT));
             m.put(SECTIONS, PAGES | 0x1F);
             m.put(SECTIONS + 8, DIRECT + USAGE as u64);
             m.put(USAGE + 16, 1);
@@ -419,9 +438,9 @@ mod tests {
             m
         }
         fn layout(&self) -> Result<Value, String> {
-            let info = "Node 0, zone    DMA32\n  pages free     20\n        spanned  4095\n\
-                        managed  4000\n  start_pfn:           1\nNode 0, zone   Normal\n        managed  0\n";
-            layout(&self.0, &Span::parse(info), 3)
+            let info = "@snap boot 1\nNode 0, zone    DMA32\n  pages free     20\n        spanned  4095\n\
+                        managed  4000\n  start_pfn:           1\nNode 0, zone   Normal\n        managed  0\n@held\n";
+            layout(&self.0, &Span::parse(info)?, 3)
         }
     }
 
@@ -432,7 +451,7 @@ mod tests {
             *zone,
             json!({
                 "kind": "DMA32", "managed": 4000, "spanned": 4096,
-                "program": [[3000, 2], [3005, 1]],
+                "program": [[3005, 1]], "ramfs": [[3000, 2]],
                 "unmovable-blocks": [1, 6, 7], "reclaimable-blocks": [4],
                 "free": [
                     {"type": "Unmovable", "order": 0, "first": [600]},
@@ -461,6 +480,7 @@ mod tests {
         assert!(error.contains("3 pages are unevictable, but [2, 0] have"), "{error}");
         let error = said(&|m| m.put(SECTIONS, 0));
         assert!(error.contains("the sections of memory were not found"), "{error}");
+        assert!(Span::parse("@snap boot 1\n@held\n").is_err_and(|e| e.contains("zoneinfo")));
         assert!(layout(&[0; 1 << 20], &[], 0).is_err_and(|e| e.contains("no free block")));
     }
 }

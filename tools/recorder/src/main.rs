@@ -112,7 +112,8 @@ fn booted(output: &str, memory: &str) -> Result<String, String> {
     let last = recording.phases.last().ok_or_else(|| format!("{output}: no snapshot"))?;
     let unevictable = last.gauges.get("nr_unevictable").copied().unwrap_or(0);
     let dump = std::fs::read(memory).map_err(|e| format!("{memory}: {e}"))?;
-    let layout = boot::layout(&dump, &boot::Span::parse(&printed), unevictable);
+    let zones = boot::Span::parse(&printed).map_err(|e| format!("{output}: {e}"))?;
+    let layout = boot::layout(&dump, &zones, unevictable);
     Ok(format!("{}\n", layout.map_err(|e| format!("{memory}: {e}"))?))
 }
 

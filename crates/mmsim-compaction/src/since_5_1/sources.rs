@@ -71,8 +71,10 @@ impl CompactControl<'_> {
         }
     }
 
-    /// Whether a page of a list can be taken.
-    fn may_take(&self, bits: u32) -> bool {
+    /// Whether a page of a list can be taken. Only a synchronous run takes dirty pages whose file
+    /// system cannot migrate them (`ISOLATE_ASYNC_MIGRATE`).
+    fn may_take(&self, page: Pfn) -> bool {
+        let bits = self.with.mem.frames.bits(page);
         let mut stays = flag::IN_BATCH | ORDER_MASK;
         if !self.with.mem.vm.compact_unevictable_allowed {
             stays |= flag::UNEVICTABLE;
@@ -84,6 +86,8 @@ impl CompactControl<'_> {
         let of_file = bits & 0xf == FrameKind::File as u32 || bits & flag::SWAPCACHE != 0;
         let may = self.with.req.flags.has(GfpFlags::FS) || !of_file;
         let may = may && !self.with.mem.is_planted(Planted::NothingMoves);
+        let sync = self.with.req.mode == MigrateMode::Sync;
+        let may = may && (sync || !self.with.mem.is_of_ramfs(page));
         bits & (flag::LRU | stays) == flag::LRU && may
     }
 
@@ -157,7 +161,7 @@ impl CompactControl<'_> {
                 at += tails + 1;
                 continue;
             }
-            if !self.may_take(self.with.mem.frames.bits(Pfn(at))) {
+            if !self.may_take(Pfn(at)) {
                 if let Some(k) = group {
                     // The block cannot become free as a whole.
                     if taken > 0 {

@@ -1,7 +1,7 @@
 //! A zone drawn as a map, on a real memory, with compaction and requests for blocks.
 //!
 //! One character a frame, blanks between pageblocks of eight as one likes: `m` a page that can be
-//! moved, `P` one that cannot, `.` free. Types of pageblocks are a string of their own. Watermarks
+//! moved, `r` one of a file on ramfs, `P` one that cannot, `.` free. Types of pageblocks are a string of their own. Watermarks
 //! are 0, there are no per-CPU lists, and LRU batches hold one page, unless said otherwise.
 
 use mmsim_compaction::config::Ranged;
@@ -163,6 +163,14 @@ impl Rig {
                     mem.map(PageIdx(base + p), pfn, 0);
                     let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
                     mem.lru_add(&mut lru, pfn, how);
+                }
+                'r' => {
+                    let file = mem.open_file("init", 64);
+                    mem.files[file].ramfs = true;
+                    mem.memcgs.charge(MemcgId(0), 1);
+                    let page = PageIdx(mem.files[file].base.0 + p);
+                    let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
+                    mem.add_to_page_cache(&mut lru, page, pfn, how);
                 }
                 c => panic!("no frame: {c}"),
             }

@@ -12,7 +12,7 @@ use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::policy::compaction::MigrateMode::{Async, Sync};
+use mmsim_core::policy::compaction::MigrateMode::{Async, Sync, SyncLight};
 use mmsim_core::policy::compaction::{CompactRequest, Compaction as _};
 
 /// The same zone with both values of a knob; batches of four pages.
@@ -494,5 +494,19 @@ fn every_knob_has_a_witness() {
     for knob in CompactionConfig::knobs() {
         let name = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
         assert!(here.contains(&name), "no witness for {}", knob.name);
+    }
+}
+
+/// Two pages of a file on ramfs lie around two movable ones. A synchronous run takes all four and fails
+/// at two. A light one does not take those two.
+#[test]
+fn only_a_synchronous_run_takes_pages_of_ramfs() {
+    let rules = CompactionConfig::preset("compaction-v6.12").unwrap().config;
+    for (mode, failed) in [(SyncLight, 0), (Sync, 2)] {
+        let map = "rmmrPPPP".to_string() + &SINGLES.repeat(4);
+        let mut r = Rig::on(Bench::V6_12, rules, "MMMMM", &map);
+        r.run(&Rig::run_request(None, mode));
+        assert_eq!(r.n(VmEvent::PgMigrateFail), failed, "{mode:?}");
+        assert!([0, 3].iter().all(|p| r.frames_of('m').contains(p)), "{mode:?}: {}", r.map());
     }
 }

@@ -41,6 +41,9 @@ pub struct File {
     pub base: PageIdx,
     /// Readahead state (all opens of a file share one here).
     pub ra: FileRa,
+    /// On ramfs. Its pages are unevictable, always dirty and never written, so nothing evicts or
+    /// migrates them (`ramfs_get_inode`, `fallback_migrate_folio`).
+    pub ramfs: bool,
 }
 
 /// The pages of files that are charged to one group: what its writeback domain counts.
@@ -188,7 +191,7 @@ impl Files {
     /// Adds a file whose slice of the page index starts at `base`.
     pub fn create(&mut self, name: String, pages: u32, base: PageIdx) -> FileId {
         let ra = FileRa { start: 0, size: 0, async_size: 0, prev: None, mmap_miss: 0 };
-        let id = self.files.push(File { name: name.clone(), pages, base, ra });
+        let id = self.files.push(File { name: name.clone(), pages, base, ra, ramfs: false });
         self.by_name.insert(name, id);
         id
     }

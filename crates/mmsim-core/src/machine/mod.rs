@@ -44,7 +44,7 @@ pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 use crate::base::compact_result::NoBlock;
 use crate::base::digest::Digest;
 use crate::base::id::{
-    AsId, CpuId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+    AsId, CpuId, FileId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -353,7 +353,30 @@ impl Machine {
     /// If there is no memory for them.
     pub fn cache_at_start(&mut self, name: &str, pages: u32, active: u32) {
         let file = self.mem.open_file(name, pages);
-        let base = self.mem.files[file].base.0;
+        let base = self.fill_cache(file);
+        for i in base..base + active {
+            if let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(i)) {
+                self.mem.lru_activate(&mut *self.policy, folio);
+            }
+        }
+        self.mem.lru_drain(&mut *self.policy);
+    }
+
+    /// Puts pages of a file on ramfs into the page cache: the initial root file system. They are
+    /// unevictable, and each migration of one fails. Synchronous compaction takes them all the same. They take what memory is
+    /// free then.
+    ///
+    /// # Panics
+    /// If there is no memory for them.
+    pub fn ramfs_at_start(&mut self, name: &str, pages: u32) {
+        let file = self.mem.open_file(name, pages);
+        self.mem.files[file].ramfs = true;
+        self.fill_cache(file);
+    }
+
+    /// Caches all pages of a file and puts them on a list. Returns the first one's number.
+    fn fill_cache(&mut self, file: FileId) -> u32 {
+        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
         let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
         for i in 0..pages {
             let node = self.home_node();
@@ -363,12 +386,7 @@ impl Machine {
             self.mem.add_to_page_cache(&mut *self.policy, PageIdx(base + i), frame, how);
         }
         self.mem.lru_drain(&mut *self.policy);
-        for i in base..base + active {
-            if let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(i)) {
-                self.mem.lru_activate(&mut *self.policy, folio);
-            }
-        }
-        self.mem.lru_drain(&mut *self.policy);
+        base
     }
 
     /// The policy.

@@ -80,6 +80,9 @@ impl Memory {
         self.files.cached(memcg);
         self.files.node_enter(page, old != Entry::None);
         let (file, index) = self.file_at(page);
+        if self.files[file].ramfs {
+            self.mlock(folio);
+        }
         self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio });
         if let Entry::Shadow(cell) = old {
             let shadow = self.files.take_shadow(cell);

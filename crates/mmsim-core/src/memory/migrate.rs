@@ -42,6 +42,8 @@ pub enum NotMoved {
     Writeback,
     /// Somebody holds a reference: an LRU batch, or its owner went while a device works on it.
     Pinned,
+    /// Its file system moves no page: ramfs.
+    FileSystem,
 }
 
 /// What a migrated folio leaves behind: where it was with lists and policies.
@@ -84,6 +86,13 @@ impl Memory {
         self.unmovable(folio).is_none()
     }
 
+    /// Whether a frame holds a page of a file on ramfs, which nothing migrates.
+    pub fn is_of_ramfs(&self, folio: FolioId) -> bool {
+        let locked = self.frames.has(folio, flag::MLOCKED);
+        locked
+            && self.file_page_of(folio).is_some_and(|page| self.files[self.file_at(page).0].ramfs)
+    }
+
     /// Why an isolated folio cannot be moved now, if so.
     fn unmovable(&self, folio: FolioId) -> Option<NotMoved> {
         let bits = self.frames.bits(folio);
@@ -93,6 +102,8 @@ impl Memory {
             Some(NotMoved::Writeback)
         } else if bits & (flag::IN_BATCH | flag::ORPHAN) != 0 {
             Some(NotMoved::Pinned)
+        } else if self.is_of_ramfs(folio) {
+            Some(NotMoved::FileSystem)
         } else {
             None
         }

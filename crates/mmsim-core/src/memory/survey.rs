@@ -99,6 +99,7 @@ pub fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
             _ if p < kernel => Hold::Pinned,
             FrameKind::Tail => head,
             FrameKind::Free | FrameKind::Buddy | FrameKind::Pcp => Hold::Free,
+            FrameKind::File if mem.is_of_ramfs(Pfn(p)) => Hold::Pinned,
             FrameKind::Anon | FrameKind::File => Hold::Movable,
             FrameKind::PageTable
             | FrameKind::Slab

@@ -342,3 +342,23 @@ fn moves_take_time() {
     let cost = CostModel::measured();
     assert_eq!(r.mem.now.since(before).0, cost.t_migrate.0 + 2 * cost.t_isolate.0);
 }
+
+/// Nothing moves a page of a file on ramfs (`fallback_migrate_folio`).
+#[test]
+fn pages_of_ramfs_stay() {
+    let mut r = Rig::new(Kernel::V6_12);
+    let file = r.mem.open_file("init", 1);
+    r.mem.files[file].ramfs = true;
+    let (page, folio) = (r.mem.files[file].base, r.frame());
+    let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
+    r.mem.add_to_page_cache(&mut r.lru, page, folio, how);
+    assert!(r.mem.frames.has(folio, flag::MLOCKED) && r.mem.is_of_ramfs(folio));
+    assert!(r.mem.isolate_to_migrate(&mut r.lru, folio));
+    let target = r.target();
+    assert_eq!(r.mem.migrate(&mut r.lru, folio, target), Err(NotMoved::FileSystem));
+    assert_eq!(r.mem.pages.entry(page), Entry::Frame(folio));
+    assert_eq!(r.mem.vmstat[VmEvent::PgMigrateFail], 1);
+    r.mem.free_frame(target);
+    r.mem.put_back(&mut r.lru, folio);
+    r.mem.check();
+}

@@ -7,9 +7,11 @@
 //! (docs/recording.md), and stand in `boot-*.toml`: free lists in their order, per-CPU lists,
 //! types of pageblocks. The rest is held for good.
 //!
-//! The program that was recorded is a process, whose pages compaction finds and moves like others. So
-//! it is one here as well: its frames are the first that a process gets, and it takes as many pages as
-//! were locked when the point was recorded.
+//! The program that was recorded is a process, whose anonymous pages compaction finds and moves like
+//! others. So it is one here as well: its frames are the first that a process gets, and it takes as many
+//! pages as were locked when the point was recorded, but for those of its file. The file lies on the
+//! initial ramfs. Compaction takes its pages too, and fails to migrate each
+//! (`fallback_migrate_folio`).
 //!
 //! A layout is used for a point whose kernel, zones and managed pages are those of the machine that
 //! was read out, and for points that ask for large blocks only: of all others the replay would
@@ -36,6 +38,9 @@ const BOOTED: [(Kernel, &str, u64); 4] = [
 ];
 const PLACE: u64 = 3;
 
+/// Pages of the file of the reference's program. Its size was not recorded but for `pgmigrate_fail`.
+pub(super) const RAMFS: u32 = 209;
+
 /// Pages that the process of the reference's machine held beyond those that were locked, modulo 4.
 pub(super) fn more_pages(kernel: Kernel) -> u64 {
     BOOTED.iter().find(|b| b.0 == kernel).map_or(0, |b| b.2)
@@ -52,7 +57,8 @@ const MOVED: u32 = 64;
 
 /// The layouts of the zones of a machine, by name, if it is one that was read out.
 ///
-/// The pages of the recorded program are free in it, and the first that a process gets.
+/// The pages of the recorded program are free in it: first those of its file, then those that a
+/// process gets first.
 pub(super) fn layouts(
     kernel: Kernel,
     zones: &Zones,
@@ -76,8 +82,11 @@ pub(super) fn layouts(
 }
 
 fn layout(b: &Zone) -> ZoneLayout {
-    let of_program = b.program.iter().flat_map(|&(first, frames)| first..first + frames);
-    let mut pcp: Vec<_> = of_program.map(|p| (p, 0, Migratetype::Movable)).collect();
+    let mut pcp: Vec<_> = b
+        .of_program()
+        .flat_map(|&(first, frames)| first..first + frames)
+        .map(|p| (p, 0, Migratetype::Movable))
+        .collect();
     pcp.extend(b.tables().map(|p| (p, 0, Migratetype::Unmovable)));
     pcp.extend(lists(&b.pcp));
     let types = [
@@ -143,9 +152,13 @@ impl Booted {
     pub(super) fn free_pages(&self) -> u32 {
         self.zone.iter().map(|z| pages(&z.free)).sum()
     }
-    /// Pages of the program that was recorded.
+    /// Anonymous pages of the program that was recorded.
     pub(super) fn program_pages(&self) -> u32 {
         self.zone.iter().map(Zone::program_pages).sum()
+    }
+    /// Pages of its file.
+    pub(super) fn ramfs_pages(&self) -> u32 {
+        self.zone.iter().flat_map(|z| &z.ramfs).map(|run| run.1).sum()
     }
 }
 
@@ -156,7 +169,7 @@ impl Zone {
         let of_list =
             |l: &List| l.first.iter().map(move |&p| p..p + (1 << l.order)).collect::<Vec<_>>();
         let mut taken: Vec<_> = self.free.iter().chain(&self.pcp).flat_map(of_list).collect();
-        taken.extend(self.program.iter().map(|&(first, frames)| first..first + frames));
+        taken.extend(self.of_program().map(|&(first, frames)| first..first + frames));
         let blocks = self.unmovable_blocks.clone().into_iter();
         let frames = blocks.flat_map(|b| b * PAGEBLOCK..(b + 1) * PAGEBLOCK);
         frames
@@ -166,6 +179,11 @@ impl Zone {
 
     fn program_pages(&self) -> u32 {
         self.program.iter().map(|run| run.1).sum()
+    }
+
+    /// Runs of its file and of the program itself.
+    fn of_program(&self) -> impl Iterator<Item = &(u32, u32)> {
+        self.ramfs.iter().chain(&self.program)
     }
 
     /// What cannot be of it.
@@ -181,9 +199,11 @@ impl Zone {
         near("managed", self.managed, recorded.managed, 0)?;
         within(at("spanned"), self.spanned.into(), self.managed.into(), MAX_SPANNED)?;
         let mut taken = Taken { by: vec![false; self.spanned as usize] };
-        for (i, &(first, frames)) in self.program.iter().enumerate() {
-            let what = taken.take(first, frames);
-            what.map_err(|what| (at("program").into_iter().chain([i.into()]).collect(), what))?;
+        for (key, runs) in [("program", &self.program), ("ramfs", &self.ramfs)] {
+            for (i, &(first, frames)) in runs.iter().enumerate() {
+                let what = taken.take(first, frames);
+                what.map_err(|what| (at(key).into_iter().chain([i.into()]).collect(), what))?;
+            }
         }
         for (key, lists, recorded) in
             [("free", &self.free, recorded.free), ("pcp", &self.pcp, recorded.pcp.count)]
@@ -285,7 +305,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named() {
         let good = json!({"zone": [{"kind": "DMA32", "managed": 4000, "spanned": 4096,
-            "program": [[100, 3]], "unmovable-blocks": [0], "reclaimable-blocks": [7],
+            "program": [[100, 3]], "ramfs": [[200, 2]], "unmovable-blocks": [0], "reclaimable-blocks": [7],
             "free": [{"type": "Movable", "order": 3, "first": [512, 1024]}],
             "pcp": [{"type": "Unmovable", "order": 0, "first": [9]}]}]});
         let zones = json!({"DMA32": {"managed": 4000, "free": 16, "min": 1, "low": 2, "high": 3,
@@ -301,6 +321,7 @@ mod tests {
             ("/spanned", json!(3000), "spanned", "3000, write a number from 4000 to"),
             ("/program/0", json!([1026, 3]), "free[0].first", "frame 1026 stands in two places"),
             ("/program/0", json!([4095, 2]), "program[0]", "frame 4096, but the zone spans 4096"),
+            ("/ramfs/0", json!([102, 1]), "ramfs[0]", "frame 102 stands in two places"),
             (
                 "/free/0/type",
                 json!("movable"),

@@ -18,6 +18,8 @@ pub(super) struct Zone {
     #[serde(default)]
     pub(super) program: Vec<(u32, u32)>,
     #[serde(default)]
+    pub(super) ramfs: Vec<(u32, u32)>,
+    #[serde(default)]
     pub(super) unmovable_blocks: Vec<u32>,
     #[serde(default)]
     pub(super) reclaimable_blocks: Vec<u32>,

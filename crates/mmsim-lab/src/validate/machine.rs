@@ -14,6 +14,7 @@ use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
 
+use super::booted::Booted;
 use super::patched::Patched;
 use super::point::{Phase, Point, Zones};
 use super::{boot, cost, damon};
@@ -59,6 +60,9 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let parts = 2 * replays(p) as u64;
     let since_tick = SimDuration(config.tick.0 * (2 * replay as u64 + 1) / parts);
     machine.scheduler_at_start(since_tick, cost::kswapd_lag(config.kernel));
+    if config.nodes[0].zones.iter().any(|z| z.layout.is_some()) {
+        machine.ramfs_at_start("init", ramfs_pages(p, repetition));
+    }
     let (cached, active) = cached_at_start(p);
     if cached > 0 {
         machine.cache_at_start("left by others", cached, active);
@@ -159,8 +163,14 @@ fn with_program(p: &Point, repetition: usize, kernel: Kernel) -> Result<Script, 
     Script::parse(&lines).map_err(|e| e.to_string())
 }
 
-/// How many pages the program had locked: those read out, or as many as were counted. Where repetitions differ, how many of them had the most
-/// follows from the mean, and the last ones are taken to be these.
+/// Pages of the program's file: those read out, or those of the reference's.
+fn ramfs_pages(p: &Point, repetition: usize) -> u32 {
+    p.booted(repetition).map_or(boot::RAMFS, Booted::ramfs_pages)
+}
+
+/// How many anonymous pages the program had locked: those read out, or as many as were counted but for its
+/// file's. Where repetitions differ, how many of them had the most follows from the mean, and the last
+/// ones are taken to be these.
 fn locked_pages(p: &Point, repetition: usize) -> u64 {
     if let Some(boot) = p.booted(repetition) {
         return boot.program_pages().into();
@@ -169,7 +179,8 @@ fn locked_pages(p: &Point, repetition: usize) -> u64 {
     let [mean, min, max] = locked.map_or([0.0; 3], |r| r.spread());
     let n = p.repetitions as f64;
     let with_most = if max > min { (n * (mean - min) / (max - min)).round() } else { 0.0 };
-    (if repetition as f64 >= n - with_most { max } else { min }) as u64
+    let all = (if repetition as f64 >= n - with_most { max } else { min }) as u64;
+    all.saturating_sub(boot::RAMFS.into())
 }
 
 /// The LRU of the recorded kernel, as its commands set it up.

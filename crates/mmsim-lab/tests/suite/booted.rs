@@ -66,7 +66,7 @@ fn pools_end_at_the_first_failure_where_the_kernel_s_do() {
 }
 
 /// At two places of four a pool gets a few blocks, at the others some dozens, with unmovable pages in between as
-/// without. How many dozens the model has not: 22 to 67 for 37 to 42, and once 36 for 98.
+/// without. The kernel has 37 to 42 there, and once 98, which the model has not.
 #[test]
 fn pools_get_a_few_blocks_or_dozens_where_the_kernel_s_do() {
     for id in ["hugepool-keep2of4-places", "unmov1024-hugepool-keep2of4-places"] {
@@ -75,13 +75,13 @@ fn pools_get_a_few_blocks_or_dozens_where_the_kernel_s_do() {
         assert!(pairs.iter().all(|p| few(p.0) == few(p.1)), "{id}: {pairs:?}");
         all_within(&pairs.iter().copied().filter(|p| few(p.1)).collect::<Vec<_>>(), 2.0);
         assert_eq!(pairs.iter().filter(|p| few(p.1)).count(), 4);
-        assert!(pairs.iter().all(|p| few(p.0) || p.0 > 20.0), "{id}: {pairs:?}");
+        all_within(&pairs.iter().copied().filter(|p| p.1 < 50.0).collect::<Vec<_>>(), 3.0);
+        assert!(pairs.iter().all(|p| few(p.0) || (35.0..45.0).contains(&p.0)), "{id}: {pairs:?}");
     }
 }
 
 /// One place, 41 floors of free memory. Where the kernel began with the slab not yet free it got 98 to 100 blocks,
-/// each time; where it was free, 37 to 38 or 98 to 99. The model has the former, and 21 or 22: a run over zone DMA
-/// that succeeds in the kernel fails here, since pages that lie singly in it lie in pairs.
+/// each time; where it was free, 37 to 38 or 98 to 99. The model has the former, and of these always 37 or 38.
 #[test]
 fn what_slab_is_free_at_the_start_decides_between_two_outcomes() {
     let p = recorded("hugepool-keep2of4-floors");
@@ -92,14 +92,14 @@ fn what_slab_is_free_at_the_start_decides_between_two_outcomes() {
     assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].1)), "the kernel's");
     assert!(held.iter().all(|&i| (95.0..105.0).contains(&pairs[i].0)), "{pairs:?}");
     assert_eq!(free.iter().filter(|&&i| pairs[i].1 < 40.0).count(), 15, "the kernel's");
-    assert!(free.iter().all(|&i| (21.0..=22.0).contains(&pairs[i].0)), "{pairs:?}");
+    assert!(free.iter().all(|&i| (36.0..=39.0).contains(&pairs[i].0)), "{pairs:?}");
 }
 
 /// The scanner for targets doubles its step after a pageblock without a find. One page in 16 is free, and if these lie
 /// at odd frames, a step of two finds none of them any more: the scanners meet early. Which places these are hangs on
-/// the place and on what else was taken before.
+/// the place and on what else was taken before. At the other places the model looks at as many free frames.
 #[test]
-fn the_step_over_free_pages_lets_scanners_meet_early_where_the_kernel_s_do() {
+fn full_compaction_looks_at_the_free_frames_that_the_kernel_looks_at() {
     let p = recorded("full-keep15of16-places");
     // Free frames scanned by the kernel, from the sixteen recordings.
     let kernel = [
@@ -119,10 +119,9 @@ fn the_step_over_free_pages_lets_scanners_meet_early_where_the_kernel_s_do() {
     };
     let off: Vec<f64> =
         kernel.iter().enumerate().map(|(r, &k)| scanned(r) / f64::from(k) - 1.0).collect();
-    // At the twelfth place both meet early, the kernel's scanners still earlier.
-    let far: Vec<usize> = (0..off.len()).filter(|&r| off[r].abs() > 0.08).collect();
-    assert_eq!(far, [11], "{off:?}");
-    assert!(scanned(11) < 60_000.0);
+    // At three places the kernel's scanners meet early. The model's meet at none.
+    let far: Vec<usize> = (0..off.len()).filter(|&r| off[r].abs() > 0.01).collect();
+    assert_eq!(far, [11, 13, 15], "{off:?}");
 }
 
 /// Linux 6.1, which gives back in bulks that double, frees small holes from their end, marks pageblocks by
