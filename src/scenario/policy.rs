@@ -118,7 +118,8 @@ pub const fn compaction_of(kernel: Kernel) -> &'static str {
         | Kernel::V5_10
         | Kernel::V6_1
         | Kernel::V6_6 => "compaction-v6.1",
-        Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => "compaction-v6.12",
+        Kernel::V6_12 | Kernel::V6_18 => "compaction-v6.12",
+        Kernel::V7_3 => "compaction-v7.3",
     }
 }
 

@@ -220,6 +220,42 @@ fn slow_path() {
     assert_eq!([old.as_str(), new.as_str()], ["dads-", "ds-"]);
 }
 
+/// Compaction is put off for a costly request that does not retry. Up to 6.19 it gives up at once;
+/// 7.0 reclaims for it and asks once more. One of order 3 compacts asynchronously both times on
+/// 7.0. One that wants the nearest node alone does not reclaim there.
+#[test]
+fn slow_path_of_7_0() {
+    let under = |value, order, flags, answer| {
+        let c = ruled(config(NEW, "ramdisk"), "slow-path", value);
+        let (log, r) = one_request_on(c, order, Migratetype::Unmovable, flags, answer);
+        (log, phase_counts(&r.phases[1], ["allocstall_normal"])[0])
+    };
+    let deferred = |value| under(value, 5, NORETRY, CompactResult::Deferred);
+    assert_eq!(["v4.8", "v7.0"].map(deferred), [("d".into(), 0), ("dd".into(), 1)]);
+    let small = |value| under(value, 3, NORETRY, CompactResult::Complete);
+    assert_eq!(["v4.8", "v7.0"].map(small), [("dads-".into(), 1), ("dada".into(), 1)]);
+    let near = NORETRY.with(GfpFlags::THISNODE);
+    let complete = CompactResult::Complete;
+    assert_eq!(under("v7.0", 5, near, complete), ("da".into(), 0));
+    // One that may retry goes on sync-light, as before.
+    let retries = |value| asked_under((NEW, "slow-path", value), 3, GFP_KERNEL, complete);
+    assert_eq!(["v4.8", "v7.0"].map(retries), ["dads-F-", "dads-F-"]);
+}
+
+/// Compaction ran for a costly request that wants the nearest node alone, and made no block. 6.18
+/// reclaims for it and compacts again.
+#[test]
+fn near_attempt_reclaims() {
+    let near = NORETRY.with(GfpFlags::THISNODE);
+    let asked = |value| {
+        let c = ruled(config(NEW, "ramdisk"), "near-attempt-reclaims", value);
+        let complete = CompactResult::Complete;
+        let (log, r) = one_request_on(c, 5, Migratetype::Unmovable, near, complete);
+        (log, phase_counts(&r.phases[1], ["allocstall_normal"])[0])
+    };
+    assert_eq!(["no", "yes"].map(asked), [("da".into(), 0), ("dada".into(), 1)]);
+}
+
 /// The strategy says that it made a block, and there is none: 4.1 looks itself.
 #[test]
 fn direct_compaction() {
@@ -227,7 +263,15 @@ fn direct_compaction() {
         let rule = (NEW, "direct-compaction", value);
         asked_under(rule, 3, NORETRY, CompactResult::Success)
     };
-    assert_eq!(["v4.1", "v4.9"].map(asked), ["dads", "da+ds+"]);
+    assert_eq!(["v4.1", "v4.9", "v7.2"].map(asked), ["dads", "da+ds+", "da+ds+"]);
+    // An attempt that was put off in all zones is none from 7.2 on.
+    let counted = |value| {
+        let c = ruled(config(NEW, "ramdisk"), "direct-compaction", value);
+        let deferred = CompactResult::Deferred;
+        let r = one_request_on(c, 5, Migratetype::Unmovable, NORETRY, deferred).1;
+        phase_counts(&r.phases[1], ["compact_stall", "compact_fail"])
+    };
+    assert_eq!(["v4.9", "v7.2"].map(counted), [[1, 1], [0, 0]]);
 }
 
 /// A request that must not call into file systems.
@@ -313,6 +357,32 @@ fn proactive_compaction() {
     let asked = |value| {
         let c = ruled(config(NEW, "ramdisk"), "proactive-compaction", value);
         scattered_on(c, CompactResult::Continue, &[sleep_ms(600)]).0
+    };
+    assert_eq!(["no", "yes"].map(asked), ["", "F"]);
+}
+
+/// Three huge pages and some hundred single ones are free: a score of some per cent. With the largest
+/// `vm.compaction_proactiveness` 6.12 begins above 15, and 6.18 above 0.
+#[test]
+fn proactive_leeway_halves() {
+    let asked = |value| {
+        let alloc = |i| Op::KernelAlloc {
+            order: 0,
+            migratetype: Migratetype::Movable,
+            flags: GfpFlags::default(),
+            handle: BlockHandle(i),
+        };
+        let mut ops: Vec<Op> = (0..420).map(alloc).collect();
+        ops.extend([end(0), sleep_ms(600), end(1)]);
+        let mut c = ruled(config(NEW, "ramdisk"), "proactive-leeway-halves", value);
+        c.vm.compaction_proactiveness = 100;
+        let log = Log::default();
+        let mut m = machine(&c, vec![task("t", ops)]);
+        let (answer, suitable) = (CompactResult::Complete, CompactResult::Continue);
+        m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred: false }));
+        m.run(Watch::default().with_check_every(1));
+        let log = log.lock().unwrap().clone();
+        log
     };
     assert_eq!(["no", "yes"].map(asked), ["", "F"]);
 }

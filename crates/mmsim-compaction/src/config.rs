@@ -138,6 +138,13 @@ knob_enums! {
             "With the one below. One around a page that the free lists named is marked when all of \
              it was looked at.";
     }
+    /// Which pageblocks an asynchronous run on behalf of an unmovable or reclaimable request takes from.
+    AsyncSources {
+        OwnType = "own-type", "Those of the request's type.";
+        LargeFromMovable = "large-from-movable",
+            "Movable ones for a block of a pageblock or more, which the allocator claims as a whole; \
+             else those of the request's type.";
+    }
     /// Which target is used next.
     TargetOrder {
         LastFirst = "last-first", "The page that was taken last.";
@@ -209,6 +216,10 @@ knob_struct! {
              block of the wanted order can be taken, and from pageblocks of the request's type.",
             "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
              fails in async direct compaction (Linux 4.7, 4.13)";
+        async_sources: AsyncSources = "async-sources",
+            "Which pageblocks an asynchronous run on behalf of an unmovable or reclaimable request \
+             takes from. The look at the free lists is for the same requests.",
+            "mm/compaction.c of Linux 7.2 (suitable_migration_source, fast_find_migrateblock)";
         finish_pageblock: FinishPageblock = "finish-pageblock",
             "When all of a pageblock is taken at once.",
             "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
@@ -268,6 +279,7 @@ impl CompactionConfig {
             || self.found_is_skipped
             || self.free_stride
             || self.abandon_groups
+            || self.async_sources != AsyncSources::OwnType
             || self.finish_pageblock != FinishPageblock::Never
             || self.capture
             || self.skip_mark != SkipMark::FirstFrame

@@ -4,9 +4,9 @@
 //! [`mmsim_core::base::knobs::Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral, DepleteThreshold, Depletion,
-    FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners, SkipMark, SpareFree, TargetHint,
-    TargetOrder, TargetTypes, UndoPrevention,
+    AsyncSources, CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral,
+    DepleteThreshold, Depletion, FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners,
+    SkipMark, SpareFree, TargetHint, TargetOrder, TargetTypes, UndoPrevention,
 };
 use mmsim_core::base::knobs;
 use mmsim_core::config::Kernel;
@@ -31,6 +31,7 @@ impl CompactionConfig {
         found_is_skipped: false,
         free_stride: false,
         abandon_groups: false,
+        async_sources: AsyncSources::OwnType,
         finish_pageblock: FinishPageblock::Never,
         capture: false,
         skip_mark: SkipMark::FirstFrame,
@@ -122,6 +123,12 @@ impl CompactionConfig {
         target_order: TargetOrder::ByOrder,
         spare_free: SpareFree::RequestedFirst,
         ..CompactionConfig::V6_1
+    };
+
+    /// Linux 7.3.
+    pub const V7_3: CompactionConfig = CompactionConfig {
+        async_sources: AsyncSources::LargeFromMovable,
+        ..CompactionConfig::V6_12
     };
 
     /// With depletion as the second series meant it.
@@ -245,6 +252,14 @@ pub static PRESETS: &[Preset] = &[
         about: "whole pageblocks after failures, small targets first, as in Linux 6.12",
         subject: None,
     },
+    Preset {
+        name: "compaction-v7.3",
+        config: CompactionConfig::V7_3,
+        kernel: Kernel::V7_3,
+        before: Some("compaction-v6.12"),
+        about: "movable pageblocks for unmovable requests of a pageblock, as in Linux 7.3",
+        subject: None,
+    },
 ];
 
 /// The knobs of the preset of that name.
@@ -262,7 +277,8 @@ pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
         | Kernel::V5_10
         | Kernel::V6_1
         | Kernel::V6_6 => CompactionConfig::V6_1,
-        Kernel::V6_12 | Kernel::V6_18 | Kernel::V7_3 => CompactionConfig::V6_12,
+        Kernel::V6_12 | Kernel::V6_18 => CompactionConfig::V6_12,
+        Kernel::V7_3 => CompactionConfig::V7_3,
     }
 }
 

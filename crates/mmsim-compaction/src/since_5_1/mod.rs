@@ -253,8 +253,8 @@ impl CompactControl<'_> {
             let blocks = zone.free_blocks();
             let score =
                 FreeBlocks { nr: &blocks }.extfrag_for_order(self.with.zone.pageblock_order);
-            let low = 100u32.saturating_sub(self.with.mem.vm.compaction_proactiveness).max(5);
-            return match score > low.into() {
+            let [low, _] = self.with.mem.fragmentation_score_wmarks();
+            return match score > low {
                 true => CompactResult::Continue,
                 false => CompactResult::Success,
             };

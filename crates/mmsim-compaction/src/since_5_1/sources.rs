@@ -5,7 +5,7 @@
 
 use super::CompactControl;
 use super::reset::is_huge_page;
-use crate::config::SkipMark;
+use crate::config::{AsyncSources, SkipMark};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::planted::Planted;
@@ -55,9 +55,16 @@ impl CompactControl<'_> {
         }
         let mt = self.with.mem.zones[self.with.req.zone].buddy().block_type(Pfn(pfn));
         match self.with.req.migratetype {
-            Migratetype::Movable => matches!(mt, Migratetype::Movable | Migratetype::Cma),
-            own => mt == own,
+            own if self.is_foreign(own) => mt == own,
+            _ => matches!(mt, Migratetype::Movable | Migratetype::Cma),
         }
+    }
+
+    /// Whether a request of a type leaves movable pageblocks alone.
+    pub(super) fn is_foreign(&self, migratetype: Migratetype) -> bool {
+        let large = self.with.rules.async_sources == AsyncSources::LargeFromMovable
+            && self.with.req.order >= Some(self.with.zone.pageblock_order);
+        migratetype != Migratetype::Movable && !large
     }
 
     /// Later runs begin behind the pageblock after this frame.

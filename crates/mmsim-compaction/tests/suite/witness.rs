@@ -311,6 +311,26 @@ fn abandon_groups() {
     assert!(no > 0 && yes == 0, "{no}, {yes}");
 }
 
+/// An unmovable request for a whole pageblock, asynchronous. All pageblocks are movable, so it finds no
+/// source, unless it may take from them as of 7.2. A smaller one leaves them alone all the same.
+#[test]
+fn async_sources() {
+    let (t, m) = before_singles("mm.mm.mm", 8);
+    let more = [("free-stride", "no"), ("abandon-groups", "yes")];
+    let values = ["own-type", "large-from-movable"];
+    for (order, moved) in [(3, [false, true]), (2, [false, false])] {
+        let got = both(NEW, &more, "async-sources", values, (&t, &m), |mut r| {
+            let req = CompactRequest {
+                migratetype: Migratetype::Unmovable,
+                ..Rig::run_request(Some(order), Async)
+            };
+            let _ = r.run(&req);
+            r.n(VmEvent::CompactIsolated) > 0
+        });
+        assert_eq!(got, moved, "order {order}");
+    }
+}
+
 /// The second batch comes from the same pageblock, which is finished then: later runs begin
 /// behind it.
 #[test]

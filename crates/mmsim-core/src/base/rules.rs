@@ -40,6 +40,8 @@ crate::knob_enums! {
         V4_1 = "v4.1",
             "compaction before reclaim and after it; retries while orders up to 3 make progress";
         V4_8 = "v4.8", "compaction first for costly orders; retries by zone watermarks";
+        V7_0 = "v7.0",
+            "the same, and a costly request without retry always gets a round of reclaim, and one without retry compacts asynchronously again";
     }
 
     /// What direct compaction makes of the zones' answers.
@@ -48,6 +50,7 @@ crate::knob_enums! {
             "a zone is done when it keeps its low watermark; \"skipped\" is more than \"deferred\"";
         V4_9 = "v4.9",
             "a zone is done when the run made a block; \"deferred\" is more than \"skipped\"";
+        V7_2 = "v7.2", "the same, and an attempt that was put off in all zones is not counted";
     }
 
     /// How many pages a refill of a per-CPU list takes, and how many go back at once.
@@ -184,11 +187,15 @@ kernel_rules! {
         slow_path: SlowPath = "slow-path",
             "the order of compaction and reclaim when no free page is found at once",
             "4.8 \"mm, page_alloc: restructure direct compaction handling in slowpath\"";
-            SlowPath::V4_1, 4 . 8 => SlowPath::V4_8;
+            SlowPath::V4_1, 4 . 8 => SlowPath::V4_8, 7 . 0 => SlowPath::V7_0;
+        near_attempt_reclaims: bool = "near-attempt-reclaims",
+            "an attempt at the nearest node alone reclaims when a run of compaction gave no block",
+            "mm/page_alloc.c of Linux 6.18.15, __alloc_pages_slowpath; 6.12.95 and 6.19 do not";
+            false, 6 . 18 => true, 7 . 0 => false;
         direct_compaction: DirectCompaction = "direct-compaction",
             "what direct compaction makes of the zones' answers",
             "4.7 to 4.9, mm/compaction.c, try_to_compact_pages";
-            DirectCompaction::V4_1, 4 . 9 => DirectCompaction::V4_9;
+            DirectCompaction::V4_1, 4 . 9 => DirectCompaction::V4_9, 7 . 2 => DirectCompaction::V7_2;
         compaction_needs_fs: bool = "compaction-needs-fs",
             "only requests that may call into file systems compact",
             "4.10 \"mm, compaction: allow compaction for GFP_NOFS requests\"";
@@ -201,6 +208,10 @@ kernel_rules! {
             "a thread of each node compacts in the background; else kswapd does",
             "4.6 \"mm, kswapd: replace kswapd compaction with waking up kcompactd\"";
             false, 4 . 6 => true;
+        proactive_leeway_halves: bool = "proactive-leeway-halves",
+            "proactive compaction may go down to no fragmentation at all, from twice the aim at most",
+            "mm/compaction.c of Linux 6.18, fragmentation_score_wmark";
+            false, 6 . 18 => true;
         proactive_compaction: bool = "proactive-compaction",
             "kcompactd looks for fragmentation from time to time (`vm.compaction_proactiveness`)",
             "5.9 \"mm: proactive compaction\"";

@@ -314,6 +314,18 @@ impl Memory {
         self.planted == Some(fault)
     }
 
+    /// What `vm.compaction_proactiveness` asks for: the score of fragmentation down to which proactive
+    /// compaction goes, and the one above which it begins, both in per cent of free memory
+    /// (`fragmentation_score_wmark`).
+    pub fn fragmentation_score_wmarks(&self) -> [u64; 2] {
+        let low = 100u64.saturating_sub(self.vm.compaction_proactiveness.into());
+        if self.rules.proactive_leeway_halves {
+            return [low, (low + (low / 2).min(10)).min(100)];
+        }
+        let low = low.max(5);
+        [low, (low + 10).min(100)]
+    }
+
     /// The node of a frame.
     #[inline]
     pub fn node_of(&self, pfn: Pfn) -> NodeId {

@@ -102,7 +102,7 @@ impl Machine {
 
     /// Whether a request may be compacted for at all: moving pages may need to write some, and
     /// perhaps to call into their file system.
-    fn may_compact(&self, req: &AllocRequest) -> bool {
+    pub(in crate::machine) fn may_compact(&self, req: &AllocRequest) -> bool {
         let fs = self.mem.rules.compaction_needs_fs;
         let needed = if fs { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
         self.compaction.is_some() && req.order > 0 && req.flags.has(needed)
@@ -143,16 +143,16 @@ impl Machine {
         if !self.may_compact(req) {
             return None;
         }
-        let old = self.mem.rules.direct_compaction == DirectCompaction::V4_1;
         // Compaction is long, and gives way to kswapd, which the request has just woken.
         self.give_way(tid);
         let begin = self.mem.now;
         let captured = self.try_to_compact(req, node, tries);
         self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
-        // 4.1 does not count an attempt that was put off everywhere either.
+        // 4.1 and 7.2 do not count an attempt that was put off everywhere either.
+        let counts_deferred = self.mem.rules.direct_compaction == DirectCompaction::V4_9;
         let uncounted = tries.result == CompactResult::Skipped
-            || old && tries.result == CompactResult::Deferred;
+            || !counts_deferred && tries.result == CompactResult::Deferred;
         if uncounted {
             return None;
         }

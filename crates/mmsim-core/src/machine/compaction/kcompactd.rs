@@ -251,10 +251,9 @@ impl Machine {
             self.begin_order(n);
             return self.run_kcompactd(n);
         }
-        // The least fragmentation that is worth it, in percent of free memory.
-        let low = 100u64.saturating_sub(self.config.vm.compaction_proactiveness.into()).max(5);
+        let [_, high] = self.mem.fragmentation_score_wmarks();
         let score = self.fragmentation_score(n);
-        if self.kswapds[n].is_running() || score <= (low + 10).min(100) {
+        if self.kswapds[n].is_running() || score <= high {
             return self.set_kcompactd_timer(n, CHECK);
         }
         let zones = self.mem.zones.of_node(n).iter().rev().copied().collect();

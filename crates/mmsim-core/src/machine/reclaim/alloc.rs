@@ -140,17 +140,35 @@ impl Machine {
         let mut tries = resumed.unwrap_or(Tries::begin(old));
         self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
-        if !old && resumed.is_none() && (req.costly() || other) {
+        let turns = self.mem.rules.slow_path == SlowPath::V7_0;
+        let first = req.costly() || other;
+        if !old && resumed.is_none() && first && (!turns || self.may_compact(req)) {
             let usual = tries;
             tries.set(Priority::Async);
             if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
                 return AllocOutcome::Frame(p);
             }
-            if !(req.costly() && noretry) {
-                tries = usual;
-            } else if tries.in_vain() || req.flags.has(GfpFlags::THISNODE) {
-                // Reclaim would take long and might not help; one node alone is not worth it.
+            // Reclaim would take long and might not help; one node alone is not worth it.
+            let near = noretry && req.flags.has(GfpFlags::THISNODE);
+            let gives_up = match turns {
+                true => near,
+                false => {
+                    let near = near && !self.mem.rules.near_attempt_reclaims;
+                    req.costly() && noretry && (tries.in_vain() || near)
+                }
+            };
+            if gives_up {
                 return AllocOutcome::Failed;
+            }
+            if !(noretry && (turns || req.costly())) {
+                tries = usual;
+            }
+            // The next turn begins with a look at the free lists.
+            if turns {
+                self.wake_for(req);
+                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                    return AllocOutcome::Frame(p);
+                }
             }
         }
         loop {
