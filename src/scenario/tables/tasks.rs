@@ -327,6 +327,8 @@ rows! {
                 "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`");
             hugetlb: ("hugetlb", Flag, Is("false"),
                 "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`");
+            number_bytes: ("number-bytes", Count(0, 8), Is("0"),
+                "bytes of each of the million random numbers that the program keeps: 4 in masim to September 2024, 8 since; 0: they take no memory");
         });
     }
 }

@@ -59,7 +59,7 @@ Misses are shown as plainly as hits. docs/published.md says where the figures co
 pub(crate) struct ReproduceArgs {
     /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
     /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
-    /// pagecache-chain, inactive-ratio
+    /// pagecache-chain, inactive-ratio, dama
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// All experiments

@@ -14,6 +14,7 @@
 pub mod anon_workingset;
 pub mod compaction;
 pub mod counts;
+pub mod dama;
 pub mod damon_monitoring;
 pub mod damon_reclaim;
 pub mod demand;
@@ -73,6 +74,7 @@ pub static FAMILIES: &[&Family] = &[
     &damon_reclaim::FAMILY,
     &pagecache_chain::FAMILY,
     &inactive_ratio::FAMILY,
+    &dama::FAMILY,
 ];
 
 /// What was simulated.

@@ -23,7 +23,8 @@
 //! What differs from the program: each region begins at a 2 MiB boundary of its own,
 //! where malloc(3) would pack small ones together and begin large ones 16 bytes into a
 //! page. A region that is filled from a file has all its pages written once, in order;
-//! reading that file is not simulated. The prepared numbers have 64 random bits instead
+//! reading that file is not simulated. The table of prepared numbers takes no memory unless
+//! [`MasimOptions::number_bytes`] says how much. The numbers have 64 random bits instead
 //! of 62, without which a region of a multiple of 4 GiB would see half its pages unused.
 //! Options of the command line for `madvise` and `mlock` do not exist.
 

@@ -7,7 +7,9 @@
 use mmsim_core::base::rng::Rng;
 
 /// Rows, and numbers in a row.
-const ROWS: usize = 1000;
+pub(super) const ROWS: usize = 1000;
+/// All numbers.
+pub(super) const NUMBERS: u64 = (ROWS * ROWS) as u64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prepared {
@@ -30,7 +32,12 @@ impl Prepared {
         }
         self.next += 1;
         // The bias of the remainder is below 2^-20 for all that fits a machine.
-        self.numbers[self.row * ROWS + self.next - 1] % n
+        self.numbers[self.last()] % n
+    }
+
+    /// Which number was drawn last.
+    pub(super) fn last(&self) -> usize {
+        self.row * ROWS + self.next - 1
     }
 }
 

@@ -1,10 +1,11 @@
 //! A masim file as a source of operations.
 //!
 //! A batch of accesses may be handed over in several parts; the clock is looked at only
-//! between batches, as the program does. Nothing else is simulated of the program: the
-//! draws cost nothing, and neither does moving on from phase to phase.
+//! between batches, as the program does. Of the program's own memory there is, if asked for,
+//! the table of its prepared numbers. Nothing else is simulated of the program: the draws
+//! cost nothing else, and neither does moving on from phase to phase.
 
-use super::prepared::Prepared;
+use super::prepared::{NUMBERS, Prepared, ROWS};
 use super::{BATCH, MasimConfig, Mode, PAGE, Pattern, Walk};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
@@ -29,12 +30,16 @@ pub struct MasimOptions {
     pub batch: u32,
     /// Regions are private huge pages of hugetlbfs (`--use_hugetlb`).
     pub hugetlb: bool,
+    /// Bytes of a prepared number, at most 8, in the program's table of a million of them. It
+    /// lies in pages of their own that are written at the beginning of a turn and read by draws:
+    /// 4 in masim until 4b9bded (September 2024), 8 since. With 0 there is no table.
+    pub number_bytes: u32,
 }
 
 impl MasimOptions {
     /// Without any option: once, writes, batches of [`BATCH`].
     pub const fn plain() -> Self {
-        MasimOptions { repeat: 1, mode: Mode::Write, batch: BATCH, hugetlb: false }
+        MasimOptions { repeat: 1, mode: Mode::Write, batch: BATCH, hugetlb: false, number_bytes: 0 }
     }
 }
 
@@ -102,6 +107,37 @@ impl MasimWorkload {
             flags: VmaFlags::default(),
             at: None,
         }));
+        let pages = self.table_pages();
+        if pages > 0 {
+            let region = self.table();
+            let flags = VmaFlags::default();
+            ops.push(Op::Mmap { region, pages, kind: MapKind::Anon, flags, at: None });
+            let runs = (0..pages).step_by(RUN_PAGES as usize);
+            ops.extend(runs.map(|first| {
+                let count = (pages - first).min(RUN_PAGES);
+                Op::Access(Run { region, write: true, first, count })
+            }));
+        }
+    }
+
+    /// The region of the prepared numbers: the one behind those of the file.
+    fn table(&self) -> RegionId {
+        RegionId(self.config.regions.len() as u16)
+    }
+
+    fn table_pages(&self) -> u32 {
+        (NUMBERS * u64::from(self.options.number_bytes)).div_ceil(PAGE) as u32
+    }
+
+    /// Reads `count` prepared numbers from `first` on.
+    fn read_numbers(&self, first: usize, count: usize, ops: &mut Vec<Op>) {
+        let bytes = u64::from(self.options.number_bytes);
+        if bytes > 0 {
+            let page = |number: usize, byte| ((number as u64 * bytes + byte) / PAGE) as u32;
+            let (begin, last) = (page(first, 0), page(first + count - 1, bytes - 1));
+            let count = last - begin + 1;
+            ops.push(Op::Access(Run { region: self.table(), write: false, first: begin, count }));
+        }
     }
 
     /// Writes the pages of filled regions from `region` and `page` on.
@@ -140,6 +176,9 @@ impl MasimWorkload {
     fn end_turn(&mut self, ops: &mut Vec<Op>) -> At {
         let regions = 0..self.config.regions.len();
         ops.extend(regions.map(|i| Op::Munmap { region: RegionId(i as u16) }));
+        if self.table_pages() > 0 {
+            ops.push(Op::Munmap { region: self.table() });
+        }
         // Every turn prepares its own numbers.
         self.prepared = Prepared::default();
         self.turn += 1;
@@ -176,7 +215,9 @@ impl MasimWorkload {
             Some(i) if now.left > 0 => i,
             _ => {
                 now.left = self.options.batch;
-                choose(&phase.patterns, self.prepared.below(now.weights, rng))
+                let drawn = self.prepared.below(now.weights, rng);
+                self.read_numbers(self.prepared.last(), 1, ops);
+                choose(&phase.patterns, drawn)
             }
         };
         now.pattern = Some(chosen);
@@ -184,9 +225,19 @@ impl MasimWorkload {
         let bytes = self.config.regions[pattern.region].bytes;
         let region = RegionId(pattern.region as u16);
         let mode = pattern.mode.unwrap_or(self.options.mode);
+        let mut read = usize::MAX;
         while now.left > 0 && ops.len() < PART {
             let offset = match pattern.walk {
-                Walk::Random => self.prepared.below(bytes, rng),
+                Walk::Random => {
+                    let offset = self.prepared.below(bytes, rng);
+                    // The rest of its row is drawn from at once, too. A later part reads it again.
+                    let number = self.prepared.last();
+                    if read != number / ROWS {
+                        read = number / ROWS;
+                        self.read_numbers(number, ROWS - number % ROWS, ops);
+                    }
+                    offset
+                }
                 Walk::Sequential(stride) => {
                     let next = now.cursors[chosen] + u64::from(stride);
                     now.cursors[chosen] = if next < bytes { next } else { 0 };
@@ -407,6 +458,32 @@ mod tests {
         // n numbers out of a million vary by 1 + n / 10^6 as much as n fresh ones.
         let chi = chi / (1.0 + n / 1e6);
         assert!((chi - 99.0).abs() < 4.0 * 14.1, "chi square {chi}");
+    }
+
+    /// A million numbers of 4 bytes are 977 pages, written before the first phase. A random batch
+    /// of 3000 reads four rows of 4000 bytes, each in one page or two, and one of them has the number
+    /// that chose the pattern; without the option there is no such region.
+    #[test]
+    fn the_table_of_numbers_is_memory() {
+        let text = "a, 2097152\n\np\n0\na, 1, 64, 80\n";
+        let with = |number_bytes| run(text, MasimOptions { number_bytes, ..batches_of(3000) });
+        let pages = |all: &[(u64, Op)]| {
+            let size = |(_, op): &(u64, Op)| match *op {
+                Op::Mmap { region: RegionId(1), pages, .. } => Some(pages),
+                _ => None,
+            };
+            all.iter().find_map(size)
+        };
+        assert_eq!(
+            (pages(&with(0)), pages(&with(4)), pages(&with(8))),
+            (None, Some(977), Some(1954))
+        );
+        let all = phases(&with(4));
+        let of = |write| all[0].iter().filter(move |a| a.0 == 1 && a.2 == write).map(|a| a.1);
+        assert!(of(true).eq(0..977));
+        let read: std::collections::BTreeSet<u32> = of(false).collect();
+        assert!((4..=9).contains(&read.len()) && read.iter().all(|p| *p < 977), "{read:?}");
+        assert_eq!(all[0].iter().filter(|a| a.0 == 0).count(), 3000);
     }
 
     /// Weights of 0: the CPU is used for exactly the time of the phase.

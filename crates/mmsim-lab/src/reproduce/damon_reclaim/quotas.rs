@@ -30,22 +30,26 @@ const SCHEMES: [&str; 7] = ["none-n", "200-n", "50-n", "10-n", "200-y", "50-y", 
 /// What costs were fixed by: one seed without quota.
 const FIXED: &str = "reclaim-fixed";
 /// Tables of all rows.
-const ROWS: [&str; 3] = ["v1-quota-prioritization", "rfc-v3-time-quota", "reclaim-parts"];
+const ROWS: [&str; 4] = ["v1-quota-prioritization", "rfc-v3-time-quota", DAILY, "reclaim-parts"];
+/// One row by workload, as it was measured every day of the summer after; and which row that is.
+const DAILY: &str = "daily-2022-50ms";
+const DAILY_ROW: &str = "50-y";
 /// Tables by workload: what it is like without a scheme, which is what it was made from, and how it fares
 /// with one without quota.
-const BY_WORKLOAD: [&str; 3] = ["v21-vaddr-runtime", "v21-vaddr-memused", "v21-vaddr-rss"];
+const BY_WORKLOAD: [&str; 4] =
+    [workloads::DAY, "v21-vaddr-runtime", "v21-vaddr-memused", "v21-vaddr-rss"];
 
 /// How many seeds there are, and of which workloads.
-fn size(quick: bool) -> (u64, &'static [workloads::Shares]) {
+fn size(quick: bool) -> (u64, &'static [workloads::Workload]) {
     match quick {
         // splash2x/lu_cb alone: half a gigabyte for two minutes.
         true => (1, &WORKLOADS[14..15]),
-        false => (5, &WORKLOADS),
+        false => (3, &WORKLOADS),
     }
 }
 
 /// What a workload and the constants put into the scenario.
-fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Shares, seeds: u64) -> Sets {
+fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Workload, seeds: u64) -> Sets {
     let mut sets = workloads::sets(lab, published, w);
     for (path, name, unit) in [
         ("machine.cost.t_hit", "hit", "ns"),
@@ -77,6 +81,8 @@ struct Outcome {
     faults: f64,
     /// Pages swapped out.
     out: f64,
+    /// Major faults of the measured system without a monitor, which are not simulated.
+    others: f64,
 }
 
 fn outcome(run: &Sampled) -> Outcome {
@@ -96,6 +102,7 @@ fn outcome(run: &Sampled) -> Outcome {
         cpu: r.damon.iter().map(|d| d.cpu_ns as f64 / 1e9).sum(),
         faults: count("pgmajfault"),
         out: count("pswpout"),
+        others: f64::NAN,
     }
 }
 
@@ -107,10 +114,11 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(name: &'static str, runs: &[Sampled]) -> Runs {
+    fn new(name: &'static str, runs: &[Sampled], others: f64) -> Runs {
         let all: Vec<(String, Outcome)> =
             runs.iter().map(|r| (r.report.variant.clone(), outcome(r))).collect();
         let without = all.iter().find(|r| r.0 == WITHOUT).expect("a run without a monitor").1;
+        let without = Outcome { others, ..without };
         Runs { name, without, all }
     }
 
@@ -134,6 +142,15 @@ fn slowdown(without: &Outcome, o: &Outcome) -> f64 {
 
 fn faults(without: &Outcome, o: &Outcome) -> f64 {
     o.faults - without.faults
+}
+
+/// Per cent of what the measured system faults without a monitor.
+fn faults_overhead(without: &Outcome, o: &Outcome) -> f64 {
+    100.0 * faults(without, o) / without.others
+}
+
+fn rss(without: &Outcome, o: &Outcome) -> f64 {
+    100.0 * (o.anon / without.anon - 1.0)
 }
 
 fn swapped(_: &Outcome, o: &Outcome) -> f64 {
@@ -186,30 +203,57 @@ fn variant(cell: &Cell<'_>) -> String {
     }
 }
 
-/// The figure of a cell for each seed. Of major faults it is their number, not their share of a baseline
-/// that nobody knows.
+/// The figure of a cell for each seed. The baseline of major faults is that of the days' measurements.
 fn simulated(all: &[Runs], cell: &Cell<'_>) -> BySeed {
     let figure: Figure = match cell.column().as_str() {
         "memory_saving" => saving,
         "cpu_util" => cpu,
         "slowdown" => slowdown,
-        _ => faults,
+        _ => faults_overhead,
     };
     over_workloads(all, &variant(cell), figure)
+}
+
+/// A figure of a day's measurement, for each seed: of one workload, or the mean.
+fn of_day(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
+    let figure: Figure = match cell.column().as_str() {
+        "memory_saving" => saving,
+        "rss_change" => rss,
+        "slowdown" => slowdown,
+        _ => faults,
+    };
+    if cell.key("workload") == "mean" {
+        return Some(over_workloads(all, DAILY_ROW, figure));
+    }
+    let runs = all.iter().find(|r| r.name == cell.key("workload"))?;
+    Some(runs.of(DAILY_ROW).map(|o| (o.seed, figure(&runs.without, o))).collect())
+}
+
+fn daily(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
+    let of = |cell: Cell<'_>| {
+        let by_seed = of_day(all, &cell)?;
+        Some(row_by_seed(&cell, &cell.column(), &values(&by_seed)))
+    };
+    let mut rows: Vec<FigureRow> = published.cells(published.table(DAILY)).filter_map(of).collect();
+    for r in published.relations.iter().filter(|r| r.table.as_deref() == Some(DAILY)) {
+        rows.extend(relation::row(published, r, |c| of_day(all, c)));
+    }
+    rows
 }
 
 /// A figure of one workload, for each seed: without a scheme, or the change under the one without quota. The
 /// published scheme worked on virtual addresses.
 fn of_workload(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
     let runs = all.iter().find(|r| r.name == cell.key("workload"))?;
-    let quantity = |o: &Outcome| match cell.table.id.as_str() {
-        "v21-vaddr-runtime" => o.runtime,
-        "v21-vaddr-memused" => 4.0 * o.used,
+    let column = cell.column();
+    let quantity = |o: &Outcome| match (cell.table.id.as_str(), column.as_str()) {
+        ("v21-vaddr-runtime", _) | (_, "runtime") => o.runtime,
+        ("v21-vaddr-memused", _) | (_, "memused") => 4.0 * o.used,
         _ => 4.0 * o.anon,
     };
     let before = quantity(&runs.without);
-    match cell.column().as_str() {
-        "orig" => Some(vec![(1, before)]),
+    match column.as_str() {
+        "orig" | "runtime" | "memused" | "rss" => Some(vec![(1, before)]),
         "change" => {
             let change = |o: &Outcome| (o.seed, 100.0 * (quantity(o) / before - 1.0));
             Some(runs.of(NO_QUOTA).map(change).collect())
@@ -234,7 +278,11 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     };
     let second = SimDuration::from_secs(1);
     let runs = lab.run_sampled("damon-reclaim", SCENARIO, &cells, second, wanted)?;
-    let all: Vec<Runs> = workloads.iter().zip(&runs).map(|(w, r)| Runs::new(w.name, r)).collect();
+    let others = |w: &workloads::Workload| {
+        workloads::measured(published, workloads::DAY, w.name, "majfaults")
+    };
+    let all: Vec<Runs> =
+        workloads.iter().zip(&runs).map(|(w, r)| Runs::new(w.name, r, others(w))).collect();
     for table in ["v1-quota-prioritization", "rfc-v3-time-quota"] {
         if lab.wants(table) {
             figures.rows.extend(quotas(published, table, &all));
@@ -242,6 +290,9 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     }
     for table in BY_WORKLOAD.into_iter().filter(|t| lab.wants(t)) {
         figures.rows.extend(by_workload(published, table, &all));
+    }
+    if lab.wants(DAILY) {
+        figures.rows.extend(daily(published, &all));
     }
     if lab.wants(FIXED) {
         figures.rows.extend(fixed(published, &all));
@@ -255,11 +306,6 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
 fn quotas(published: &Published, table: &str, all: &[Runs]) -> Vec<FigureRow> {
     let row = |cell: Cell<'_>| {
         let column = cell.column();
-        if column == "pgmajfaults_overhead" {
-            let note =
-                "the faults of a run without the scheme are not known; their number is below";
-            return FigureRow { note: note.into(), ..row_by_seed(&cell, &column, &[]) };
-        }
         let by_seed = values(&simulated(all, &cell));
         let row = row_by_seed(&cell, &column, &by_seed);
         let Some(near) = cell.demand.near.as_ref().filter(|_| cell.demand.kind == Kind::NearCell)
@@ -283,7 +329,8 @@ fn by_workload(published: &Published, table: &str, all: &[Runs]) -> Vec<FigureRo
     let of = |cell: Cell<'_>| {
         let by_seed = of_workload(all, &cell)?;
         let row = row_by_seed(&cell, &cell.column(), &values(&by_seed));
-        Some(FigureRow { basis: Basis::Calibrated, ..row })
+        let basis = if table == workloads::DAY { Basis::Calibrated } else { Basis::Trend };
+        Some(FigureRow { basis, ..row })
     };
     let mut rows: Vec<FigureRow> = published.cells(published.table(table)).filter_map(of).collect();
     for r in published.relations.iter().filter(|r| r.table.as_deref() == Some(table)) {
@@ -320,6 +367,14 @@ fn fixed(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
 /// What nobody published of each row.
 fn parts(all: &[Runs]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
+    // Memory of others counts, too, and some workloads use little.
+    let mib = |r: &Runs| 100.0 * 256.0 / r.without.used;
+    rows.push(unpublished_row(
+        "reclaim-parts/without/a MiB of others",
+        "saving for each MiB that leaves elsewhere",
+        "points",
+        estimate(&[all.iter().map(mib).sum::<f64>() / all.len() as f64]),
+    ));
     for v in [MONITOR].iter().chain(&SCHEMES) {
         for (quantity, unit, by_seed) in [
             ("cpu", "% of one CPU", over_workloads(all, v, cpu)),
@@ -348,7 +403,7 @@ mod tests {
         let lab = Lab::silent(&|_, _, _| {});
         let published = Published::read(super::super::FAMILY.published);
         let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
-        let of = |w: &workloads::Shares| {
+        let of = |w: &workloads::Workload| {
             let run = shipped.clone().with_sets(&sets(&lab, &published, w, 3));
             run.unwrap_or_else(|e| panic!("{}: {e}", w.name)).expand(&Catalogue).expect("runs")
         };
