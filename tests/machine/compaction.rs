@@ -381,8 +381,7 @@ fn proactive_leeway_halves() {
         let (answer, suitable) = (CompactResult::Complete, CompactResult::Continue);
         m.set_compaction(Box::new(Stub { log: log.clone(), answer, suitable, deferred: false }));
         m.run(Watch::default().with_check_every(1));
-        let log = log.lock().unwrap().clone();
-        log
+        String::clone(&log.lock().unwrap())
     };
     assert_eq!(["no", "yes"].map(asked), ["", "F"]);
 }
