@@ -104,7 +104,8 @@ struct Asked {
     coldest: bool,
 }
 
-/// Answers that are kept.
+/// Answers that are kept. An answer holds to the end of its tick, unless another takes its place, so
+/// their number moves some classes.
 const ASKED: usize = 16;
 
 /// Whose step a refault is of, and at which access.

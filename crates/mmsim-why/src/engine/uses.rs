@@ -64,7 +64,8 @@ impl Engine {
             };
             let p = Page::of(all, u.page);
             if r.page != u.page {
-                if !p.is(mark::RESIDENT) {
+                // It may have come back behind others that are not used yet.
+                if !p.is(mark::RESIDENT) && back.iter().any(|r| r.page == u.page) {
                     return (&uses[n..], back);
                 }
                 self.is_used(all, u);
