@@ -7,7 +7,7 @@ use mmsim::config::Kernel;
 use mmsim::machine::Watch;
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::memory::Memory;
-use mmsim::memory::follow::{Acted, Eviction, Follower, Refaulted, Use, Where};
+use mmsim::memory::follow::{Acted, Eviction, Follower, KeptPages, Refaulted, Use, Where};
 use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
@@ -77,13 +77,13 @@ struct Paper {
     told: Told,
     frames: u64,
     tick: u32,
-    last: Vec<u32>,
+    kept: KeptPages,
 }
 
 impl Paper {
     fn new(frames: u64) -> Paper {
         let (engine, told) = Engine::new(Settings::default());
-        Paper { engine, told, frames, tick: 0, last: vec![0; 3000] }
+        Paper { engine, told, frames, tick: 0, kept: KeptPages::default() }
     }
     fn at(page: u32) -> Where {
         let (lists, file) = (u8::from(page >= 2000), (1000..2000).contains(&page));
@@ -91,8 +91,9 @@ impl Paper {
     }
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
-        let last = std::mem::replace(&mut self.last[page as usize], self.tick + 1);
-        self.engine.used(&[Use { page: PageIdx(page), last, at: Paper::at(page) }], &[], &[]);
+        let last = std::mem::replace(&mut self.kept.of(PageIdx(page)).last, self.tick + 1);
+        let u = Use { page: PageIdx(page), last, at: Paper::at(page) };
+        self.engine.used(&mut self.kept, &[u], &[], &[]);
         self.ticks(0)
     }
     /// A tick ends with so many frames to spare.
@@ -102,22 +103,23 @@ impl Paper {
         self
     }
     fn read_ahead(mut self, page: u32) -> Self {
-        self.engine.arrived(PageIdx(page), Paper::at(page));
+        self.engine.arrived(&mut self.kept, PageIdx(page), Paper::at(page));
         self.ticks(0)
     }
     fn overlooked(mut self, page: u32) -> Self {
-        self.engine.overlooked(PageIdx(page));
+        self.engine.overlooked(&mut self.kept, PageIdx(page));
         self
     }
     /// A look finds a page used, and keeps it.
     fn kept(mut self, page: u32) -> Self {
-        self.engine.kept(&[(PageIdx(page), self.last[page as usize])]);
+        let last = self.kept.of(PageIdx(page)).last;
+        self.engine.kept(&mut self.kept, &[(PageIdx(page), last)]);
         self.ticks(0)
     }
     fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
-        let last = self.last[page as usize];
+        let last = self.kept.of(PageIdx(page)).last;
         let e = Use { page: PageIdx(page), last, at: Paper::at(page) };
-        self.engine.evicted(&Eviction { by, balanced, written: false }, &[e]);
+        self.engine.evicted(&mut self.kept, &Eviction { by, balanced, written: false }, &[e]);
         self
     }
     fn evicted(self, page: u32) -> Self {
@@ -128,21 +130,21 @@ impl Paper {
         let at = Paper::at(page);
         let (memcg, now, region) = (MemcgId(0), SimTime(u64::from(self.tick)), 0);
         let r = Refaulted { page: PageIdx(page), region, at, memcg, counts: true, now };
-        self.engine.refaulted(&[r]);
+        self.engine.refaulted(&mut self.kept, &[r]);
         self = self.used(page);
         let (refaults_anon, refaults_file) = (u64::from(!at.file), u64::from(at.file));
         let (thread, space, access, swap_ins) = (ThreadId(0), AsId(0), 0, 0);
         let (uses, back) = (0, 0);
         let step =
             Acted { thread, space, access, refaults_anon, refaults_file, swap_ins, uses, back };
-        self.engine.used(&[], &[], &[step]);
+        self.engine.used(&mut self.kept, &[], &[], &[step]);
         self
     }
     /// The class of each refault, and how many.
     fn ends(mut self) -> Vec<(Class, u64)> {
         let mut mem = Memory::new(&support::config(Kernel::V6_12, "zram"));
         mem.spaces.create("paper".into(), MemcgId(0));
-        self.engine.ended(&mem, &self.last);
+        self.engine.ended(&mut self.kept, &mem);
         let v = self.told.take().expect("it is over");
         v.cells.iter().map(|c| (c.class, c.count)).collect()
     }

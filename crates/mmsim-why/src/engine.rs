@@ -1,22 +1,27 @@
 //! Follows a run and puts each refault into its class.
 //!
-//! What is kept of a page are two words: the tick of its arrival or eviction, and marks. A third,
-//! the tick of its last use, is kept where uses are noted. At an eviction all is known that the rules up to [`Class::WrongType`] ask
-//! for, so the page carries the first that holds. Whether the optimum had kept it, [`Min`] says
-//! when the page is used again. Whether pages were kept in vain is known at the end of the run
-//! only, so refaults without an earlier rule wait for it, counted by the tick of their eviction.
+//! What is kept of a page are three words. One is the tick of its last use, which is noted where it
+//! is used. The engine's own are the tick of its arrival or eviction, and marks. All three stand in
+//! one place, so that memory fetches them at once.
+//!
+//! At an eviction all is known that the rules up to [`Class::WrongType`] ask for, so the page carries
+//! the first that holds. Whether the optimum had kept it, [`Min`] says when the page is used again.
+//! Whether pages were kept in vain is known at the end of the run only. So refaults without an
+//! earlier rule wait for it, counted by the tick of their eviction.
 //!
 //! A page that came back and is not used yet (a device reads it, or it was read ahead) waits for
 //! its first use. If it leaves before, it came back for nobody.
+
+mod uses;
 
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mmsim_core::base::id::{AsId, IndexVec, MemcgId, PageIdx, ThreadId};
+use mmsim_core::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::follow::{
-    Acted, Eviction, Follower, PageOf, Refaulted, Use, Wants, Where, is_sampled,
+    Acted, Eviction, Follower, KeptPages, Refaulted, Use, Wants, Where, is_sampled,
 };
 use mmsim_core::memory::trouble::Troubled;
 use mmsim_core::policy::Reclaimer;
@@ -25,7 +30,7 @@ use crate::class::Class;
 use crate::idle::Idle;
 use crate::min::Min;
 use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, mark, tick_of};
-use crate::verdict::{self, Fresh, Logged, Site, Span, Tables, Verdicts};
+use crate::verdict::{self, Fresh, Span, Tables, Verdicts};
 use crate::waiting::Waiting;
 
 /// Pages idle for longer count as many if they are one in so many of all.
@@ -91,15 +96,16 @@ impl Told {
 /// What lists said of pages that are idle for longer than one.
 #[derive(Clone, Copy, Default)]
 struct Asked {
-    /// The tick from 1 on, the list and the tick of the use.
-    of: (u32, u32, u32),
+    /// The list from 1 on, and the tick of the use; 0: nothing.
+    of: u64,
     /// Most of them are elsewhere, or of the other type.
     wrong: Option<Class>,
     /// Hardly any is of the same list.
     coldest: bool,
 }
 
-/// Answers that are kept.
+/// Answers that are kept. An answer holds to the end of its tick, unless another takes its place, so
+/// their number moves some classes.
 const ASKED: usize = 16;
 
 /// Whose step a refault is of, and at which access.
@@ -116,7 +122,6 @@ pub struct Engine {
     tight: Option<u32>,
     /// What lists said in this tick.
     asked: [Asked; ASKED],
-    pages: IndexVec<PageIdx, Page>,
     min: Min,
     /// Lists by their places: the number of their anonymous one, the file one is behind it.
     lists: BTreeMap<(u8, MemcgId), usize>,
@@ -134,6 +139,13 @@ pub struct Engine {
     tables: Tables,
 }
 
+/// Looks at many pages together, so that nobody has to wait for each.
+#[inline]
+fn look(all: &KeptPages, pages: impl Iterator<Item = PageIdx>) {
+    let words = pages.map(|page| all.get(page).map_or(0, |kept| kept.own[1]));
+    std::hint::black_box(words.fold(0, |seen, word| seen ^ word));
+}
+
 impl Engine {
     /// An engine, and where it tells what it found.
     pub fn new(settings: Settings) -> (Box<Engine>, Told) {
@@ -145,7 +157,6 @@ impl Engine {
             shift: 0,
             tight: None,
             asked: [Asked::default(); ASKED],
-            pages: IndexVec::new(),
             min: Min::new(u32::MAX),
             lists: BTreeMap::new(),
             idle: Vec::new(),
@@ -165,18 +176,6 @@ impl Engine {
     pub fn with_grain(mut self: Box<Self>, frames: u64) -> Box<Self> {
         self.grain = Some(frames);
         self
-    }
-
-    fn page(&mut self, page: PageIdx) -> &mut Page {
-        if page.0 as usize >= self.pages.len() {
-            self.grow(page);
-        }
-        &mut self.pages[page]
-    }
-
-    #[cold]
-    fn grow(&mut self, page: PageIdx) {
-        self.pages.resize((page.0 as usize + 1).next_multiple_of(512), Page::default());
     }
 
     /// The number of a list.
@@ -202,7 +201,7 @@ impl Engine {
     }
 
     /// A page is in memory now, and was not before: what is known of it then.
-    #[inline]
+    #[inline(always)]
     fn comes(&mut self, page: PageIdx, mut p: Page, at: Where) -> Page {
         let (list, now) = (self.list(at), self.min.now());
         p.clear(!(mark::EVER | mark::WAITS | mark::WRITTEN));
@@ -210,26 +209,38 @@ impl Engine {
         p.moved = now;
         if is_sampled(page.0, self.shift) {
             p.set(mark::SAMPLED);
-            self.idle[list].add(now);
-            self.counted += 1;
+            self.counts(list);
         }
         p
+    }
+
+    /// A sampled page comes to a list now.
+    #[inline(never)]
+    fn counts(&mut self, list: usize) {
+        self.idle[list].add(self.min.now());
+        self.counted += 1;
     }
 
     /// A page is in memory no more; its last use was in a tick.
     #[inline]
     fn leaves(&mut self, p: &mut Page, last: u32) {
-        if p.is(mark::RESIDENT) && p.is(mark::SAMPLED) {
-            self.idle[p.list()].remove(p.idle_since(last));
-            self.counted -= 1;
+        if p.is(mark::RESIDENT | mark::SAMPLED) {
+            self.counts_no_more(p.list(), p.idle_since(last));
         }
         p.clear(mark::RESIDENT);
+    }
+
+    /// A sampled page leaves its list.
+    #[inline(never)]
+    fn counts_no_more(&mut self, list: usize, since: u32) {
+        self.idle[list].remove(since);
+        self.counted -= 1;
     }
 
     /// What the lists say of pages that are idle for longer.
     #[inline]
     fn ask(&mut self, list: usize, since: u32) -> Asked {
-        let of = (self.min.now() + 1, list as u32, since);
+        let of = (list as u64 + 1) << 32 | u64::from(since);
         let at = (since as usize + list) % ASKED;
         if self.asked[at].of != of {
             self.ask_lists(at, of);
@@ -238,8 +249,8 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn ask_lists(&mut self, at: usize, of: (u32, u32, u32)) {
-        let (list, since) = (of.1 as usize, of.2);
+    fn ask_lists(&mut self, at: usize, of: u64) {
+        let (list, since) = ((of >> 32) as usize - 1, of as u32);
         let (same, other) = (self.idle[list].before(since), self.idle[list ^ 1].before(since));
         let mut elsewhere = 0;
         if self.idle.len() > 2 {
@@ -260,11 +271,11 @@ impl Engine {
 
     /// The first rule of a decision that holds for an eviction, as far as it can be known now.
     #[inline]
-    fn decided(&mut self, p: &Page, last: u32, by: Reclaimer) -> Class {
+    fn decided(&mut self, p: &Page, last: u32, forced: bool) -> Class {
         if !p.is(mark::USED) {
             return Class::ReadAhead;
         }
-        if matches!(by, Reclaimer::Limit(_) | Reclaimer::Advice) {
+        if forced {
             return Class::Forced;
         }
         let asked = self.ask(p.list(), last);
@@ -278,133 +289,10 @@ impl Engine {
         }
     }
 
-    /// What is known of a refault that its counter counts, before the page is used.
-    #[inline]
-    fn fresh(&mut self, r: &Refaulted, p: &mut Page) -> Fresh {
-        let tick = self.min.now();
-        let (evicted, class) =
-            if p.is(mark::OUT) { (p.moved, p.class()) } else { (tick, Class::Order) };
-        let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
-        p.clear(mark::WRITTEN);
-        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.at.file });
-        let (page, now, phase) = (r.page, r.now.0, self.phase);
-        let verdict = None;
-        Fresh { page, evicted, tick, now, site, phase, class, balanced, written, verdict }
-    }
-
-    /// A page comes back, and is used at once.
-    #[inline]
-    fn is_back(&mut self, r: &Refaulted, u: &Use) {
-        let mut p = *self.page(u.page);
-        if !r.counts || p.is(mark::WAITS) || p.is(mark::RESIDENT) {
-            self.refaulted(std::slice::from_ref(r));
-            return self.is_used(u);
-        }
-        let mut f = self.fresh(r, &mut p);
-        let since = p.is(mark::EVER).then(|| tick_of(u.last));
-        let hit = self.optimum(u.page, since);
-        f.verdict = Some(self.verdict(&f, since.map(|_| hit)));
-        if self.first == self.fresh.len() {
-            self.first += 1;
-        }
-        self.fresh.push(f);
-        let mut p = self.comes(u.page, p, u.at);
-        p.set(mark::USED | mark::EVER);
-        self.pages[u.page] = p;
-    }
-
-    /// Whether the optimum has a page that is used, and was before.
-    #[inline]
-    fn optimum(&mut self, page: PageIdx, since: Option<u32>) -> bool {
-        match is_sampled(page.0, self.shift) {
-            true => self.min.used(since),
-            false => self.min.has(since),
-        }
-    }
-
-    /// The class of a refault that is used; `had`: whether the optimum had it, if it was ever used.
-    #[inline]
-    fn verdict(&self, f: &Fresh, had: Option<bool>) -> Class {
-        match had {
-            None => Class::ReadAhead,
-            Some(false) => Class::Capacity,
-            _ if f.class <= Class::Forced => f.class,
-            // Nobody needed its frame meanwhile.
-            _ if f.balanced && self.tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
-            _ => f.class,
-        }
-    }
-
-    /// A page that waited is used, or leaves, which it does without a word on the optimum.
-    #[inline]
-    fn settles(&mut self, page: PageIdx, had: Option<bool>) {
-        // Mostly the first is meant.
-        match self.fresh.get(self.first) {
-            Some(f) if f.page == page && f.verdict.is_none() => {
-                let class = self.verdict(f, had);
-                self.fresh[self.first].verdict = Some(class);
-                self.first += 1;
-            }
-            _ => self.settles_late(page, had),
-        }
-    }
-
+    /// A page is evicted, by request or not. `marks`: those that it gets.
     #[inline(never)]
-    fn settles_late(&mut self, page: PageIdx, had: Option<bool>) {
-        let mut waits = self.fresh[self.first..].iter();
-        if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
-            let at = self.first + n;
-            self.fresh[at].verdict = Some(self.verdict(&self.fresh[at], had));
-        } else if let Some((f, by)) = self.waiting.remove(page) {
-            let class = self.verdict(&f, had);
-            self.record(&f, by, class);
-        }
-    }
-
-    /// Looks at many pages together, so that nobody has to wait for each.
-    #[inline]
-    fn look(&self, pages: impl Iterator<Item = PageIdx>) {
-        let marks = pages.filter_map(|page| Some(self.pages.get(page)?.marks));
-        std::hint::black_box(marks.fold(0, |seen, marks| seen ^ marks));
-    }
-
-    /// A page is used.
-    #[inline]
-    fn is_used(&mut self, u: &Use) {
-        let (page, now, last) = (u.page, self.min.now(), tick_of(u.last));
-        let mut p = *self.page(page);
-        let since = p.is(mark::EVER).then_some(last);
-        let hit = self.optimum(page, since);
-        if p.is(mark::WAITS) {
-            p.clear(mark::WAITS);
-            self.settles(page, since.map(|_| hit));
-        } else if !hit && since.is_some() && p.is(mark::RESIDENT | mark::SAMPLED) {
-            self.tables.credit += 1 << self.shift;
-        }
-        if p.is(mark::RESIDENT) {
-            let idle = p.idle_since(last);
-            if idle != now {
-                if p.is(mark::USED) {
-                    p.set(mark::AGAIN);
-                }
-                if p.is(mark::SAMPLED) {
-                    let list = &mut self.idle[p.list()];
-                    list.remove(idle);
-                    list.add(now);
-                }
-            }
-        } else {
-            p = self.comes(page, p, u.at);
-        }
-        p.set(mark::USED | mark::EVER);
-        self.pages[page] = p;
-    }
-
-    /// A page is evicted.
-    #[inline]
-    fn is_evicted(&mut self, how: &Eviction, e: &Use) {
-        let page = e.page;
-        let mut p = *self.page(page);
+    fn is_evicted(&mut self, p: Page, e: &Use, forced: bool, marks: u32) -> Page {
+        let (page, mut p) = (e.page, p);
         if p.is(mark::WAITS) {
             p.clear(mark::WAITS);
             self.settles(page, None);
@@ -419,98 +307,19 @@ impl Engine {
             p.set(mark::USED | mark::EVER | list << LIST_SHIFT);
             p.moved = 0;
         }
-        let class = self.decided(&p, last, how.by);
+        let class = self.decided(&p, last, forced);
         if class == Class::ReadAhead {
             self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
         }
         p.clear(CLASS_MASK | mark::BALANCED);
-        p.set(mark::OUT | (class as u32) << CLASS_SHIFT);
-        if how.written {
-            p.set(mark::WRITTEN);
-            self.tables.written += 1;
-        }
-        if how.balanced {
-            p.set(mark::BALANCED);
-        } else {
-            self.tight = Some(now);
-        }
+        p.set(marks | (class as u32) << CLASS_SHIFT);
         p.moved = now;
-        self.pages[page] = p;
+        p
     }
 
-    /// Pages are used, some of them those that came back for it. Returns those that did not.
-    #[inline]
-    fn are_used<'a>(&mut self, uses: &[Use], back: &'a [Refaulted]) -> &'a [Refaulted] {
-        let mut back = back;
-        for u in uses {
-            match back.split_first() {
-                Some((r, rest)) if r.page == u.page => {
-                    self.is_back(r, u);
-                    back = rest;
-                }
-                Some(_) if !self.page(u.page).is(mark::RESIDENT) => back = self.is_late(u, back),
-                _ => self.is_used(u),
-            }
-        }
-        back
-    }
-
-    /// A page is used that may have come back, after others that are not used yet.
-    #[inline(never)]
-    fn is_late<'a>(&mut self, u: &Use, back: &'a [Refaulted]) -> &'a [Refaulted] {
-        let Some(n) = back.iter().position(|r| r.page == u.page) else {
-            self.is_used(u);
-            return back;
-        };
-        self.refaulted(&back[..n]);
-        self.is_back(&back[n], u);
-        &back[n + 1..]
-    }
-
-    /// A thread's step is done.
-    fn acted(&mut self, a: &Acted) {
-        if self.fresh.is_empty() {
-            return;
-        }
-        let anon = if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon };
-        let own = (anon + a.refaults_file) as usize;
-        let mut fresh = take(&mut self.fresh);
-        self.first = 0;
-        let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));
-        others.iter().for_each(|f| self.settled(f, None));
-        let by = Some((a.space, a.thread, a.access));
-        own.iter().for_each(|f| self.settled(f, by));
-        fresh.clear();
-        self.fresh = fresh;
-    }
-
-    /// A refault of a step that is done.
-    #[inline]
-    fn settled(&mut self, f: &Fresh, by: Option<By>) {
-        match f.verdict {
-            Some(class) if !self.settings.log => self.tables.count(f, by.map(|by| by.0), class),
-            Some(class) => self.record(f, by, class),
-            None => {
-                self.waiting.insert(f.page, (*f, by));
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn record(&mut self, f: &Fresh, by: Option<By>, class: Class) {
-        self.tables.count(f, by.map(|by| by.0), class);
-        if self.settings.log {
-            let (thread, access) = by.map_or((ThreadId(0), u64::MAX), |by| (by.1, by.2));
-            let &Fresh { page, site, evicted, now, .. } = f;
-            let (of, file) = (PageOf::Nobody, false);
-            let logged = Logged { thread, access, page, of, file, class, site, evicted, now };
-            self.tables.log.push(logged);
-        }
-    }
-
-    /// What a page holds is gone; it was used last in a tick.
-    fn is_dropped(&mut self, page: PageIdx, last: u32) {
-        let mut p = self.pages[page];
+    /// What a page holds is gone.
+    fn is_dropped(&mut self, all: &mut KeptPages, page: PageIdx) {
+        let (mut p, last) = (Page::of(all, page), tick_of(all.of(page).last));
         if p.marks == 0 {
             return;
         }
@@ -520,7 +329,7 @@ impl Engine {
         self.idles_to_the_end(&p, last);
         self.leaves(&mut p, last);
         // What waits for its write keeps that.
-        self.pages[page] = Page { marks: p.marks & mark::WRITTEN, ..Page::default() };
+        Page { marks: p.marks & mark::WRITTEN, ..Page::default() }.keep(all, page);
     }
 
     /// A page is not used any more in its life: so long it was kept in vain.
@@ -551,44 +360,78 @@ impl Follower for Engine {
         Wants::default().with_accesses(log).with_swap_ins(swap_ins)
     }
 
-    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
-        self.look(uses.iter().map(|u| u.page));
+    fn used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
+        look(all, uses.iter().map(|u| u.page));
         let mut told = (0, 0);
         for step in steps {
-            let left = self.are_used(&uses[told.0..step.uses], &back[told.1..step.back]);
-            // Nobody is told of some uses, such as those of locked pages.
-            self.refaulted(left);
+            let (mut uses, mut back) = (&uses[told.0..step.uses], &back[told.1..step.back]);
             told = (step.uses, step.back);
+            if let Some(task) = self.own(step, back.len()) {
+                (uses, back) = self.are_counted(all, uses, back, task);
+            }
+            if !uses.is_empty() || !back.is_empty() {
+                let left = self.are_used(all, uses, back);
+                // Nobody is told of some uses, such as those of locked pages.
+                self.refaulted(all, left);
+            }
             self.acted(step);
         }
-        let left = self.are_used(&uses[told.0..], &back[told.1..]);
+        let left = self.are_used(all, &uses[told.0..], &back[told.1..]);
         // Those are used by what is told next.
-        self.refaulted(left);
+        self.refaulted(all, left);
     }
 
-    fn arrived(&mut self, page: PageIdx, at: Where) {
-        let p = *self.page(page);
+    fn arrived(&mut self, all: &mut KeptPages, page: PageIdx, at: Where) {
+        let p = Page::of(all, page);
         if !p.is(mark::RESIDENT) {
-            self.pages[page] = self.comes(page, p, at);
+            self.comes(page, p, at).keep(all, page);
         }
     }
 
-    fn evicted(&mut self, how: &Eviction, pages: &[Use]) {
-        self.look(pages.iter().map(|e| e.page));
-        pages.iter().for_each(|e| self.is_evicted(how, e));
+    fn evicted(&mut self, all: &mut KeptPages, how: &Eviction, pages: &[Use]) {
+        if pages.is_empty() {
+            return;
+        }
+        look(all, pages.iter().map(|e| e.page));
+        let mut marks = mark::OUT;
+        if how.written {
+            marks |= mark::WRITTEN;
+            self.tables.written += pages.len() as u64;
+        }
+        if how.balanced {
+            marks |= mark::BALANCED;
+        } else {
+            self.tight = Some(self.min.now());
+        }
+        let forced = matches!(how.by, Reclaimer::Limit(_) | Reclaimer::Advice);
+        let now = self.min.now();
+        for e in pages {
+            let p = Page::of(all, e.page);
+            let plain = mark::WAITS | mark::RESIDENT | mark::SAMPLED | mark::USED;
+            if forced || p.marks & plain != mark::RESIDENT | mark::USED {
+                self.is_evicted(p, e, forced, marks).keep(all, e.page);
+                continue;
+            }
+            let class = self.decided(&p, tick_of(e.last), false);
+            let kept = p.marks & !(mark::RESIDENT | mark::BALANCED | CLASS_MASK);
+            let marks = kept | marks | (class as u32) << CLASS_SHIFT;
+            Page { moved: now, marks }.keep(all, e.page);
+        }
     }
 
-    fn written(&mut self, page: Option<PageIdx>) {
+    fn written(&mut self, all: &mut KeptPages, page: Option<PageIdx>) {
         self.tables.written += 1;
         if let Some(page) = page {
-            self.page(page).set(mark::WRITTEN);
+            let mut p = Page::of(all, page);
+            p.set(mark::WRITTEN);
+            p.keep(all, page);
         }
     }
 
-    fn refaulted(&mut self, pages: &[Refaulted]) {
-        self.look(pages.iter().map(|r| r.page));
+    fn refaulted(&mut self, all: &mut KeptPages, pages: &[Refaulted]) {
+        look(all, pages.iter().map(|r| r.page));
         for r in pages {
-            let mut p = *self.page(r.page);
+            let mut p = Page::of(all, r.page);
             if r.counts {
                 let f = self.fresh(r, &mut p);
                 self.fresh.push(f);
@@ -597,40 +440,39 @@ impl Follower for Engine {
             if !p.is(mark::RESIDENT) {
                 p = self.comes(r.page, p, r.at);
             }
-            self.pages[r.page] = p;
+            p.keep(all, r.page);
         }
     }
 
-    fn overlooked(&mut self, page: PageIdx) {
+    fn overlooked(&mut self, all: &mut KeptPages, page: PageIdx) {
         let now = self.min.now();
-        let p = self.page(page);
+        let mut p = Page::of(all, page);
         if p.is(mark::USED) {
             // It has been on a list before.
             p.set(mark::OVERLOOKED | mark::AGAIN);
             p.clear(mark::KEPT);
-            p.moved = now;
+            Page { moved: now, ..p }.keep(all, page);
         }
     }
 
-    fn kept(&mut self, pages: &[(PageIdx, u32)]) {
+    fn kept(&mut self, all: &mut KeptPages, pages: &[(PageIdx, u32)]) {
         let now = self.min.now();
-        self.look(pages.iter().map(|&(page, _)| page));
+        look(all, pages.iter().map(|&(page, _)| page));
         for &(page, last) in pages {
-            let p = self.page(page);
+            let mut p = Page::of(all, page);
             // Of uses in the tick in which it came one is told from the others by nobody.
             if p.is(mark::USED | mark::RESIDENT) && tick_of(last) > p.moved {
                 p.set(mark::KEPT | mark::AGAIN);
                 p.clear(mark::OVERLOOKED);
-                p.moved = now;
+                Page { moved: now, ..p }.keep(all, page);
             }
         }
     }
 
-    fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]) {
-        let end = (first.0 as usize + count as usize).min(self.pages.len()) as u32;
-        let last = last.iter().copied().chain(std::iter::repeat(0));
-        for (page, last) in (first.0..end).zip(last) {
-            self.is_dropped(PageIdx(page), tick_of(last));
+    fn dropped(&mut self, all: &mut KeptPages, first: PageIdx, count: u32) {
+        let end = (first.0 as usize + count as usize).min(all.iter().len()) as u32;
+        for page in first.0..end {
+            self.is_dropped(all, PageIdx(page));
         }
     }
 
@@ -646,11 +488,12 @@ impl Follower for Engine {
         if spare == 0 {
             self.tight = Some(self.min.now());
         }
+        self.asked = [Asked::default(); ASKED];
         let room = (resident + spare) >> self.shift;
         self.min.tick(u32::try_from(room).unwrap_or(u32::MAX).max(1));
     }
 
-    fn ended(&mut self, mem: &Memory, last: &[u32]) {
+    fn ended(&mut self, all: &mut KeptPages, mem: &Memory) {
         let nobody = Acted {
             thread: ThreadId(0),
             space: AsId(0),
@@ -665,9 +508,8 @@ impl Follower for Engine {
         for (_, (f, by)) in take(&mut self.waiting).in_order() {
             self.record(&f, by, Class::ReadAhead);
         }
-        let last = last.iter().copied().chain(std::iter::repeat(0));
-        for (p, last) in take(&mut self.pages).iter().zip(last) {
-            self.idles_to_the_end(p, tick_of(last));
+        for kept in all.iter() {
+            self.idles_to_the_end(&Page::from(kept), tick_of(kept.last));
         }
         let tables = take(&mut self.tables);
         self.told.tell(verdict::settle(tables, mem));

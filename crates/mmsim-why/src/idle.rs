@@ -23,8 +23,7 @@ impl Idle {
     pub(crate) fn add(&mut self, tick: u32) {
         let block = (tick >> BLOCK) as usize;
         if block >= self.blocks.len() {
-            self.blocks.resize(block + 1, 0);
-            self.ticks.resize((block + 1) << BLOCK, 0);
+            self.grow(block);
         }
         self.ticks[tick as usize] += 1;
         self.blocks[block] += 1;
@@ -38,6 +37,28 @@ impl Idle {
         self.ticks[tick as usize] -= 1;
         self.blocks[(tick >> BLOCK) as usize] -= 1;
         self.pages -= 1;
+    }
+
+    /// A page was last used in a tick, and is used now.
+    #[inline]
+    pub(crate) fn moves(&mut self, since: u32, now: u32) {
+        self.ticks[since as usize] -= 1;
+        let (from, to) = ((since >> BLOCK) as usize, (now >> BLOCK) as usize);
+        if to >= self.blocks.len() {
+            self.grow(to);
+        }
+        self.ticks[now as usize] += 1;
+        if from != to {
+            self.blocks[from] -= 1;
+            self.blocks[to] += 1;
+            self.oldest = self.oldest.min(to);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, block: usize) {
+        self.blocks.resize(block + 1, 0);
+        self.ticks.resize((block + 1) << BLOCK, 0);
     }
 
     /// Pages that were last used before a tick.

@@ -4,7 +4,7 @@
 //! little memory, *capacity*. Else somebody decided otherwise, and the first rule that holds says
 //! what was decided ([`Class`]). Classes are a partition: their counts sum to the kernel's counter.
 //!
-//! An [`Engine`] follows a run ([`mmsim_core::memory::follow`]). It keeps two words a page and
+//! An [`Engine`] follows a run ([`mmsim_core::memory::follow`]). It keeps three words a page and
 //! changes nothing.
 
 mod class;

@@ -60,11 +60,13 @@ impl Min {
     }
 
     /// The tick.
+    #[inline]
     pub fn now(&self) -> u32 {
         (self.up.len() / 2) as u32
     }
 
     /// A page is used now; `since` is the tick of its last use. Whether MIN has it.
+    #[inline]
     pub fn used(&mut self, since: Option<u32>) -> bool {
         let Some(since) = since else {
             self.missed = true;
@@ -84,6 +86,7 @@ impl Min {
     }
 
     /// Whether MIN has a page that is used now, for one whose uses take no frame here.
+    #[inline]
     pub fn has(&self, since: Option<u32>) -> bool {
         since.is_some_and(|since| since == self.now() || 2 * since + 1 >= self.begins)
     }

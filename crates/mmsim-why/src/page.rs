@@ -1,4 +1,7 @@
-//! What is known of a page: two words.
+//! What is known of a page: two words, beside the tick of its last use.
+
+use mmsim_core::base::id::PageIdx;
+use mmsim_core::memory::follow::{Kept, KeptPages};
 
 use crate::class::Class;
 
@@ -39,10 +42,32 @@ pub(crate) struct Page {
     pub marks: u32,
 }
 
+impl From<&Kept> for Page {
+    #[inline]
+    fn from(kept: &Kept) -> Page {
+        let [moved, marks] = kept.own;
+        Page { moved, marks }
+    }
+}
+
 impl Page {
+    /// What is kept of a page.
+    #[inline]
+    pub(crate) fn of(all: &mut KeptPages, page: PageIdx) -> Page {
+        Page::from(&*all.of(page))
+    }
+    /// Keeps it.
+    #[inline]
+    pub(crate) fn keep(self, all: &mut KeptPages, page: PageIdx) {
+        all.of(page).own = [self.moved, self.marks];
+    }
     /// Whether all of these are marked.
     pub(crate) fn is(&self, marks: u32) -> bool {
         self.marks & marks == marks
+    }
+    /// Whether any of these is marked.
+    pub(crate) fn any(&self, marks: u32) -> bool {
+        self.marks & marks != 0
     }
     pub(crate) fn set(&mut self, mark: u32) {
         self.marks |= mark;
@@ -51,7 +76,11 @@ impl Page {
         self.marks &= !mark;
     }
     pub(crate) fn class(&self) -> Class {
-        Class::nth((self.marks & CLASS_MASK) >> CLASS_SHIFT)
+        Class::nth(self.rule())
+    }
+    /// The number of the rule that held at its eviction.
+    pub(crate) fn rule(&self) -> u32 {
+        (self.marks & CLASS_MASK) >> CLASS_SHIFT
     }
     pub(crate) fn list(&self) -> usize {
         (self.marks >> LIST_SHIFT) as usize

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use mmsim_core::base::id::{AsId, Idx, MemcgId, PageIdx, ThreadId};
 use mmsim_core::memory::Memory;
-use mmsim_core::memory::follow::PageOf;
+use mmsim_core::memory::follow::{PageOf, Refaulted};
 
 use crate::class::Class;
 use crate::names::{Names, group};
@@ -34,6 +34,17 @@ pub(crate) struct Site {
     pub region: u32,
     pub memcg: MemcgId,
     pub file: bool,
+}
+
+impl Site {
+    /// All of it in one number, which is never 0.
+    #[inline(always)]
+    fn key(self) -> u64 {
+        1 << 63
+            | u64::from(self.file) << 48
+            | u64::from(self.memcg.0) << 32
+            | u64::from(self.region)
+    }
 }
 
 /// A refault whose class is not settled.
@@ -90,12 +101,17 @@ pub(crate) struct Span {
 struct Curve(Vec<i64>);
 
 impl Curve {
+    #[inline]
     fn change(&mut self, tick: u32, by: i64) {
         let tick = tick as usize;
         if tick >= self.0.len() {
-            self.0.resize(tick + 1, 0);
+            self.grow(tick);
         }
         self.0[tick] += by;
+    }
+    #[cold]
+    fn grow(&mut self, tick: usize) {
+        self.0.resize(tick + 1, 0);
     }
     fn heights(self) -> Vec<i64> {
         let sums = self.0.into_iter().scan(0, |sum, n| {
@@ -127,7 +143,8 @@ pub(crate) struct Tables {
     back: Curve,
     examples: BTreeMap<Class, Vec<Fresh>>,
     /// Refaults so far, by class.
-    seen: [u64; Class::ALL.len()],
+    seen: [u64; SEEN],
+    now: Now,
     pub log: Vec<Logged>,
     pub troubles: Troubles,
     pub credit: u64,
@@ -135,6 +152,23 @@ pub(crate) struct Tables {
 }
 
 type Row = (u32, u32, Option<AsId>);
+
+/// Places for the classes.
+const SEEN: usize = Class::ALL.len().next_power_of_two();
+
+/// From this number on classes wait for the end.
+const FIRST_OPEN: u32 = Class::ReferenceLost as u32;
+
+/// What refaults that are counted as they come have in common.
+#[derive(Clone, Copy, Debug, Default)]
+struct Now {
+    /// Their phase and task.
+    of: Option<(u32, AsId)>,
+    /// The key of the site of the last one; 0: none.
+    site: u64,
+    /// The first count of its row.
+    first: u32,
+}
 
 /// Examples of a class are refaults number 1, 2, 4, 8, and so on.
 const MOST_EXAMPLES: usize = 24;
@@ -245,15 +279,62 @@ impl Tables {
         let seen = &mut self.seen[class as usize];
         *seen += 1;
         if seen.is_power_of_two() {
-            self.show(f, class);
+            self.show(*f, class);
+        }
+    }
+
+    /// What is [counted now](Tables::count_now) is of a phase and a task.
+    #[inline]
+    pub(crate) fn turn_to(&mut self, phase: u32, task: AsId) {
+        if self.now.of != Some((phase, task)) {
+            self.now = Now { of: Some((phase, task)), ..Now::default() };
+        }
+    }
+
+    /// The same of a refault that has just come, with the ticks of its eviction and of now, and the
+    /// number of its class.
+    #[inline(always)] // There is one caller.
+    pub(crate) fn count_now(&mut self, r: &Refaulted, at: (u32, u32), class: u32, written: bool) {
+        let site = Site { region: r.region, memcg: r.memcg, file: r.at.file };
+        if self.now.site != site.key() {
+            self.another_now(site);
+        }
+        let nth = self.now.first + 2 * class + u32::from(written);
+        if class >= FIRST_OPEN {
+            self.open.count(at.0, nth);
+            self.back.change(at.1, -1);
+        } else {
+            self.counts[nth as usize] += 1;
+        }
+        let seen = &mut self.seen[class as usize % SEEN];
+        *seen += 1;
+        if seen.is_power_of_two() {
+            self.show_now(r, site, at, class);
         }
     }
 
     #[inline(never)]
-    fn show(&mut self, f: &Fresh, class: Class) {
+    fn another_now(&mut self, site: Site) {
+        let (phase, task) = self.now.of.expect("it was turned to a task");
+        let row = (self.site(site), phase, Some(task));
+        (self.now.site, self.now.first) = (site.key(), self.row(row));
+    }
+
+    #[inline(never)]
+    fn show_now(&mut self, r: &Refaulted, site: Site, (evicted, tick): (u32, u32), class: u32) {
+        let Some((phase, _)) = self.now.of else { return };
+        let (site, class) = (self.site(site), Class::nth(class));
+        let (page, now, verdict) = (r.page, r.now.0, Some(class));
+        let (balanced, written) = (false, false);
+        let f = Fresh { page, evicted, tick, now, site, phase, class, balanced, written, verdict };
+        self.show(f, class);
+    }
+
+    #[inline(never)]
+    fn show(&mut self, f: Fresh, class: Class) {
         let examples = self.examples.entry(class).or_default();
         if examples.len() < MOST_EXAMPLES {
-            examples.push(*f);
+            examples.push(f);
         }
     }
 

@@ -27,6 +27,11 @@ impl<T> Waiting<T> {
         (hash >> 32) as usize & (self.slots.len() - 1)
     }
 
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The slot of a page, or the free one behind its place.
     #[inline]
     fn slot(&self, page: PageIdx) -> usize {

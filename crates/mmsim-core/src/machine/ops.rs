@@ -221,7 +221,7 @@ impl Machine {
             if self.watch.record_accesses {
                 self.record_file_access(page, write);
             }
-            self.mem.uses.came(page);
+            self.mem.tell_of_file_use(page);
             self.note_resident();
             let progress = &mut self.threads[tid].progress;
             progress.accesses += 1;

@@ -21,7 +21,7 @@ use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::memory::IoDone;
-use crate::memory::follow::{Acted, NoteUses};
+use crate::memory::follow::{Acted, Followed, NoteUses, WantsUses};
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
 use crate::virt::space::{Counted, Place, Spaces};
@@ -483,9 +483,7 @@ impl Machine {
             self.record_hits(recorded);
             stop
         } else if self.mem.uses.on() {
-            let mut noting = self.mem.uses.lend();
-            let stop = self.walk_hits(tid, bound, noting.of(self.mem.pages.hot.len()));
-            self.mem.uses.take_back(noting);
+            let stop = self.walk_hits(tid, bound, Followed);
             self.mem.tell_of_uses();
             stop
         } else {
@@ -494,9 +492,10 @@ impl Machine {
     }
 
     #[inline]
-    fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, notes: impl NoteUses) -> Stop {
+    fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, who: impl WantsUses) -> Stop {
         let Thread { space, place, progress, user, .. } = &mut self.threads[tid];
         let before = (progress.accesses, progress.records);
+        let notes = who.notes(&mut self.mem.uses, self.mem.pages.hot.len());
         let mut hits = Hits {
             spaces: &self.mem.spaces,
             space: *space,
@@ -583,9 +582,9 @@ impl Machine {
     fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
         let t = &mut self.threads[tid];
         let Some(&op) = t.progress.op() else {
-            let Progress { ops, next, .. } = &mut t.progress;
+            let Progress { ops, next, looked, .. } = &mut t.progress;
             ops.clear();
-            *next = 0;
+            (*next, *looked) = (0, 0);
             let cx = WorkloadCx {
                 now: self.mem.now,
                 free_pages: self.mem.zones.nr_free(),

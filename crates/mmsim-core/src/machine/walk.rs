@@ -89,6 +89,8 @@ pub(in crate::machine) struct Progress {
     pub next: usize,
     /// Pages of it that are done.
     pub done: u32,
+    /// Operations before this were looked at ahead.
+    pub looked: usize,
     /// Accesses so far.
     pub accesses: u64,
     /// Records so far.

@@ -28,6 +28,7 @@ use crate::backing::swap::PrivateSlots;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
+use crate::memory::follow::WantsUses;
 use crate::memory::trace::{FaultKind, TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
@@ -280,12 +281,14 @@ impl Memory {
         self.zones[run.zone].share_left()
     }
 
-    /// What faults on pages in swap touch; [`Memory::settle_faults`] is to follow.
-    pub fn swap_in_run_of<'a>(
+    /// What faults on pages in swap touch, and who notes the uses; [`Memory::settle_faults`] is to
+    /// follow.
+    pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
         &'a mut self,
         run: &FastFaults,
         pending: &'a mut [PendingFault; MOST_PENDING],
-    ) -> SwapInRun<'a> {
+        who: W,
+    ) -> (SwapInRun<'a>, W::Notes<'a>) {
         let room = self.fault_room(run, self.cpu).min(self.share_left(run));
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
@@ -293,7 +296,8 @@ impl Memory {
         let (slots, slot_room) = swap.private_slots(self.cpu);
         let room = room.min(slot_room).min(zram_room(self.zram_stored, swap_store));
         let (hot, entry) = self.pages.hot_and_entries();
-        SwapInRun { hot, entry, slots, pending, nr: 0, room }
+        let notes = who.notes(&mut self.uses, hot.len());
+        (SwapInRun { hot, entry, slots, pending, nr: 0, room }, notes)
     }
 
     /// Gives the pages of faults their frames, in their order, accounts for them, and tells the
@@ -337,10 +341,15 @@ impl Memory {
         } else {
             s.wrote_anon = true;
         }
-        self.comes_for_uses(swapped);
         let now = self.now;
-        policy.faults_settled(self, &SettledFaults { run, pending, folios: &folios });
-        self.comes_for_uses(false);
+        let settled = SettledFaults { run, pending, folios: &folios };
+        if swapped {
+            let before = self.come_for_uses();
+            policy.faults_settled(self, &settled);
+            self.came_for_uses(before);
+        } else {
+            policy.faults_settled(self, &settled);
+        }
         folios.clear();
         self.settling = folios;
         if swapped {

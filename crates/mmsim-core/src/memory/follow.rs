@@ -30,6 +30,11 @@ pub struct Where {
     pub file: bool,
 }
 
+impl Where {
+    /// The list of anonymous pages, where there is one.
+    const ANON: Where = Where { lists: 0, memcg: MemcgId(0), file: false };
+}
+
 /// A page in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
@@ -39,6 +44,59 @@ pub struct Use {
     pub last: u32,
     /// Where it is.
     pub at: Where,
+}
+
+/// What is kept of a page while somebody follows.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Kept {
+    /// The tick of its last use, from 1 on; 0: never.
+    pub last: u32,
+    /// The follower's own, 0 at first.
+    pub own: [u32; 2],
+}
+
+/// What is kept of pages, as far as anything is. All of a page is in one place, so that memory fetches
+/// it at once.
+#[derive(Clone, Default, Debug)]
+pub struct KeptPages(Vec<Kept>);
+
+impl KeptPages {
+    /// Of a page.
+    #[inline]
+    pub fn of(&mut self, page: PageIdx) -> &mut Kept {
+        let at = page.0 as usize;
+        if at >= self.0.len() {
+            self.grow(at + 1);
+        }
+        &mut self.0[at]
+    }
+    /// Of a page, if anything is kept.
+    #[inline]
+    pub fn get(&self, page: PageIdx) -> Option<&Kept> {
+        self.0.get(page.0 as usize)
+    }
+    /// Of all pages, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Kept> {
+        self.0.iter()
+    }
+    /// The tick of a page's last use, from 1 on; 0: never.
+    #[inline]
+    fn last(&self, page: PageIdx) -> u32 {
+        self.get(page).map_or(0, |kept| kept.last)
+    }
+    /// Of all pages, of which there are so many.
+    #[inline]
+    fn all(&mut self, pages: usize) -> &mut [Kept] {
+        if self.0.len() < pages {
+            self.grow(pages);
+        }
+        &mut self.0
+    }
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, pages: usize) {
+        self.0.resize(pages.next_multiple_of(GROUP_PAGES as usize), Kept::default());
+    }
 }
 
 /// How pages left memory for their slots or their file.
@@ -117,7 +175,7 @@ impl Wants {
     }
 }
 
-/// Follows pages. Must not influence the run: it gets no access to it.
+/// Follows pages. Must not influence the run: it gets no access to it, but to what is kept of pages.
 pub trait Follower: Send {
     /// How many frames are allocated in a tick, on a machine of so many.
     fn grain(&self, frames: u64) -> u64;
@@ -134,31 +192,30 @@ pub trait Follower: Send {
     /// Pages were used, in this order: each for the first time since it came; or in this tick, if it
     /// is a page of a file or is sampled. Those of `back` came back for these uses, in the same order.
     /// `steps`: those of threads that are done, and in which pages came back.
-    fn used(&mut self, uses: &[Use], back: &[Refaulted], steps: &[Acted]);
+    fn used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted], steps: &[Acted]);
     /// A page came to memory, and perhaps nobody has asked for it.
-    fn arrived(&mut self, page: PageIdx, at: Where);
+    fn arrived(&mut self, all: &mut KeptPages, page: PageIdx, at: Where);
     /// Pages were evicted, in this order.
-    fn evicted(&mut self, how: &Eviction, pages: &[Use]);
+    fn evicted(&mut self, all: &mut KeptPages, how: &Eviction, pages: &[Use]);
     /// A page on its way out is written to swap: `pswpout`. It is evicted when that is done.
-    fn written(&mut self, page: Option<PageIdx>);
+    fn written(&mut self, all: &mut KeptPages, page: Option<PageIdx>);
     /// Evicted pages came back, in this order, and are not used yet.
-    fn refaulted(&mut self, pages: &[Refaulted]);
+    fn refaulted(&mut self, all: &mut KeptPages, pages: &[Refaulted]);
     /// A page went down a list although a look had found it used.
-    fn overlooked(&mut self, page: PageIdx);
+    fn overlooked(&mut self, all: &mut KeptPages, page: PageIdx);
     /// A look found pages used, and left them where they are, with a mark. With the tick of each
     /// page's last use, from 1 on.
-    fn kept(&mut self, pages: &[(PageIdx, u32)]);
-    /// What pages hold is gone, in memory or out of it. `last`: the ticks of their last uses, from 1
-    /// on, as far as any was used.
-    fn dropped(&mut self, first: PageIdx, count: u32, last: &[u32]);
+    fn kept(&mut self, all: &mut KeptPages, pages: &[(PageIdx, u32)]);
+    /// What pages hold is gone, in memory or out of it.
+    fn dropped(&mut self, all: &mut KeptPages, first: PageIdx, count: u32);
     /// An allocation met something that is counted.
     fn troubled(&mut self, t: &Troubled);
     /// A phase ended.
     fn phase_ended(&mut self);
     /// A tick is over. So many frames hold pages, and so many more could.
     fn ticked(&mut self, resident: u64, spare: u64);
-    /// The run is over. `last`: the ticks of all pages' last uses, from 1 on.
-    fn ended(&mut self, mem: &Memory, last: &[u32]);
+    /// The run is over.
+    fn ended(&mut self, all: &mut KeptPages, mem: &Memory);
 }
 
 /// When pages were used last, in ticks.
@@ -182,6 +239,8 @@ pub struct Uses {
     balanced: bool,
     /// What comes back does so for uses of the same step, in their order.
     for_uses: bool,
+    /// And all is known of it that is to be told.
+    quick: bool,
 }
 
 /// What the follower hears of together, when something of another kind happens.
@@ -218,35 +277,18 @@ impl Told {
 /// What is noted at each use.
 #[derive(Default)]
 struct Noted {
-    /// The tick of each page's last use; 0: never.
-    last: Vec<u32>,
-    /// Pages whose use is to be told, and the ticks of their uses before.
-    seen: Vec<(u32, u32)>,
+    kept: KeptPages,
+    /// Pages whose use is to be told.
+    seen: Vec<Seen>,
 }
 
-/// Lent to who walks over pages: what is noted at each use.
-pub struct Noting {
-    noted: Noted,
-    tick: u32,
-    shift: u32,
-}
-
-impl Noting {
-    /// For a walk over pages of which there are so many.
-    #[inline]
-    pub(crate) fn of(&mut self, pages: usize) -> FirstUses<'_> {
-        self.noted.of(pages, self.tick, self.shift)
-    }
-}
-
-impl Noted {
-    #[inline]
-    fn of(&mut self, pages: usize, tick: u32, shift: u32) -> FirstUses<'_> {
-        if self.last.len() < pages {
-            self.last.resize(pages, 0);
-        }
-        FirstUses { tick, shift, last: &mut self.last, seen: &mut self.seen }
-    }
+/// A use that is to be told.
+struct Seen {
+    page: u32,
+    /// The tick of the use before.
+    last: u32,
+    /// The page is known to be of anonymous memory, not locked, and mapped once.
+    anon: bool,
 }
 
 /// Notes pages that are used, as they are.
@@ -259,10 +301,51 @@ pub trait NoteUses {
     }
     /// Pages in a row were used, and were there.
     fn uses(&mut self, first: usize, count: u32);
-    /// A page was used that was not there.
+    /// A page of plain anonymous memory was used that was not there, by a fault of the fast path.
     #[inline(always)]
     fn came(&mut self, page: usize) {
         self.uses(page, 1);
+    }
+}
+
+/// Who wants to know of uses, before a walk begins.
+pub(crate) trait WantsUses {
+    /// What is noted in the walk.
+    type Notes<'a>: NoteUses
+    where
+        Self: 'a;
+    /// For a walk over pages of which there are so many.
+    fn notes<'a>(self, uses: &'a mut Uses, pages: usize) -> Self::Notes<'a>
+    where
+        Self: 'a;
+}
+
+/// The follower.
+pub(crate) struct Followed;
+
+impl WantsUses for Followed {
+    type Notes<'a> = FirstUses<'a>;
+    #[inline(always)]
+    fn notes<'a>(self, uses: &'a mut Uses, pages: usize) -> FirstUses<'a>
+    where
+        Self: 'a,
+    {
+        uses.noting(pages)
+    }
+}
+
+/// Whoever notes them elsewhere.
+impl<N: NoteUses> WantsUses for N {
+    type Notes<'a>
+        = N
+    where
+        N: 'a;
+    #[inline(always)]
+    fn notes<'a>(self, _: &'a mut Uses, _: usize) -> N
+    where
+        N: 'a,
+    {
+        self
     }
 }
 
@@ -284,8 +367,8 @@ impl NoteUses for &mut Vec<u32> {
 pub struct FirstUses<'a> {
     tick: u32,
     shift: u32,
-    last: &'a mut [u32],
-    seen: &'a mut Vec<(u32, u32)>,
+    kept: &'a mut [Kept],
+    seen: &'a mut Vec<Seen>,
 }
 
 /// Whether a page is one of those whose uses are told: one in `1 << shift`.
@@ -298,25 +381,25 @@ pub fn is_sampled(page: u32, shift: u32) -> bool {
 impl NoteUses for FirstUses<'_> {
     #[inline(always)]
     fn soon(&self, pages: impl Iterator<Item = usize>) {
-        let ticks = pages.map(|page| self.last.get(page).copied().unwrap_or_default());
+        let ticks = pages.map(|page| self.kept.get(page).map_or(0, |kept| kept.last));
         std::hint::black_box(ticks.fold(0, |seen, tick| seen ^ tick));
     }
     #[inline(always)]
     fn uses(&mut self, first: usize, count: u32) {
         for page in first..first + count as usize {
-            let last = &mut self.last[page];
+            let last = &mut self.kept[page].last;
             if *last != self.tick {
                 let before = std::mem::replace(last, self.tick);
                 if is_sampled(page as u32, self.shift) {
-                    self.seen.push((page as u32, before));
+                    self.seen.push(Seen { page: page as u32, last: before, anon: false });
                 }
             }
         }
     }
     #[inline(always)]
     fn came(&mut self, page: usize) {
-        let before = std::mem::replace(&mut self.last[page], self.tick);
-        self.seen.push((page as u32, before));
+        let last = std::mem::replace(&mut self.kept[page].last, self.tick);
+        self.seen.push(Seen { page: page as u32, last, anon: true });
     }
 }
 
@@ -347,24 +430,15 @@ impl Uses {
     /// For a walk over pages of which there are so many.
     #[inline]
     pub(crate) fn noting(&mut self, pages: usize) -> FirstUses<'_> {
-        self.noted.of(pages, self.tick, self.shift)
+        let Noted { kept, seen } = &mut self.noted;
+        FirstUses { tick: self.tick, shift: self.shift, kept: kept.all(pages), seen }
     }
-    /// Lends what is noted at each use, to be given back by [`Uses::take_back`].
-    #[inline]
-    pub(crate) fn lend(&mut self) -> Noting {
-        Noting { noted: std::mem::take(&mut self.noted), tick: self.tick, shift: self.shift }
-    }
-    /// Takes back what was lent.
-    #[inline]
-    pub(crate) fn take_back(&mut self, noting: Noting) {
-        self.noted = noting.noted;
-    }
-    /// One page is used that was not there, or was found by the kernel.
+    /// One page is used that was not there.
     #[inline]
     pub(crate) fn came(&mut self, page: PageIdx) {
         if self.on {
-            let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
-            self.noting(end).came(page.0 as usize);
+            let last = self.replace_last(page);
+            self.noted.seen.push(Seen { page: page.0, last, anon: false });
         }
     }
     /// One page is used.
@@ -373,14 +447,14 @@ impl Uses {
         let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
         self.noting(end).uses(page.0 as usize, 1);
     }
-    /// A page of a file is used, by whatever mapping. When it was used before.
-    fn last_of_file(&mut self, page: PageIdx) -> u32 {
-        let (end, tick) = ((page.0 + 1).next_multiple_of(GROUP_PAGES) as usize, self.tick);
-        std::mem::replace(&mut self.noting(end).last[page.0 as usize], tick)
+    /// A page is used, by whatever mapping or by the kernel. The tick of its use before.
+    #[inline]
+    fn replace_last(&mut self, page: PageIdx) -> u32 {
+        std::mem::replace(&mut self.noted.kept.of(page).last, self.tick)
     }
     /// The tick of a page's last use; 0: never.
     #[inline]
     fn last(&self, page: PageIdx) -> u32 {
-        self.noted.last.get(page.0 as usize).copied().unwrap_or_default()
+        self.noted.kept.last(page)
     }
 }

@@ -60,8 +60,11 @@ impl Memory {
         &mut self,
         of: impl ExactSizeIterator<Item = (SwapSlot, PageIdx)>,
     ) {
-        if !self.tracer.wants_any(NAMING) && !self.followed() {
+        if !self.tracer.wants_any(NAMING) {
             self.evictions += of.len() as u64;
+            if self.followed() {
+                of.for_each(|(slot, page)| set(&mut self.names.page_of_slot, slot, page));
+            }
             return;
         }
         for (slot, page) in of {

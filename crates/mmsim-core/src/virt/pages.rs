@@ -203,6 +203,14 @@ impl Pages {
     pub fn is_anon(&self, g: GroupId) -> bool {
         self.anon.get((g.0 / 64) as usize).is_some_and(|w| w >> (g.0 % 64) & 1 != 0)
     }
+    /// Whether a page is in memory, and its group is plain, of anonymous memory and not huge.
+    #[inline]
+    pub(crate) fn is_plain_anon(&self, p: PageIdx) -> bool {
+        let g = p.group();
+        let group = &self.groups[g];
+        let there = self.hot[p.0 as usize] & (pte::PRESENT | pte::ZERO) == pte::PRESENT;
+        there && group.plain && !group.huge && self.is_anon(g)
+    }
     /// Number of groups.
     pub fn nr_groups(&self) -> usize {
         self.groups.len()

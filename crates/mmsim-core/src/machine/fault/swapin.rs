@@ -159,10 +159,10 @@ impl Machine {
         };
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.refaulting = Some(page);
-        self.mem.comes_for_uses(true);
+        let told = self.mem.come_for_uses();
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
-        self.mem.comes_for_uses(false);
+        self.mem.came_for_uses(told);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::hits::is_single;
 use crate::machine::walk::{OnMiss, Resolved, Stop};
-use crate::memory::follow::NoteUses;
+use crate::memory::follow::{Followed, NoteUses, WantsUses};
 use crate::memory::{AHEAD, FastFaults, SwapInRun};
 use crate::policy::ArrivalKind;
 use crate::virt::space::Place;
@@ -113,10 +113,7 @@ impl Machine {
         while let Some((run, places)) = self.swap_in_run(tid) {
             at = if self.mem.uses.on() {
                 let (faults, singly) = (self.mem.vmstat[VmEvent::PgFault], self.mem.uses.singly());
-                let mut noting = self.mem.uses.lend();
-                let notes = noting.of(self.mem.pages.hot.len());
-                let at = self.swap_in_some(tid, &run, places, (until, singly), notes);
-                self.mem.uses.take_back(noting);
+                let at = self.swap_in_some(tid, &run, places, (until, singly), Followed);
                 if self.mem.vmstat[VmEvent::PgFault] > faults {
                     self.mem.tell_after_step();
                 } else {
@@ -168,7 +165,7 @@ impl Machine {
         run: &FastFaults,
         places: [Place; 2],
         (until, singly): (Deadline, bool),
-        notes: impl NoteUses,
+        who: impl WantsUses,
     ) -> (Stop, SimTime) {
         let t = &mut self.threads[tid];
         let Deadline { due, other, slice, sample, .. } = until;
@@ -177,8 +174,9 @@ impl Machine {
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
+        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, who);
         let mut swap_ins = SwapIns {
-            run: self.mem.swap_in_run_of(run, &mut self.pending),
+            run: run_of,
             places,
             elsewhere: false,
             since: start.0,
@@ -187,12 +185,14 @@ impl Machine {
             // Accesses are recorded in their order: hits by `run_hits`.
             looks_at: if record || singly { 0 } else { due.min(other).min(slice).min(sample).0 },
             t_fault: each,
-            looked: t.progress.next,
+            looked: t.progress.looked,
             notes,
         };
         let (mut stop, now) = t.progress.walk(&mut swap_ins, t_hit, start.0);
-        let SwapIns { since, elsewhere, .. } = swap_ins;
+        let SwapIns { since, elsewhere, looked, .. } = swap_ins;
         let faults = swap_ins.run.faults();
+        drop(swap_ins);
+        t.progress.looked = looked;
         if stop == Stop::Other && elsewhere {
             stop = Stop::Bound;
         }

@@ -3,7 +3,7 @@
 //! Uses, refaults and steps wait for one another, since single ones are many: the follower is told of
 //! them before it is told of anything else. Evictions and pages that are kept do so too.
 
-use super::{Acted, Eviction, Follower, Refaulted, Use, Uses, Where};
+use super::{Acted, Eviction, Follower, Refaulted, Seen, Use, Uses, Where};
 use crate::base::id::{MemcgId, NodeId, PageIdx};
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
@@ -36,31 +36,71 @@ impl Memory {
     pub(crate) fn tell_after_step(&mut self) {
         if self.uses.on {
             self.tell_of_uses();
-            self.end_tick();
+            if self.nr_allocated() - self.uses.began >= self.uses.grain {
+                self.end_tick();
+            }
         }
     }
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
+        self.tell_what_was_before();
+        let mut next = 0;
+        loop {
+            let Memory { uses: Uses { noted, told, one_place, .. }, pages, .. } = self;
+            // Of plain pages nothing else is to be known, so nobody waits for their folios.
+            let plain = |s: &Seen| *one_place && (s.anon || pages.is_plain_anon(PageIdx(s.page)));
+            let rest = &noted.seen[next..];
+            let rest = &rest[..rest.iter().position(|s| !plain(s)).unwrap_or(rest.len())];
+            let at = Where::ANON;
+            let uses = rest.iter().map(|s| Use { page: PageIdx(s.page), last: s.last, at });
+            told.uses.extend(uses);
+            next += rest.len();
+            let Some(&Seen { page, last, .. }) = noted.seen.get(next) else { break };
+            self.tell_of_use(PageIdx(page), last);
+            next += 1;
+        }
+        self.uses.noted.seen.clear();
+        if self.uses.told.uses.len() >= TOGETHER {
+            self.tell_what_was_used();
+        }
+    }
+
+    /// Tells of what was before the next use.
+    #[inline]
+    fn tell_what_was_before(&mut self) {
         if !self.uses.told.nothing_left() {
             self.tell_what_left();
         }
         if !self.uses.told.back.is_empty() && !self.uses.told.for_uses {
             self.tell_what_was_used();
         }
-        let seen = std::mem::take(&mut self.uses.noted.seen);
-        let mut uses = std::mem::take(&mut self.uses.told.uses);
-        uses.reserve(seen.len());
-        for &(page, last) in &seen {
-            if let Some(u) = self.use_of(PageIdx(page), last) {
-                uses.push(u);
-            }
+    }
+
+    /// A page of a file is used by way of the kernel.
+    #[inline]
+    pub(crate) fn tell_of_file_use(&mut self, page: PageIdx) {
+        if self.uses.on {
+            debug_assert!(self.uses.noted.seen.is_empty(), "hits are told before");
+            let last = self.uses.replace_last(page);
+            self.tell_of_one_use(page, last);
         }
-        let many = uses.len() >= TOGETHER;
-        self.uses.told.uses = uses;
-        self.uses.noted.seen = seen;
-        self.uses.noted.seen.clear();
-        if many {
+    }
+
+    #[inline(never)]
+    fn tell_of_one_use(&mut self, page: PageIdx, last: u32) {
+        self.tell_what_was_before();
+        match self.pages.entry(page) {
+            Entry::Frame(folio)
+                if self.uses.one_place
+                    && !self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE) =>
+            {
+                let file = self.frames.kind(folio) == FrameKind::File;
+                self.uses.told.uses.push(Use { page, last, at: Where { file, ..Where::ANON } });
+            }
+            _ => self.tell_of_use(page, last),
+        }
+        if self.uses.told.uses.len() >= TOGETHER {
             self.tell_what_was_used();
         }
     }
@@ -78,12 +118,12 @@ impl Memory {
 
     #[inline(never)]
     fn tell_what_left(&mut self) {
-        let told = &mut self.uses.told;
+        let Uses { told, noted, .. } = &mut self.uses;
         if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
-            f.evicted(how, &told.evicted);
+            f.evicted(&mut noted.kept, how, &told.evicted);
         }
         if let Some(f) = &mut self.follower {
-            f.kept(&told.kept);
+            f.kept(&mut noted.kept, &told.kept);
         }
         told.evicted.clear();
         told.kept.clear();
@@ -91,14 +131,14 @@ impl Memory {
 
     #[inline(never)]
     fn tell_what_was_used(&mut self) {
-        let told = &mut self.uses.told;
+        let Uses { told, noted, .. } = &mut self.uses;
         if let Some(f) = &mut self.follower {
             let (before, with) = match told.for_uses {
                 true => (&[][..], &told.back[..]),
                 false => (&told.back[..], &[][..]),
             };
-            f.refaulted(before);
-            f.used(&told.uses, with, &told.steps);
+            f.refaulted(&mut noted.kept, before);
+            f.used(&mut noted.kept, &told.uses, with, &told.steps);
         }
         told.uses.clear();
         told.back.clear();
@@ -117,19 +157,18 @@ impl Memory {
         }
     }
 
+    #[inline(never)]
     fn end_tick(&mut self) {
-        let allocated = self.nr_allocated();
-        if allocated - self.uses.began >= self.uses.grain {
-            self.uses.began = allocated;
-            self.uses.tick += 1;
-            let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
-            let resident = self.lru_total + self.batches.nr_waiting();
-            self.tell_of_moves();
-            if let Some(f) = &mut self.follower {
-                f.ticked(resident, spare);
-            }
+        self.uses.began = self.nr_allocated();
+        self.uses.tick += 1;
+        let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
+        let resident = self.lru_total + self.batches.nr_waiting();
+        self.tell_of_moves();
+        if let Some(f) = &mut self.follower {
+            f.ticked(resident, spare);
         }
     }
+
     /// Whether anybody follows pages.
     #[inline(always)]
     pub fn followed(&self) -> bool {
@@ -137,6 +176,7 @@ impl Memory {
     }
 
     /// Frames allocated so far.
+    #[inline]
     fn nr_allocated(&self) -> u64 {
         use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
         let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
@@ -147,7 +187,7 @@ impl Memory {
     #[inline]
     fn where_is(&self, folio: FolioId, file: bool) -> Where {
         match self.uses.one_place {
-            true => Where { lists: 0, memcg: MemcgId(0), file },
+            true => Where { file, ..Where::ANON },
             false => self.where_of_many(folio, file),
         }
     }
@@ -160,26 +200,22 @@ impl Memory {
         Where { lists, memcg: self.frames.memcg(folio), file }
     }
 
-    /// A use as it is told; nothing of a page that is none of the follower's.
+    /// A use, to be told; not of a page that is none of the follower's.
     #[inline]
-    fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
-        let Entry::Frame(folio) = self.pages.entry(page) else { return None };
-        let group = self.pages.group(page.group());
-        if self.uses.one_place && group.plain && !group.huge && self.pages.is_anon(page.group()) {
-            // Nothing else is to be known of the folio, so nobody waits for it.
-            let at = Where { lists: 0, memcg: MemcgId(0), file: false };
-            return Some(Use { page, last, at });
+    fn tell_of_use(&mut self, page: PageIdx, last: u32) {
+        let Entry::Frame(folio) = self.pages.entry(page) else { return };
+        if let Some(u) = self.use_of_folio(page, folio, last) {
+            self.uses.told.uses.push(u);
         }
-        self.use_of_folio(page, folio, last)
     }
 
-    /// The same of any page.
+    #[inline]
     fn use_of_folio(&mut self, page: PageIdx, folio: FolioId, last: u32) -> Option<Use> {
         if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
             // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.last[page.0 as usize] = last;
+            self.uses.noted.kept.of(page).last = last;
             return None;
         }
         let file = self.frames.kind(folio) == FrameKind::File;
@@ -191,7 +227,7 @@ impl Memory {
             Owner::File(_) => page,
             _ => self.file_page_of(folio)?,
         };
-        let last = if of_file == page { last } else { self.uses.last_of_file(of_file) };
+        let last = if of_file == page { last } else { self.uses.replace_last(of_file) };
         Some(Use { page: of_file, last, at })
     }
 
@@ -202,7 +238,7 @@ impl Memory {
             self.tell_of_moves();
             let at = self.where_is(folio, true);
             if let Some(f) = &mut self.follower {
-                f.arrived(page, at);
+                f.arrived(&mut self.uses.noted.kept, page, at);
             }
         }
     }
@@ -243,13 +279,16 @@ impl Memory {
             self.tell_of_moves();
             self.uses.told.how = how;
         }
-        let mut evicted = std::mem::take(&mut self.uses.told.evicted);
-        evicted.extend(of.map(|(folio, page)| Use {
-            page,
-            last: self.uses.last(page),
-            at: self.where_is(folio, file),
-        }));
-        self.uses.told.evicted = evicted;
+        if self.uses.one_place {
+            let Uses { told, noted, .. } = &mut self.uses;
+            let at = Where { file, ..Where::ANON };
+            told.evicted.extend(of.map(|(_, page)| Use { page, last: noted.kept.last(page), at }));
+            return;
+        }
+        for (folio, page) in of {
+            let (last, at) = (self.uses.last(page), self.where_is(folio, file));
+            self.uses.told.evicted.push(Use { page, last, at });
+        }
     }
 
     /// A page is written to swap, and evicted when that is done.
@@ -259,7 +298,7 @@ impl Memory {
             self.tell_of_moves();
             let page = self.page_of_slot(self.frames.slot(folio));
             if let Some(f) = &mut self.follower {
-                f.written(page);
+                f.written(&mut self.uses.noted.kept, page);
             }
         }
     }
@@ -273,10 +312,32 @@ impl Memory {
         }
     }
 
-    /// Whether what comes back now does so for uses of this step, in their order.
+    /// What comes back now does so for uses of this step, in their order: anonymous pages, each of
+    /// which is known to be [`refaulting`](Memory::refaulting). Returns how many had come before.
     #[inline]
-    pub(crate) fn comes_for_uses(&mut self, yes: bool) {
-        self.uses.for_uses = yes && self.uses.on;
+    pub(crate) fn come_for_uses(&mut self) -> usize {
+        if !self.uses.on {
+            return 0;
+        }
+        self.uses.for_uses = true;
+        if self.uses.one_place && !self.uses.wants.swap_ins {
+            if !(self.uses.told.for_uses && self.uses.told.nothing_left()) {
+                self.tell_of_moves();
+                self.uses.told.for_uses = true;
+            }
+            self.uses.quick = true;
+        }
+        self.uses.told.back.len()
+    }
+
+    /// All of them have come.
+    #[inline]
+    pub(crate) fn came_for_uses(&mut self, before: usize) {
+        if std::mem::take(&mut self.uses.quick) {
+            debug_assert!(self.uses.told.for_uses, "nothing is told meanwhile");
+            self.uses.told.some_back[0] |= self.uses.told.back.len() > before;
+        }
+        self.uses.for_uses = false;
     }
 
     /// A page comes back.
@@ -302,7 +363,14 @@ impl Memory {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         if self.followed() {
-            self.tell_of_refault(folio, memcg, file);
+            match self.refaulting {
+                Some(page) if self.uses.quick => {
+                    let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
+                    let r = Refaulted { page, region, at, memcg, counts: true, now: self.now };
+                    self.uses.told.back.push(r);
+                }
+                _ => self.tell_of_refault(folio, memcg, file),
+            }
         }
     }
 
@@ -328,7 +396,7 @@ impl Memory {
     pub fn overlooked(&mut self, page: PageIdx) {
         self.tell_of_moves();
         if let Some(f) = &mut self.follower {
-            f.overlooked(page);
+            f.overlooked(&mut self.uses.noted.kept, page);
         }
     }
 
@@ -349,9 +417,8 @@ impl Memory {
             if !self.uses.told.evicted.is_empty() || !self.uses.told.nothing_used() {
                 self.tell_of_moves();
             }
-            let mut kept = std::mem::take(&mut self.uses.told.kept);
-            kept.extend(pages.map(|page| (page, self.uses.last(page))));
-            self.uses.told.kept = kept;
+            let Uses { told, noted, .. } = &mut self.uses;
+            told.kept.extend(pages.map(|page| (page, noted.kept.last(page))));
         }
     }
 
@@ -376,8 +443,7 @@ impl Memory {
         self.tell_of_uses();
         self.tell_of_moves();
         if let Some(f) = &mut self.follower {
-            let last = self.uses.noted.last.get(first.0 as usize..).unwrap_or_default();
-            f.dropped(first, count, &last[..last.len().min(count as usize)]);
+            f.dropped(&mut self.uses.noted.kept, first, count);
         }
     }
 
@@ -414,7 +480,8 @@ impl Memory {
     pub(crate) fn end_following(&mut self) {
         self.tell_of_moves();
         if let Some(mut f) = self.follower.take() {
-            f.ended(self, &self.uses.noted.last);
+            let mut kept = std::mem::take(&mut self.uses.noted.kept);
+            f.ended(&mut kept, self);
         }
     }
 }

@@ -1,0 +1,312 @@
+//! Pages that are used, and those that come back for it.
+
+use std::mem::take;
+
+use mmsim_core::base::id::{AsId, PageIdx, ThreadId};
+use mmsim_core::memory::follow::{Acted, Follower, KeptPages, PageOf, Refaulted, Use, is_sampled};
+
+use super::{By, Engine};
+use crate::class::Class;
+use crate::page::{LIST_SHIFT, Page, mark, tick_of};
+use crate::verdict::{Fresh, Logged, Site};
+
+impl Engine {
+    /// What is known of a refault that its counter counts, before the page is used.
+    #[inline]
+    pub(super) fn fresh(&mut self, r: &Refaulted, p: &mut Page) -> Fresh {
+        let tick = self.min.now();
+        let (evicted, class) =
+            if p.is(mark::OUT) { (p.moved, p.class()) } else { (tick, Class::Order) };
+        let (written, balanced) = (p.is(mark::WRITTEN), p.is(mark::BALANCED));
+        p.clear(mark::WRITTEN);
+        let site = self.tables.site(Site { region: r.region, memcg: r.memcg, file: r.at.file });
+        let (page, now, phase) = (r.page, r.now.0, self.phase);
+        let verdict = None;
+        Fresh { page, evicted, tick, now, site, phase, class, balanced, written, verdict }
+    }
+
+    /// A page comes back, and is used at once.
+    #[inline]
+    fn is_back(&mut self, all: &mut KeptPages, r: &Refaulted, u: &Use) {
+        let mut p = Page::of(all, u.page);
+        if !r.counts || p.any(mark::WAITS | mark::RESIDENT) {
+            self.refaulted(all, std::slice::from_ref(r));
+            return self.is_used(all, u);
+        }
+        let mut f = self.fresh(r, &mut p);
+        let since = p.is(mark::EVER).then(|| tick_of(u.last));
+        let hit = self.optimum(u.page, since);
+        f.verdict = Some(self.verdict(&f, since.map(|_| hit)));
+        if self.first == self.fresh.len() {
+            self.first += 1;
+        }
+        self.fresh.push(f);
+        let mut p = self.comes(u.page, p, u.at);
+        p.set(mark::USED | mark::EVER);
+        p.keep(all, u.page);
+    }
+
+    /// Pages are used, some of which come back for it, to be counted for a task at once. Returns
+    /// what is left from the first on that has to wait, or whose use is not the next.
+    pub(super) fn are_counted<'u, 'r>(
+        &mut self,
+        all: &mut KeptPages,
+        uses: &'u [Use],
+        mut back: &'r [Refaulted],
+        task: AsId,
+    ) -> (&'u [Use], &'r [Refaulted]) {
+        self.tables.turn_to(self.phase, task);
+        let (now, shift) = (self.min.now(), self.shift);
+        for (n, u) in uses.iter().enumerate() {
+            let Some((r, rest)) = back.split_first() else {
+                self.is_used(all, u);
+                continue;
+            };
+            let p = Page::of(all, u.page);
+            if r.page != u.page {
+                // It may have come back behind others that are not used yet.
+                if !p.is(mark::RESIDENT) && back.iter().any(|r| r.page == u.page) {
+                    return (&uses[n..], back);
+                }
+                self.is_used(all, u);
+                continue;
+            }
+            if !r.counts || p.any(mark::WAITS | mark::RESIDENT) {
+                return (&uses[n..], back);
+            }
+            back = rest;
+            let (evicted, rule) = match p.is(mark::OUT) {
+                true => (p.moved, p.rule()),
+                false => (now, Class::Order as u32),
+            };
+            let since = p.is(mark::EVER).then(|| tick_of(u.last));
+            let sampled = is_sampled(u.page.0, shift);
+            let hit = if sampled { self.min.used(since) } else { self.min.has(since) };
+            let class = match since {
+                None => Class::ReadAhead as u32,
+                Some(_) if !hit => Class::Capacity as u32,
+                _ if p.is(mark::BALANCED) => self.over_reclaimed(rule, evicted),
+                _ => rule,
+            };
+            let list = self.list(u.at);
+            let mut marks = mark::RESIDENT | mark::USED | mark::EVER | (list as u32) << LIST_SHIFT;
+            if sampled {
+                marks |= mark::SAMPLED;
+                self.counts(list);
+            }
+            Page { moved: now, marks }.keep(all, u.page);
+            self.tables.count_now(r, (evicted, now), class, p.is(mark::WRITTEN));
+        }
+        (&[], back)
+    }
+
+    /// The class of a refault by the number of its rule, if its node needed no reclaim when the page
+    /// was evicted.
+    #[inline(never)]
+    fn over_reclaimed(&self, rule: u32, evicted: u32) -> u32 {
+        // Nobody needed its frame meanwhile.
+        let spare = self.tight.is_none_or(|t| t <= evicted);
+        if rule > Class::Forced as u32 && spare { Class::OverReclaim as u32 } else { rule }
+    }
+
+    /// Whether the optimum has a page that is used, and was before.
+    #[inline]
+    fn optimum(&mut self, page: PageIdx, since: Option<u32>) -> bool {
+        match is_sampled(page.0, self.shift) {
+            true => self.min.used(since),
+            false => self.min.has(since),
+        }
+    }
+
+    /// The class of a refault that is used; `had`: whether the optimum had it, if it was ever used.
+    #[inline]
+    pub(super) fn verdict(&self, f: &Fresh, had: Option<bool>) -> Class {
+        match had {
+            None => Class::ReadAhead,
+            Some(false) => Class::Capacity,
+            _ if f.class <= Class::Forced => f.class,
+            // Nobody needed its frame meanwhile.
+            _ if f.balanced && self.tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
+            _ => f.class,
+        }
+    }
+
+    /// A page that waited is used, or leaves, which it does without a word on the optimum.
+    #[inline]
+    pub(super) fn settles(&mut self, page: PageIdx, had: Option<bool>) {
+        // Mostly the first is meant.
+        match self.fresh.get(self.first) {
+            Some(f) if f.page == page && f.verdict.is_none() => {
+                let class = self.verdict(f, had);
+                self.fresh[self.first].verdict = Some(class);
+                self.first += 1;
+            }
+            _ => self.settles_late(page, had),
+        }
+    }
+
+    #[inline(never)]
+    fn settles_late(&mut self, page: PageIdx, had: Option<bool>) {
+        let mut waits = self.fresh[self.first..].iter();
+        if let Some(n) = waits.position(|f| f.page == page && f.verdict.is_none()) {
+            let at = self.first + n;
+            self.fresh[at].verdict = Some(self.verdict(&self.fresh[at], had));
+        } else if let Some((f, by)) = self.waiting.remove(page) {
+            let class = self.verdict(&f, had);
+            self.record(&f, by, class);
+        }
+    }
+
+    /// A page is used.
+    #[inline]
+    fn is_used(&mut self, all: &mut KeptPages, u: &Use) {
+        let (now, last) = (self.min.now(), tick_of(u.last));
+        let p = Page::of(all, u.page);
+        let known = mark::RESIDENT | mark::USED | mark::EVER;
+        if p.marks & (known | mark::WAITS) != known {
+            return self.is_used_first(p, u).keep(all, u.page);
+        }
+        if last == now {
+            return;
+        }
+        if p.is(mark::SAMPLED) {
+            if !self.min.used(Some(last)) {
+                self.tables.credit += 1 << self.shift;
+            }
+            self.idle[p.list()].moves(last, now);
+        }
+        if !p.is(mark::AGAIN) {
+            Page { marks: p.marks | mark::AGAIN, ..p }.keep(all, u.page);
+        }
+    }
+
+    /// The same for the first time since it came. Returns what is known of it then.
+    #[inline(never)]
+    fn is_used_first(&mut self, mut p: Page, u: &Use) -> Page {
+        let (page, now, last) = (u.page, self.min.now(), tick_of(u.last));
+        let since = p.is(mark::EVER).then_some(last);
+        let hit = self.optimum(page, since);
+        if p.is(mark::WAITS) {
+            p.clear(mark::WAITS);
+            self.settles(page, since.map(|_| hit));
+        } else if !hit && since.is_some() && p.is(mark::RESIDENT | mark::SAMPLED) {
+            self.tables.credit += 1 << self.shift;
+        }
+        if p.is(mark::RESIDENT) {
+            let idle = p.idle_since(last);
+            if idle != now {
+                if p.is(mark::USED) {
+                    p.set(mark::AGAIN);
+                }
+                if p.is(mark::SAMPLED) {
+                    self.idle[p.list()].moves(idle, now);
+                }
+            }
+        } else {
+            p = self.comes(page, p, u.at);
+        }
+        p.set(mark::USED | mark::EVER);
+        p
+    }
+
+    /// Pages are used, some of them those that came back for it. Returns those that did not.
+    #[inline]
+    pub(super) fn are_used<'a>(
+        &mut self,
+        all: &mut KeptPages,
+        uses: &[Use],
+        back: &'a [Refaulted],
+    ) -> &'a [Refaulted] {
+        let mut back = back;
+        for u in uses {
+            match back.split_first() {
+                Some((r, rest)) if r.page == u.page => {
+                    self.is_back(all, r, u);
+                    back = rest;
+                }
+                Some(_) if !Page::of(all, u.page).is(mark::RESIDENT) => {
+                    back = self.is_late(all, u, back);
+                }
+                _ => self.is_used(all, u),
+            }
+        }
+        back
+    }
+
+    /// Whose refaults those of a step are, if all of them are its own, and none of an earlier step
+    /// waits.
+    #[inline]
+    pub(super) fn own(&self, step: &Acted, back: usize) -> Option<AsId> {
+        let all = back as u64 <= self.counted_by(step);
+        let first = self.fresh.is_empty() && self.waiting.is_empty() && !self.settings.log;
+        (all && first).then_some(step.space)
+    }
+
+    /// How many refaults a step counts as its own.
+    #[inline]
+    fn counted_by(&self, a: &Acted) -> u64 {
+        a.refaults_file + if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon }
+    }
+
+    /// A page is used that may have come back, after others that are not used yet.
+    #[inline(never)]
+    fn is_late<'a>(
+        &mut self,
+        all: &mut KeptPages,
+        u: &Use,
+        back: &'a [Refaulted],
+    ) -> &'a [Refaulted] {
+        let Some(n) = back.iter().position(|r| r.page == u.page) else {
+            self.is_used(all, u);
+            return back;
+        };
+        self.refaulted(all, &back[..n]);
+        self.is_back(all, &back[n], u);
+        &back[n + 1..]
+    }
+
+    /// A thread's step is done.
+    #[inline]
+    pub(super) fn acted(&mut self, a: &Acted) {
+        if !self.fresh.is_empty() {
+            self.settle(a);
+        }
+    }
+
+    #[inline(never)]
+    fn settle(&mut self, a: &Acted) {
+        let own = self.counted_by(a) as usize;
+        let mut fresh = take(&mut self.fresh);
+        self.first = 0;
+        let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));
+        others.iter().for_each(|f| self.settled(f, None));
+        let by = Some((a.space, a.thread, a.access));
+        own.iter().for_each(|f| self.settled(f, by));
+        fresh.clear();
+        self.fresh = fresh;
+    }
+
+    /// A refault of a step that is done.
+    #[inline]
+    fn settled(&mut self, f: &Fresh, by: Option<By>) {
+        match f.verdict {
+            Some(class) if !self.settings.log => self.tables.count(f, by.map(|by| by.0), class),
+            Some(class) => self.record(f, by, class),
+            None => {
+                self.waiting.insert(f.page, (*f, by));
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn record(&mut self, f: &Fresh, by: Option<By>, class: Class) {
+        self.tables.count(f, by.map(|by| by.0), class);
+        if self.settings.log {
+            let (thread, access) = by.map_or((ThreadId(0), u64::MAX), |by| (by.1, by.2));
+            let &Fresh { page, site, evicted, now, .. } = f;
+            let (of, file) = (PageOf::Nobody, false);
+            let logged = Logged { thread, access, page, of, file, class, site, evicted, now };
+            self.tables.log.push(logged);
+        }
+    }
+}
