@@ -102,7 +102,7 @@ impl Machine {
 
     /// Whether a request may be compacted for at all: moving pages may need to write some, and
     /// perhaps to call into their file system.
-    pub(in crate::machine) fn may_compact(&self, req: &AllocRequest) -> bool {
+    fn may_compact(&self, req: &AllocRequest) -> bool {
         let fs = self.mem.rules.compaction_needs_fs;
         let needed = if fs { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
         self.compaction.is_some() && req.order > 0 && req.flags.has(needed)

@@ -142,7 +142,7 @@ impl Machine {
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         let turns = self.mem.rules.slow_path == SlowPath::V7_0;
         let first = req.costly() || other;
-        if !old && resumed.is_none() && first && (!turns || self.may_compact(req)) {
+        if !old && resumed.is_none() && first && (!turns || req.flags.has(GfpFlags::IO)) {
             let usual = tries;
             tries.set(Priority::Async);
             if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
