@@ -178,6 +178,29 @@ fn pcp_batches() {
     assert_ne!(all[1], all[2]);
 }
 
+/// 16 pairs are freed in a row, with a high of 60 and batches of 15. The eighth sends all back, and so
+/// does each later one; or none does before 45 pages were freed.
+#[test]
+fn pcp_orders_wait() {
+    let pairs = (0..16).map(|i| alloc(i, 1, Unmovable, GFP_KERNEL));
+    let ops: Vec<Op> = pairs.chain((0..16).map(free)).collect();
+    let of = both_zones(&with_lists(60, 15), "pcp-orders-wait", ["no", "yes"], &ops);
+    let [no, yes] = of.map(|z| z.pcp[0].count);
+    assert!(no == 0 && yes >= 32, "{no} {yes}");
+}
+
+/// A zone of 2048 free pages in blocks of the largest order.
+#[test]
+fn counts_free_blocks() {
+    let text = |v| {
+        let c = ruled(newest("ramdisk"), "counts-free-blocks", v);
+        let mut m = machine(&c, vec![task("t", vec![end(0)])]);
+        mmsim::report::proc::vmstat(&m.snapshot(mmsim::base::time::SimTime(0)))
+    };
+    let line = "\nnr_free_pages_blocks 2048\n";
+    assert_eq!(["no", "yes"].map(|v| text(v).contains(line)), [false, true]);
+}
+
 /// A zone of 2048 pages has batches of 1. Six of them are 6 pages; the low watermark is 200.
 #[test]
 fn pcp_high_of_zone() {

@@ -5,9 +5,18 @@ use mmsim_core::base::id::NodeId;
 use mmsim_core::machine::snapshot::{PageCounts, Snapshot, ZoneSnapshot};
 use mmsim_core::memory::HUGE_ORDER;
 
-/// Of each zone. Linux 6.12 include/linux/mmzone.h, `enum zone_stat_item`.
+/// An item since 6.16.
+const FREE_BLOCKS: &str = "nr_free_pages_blocks";
+
+/// The items of each zone that a machine's kernel has.
+pub(super) fn of_zones(s: &Snapshot) -> impl Iterator<Item = &'static str> {
+    ZONE.iter().copied().filter(|&name| name != FREE_BLOCKS || s.counts_free_blocks)
+}
+
+/// Of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
 pub(super) const ZONE: &[&str] = &[
     "nr_free_pages",
+    FREE_BLOCKS,
     "nr_zone_inactive_anon",
     "nr_zone_active_anon",
     "nr_zone_inactive_file",
@@ -206,10 +215,11 @@ pub(super) const EVENTS: &[&str] = &[
 ];
 
 /// An item of a zone; `None`: the model has nothing for it.
-pub(super) fn of_zone(z: &ZoneSnapshot, name: &str) -> Option<u64> {
+pub(super) fn of_zone(s: &Snapshot, z: &ZoneSnapshot, name: &str) -> Option<u64> {
     let c = &z.counts;
     Some(match name {
         "nr_free_pages" => z.free,
+        FREE_BLOCKS => z.free_in_blocks(s.pageblock_order),
         "nr_zone_inactive_anon" => c.lru[0],
         "nr_zone_active_anon" => c.lru[1],
         "nr_zone_inactive_file" => c.lru[2],

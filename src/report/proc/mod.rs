@@ -115,8 +115,8 @@ pub fn vmstat(s: &Snapshot) -> String {
     let mut line = |name: &str, value: u64| {
         writeln!(text, "{name} {value}").expect("writing to a string");
     };
-    for name in items::ZONE {
-        line(name, s.zones.iter().map(|z| items::of_zone(z, name).unwrap_or(0)).sum());
+    for name in items::of_zones(s) {
+        line(name, s.zones.iter().map(|z| items::of_zone(s, z, name).unwrap_or(0)).sum());
     }
     for name in items::NUMA {
         line(name, 0);
@@ -157,7 +157,7 @@ pub fn modelled() -> Vec<&'static str> {
     let events = VmStat::default();
     items::ZONE
         .iter()
-        .filter(|name| items::of_zone(&zone, name).is_some())
+        .filter(|name| items::of_zone(&s, &zone, name).is_some())
         .chain(items::NODE.iter().filter(|name| items::of_nodes(&s, None, name).is_some()))
         .chain(items::SYSTEM.iter().filter(|name| items::of_system(&s, name).is_some()))
         .chain(items::EVENTS.iter().filter(|name| events.by_name(name).is_some()))
@@ -300,6 +300,19 @@ Node 0, zone    DMA32
         let (first, second) = text.split_once("Node 1, ").expect("a second node");
         assert!(first.contains("nr_dirtied   9\n") && first.contains("nr_file_pages 0\n"));
         assert!(second.contains("nr_dirtied   0\n") && second.contains("nr_file_pages 130\n"));
+    }
+
+    /// Two blocks of order 9 and one of order 10, on 6.18.
+    #[test]
+    fn free_pages_of_whole_pageblocks_are_counted_since_6_16() {
+        let mut s = host();
+        s.pageblock_order = 9;
+        (s.zones[0].free_blocks[1][9], s.zones[0].free_blocks[0][10]) = (2, 1);
+        s.zones[0].free_blocks[1][8] = 7;
+        assert!(!vmstat(&s).contains("nr_free_pages_blocks"));
+        s.counts_free_blocks = true;
+        assert!(vmstat(&s).contains("\nnr_free_pages_blocks 2048\n"));
+        assert!(zoneinfo(&s).contains("\n      nr_free_pages_blocks 2048\n"));
     }
 
     #[test]

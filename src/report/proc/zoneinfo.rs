@@ -97,8 +97,8 @@ fn unpopulated(text: &mut String, movable: bool) {
 }
 
 fn populated(text: &mut String, s: &Snapshot, z: &ZoneSnapshot) {
-    for name in items::ZONE {
-        item(text, name, items::of_zone(z, name).unwrap_or(0));
+    for name in items::of_zones(s) {
+        item(text, name, items::of_zone(s, z, name).unwrap_or(0));
     }
     for name in items::NUMA {
         item(text, name, 0);

@@ -429,7 +429,7 @@ mod tests {
             }
             // Of the program's pages one is anonymous, two are of its file.
             m.put(ARRAY + 3005 * PAGE + MAPPING, DIRECT | 1);
-            [3000, 3001].map(|f| m.put(ARRAY + f * PAGE + MAPPING, DIRECT));
+            (3000..3002).for_each(|f| m.put(ARRAY + f * PAGE + MAPPING, DIRECT));
             m.put(SECTIONS, PAGES | 0x1F);
             m.put(SECTIONS + 8, DIRECT + USAGE as u64);
             m.put(USAGE + 16, 1);

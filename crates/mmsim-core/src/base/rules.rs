@@ -154,6 +154,10 @@ kernel_rules! {
             "how many pages a refill takes, and how many go back at once",
             "5.14 \"mm/page_alloc: scale the number of pages that are batch freed\"; 6.7 \"mm, page_alloc: scale the number of pages that are batch allocated\"";
             PcpBatches::Fixed, 5 . 14 => PcpBatches::FreesDouble, 6 . 7 => PcpBatches::Counted;
+        pcp_orders_wait: bool = "pcp-orders-wait",
+            "blocks of orders 1 to 3 go back once a batch and half a list were freed in a row; else once a batch was",
+            "mm/page_alloc.c of Linux 6.18, free_frozen_page_commit";
+            false, 6 . 18 => true;
         pcp_high_of_zone: bool = "pcp-high-of-zone",
             "a list is as long as the low watermark allows, shared among CPUs; else six batches",
             "5.14 \"mm/page_alloc: disassociate the pcp->high from pcp->batch\"";
@@ -219,6 +223,10 @@ kernel_rules! {
 
         // Faults and page tables.
 
+        counts_free_blocks: bool = "counts-free-blocks",
+            "vmstat and zoneinfo have `nr_free_pages_blocks`, the free pages of whole pageblocks",
+            "include/linux/mmzone.h of Linux 6.18, NR_FREE_PAGES_BLOCKS";
+            false, 6 . 18 => true;
         counts_retried_faults: bool = "counts-retried-faults",
             "a fault that waits and is tried again counts in pgfault once more",
             "6.4 \"mm: do not increment pgfault stats when page fault handler retries\"";

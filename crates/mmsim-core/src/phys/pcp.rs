@@ -37,6 +37,8 @@ pub struct PcpSizes {
     most_counted: u32,
     /// What a freed page adds to [`Pcp::frees`].
     counted: u32,
+    /// Pages freed in a row from which blocks of orders 1 to 3 all go back.
+    orders_from: u32,
     /// How batches grow.
     pub batches: PcpBatches,
 }
@@ -46,7 +48,12 @@ impl PcpSizes {
     pub fn new(high: u32, batch: u32, batches: PcpBatches) -> Self {
         let counted = u32::from(batches == PcpBatches::Counted);
         let most_counted = batch << BATCH_SCALE_MAX;
-        PcpSizes { high, full: high, batch, most_counted, counted, batches }
+        PcpSizes { high, full: high, batch, most_counted, counted, orders_from: batch, batches }
+    }
+    /// Such lists whose blocks of orders 1 to 3 wait until half a list more was freed.
+    pub fn whose_orders_wait(self, wait: bool) -> Self {
+        let more = if wait { self.high / 2 } else { 0 };
+        PcpSizes { orders_from: self.batch + more, ..self }
     }
 }
 
@@ -243,7 +250,7 @@ impl Pcp {
         let all = match sizes.batches {
             PcpBatches::Fixed => 0,
             PcpBatches::FreesDouble if high_order && self.frees > 0 => self.count,
-            PcpBatches::Counted if high_order && before && self.frees >= sizes.batch => {
+            PcpBatches::Counted if high_order && before && self.frees >= sizes.orders_from => {
                 self.count.min(sizes.most_counted)
             }
             PcpBatches::FreesDouble | PcpBatches::Counted => 0,
@@ -366,6 +373,19 @@ mod tests {
             let of = |p: &Pcp| (p.count(), p.frees, p.stock(PAGE).to_vec());
             assert_eq!(of(&one), of(&long), "{batches:?}");
             assert_eq!(of(&many), of(&long), "{batches:?}");
+        }
+    }
+
+    /// Pairs are freed in a row, with a high of 124 and batches of 31. The second one behind 31 pages
+    /// sends all back, that is the 16th; behind 93 pages it is the 47th.
+    #[test]
+    fn pcp_orders_wait() {
+        let pair = pcp_index(1, Migratetype::Movable);
+        for (wait, freed) in [(false, 16), (true, 47)] {
+            let sizes = PcpSizes::new(124, 31, PcpBatches::Counted).whose_orders_wait(wait);
+            let mut pcp = Pcp::default();
+            let back = (1..).find(|&n| pcp.put(pair, 1, 2 * n, sizes) > 0);
+            assert_eq!(back, Some(freed), "{wait}");
         }
     }
 

@@ -122,7 +122,8 @@ impl Zones {
             let (high, batch) = c.pcp.unwrap_or_else(|| pcp_sizes(z, config));
             let batch = (batch >> config.cpu_batch_shift()).max(1);
             let rules = *z.buddy.rules();
-            z.sizes = PcpSizes::new(high, batch, rules.pcp_batches);
+            z.sizes = PcpSizes::new(high, batch, rules.pcp_batches)
+                .whose_orders_wait(rules.pcp_orders_wait);
             let short = rules.pcp_short_in_reclaim;
             z.full_in_reclaim = if short { high.min(batch << 2) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);

@@ -172,6 +172,11 @@ impl Default for ZoneSnapshot {
 }
 
 impl ZoneSnapshot {
+    /// Free pages of blocks that are a pageblock or more (`nr_free_pages_blocks`).
+    pub fn free_in_blocks(&self, pageblock_order: u8) -> u64 {
+        let of_order = |k: usize| self.free_blocks.iter().map(|n| n[k] << k).sum::<u64>();
+        (pageblock_order.into()..NR_ORDERS).map(of_order).sum()
+    }
     /// A zone as the allocator sees it; uses of frames are left at 0, and pageblocks out.
     pub fn of(zone: &Zone) -> ZoneSnapshot {
         let [min, low, high] = zone.watermark;
@@ -218,6 +223,8 @@ pub struct Snapshot {
     pub unreclaimable: Vec<bool>,
     /// Pages of a pageblock, as a power of two.
     pub pageblock_order: u8,
+    /// Whether the kernel counts the free pages of whole pageblocks.
+    pub counts_free_blocks: bool,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
     /// What every frame of them is, and which blocks are free in which order.
@@ -282,6 +289,7 @@ impl Machine {
             unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
+            counts_free_blocks: mem.rules.counts_free_blocks,
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
             workingset_nodes: mem.workingset_nodes(),
