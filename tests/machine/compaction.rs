@@ -242,6 +242,22 @@ fn slow_path_of_7_0() {
     assert_eq!(["v4.8", "v7.0"].map(retries), ["dads-F-", "dads-F-"]);
 }
 
+/// A costly request without input and output, for which nothing can be moved. Up to 6.8 it gives up
+/// without reclaim if it does not retry. Later it reclaims once. One that may retry reclaims once.
+#[test]
+fn noio_reclaims_once() {
+    let noio = |flags: GfpFlags| flags.without(GfpFlags::IO.with(GfpFlags::FS));
+    let stalls = |value, flags| {
+        let c = ruled(config(NEW, "ramdisk"), "noio-reclaims-once", value);
+        let complete = CompactResult::Complete;
+        let (log, r) = one_request_on(c, 5, Migratetype::Unmovable, noio(flags), complete);
+        assert_eq!(log, "");
+        phase_counts(&r.phases[1], ["allocstall_normal"])[0]
+    };
+    assert_eq!(["no", "yes"].map(|v| stalls(v, NORETRY)), [0, 1]);
+    assert_eq!(["no", "yes"].map(|v| stalls(v, MAYFAIL)), [1, 1]);
+}
+
 /// Compaction ran for a costly request that wants the nearest node alone, and made no block. 6.18
 /// reclaims for it and compacts again.
 #[test]

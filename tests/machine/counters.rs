@@ -43,6 +43,20 @@ fn kcompactd_is_counted_once() {
     }
 }
 
+/// No huge page can be had, and the fault waits for a small one until somebody is killed. It has fallen
+/// back once all the same.
+#[test]
+fn a_fault_that_waits_falls_back_once() {
+    let text = "name = \"x\"\nexpect-oom = true\n[machine]\nkernel = \"6.1\"\n\
+                memory = \"16MiB\"\nvm = { transparent_hugepage = \"always\" }\n\
+                [[task]]\nname = \"frag\"\nworkload = \"fragment\"\npause = \"50ms\"\n\
+                keep-permille = 50\nmovable-permille = 1000\n\
+                [[task]]\nname = \"z\"\nworkload = \"uniform\"\nmemory = \"8MiB\"\n\
+                accesses = 2000\nwrite-permille = 1000\n";
+    let r = &scenario(text)[0];
+    assert_eq!(counts(r, ["thp_fault_fallback", "thp_fault_alloc"]), [1, 0]);
+}
+
 /// Faults of eight pages of a mapped file, one after the other, then on all of them again.
 fn mapped(kernel: Kernel) -> RunResult {
     let ops = vec![file(0, 8, true, PLAIN), read(0, 0, 8), advise(0, 0, 8, Advice::DontNeed)];

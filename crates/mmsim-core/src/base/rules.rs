@@ -155,7 +155,7 @@ kernel_rules! {
             "5.14 \"mm/page_alloc: scale the number of pages that are batch freed\"; 6.7 \"mm, page_alloc: scale the number of pages that are batch allocated\"";
             PcpBatches::Fixed, 5 . 14 => PcpBatches::FreesDouble, 6 . 7 => PcpBatches::Counted;
         pcp_orders_wait: bool = "pcp-orders-wait",
-            "blocks of orders 1 to 3 go back once a batch and half a list were freed in a row; else once a batch was",
+            "blocks of orders 1 to 3 go back once a batch and half a list were freed in a row; else once a batch was (with `pcp-batches` counted)",
             "mm/page_alloc.c of Linux 6.18, free_frozen_page_commit";
             false, 6 . 18 => true;
         pcp_high_of_zone: bool = "pcp-high-of-zone",
@@ -192,8 +192,12 @@ kernel_rules! {
             "the order of compaction and reclaim when no free page is found at once",
             "4.8 \"mm, page_alloc: restructure direct compaction handling in slowpath\"";
             SlowPath::V4_1, 4 . 8 => SlowPath::V4_8, 7 . 0 => SlowPath::V7_0;
+        noio_reclaims_once: bool = "noio-reclaims-once",
+            "a costly request without input and output reclaims at once, and once only",
+            "6.9 \"mm, vmscan: prevent infinite loop for costly GFP_NOIO | __GFP_RETRY_MAYFAIL allocations\"";
+            false, 6 . 9 => true;
         near_attempt_reclaims: bool = "near-attempt-reclaims",
-            "an attempt at the nearest node alone reclaims when a run of compaction gave no block",
+            "an attempt at the nearest node alone reclaims when a run of compaction gave no block (not with `slow-path` v4.1)",
             "mm/page_alloc.c of Linux 6.18.15, __alloc_pages_slowpath; 6.12.95 and 6.19 do not";
             false, 6 . 18 => true, 7 . 0 => false;
         direct_compaction: DirectCompaction = "direct-compaction",
@@ -213,20 +217,20 @@ kernel_rules! {
             "4.6 \"mm, kswapd: replace kswapd compaction with waking up kcompactd\"";
             false, 4 . 6 => true;
         proactive_leeway_halves: bool = "proactive-leeway-halves",
-            "proactive compaction may go down to no fragmentation at all, from twice the aim at most",
+            "proactive compaction may go down to no fragmentation at all, and begins half above its aim at most",
             "mm/compaction.c of Linux 6.18, fragmentation_score_wmark";
             false, 6 . 18 => true;
         proactive_compaction: bool = "proactive-compaction",
             "kcompactd looks for fragmentation from time to time (`vm.compaction_proactiveness`)",
             "5.9 \"mm: proactive compaction\"";
             false, 5 . 9 => true;
-
-        // Faults and page tables.
-
         counts_free_blocks: bool = "counts-free-blocks",
             "vmstat and zoneinfo have `nr_free_pages_blocks`, the free pages of whole pageblocks",
             "include/linux/mmzone.h of Linux 6.18, NR_FREE_PAGES_BLOCKS";
             false, 6 . 18 => true;
+
+        // Faults and page tables.
+
         counts_retried_faults: bool = "counts-retried-faults",
             "a fault that waits and is tried again counts in pgfault once more",
             "6.4 \"mm: do not increment pgfault stats when page fault handler retries\"";

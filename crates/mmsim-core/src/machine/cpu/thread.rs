@@ -42,6 +42,8 @@ pub(in crate::machine) struct Fault {
     pub major: bool,
     /// It was tried anew without the lock of its address space.
     pub retried: bool,
+    /// No huge page could be had for it.
+    pub fell_back: bool,
     /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
 }

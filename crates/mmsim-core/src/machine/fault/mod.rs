@@ -55,6 +55,7 @@ impl Machine {
                     write: touch.write,
                     major: false,
                     retried: false,
+                    fell_back: false,
                     noted: false,
                 }
             }
@@ -79,7 +80,8 @@ impl Machine {
                 self.end_fault(tid, f, write, kind);
                 return FaultOutcome::Done;
             }
-            if write && self.wants_huge(touch.page, vma) {
+            let fell_back = self.threads[tid].fault.is_some_and(|f| f.fell_back);
+            if write && !fell_back && self.wants_huge(touch.page, vma) {
                 match self.huge_fault(touch) {
                     HugeFault::Done => {
                         let f = self.threads[tid].fault.take().expect("the fault is under way");
@@ -87,7 +89,12 @@ impl Machine {
                         return FaultOutcome::Done;
                     }
                     HugeFault::Later(flow) => return flow,
-                    HugeFault::Fallback => {}
+                    // If it waits for the small page, it does not ask again.
+                    HugeFault::Fallback => {
+                        if let Some(f) = &mut self.threads[tid].fault {
+                            f.fell_back = true;
+                        }
+                    }
                 }
             }
             let t = frame_or_return!(self.alloc_table(tid));

@@ -141,21 +141,20 @@ impl Machine {
         self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         let turns = self.mem.rules.slow_path == SlowPath::V7_0;
-        let first = req.costly() || other;
-        if !old && resumed.is_none() && first && (!turns || req.flags.has(GfpFlags::IO)) {
+        // Without input and output pages cannot be moved.
+        let may_move = req.flags.has(GfpFlags::IO) || !self.mem.rules.noio_reclaims_once;
+        let first = (req.costly() || other) && may_move;
+        if !old && resumed.is_none() && first {
             let usual = tries;
             tries.set(Priority::Async);
             if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
                 return AllocOutcome::Frame(p);
             }
             // Reclaim would take long and might not help; one node alone is not worth it.
-            let near = noretry && req.flags.has(GfpFlags::THISNODE);
+            let near = req.flags.has(GfpFlags::THISNODE) && !self.mem.rules.near_attempt_reclaims;
             let gives_up = match turns {
-                true => near,
-                false => {
-                    let near = near && !self.mem.rules.near_attempt_reclaims;
-                    req.costly() && noretry && (tries.in_vain() || near)
-                }
+                true => noretry && near,
+                false => req.costly() && noretry && (tries.in_vain() || near),
             };
             if gives_up {
                 return AllocOutcome::Failed;
@@ -199,6 +198,7 @@ impl Machine {
                 }
             }
             let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
+                && may_move
                 && (!old || tries.reclaimed < 1 << req.order);
             let last = noretry || req.costly() && !insists;
             if (!old || last)
