@@ -155,7 +155,7 @@ impl CompactControl<'_> {
     pub(super) fn find_source(&mut self) -> u32 {
         let at = self.migrate_pfn;
         let inside = at != self.with.zone.first && !at.is_multiple_of(self.size);
-        let foreign = self.direct() && self.is_foreign(self.with.req.migratetype);
+        let foreign = self.direct() && self.is_foreign();
         let order = self.with.req.order.filter(|&k| k > PAGE_ALLOC_COSTLY_ORDER);
         let fast = self.with.rules.fast_search;
         let Some(order) = order.filter(|_| fast && !self.ignore_skip && !self.finish) else {

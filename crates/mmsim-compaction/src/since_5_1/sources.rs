@@ -54,17 +54,17 @@ impl CompactControl<'_> {
             return true;
         }
         let mt = self.with.mem.zones[self.with.req.zone].buddy().block_type(Pfn(pfn));
-        match self.with.req.migratetype {
-            own if self.is_foreign(own) => mt == own,
-            _ => matches!(mt, Migratetype::Movable | Migratetype::Cma),
+        match self.is_foreign() {
+            true => mt == self.with.req.migratetype,
+            false => matches!(mt, Migratetype::Movable | Migratetype::Cma),
         }
     }
 
-    /// Whether a request of a type leaves movable pageblocks alone.
-    pub(super) fn is_foreign(&self, migratetype: Migratetype) -> bool {
+    /// Whether an asynchronous run leaves movable pageblocks alone, for the type of its request.
+    pub(super) fn is_foreign(&self) -> bool {
         let large = self.with.rules.async_sources == AsyncSources::LargeFromMovable
             && self.with.req.order >= Some(self.with.zone.pageblock_order);
-        migratetype != Migratetype::Movable && !large
+        self.with.req.migratetype != Migratetype::Movable && !large
     }
 
     /// Later runs begin behind the pageblock after this frame.

@@ -1,8 +1,9 @@
 //! A zone drawn as a map, on a real memory, with compaction and requests for blocks.
 //!
 //! One character a frame, blanks between pageblocks of eight as one likes: `m` a page that can be
-//! moved, `r` one of a file on ramfs, `P` one that cannot, `.` free. Types of pageblocks are a string of their own. Watermarks
-//! are 0, there are no per-CPU lists, and LRU batches hold one page, unless said otherwise.
+//! moved, `r` one of a file on ramfs, `P` one that cannot, `.` free. Types of pageblocks are a string
+//! of their own. Watermarks are 0, there are no per-CPU lists, and LRU batches hold one page, unless
+//! said otherwise.
 
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};

@@ -363,8 +363,8 @@ impl Machine {
     }
 
     /// Puts pages of a file on ramfs into the page cache: the initial root file system. They are
-    /// unevictable, and each migration of one fails. Synchronous compaction takes them all the same. They take what memory is
-    /// free then.
+    /// unevictable, and each migration of one fails. Synchronous compaction takes them all the same;
+    /// the scanners of 4.1 do so in every mode. They take what memory is free then.
     ///
     /// # Panics
     /// If there is no memory for them.

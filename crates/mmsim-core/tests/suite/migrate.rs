@@ -353,6 +353,9 @@ fn pages_of_ramfs_stay() {
     let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
     r.mem.add_to_page_cache(&mut r.lru, page, folio, how);
     assert!(r.mem.frames.has(folio, flag::MLOCKED) && r.mem.is_of_ramfs(folio));
+    // No block can be made where one lies.
+    let survey = r.mem.survey_zone(ZoneId(0), 0);
+    assert_eq!((survey.pinned, survey.movable), (1, 0));
     assert!(r.mem.isolate_to_migrate(&mut r.lru, folio));
     let target = r.target();
     assert_eq!(r.mem.migrate(&mut r.lru, folio, target), Err(NotMoved::FileSystem));
