@@ -119,6 +119,7 @@ pub(crate) fn table() -> String {
         let request = CompactRequest {
             zone: ZONE,
             order: None,
+            captures: None,
             migratetype: Migratetype::Movable,
             highest: ZoneKind::Normal,
             flags: GFP_KERNEL,

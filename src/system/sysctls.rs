@@ -231,6 +231,7 @@ pub(super) fn texts(vm: &VmSysctl, min_free_kbytes: u64, kernel: Kernel) -> Vec<
         ("dirty_expire_centisecs", centisecs(vm.dirty_expire)),
         ("dirty_writeback_centisecs", centisecs(vm.dirty_writeback)),
         ("compaction_proactiveness", vm.compaction_proactiveness.into()),
+        ("defrag_mode", vm.defrag_mode.into()),
         ("extfrag_threshold", vm.extfrag_threshold.into()),
         ("compact_unevictable_allowed", vm.compact_unevictable_allowed.into()),
         ("nr_hugepages", vm.nr_hugepages.into()),

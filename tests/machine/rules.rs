@@ -130,6 +130,63 @@ fn highatomic() {
     assert_eq!(of.map(|z| z.pageblocks[Migratetype::HighAtomic as usize]), [0, 1]);
 }
 
+/// Blocks of order 3 come from a list of the CPU, which a request that cannot wait fills, and its
+/// pageblock is kept. From 7.0 on it takes its block from the buddy.
+#[test]
+fn highatomic_from_buddy() {
+    let mut c = with_lists(60, 15);
+    let marks = Some([8, 60_000, 60_000]);
+    c.nodes[0].zones[0] = ZoneConfig { watermarks: marks, pcp: Some((60, 15)), ..zone(60_000) };
+    let kept = |value, ops: &[Op]| {
+        let of = both_zones(&c, "highatomic-from-buddy", [value, value], ops);
+        let z = &of[0];
+        (z.pcp[0].count > 0, z.pageblocks[Migratetype::HighAtomic as usize])
+    };
+    let atomic = alloc(1, 3, Unmovable, GFP_ATOMIC);
+    assert_eq!(["no", "yes"].map(|v| kept(v, &[atomic.clone()])), [(true, 1), (false, 1)]);
+    // A block that lies on the list already keeps nothing.
+    let listed = [alloc(0, 3, Unmovable, GFP_KERNEL), free(0), atomic];
+    assert_eq!(["no", "yes"].map(|v| kept(v, &listed).1), [1, 0]);
+}
+
+/// A pageblock is kept, and then there is plenty of memory. Another such request takes its block
+/// from there from 7.3 on, and else from the pageblocks of its type.
+#[test]
+fn highatomic_at_once() {
+    let mut c = newest("ramdisk");
+    let marks = Some([8, 30_000, 30_001]);
+    c.nodes = vec![NodeConfig { zones: vec![ZoneConfig { watermarks: marks, ..zone(60_000) }] }];
+    let fill = (1..=31).map(|i| alloc(i, 10, Unmovable, GfpFlags::default()));
+    let mut ops: Vec<Op> = fill.collect();
+    ops.push(alloc(0, 3, Unmovable, GFP_ATOMIC));
+    ops.extend((1..=31).map(free));
+    ops.push(alloc(100, 3, Unmovable, GFP_ATOMIC));
+    let of = both_zones(&c, "highatomic-at-once", ["no", "yes"], &ops);
+    let free_of_kept = |z: ZoneSnapshot| {
+        let blocks = z.free_blocks[Migratetype::HighAtomic as usize];
+        (0..).zip(blocks).map(|(order, n)| n << order).sum::<u64>()
+    };
+    assert_eq!(of.map(free_of_kept), [504, 496]);
+}
+
+/// Two nodes. A process fills the one where it runs down to its low watermark, and a request for that
+/// node alone awakes its kswapd. Then the process takes what kswapd frees, up to 6.17. From 6.18 on
+/// it takes pages of the other node while kswapd is awake, so kswapd is done sooner.
+#[test]
+fn skips_busy_nodes() {
+    let mut c = newest("ramdisk");
+    let node = || NodeConfig {
+        zones: vec![ZoneConfig { watermarks: Some([50, 100, 400]), ..zone(2000) }],
+    };
+    (c.nodes, c.cpus) = (vec![node(), node()], 2);
+    let here = alloc(0, 0, Unmovable, GFP_KERNEL.with(GfpFlags::THISNODE));
+    let ops = [anon(3400), write(0, 0, 1900), end(0), here, write(0, 1900, 1500), end(1)];
+    let [no, yes] = both(&c, "skips-busy-nodes", ["no", "yes"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["pgsteal_kswapd"])[0]);
+    assert!(yes > 200, "{no} {yes}");
+    assert!(yes < no, "{no} {yes}");
+}
+
 /// A request for unmovable memory steals from a movable pageblock: that raises the watermarks, and
 /// kswapd reclaims.
 #[test]
@@ -250,6 +307,18 @@ fn pass_goes_on_by_amount() {
     let [no, yes] = both(&newest("ramdisk"), "pass-goes-on-by-amount", ["no", "yes"], &ops)
         .map(|r| phase_counts(&r.phases[1], ["pgsteal_kswapd"])[0]);
     assert!(no < yes && yes >= 64, "{no} {yes}");
+}
+
+/// All of memory is the kernel's. A request reclaims, and there is nothing: it gives up at once, or
+/// walks through all priorities once more.
+#[test]
+fn reclaim_walks_again() {
+    let fill = (0..8).map(|i| alloc(i, 8, Unmovable, GfpFlags::default()));
+    let mut ops: Vec<Op> = fill.collect();
+    ops.extend([end(0), alloc(100, 4, Unmovable, GFP_KERNEL.with(GfpFlags::NORETRY)), end(1)]);
+    let stalls = both(&newest("ramdisk"), "reclaim-walks-again", ["no", "yes"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["allocstall_normal"]));
+    assert_eq!(stalls, [[1], [2]]);
 }
 
 /// Nodes of shadows beyond what is allowed are fewer than a batch. Half of them are put off each
@@ -590,8 +659,9 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 6] = [
     include_str!("compaction.rs"),
+    include_str!("sysctls.rs"),
     include_str!("zones.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/discard.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/migrate.rs"),

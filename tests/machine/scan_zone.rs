@@ -23,6 +23,7 @@ use mmsim_lru::{Classic, ClassicConfig};
 const ALL: CompactRequest = CompactRequest {
     zone: ZoneId(0),
     order: None,
+    captures: None,
     migratetype: Migratetype::Movable,
     highest: ZoneKind::Normal,
     flags: GFP_KERNEL,

@@ -3,9 +3,9 @@
 
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype;
-use mmsim::config::{Kernel, VmSysctl};
+use mmsim::config::{Kernel, MachineConfig, NodeConfig, VmSysctl};
 use mmsim::machine::result::RunResult;
-use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
+use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_compaction::config::Knobs as _;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
@@ -13,11 +13,18 @@ use mmsim_core::machine::Watch;
 
 /// The operations on a machine with the compaction of its kernel and one sysctl set.
 fn with(kernel: Kernel, set: impl Fn(&mut VmSysctl), ops: &[Op]) -> RunResult {
-    let mut c = config(kernel, "ramdisk");
+    with_on(config(kernel, "ramdisk"), set, ops)
+}
+
+fn with_on(mut c: MachineConfig, set: impl Fn(&mut VmSysctl), ops: &[Op]) -> RunResult {
     (c.vm.watermark_boost_factor, c.vm.compaction_proactiveness) = (0, 0);
     set(&mut c.vm);
     let mut m = machine(&c, vec![task("t", ops.to_vec())]);
-    let preset = if kernel == Kernel::V4_1 { "compaction-v4.1" } else { "compaction-v6.12" };
+    let preset = match c.kernel {
+        Kernel::V4_1 => "compaction-v4.1",
+        Kernel::V7_3 => "compaction-v7.3",
+        _ => "compaction-v6.12",
+    };
     let rules = CompactionConfig::preset(preset).expect("a preset").config;
     let strategy = TwoScanners::new(rules, &m.mem);
     m.set_compaction(Box::new(strategy));
@@ -28,13 +35,19 @@ fn alloc(i: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {
     Op::KernelAlloc { order, migratetype, flags, handle: BlockHandle(i) }
 }
 
-/// Four pages of a process, four free ones, and so on through most of memory.
-fn in_fours(flags: VmaFlags) -> Vec<Op> {
-    let mut ops = vec![map(0, 1000, MapKind::Anon, flags)];
-    for i in 0..250 {
+/// So many pages of a process in fours, with four free ones between them.
+fn fours(pages: u32, flags: VmaFlags) -> Vec<Op> {
+    let mut ops = vec![map(0, pages, MapKind::Anon, flags)];
+    for i in 0..pages / 4 {
         ops.extend([write(0, 4 * i, 4), alloc(i, 2, Migratetype::Movable, GFP_KERNEL)]);
     }
-    ops.extend((0..250).map(|i| Op::KernelFree { handle: BlockHandle(i) }));
+    ops.extend((0..pages / 4).map(|i| Op::KernelFree { handle: BlockHandle(i) }));
+    ops
+}
+
+/// Four pages of a process, four free ones, and so on through most of memory.
+fn in_fours(flags: VmaFlags) -> Vec<Op> {
+    let mut ops = fours(1000, flags);
     // What was left over is in larger blocks.
     let rest = [5, 4, 3, 3, 3].into_iter().zip(1000..);
     ops.extend(rest.map(|(k, i)| alloc(i, k, Migratetype::Movable, GfpFlags::default())));
@@ -99,4 +112,51 @@ fn watermark_boost_factor() {
     assert!(stolen == 1 && woken > 0 && reclaimed > 50, "{stolen} {woken} {reclaimed}");
     assert_eq!(freed(0, Migratetype::Unmovable), [1, 0, 0]);
     assert_eq!(freed(15_000, Migratetype::Movable), [0, 0, 0]);
+}
+
+/// A large machine, half of it free in fours, and 700 pages of the kernel that cannot be moved, which
+/// is more than a pageblock.
+fn kernel_pages_amid_fours(c: &MachineConfig, defrag_mode: bool, flags: GfpFlags) -> RunResult {
+    let mut c = c.clone();
+    c.nodes = vec![NodeConfig { zones: vec![zone(8192)] }];
+    let mut ops = fours(4000, VmaFlags::default());
+    ops.push(end(0));
+    ops.extend((5000..5700).map(|i| alloc(i, 0, Migratetype::Unmovable, flags)));
+    ops.push(end(1));
+    with_on(c, |vm| vm.defrag_mode = defrag_mode, &ops)
+}
+
+const MIXED_MOVED: [&str; 3] =
+    ["sim_extfrag_fragmenting", "pgmigrate_success", "sim_kernel_alloc_fail"];
+
+/// By default the kernel's pages go among those of the process, and nothing moves. With
+/// `vm.defrag_mode` pages of the process move until a whole pageblock is free, and none is mixed.
+#[test]
+fn defrag_mode() {
+    let of = |on| {
+        let r = kernel_pages_amid_fours(&config(Kernel::V7_3, "ramdisk"), on, GFP_KERNEL);
+        phase_counts(&r.phases[1], MIXED_MOVED)
+    };
+    let ([mixed, 0, 0], [0, moved, 0]) = (of(false), of(true)) else {
+        panic!("{:?} {:?}", of(false), of(true));
+    };
+    assert!(mixed > 0 && moved > 100, "{mixed} {moved}");
+}
+
+/// Without the rule of 7.2 a request for one page that cannot be moved reclaims single pages: none of
+/// them is of use to it until so many have gone that a pageblock is free. With it direct compaction
+/// makes the pageblock. And a request that cannot wait fails without it.
+#[test]
+fn defrag_promotes() {
+    let of = |value, flags| {
+        let c = ruled(config(Kernel::V7_3, "ramdisk"), "defrag-promotes", value);
+        let r = kernel_pages_amid_fours(&c, true, flags);
+        let counters = ["compact_stall", "pgsteal_direct", "sim_kernel_alloc_fail"];
+        phase_counts(&r.phases[1], counters)
+    };
+    let [no, yes] = ["no", "yes"].map(|value| of(value, GFP_KERNEL));
+    assert_eq!((no[0], no[2], yes[2]), (0, 0, 0), "{no:?} {yes:?}");
+    assert!(yes[0] > 0 && yes[1] < no[1], "{no:?} {yes:?}");
+    let [no, yes] = ["no", "yes"].map(|value| of(value, GFP_NOWAIT));
+    assert!(no[2] > 0 && yes[2] == 0, "{no:?} {yes:?}");
 }

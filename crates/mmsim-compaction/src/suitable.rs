@@ -7,11 +7,12 @@
 use crate::config::{CompactionConfig, Scanners};
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::config::VmSysctl;
 use mmsim_core::phys::buddy::Buddy;
 use mmsim_core::phys::gfp::AllocFlags;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::phys::zone::Zone;
-use mmsim_core::policy::compaction::CompactRequest;
+use mmsim_core::policy::compaction::{CompactRequest, Compactor};
 
 /// What is free beyond the watermark if a run for this order is to start (`compact_gap`): the
 /// block itself, and as much for pages on their way.
@@ -30,17 +31,26 @@ pub(crate) fn watermark_ok(zone: &Zone, order: u8, mark: Mark, req: &CompactRequ
     zone.leaves(order, mark, req.highest, AllocFlags::default(), zone.free)
 }
 
+/// Whether a run makes whole pageblocks until the free pages of such alone satisfy the high
+/// watermark: kcompactd's, with `vm.defrag_mode`.
+pub(crate) fn makes_blocks(vm: &VmSysctl, req: &CompactRequest) -> bool {
+    vm.defrag_mode && req.by == Compactor::Kcompactd
+}
+
 /// The answer of [`mmsim_core::policy::compaction::Compaction::suitable`].
 pub(crate) fn suitable(
     rules: &CompactionConfig,
     zone: &Zone,
     req: &CompactRequest,
-    extfrag_threshold: u32,
+    vm: &VmSysctl,
 ) -> CompactResult {
     let Some(order) = req.order else { return CompactResult::Continue };
     if rules.scanners == Scanners::V6 {
-        let served = watermark_ok(zone, order, req.mark, req);
-        return match zone.compaction_suitable(order, req.highest) {
+        let (served, mark) = match makes_blocks(vm, req) {
+            true => (zone.leaves_whole(order, Mark::High, req.highest), Mark::High),
+            false => (watermark_ok(zone, order, req.mark, req), Mark::Min),
+        };
+        return match zone.compaction_suitable(order, mark, req.highest) {
             _ if served => CompactResult::Success,
             true => CompactResult::Continue,
             false => CompactResult::Skipped,
@@ -51,7 +61,7 @@ pub(crate) fn suitable(
     }
     let mark = zone.watermark[Mark::Low as usize] + zone.boost + compact_gap(order);
     let room = zone.leaves(0, mark, req.highest, AllocFlags::default(), zone.free);
-    if !room || lacks_memory(zone.fragmentation_index(order), extfrag_threshold) {
+    if !room || lacks_memory(zone.fragmentation_index(order), vm.extfrag_threshold) {
         return CompactResult::Skipped;
     }
     CompactResult::Continue

@@ -347,6 +347,9 @@ rows! {
             "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off")};
         extfrag_threshold: ("extfrag_threshold", Count(0, 1000), Is("500"),
             "fragmentation index up to which memory is reclaimed rather than compacted");
+        defrag_mode: {or(r, "defrag_mode", 0)? == 1;
+            ("defrag_mode", Count(0, 1), Auto("0"),
+            "whether requests stay out of pageblocks of other migratetypes until reclaim and compaction fail, from kernel 6.18 on")};
         compact_unevictable_allowed: {r.get::<u8>("compact_unevictable_allowed")? == 1;
             ("compact_unevictable_allowed", Count(0, 1), Is("1"),
             "whether compaction moves pages of locked mappings")};
@@ -392,6 +395,7 @@ const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
     ("watermark_scale_factor", Kernel::V5_5, Kernel::LAST, "since 4.6"),
     ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
     ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
+    ("defrag_mode", Kernel::V6_18, Kernel::LAST, "since 6.16"),
     ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
     ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_10, "up to 5.13"),
 ];

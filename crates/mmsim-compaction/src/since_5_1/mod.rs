@@ -23,7 +23,7 @@ use targets::Targets;
 
 use crate::config::{CaptureSeen, CompactionConfig, FinishPageblock, TargetOrder};
 use crate::observe::{Moves, announce, announce_batch};
-use crate::suitable::has_block;
+use crate::suitable::{has_block, makes_blocks};
 
 use crate::zone::ZoneState;
 use mmsim_core::base::compact_result::{CompactResult, NoBlock};
@@ -34,6 +34,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::buddy::Capture;
 use mmsim_core::phys::fragmentation::FreeBlocks;
+use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compactor, MigrateMode};
 
@@ -259,9 +260,14 @@ impl CompactControl<'_> {
                 false => CompactResult::Success,
             };
         }
-        let Some(order) = self.with.req.order else { return CompactResult::Continue };
+        let req = self.with.req;
+        let Some(order) = req.order else { return CompactResult::Continue };
         let at_end = self.migrate_pfn.is_multiple_of(self.size);
-        match at_end && has_block(zone.buddy(), order, self.with.req.migratetype) {
+        let done = || match makes_blocks(&self.with.mem.vm, req) {
+            true => zone.leaves_whole(order, Mark::High, req.highest),
+            false => has_block(zone.buddy(), order, req.migratetype),
+        };
+        match at_end && done() {
             true => CompactResult::Success,
             false => CompactResult::Continue,
         }
@@ -311,8 +317,8 @@ impl CompactControl<'_> {
     /// What is taken the moment it forms, if anything still is.
     fn wanted(&self) -> Option<Capture> {
         let req = self.with.req;
-        let waits = self.with.rules.capture && req.by == Compactor::Direct;
-        let order = req.order.filter(|&k| k > 0 && waits && self.captured.is_none())?;
+        let waits = self.with.rules.capture && self.captured.is_none();
+        let order = req.captures.filter(|_| waits)?;
         Some(Capture { order, movable: req.migratetype == Migratetype::Movable })
     }
 

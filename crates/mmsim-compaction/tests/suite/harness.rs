@@ -265,6 +265,7 @@ impl Rig {
         CompactRequest {
             zone: Z,
             order,
+            captures: order,
             migratetype: Migratetype::Unmovable,
             highest: ZoneKind::Normal,
             flags: GFP_KERNEL,

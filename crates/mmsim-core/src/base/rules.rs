@@ -135,6 +135,14 @@ kernel_rules! {
             "a pageblock is kept for high-order requests that cannot wait",
             "4.4 \"mm, page_alloc: reserve pageblocks for high-order atomic allocations on demand\"";
             false, 4 . 4 => true;
+        highatomic_from_buddy: bool = "highatomic-from-buddy",
+            "a request that may use such pageblocks fills no per-CPU list, and a block from such a list keeps none (with `highatomic`)",
+            "absent in 6.19, present in 7.1, mm/page_alloc.c, __rmqueue_pcplist and rmqueue_buddy";
+            false, 7 . 0 => true;
+        highatomic_at_once: bool = "highatomic-at-once",
+            "such a request may use them above the low watermark too, and keeps one only below it",
+            "absent in 7.2, present in 7.3, mm/page_alloc.c, alloc_flags_nonblocking and rmqueue_buddy";
+            false, 7 . 3 => true;
         avoid_fragmentation: bool = "avoid-fragmentation",
             "stealing raises the watermarks, and the first pass over the zones avoids it",
             "5.0 \"mm: reclaim small amounts of memory when an external fragmentation event occurs\"";
@@ -143,6 +151,15 @@ kernel_rules! {
             "the zones of a node give pages in proportion to their sizes",
             "3.12 to 4.7; 4.8 \"mm, page_alloc: remove fair zone allocation policy\"";
             true, 4 . 8 => false;
+
+        skips_busy_nodes: bool = "skips-busy-nodes",
+            "nodes whose kswapd is awake are asked after all others",
+            "6.18 \"mm: page_alloc: avoid kswapd thrashing due to NUMA restrictions\"";
+            false, 6 . 18 => true;
+        defrag_promotes: bool = "defrag-promotes",
+            "with `vm.defrag_mode` requests for pages that cannot be moved make whole pageblocks, and those that cannot wait take parts of them",
+            "absent in 7.1, present in 7.2 and 7.3, mm/page_alloc.c, __alloc_pages_slowpath";
+            false, 7 . 2 => true;
 
         // Per-CPU lists.
 
@@ -181,6 +198,10 @@ kernel_rules! {
             "a pass for an order above 0 goes on until it freed two blocks, whatever is free",
             "5.4 \"mm, reclaim: make should_continue_reclaim perform dryrun detection\"";
             true, 5 . 4 => false;
+        reclaim_walks_again: bool = "reclaim-walks-again",
+            "reclaim by a request or for a limit that freed nothing is done once more, and counts twice in allocstall_*",
+            "absent in 6.6, present in 6.12, mm/vmscan.c, do_try_to_free_pages (`memcg_full_walk`)";
+            false, 6 . 12 => true;
         shrinker_by_priority: bool = "shrinker-by-priority",
             "what a shrinker left for later counts only as the priority has dropped",
             "5.13 \"mm: vmscan: shrink deferred objects proportional to priority\"";

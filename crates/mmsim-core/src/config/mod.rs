@@ -131,6 +131,9 @@ pub struct VmSysctl {
     /// `vm.extfrag_threshold`, 0..=1000: up to this fragmentation index lack of memory is to
     /// blame for a failure, and compaction does not begin.
     pub extfrag_threshold: u32,
+    /// `vm.defrag_mode` (6.16): requests of one migratetype stay out of the pageblocks of others
+    /// until reclaim and compaction have failed.
+    pub defrag_mode: bool,
     /// `vm.compact_unevictable_allowed`: whether compaction moves pages of locked mappings.
     pub compact_unevictable_allowed: bool,
     /// `vm.nr_hugepages` at boot: huge pages of hugetlbfs.
@@ -159,6 +162,7 @@ impl VmSysctl {
             fault_around: 16,
             compaction_proactiveness: 20,
             extfrag_threshold: 500,
+            defrag_mode: false,
             compact_unevictable_allowed: true,
             nr_hugepages: 0,
             thp: Thp::Never,

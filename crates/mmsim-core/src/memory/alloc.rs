@@ -71,8 +71,9 @@ impl Memory {
             return if more { Some(pfn) } else { self.last_of_share(node, pfn) };
         }
         let flags = match mark {
-            Some(Mark::Min) => AllocFlags::of(req),
-            _ => AllocFlags::default(),
+            Some(Mark::Min) => self.slow_path_flags(req),
+            Some(_) => self.fast_path_flags(req),
+            None => AllocFlags::default(),
         };
         self.get_page_from_freelist(node, req, mark, flags)
     }
@@ -92,6 +93,18 @@ impl Memory {
         Some(pfn)
     }
 
+    /// What a request may use before it wakes kswapd.
+    fn fast_path_flags(&self, req: &AllocRequest) -> AllocFlags {
+        let highatomic = self.rules.highatomic_at_once && AllocFlags::of(req).highatomic;
+        let nofragment = self.vm.defrag_mode && !req.flags.has(GfpFlags::BULK);
+        AllocFlags { nofragment, highatomic, ..AllocFlags::default() }
+    }
+
+    /// What a request may use from then on (`alloc_flags_slowpath`).
+    pub fn slow_path_flags(&self, req: &AllocRequest) -> AllocFlags {
+        AllocFlags { nofragment: self.vm.defrag_mode, ..AllocFlags::of(req) }
+    }
+
     /// As [`Memory::try_alloc`], with the reserves that the caller may use.
     #[inline(never)]
     pub fn get_page_from_freelist(
@@ -101,7 +114,13 @@ impl Memory {
         mark: Option<Mark>,
         flags: AllocFlags,
     ) -> Option<Pfn> {
-        if mark == Some(Mark::Low) && self.zones.avoids_fragmentation(node, req.highest) {
+        let this_node = req.flags.has(GfpFlags::THISNODE);
+        if mark == Some(Mark::Low)
+            && !flags.nofragment
+            && !req.flags.has(GfpFlags::BULK)
+            && self.zones.avoids_fragmentation(node, req.highest)
+            && (this_node || !self.zones.is_busy(node))
+        {
             let tidy = AllocFlags { nofragment: true, ..flags };
             // Going to another node is worse than mixing types here.
             if let Some(p) = self.alloc_on(node, req, mark, tidy) {
@@ -118,8 +137,19 @@ impl Memory {
                 self.zones.reset_shares(node, req.highest);
             }
         }
-        let nodes = if req.flags.has(GfpFlags::THISNODE) { 1 } else { self.zones.nr_nodes() };
         let all = self.zones.nr_nodes();
+        let nodes = if this_node { 1 } else { all };
+        let mut busy = false;
+        let idle_first = (0..nodes).find_map(|k| {
+            let n = NodeId(((usize::from(node.0) + k) % all) as u8);
+            let skipped = self.zones.is_busy(n);
+            busy |= skipped;
+            if skipped { None } else { self.alloc_on(n, req, mark, flags) }
+        });
+        if idle_first.is_some() || !busy {
+            return idle_first;
+        }
+        // Every idle node was asked in vain: the busy ones are better than none.
         (0..nodes).find_map(|k| {
             let n = NodeId(((usize::from(node.0) + k) % all) as u8);
             self.alloc_on(n, req, mark, flags)
@@ -145,11 +175,6 @@ impl Memory {
             }
             let mut c = Columns::new(&mut self.frames, &mut self.lists);
             let got = zone.take(&mut c, self.cpu, req.order, req.migratetype, flags);
-            if flags.highatomic
-                && let Some(p) = got
-            {
-                zone.reserve_highatomic(&mut c, p, req.order);
-            }
             self.note_fallbacks(z, req);
             if let Some(pfn) = got {
                 self.allocated(z, pfn, req.order);

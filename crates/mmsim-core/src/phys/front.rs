@@ -59,15 +59,24 @@ impl Zone {
         mt: Migratetype,
         flags: AllocFlags,
     ) -> Option<Pfn> {
+        let from_buddy = self.buddy.rules().highatomic_from_buddy;
         let mut found = None;
         if self.pcp_allowed(order) {
             let index = pcp_index(order, mt);
-            found = self.pcp[cpu].take(index, order).map(Pfn).or_else(|| {
+            found = self.pcp[cpu].take(index, order).map(Pfn);
+            if found.is_none() && !(flags.highatomic && from_buddy) {
                 self.refill_pcp(c, cpu, order, mt, flags);
-                self.pcp[cpu].take(index, order).map(Pfn)
-            });
+                found = self.pcp[cpu].take(index, order).map(Pfn);
+            }
         }
+        let listed = found.is_some();
         found = found.or_else(|| self.take_from_buddy(c, order, mt, flags));
+        if flags.keeps_block
+            && !(listed && from_buddy)
+            && let Some(p) = found
+        {
+            self.buddy.reserve_highatomic(c, p, order, self.managed.into());
+        }
         self.settle();
         found
     }
@@ -258,12 +267,6 @@ impl Zone {
     }
 
     // ---- what is kept for requests that cannot sleep ----
-
-    /// Keeps the pageblock of a block for requests that cannot sleep.
-    pub fn reserve_highatomic(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
-        self.buddy.reserve_highatomic(c, pfn, order, self.managed.into());
-        self.settle();
-    }
 
     /// Gives a pageblock kept for requests that cannot sleep back to the others.
     pub fn unreserve_highatomic(

@@ -33,6 +33,9 @@ impl GfpFlags {
     pub const THISNODE: GfpFlags = GfpFlags(1 << 8);
     /// Stays out of all reserves, sleeping or not (`__GFP_NOMEMALLOC`).
     pub const NOMEMALLOC: GfpFlags = GfpFlags(1 << 9);
+    /// One of several pages that are asked for together (`alloc_pages_bulk`): the fast path does
+    /// not avoid fragmentation. This is no flag of the kernel's own.
+    pub const BULK: GfpFlags = GfpFlags(1 << 10);
 
     /// Both sets together.
     pub const fn with(self, other: GfpFlags) -> GfpFlags {
@@ -127,6 +130,8 @@ pub struct AllocFlags {
     pub non_block: bool,
     /// May use the pageblocks kept for it (`ALLOC_HIGHATOMIC`).
     pub highatomic: bool,
+    /// Keeps the pageblock that it gets for requests like it.
+    pub keeps_block: bool,
     /// Passes over zones that have given their share (`ALLOC_FAIR`).
     pub fair: bool,
 }
@@ -136,11 +141,13 @@ impl AllocFlags {
     pub fn of(req: &AllocRequest) -> Self {
         let min_reserve = req.flags.has(GfpFlags::HIGH);
         let non_block = req.flags.atomic() && !req.flags.has(GfpFlags::NOMEMALLOC);
+        let highatomic = non_block && min_reserve && req.order > 0;
         AllocFlags {
             nofragment: false,
             min_reserve,
             non_block,
-            highatomic: non_block && min_reserve && req.order > 0,
+            highatomic,
+            keeps_block: highatomic,
             fair: false,
         }
     }

@@ -107,11 +107,20 @@ impl Zone {
         }
     }
 
+    /// As [`Zone::leaves`], with the free pages of whole pageblocks alone.
+    pub fn leaves_whole(&self, order: u8, mark: Mark, highest: ZoneKind) -> bool {
+        let free = self.free_in_blocks();
+        self.leaves(order, self.mark(mark), highest, AllocFlags::default(), free)
+    }
+
     /// Whether compaction could start for a request (`compaction_suitable`): enough free
-    /// pages to move others to, and fragmentation rather than lack of memory in the way.
-    pub fn compaction_suitable(&self, order: u8, highest: ZoneKind) -> bool {
+    /// pages above a mark to move others to, and fragmentation rather than lack of memory in the
+    /// way. Costly orders want as much more as low is above min.
+    pub fn compaction_suitable(&self, order: u8, mark: Mark, highest: ZoneKind) -> bool {
         let costly = order > PAGE_ALLOC_COSTLY_ORDER;
-        let mark = self.mark(if costly { Mark::Low } else { Mark::Min }) + (2 << order);
+        let [min, low, _] = self.watermark;
+        let more = if costly { low - min } else { 0 };
+        let mark = self.mark(mark) + more + (2 << order);
         if !self.leaves(0, mark, highest, AllocFlags::default(), self.free) {
             return false;
         }
@@ -276,6 +285,7 @@ mod tests {
         min_reserve: false,
         non_block: false,
         highatomic: false,
+        keeps_block: false,
         fair: false,
     };
 

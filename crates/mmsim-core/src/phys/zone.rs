@@ -221,6 +221,11 @@ impl Zone {
     pub fn free_blocks(&self) -> [u64; NR_ORDERS] {
         std::array::from_fn(|k| self.buddy.nr_free_blocks_of_order(k as u8))
     }
+    /// Free pages of blocks that are a pageblock or more (`NR_FREE_PAGES_BLOCKS`).
+    pub fn free_in_blocks(&self) -> u64 {
+        let of_order = |k| self.buddy.nr_free_blocks_of_order(k) << k;
+        (self.buddy.rules().pageblock_order..NR_ORDERS as u8).map(of_order).sum()
+    }
     /// How much of a failure of `order` is due to fragmentation, in thousandths; see
     /// [`FreeBlocks::fragmentation_index`].
     pub fn fragmentation_index(&self, order: u8) -> i64 {

@@ -30,8 +30,12 @@ pub struct Zones {
     pub(super) by_node: IndexVec<NodeId, Vec<ZoneId>>,
     /// The highest zone.
     preferred: Asked,
-    /// The same, of those that have some of their share left.
+    /// The same, of those that have some of their share left. None of a busy node.
     pub(super) first_asked: Asked,
+    /// The same below the low watermark.
+    asked_below: Asked,
+    /// Nodes that are asked after all others, since their kswapd is awake.
+    busy: IndexVec<NodeId, bool>,
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
     nr_frames: u32,
@@ -66,10 +70,19 @@ impl Zones {
             by_node.push(ids);
         }
         assert!(zones.len() <= usize::from(NO_ZONE.0), "too many zones");
-        let first_asked = preferred;
-        let (nr_frames, totalreserve) = (next, 0);
-        let mut this =
-            Zones { zones, by_node, preferred, first_asked, starts, nr_frames, totalreserve };
+        let (first_asked, asked_below) = (preferred, preferred);
+        let busy = IndexVec::filled(by_node.len(), false);
+        let mut this = Zones {
+            zones,
+            by_node,
+            preferred,
+            first_asked,
+            asked_below,
+            busy,
+            starts,
+            nr_frames: next,
+            totalreserve: 0,
+        };
         this.setup(config);
         this.deal_shares();
         this
@@ -172,6 +185,24 @@ impl Zones {
         }
     }
 
+    /// The kswapd of a node awakes or falls asleep. Where there are several nodes, Linux 6.18 asks
+    /// those with a sleeping one first (`get_page_from_freelist`).
+    pub(crate) fn set_kswapd_awake(&mut self, n: NodeId, awake: bool) {
+        if self.nr_nodes() == 1 || !self.zones[ZoneId(0)].buddy.rules().skips_busy_nodes {
+            return;
+        }
+        self.busy[n] = awake;
+        let row = usize::from(n.0);
+        let asked = if awake { [NO_ZONE; 4] } else { self.preferred[row] };
+        (self.first_asked[row], self.asked_below[row]) = (asked, asked);
+    }
+
+    /// Whether requests ask other nodes before this one.
+    #[inline]
+    pub(crate) fn is_busy(&self, n: NodeId) -> bool {
+        self.busy[n]
+    }
+
     /// All zones.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ZoneId> + use<> {
         self.zones.ids()
@@ -192,7 +223,7 @@ impl Zones {
     /// The zone that a request for one page tries first, held against a mark or not.
     #[inline(always)]
     pub fn asked(&mut self, n: NodeId, highest: ZoneKind, mark: Option<Mark>) -> Option<&mut Zone> {
-        let asked = if mark == Some(Mark::Low) { &self.first_asked } else { &self.preferred };
+        let asked = if mark == Some(Mark::Low) { &self.first_asked } else { &self.asked_below };
         self.zones.raw_mut().get_mut(usize::from(asked[usize::from(n.0)][highest as usize].0))
     }
     /// Whether the first pass over the zones avoids mixing types (`alloc_flags_nofragment`):
@@ -252,10 +283,14 @@ impl Zones {
         self.zones.iter().map(|z| z.free).sum()
     }
     /// Whether some zone of the node up to `highest` could serve a request of `order` and
-    /// stay above its high watermark; a node without such a zone needs no balancing.
-    pub fn balanced(&self, node: NodeId, order: u8, highest: ZoneKind) -> bool {
+    /// stay above its high watermark; a node without such a zone needs no balancing. `whole`: with
+    /// the free pages of whole pageblocks alone, as `vm.defrag_mode` wants it for orders above 0.
+    pub fn balanced(&self, node: NodeId, order: u8, highest: ZoneKind, whole: bool) -> bool {
         let mut eligible = self.by_node[node].iter().map(|&z| &self.zones[z]);
-        let ok = |z: &Zone| z.allows(order, Mark::High, highest, AllocFlags::default());
+        let ok = |z: &Zone| match whole && order > 0 {
+            true => z.leaves_whole(order, Mark::High, highest),
+            false => z.allows(order, Mark::High, highest, AllocFlags::default()),
+        };
         let mut any = false;
         let found = eligible.any(|z| {
             any |= z.kind <= highest;

@@ -52,6 +52,9 @@ pub struct CompactRequest {
     pub zone: ZoneId,
     /// log2 of the block that is wanted; `None` (-1 in the kernel): compact all of it.
     pub order: Option<u8>,
+    /// log2 of the block that the caller takes the moment it forms, smaller than `order` where
+    /// `vm.defrag_mode` makes whole pageblocks; `None`: it takes none (`capture_control`).
+    pub captures: Option<u8>,
     /// Type of the request that the block is for.
     pub migratetype: Migratetype,
     /// The highest zone that the request may use.

@@ -50,6 +50,8 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let (config, script) = planned(p, repetition)?;
     let policy = policy(p, config.kernel, &script.setup)?;
     let workload = script.workload().map_err(|e| e.to_string())?.paced(cost::pace());
+    // Absent in 6.18, present in 7.3, mm/vmalloc.c.
+    let workload = workload.with_large_vmalloc(config.kernel >= Kernel::V7_3);
     let frames: u64 = config.nodes[0].zones.iter().map(|z| u64::from(z.managed)).sum();
     let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
@@ -420,6 +422,7 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
             "compaction_proactiveness" => vm.compaction_proactiveness = number(100)?,
             "extfrag_threshold" => vm.extfrag_threshold = number(1000)?,
+            "defrag_mode" => vm.defrag_mode = number(1)? == 1,
             "compact_unevictable_allowed" => vm.compact_unevictable_allowed = number(1)? == 1,
             "rotational" | "wbt_lat_usec" => {}
             "enabled" if path.contains("/transparent_hugepage/") => {

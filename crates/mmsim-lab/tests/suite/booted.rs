@@ -152,3 +152,34 @@ fn turns_of_kswapd_decide_when_it_forgets_what_scanners_learned() {
         assert_eq!(got(&p, repetition, false), kernel + 1);
     }
 }
+
+/// The program asks for 12,000 pages that cannot be moved, with a quarter of each pageblock free. By default they go
+/// there. With `vm.defrag_mode` Linux 7.3 makes a whole pageblock for each 512 of them, by one compaction. 6.18
+/// reclaims, and there is nothing to reclaim.
+#[test]
+fn defrag_mode_makes_pageblocks() {
+    let counters = ["compact_success", "compact_fail", "pgmigrate_success"];
+    let of = |id: &str| {
+        let p = recorded(id);
+        let phase = p.phases.iter().find(|p| p.phase == "kernel").expect("the phase");
+        let kernel = counters.map(|c| phase.counters.get(c).map_or(0.0, |k| k.spread()[0]));
+        let mut sums = [0.0; 3];
+        for r in 0..3 {
+            let run = mmsim_lab::validate::machine(&p, r).expect("a machine").run(Watch::default());
+            let phase = run.phases.iter().find(|p| p.name == "kernel").expect("the phase");
+            for (sum, c) in sums.iter_mut().zip(counters) {
+                *sum += phase.vmstat.by_name(c).expect("the counter") as f64 / 3.0;
+            }
+        }
+        (kernel, sums)
+    };
+    for id in ["defrag0-pring3-keep3of4-6.18-places", "defrag0-pring3-keep3of4-7.3-places"] {
+        assert_eq!(of(id), ([0.0; 3], [0.0; 3]), "{id}");
+    }
+    // Compactions of 6.18 that fail are for the pipes themselves, which the model does not have.
+    let (kernel, model) = of("defrag1-pring3-keep3of4-6.18-places");
+    assert!(kernel[0] == 0.0 && kernel[2] < 100.0 && model[0] == 0.0 && model[2] < 100.0);
+    let (kernel, model) = of("defrag1-pring3-keep3of4-7.3-places");
+    assert!((model[0] - kernel[0]).abs() <= 1.0 && kernel[1] == 0.0 && model[1] == 0.0);
+    assert!((model[2] / kernel[2] - 1.0).abs() < 0.06, "{model:?} {kernel:?}");
+}

@@ -44,6 +44,30 @@ pub struct ScriptWorkload {
     /// Of `pring`: blocks and pages of the socket that is being set up, and how many of these
     /// are whole blocks.
     socket: (Vec<BlockHandle>, u32),
+    /// Whether `vmalloc` asks for large blocks first, and the one that has asked for such a block.
+    large_vmalloc: bool,
+    vmalloc: Option<Vmalloc>,
+}
+
+/// What a `vmalloc` lacks still, and the order of the blocks that it asks for (Linux 7.3 mm/vmalloc.c,
+/// `vm_area_alloc_pages`): large ones without reclaim as long as there are any, then single pages.
+#[derive(Clone, Copy, Debug, Default)]
+struct Vmalloc {
+    pages: u32,
+    order: u8,
+}
+
+impl Vmalloc {
+    fn after(self, failed: bool) -> Vmalloc {
+        match failed {
+            true => Vmalloc { order: self.order - 1, ..self },
+            false => {
+                let pages = self.pages - (1 << self.order);
+                let most = pages.checked_ilog2().unwrap_or(0) as u8;
+                Vmalloc { pages, order: self.order.min(most) }
+            }
+        }
+    }
 }
 
 impl ScriptWorkload {
@@ -61,6 +85,8 @@ impl ScriptWorkload {
             blocks: 0,
             pace: Pace::default(),
             socket: (Vec::new(), 0),
+            large_vmalloc: false,
+            vmalloc: None,
         }
     }
 
@@ -68,6 +94,12 @@ impl ScriptWorkload {
     #[must_use]
     pub fn paced(self, pace: Pace) -> Self {
         ScriptWorkload { pace, ..self }
+    }
+
+    /// The same program on a kernel whose `vmalloc` asks for large blocks first.
+    #[must_use]
+    pub fn with_large_vmalloc(self, large_vmalloc: bool) -> Self {
+        ScriptWorkload { large_vmalloc, ..self }
     }
 
     /// A request for unmovable memory.
@@ -97,18 +129,21 @@ impl ScriptWorkload {
         failed: Option<bool>,
         ops: &mut Vec<Op>,
     ) -> bool {
-        match failed {
-            // The kernel makes up for it with single pages.
-            Some(true) => {
-                for _ in 0..1u32 << order {
-                    let page = self.ask(0, GFP_KERNEL);
-                    ops.push(page);
-                    self.socket.0.push(BlockHandle(self.blocks - 1));
-                }
-                return true;
+        let lacking = match (failed, self.vmalloc.take()) {
+            (Some(failed), Some(v)) => v.after(failed),
+            // The kernel makes up for it with `vmalloc`.
+            (Some(true), None) => {
+                Vmalloc { pages: 1 << order, order: if self.large_vmalloc { order } else { 0 } }
             }
-            Some(false) => self.socket.1 += 1,
-            None => {}
+            (Some(false), None) => {
+                self.socket.1 += 1;
+                Vmalloc::default()
+            }
+            (None, _) => Vmalloc::default(),
+        };
+        if lacking.pages > 0 {
+            self.vmalloc_some(lacking, ops);
+            return true;
         }
         let last = self.done == u64::from(blocks);
         if self.done > 0 && (last || self.done.is_multiple_of(per.into())) {
@@ -125,6 +160,20 @@ impl ScriptWorkload {
         self.socket.0.push(BlockHandle(self.blocks - 1));
         self.done += 1;
         true
+    }
+
+    /// The next large block of a `vmalloc`, without reclaim, or all the pages that it lacks.
+    fn vmalloc_some(&mut self, v: Vmalloc, ops: &mut Vec<Op>) {
+        let (flags, n) = match v.order {
+            0 => (GFP_KERNEL.with(GfpFlags::BULK), v.pages),
+            _ => (GFP_KERNEL.without(GfpFlags::DIRECT_RECLAIM), 1),
+        };
+        for _ in 0..n {
+            let page = self.ask(v.order, flags);
+            ops.push(page);
+            self.socket.0.push(BlockHandle(self.blocks - 1));
+        }
+        self.vmalloc = (v.order > 0).then_some(v);
     }
 
     /// How much of a command that makes `total` accesses goes into this batch, which has

@@ -16,6 +16,7 @@
 use crate::base::compact_result::{CompactResult, NoBlock};
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
+use crate::base::migratetype::Migratetype;
 use crate::base::planted::Planted;
 use crate::base::rules::DirectCompaction;
 use crate::base::vmstat::VmEvent;
@@ -51,15 +52,25 @@ pub(in crate::machine) struct Tries {
     pub why: NoBlock,
     /// Pages that direct reclaim has freed for the request.
     pub reclaimed: u64,
+    /// What the request may use.
+    pub flags: AllocFlags,
 }
 
 impl Tries {
     /// Before the first attempt.
-    pub(in crate::machine) const fn begin(old: bool) -> Self {
+    pub(in crate::machine) const fn begin(old: bool, flags: AllocFlags) -> Self {
         // 4.1 compacts asynchronously until the first direct reclaim.
         let priority = if old { Priority::Async } else { Priority::SyncLight };
         let (result, why) = (CompactResult::Skipped, NoBlock::NotTried);
-        Tries { priority, retries: 0, result, why, reclaimed: 0 }
+        Tries { priority, retries: 0, result, why, reclaimed: 0, flags }
+    }
+    /// The request may take parts of pageblocks of other types from now on. Retries that went into
+    /// whole pageblocks do not count for what follows.
+    pub(in crate::machine) fn fall_back(&mut self, promoted: bool) {
+        self.flags.nofragment = false;
+        if promoted {
+            self.retries = 0;
+        }
     }
     pub(in crate::machine) fn set(&mut self, priority: Priority) {
         self.priority = priority;
@@ -100,6 +111,20 @@ impl Machine {
         }
     }
 
+    /// What reclaim and compaction make for a request (`reclaim_compact_order`). While it stays out
+    /// of the pageblocks of movable memory, single pages that are freed there are of no use to
+    /// memory that cannot be moved: so it needs whole pageblocks.
+    pub(in crate::machine) fn reclaim_compact(
+        &self,
+        req: &AllocRequest,
+        tries: &Tries,
+    ) -> AllocRequest {
+        let movable = req.migratetype == Migratetype::Movable;
+        let promoted = self.mem.rules.defrag_promotes && tries.flags.nofragment && !movable;
+        let block = if promoted { self.mem.rules.pageblock_order } else { 0 };
+        AllocRequest { order: req.order.max(block), ..*req }
+    }
+
     /// Whether a request may be compacted for at all: moving pages may need to write some, and
     /// perhaps to call into their file system.
     fn may_compact(&self, req: &AllocRequest) -> bool {
@@ -127,7 +152,8 @@ impl Machine {
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
-        let page = self.try_direct_compact(tid, req, node, tries);
+        let made = self.reclaim_compact(req, tries);
+        let page = self.try_direct_compact(tid, req, &made, node, tries);
         self.no_block = tries.why;
         page
     }
@@ -136,17 +162,18 @@ impl Machine {
         &mut self,
         tid: ThreadId,
         req: &AllocRequest,
+        made: &AllocRequest,
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
         (tries.result, tries.why) = (CompactResult::Skipped, NoBlock::NotTried);
-        if !self.may_compact(req) {
+        if !self.may_compact(made) {
             return None;
         }
         // Compaction is long, and gives way to kswapd, which the request has just woken.
         self.give_way(tid);
         let begin = self.mem.now;
-        let captured = self.try_to_compact(req, node, tries);
+        let captured = self.try_to_compact(made, req.order, node, tries);
         self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
         // 4.1 and 7.2 do not count an attempt that was put off everywhere either.
@@ -157,10 +184,12 @@ impl Machine {
             return None;
         }
         self.mem.count(VmEvent::CompactStall, 1);
-        let page = captured.or_else(|| self.mem.try_alloc(node, req, Some(Mark::Min)));
+        let flags = tries.flags;
+        let page =
+            captured.or_else(|| self.mem.get_page_from_freelist(node, req, Some(Mark::Min), flags));
         if let Some(pfn) = page {
             let zone = self.mem.zones.of(pfn);
-            self.note_success(zone, req.order, true);
+            self.note_success(zone, made.order, true);
             self.mem.count(VmEvent::CompactSuccess, 1);
             self.origin = match self.mode_for(tries.priority) {
                 MigrateMode::Async => Origin::AsyncCompaction,
@@ -190,10 +219,11 @@ impl Machine {
     }
 
     /// Compacts the zones that a request may use, one after the other, until one of them can
-    /// serve it (`try_to_compact_pages`). A block if one was taken as it formed.
+    /// serve it (`try_to_compact_pages`). A block of order `captures` if one was taken as it formed.
     fn try_to_compact(
         &mut self,
         req: &AllocRequest,
+        captures: u8,
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
@@ -216,6 +246,7 @@ impl Machine {
             let out = self.compact_zone(&CompactRequest {
                 zone,
                 order: Some(req.order),
+                captures: Some(captures),
                 migratetype: req.migratetype,
                 highest: req.highest,
                 flags: req.flags,
@@ -272,11 +303,13 @@ impl Machine {
         if self.compaction.is_none() {
             return self.singles_can_be_had(req);
         }
-        if !self.may_compact(req) {
+        let made = self.reclaim_compact(req, tries);
+        if !self.may_compact(&made) {
             return false;
         }
         if tries.result == CompactResult::Skipped {
-            return self.zonelist(node, req).into_iter().any(|z| self.enough_to_begin(z, req));
+            return made.order == req.order
+                && self.zonelist(node, req).into_iter().any(|z| self.enough_to_begin(z, req));
         }
         let costly = req.costly();
         if tries.result == CompactResult::Success {
@@ -344,6 +377,7 @@ impl Machine {
         let asks = CompactRequest {
             zone,
             order: Some(req.order),
+            captures: None,
             migratetype: req.migratetype,
             highest: req.highest,
             flags: req.flags,
@@ -382,7 +416,7 @@ mod tests {
     use CompactResult::*;
 
     fn of_all(results: &[CompactResult], old: bool) -> CompactResult {
-        let mut t = Tries::begin(old);
+        let mut t = Tries::begin(old, AllocFlags::default());
         t.result = if old { Deferred } else { Skipped };
         results.iter().for_each(|&r| t.note(r, NoBlock::GaveUp, old));
         t.result

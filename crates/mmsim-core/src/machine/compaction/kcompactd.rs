@@ -71,6 +71,7 @@ fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) ->
     CompactRequest {
         zone,
         order,
+        captures: None,
         migratetype: Migratetype::Unmovable,
         highest: ZoneKind::Movable,
         flags: GFP_KERNEL,

@@ -10,7 +10,7 @@
 //! (`do_try_to_free_pages`, `throttle_direct_reclaim`, `should_continue_reclaim`). Compaction is
 //! in `compact`, what groups add in `memcg`.
 
-use crate::base::id::{AsId, Idx as _, MemcgId, NodeId, Pfn, ThreadId};
+use crate::base::id::{Idx as _, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::planted::Planted;
 use crate::base::rules::SlowPath;
@@ -18,7 +18,6 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::{ZoneKind, node_of_cpu};
 use crate::machine::Machine;
-use crate::machine::OomSummary;
 use crate::machine::compaction::direct::{Priority, Tries};
 use crate::machine::cpu::queue::Event;
 use crate::machine::cpu::thread::Wait;
@@ -32,7 +31,7 @@ use crate::policy::{
 };
 
 /// Shortest and longest wait of a reclaimer that freed nothing.
-const TICK: SimDuration = SimDuration::from_millis(1);
+pub(super) const TICK: SimDuration = SimDuration::from_millis(1);
 const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
 
 /// What came of asking for a frame.
@@ -126,18 +125,24 @@ impl Machine {
     }
 
     fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
-        self.wake_for(req);
-        if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-            return AllocOutcome::Frame(p);
-        }
-        if req.flags.atomic() {
-            return AllocOutcome::Failed;
-        }
-        let noretry = req.flags.has(GfpFlags::NORETRY);
         let old = self.mem.rules.slow_path == SlowPath::V4_1;
         // A thread that had to wait goes on where it was.
         let resumed = self.threads[tid].tries.take();
-        let mut tries = resumed.unwrap_or(Tries::begin(old));
+        let mut tries = resumed.unwrap_or(Tries::begin(old, self.mem.slow_path_flags(req)));
+        if let Some(p) = self.wake_and_try(req, node, &tries) {
+            return AllocOutcome::Frame(p);
+        }
+        if req.flags.atomic() {
+            // Neither reclaim nor compaction will make a pageblock for it.
+            let may_fall_back = self.mem.rules.defrag_promotes && tries.flags.nofragment;
+            if may_fall_back && req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+                tries.fall_back(false);
+                let got = self.wake_and_try(req, node, &tries);
+                return got.map_or(AllocOutcome::Failed, AllocOutcome::Frame);
+            }
+            return AllocOutcome::Failed;
+        }
+        let noretry = req.flags.has(GfpFlags::NORETRY);
         self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         let turns = self.mem.rules.slow_path == SlowPath::V7_0;
@@ -163,11 +168,8 @@ impl Machine {
                 tries = usual;
             }
             // The next turn begins with a look at the free lists.
-            if turns {
-                self.wake_for(req);
-                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
-                    return AllocOutcome::Frame(p);
-                }
+            if turns && let Some(p) = self.wake_and_try(req, node, &tries) {
+                return AllocOutcome::Frame(p);
             }
         }
         loop {
@@ -181,19 +183,20 @@ impl Machine {
             if self.throttled(tid, node) {
                 return self.blocked(tid, req, tries);
             }
-            let reclaimed = self.stall_in_direct_reclaim(tid, req, node);
+            let made = self.reclaim_compact(req, &tries);
+            let reclaimed = self.stall_in_direct_reclaim(tid, &made, node);
             tries.reclaimed += reclaimed;
             self.origin = Origin::Reclaim;
             // Reclaim that freed nothing is no reason to look again; single pages are looked for
             // all the same, a deviation that is left from before this was known.
             if reclaimed > 0 || req.order == 0 {
-                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                if let Some(p) = self.try_min(req, node, &tries) {
                     return AllocOutcome::Frame(p);
                 }
                 // Pages may hide in per-CPU lists, and among those kept for others.
                 self.mem.unreserve_highatomic(node, req, false);
                 self.mem.drain_pcp();
-                if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Min)) {
+                if let Some(p) = self.try_min(req, node, &tries) {
                     return AllocOutcome::Frame(p);
                 }
             }
@@ -214,13 +217,26 @@ impl Machine {
                 self.sleep(tid, TICK, true);
                 return self.blocked(tid, req, tries);
             }
+            // Reclaim for a whole pageblock also ends early, to leave the rest to compaction.
+            let promoted = made.order != req.order;
+            let progress = reclaimed > 0 && !req.costly() && !promoted;
             let no_progress = &mut self.threads[tid].no_progress;
-            *no_progress = if reclaimed > 0 && !req.costly() { 0 } else { *no_progress + 1 };
+            *no_progress = if progress { 0 } else { *no_progress + 1 };
             let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
             let goes_on = hopeful
                 || self.mem.unreserve_highatomic(node, req, true)
                 || reclaimed > 0
                     && (old && req.order > 0 || self.should_compact_retry(req, node, &mut tries));
+            if !goes_on && tries.flags.nofragment {
+                tries.fall_back(promoted);
+                if promoted {
+                    self.threads[tid].no_progress = 0;
+                }
+                if let Some(p) = self.wake_and_try(req, node, &tries) {
+                    return AllocOutcome::Frame(p);
+                }
+                continue;
+            }
             if !goes_on {
                 return self.may_kill(tid, req, node);
             }
@@ -250,9 +266,20 @@ impl Machine {
         }
     }
 
+    /// Another attempt with what the request may use by now.
+    fn try_min(&mut self, req: &AllocRequest, node: NodeId, tries: &Tries) -> Option<Pfn> {
+        self.mem.get_page_from_freelist(node, req, Some(Mark::Min), tries.flags)
+    }
+
+    /// A turn of the slow path begins: kswapd is kept awake, and perhaps there is a page by now.
+    fn wake_and_try(&mut self, req: &AllocRequest, node: NodeId, tries: &Tries) -> Option<Pfn> {
+        self.wake_for(req);
+        self.try_min(req, node, tries)
+    }
+
     /// The thread waits; how far its request had come is kept.
     fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
-        if req.order > 0 {
+        if req.order > 0 || self.mem.vm.defrag_mode {
             self.threads[tid].tries = Some(tries);
         }
         AllocOutcome::Blocked
@@ -367,6 +394,7 @@ impl Machine {
         self.mem.now += self.mem.cost.t_direct_reclaim_entry;
         let mut total = 0;
         let (mut force, mut low, mut aborted) = (false, false, false);
+        let mut again = self.mem.rules.reclaim_walks_again;
         loop {
             self.mem.count(stall, 1);
             self.tell_of_stall(tid, req, node);
@@ -420,6 +448,10 @@ impl Machine {
             }
             if total > 0 || aborted {
                 break;
+            }
+            // The first walk may have been over a part of the groups; that is not so here.
+            if std::mem::take(&mut again) {
+                continue;
             }
             if skipped[0] && !force {
                 force = true;
@@ -532,7 +564,7 @@ impl Machine {
             let zone = &self.mem.zones[z];
             req.wants(zone.kind)
                 && (zone.allows(req.order, Mark::Min, req.highest, AllocFlags::default())
-                    || zone.compaction_suitable(req.order, req.highest))
+                    || zone.compaction_suitable(req.order, Mark::Min, req.highest))
         });
         !ready && much
     }
@@ -547,94 +579,6 @@ impl Machine {
 
     pub(in crate::machine) fn first_priority(&self) -> u8 {
         self.config.starts_at()
-    }
-
-    /// The OOM killer: the largest process goes. While a victim has yet to go, no other is chosen.
-    fn out_of_memory(&mut self, tid: ThreadId, memcg: Option<MemcgId>) -> AllocOutcome {
-        let spaces = &self.mem.spaces;
-        let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
-        let Some(victim) = doomed.or_else(|| self.kill_largest(memcg)) else {
-            panic!("out of memory with nobody to kill, asked for by {tid}");
-        };
-        if self.threads[tid].space == victim {
-            AllocOutcome::Killed
-        } else {
-            self.sleep(tid, TICK, true);
-            AllocOutcome::Blocked
-        }
-    }
-
-    /// Nothing is old enough for kswapd to take: the largest process goes. A thread amid a step
-    /// may be one of its own, with a fault half done, so the end waits for the end of that step, as
-    /// a victim in Linux dies on its own way out of the kernel.
-    pub(in crate::machine) fn kill_for_working_set(&mut self) {
-        if !self.amid_step {
-            self.kill_largest(None);
-        } else if self.doomed.is_none() {
-            self.doomed = self.mark_victim(None);
-        }
-    }
-
-    /// Ends the process that was chosen amid the step that is over now.
-    pub(in crate::machine) fn kill_doomed(&mut self) {
-        if let Some(victim) = self.doomed.take()
-            && !self.mem.spaces[victim].dead
-        {
-            self.kill(victim);
-        }
-    }
-
-    /// Kills the largest process, of a group if one is named. `None`: there is none.
-    fn kill_largest(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
-        let victim = self.mark_victim(memcg)?;
-        self.kill(victim);
-        Some(victim)
-    }
-
-    /// Chooses the largest process, of a group if one is named, to be killed.
-    fn mark_victim(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
-        let size = |m: &Self, a: AsId| {
-            let s = &m.mem.spaces[a];
-            s.rss_anon + s.rss_file + s.swapents + s.tables
-        };
-        let candidates = self.mem.spaces.ids().filter(|&a| {
-            let s = &self.mem.spaces[a];
-            !s.dead && memcg.is_none_or(|m| s.memcg == m)
-        });
-        let victim = candidates.max_by_key(|&a| (size(self, a), std::cmp::Reverse(a)))?;
-        if self.oom.is_none() {
-            self.oom = Some(self.oom_summary());
-        }
-        let pages = size(self, victim);
-        self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
-        self.mem.count(VmEvent::OomKill, 1);
-        Some(victim)
-    }
-
-    pub(in crate::machine) fn oom_summary(&self) -> OomSummary {
-        let mem = &self.mem;
-        let mut processes: Vec<(String, u64, u64)> = mem
-            .spaces
-            .ids()
-            .filter(|&a| !mem.spaces[a].dead)
-            .map(|a| {
-                let s = &mem.spaces[a];
-                (s.name.clone(), s.rss_anon + s.rss_file, s.swapents)
-            })
-            .collect();
-        processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));
-        OomSummary {
-            at: mem.now,
-            processes,
-            free: mem.zones.nr_free(),
-            cache: mem.files.nr_cached,
-            kernel: mem.nr_page_tables
-                + mem.slab_frames.len() as u64
-                + mem.zram_frames.len() as u64
-                + mem.nr_kernel_other,
-            swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
-            swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
-        }
     }
 
     /// Puts a thread to sleep for a while; `memory`: it is throttled for memory.

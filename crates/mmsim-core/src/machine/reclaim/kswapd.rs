@@ -109,11 +109,13 @@ impl Machine {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
     /// Nodes that need none may need kcompactd, if the request itself cannot compact.
     pub(in crate::machine) fn wake_kswapds(&mut self, req: &AllocRequest) {
+        let whole = if self.mem.vm.defrag_mode { self.mem.rules.pageblock_order } else { 0 };
+        let order = req.order.max(whole);
         for n in self.kswapds.ids() {
-            self.wake_kswapd(n, req.order, req.highest);
+            self.wake_kswapd(n, order, req.highest);
             let k = &self.kswapds[n];
-            if req.order > 0 && req.flags.atomic() && !k.is_running() {
-                self.wake_kcompactd(n, req.order, k.highest.max(req.highest));
+            if order > 0 && req.flags.atomic() && !k.is_running() {
+                self.wake_kcompactd(n, order, k.highest.max(req.highest));
             }
         }
     }
@@ -172,7 +174,7 @@ impl Machine {
     /// Whether a node needs no more reclaim.
     fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
         let zones = &self.mem.zones;
-        zones.balanced(n, order, highest)
+        zones.balanced(n, order, highest, self.mem.vm.defrag_mode)
             && !(self.mem.is_planted(Planted::NoEnd)
                 && zones.of_node(n).iter().all(|&z| zones[z].free < zones[z].managed as u64 / 4))
     }
@@ -183,6 +185,7 @@ impl Machine {
             self.kswapds[n].owed = SimDuration::from_millis(50);
         }
         (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.now, false);
+        self.mem.zones.set_kswapd_awake(n, true);
         self.begin_balance(n);
         self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
         let cpu = self.kswapds[n].cpu;
@@ -191,6 +194,12 @@ impl Machine {
 
     fn begin_balance(&mut self, n: NodeId) {
         self.mem.count(VmEvent::PageOutRun, 1);
+        let run = self.asked_balance(n);
+        self.kswapds[n].state = State::Running(run);
+    }
+
+    /// A run for what kswapd was asked for.
+    fn asked_balance(&mut self, n: NodeId) -> Box<Balance> {
         let order = std::mem::take(&mut self.kswapds[n].order);
         let highest = self.kswapds[n].highest;
         let boost = |&z: &ZoneId| {
@@ -198,7 +207,7 @@ impl Machine {
             if z.kind <= highest { z.boost } else { 0 }
         };
         let boosts: Vec<u64> = self.mem.zones.of_node(n).iter().map(boost).collect();
-        self.kswapds[n].state = State::Running(Box::new(Balance {
+        Box::new(Balance {
             order,
             alloc_order: order,
             priority: self.first_priority(),
@@ -209,7 +218,7 @@ impl Machine {
             boost: boosts.iter().sum(),
             boosts,
             pass: None,
-        }));
+        })
     }
 
     /// One step of kswapd on its CPU. False: it sleeps now.
@@ -222,7 +231,12 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
-        self.kswapds[n].started = true;
+        if !std::mem::replace(&mut self.kswapds[n].started, true) {
+            // It reads what it was asked for when it has a CPU, not when it was woken.
+            let k = &mut self.kswapds[n];
+            k.order = k.order.max(b.alloc_order);
+            b = self.asked_balance(n);
+        }
         if self.mem.is_planted(Planted::KswapdSlow) {
             self.mem.now += SimDuration::from_millis(5);
         }
@@ -505,6 +519,7 @@ impl Machine {
         let g = self.timer_generation;
         self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
         self.kswapds[n].state = State::Napping(g, order);
+        self.mem.zones.set_kswapd_awake(n, false);
         self.psi_kswapd_sleeps(n);
     }
 

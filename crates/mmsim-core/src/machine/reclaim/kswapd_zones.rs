@@ -45,6 +45,7 @@ impl Machine {
         let req = CompactRequest {
             zone,
             order: Some(order),
+            captures: None,
             migratetype: Migratetype::Unmovable,
             highest: class,
             flags: GFP_KERNEL,

@@ -95,7 +95,7 @@ impl Machine {
     ) -> u64 {
         self.watchdog.tried(false);
         let target = target.max(self.config.batch(SWAP_CLUSTER_MAX));
-        let mut force_deactivate = false;
+        let (mut force_deactivate, mut again) = (false, self.mem.rules.reclaim_walks_again);
         loop {
             let (mut total, mut skipped) = (0, false);
             let mut priority = self.first_priority();
@@ -132,6 +132,9 @@ impl Machine {
             }
             for n in self.nodes_from(self.home_node()) {
                 self.policy.reclaim_ended(&mut self.mem, n, Some(memcg));
+            }
+            if total == 0 && std::mem::take(&mut again) {
+                continue;
             }
             // Nothing came, and active pages were spared: once more, without sparing them.
             if total > 0 || !skipped || force_deactivate {
