@@ -59,8 +59,10 @@ pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
         | UnevictablePgsMunlocked => Worth::Pages,
         PgScanAnon | PgScanFile | SimScanKeep if mglru => Worth::Nothing(NEIGHBOURS),
         PgScanAnon | PgScanFile | SimScanKeep => Worth::Scanned,
-        PgStealKswapd | PgStealDirect | PgScanKswapd | PgScanDirect | PgSkipDma | PgSkipDma32
-        | PgSkipNormal | PgSkipMovable => Worth::Nothing(WHO),
+        PgStealKswapd | PgStealDirect | PgStealProactive | PgScanKswapd | PgScanDirect
+        | PgScanProactive | PgSkipDma | PgSkipDma32 | PgSkipNormal | PgSkipMovable => {
+            Worth::Nothing(WHO)
+        }
         AllocStallDma
         | AllocStallDma32
         | AllocStallNormal

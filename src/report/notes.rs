@@ -127,7 +127,8 @@ fn too_small(groups: &[&Group<'_>]) -> Vec<String> {
         run.setup.get("machine.batch-shift").and_then(|s| s.parse().ok()).unwrap_or(0)
     };
     let scanned = |run: &RunReport| {
-        ["pgscan_kswapd", "pgscan_direct"].iter().any(|c| run.vmstat.get(c) > Some(&0))
+        let by = ["pgscan_kswapd", "pgscan_direct", "pgscan_proactive"];
+        by.iter().any(|c| run.vmstat.get(c) > Some(&0))
     };
     // All lists together never held more than was resident.
     // Who has scaled batches as far as they go knows.

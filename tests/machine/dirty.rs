@@ -87,7 +87,7 @@ impl ReclaimPolicy for Fifo {
         for _ in 0..32 {
             let Some(folio) = mem.isolate_tail(self.0, req) else { break };
             out.scanned += 1;
-            let spared = matches!(req.by, Reclaimer::Limit(m) if mem.frames.memcg(folio) != m);
+            let spared = matches!(req.by, Reclaimer::Limit(m) | Reclaimer::Proactive(m) if mem.frames.memcg(folio) != m);
             if !spared && mem.evict(folio, Evicting::of(req), None).is_ok() {
                 out.reclaimed += 1;
             } else {

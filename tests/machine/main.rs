@@ -23,6 +23,7 @@ mod masim;
 mod mglru;
 mod mglru_reports;
 mod planted;
+mod reclaim_rules;
 mod rules;
 mod scan_oracle;
 mod scan_zone;

@@ -17,12 +17,12 @@ use mmsim::workload::{Advice, BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::mglru::{Mglru, MglruConfig};
 
-fn newest(swap: &str) -> MachineConfig {
+pub(crate) fn newest(swap: &str) -> MachineConfig {
     config(Kernel::V6_12, swap)
 }
 
 /// Runs the operations under two values of a rule.
-fn both(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [RunResult; 2] {
+pub(crate) fn both(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [RunResult; 2] {
     values.map(|v| run(&ruled(c.clone(), rule, v), vec![member("t", ops.to_vec())]))
 }
 
@@ -39,11 +39,11 @@ fn both_zones(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [
     values.map(|v| of(v).swap_remove(0))
 }
 
-fn alloc(handle: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {
+pub(crate) fn alloc(handle: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {
     Op::KernelAlloc { order, migratetype, flags, handle: BlockHandle(handle) }
 }
 
-fn free(handle: u32) -> Op {
+pub(crate) fn free(handle: u32) -> Op {
     Op::KernelFree { handle: BlockHandle(handle) }
 }
 
@@ -302,23 +302,24 @@ fn kswapd_by_zone() {
 /// else it ends with the first.
 #[test]
 fn pass_goes_on_by_amount() {
+    let mut c = newest("ramdisk");
+    c.vm.watermark_boost_factor = 0;
     let block = alloc(0, 5, Movable, GFP_NOWAIT);
     let ops = [anon(2100), write(0, 0, 2100), sleep_ms(500), end(0), block, sleep_ms(500), end(1)];
-    let [no, yes] = both(&newest("ramdisk"), "pass-goes-on-by-amount", ["no", "yes"], &ops)
+    let [no, yes] = both(&c, "pass-goes-on-by-amount", ["no", "yes"], &ops)
         .map(|r| phase_counts(&r.phases[1], ["pgsteal_kswapd"])[0]);
     assert!(no < yes && yes >= 64, "{no} {yes}");
 }
 
-/// All of memory is the kernel's. A request reclaims, and there is nothing: it gives up at once, or
-/// walks through all priorities once more.
+/// A page is in a batch of fifteen while another one is unmapped: it goes to its list, or stays.
 #[test]
-fn reclaim_walks_again() {
-    let fill = (0..8).map(|i| alloc(i, 8, Unmovable, GfpFlags::default()));
-    let mut ops: Vec<Op> = fill.collect();
-    ops.extend([end(0), alloc(100, 4, Unmovable, GFP_KERNEL.with(GfpFlags::NORETRY)), end(1)]);
-    let stalls = both(&newest("ramdisk"), "reclaim-walks-again", ["no", "yes"], &ops)
-        .map(|r| phase_counts(&r.phases[1], ["allocstall_normal"]));
-    assert_eq!(stalls, [[1], [2]]);
+fn unmap_drains() {
+    let mut c = newest("ramdisk");
+    c.lru_batch = Some(15);
+    let ops = [anon(8), write(0, 0, 8), advise(0, 0, 1, Advice::DontNeed), end(0)];
+    let of = both(&c, "unmap-drains", ["no", "yes"], &ops)
+        .map(|r| gauge(&r.phases[0].gauges, "nr_inactive_anon"));
+    assert_eq!(of, [0, 7]);
 }
 
 /// Nodes of shadows beyond what is allowed are fewer than a batch. Half of them are put off each
@@ -425,6 +426,24 @@ fn mmap_miss_once() {
         m.mem.files[FileId(0)].ra.mmap_miss
     });
     assert_eq!([each, once], [0, 9]);
+}
+
+/// A miss in an executable mapping reads 32 pages around page 100, or from it on. Then the pages after
+/// these are looked at. At the end of the mapping ten pages are left.
+#[test]
+fn exec_reads_on() {
+    let mut c = newest("ssd");
+    (c.vm.ra_pages, c.vm.fault_around) = (32, 1);
+    let exec = VmaFlags { exec: true, ..VmaFlags::default() };
+    let ops = [file(1, 200, true, exec), read(1, 100, 1), end(0), read(1, 116, 16), end(1)];
+    let last = [read(1, 190, 1), sleep_ms(100), end(2)];
+    let of = both(&c, "exec-reads-on", ["no", "yes"], &[&ops[..], &last[..]].concat());
+    let [no, yes] = of.map(|r| {
+        let missed = phase_counts(&r.phases[1], ["pgmajfault"])[0];
+        (missed, phase_counts(&r.phases[2], ["pgpgin"])[0] / 4)
+    });
+    assert!(no.0 > 0 && no.1 > 10, "{no:?}");
+    assert_eq!(yes, (0, 10));
 }
 
 /// Active pages are paged out and come back: only marked ones are known to have been in use.
@@ -659,9 +678,10 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 7] = [
     include_str!("compaction.rs"),
     include_str!("sysctls.rs"),
+    include_str!("reclaim_rules.rs"),
     include_str!("zones.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/discard.rs"),
     include_str!("../../crates/mmsim-core/tests/suite/migrate.rs"),

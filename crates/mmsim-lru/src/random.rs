@@ -41,7 +41,7 @@ impl Random {
         let drawn = |_| Pfn(first + self.rng.below(u64::from(end - first)) as u32);
         let wanted = |&pfn: &Pfn| {
             let of_group = match req.by {
-                Reclaimer::Limit(m) => mem.frames.memcg(pfn) == m,
+                Reclaimer::Limit(m) | Reclaimer::Proactive(m) => mem.frames.memcg(pfn) == m,
                 _ => true,
             };
             let swappable =

@@ -139,7 +139,7 @@ impl<S: Score> Scored<S> {
     /// The lists that a request is about, by group and type.
     fn sources(&self, mem: &Memory, req: &ReclaimRequest) -> Vec<(MemcgId, usize)> {
         let groups = match req.by {
-            Reclaimer::Limit(m) => m.0..m.0 + 1,
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => m.0..m.0 + 1,
             _ => 0..self.nr_memcgs as u16,
         };
         let mut all = Vec::new();
@@ -199,7 +199,7 @@ impl<S: Score> Scored<S> {
         folio: FolioId,
     ) -> (i64, FolioId, Judgement) {
         let limit = match req.by {
-            Reclaimer::Limit(m) => Some(m),
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,
         };
         let found = mem.references(folio, limit);

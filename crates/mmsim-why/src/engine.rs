@@ -403,7 +403,8 @@ impl Follower for Engine {
         } else {
             self.tight = Some(self.min.now());
         }
-        let forced = matches!(how.by, Reclaimer::Limit(_) | Reclaimer::Advice);
+        let forced =
+            matches!(how.by, Reclaimer::Limit(_) | Reclaimer::Proactive(_) | Reclaimer::Advice);
         let now = self.min.now();
         for e in pages {
             let p = Page::of(all, e.page);

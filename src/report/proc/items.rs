@@ -13,6 +13,11 @@ pub(super) fn of_zones(s: &Snapshot) -> impl Iterator<Item = &'static str> {
     ZONE.iter().copied().filter(|&name| name != FREE_BLOCKS || s.counts_free_blocks)
 }
 
+/// The events that a machine's kernel counts.
+pub(super) fn of_events(s: &Snapshot) -> impl Iterator<Item = &'static str> {
+    EVENTS.iter().copied().filter(|name| s.counts_proactive || !name.ends_with("_proactive"))
+}
+
 /// Of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
 pub(super) const ZONE: &[&str] = &[
     "nr_free_pages",
@@ -126,9 +131,11 @@ pub(super) const EVENTS: &[&str] = &[
     "pgsteal_kswapd",
     "pgsteal_direct",
     "pgsteal_khugepaged",
+    "pgsteal_proactive",
     "pgscan_kswapd",
     "pgscan_direct",
     "pgscan_khugepaged",
+    "pgscan_proactive",
     "pgscan_direct_throttle",
     "pgscan_anon",
     "pgscan_file",

@@ -55,9 +55,11 @@ const EVENTS: &[&str] = &[
     "pgscan_kswapd",
     "pgscan_direct",
     "pgscan_khugepaged",
+    "pgscan_proactive",
     "pgsteal_kswapd",
     "pgsteal_direct",
     "pgsteal_khugepaged",
+    "pgsteal_proactive",
     "pgfault",
     "pgmajfault",
     "pgrefill",
@@ -79,8 +81,8 @@ const EVENTS: &[&str] = &[
     "numa_hint_faults",
 ];
 
-/// The file of a group.
-pub fn memory_stat(g: &MemcgSnapshot) -> String {
+/// The file of a group. `proactive`: its kernel counts what `memory.reclaim` does by itself.
+pub fn memory_stat(g: &MemcgSnapshot, proactive: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: u64| {
         writeln!(text, "{name} {value}").expect("writing to a string");
@@ -88,7 +90,7 @@ pub fn memory_stat(g: &MemcgSnapshot) -> String {
     for name in SIZES {
         line(name, pages(g, name) * PAGE_SIZE);
     }
-    for name in EVENTS {
+    for name in EVENTS.iter().filter(|name| proactive || !name.ends_with("_proactive")) {
         line(name, events(g, name));
     }
     text
@@ -121,8 +123,10 @@ fn pages(g: &MemcgSnapshot, name: &str) -> u64 {
 fn events(g: &MemcgSnapshot, name: &str) -> u64 {
     let counter = |name: &str| g.vmstat.by_name(name).unwrap_or(0);
     match name {
-        "pgscan" => counter("pgscan_kswapd") + counter("pgscan_direct"),
-        "pgsteal" => counter("pgsteal_kswapd") + counter("pgsteal_direct"),
+        "pgscan" | "pgsteal" => ["kswapd", "direct", "proactive"]
+            .map(|by| counter(&format!("{name}_{by}")))
+            .iter()
+            .sum(),
         name => counter(name),
     }
 }

@@ -90,8 +90,11 @@ impl Kind {
                 .groups
                 .iter()
                 .map(|g| match g.name.as_str() {
-                    "" => ("cgroup/memory.stat".to_string(), memory_stat(g)),
-                    name => (format!("cgroup/{}/memory.stat", file_name(name)), memory_stat(g)),
+                    "" => ("cgroup/memory.stat".to_string(), memory_stat(g, s.counts_proactive)),
+                    name => (
+                        format!("cgroup/{}/memory.stat", file_name(name)),
+                        memory_stat(g, s.counts_proactive),
+                    ),
                 })
                 .collect(),
         }
@@ -127,7 +130,7 @@ pub fn vmstat(s: &Snapshot) -> String {
     for name in items::SYSTEM {
         line(name, items::of_system(s, name).unwrap_or(0));
     }
-    for name in items::EVENTS {
+    for name in items::of_events(s) {
         line(name, s.vmstat.by_name(name).unwrap_or(0));
     }
     // The last line of the kernel's text, kept by it for old readers.
@@ -317,7 +320,10 @@ Node 0, zone    DMA32
 
     #[test]
     fn every_counter_of_the_kernel_is_in_vmstat_once_and_none_of_ours() {
-        let text = vmstat(&host());
+        let mut s = host();
+        assert!(!vmstat(&s).contains("_proactive"));
+        s.counts_proactive = true;
+        let text = vmstat(&s);
         let names: Vec<&str> = text.lines().map(|l| l.split(' ').next().unwrap_or("")).collect();
         for e in VmEvent::ALL {
             let want = usize::from(!e.name().starts_with("sim_"));
@@ -348,7 +354,7 @@ Node 0, zone    DMA32
         vmstat.add(VmEvent::PgScanKswapd, 4);
         let counts =
             PageCounts { anon_mapped: 2, page_tables: 1, anon_thp: 512, ..PageCounts::default() };
-        let text = memory_stat(&MemcgSnapshot { name: "a".into(), counts, vmstat });
+        let text = memory_stat(&MemcgSnapshot { name: "a".into(), counts, vmstat }, false);
         assert!(
             text.starts_with("anon 8192\nfile 0\nkernel 4096\nkernel_stack 0\npagetables 4096\n")
         );

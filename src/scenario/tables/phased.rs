@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use mmsim_core::config::Kernel;
+use mmsim_core::policy::ANON_ONLY;
 use mmsim_core::workload::{Advice, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 
@@ -179,7 +180,9 @@ steps! { r;
         pages: ("memory", Size(1), Required,
             "how much; kernels before 6.9 take more, since each try asks for all that is left");
         swappiness: {r.reclaim_swappiness()?; ("swappiness", Count(0, 200), Auto("`vm.swappiness`"),
-            "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)")};
+            "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)"),
+            ("anon_only", Flag, Is("false"),
+            "`swappiness=max` of the write: anonymous memory alone, from kernel 6.18 on")};
     }
     "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.", Phase {
         0: {r.name("name")?.to_string(); ("name", Text, Required, "name of the phase")};
@@ -259,7 +262,19 @@ impl StepReader<'_> {
             );
             return Err(self.error("swappiness", found, "kernel = \"6.12\", or leave it out"));
         }
-        Ok(given)
+        if !self.get::<bool>("anon_only")? {
+            return Ok(given);
+        }
+        if self.scope.kernel < Kernel::V6_18 {
+            let name = self.scope.kernel.name();
+            let found = format!("kernel {name} takes no swappiness=max in memory.reclaim");
+            return Err(self.error("anon_only", found, "kernel = \"6.18\", or leave it out"));
+        }
+        if given.is_some() {
+            let found = "a swappiness of another value is given too";
+            return Err(self.error("anon_only", found, "one of `anon_only` and `swappiness`"));
+        }
+        Ok(Some(ANON_ONLY))
     }
 
     fn advice(&self) -> Result<Advice, Error> {

@@ -198,6 +198,18 @@ kernel_rules! {
             "a pass for an order above 0 goes on until it freed two blocks, whatever is free",
             "5.4 \"mm, reclaim: make should_continue_reclaim perform dryrun detection\"";
             true, 5 . 4 => false;
+        boosted_runs_fail: bool = "boosted-runs-fail",
+            "a run of kswapd that works off a boost and frees nothing counts as one that failed",
+            "absent in 6.18, present in 6.19, mm/vmscan.c, balance_pgdat: it does not";
+            true, 6 . 19 => false;
+        failures_end_balanced: bool = "failures-end-balanced",
+            "reclaim that frees pages ends kswapd's failures only if the node is balanced then",
+            "absent in 6.19, present in 7.1, mm/vmscan.c, kswapd_try_clear_hopeless";
+            false, 7 . 0 => true;
+        anon_only_falls_back: bool = "anon-only-falls-back",
+            "`swappiness=max` of memory.reclaim takes file pages where nothing can be swapped; else it takes nothing",
+            "absent in 7.2, present in 7.3, mm/vmscan.c, get_scan_count: it does not";
+            true, 7 . 3 => false;
         reclaim_walks_again: bool = "reclaim-walks-again",
             "reclaim by a request or for a limit that freed nothing is done once more, and counts twice in allocstall_*",
             "absent in 6.6, present in 6.12, mm/vmscan.c, do_try_to_free_pages (`memcg_full_walk`)";
@@ -273,9 +285,13 @@ kernel_rules! {
             "6.10 \"mm/filemap: don't decrease mmap_miss when folio has workingset flag\"";
             false, 6 . 10 => true;
         mmap_miss_once: bool = "mmap-miss-once",
-            "a fault takes at most one mmap miss back, and none if its page was read for it; else each page mapped around it does",
+            "a fault takes at most one mmap miss back, and none if its page was read for it; else each page mapped around it does. Executable mappings count none",
             "absent in 7.1, present in 7.2, mm/filemap.c, filemap_map_pages";
             false, 7 . 2 => true;
+        exec_reads_on: bool = "exec-reads-on",
+            "a miss in an executable mapping reads from its page to the mapping's end at most, and advice of random access does not matter; else around it",
+            "absent in 6.12, present in 6.17, mm/filemap.c, do_sync_mmap_readahead";
+            false, 6 . 18 => true;
         migration_keeps_bits: bool = "migration-keeps-bits",
             "accessed and dirty bits outlast a migration",
             "6.1 \"mm: remember young/dirty bit for page migrations\"";
@@ -295,6 +311,10 @@ kernel_rules! {
             "pages in a per-CPU LRU batch, if `machine.lru-batch` says nothing",
             "6.9 \"mm: increase folio batch size\"";
             Ranged::new(15), 6 . 9 => Ranged::new(31);
+        unmap_drains: bool = "unmap-drains",
+            "munmap and MADV_DONTNEED flush the CPU's LRU batches first",
+            "present in 6.12, absent in 6.17, mm/memory.c and mm/mmap.c";
+            true, 6 . 18 => false;
         unmap_frees_upwards: bool = "unmap-frees-upwards",
             "unmapped pages are freed in the order of their addresses; else in pieces, each backwards",
             "6.9 \"mm: convert free_pages_and_swap_cache() to use folios_put()\"";
@@ -325,6 +345,10 @@ kernel_rules! {
             "pages of the kernel that a group is charged for a process, besides its page tables",
             "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: evidence/calibration.toml";
             Ranged::new(144), 5 . 9 => Ranged::new(48);
+        counts_proactive: bool = "counts-proactive",
+            "memory.reclaim counts in pgscan_proactive and pgsteal_proactive; else in pgscan_direct and pgsteal_direct",
+            "absent in 6.12, present in 6.17, mm/vmscan.c, reclaimer_offset";
+            false, 6 . 18 => true;
         memory_reclaim_parts: Ranged<1, 64> = "memory-reclaim-parts",
             "a try of memory.reclaim asks for this part of what is missing: 4 is a quarter",
             "6.9 \"mm: memcg: use larger batches for proactive reclaim\"";

@@ -51,7 +51,9 @@ impl Machine {
             Advice::DontNeed if hugetlb && !run.first.is_multiple_of(GROUP_PAGES) => {}
             Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
             Advice::DontNeed => {
-                self.mem.lru_drain(&mut *self.policy);
+                if self.mem.rules.unmap_drains {
+                    self.mem.lru_drain(&mut *self.policy);
+                }
                 self.mem.zap_pages(&mut *self.policy, PageIdx(range.start), run.count, id);
                 self.mem.settle_kernel();
             }

@@ -14,6 +14,7 @@ use crate::memory::IoDone;
 use crate::phys::frames::{FolioId, flag};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
+use crate::virt::space::VmaKind;
 
 /// The largest request of a block device (1280 KiB).
 const MAX_REQUEST_PAGES: u32 = 320;
@@ -223,17 +224,30 @@ impl Machine {
         vma: VmaId,
     ) -> FaultOutcome {
         let (file, index) = self.mem.file_at(at);
-        let flags = self.mem.spaces.vma(vma).flags;
+        let v = self.mem.spaces.vma(vma);
+        let (flags, kind, pages) = (v.flags, v.kind, v.pages);
         let max = self.mem.vm.ra_pages;
-        let flow = if flags.rand_read || max == 0 {
+        let reads_on = self.mem.rules.exec_reads_on && flags.exec;
+        let flow = if flags.rand_read && !reads_on || max == 0 {
             self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
         } else if flags.seq_read {
             self.sync_readahead(tid, file, index, 1)
         } else {
+            let counts = !(self.mem.rules.mmap_miss_once && flags.exec);
             let ra = &mut self.mem.files[file].ra;
-            ra.mmap_miss = (ra.mmap_miss + 1).min(MMAP_MISS_MAX);
-            if ra.mmap_miss > MMAP_LOTSAMISS {
+            ra.mmap_miss = (ra.mmap_miss + u32::from(counts)).min(MMAP_MISS_MAX);
+            if ra.mmap_miss > MMAP_LOTSAMISS && counts {
                 self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
+            } else if reads_on {
+                let end = match kind {
+                    VmaKind::File { offset, .. } => offset + pages,
+                    VmaKind::Anon | VmaKind::HugeTlb => unreachable!("{vma:?} maps no file"),
+                };
+                let size = max.min(end - index);
+                (ra.start, ra.size, ra.async_size) = (index, size, 0);
+                let (start, must) = (index, Some(index));
+                let ahead = Ahead { start, n: size, trigger: None, must, vma: Some(vma) };
+                self.read_pages(tid, file, ahead)
             } else {
                 let start = index.saturating_sub(max / 2);
                 (ra.start, ra.size, ra.async_size) = (start, max, max / 4);

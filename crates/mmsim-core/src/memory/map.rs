@@ -246,7 +246,9 @@ impl Memory {
             .spaces
             .region(space, region)
             .unwrap_or_else(|| panic!("{space}: {region:?} is not mapped"));
-        self.lru_drain(policy);
+        if self.rules.unmap_drains {
+            self.lru_drain(policy);
+        }
         let (start, nr) = (self.spaces.vma(id).start, self.spaces.vma(id).pages);
         self.zap_pages(policy, start, nr, id);
         if self.spaces.vma(id).kind == VmaKind::HugeTlb {

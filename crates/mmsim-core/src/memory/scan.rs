@@ -60,16 +60,16 @@ pub(super) struct ScanBatch {
     reclaimed: u64,
 }
 
-/// Scans by kswapd, by others, of anonymous pages, of file pages.
-const SCANS: [VmEvent; 4] = {
-    use VmEvent::{PgScanAnon, PgScanDirect, PgScanFile, PgScanKswapd};
-    [PgScanKswapd, PgScanDirect, PgScanAnon, PgScanFile]
+/// Scans by kswapd, by others, by `memory.reclaim`, of anonymous pages, of file pages.
+const SCANS: [VmEvent; 5] = {
+    use VmEvent::{PgScanAnon, PgScanDirect, PgScanFile, PgScanKswapd, PgScanProactive};
+    [PgScanKswapd, PgScanDirect, PgScanProactive, PgScanAnon, PgScanFile]
 };
 
 /// Steals likewise.
-const STEALS: [VmEvent; 4] = {
-    use VmEvent::{PgStealAnon, PgStealDirect, PgStealFile, PgStealKswapd};
-    [PgStealKswapd, PgStealDirect, PgStealAnon, PgStealFile]
+const STEALS: [VmEvent; 5] = {
+    use VmEvent::{PgStealAnon, PgStealDirect, PgStealFile, PgStealKswapd, PgStealProactive};
+    [PgStealKswapd, PgStealDirect, PgStealProactive, PgStealAnon, PgStealFile]
 };
 
 impl Memory {
@@ -203,7 +203,7 @@ impl Memory {
     #[inline]
     fn count_reclaim(
         &mut self,
-        [of_kswapd, of_others, of_anon, of_file]: [VmEvent; 4],
+        [of_kswapd, of_others, of_proactive, of_anon, of_file]: [VmEvent; 5],
         by: Reclaimer,
         memcg: MemcgId,
         file: bool,
@@ -212,7 +212,8 @@ impl Memory {
         let event = match by {
             Reclaimer::Advice => return,
             Reclaimer::Kswapd => of_kswapd,
-            Reclaimer::Direct | Reclaimer::Limit(_) => of_others,
+            Reclaimer::Proactive(_) if self.rules.counts_proactive => of_proactive,
+            Reclaimer::Direct | Reclaimer::Limit(_) | Reclaimer::Proactive(_) => of_others,
         };
         self.count_for(by, memcg, event, n);
         self.count_in(memcg, if file { of_file } else { of_anon }, n);
@@ -221,7 +222,7 @@ impl Memory {
     /// Counts what a reclaimer does: for a limit in tables of groups only.
     #[inline]
     fn count_for(&mut self, by: Reclaimer, memcg: MemcgId, e: VmEvent, n: u64) {
-        if self.rules.limits_count_globally || !matches!(by, Reclaimer::Limit(_)) {
+        if self.rules.limits_count_globally || by.memcg().is_none() {
             return self.count_in(memcg, e, n);
         }
         self.memcgs.count(memcg, e, n);

@@ -10,7 +10,7 @@ pub mod compaction;
 pub mod monitor;
 pub mod request;
 
-pub use request::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
+pub use request::{ANON_ONLY, PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 use crate::backing::Shadow;
 use crate::base::digest::Digest;

@@ -3,6 +3,9 @@
 use crate::base::id::{MemcgId, NodeId};
 use crate::config::{VmSysctl, ZoneKind};
 
+/// `swappiness=max` of `memory.reclaim`: anonymous memory alone (`SWAPPINESS_ANON_ONLY`, 6.15).
+pub const ANON_ONLY: u8 = 201;
+
 /// Who reclaims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reclaimer {
@@ -10,11 +13,24 @@ pub enum Reclaimer {
     Kswapd,
     /// An allocating thread.
     Direct,
-    /// An allocating thread whose group is over its limit, or `memory.reclaim`.
+    /// An allocating thread whose group is over its limit.
     Limit(MemcgId),
+    /// A write to the `memory.reclaim` of a group.
+    Proactive(MemcgId),
     /// Advice, or a scheme of DAMON, through
     /// [`ReclaimPolicy::reclaim_list`](super::ReclaimPolicy::reclaim_list). No request has it.
     Advice,
+}
+
+impl Reclaimer {
+    /// The group that is reclaimed from; `None`: the node.
+    #[inline]
+    pub fn memcg(self) -> Option<MemcgId> {
+        match self {
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
+            Reclaimer::Kswapd | Reclaimer::Direct | Reclaimer::Advice => None,
+        }
+    }
 }
 
 /// One pass over a node, or one step of it.
@@ -48,7 +64,8 @@ pub struct ReclaimRequest {
     pub force_deactivate: bool,
     /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
     pub low_reclaim: bool,
-    /// Swappiness in place of `vm.swappiness`, 0..=200: `swappiness=` of `memory.reclaim`.
+    /// Swappiness in place of `vm.swappiness`, 0..=200, or [`ANON_ONLY`]: `swappiness=` of
+    /// `memory.reclaim`.
     pub swappiness: Option<u8>,
     /// Ignore the cache-trim shortcut (6.12, last resort of kswapd).
     pub no_cache_trim: bool,
@@ -63,6 +80,12 @@ impl ReclaimRequest {
     #[inline]
     pub fn swappiness(&self, vm: &VmSysctl) -> u64 {
         self.swappiness.map_or(vm.swappiness.into(), u64::from)
+    }
+
+    /// Whether it wants anonymous memory alone.
+    #[inline]
+    pub fn anon_only(&self) -> bool {
+        self.swappiness == Some(ANON_ONLY)
     }
 
     /// Whether it asks for folios of a zone.

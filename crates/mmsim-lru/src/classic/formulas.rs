@@ -13,7 +13,7 @@
 
 use super::config::{AnonRatio, ScanRounding, WsThreshold};
 use crate::index::{ANON, FILE, LruType, PerType};
-use mmsim_core::policy::SWAP_CLUSTER_MAX;
+use mmsim_core::policy::{ANON_ONLY, SWAP_CLUSTER_MAX};
 
 /// Index of the inactive anonymous list.
 pub const INACTIVE_ANON: usize = 0;
@@ -223,7 +223,7 @@ pub struct ScanModeInput {
     pub can_swap: bool,
     /// The pass works for a memory cgroup's limit.
     pub memcg_reclaim: bool,
-    /// `vm.swappiness`.
+    /// `vm.swappiness`, or [`ANON_ONLY`](mmsim_core::policy::ANON_ONLY).
     pub swappiness: u64,
     /// 12 down to 0.
     pub priority: u32,
@@ -240,6 +240,8 @@ pub struct ScanModeInput {
 pub const fn scan_mode(i: ScanModeInput) -> ScanMode {
     if !i.can_swap || (i.memcg_reclaim && i.swappiness == 0) {
         ScanMode::File
+    } else if i.swappiness == ANON_ONLY as u64 {
+        ScanMode::Anon
     } else if i.priority == 0 && i.swappiness > 0 {
         // Close to out of memory: no cleverness, unless swapping was forbidden.
         ScanMode::Equal

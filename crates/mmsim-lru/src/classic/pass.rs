@@ -284,8 +284,9 @@ impl Classic {
         let priority = if overshoots { 1 } else { u32::from(req.priority) };
         let control = &pass.control;
         let lv = self.lruvec_at(pass.scope, memcg);
+        let can_swap = req.may_swap && mem.can_swap(memcg);
         let mode = formulas::scan_mode(ScanModeInput {
-            can_swap: req.may_swap && mem.can_swap(memcg),
+            can_swap,
             memcg_reclaim: target(req).0 != 0,
             swappiness: req.swappiness(&mem.vm),
             priority,
@@ -306,7 +307,10 @@ impl Classic {
                 formulas::scan_base(s, priority)
             }
         });
-        let swappiness = req.swappiness(&mem.vm);
+        if !can_swap && req.anon_only() && !mem.rules.anon_only_falls_back {
+            return (sizes, [0; 4]);
+        }
+        let swappiness = req.swappiness(&mem.vm).min(200);
         let fractions = if self.config.balance_model == BalanceModel::Rotate {
             let own = [0, 1, 2, 3].map(|l| mem.lists.len(self.lruvecs[lv].lists[l]));
             let r = &mut self.lruvecs[lv].rotate;
@@ -430,7 +434,7 @@ impl Classic {
 /// The group whose limit is enforced; the root in global reclaim.
 fn target(req: &ReclaimRequest) -> MemcgId {
     match req.by {
-        Reclaimer::Limit(m) => m,
+        Reclaimer::Limit(m) | Reclaimer::Proactive(m) => m,
         _ => MemcgId(0),
     }
 }

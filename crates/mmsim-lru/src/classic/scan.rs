@@ -301,7 +301,7 @@ impl Classic {
         let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let (by, file) = (b.how.by, b.file);
         let limit = match by {
-            Reclaimer::Limit(m) => Some(m),
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,
         };
         let (rule, locked_activates) =
@@ -440,7 +440,7 @@ impl Classic {
             return;
         }
         let limit = match req.by {
-            Reclaimer::Limit(m) => Some(m),
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,
         };
         let young_counts = self.config.demoted_young_counts_as_rotated();

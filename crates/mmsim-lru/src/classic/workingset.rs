@@ -155,7 +155,7 @@ impl Classic {
             return None;
         }
         let memcg = match by {
-            Reclaimer::Limit(m) => m,
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => m,
             _ if c.age_model == AgeModel::Unified => MemcgId(0),
             _ => memcg,
         };

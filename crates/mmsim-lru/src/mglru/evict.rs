@@ -170,7 +170,7 @@ impl Mglru {
             (ANON, None)
         } else if swappiness == 1 {
             (FILE, None)
-        } else if swappiness == MAX_SWAPPINESS {
+        } else if swappiness >= MAX_SWAPPINESS {
             (ANON, None)
         } else if !req.may_io {
             (FILE, None)
@@ -180,7 +180,7 @@ impl Mglru {
         if mem.is_planted(Planted::OtherType) {
             t = t.other();
         }
-        let mut others = u8::from(swappiness > 0);
+        let mut others = u8::from((1..=MAX_SWAPPINESS).contains(&swappiness));
         let mut all = 0;
         loop {
             let last = limit.unwrap_or_else(|| self.control(lv).own_limit(t));
@@ -336,7 +336,7 @@ impl Mglru {
     ) -> ShrinkOutcome {
         let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let limit = match b.how.by {
-            Reclaimer::Limit(m) => Some(m),
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,
         };
         let (lv, t) = (b.lv, b.t);

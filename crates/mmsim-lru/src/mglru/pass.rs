@@ -72,7 +72,7 @@ impl Mglru {
         let mut pass = match kept {
             Some(pass) => pass,
             None => {
-                let global = !matches!(req.by, Reclaimer::Limit(_));
+                let global = req.by.memcg().is_none();
                 // Clean unmapped pages come first anyway: there is nothing gentler to do.
                 if global && !req.may_writepage && req.may_io {
                     return out;
@@ -122,7 +122,7 @@ impl Mglru {
 
     pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
         let left = match req.by {
-            Reclaimer::Limit(m) => vec![m],
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => vec![m],
             _ if self.ids.only_root() => vec![MemcgId(0)],
             _ => {
                 let mut order = self.memcg_lru[req.node].visit();
@@ -146,7 +146,7 @@ impl Mglru {
         while let Some(memcg) = pass.left.pop() {
             let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
             // Protection is against others: a memcg's own limit does not heed it.
-            if memcg != MemcgId(0) && !matches!(req.by, Reclaimer::Limit(_)) {
+            if memcg != MemcgId(0) && req.by.memcg().is_none() {
                 let order = &mut self.memcg_lru[req.node];
                 if usage <= c.min {
                     order.rotate(memcg, Rotation::Young);
@@ -178,13 +178,17 @@ impl Mglru {
         let mut w = pass.work.take().expect("a step needs an lruvec");
         // Reclaim without input and output may look at anonymous pages, and then lets them be.
         let swappiness = self.swappiness_if(mem, w.lv, req, req.may_swap || !req.may_io);
-        let budget = self.turn(mem, &mut w, swappiness > 0, req, pass);
+        let idle = swappiness == 0 && req.anon_only() && !mem.rules.anon_only_falls_back;
+        let budget = match idle {
+            true => Budget::Pages(0),
+            false => self.turn(mem, &mut w, swappiness > 0, req, pass),
+        };
         if budget == Budget::Walked {
             pass.work = Some(w);
             return;
         }
         let mut aborts = false;
-        let limit = matches!(req.by, Reclaimer::Limit(_));
+        let limit = req.by.memcg().is_some();
         if let Budget::Pages(nr @ 1..) = budget {
             let mut did = ReclaimOutcome::default();
             let delta = self.evict_folios(mem, w.lv, swappiness, nr, req, pass, &mut did);
@@ -239,7 +243,7 @@ impl Mglru {
 
     /// The order of memory cgroups after one was visited.
     fn leave(&mut self, req: &ReclaimRequest, _pass: &Pass, w: &Work, aged: bool) {
-        if self.ids.only_root() || matches!(req.by, Reclaimer::Limit(_)) && !aged {
+        if self.ids.only_root() || req.by.memcg().is_some() && !aged {
             return;
         }
         let memcg = self.ids.memcg(w.lv);
@@ -298,7 +302,7 @@ impl Mglru {
     /// (`apply_proportional_protection`). A group's own limit does not heed it.
     fn unprotected(&self, mem: &Memory, lv: LruvecId, pages: u64, req: &ReclaimRequest) -> u64 {
         let memcg = self.node_and_memcg(lv).1;
-        let foreign = memcg.0 != 0 && !matches!(req.by, Reclaimer::Limit(_));
+        let foreign = memcg.0 != 0 && req.by.memcg().is_none();
         if self.config.protection == Protection::Whole || !foreign {
             return pages;
         }
@@ -371,7 +375,7 @@ impl Mglru {
     /// when it swapped enough, or aged the group twice.
     fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> bool {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
-        let limit = matches!(req.by, Reclaimer::Limit(_));
+        let limit = req.by.memcg().is_some();
         if limit && !matches!(self.config.abort_rule, AbortRule::V6_1 | AbortRule::Wmark72) {
             return false;
         }

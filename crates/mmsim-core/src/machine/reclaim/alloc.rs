@@ -12,7 +12,6 @@
 
 use crate::base::id::{Idx as _, MemcgId, NodeId, Pfn, ThreadId};
 use crate::base::migratetype::Migratetype;
-use crate::base::planted::Planted;
 use crate::base::rules::SlowPath;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -431,8 +430,8 @@ impl Machine {
                         total += out.reclaimed;
                         skipped[0] |= out.skipped_deactivate;
                         skipped[1] |= out.low_skipped;
-                        if out.reclaimed > 0 && !self.mem.is_planted(Planted::KswapdGivesUp) {
-                            self.kswapds[n].failures = 0;
+                        if out.reclaimed > 0 {
+                            self.note_progress(n, req.order, req.highest);
                         }
                     }
                 }

@@ -171,6 +171,15 @@ impl Machine {
         self.awakes(n);
     }
 
+    /// Somebody freed pages of a node: its kswapd has hope again, or has it if the node is balanced
+    /// for that request (`kswapd_try_clear_hopeless`).
+    pub(in crate::machine) fn note_progress(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
+        let hope = !self.mem.rules.failures_end_balanced || self.in_balance(n, order, highest);
+        if hope && !self.mem.is_planted(Planted::KswapdGivesUp) {
+            self.kswapds[n].failures = 0;
+        }
+    }
+
     /// Whether a node needs no more reclaim.
     fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
         let zones = &self.mem.zones;
@@ -290,7 +299,8 @@ impl Machine {
                 b.no_cache_trim = true;
                 b.priority = self.first_priority();
             } else {
-                if b.reclaimed == 0 {
+                let boosted = b.boosts.iter().any(|&boost| boost > 0);
+                if b.reclaimed == 0 && (self.mem.rules.boosted_runs_fail || !boosted) {
                     self.kswapds[n].failures += 1;
                 }
                 return self.end_balance(n, &b);
@@ -379,8 +389,10 @@ impl Machine {
         b.reclaimed += out.reclaimed;
         b.cache_trim_failed |= out.cache_trim_failed;
         if out.reclaimed > 0 {
-            self.kswapds[n].failures = 0;
+            let (order, highest) = (request.order, request.highest);
+            self.note_progress(n, order, highest);
         }
+        let p = b.pass.as_mut().expect("a pass is under way");
         p.since += out.reclaimed;
         let goes_on = out.more || {
             let freed = std::mem::take(&mut p.since);

@@ -24,7 +24,7 @@ impl Machine {
         let begin = self.mem.now;
         let mut tries = 0;
         while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
-            if self.reclaim_group(tid, memcg, SWAP_CLUSTER_MAX, None) > 0 {
+            if self.reclaim_group(tid, Reclaimer::Limit(memcg), SWAP_CLUSTER_MAX, None) > 0 {
                 tries = 0;
             } else if self.mem.files.group(memcg).cleanable() > 0 {
                 // More tries find no more before a write has ended.
@@ -59,7 +59,8 @@ impl Machine {
             if retries == 0 {
                 self.mem.lru_drain_all(&mut *self.policy);
             }
-            let freed = self.reclaim_group(tid, memcg, (pages - reclaimed) / parts, swappiness);
+            let by = Reclaimer::Proactive(memcg);
+            let freed = self.reclaim_group(tid, by, (pages - reclaimed) / parts, swappiness);
             reclaimed += freed;
             if freed == 0 {
                 if retries == 0 {
@@ -89,7 +90,7 @@ impl Machine {
     fn reclaim_group(
         &mut self,
         tid: ThreadId,
-        memcg: MemcgId,
+        by: Reclaimer,
         target: u64,
         swappiness: Option<u8>,
     ) -> u64 {
@@ -105,7 +106,7 @@ impl Machine {
                         tid,
                         &ReclaimRequest {
                             node,
-                            by: Reclaimer::Limit(memcg),
+                            by,
                             priority,
                             order: 0,
                             lowest: ZoneKind::Dma,
@@ -131,7 +132,7 @@ impl Machine {
                 priority -= 1;
             }
             for n in self.nodes_from(self.home_node()) {
-                self.policy.reclaim_ended(&mut self.mem, n, Some(memcg));
+                self.policy.reclaim_ended(&mut self.mem, n, by.memcg());
             }
             if total == 0 && std::mem::take(&mut again) {
                 continue;
@@ -170,7 +171,8 @@ impl Machine {
         let mut target = charged;
         let penalty = loop {
             let over = self.mem.memcgs.over_high(memcg) > 0;
-            let freed = if over { self.reclaim_group(tid, memcg, target, None) } else { 0 };
+            let by = Reclaimer::Limit(memcg);
+            let freed = if over { self.reclaim_group(tid, by, target, None) } else { 0 };
             let penalty = self.high_penalty(memcg, charged);
             let helps = self.mem.rules.high_retries && (freed > 0 || retries > 0);
             if penalty == 0 || !helps {

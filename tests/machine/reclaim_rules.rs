@@ -1,0 +1,108 @@
+//! One witness for each rule about when reclaim has failed and what it counts, as in `rules`.
+
+use crate::rules::{alloc, both, free, newest};
+use crate::support::*;
+use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
+use mmsim::machine::{Machine, Watch};
+use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
+use mmsim::workload::{MapKind, Op, VmaFlags};
+use mmsim_core::policy::{ANON_ONLY, ReclaimPolicy};
+use mmsim_lru::mglru::{Mglru, MglruConfig};
+
+/// Six locked pages of a process, two free ones, and so on through memory. The kernel has all larger
+/// blocks.
+fn locked_but_for_pairs() -> Vec<Op> {
+    let locked = VmaFlags { locked: true, ..VmaFlags::default() };
+    let mut ops = vec![map(0, 1400, MapKind::Anon, locked)];
+    for i in 0..230 {
+        ops.extend([write(0, 6 * i, 6), alloc(i, 1, Movable, GFP_KERNEL)]);
+    }
+    ops.extend((0..230).map(free));
+    ops.extend((1000..1100).map(|i| alloc(i, 2, Unmovable, GfpFlags::default())));
+    ops
+}
+
+/// Requests for memory that cannot be moved take single pages from movable pageblocks, which raises
+/// the marks each time. All pages are locked, so kswapd frees nothing. After sixteen runs it has given
+/// up, or it comes for each of the requests.
+#[test]
+fn boosted_runs_fail() {
+    let mut ops = locked_but_for_pairs();
+    ops.extend((300..600).map(|i| alloc(i, 0, Unmovable, GFP_KERNEL)));
+    ops.push(end(0));
+    ops.extend((600..630).flat_map(|i| [alloc(i, 0, Unmovable, GFP_KERNEL), sleep_ms(200)]));
+    ops.push(end(1));
+    let runs = both(&newest("ramdisk"), "boosted-runs-fail", ["no", "yes"], &ops)
+        .map(|r| ["pageoutrun"].map(|c| count(&r, c))[0]);
+    assert!(runs[1] <= 16 && runs[0] > runs[1], "{runs:?}");
+}
+
+/// Free memory is in pairs, and there is nothing to reclaim. Requests for blocks of order 3 have kswapd
+/// fail until it has given up. Then a process has pages that can be reclaimed, and such requests
+/// reclaim some. kswapd has hope again, or would only if there were a block.
+#[test]
+fn failures_end_balanced() {
+    let ask = |i| [alloc(i, 3, Unmovable, GFP_KERNEL.with(GfpFlags::NORETRY)), sleep_ms(200)];
+    let mut ops = locked_but_for_pairs();
+    ops.extend((600..630).flat_map(ask));
+    ops.extend([end(0), map(1, 40, MapKind::Anon, VmaFlags::default()), write(1, 0, 40)]);
+    ops.extend((700..705).flat_map(ask));
+    ops.push(end(1));
+    let mut c = newest("ramdisk");
+    c.vm.watermark_boost_factor = 0;
+    let of = both(&c, "failures-end-balanced", ["no", "yes"], &ops)
+        .map(|r| [0, 1].map(|i| phase_counts(&r.phases[i], ["pageoutrun", "pgsteal_direct"])));
+    let [no, yes] = of;
+    assert_eq!(no[0], yes[0]);
+    assert!(no[1][0] > 0 && no[1][1] > 0, "{of:?}");
+    assert!(yes[1][0] == 0 && yes[1][1] > 0, "{of:?}");
+}
+
+/// Nothing can be swapped, and memory.reclaim shall take anonymous memory alone: it takes file pages
+/// up to 7.2, and nothing later. Both LRUs ask for it.
+#[test]
+fn anon_only_falls_back() {
+    let taken = |value, mglru| {
+        let mut c = ruled(newest("ramdisk"), "anon-only-falls-back", value);
+        c.swap = None;
+        let only = Op::MemcgReclaim { pages: 50, swappiness: Some(ANON_ONLY) };
+        let ops = [file(0, 200, true, VmaFlags::default()), read(0, 0, 200), end(0), only, end(1)];
+        let tasks = vec![member("t", ops.to_vec())];
+        let mut m = match mglru {
+            false => machine(&c, tasks),
+            true => Machine::new(&c, tasks, 1, |mem| {
+                Box::new(Mglru::new(MglruConfig::V7_3, mem, 1)) as Box<dyn ReclaimPolicy>
+            }),
+        };
+        let r = m.run(Watch::default().with_check_every(97));
+        phase_counts(&r.phases[1], ["pgscan_file"])[0]
+    };
+    for mglru in [false, true] {
+        let [no, yes] = ["no", "yes"].map(|value| taken(value, mglru));
+        assert!(no == 0 && yes >= 50, "mglru {mglru}: {no} {yes}");
+    }
+}
+
+/// What memory.reclaim does is counted by itself, and no more as that of a direct reclaimer. In 6.12
+/// neither is counted for the machine.
+#[test]
+fn counts_proactive() {
+    let ops = [anon(400), write(0, 0, 400), Op::MemcgReclaim { pages: 100, swappiness: None }];
+    let counters = ["pgscan_direct", "pgscan_proactive", "pgsteal_direct", "pgsteal_proactive"];
+    let of = both(&newest("ramdisk"), "counts-proactive", ["no", "yes"], &ops)
+        .map(|r| counters.map(|c| stat(&r, 0, c)));
+    let [direct, proactive] = of;
+    assert!(direct[0] > 0 && direct[2] >= 100, "{direct:?}");
+    assert_eq!(proactive, [0, direct[0], 0, direct[2]]);
+}
+
+/// Free memory is in pairs, and there is nothing to reclaim. A request for a larger block reclaims: it
+/// gives up at once, or walks through all priorities once more.
+#[test]
+fn reclaim_walks_again() {
+    let mut ops = locked_but_for_pairs();
+    ops.extend([end(0), alloc(600, 3, Unmovable, GFP_KERNEL.with(GfpFlags::NORETRY)), end(1)]);
+    let stalls = both(&newest("ramdisk"), "reclaim-walks-again", ["no", "yes"], &ops)
+        .map(|r| phase_counts(&r.phases[1], ["allocstall_normal"]));
+    assert_eq!(stalls, [[1], [2]]);
+}
