@@ -83,11 +83,8 @@ const MAP: [(&str, &[f64]); 2] =
     [("cyclic", &[85.0, 90.0, 95.0, 110.0, 201.0]), ("zipf", &[95.0, 110.0, 201.0])];
 
 /// Ends of phases at which generations are looked at.
-const LOOKS: [(&str, &str); 3] = [
-    ("1 before the clients", "db/populate"),
-    ("2 after half of their time", "db/access2"),
-    ("3 at the end", "db/access4"),
-];
+const LOOKS: [(&str, &str); 3] =
+    [("start", "db/populate"), ("half", "db/access2"), ("end", "db/access4")];
 
 const DIRECTIONS: &[Direction] = &[
     Direction { id: "fix", from: "unpatched", to: "fix", figure: transactions, down: false },
@@ -241,25 +238,29 @@ fn oldest(generations: &[GenerationReport]) -> u64 {
     generations.iter().map(|g| g.nr_file).find(|n| *n > 0).unwrap_or(0)
 }
 
-/// Pages in generations at some times, the variants beside each other, in per cent of memory.
+/// Pages of files in per cent of memory.
+fn files_of(generations: &[GenerationReport], of: fn(&[GenerationReport]) -> u64) -> f64 {
+    of(generations) as f64 * 100.0 / FRAMES
+}
+
+/// What generations hold before the clients start, after half of their time, and at the end, the
+/// variants beside each other.
 fn generations(runs: &[RunReport]) -> Vec<FigureRow> {
+    type Of = fn(&[GenerationReport]) -> f64;
     let mut rows = Vec::new();
     for (when, phase) in LOOKS {
-        for (what, of) in [
-            ("files in the oldest generation", &oldest as &dyn Fn(&[GenerationReport]) -> u64),
-            ("files in younger generations", &|g| files(g) - oldest(g)),
-            ("anonymous pages", &|g| g.iter().map(|g| g.nr_anon).sum()),
-            ("generations so far", &|g| g.iter().map(|g| g.seq).max().unwrap_or(0)),
+        for (what, unit, of) in [
+            ("oldest", "% of memory", (|g| files_of(g, oldest)) as Of),
+            ("younger", "% of memory", |g| files_of(g, files) - files_of(g, oldest)),
+            ("max-seq", "number", |g| g.iter().map(|g| g.seq).max().unwrap_or(0) as f64),
         ] {
-            for v in &VARIANTS[..4] {
+            for (v, short) in VARIANTS.iter().zip(["unpatched", "fix", "distance", "both"]) {
                 let run = runs.iter().find(|r| r.variant == *v).expect("all variants were run");
                 let at = run.phases.iter().find(|p| p.name == phase).expect("the phase ended");
-                let n = of(&at.lru_gen) as f64;
-                let share = what != "generations so far";
-                let (n, unit) =
-                    if share { (n * 100.0 / FRAMES, "% of memory") } else { (n, "number") };
-                let id = format!("mongodb-generations/{when}/{what}/{v}");
-                rows.push(unpublished_row(&id, what, unit, estimate(&[n])));
+                let id = format!("mongodb-generations/{when}/{what}/{short}");
+                let figure = estimate(&[of(&at.lru_gen)]);
+                let quantity = if what == "max-seq" { "youngest" } else { "files" };
+                rows.push(unpublished_row(&id, quantity, unit, figure));
             }
         }
     }
