@@ -113,7 +113,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
         }
     }
     if lab.wants("mglru-file-protection-draws") {
-        let n = if lab.quick { 3 } else { 20 };
+        let n = if lab.quick { 1 } else { 20 };
         let of = |n: u64| sets(&drawn(NAME, n, &values, RANGES), size(true));
         let draws: Vec<_> = (1..=n).map(of).collect();
         figures.rows.extend(over_draws(lab, NAME, SCENARIO, &draws, DIRECTIONS)?);
