@@ -17,13 +17,14 @@ pub static FAMILY: Family = Family {
     published: PUBLISHED,
     scenarios: &[SCENARIO],
     constants: &[],
-    tables: &[TABLE, MAP],
+    tables: &[TABLE, PARTS, MAP],
     kernels: &[],
     left_out: &[],
     figures,
 };
 
 const TABLE: &str = "tpcc-6.14-rework";
+const PARTS: &str = "tpcc-parts";
 const MAP: &str = "tpcc-map";
 
 /// How items are chosen on the map, with the exponent of the law, and how many there are.
@@ -38,8 +39,19 @@ pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
 
 fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
-    if lab.wants(TABLE) {
-        figures.rows.extend(published_rows(lab, published)?);
+    if [TABLE, PARTS].iter().any(|t| lab.wants(t)) {
+        let sets: Sets = if lab.quick { vec![("seeds".into(), "1".into())] } else { Vec::new() };
+        let runs = lab.run(TABLE, SCENARIO, &[sets])?.pop().expect("one cell");
+        if lab.wants(TABLE) {
+            figures.rows.extend(published_rows(published, &runs));
+        }
+        if lab.wants(PARTS) {
+            figures.rows.extend(refaults(
+                PARTS,
+                &runs,
+                &["before, types apart", "after, types together"],
+            ));
+        }
     }
     if lab.wants(MAP) && !lab.quick {
         figures.rows.extend(map(lab)?);
@@ -61,30 +73,36 @@ fn map(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
     let cells: Vec<Sets> = places.iter().map(cell).collect();
     let mut rows = Vec::new();
     for (((choice, ..), items), runs) in places.iter().zip(lab.run(MAP, SCENARIO, &cells)?) {
-        for kind in ["anon", "file"] {
-            let count = |r: &RunReport| {
-                r.vmstat.get(&format!("workingset_refault_{kind}")).copied().unwrap_or(0) as f64
-            };
-            for variant in ["before", "after"] {
-                let id = format!("{MAP}/{choice}, {items} items/{kind} {variant}");
-                let figure = estimate(&values(&by_seed(&runs, variant, count)));
-                rows.push(unpublished_row(&id, &format!("refaults, {kind}"), "refaults", figure));
-            }
-        }
+        let place = format!("{MAP}/{choice}, {items} items");
+        rows.extend(refaults(&place, &runs, &["before", "after"]));
     }
     Ok(rows)
 }
 
-fn published_rows(lab: &Lab<'_>, published: &Published) -> Result<Vec<FigureRow>, RunError> {
+/// Refaults of both kinds of variants.
+fn refaults(place: &str, runs: &[RunReport], variants: &[&str]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
-    let sets: Sets = if lab.quick { vec![("seeds".into(), "1".into())] } else { Vec::new() };
-    let runs = lab.run(TABLE, SCENARIO, &[sets])?.pop().expect("one cell");
+    for kind in ["anon", "file"] {
+        let count = |r: &RunReport| {
+            r.vmstat.get(&format!("workingset_refault_{kind}")).copied().unwrap_or(0) as f64
+        };
+        for variant in variants {
+            let id = format!("{place}/{kind}, {variant}");
+            let figure = estimate(&values(&by_seed(runs, variant, count)));
+            rows.push(unpublished_row(&id, &format!("refaults, {kind}"), "refaults", figure));
+        }
+    }
+    rows
+}
+
+fn published_rows(published: &Published, runs: &[RunReport]) -> Vec<FigureRow> {
+    let mut rows = Vec::new();
     let simulated = |cell: &Cell<'_>| -> Option<BySeed> {
         let count = |name: &str| {
-            by_seed(&runs, &cell.column(), |r| r.vmstat.get(name).copied().unwrap_or(0) as f64)
+            by_seed(runs, &cell.column(), |r| r.vmstat.get(name).copied().unwrap_or(0) as f64)
         };
         match cell.key("quantity").as_str() {
-            "transactions" => Some(by_seed(&runs, &cell.column(), |r| r.records as f64)),
+            "transactions" => Some(by_seed(runs, &cell.column(), |r| r.records as f64)),
             "workingset_refault_total" => {
                 let file = count("workingset_refault_file").into_iter();
                 let sum = file.zip(count("workingset_refault_anon"));
@@ -103,5 +121,5 @@ fn published_rows(lab: &Lab<'_>, published: &Published) -> Result<Vec<FigureRow>
     for r in relations(published, TABLE) {
         rows.extend(relation::row(published, r, simulated));
     }
-    Ok(rows)
+    rows
 }
