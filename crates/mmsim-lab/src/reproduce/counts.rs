@@ -98,7 +98,7 @@ mod tests {
             summary(family, &[])
         };
         assert!(of("anon-workingset").constants.iter().any(|c| c == "os-overhead"));
-        assert!(of("mglru-file-protection").constants.is_empty());
+        assert!(of("inactive-ratio").constants.is_empty());
         assert!(of("compaction-redesign").kernels.is_empty());
     }
 }

@@ -530,9 +530,9 @@ mod tests {
     fn all_figures_of_mglru_are_there() {
         let p = mglru();
         let cells: usize = p.tables.iter().map(|t| p.cells(t).count()).sum();
-        assert_eq!((p.tables.len(), cells), (11, 98));
+        assert_eq!((p.tables.len(), cells), (12, 104));
         let others = (p.claims.len(), p.relations.len(), p.contradictions.len());
-        assert_eq!((others, p.expectations.len()), ((1, 14, 2), 4));
+        assert_eq!((others, p.expectations.len()), ((1, 16, 2), 4));
     }
 
     #[test]

@@ -263,6 +263,10 @@ knob_struct! {
         nr_tiers: Ranged<1, 4> = "nr-tiers",
             "Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.",
             "MAX_NR_TIERS (Linux 6.1)";
+        refs_width: Ranged<1, 2> = "refs-width",
+            "Bits of a folio that count its accesses through descriptors: 2, or 1 where other flags \
+             leave no room. With 1 a third access is as many as it can note, with 2 a fifth.",
+            "LRU_REFS_WIDTH (Linux 6.1)";
         hist_gens: HistGens = "hist-gens",
             "For how many generations refaults are kept apart.",
             "CONFIG_LRU_GEN_STATS (Linux 6.1)";

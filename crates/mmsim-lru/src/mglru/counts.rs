@@ -1,12 +1,9 @@
-//! Two bits for each folio: how often it was accessed through descriptors beyond the accesses
+//! At most two bits for each folio: how often it was accessed through descriptors beyond the accesses
 //! that its flags tell (`LRU_REFS_MASK`).
 //!
 //! Few machines read the same file pages that often, so the bits exist from the first count on.
 
 use mmsim_core::phys::frames::FolioId;
-
-/// The largest count.
-pub(super) const MOST: u32 = 3;
 
 /// The counters. What a counter says is valid only while the folio's flags say so: whoever sets
 /// the flag sets the counter.
@@ -27,9 +24,9 @@ impl AccessCounts {
             *byte = *byte & !(3 << shift) | (n as u8) << shift;
         }
     }
-    /// Counts one more, up to [`MOST`], on a machine of `nr_frames`.
-    pub(super) fn add(&mut self, folio: FolioId, nr_frames: usize) {
-        self.raise(folio, (self.get(folio) + 1).min(MOST), nr_frames);
+    /// Counts one more, up to `most`, on a machine of `nr_frames`.
+    pub(super) fn add(&mut self, folio: FolioId, most: u32, nr_frames: usize) {
+        self.raise(folio, (self.get(folio) + 1).min(most), nr_frames);
     }
     /// Sets a counter, on a machine of `nr_frames`.
     pub(super) fn raise(&mut self, folio: FolioId, n: u32, nr_frames: usize) {

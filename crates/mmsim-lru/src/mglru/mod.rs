@@ -197,6 +197,12 @@ impl Mglru {
         }
     }
 
+    /// The largest count of accesses beyond those that flags tell (`LRU_REFS_MASK`).
+    #[inline]
+    fn most_counted(&self) -> u32 {
+        (1 << self.config.refs_width.get()) - 1
+    }
+
     /// The last tier that is told apart.
     #[inline]
     fn last_tier(&self) -> Tier {
@@ -304,7 +310,7 @@ impl ReclaimPolicy for Mglru {
                     mem.frames.set(folio, flag::WORKINGSET);
                     self.counts.set(folio, 0);
                 } else {
-                    self.counts.add(folio, mem.frames.len());
+                    self.counts.add(folio, self.most_counted(), mem.frames.len());
                 }
             }
             AccessMarks::Counted614 => self.mark(mem, folio),

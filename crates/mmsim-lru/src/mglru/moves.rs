@@ -22,7 +22,6 @@
 
 use super::Mglru;
 use super::config::{AccessMarks, FaultArrival, SecondTouch};
-use super::counts;
 use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of, type_of};
 use super::place::{self, Placing};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId};
@@ -232,10 +231,10 @@ impl Mglru {
         if !mem.frames.has(folio, flag::REFERENCED) {
             mem.frames.set(folio, flag::REFERENCED);
             self.counts.set(folio, 0);
-        } else if self.counts.get(folio) == counts::MOST {
+        } else if self.counts.get(folio) == self.most_counted() {
             mem.frames.set(folio, flag::WORKINGSET);
         } else {
-            self.counts.add(folio, mem.frames.len());
+            self.counts.add(folio, self.most_counted(), mem.frames.len());
         }
     }
 

@@ -315,15 +315,15 @@ impl Mglru {
         if counts && activates {
             mem.count_in(memcg, activated, 1);
         }
-        let nr_frames = mem.frames.len();
+        let (most, nr_frames) = (self.most_counted(), mem.frames.len());
         match self.config.restore_rule {
-            RestoreRule::Refs4Ws if in_fault || refs >= 4 => {
+            RestoreRule::Refs4Ws if in_fault || refs > most => {
                 mem.frames.set(folio, flag::WORKINGSET);
                 self.counts.set(folio, 0);
             }
-            RestoreRule::Refs3All if in_fault || refs >= 3 => {
+            RestoreRule::Refs3All if in_fault || refs >= most => {
                 mem.frames.set(folio, flag::WORKINGSET);
-                self.counts.raise(folio, 3, nr_frames);
+                self.counts.raise(folio, most, nr_frames);
             }
             RestoreRule::Ws614 | RestoreRule::Ws72 if u.workingset => {
                 mem.frames.set(folio, flag::WORKINGSET)
@@ -383,7 +383,7 @@ impl Mglru {
                 _ => mem.frames.set(folio, flag::ACTIVE),
             }
         }
-        if in_fault || u.refs() >= 4 {
+        if in_fault || u.refs() > self.most_counted() {
             mem.frames.set(folio, flag::WORKINGSET);
             self.counts.set(folio, 0);
             mem.count_in(memcg, restored, 1);
@@ -406,18 +406,18 @@ impl Mglru {
         }
         let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
-        let (nr_frames, refs) = (mem.frames.len(), u.refs());
+        let (most, nr_frames, refs) = (self.most_counted(), mem.frames.len(), u.refs());
         let before = self.tier_then(u);
         let mut tier = before;
-        if in_fault || refs >= 3 {
+        if in_fault || refs >= most {
             mem.frames.set(folio, flag::WORKINGSET);
             let counted = match near {
-                Nearness::Short if in_fault => refs.min(3),
+                Nearness::Short if in_fault => refs.min(most),
                 Nearness::Short => {
                     mem.frames.set(folio, flag::ACTIVE);
                     0
                 }
-                _ if recent || near == Nearness::Mid => refs.saturating_sub(1).min(3),
+                _ if recent || near == Nearness::Mid => refs.saturating_sub(1).min(most),
                 // One access to its credit, which the workingset flag stands for.
                 _ => 0,
             };

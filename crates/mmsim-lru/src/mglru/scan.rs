@@ -282,7 +282,7 @@ impl Mglru {
     /// Whether a folio remembers as many accesses as it can.
     pub(super) fn overflows(&self, bits: u32, refs: u32) -> bool {
         let reworked = self.config.access_marks == AccessMarks::Counted614;
-        refs == 4 && (!reworked || bits & flag::WORKINGSET != 0)
+        refs == self.most_counted() + 1 && (!reworked || bits & flag::WORKINGSET != 0)
     }
 
     /// Marks of a folio that is isolated: what was not accessed lately loses its credit. Returns

@@ -30,6 +30,7 @@ impl MglruConfig {
         type_rule: TypeRule::FirstTier,
         tier_gain: TierGain::OneToTwo,
         nr_tiers: Ranged::new(4),
+        refs_width: Ranged::new(2),
         hist_gens: HistGens::One,
         min_seq_coupling: true,
         min_seq_clamp: false,

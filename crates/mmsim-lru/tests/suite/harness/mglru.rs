@@ -67,6 +67,7 @@ pub(crate) fn knobs(c: &Config) -> MglruConfig {
             other => panic!("gains {other:?}"),
         },
         nr_tiers: Ranged::new(4),
+        refs_width: Ranged::new(2),
         min_seq_coupling: c.coupled,
         aging_rule: match c.ages_by_gens {
             true => AgingRule::GensOnly,

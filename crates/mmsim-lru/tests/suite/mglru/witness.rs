@@ -280,6 +280,18 @@ fn nr_tiers() {
     assert_eq!((one, four), ([1, 0, 0, 0], [0, 0, 1, 0]));
 }
 
+/// A page that was read three times has as many accesses as one bit can note, so it is protected.
+/// Two bits have room for two more, so it is evicted.
+#[test]
+fn refs_width() {
+    let [one, two] = both(V, &[("overflow-protect", "yes")], "refs-width", ["1", "2"], |mut r| {
+        (0..3).for_each(|_| r.read(Page('U', 1)));
+        steps(&mut r, 3);
+        *r.lru.rates(NodeId(0), MemcgId(0), FILE).1.evicted.raw()
+    });
+    assert_eq!((one, two), ([0; 4], [0, 0, 1, 0]));
+}
+
 /// What was evicted from a generation is still known when the next is the oldest, if there is a
 /// history for each.
 #[test]
