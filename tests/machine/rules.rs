@@ -143,7 +143,7 @@ fn highatomic_from_buddy() {
         (z.pcp[0].count > 0, z.pageblocks[Migratetype::HighAtomic as usize])
     };
     let atomic = alloc(1, 3, Unmovable, GFP_ATOMIC);
-    assert_eq!(["no", "yes"].map(|v| kept(v, &[atomic.clone()])), [(true, 1), (false, 1)]);
+    assert_eq!(["no", "yes"].map(|v| kept(v, &[atomic])), [(true, 1), (false, 1)]);
     // A block that lies on the list already keeps nothing.
     let listed = [alloc(0, 3, Unmovable, GFP_KERNEL), free(0), atomic];
     assert_eq!(["no", "yes"].map(|v| kept(v, &listed).1), [1, 0]);

@@ -2,6 +2,7 @@
 
 import _thread
 import json
+import signal
 import threading
 import time
 import unittest
@@ -88,6 +89,9 @@ class Awake(unittest.TestCase):
     LONG = mmsim.Scenario.from_text(GROUP).set("task[0].accesses", 4_000_000_000)
 
     def test_others_run_and_ctrl_c_ends_it(self):
+        # A shell that starts this in the background has it ignore Ctrl-C.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         ticks = []
 
         def interrupt():
