@@ -170,7 +170,8 @@ fn about(setting: &str) -> (bool, bool) {
         || setting.starts_with("swap.");
     let other = setting.starts_with("compaction")
         || setting.starts_with("damon")
-        || ["vm.transparent_hugepage", "vm.thp_defrag", "outcome"].contains(&setting);
+        || ["vm.transparent_hugepage", "vm.thp_defrag", "vm.defrag_mode", "outcome"]
+            .contains(&setting);
     (reclaim || swap, other)
 }
 

@@ -106,3 +106,24 @@ fn reclaim_walks_again() {
         .map(|r| phase_counts(&r.phases[1], ["allocstall_normal"]));
     assert_eq!(stalls, [[1], [2]]);
 }
+
+/// Anonymous and file pages, and free swap: memory.reclaim with `swappiness=max` takes what it was
+/// asked for, and anonymous memory alone. So do both LRUs, MGLRU also before anything was ever aged.
+#[test]
+fn anon_only_takes_anonymous_memory() {
+    let only = Op::MemcgReclaim { pages: 100, swappiness: Some(ANON_ONLY) };
+    let files = [file(1, 300, true, VmaFlags::default()), read(1, 0, 300)];
+    let ops = [&[anon(600), write(0, 0, 600)], &files[..], &[end(0), only, end(1)]].concat();
+    for mglru in [None, Some(MglruConfig::V6_18), Some(MglruConfig::V7_3)] {
+        let (c, tasks) = (newest("ramdisk"), vec![member("t", ops.clone())]);
+        let mut m = match mglru {
+            None => machine(&c, tasks),
+            Some(config) => Machine::new(&c, tasks, 1, |mem| {
+                Box::new(Mglru::new(config, mem, 1)) as Box<dyn ReclaimPolicy>
+            }),
+        };
+        let r = m.run(Watch::default().with_check_every(97));
+        let taken = phase_counts(&r.phases[1], ["pgsteal_anon", "pgsteal_file"]);
+        assert!(taken[0] >= 100 && taken[1] == 0, "{mglru:?}: {taken:?}");
+    }
+}

@@ -148,3 +148,36 @@ fn a_thread_for_which_time_stands_is_stuck() {
     );
     assert!(stuck(&report).why.contains("time does not pass"), "{:?}", report.runs[0].stuck);
 }
+
+/// A huge page is there for each fault, and its page table takes a request of the kernel that stays out
+/// of movable pageblocks until reclaim was in vain sixteen times. The fault does not begin anew
+/// between these, or it would have its huge page again and never come to the end.
+#[test]
+fn a_fault_ends_whose_page_table_waits_for_a_pageblock() {
+    let report = report(
+        r#"
+        name = "whole-blocks"
+        [machine]
+        kernel = "7.3"
+        memory = "512MiB"
+        cpus = 2
+        pageblock-order = 10
+        vm = { defrag_mode = 1, transparent_hugepage = "always" }
+        rules = { defrag-promotes = "no" }
+        [[task]]
+        name = "fragments"
+        workload = "fragment"
+        pause = "0ns"
+        failures = 1
+        keep-permille = 20
+        movable-permille = 1000
+        [[task]]
+        name = "heap"
+        workload = "phased"
+        start = "2s"
+        regions = { a = { memory = "64MiB" } }
+        steps = [{ do = "allocate", region = "a" }]
+        "#,
+    );
+    assert_eq!(report.runs[0].outcome, Ending::Completed);
+}

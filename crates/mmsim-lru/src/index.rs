@@ -45,10 +45,46 @@ impl LruType {
     pub const fn other(self) -> Self {
         LruType::of(!self.is_file())
     }
-    /// The types that can be evicted: file memory alone without swap.
+}
+
+/// The types that reclaim may evict (`for_each_evictable_type`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Evictable {
+    /// File memory alone: nothing can be swapped.
+    File,
+    /// Both types.
+    Both,
+    /// Anonymous memory alone (`swappiness=max` of `memory.reclaim`).
+    Anon,
+}
+
+impl Evictable {
+    /// By the swappiness that reclaim goes by; 0 if nothing can be swapped.
     #[inline]
-    pub const fn evictable(can_swap: bool) -> &'static [LruType] {
-        if can_swap { &[ANON, FILE] } else { &[FILE] }
+    pub const fn of(swappiness: u64) -> Evictable {
+        match swappiness {
+            0 => Evictable::File,
+            1..=200 => Evictable::Both,
+            _ => Evictable::Anon,
+        }
+    }
+    /// The types, anonymous memory first.
+    #[inline]
+    pub const fn types(self) -> &'static [LruType] {
+        match self {
+            Evictable::File => &[FILE],
+            Evictable::Both => &[ANON, FILE],
+            Evictable::Anon => &[ANON],
+        }
+    }
+    /// Whether a type is among them.
+    #[inline]
+    pub fn has(self, t: LruType) -> bool {
+        match self {
+            Evictable::Both => true,
+            Evictable::File => t == FILE,
+            Evictable::Anon => t == ANON,
+        }
     }
 }
 

@@ -223,7 +223,7 @@ pub struct ScanModeInput {
     pub can_swap: bool,
     /// The pass works for a memory cgroup's limit.
     pub memcg_reclaim: bool,
-    /// `vm.swappiness`, or [`ANON_ONLY`](mmsim_core::policy::ANON_ONLY).
+    /// `vm.swappiness`, or [`ANON_ONLY`].
     pub swappiness: u64,
     /// 12 down to 0.
     pub priority: u32,

@@ -12,7 +12,7 @@ use super::Mglru;
 use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
 use super::formulas::{self, Outlook};
 use super::lruvec::{GenList, gen_of};
-use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
+use crate::index::{ANON, Evictable, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::ZoneKind;
@@ -68,10 +68,10 @@ impl Mglru {
     }
 
     /// Whether an lruvec wants a new generation, and how much of it can be evicted.
-    pub(super) fn outlook(&self, lv: LruvecId, can_swap: bool) -> Outlook {
+    pub(super) fn outlook(&self, lv: LruvecId, types: Evictable) -> Outlook {
         let v = &self.lruvecs[lv];
         let size = |seq, t| v.size(Gen::from_seq(seq), t);
-        formulas::outlook(self.config.aging_rule, v.max_seq, v.min_seq, can_swap, size)
+        formulas::outlook(self.config.aging_rule, v.max_seq, v.min_seq, types, size)
     }
 
     /// Creates a generation if nobody has since the youngest was `seq` (`try_to_inc_max_seq`).
@@ -79,7 +79,7 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
         force: bool,
     ) -> bool {
         let seq = self.lruvecs[lv].max_seq;
@@ -87,11 +87,11 @@ impl Mglru {
             return false;
         }
         if self.config.walk_mmu {
-            let mut walk = self.begin_walk(mem, lv, can_swap, force);
+            let mut walk = self.begin_walk(mem, lv, types, force);
             self.walk_on(mem, lv, &mut walk, true);
         }
         self.lruvecs[lv].mm.seq += 1;
-        self.inc_max_seq(mem, lv, can_swap);
+        self.inc_max_seq(mem, lv, types);
         true
     }
 
@@ -103,7 +103,7 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
         walking: &mut Option<Walk>,
     ) -> Aging {
         let lazy = mem.rules.lazy_preemption;
@@ -114,7 +114,7 @@ impl Mglru {
             None if !self.config.walk_mmu || self.lruvecs[lv].mm.walked >= seq => None,
             None => {
                 self.lruvecs[lv].mm.walked = seq;
-                let mut walk = self.begin_walk(mem, lv, can_swap, false);
+                let mut walk = self.begin_walk(mem, lv, types, false);
                 if !lazy && walk.began {
                     self.walk_on(mem, lv, &mut walk, true);
                     *walking = Some(walk);
@@ -134,7 +134,7 @@ impl Mglru {
             }
         }
         self.lruvecs[lv].mm.seq += 1;
-        self.inc_max_seq(mem, lv, can_swap);
+        self.inc_max_seq(mem, lv, types);
         Aging::Done
     }
 
@@ -143,13 +143,13 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
         mut force: bool,
     ) -> Walk {
         let (node, memcg) = self.node_and_memcg(lv);
         let seq = self.lruvecs[lv].max_seq;
         let listed = !self.config.walks_unlisted;
-        let scope = WalkScope { node, memcg, anon: can_swap, listed };
+        let scope = WalkScope { node, memcg, anon: types.has(ANON), listed };
         let mut walk = Walk { seq, scope, left: Vec::new(), began: false };
         let spaces: Vec<_> = mem.mm_list(memcg).collect();
         let mut tables = Vec::new();
@@ -229,10 +229,10 @@ impl Mglru {
     }
 
     /// The next generation begins (`inc_max_seq`).
-    fn inc_max_seq(&mut self, mem: &mut Memory, lv: LruvecId, can_swap: bool) {
+    fn inc_max_seq(&mut self, mem: &mut Memory, lv: LruvecId, types: Evictable) {
         for t in [FILE, ANON] {
             if self.lruvecs[lv].nr_gens(t) == MAX_NR_GENS as u64 {
-                self.inc_min_seq(mem, lv, t, can_swap);
+                self.inc_min_seq(mem, lv, t, types);
             }
         }
         let hist = self.config.hist_gens.get();
@@ -259,11 +259,11 @@ impl Mglru {
 
     /// Makes room for a generation by pouring the oldest one into the next (`inc_min_seq`). That
     /// turns its order round, and the lists' ends meet: what was to go last goes first.
-    fn inc_min_seq(&mut self, mem: &mut Memory, lv: LruvecId, t: LruType, can_swap: bool) {
+    fn inc_min_seq(&mut self, mem: &mut Memory, lv: LruvecId, t: LruType, types: Evictable) {
         let hist = self.config.hist_gens.get();
         let old = self.lruvecs[lv].oldest(t);
         // Anonymous pages that cannot be swapped stay in their generation, which becomes the youngest.
-        if t == FILE || can_swap {
+        if types.has(t) {
             let kinds: &[GenList] =
                 if t == FILE { &[GenList::Lazyfree, GenList::File] } else { &[GenList::Anon] };
             for zone in ZoneKind::ALL {
@@ -297,26 +297,25 @@ impl Mglru {
         &mut self,
         mem: &Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
     ) -> bool {
-        let types = LruType::evictable(can_swap);
         // Lazily freed folios hold their generation back only if the list was made right.
         let lazy = self.config.lazyfree != Lazyfree::ListV2;
         let hist = self.config.hist_gens.get();
         let v = &mut self.lruvecs[lv];
         let mut min_seq = v.min_seq;
-        for &t in types {
+        for &t in types.types() {
             while min_seq[t] + MIN_NR_GENS <= v.max_seq
                 && !v.populated(mem, Gen::from_seq(min_seq[t]), t, lazy)
             {
                 min_seq[t] += 1;
             }
         }
-        if can_swap && self.config.min_seq_coupling {
+        if types == Evictable::Both && self.config.min_seq_coupling {
             min_seq[ANON] = min_seq[ANON].min(min_seq[FILE]);
             min_seq[FILE] = min_seq[ANON].max(v.min_seq[FILE]);
         }
-        if can_swap && self.config.min_seq_clamp {
+        if types == Evictable::Both && self.config.min_seq_clamp {
             let third = v.max_seq - MIN_NR_GENS;
             for (t, other) in [(ANON, FILE), (FILE, ANON)] {
                 if min_seq[t] > third && min_seq[other] < third {
@@ -325,7 +324,7 @@ impl Mglru {
             }
         }
         let mut moved = false;
-        for &t in types {
+        for &t in types.types() {
             if min_seq[t] != v.min_seq[t] {
                 v.rates[t].carry_over(v.min_seq[t], hist);
                 v.min_seq[t] = min_seq[t];
@@ -367,14 +366,14 @@ impl Mglru {
             if memcg != MemcgId(0) && m.usage <= m.config.min {
                 continue;
             }
-            let can_swap = self.swappiness(mem, lv, req) > 0;
-            let o = self.outlook(lv, can_swap);
-            let small = self.listed(lv, can_swap) >> priority == 0;
+            let types = Evictable::of(self.swappiness(mem, lv, req));
+            let o = self.outlook(lv, types);
+            let small = self.listed(lv, types) >> priority == 0;
             let sizable = !small || first && rule == TtlRule::Aging61;
             let old = ttl == SimDuration::ZERO || self.outlived(mem, lv, ttl) && sizable;
             reclaimable |= old;
             if ages && o.wanted && (old || rule != TtlRule::Aging61) {
-                self.age(mem, lv, can_swap, false);
+                self.age(mem, lv, types, false);
             }
         }
         asks && !reclaimable
@@ -388,9 +387,9 @@ impl Mglru {
     }
 
     /// Pages of the types that can be evicted (`lruvec_is_sizable`).
-    pub(super) fn listed(&self, lv: LruvecId, can_swap: bool) -> u64 {
+    pub(super) fn listed(&self, lv: LruvecId, types: Evictable) -> u64 {
         let v = &self.lruvecs[lv];
-        let types = LruType::evictable(can_swap);
+        let types = types.types();
         let of = |t: LruType| (v.min_seq[t]..=v.max_seq).map(move |s| v.size(Gen::from_seq(s), t));
         types.iter().copied().flat_map(of).sum()
     }

@@ -8,7 +8,7 @@ use super::Mglru;
 use super::lruvec::{GenList, gen_of};
 use super::pass::Budget;
 use super::rates::{Period, Rates};
-use crate::index::{Gen, LruType};
+use crate::index::{Evictable, Gen, LruType};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::FolioId;
@@ -25,7 +25,8 @@ impl Mglru {
         force: bool,
     ) -> bool {
         let lv = self.lruvec_at(node, memcg);
-        self.age(mem, lv, can_swap, force)
+        let types = if can_swap { Evictable::Both } else { Evictable::File };
+        self.age(mem, lv, types, force)
     }
 
     /// One step of eviction from a group. Returns what counts against a budget: 0 if there is
@@ -55,10 +56,10 @@ impl Mglru {
         req: &ReclaimRequest,
     ) -> Option<u64> {
         let lv = self.lruvec_at(req.node, memcg);
-        let can_swap = self.swappiness(mem, lv, req) > 0;
+        let types = Evictable::of(self.swappiness(mem, lv, req));
         let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
         loop {
-            match self.budget(mem, lv, can_swap, req, &mut pass) {
+            match self.budget(mem, lv, types, req, &mut pass) {
                 Budget::Pages(pages) => return Some(pages),
                 Budget::Aged => return None,
                 Budget::Walked => {}

@@ -17,7 +17,7 @@ use super::pass::Pass;
 use super::rates::{Control, MAX_SWAPPINESS, by_cost};
 use super::{Mglru, place};
 use crate::classic::formulas::cost612;
-use crate::index::{ANON, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
+use crate::index::{ANON, Evictable, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::planted::Planted;
@@ -67,20 +67,20 @@ impl Mglru {
         pass: &Pass,
         out: &mut ReclaimOutcome,
     ) -> u64 {
-        let can_swap = swappiness > 0;
+        let types = Evictable::of(swappiness);
         // The loop of 7.2 judges by generations before each step, others after it.
         let loops = self.config.aging_site == AgingSite::Loop;
         if loops {
-            self.try_to_inc_min_seq(mem, lv, can_swap);
+            self.try_to_inc_min_seq(mem, lv, types);
         }
         let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, left, req);
-        let moved = (!loops || scanned > 0) && self.try_to_inc_min_seq(mem, lv, can_swap);
+        let moved = (!loops || scanned > 0) && self.try_to_inc_min_seq(mem, lv, types);
         scanned += u64::from(moved && self.config.budget_rule == BudgetRule::EachStep);
         let v = &self.lruvecs[lv];
-        let gens = match (self.config.min_seq_coupling, can_swap) {
-            (_, false) => v.nr_gens(FILE),
-            (true, true) => v.nr_gens(ANON),
-            (false, true) => v.nr_gens(ANON).max(v.nr_gens(FILE)),
+        let gens = match (self.config.min_seq_coupling, types) {
+            (_, Evictable::File) => v.nr_gens(FILE),
+            (_, Evictable::Anon) | (true, Evictable::Both) => v.nr_gens(ANON),
+            (false, Evictable::Both) => v.nr_gens(ANON).max(v.nr_gens(FILE)),
         };
         if gens == MIN_NR_GENS && !loops {
             scanned = 0;

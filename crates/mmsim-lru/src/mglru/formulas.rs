@@ -5,7 +5,7 @@
 
 use super::config::{AgingRule, AgingSite};
 use crate::classic::formulas::inactive_is_low;
-use crate::index::{ANON, FILE, LruType, MIN_NR_GENS, PerType};
+use crate::index::{ANON, Evictable, FILE, LruType, MIN_NR_GENS, PerType};
 
 /// What the distribution of pages over generations says (`should_run_aging`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,16 +22,18 @@ pub fn outlook(
     rule: AgingRule,
     max_seq: u64,
     min_seq: PerType<u64>,
-    can_swap: bool,
+    types: Evictable,
     size: impl Fn(u64, LruType) -> u64,
 ) -> Outlook {
-    let leader = match (can_swap, rule) {
-        (true, AgingRule::GensOnly | AgingRule::Ratio) => min_seq[ANON].min(min_seq[FILE]),
-        (true, AgingRule::Distribution) => min_seq[ANON],
-        (false, _) => min_seq[FILE],
+    let leader = match (types, rule) {
+        (Evictable::Both, AgingRule::GensOnly | AgingRule::Ratio) => {
+            min_seq[ANON].min(min_seq[FILE])
+        }
+        (Evictable::Both, AgingRule::Distribution) | (Evictable::Anon, _) => min_seq[ANON],
+        (Evictable::File, _) => min_seq[FILE],
     };
     let (mut total, mut young, mut old, mut active) = (0, 0, 0, 0);
-    for &t in LruType::evictable(can_swap) {
+    for &t in types.types() {
         for seq in min_seq[t]..=max_seq {
             let size = size(seq, t);
             total += size;
@@ -95,7 +97,7 @@ mod tests {
                 (2, _) => old,
                 _ => 0,
             };
-            outlook(rule, 7, PerType::new([7 - lead; 2]), true, size)
+            outlook(rule, 7, PerType::new([7 - lead; 2]), Evictable::Both, size)
         };
         let of = |lead, young, old| rule(AgingRule::Distribution, lead, young, old);
         assert_eq!(of(1, 0, 0), Outlook { wanted: true, total: 0 });

@@ -12,7 +12,7 @@ use super::aging::{Aging, Walk};
 use super::config::{AbortRule, AgingSite, BudgetRule, Protection};
 use super::formulas;
 use super::memcg_lru::Rotation;
-use crate::index::{ANON, FILE, LruType, LruvecId};
+use crate::index::{ANON, Evictable, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
@@ -181,7 +181,7 @@ impl Mglru {
         let idle = swappiness == 0 && req.anon_only() && !mem.rules.anon_only_falls_back;
         let budget = match idle {
             true => Budget::Pages(0),
-            false => self.turn(mem, &mut w, swappiness > 0, req, pass),
+            false => self.turn(mem, &mut w, Evictable::of(swappiness), req, pass),
         };
         if budget == Budget::Walked {
             pass.work = Some(w);
@@ -247,7 +247,7 @@ impl Mglru {
             return;
         }
         let memcg = self.ids.memcg(w.lv);
-        let sizable = self.listed(w.lv, true) >> req.priority > 0;
+        let sizable = self.listed(w.lv, Evictable::Both) >> req.priority > 0;
         let order = &mut self.memcg_lru[req.node];
         let to = match (aged, sizable) {
             (true, _) => Rotation::Young,
@@ -263,29 +263,29 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         w: &mut Work,
-        can_swap: bool,
+        types: Evictable,
         req: &ReclaimRequest,
         pass: &mut Pass,
     ) -> Budget {
         let once = self.config.budget_rule == BudgetRule::Once;
         let all = |mglru: &Self, mem: &Memory| {
-            mglru.unprotected(mem, w.lv, mglru.listed(w.lv, can_swap), req) >> req.priority
+            mglru.unprotected(mem, w.lv, mglru.listed(w.lv, types), req) >> req.priority
         };
         if once && w.left.is_none() {
             w.left = Some(all(self, mem));
         }
         if self.config.aging_site == AgingSite::Loop {
             let nr = w.left.unwrap_or_else(|| all(self, mem));
-            if nr > 0 && (pass.walking.is_some() || self.ages_in_loop(w.lv, can_swap, req)) {
+            if nr > 0 && (pass.walking.is_some() || self.ages_in_loop(w.lv, types, req)) {
                 pass.walks |= self.config.walk_mmu;
-                match self.age_in_steps(mem, w.lv, can_swap, &mut pass.walking) {
+                match self.age_in_steps(mem, w.lv, types, &mut pass.walking) {
                     Aging::Walked => return Budget::Walked,
                     aging => w.aged = Some(aging == Aging::Done || w.aged == Some(true)),
                 }
             }
             return Budget::Pages(nr);
         }
-        match self.budget(mem, w.lv, can_swap, req, pass) {
+        match self.budget(mem, w.lv, types, req, pass) {
             Budget::Pages(nr) => Budget::Pages(w.left.unwrap_or(nr).min(nr)),
             other => other,
         }
@@ -293,9 +293,9 @@ impl Mglru {
 
     /// Whether an lruvec is aged before its next step: at any priority if it has too few
     /// generations, below the first if it has just enough.
-    fn ages_in_loop(&self, lv: LruvecId, can_swap: bool, req: &ReclaimRequest) -> bool {
+    fn ages_in_loop(&self, lv: LruvecId, types: Evictable, req: &ReclaimRequest) -> bool {
         let at_first = req.priority == self.first_priority;
-        formulas::ages_first(AgingSite::Loop, self.outlook(lv, can_swap), at_first)
+        formulas::ages_first(AgingSite::Loop, self.outlook(lv, types), at_first)
     }
 
     /// So many pages of an lruvec less the share that protection spares
@@ -320,14 +320,14 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
         req: &ReclaimRequest,
         pass: &mut Pass,
     ) -> Budget {
         if pass.walking.is_some() {
-            return self.next_generation(mem, lv, can_swap, pass);
+            return self.next_generation(mem, lv, types, pass);
         }
-        let o = self.outlook(lv, can_swap);
+        let o = self.outlook(lv, types);
         let pages = Budget::Pages(self.unprotected(mem, lv, o.total, req) >> req.priority);
         if !o.wanted {
             return pages;
@@ -338,7 +338,7 @@ impl Mglru {
             AgingSite::Evictor if req.priority == self.first_priority => pages,
             AgingSite::Evictor => {
                 pass.walks |= self.config.walk_mmu;
-                self.next_generation(mem, lv, can_swap, pass)
+                self.next_generation(mem, lv, types, pass)
             }
             // The loop has aged already.
             AgingSite::Loop => pages,
@@ -350,8 +350,8 @@ impl Mglru {
                     return Budget::Pages(0);
                 }
                 pass.walks |= self.config.walk_mmu;
-                self.age(mem, lv, can_swap, false);
-                let now = self.outlook(lv, can_swap);
+                self.age(mem, lv, types, false);
+                let now = self.outlook(lv, types);
                 Budget::Pages(now.total >> req.priority)
             }
         }
@@ -361,10 +361,10 @@ impl Mglru {
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        can_swap: bool,
+        types: Evictable,
         pass: &mut Pass,
     ) -> Budget {
-        match self.age_in_steps(mem, lv, can_swap, &mut pass.walking) {
+        match self.age_in_steps(mem, lv, types, &mut pass.walking) {
             Aging::Done => Budget::Aged,
             Aging::Walked => Budget::Walked,
             Aging::Failed => Budget::Pages(0),

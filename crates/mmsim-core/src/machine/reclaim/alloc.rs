@@ -240,8 +240,9 @@ impl Machine {
                 return self.may_kill(tid, req, node);
             }
             // Under asynchronous writes nothing can be freed until some have ended: wait for
-            // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most).
-            if reclaimed == 0 {
+            // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most). A request that will
+            // take a part of a pageblock if all is in vain does not wait.
+            if reclaimed == 0 && !tries.flags.nofragment {
                 let io = self.queue.next_io();
                 let wait =
                     if io == SimTime::NEVER { SimDuration::ZERO } else { io.since(self.mem.now) };

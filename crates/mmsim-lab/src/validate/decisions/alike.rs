@@ -3,7 +3,7 @@
 use mmsim_lru::MglruConfig;
 use mmsim_lru::classic::config::ClassicConfig;
 use mmsim_lru::classic::formulas::{self, CostState, PerList, ScanModeInput};
-use mmsim_lru::index::{ANON, FILE, LruType};
+use mmsim_lru::index::{ANON, Evictable, FILE, LruType};
 use mmsim_lru::mglru::config::{AgingSite, BudgetRule};
 use mmsim_lru::mglru::formulas::{Outlook, ages_first, outlook};
 
@@ -57,7 +57,8 @@ impl Recording {
 impl Step {
     fn outlook(&self, config: &MglruConfig, can_swap: bool) -> Outlook {
         let size = |seq: u64, t: LruType| self.sizes[(seq % 4) as usize][usize::from(t.is_file())];
-        outlook(config.aging_rule, self.max_seq, self.min_seq, can_swap, size)
+        let types = Evictable::of(can_swap.into());
+        outlook(config.aging_rule, self.max_seq, self.min_seq, types, size)
     }
 
     fn pages(&self, can_swap: bool) -> u64 {
