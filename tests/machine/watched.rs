@@ -18,7 +18,7 @@ use mmsim::report::{Report, RunReport};
 use mmsim::run::run_all;
 
 /// Scenarios of a plain `cargo test`.
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 3;
 
 fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.below(of.len() as u64) as usize]
