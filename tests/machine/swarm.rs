@@ -36,7 +36,7 @@ use mmsim_lru::MglruConfig;
 use mmsim_lru::knobs::{Knobs as _, Ranged};
 
 /// Seeds of a plain `cargo test`.
-const SEEDS: u64 = 30;
+const SEEDS: u64 = 60;
 /// Pages of each file.
 const FILE_PAGES: u32 = 700;
 const FILES: u16 = 3;
