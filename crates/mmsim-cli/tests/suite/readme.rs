@@ -143,7 +143,7 @@ fn blocks_about_validation() {
 }
 
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_results() {
     assert_eq!(blocks("docs/results.md", &root()), 1);
 }
@@ -211,7 +211,7 @@ fn blocks_about_compaction() {
 }
 
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_why() {
     assert_eq!(blocks("docs/why.md", &root()), 4);
     assert_eq!(blocks("docs/ablate.md", &root()), 3);
@@ -224,7 +224,7 @@ fn blocks_about_miniatures() {
 }
 
 #[test]
-#[ignore = "`.ci/run` asks the program of the release"]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_large_files() {
     assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
     assert_eq!(blocks("docs/published.md", &root()), 1);

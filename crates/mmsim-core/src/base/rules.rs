@@ -154,7 +154,7 @@ kernel_rules! {
 
         skips_busy_nodes: bool = "skips-busy-nodes",
             "nodes whose kswapd is awake are asked after all others",
-            "6.18 \"mm: page_alloc: avoid kswapd thrashing due to NUMA restrictions\"";
+            "absent in 6.17, present in 6.18, mm/page_alloc.c, get_page_from_freelist";
             false, 6 . 18 => true;
         defrag_promotes: bool = "defrag-promotes",
             "with `vm.defrag_mode` requests for pages that cannot be moved make whole pageblocks, and those that cannot wait take parts of them",
@@ -200,7 +200,7 @@ kernel_rules! {
             true, 5 . 4 => false;
         boosted_runs_fail: bool = "boosted-runs-fail",
             "a run of kswapd that works off a boost and frees nothing counts as one that failed",
-            "absent in 6.18, present in 6.19, mm/vmscan.c, balance_pgdat: it does not";
+            "6.18: it counts, 6.19: it does not, mm/vmscan.c, balance_pgdat";
             true, 6 . 19 => false;
         failures_end_balanced: bool = "failures-end-balanced",
             "reclaim that frees pages ends kswapd's failures only if the node is balanced then",
@@ -208,7 +208,7 @@ kernel_rules! {
             false, 7 . 0 => true;
         anon_only_falls_back: bool = "anon-only-falls-back",
             "`swappiness=max` of memory.reclaim takes file pages where nothing can be swapped; else it takes nothing",
-            "absent in 7.2, present in 7.3, mm/vmscan.c, get_scan_count: it does not";
+            "7.2: file pages, 7.3: nothing, mm/vmscan.c, get_scan_count";
             true, 7 . 3 => false;
         reclaim_walks_again: bool = "reclaim-walks-again",
             "reclaim by a request or for a limit that freed nothing is done once more, and counts twice in allocstall_*",
@@ -313,7 +313,7 @@ kernel_rules! {
             Ranged::new(15), 6 . 9 => Ranged::new(31);
         unmap_drains: bool = "unmap-drains",
             "munmap and MADV_DONTNEED flush the CPU's LRU batches first",
-            "present in 6.12, absent in 6.17, mm/memory.c and mm/mmap.c";
+            "present in 6.12, absent in 6.17, mm/memory.c, zap_page_range_single";
             true, 6 . 18 => false;
         unmap_frees_upwards: bool = "unmap-frees-upwards",
             "unmapped pages are freed in the order of their addresses; else in pieces, each backwards",
