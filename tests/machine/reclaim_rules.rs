@@ -107,15 +107,15 @@ fn reclaim_walks_again() {
     assert_eq!(stalls, [[1], [2]]);
 }
 
-/// Anonymous and file pages, and free swap: memory.reclaim with `swappiness=max` takes what it was
-/// asked for, and anonymous memory alone. So do both LRUs, MGLRU also before anything was ever aged.
+/// Anonymous pages, file pages that are older, and free swap: memory.reclaim with `swappiness=max`
+/// takes what it was asked for, and anonymous memory alone. So do both LRUs. MGLRU has to age for
+/// it: that there are old generations of files does not matter.
 #[test]
 fn anon_only_takes_anonymous_memory() {
     let only = Op::MemcgReclaim { pages: 100, swappiness: Some(ANON_ONLY) };
-    let files = [file(1, 300, true, VmaFlags::default()), read(1, 0, 300)];
-    let ops = [&[anon(600), write(0, 0, 600)], &files[..], &[end(0), only, end(1)]].concat();
+    let ops = [anon(600), pread(0, 300), write(0, 0, 600), end(0), only, end(1)];
     for mglru in [None, Some(MglruConfig::V6_18), Some(MglruConfig::V7_3)] {
-        let (c, tasks) = (newest("ramdisk"), vec![member("t", ops.clone())]);
+        let (c, tasks) = (newest("ramdisk"), vec![member("t", ops.to_vec())]);
         let mut m = match mglru {
             None => machine(&c, tasks),
             Some(config) => Machine::new(&c, tasks, 1, |mem| {
