@@ -118,11 +118,9 @@ fn second(room: &mut Room, k: &mut Kdamond) {
 }
 
 fn damon(c: &mut Criterion) {
-    // As criterion tells: `cargo bench` says `--bench`, `cargo test` does not.
-    let tried = std::env::args().all(|a| a != "--bench") || std::env::args().any(|a| a == "--test");
     let mut g = c.benchmark_group("damon");
     g.sample_size(20);
-    for gib in if tried { &SIZES[..1] } else { &SIZES[..] } {
+    for gib in if cells::tried() { &SIZES[..1] } else { &SIZES[..] } {
         let mut room = Room::new(gib << 18);
         for (name, ops, min) in [
             ("fvaddr", OpsId::Fvaddr, 1000),

@@ -34,7 +34,8 @@ fn hit_path(c: &mut Criterion) {
         ("50_percent", FRAMES_50, 100_000..200_000),
         ("10_percent", FRAMES_10, 350_000..450_000),
     ] {
-        for (part, accesses) in [("1M", MILLION), ("6M", 6 * MILLION)] {
+        let parts = [("1M", MILLION), ("6M", 6 * MILLION)];
+        for (part, accesses) in parts.into_iter().take(if cells::tried() { 1 } else { 2 }) {
             let result = cells::zipf_cell(frames, accesses).run(Watch::default());
             assert_eq!(result.accesses, u64::from(PAGES) + accesses);
             if accesses == MILLION {

@@ -26,6 +26,12 @@ pub(crate) const FRAMES_50: u32 = PAGES / 2;
 /// Frames of the cell at 98 % memory.
 pub(crate) const FRAMES_98: u32 = (PAGES as u64 * 98 / 100) as u32;
 
+/// Whether a bench is only tried, each case once: `cargo bench` says `--bench`, `cargo test` does
+/// not. Then it leaves out its larger cases.
+pub(crate) fn tried() -> bool {
+    std::env::args().all(|a| a != "--bench") || std::env::args().any(|a| a == "--test")
+}
+
 /// A machine of one zone and one CPU with swap for all on a device that works on the
 /// caller's CPU and takes no memory of the machine; no readahead.
 pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConfig {
