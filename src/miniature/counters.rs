@@ -72,6 +72,8 @@ pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
         | KswapdLowWmarkHitQuickly
         | KswapdHighWmarkHitQuickly
         | SlabsScanned
+        | NrSwpIn
+        | NrSwpOut
         | WorkingsetNodereclaim => Worth::Nothing(BATCHES),
         PgActivate
         | PgDeactivate

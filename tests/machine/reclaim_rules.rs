@@ -96,6 +96,30 @@ fn counts_proactive() {
     assert_eq!(proactive, [0, direct[0], 0, direct[2]]);
 }
 
+/// Pages that are written one after the other go to an asynchronous device as few requests, and to a
+/// synchronous one by themselves. Before 7.3 nobody counts.
+#[test]
+fn counts_swap_requests() {
+    let ops = [anon(3000), write(0, 0, 3000), read(0, 0, 3000)];
+    let counters = ["pswpout", "nrswpout", "pswpin", "nrswpin"];
+    let of = |device| {
+        let mut c = newest(device);
+        c.vm.page_cluster = 3;
+        both(&c, "counts-swap-requests", ["no", "yes"], &ops).map(|r| counts(&r, counters))
+    };
+    for device in ["ramdisk", "nvme"] {
+        let [no, yes] = of(device);
+        assert!(no[0] > 100 && no[2] > 100 && no == [no[0], 0, no[2], 0], "{no:?}");
+        assert_eq!([yes[0], yes[2]], [no[0], no[2]]);
+        match device {
+            "ramdisk" => assert_eq!([yes[1], yes[3]], [yes[0], yes[2]]),
+            _ => {
+                assert!(32 * yes[1] >= yes[0] && 4 * yes[1] < yes[0] && yes[3] < yes[2], "{yes:?}")
+            }
+        }
+    }
+}
+
 /// Free memory is in pairs, and there is nothing to reclaim. A request for a larger block reclaims: it
 /// gives up at once, or walks through all priorities once more.
 #[test]

@@ -97,7 +97,8 @@ impl ReclaimPolicy for Random {
             }
         }
         let (scanned, reclaimed, stats) = (stats.pass.taken, stats.reclaimed, stats.pass);
-        ReclaimOutcome { scanned, reclaimed, stats, ..ReclaimOutcome::default() }
+        let wakes_flusher = stats.only_unqueued_dirty();
+        ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
 
     fn keeps(&self, event: VmEvent) -> bool {

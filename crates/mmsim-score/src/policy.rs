@@ -335,7 +335,8 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
             mem.limit_shadow_nodes(shadow_nodes_allowed(managed), req.priority);
         }
         let (reclaimed, stats) = (stats.reclaimed, stats.pass);
-        ReclaimOutcome { scanned, reclaimed, stats, ..ReclaimOutcome::default() }
+        let wakes_flusher = stats.only_unqueued_dirty();
+        ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
 
     fn keeps(&self, event: VmEvent) -> bool {

@@ -15,7 +15,10 @@ pub(super) fn of_zones(s: &Snapshot) -> impl Iterator<Item = &'static str> {
 
 /// The events that a machine's kernel counts.
 pub(super) fn of_events(s: &Snapshot) -> impl Iterator<Item = &'static str> {
-    EVENTS.iter().copied().filter(|name| s.counts_proactive || !name.ends_with("_proactive"))
+    EVENTS.iter().copied().filter(|&name| match name {
+        "nrswpin" | "nrswpout" => s.counts_swap_requests,
+        _ => s.counts_proactive || !name.ends_with("_proactive"),
+    })
 }
 
 /// Of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
@@ -219,6 +222,8 @@ pub(super) const EVENTS: &[&str] = &[
     "zswpwb",
     "direct_map_level2_splits",
     "direct_map_level3_splits",
+    "nrswpin",
+    "nrswpout",
 ];
 
 /// An item of a zone; `None`: the model has nothing for it.

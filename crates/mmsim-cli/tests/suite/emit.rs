@@ -151,8 +151,8 @@ fn check(f: &Folder, run: &Run) {
         for (name, n) in &events {
             if name.starts_with("sim_") {
                 assert!(!vm.contains_key(name), "{name} is not the kernel's");
-            } else if name.ends_with("_proactive") && *n == 0 {
-                // Kernels before 6.18 do not have it.
+            } else if *n == 0 && (name.ends_with("_proactive") || name.starts_with("nrswp")) {
+                // Kernels before 6.18 and 7.3 do not have them.
                 assert!(vm.get(name).is_none_or(|&n| n == 0), "{folder}: {name}");
             } else {
                 assert_eq!(vm.get(name), Some(n), "{folder}: {name}");

@@ -345,6 +345,10 @@ kernel_rules! {
             "pages of the kernel that a group is charged for a process, besides its page tables",
             "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: evidence/calibration.toml";
             Ranged::new(144), 5 . 9 => Ranged::new(48);
+        counts_swap_requests: bool = "counts-swap-requests",
+            "requests to the swap device are counted in nrswpin and nrswpout; one holds 32 pages at most, and one page if the device is synchronous",
+            "absent in 7.1, present in 7.3, include/linux/vm_event_item.h, NRSWPIN and NRSWPOUT";
+            false, 7 . 3 => true;
         counts_proactive: bool = "counts-proactive",
             "memory.reclaim counts in pgscan_proactive and pgsteal_proactive; else in pgscan_direct and pgsteal_direct",
             "absent in 6.12, present in 6.17, mm/vmscan.c, reclaimer_offset";

@@ -27,6 +27,8 @@ vm_events! {
     PgMajFault => "pgmajfault",
     PswpIn => "pswpin",
     PswpOut => "pswpout",
+    NrSwpIn => "nrswpin",
+    NrSwpOut => "nrswpout",
     SwapRa => "swap_ra",
     SwapRaHit => "swap_ra_hit",
     PgpgIn => "pgpgin",

@@ -199,6 +199,7 @@ impl Memory {
             self.zram_stored += u64::from(swap.device.config().stored_bytes_per_page > 0);
             if swap.device.config().synchronous {
                 self.now += swap.device.sync_cost(Io::Write, 1);
+                self.count_swap_requests(Io::Write, 1);
                 return true;
             }
             self.write_to_swap(slot, folio);

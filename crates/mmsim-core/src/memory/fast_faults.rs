@@ -368,6 +368,7 @@ impl Memory {
         swap.freed(self.cpu, nr);
         self.count(VmEvent::PgMajFault, n);
         self.count(VmEvent::PswpIn, n);
+        self.count_swap_requests(Io::Read, n);
         self.zram_stored = self.zram_stored.saturating_sub(n);
         self.memcgs.uncharge_swap(MemcgId(0), n);
     }

@@ -45,6 +45,7 @@ pub use migrate::NotMoved;
 pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
 pub use plain::{FastPath, Look, Verdicts};
 pub use plug::Plug;
+pub(crate) use plug::SWAP_IOCB_PAGES;
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};

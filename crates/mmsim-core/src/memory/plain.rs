@@ -413,6 +413,7 @@ impl Memory {
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);
         self.count(VmEvent::PswpOut, n);
+        self.count_swap_requests(Io::Write, n);
         short.victims.clear();
     }
 

@@ -11,9 +11,10 @@
 //! writes meanwhile, so that others do not take slots between them.
 
 use super::{IoDone, Memory};
-use crate::backing::device::Writer;
+use crate::backing::device::{Io, Writer};
 use crate::base::id::{Pfn, SwapSlot};
 use crate::base::time::SimTime;
+use crate::base::vmstat::VmEvent;
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::flag;
 
@@ -23,6 +24,9 @@ const MOST_REQUESTS: usize = 32;
 const LARGE: u32 = 32;
 /// Pages of a request: they do not lie side by side in memory (`BLK_MAX_SEGMENTS`).
 const MOST_PAGES: u32 = 128;
+
+/// Pages that the swap layer of 7.3 puts in a request at most (`SWAP_CLUSTER_MAX`).
+pub(crate) const SWAP_IOCB_PAGES: usize = 32;
 
 /// Requests that wait, and their folios in order.
 #[derive(Clone, Debug)]
@@ -62,6 +66,16 @@ impl Plug {
 }
 
 impl Memory {
+    /// So many requests go to the swap device, where the kernel counts them.
+    #[inline]
+    pub(crate) fn count_swap_requests(&mut self, io: Io, n: u64) {
+        let event = match io {
+            Io::Read => VmEvent::NrSwpIn,
+            Io::Write => VmEvent::NrSwpOut,
+        };
+        self.count(event, if self.rules.counts_swap_requests { n } else { 0 });
+    }
+
     /// Writes of swap wait in `plug` from now on.
     pub(crate) fn start_plug(&mut self, plug: Plug) {
         debug_assert!(self.plug.is_none(), "a plug is held already");
@@ -80,6 +94,7 @@ impl Memory {
         for (at, n) in plug.requests.drain(..) {
             let device = &mut self.swap.as_mut().expect("a slot without swap").device;
             let done = device.write(now, plug.by, at.into(), n);
+            self.count_swap_requests(Io::Write, (n as usize).div_ceil(SWAP_IOCB_PAGES) as u64);
             for folio in folios.by_ref().take(n as usize) {
                 let off = self.frames.has(folio, flag::ISOLATED);
                 let end = if off { IoDone::EvictWritten(folio) } else { IoDone::Write(folio) };

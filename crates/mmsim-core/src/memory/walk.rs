@@ -50,6 +50,8 @@ pub struct TableWalk {
     pub slots: u32,
     /// Accessed ones among them whose folios are of the scope.
     pub young: u32,
+    /// Of the folios appended the last so many, which an executable mapping maps.
+    pub exec: u32,
 }
 
 /// PTEs that looking around takes in at most (`MIN_LRU_BATCH`).
@@ -168,9 +170,9 @@ impl Memory {
     }
 
     /// Tests and clears the accessed bits of a page table, as far as the scope goes, and
-    /// appends the folio of each young PTE in order of address. What is dirty in the PTE and
-    /// clean in the folio becomes dirty in the folio, but for plain anonymous memory, which
-    /// will be written when it gets a slot.
+    /// appends the folio of each young PTE in order of address, those of executable mappings
+    /// behind the others. What is dirty in the PTE and clean in the folio becomes dirty in the
+    /// folio, but for plain anonymous memory, which will be written when it gets a slot.
     ///
     /// Takes `t_walk_pte` for each present PTE in the range and `t_walk_young` for each whose
     /// folio is found; `t_walk_pmd` is the caller's, who
@@ -188,9 +190,14 @@ impl Memory {
             panic!("{g} is no page table of a process")
         };
         let mut met = TableWalk::default();
-        for i in self.spaces.vmas_over(space, g) {
-            let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
-            if scope.enters(vma) {
+        let over = self.spaces.vmas_over(space, g);
+        for exec in [false, true] {
+            let before = young.len();
+            for i in over.clone() {
+                let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
+                if vma.flags.exec != exec || !scope.enters(vma) {
+                    continue;
+                }
                 let range = in_table(vma, g);
                 if self.pages.group(g).huge {
                     // One entry, which is no page table: it does not say whether that is worth a walk.
@@ -207,6 +214,9 @@ impl Memory {
                 let (present, found) = self.harvest(g, range, scope, dirt, young);
                 self.charge_walk(present, found);
                 met.young += found;
+            }
+            if exec {
+                met.exec = (young.len() - before) as u32;
             }
         }
         met
@@ -226,13 +236,13 @@ impl Memory {
         let range = window(in_table(vma, g), (page.0 - g.first().0) as usize);
         let slots = range.len() as u32;
         if slots == 1 {
-            return TableWalk { slots: 1, young: 1 };
+            return TableWalk { slots: 1, young: 1, exec: 0 };
         }
-        let dirt = self.dirt_is_told(vma);
+        let (dirt, exec) = (self.dirt_is_told(vma), vma.flags.exec);
         let (_, found) = self.harvest(g, range, scope, dirt, young);
         // Each PTE of the window is read, mapped or not.
         self.charge_walk(slots, found);
-        TableWalk { slots, young: 1 + found }
+        TableWalk { slots, young: 1 + found, exec: if exec { found } else { 0 } }
     }
 
     /// Adds what decides only under a policy that walks page tables to a digest.

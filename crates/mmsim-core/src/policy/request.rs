@@ -113,7 +113,10 @@ pub struct ReclaimOutcome {
     /// Cache trimming was in force and freed nothing, and kswapd is to start over without it if
     /// its whole run went like that.
     pub cache_trim_failed: bool,
-    /// What the scans met.
+    /// A scan met what only the flusher can clean: it is woken.
+    pub wakes_flusher: bool,
+    /// What the scans met, for the flags of the node that kswapd sets after its pass. Reclaim by
+    /// MGLRU sets none (Linux 6.12 and 7.3 mm/vmscan.c, `shrink_node` returns before).
     pub stats: PassStats,
 }
 
@@ -127,6 +130,7 @@ impl ReclaimOutcome {
         self.low_skipped |= o.low_skipped;
         self.priority = o.priority.or(self.priority);
         self.cache_trim_failed |= o.cache_trim_failed;
+        self.wakes_flusher |= o.wakes_flusher;
         self.stats.add(&o.stats);
     }
 }
@@ -151,6 +155,12 @@ pub struct PassStats {
 }
 
 impl PassStats {
+    /// Whether all that a batch took was dirty, and none of it queued for writing.
+    #[inline]
+    pub fn only_unqueued_dirty(&self) -> bool {
+        self.taken > 0 && self.unqueued_dirty == self.taken
+    }
+
     /// Adds another step's.
     pub fn add(&mut self, o: &PassStats) {
         self.taken += o.taken;

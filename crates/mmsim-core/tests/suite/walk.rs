@@ -309,11 +309,19 @@ impl Both {
         for va in wanted {
             let vas: Vec<u64> = (va..va + 512).filter(|&va| self.enters(va, &scope)).collect();
             let slots = vas.len() as u32;
-            let (folios, present, dirtied) = self.harvest(vas.into_iter(), &scope);
+            // Those of executable mappings come last.
+            let exec = |&va: &u64| self.mapping(va).unwrap().flags.exec;
+            let (last, first): (Vec<u64>, Vec<u64>) = vas.into_iter().partition(exec);
+            let (mut folios, mut present, mut dirtied) = self.harvest(first.into_iter(), &scope);
+            let (others, more, dirty_too) = self.harvest(last.into_iter(), &scope);
+            let exec = others.len() as u32;
+            folios.extend(others);
+            (present, dirtied) = (present + more, dirtied + dirty_too);
             let (began, dirty) = (self.mem.now, self.mem.files.nr_dirty);
             let mut young = vec![Pfn(1)];
             let met = self.mem.walk_table(self.tables[&va], &scope, &mut young);
-            assert_eq!(met, TableWalk { slots, young: folios.len() as u32 }, "table {va:#x}");
+            let young_ptes = folios.len() as u32;
+            assert_eq!(met, TableWalk { slots, young: young_ptes, exec }, "table {va:#x}");
             assert_eq!(young[1..], folios);
             assert_eq!(self.mem.now.since(began).0, 5 * present + 50 * folios.len() as u64);
             assert_eq!(self.mem.files.nr_dirty - dirty, dirtied);
@@ -332,6 +340,7 @@ impl Both {
             self.mem.pages.test_clear_hot(page, pte::YOUNG);
             self.ptes.get_mut(&va).unwrap().young = false;
             let m = self.mapping(va).unwrap();
+            let exec = m.flags.exec;
             let (from, to) = (m.from.max(va & !511), m.to.min((va & !511) + 512));
             // Of all windows of 64 pages, that whose begin is nearest to 32 pages before.
             let begins = from..=to.saturating_sub(64).max(from);
@@ -345,6 +354,7 @@ impl Both {
                 _ => self.harvest(begin..end, &scope),
             };
             assert_eq!(met.young, 1 + folios.len() as u32);
+            assert_eq!(met.exec, if exec { folios.len() as u32 } else { 0 });
             assert_eq!(young, folios, "around {va:#x} in {from:#x}..{to:#x}");
         }
         self.compare();
@@ -423,7 +433,7 @@ fn a_walk_takes_each_access_once() {
     assert_eq!(tables, [start.group()]);
     let mut young = Vec::new();
     let met = mem.walk_table(tables[0], &ROOT, &mut young);
-    assert_eq!((met, &young[..]), (TableWalk { slots: 100, young: 3 }, &folios[..]));
+    assert_eq!((met, &young[..]), (TableWalk { slots: 100, young: 3, exec: 0 }, &folios[..]));
     let second = PageIdx(start.0 + 4);
     mem.pages.set_hot(second, mem.pages.hot(second) | pte::ACCESSED);
     young.clear();

@@ -371,6 +371,7 @@ impl Classic {
                     pass.reclaimed += s.reclaimed;
                     out.reclaimed += s.reclaimed;
                     out.scanned += s.scanned;
+                    out.wakes_flusher |= s.pass.only_unqueued_dirty();
                     out.stats.add(&s.pass);
                 }
             }

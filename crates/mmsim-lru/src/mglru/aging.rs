@@ -212,7 +212,9 @@ impl Mglru {
         young.clear();
         let met = mem.walk_table(table, &walk.scope, &mut young);
         let youngest = self.lruvecs[lv].max_seq;
-        self.promote_all(mem, lv, &young, youngest);
+        let (others, exec) = young.split_at(young.len() - met.exec as usize);
+        self.promote_all(mem, lv, others, youngest, false);
+        self.promote_all(mem, lv, exec, youngest, true);
         self.young = young;
         // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
         if !huge && met.young * 8 >= met.slots {
@@ -220,11 +222,18 @@ impl Mglru {
         }
     }
 
-    /// Folios that a walk found accessed move to a generation.
-    fn promote_all(&mut self, mem: &mut Memory, lv: LruvecId, folios: &[FolioId], seq: u64) {
+    /// Folios that a walk found accessed move to a generation; `exec`: in executable mappings.
+    fn promote_all(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        folios: &[FolioId],
+        seq: u64,
+        exec: bool,
+    ) {
         let generation = Gen::from_seq(seq);
         for &folio in folios {
-            self.update_gen(mem, lv, folio, generation);
+            self.update_gen(mem, lv, folio, generation, exec);
         }
     }
 
@@ -417,9 +426,9 @@ impl Mglru {
             let bits = mem.frames.bits(folio);
             let elsewhere = gen_of(bits).is_some_and(|g| g != generation);
             if walks {
-                self.update_gen(mem, lv, folio, generation);
+                self.update_gen(mem, lv, folio, generation, met.exec > 0);
             } else if counted {
-                match self.set_refs(mem, folio) {
+                match self.set_refs(mem, folio, met.exec > 0) {
                     true if elsewhere => mem.lru_activate(self, folio),
                     true => {}
                     false => mem.overlooked_folio(folio),

@@ -13,6 +13,7 @@ mod presets;
 pub use presets::PRESETS;
 
 use crate::knobs::Ranged;
+use mmsim_core::phys::frames::flag;
 use mmsim_core::{knob_enums, knob_struct};
 
 knob_enums! {
@@ -83,6 +84,14 @@ knob_enums! {
             "Isolates them as any other; shrinking activates them.";
         Shrink72 = "shrink-7.2",
             "As activate, in reclaim without input and output too, and marks for reclaim stay.";
+    }
+    /// When reclaim wakes the flusher.
+    FlusherRule {
+        Never = "never", "Never.";
+        Pass613 = "pass-6.13",
+            "After a memory cgroup, if all file folios that the pass took or moved on so far were dirty \
+             and not queued for writing.";
+        Batch72 = "batch-7.2", "After a batch of which that holds.";
     }
     /// What a scan does with a lazily freed folio that is dirty.
     DirtyLazyfreeRule {
@@ -284,9 +293,9 @@ knob_struct! {
             "What a scan does with folios that are dirty or under write.",
             "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable; \
              shrink-7.2: Linux 7.2, sort_folio and isolate_folio";
-        file_writeout: bool = "file-writeout",
-            "Whether kswapd writes a dirty file page that it meets again, while many are dirty.",
-            "mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)";
+        flusher_rule: FlusherRule = "flusher-rule",
+            "When reclaim wakes the flusher.",
+            "mm/vmscan: wake up flushers conditionally to avoid cgroup OOM (Linux 6.13, and 6.12 stable)";
         dirty_lazyfree_rule: DirtyLazyfreeRule = "dirty-lazyfree-rule",
             "What a scan does with a lazily freed folio that is dirty.",
             "mm: multi-gen LRU: minimal implementation (Linux 6.1)";
@@ -334,6 +343,10 @@ knob_struct! {
             "What becomes of a page that arrives in a fault.",
             "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while folios \
              are really mapped (February 2026, not merged)";
+        exec_promotes: bool = "exec-promotes",
+            "Whether an executable page of a file is promoted when a page table shows it accessed for the \
+             first time.",
+            "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and lru_gen_set_refs)";
         second_touch: SecondTouch = "second-touch",
             "What a page gets that reclaim finds accessed for the second time. Without effect while \
              access-marks is workingset-second.",
@@ -389,6 +402,14 @@ impl MglruConfig {
         ];
         let found = rules.into_iter().find(|r| r.0);
         found.map(|(_, knob, instead, because)| (knob, instead, because))
+    }
+
+    /// Whether an access that a page table shows is only noted, as 6.14 does with a folio's first;
+    /// `exec`: in an executable mapping.
+    #[inline]
+    pub(super) fn only_notes(&self, bits: u32, exec: bool) -> bool {
+        let promoted = exec && self.exec_promotes && bits & flag::SWAPBACKED == 0;
+        bits & (flag::REFERENCED | flag::WORKINGSET) == 0 && !promoted
     }
 
     /// Whether lazily freed memory has a list of its own.

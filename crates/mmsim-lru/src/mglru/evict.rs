@@ -24,7 +24,7 @@ use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
-use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// Folios on their way through a step.
 struct Batch {
@@ -96,7 +96,7 @@ impl Mglru {
                 by: req.by,
                 may_writepage: req.may_writepage,
                 keep_marked: self.config.access_marks == AccessMarks::WorkingsetSecond,
-                writes_files: self.config.file_writeout,
+                writes_files: false,
             },
             evicts_fast: t == ANON && req.may_writepage && mem.evicts_short(),
             walks: pass.walks,
@@ -162,6 +162,7 @@ impl Mglru {
         req: &ReclaimRequest,
     ) -> (LruType, u64) {
         self.looks.clear();
+        self.bounced = PassStats::default();
         let v = &self.lruvecs[lv];
         let first_tier = self.config.type_rule == TypeRule::FirstTier;
         let (mut t, mut limit) = if swappiness == 0 {
@@ -404,7 +405,7 @@ impl Mglru {
                     may_writepage: true,
                     keep_marked: !ignore
                         && self.config.access_marks == AccessMarks::WorkingsetSecond,
-                    writes_files: self.config.file_writeout,
+                    writes_files: false,
                 },
                 evicts_fast: false,
                 walks: false,
@@ -513,12 +514,13 @@ fn used(
             let judgement = if again { Judgement::Activate } else { Judgement::Keep };
             (judgement, bits | flag::REFERENCED, None)
         }
-        AccessMarks::Counted614 if bits & (flag::REFERENCED | flag::WORKINGSET) == 0 => {
+        AccessMarks::Counted614 if config.only_notes(bits, exec) => {
             (Judgement::Keep, bits | flag::REFERENCED, Some(0))
         }
         AccessMarks::Counted614 => {
             let refs = if bits & flag::REFERENCED != 0 { counter + 1 } else { 0 };
-            if config.second_touch == SecondTouch::Mark && refs <= 1 {
+            let marked = bits & (flag::REFERENCED | flag::WORKINGSET) != 0;
+            if marked && config.second_touch == SecondTouch::Mark && refs <= 1 {
                 return (Judgement::Activate, bits | flag::REFERENCED, Some(refs));
             }
             (Judgement::Activate, bits & !flag::REFERENCED | flag::WORKINGSET, None)

@@ -65,8 +65,8 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    arrive_singly,
+    Arrival, ArrivalKind, Departure, LruSnapshot, PassStats, ReclaimOutcome, ReclaimPolicy,
+    ReclaimRequest, arrive_singly,
 };
 
 /// MGLRU of a machine.
@@ -93,6 +93,8 @@ pub struct Mglru {
     scale_shift: u32,
     /// Whether there is one list for each type and generation and nothing else to ask.
     single: bool,
+    /// Dirty file pages that the scans of a batch moved on: all, and those not queued for writing.
+    bounced: PassStats,
     /// Scratch.
     looks: Vec<Look>,
     fast: FastPath,
@@ -151,6 +153,7 @@ impl Mglru {
             first_priority: mem.first_priority,
             scale_shift: mem.scale_shift,
             single,
+            bounced: PassStats::default(),
             looks: Vec::new(),
             fast: FastPath::default(),
             slots: Vec::new(),

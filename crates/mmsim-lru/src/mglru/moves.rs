@@ -165,12 +165,13 @@ impl Mglru {
         lv: LruvecId,
         folio: FolioId,
         generation: Gen,
+        exec: bool,
     ) {
         let bits = mem.frames.bits(folio);
         let counted = self.config.access_marks == AccessMarks::Counted614;
-        if counted && bits & (flag::REFERENCED | flag::WORKINGSET) == 0 {
+        if counted && self.config.only_notes(bits, exec) {
             // The bit is clear, and the folio stays in its generation.
-            self.set_refs(mem, folio);
+            self.set_refs(mem, folio, exec);
             mem.overlooked_folio(folio);
             return;
         }
@@ -211,10 +212,12 @@ impl Mglru {
 
     /// A folio was found used, as 6.14 notes that: once is no proof of a working set. True: it
     /// was not the first time (`lru_gen_set_refs`).
-    pub(super) fn set_refs(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
+    pub(super) fn set_refs(&mut self, mem: &mut Memory, folio: FolioId, exec: bool) -> bool {
         let bits = mem.frames.bits(folio);
-        if bits & (flag::REFERENCED | flag::WORKINGSET) != 0 {
-            if self.config.second_touch == SecondTouch::Mark && self.refs(folio, bits) <= 1 {
+        if !self.config.only_notes(bits, exec) {
+            let used = bits & (flag::REFERENCED | flag::WORKINGSET) != 0;
+            if used && self.config.second_touch == SecondTouch::Mark && self.refs(folio, bits) <= 1
+            {
                 self.mark(mem, folio);
             } else {
                 mem.frames.change(folio, flag::REFERENCED, flag::WORKINGSET);

@@ -9,7 +9,7 @@
 
 use super::Mglru;
 use super::aging::{Aging, Walk};
-use super::config::{AbortRule, AgingSite, BudgetRule, Protection};
+use super::config::{AbortRule, AgingSite, BudgetRule, FlusherRule, Protection};
 use super::formulas;
 use super::memcg_lru::Rotation;
 use crate::index::{ANON, Evictable, FILE, LruType, LruvecId};
@@ -17,7 +17,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::phys::watermarks::Mark;
-use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// What is left to do for one lruvec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,8 @@ pub(super) struct Pass {
     /// The reclaimer walks page tables: kswapd, and others once they have aged.
     pub(super) walks: bool,
     low_skipped: bool,
+    /// What its scans met.
+    met: PassStats,
     /// A new generation was wanted.
     wanted: bool,
     /// Its walk of page tables, until the next generation begins.
@@ -136,6 +138,7 @@ impl Mglru {
             reclaimed: 0,
             walks: kswapd,
             low_skipped: false,
+            met: PassStats::default(),
             wanted: false,
             walking: None,
         }
@@ -209,7 +212,10 @@ impl Mglru {
             w.scanned += delta;
             out.scanned += did.scanned;
             out.reclaimed += did.reclaimed;
-            out.stats.add(&did.stats);
+            pass.met.add(&did.stats);
+            pass.met.add(&self.bounced);
+            let in_batch = self.config.flusher_rule == FlusherRule::Batch72;
+            out.wakes_flusher |= in_batch && did.stats.only_unqueued_dirty();
             let goes_on = match &mut w.left {
                 None => w.scanned < nr,
                 Some(left) => {
@@ -230,6 +236,10 @@ impl Mglru {
             // It counts as reclaimed that zones were found safe.
             out.reclaimed += self.min_batch;
         }
+        let PassStats { file_taken, unqueued_dirty, .. } = pass.met;
+        out.wakes_flusher |= self.config.flusher_rule == FlusherRule::Pass613
+            && unqueued_dirty > 0
+            && unqueued_dirty == file_taken;
         self.leave(req, pass, &w, budget == Budget::Aged || w.aged == Some(true));
         let (node, memcg) = self.node_and_memcg(w.lv);
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {

@@ -263,6 +263,11 @@ impl Mglru {
         if c.writeback_rule == WritebackRule::Bounce {
             let locked = bits & flag::LOCKED != 0 && !reworked;
             let dirty_file = t == FILE && bits & flag::DIRTY != 0;
+            if dirty_file {
+                let queued = bits & flag::WRITEBACK != 0;
+                self.bounced.file_taken += pages_of(bits);
+                self.bounced.unqueued_dirty += if queued { 0 } else { pages_of(bits) };
+            }
             if locked || bits & flag::WRITEBACK != 0 || dirty_file {
                 let generation = self.inc_gen(mem, lv, folio, flag::RECLAIM);
                 mem.lru_add_head(at(self, generation), folio);

@@ -16,8 +16,8 @@ use crate::machine::cpu::thread::Fault;
 use crate::machine::fault::frame_or_return;
 use crate::machine::fault::touch::{FaultOutcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::IoDone;
 use crate::memory::trace::FaultKind;
+use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::{Entry, pte};
@@ -167,6 +167,8 @@ impl Machine {
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         self.mem.now += swap.device.read_sync(1);
+        self.mem.count_swap_requests(Io::Read, 1);
+        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         swap.put_last(slot, self.mem.cpu);
         self.mem.slot_freed();
         // The contents exist nowhere else now.
@@ -275,12 +277,14 @@ impl Machine {
             if swap.device.config().synchronous {
                 let cost = swap.device.read_sync(n as u32);
                 self.mem.now += cost;
+                self.mem.count_swap_requests(Io::Read, n as u64);
                 for &(_, pfn) in &read[i..i + n] {
                     self.mem.frames.clear(pfn, flag::LOCKED);
                 }
             } else {
                 let at = read[i].0.0.into();
                 let done = swap.device.submit(self.mem.now, Io::Read, at, n as u32);
+                self.mem.count_swap_requests(Io::Read, n.div_ceil(SWAP_IOCB_PAGES) as u64);
                 for &(_, pfn) in &read[i..i + n] {
                     self.mem.io.push((done, IoDone::Read(pfn)));
                 }

@@ -526,7 +526,9 @@ impl Machine {
                 Some(until) => self.sleep_amid_step(tid, until),
                 None => self.give_way(tid),
             }
-            self.note_dirty(&out.stats);
+            if out.wakes_flusher {
+                self.wake_flusher();
+            }
             all.add(&out);
             freed += out.reclaimed;
             if out.more {
@@ -587,13 +589,6 @@ impl Machine {
         let g = self.timer_generation;
         self.block(tid, Wait::Timer(g), memory);
         self.queue.push(self.mem.now + d, Event::Wake(tid, g));
-    }
-
-    /// Reclaim that met nothing but dirty pages needs the flusher.
-    pub(in crate::machine) fn note_dirty(&mut self, s: &crate::policy::PassStats) {
-        if s.file_taken > 0 && s.unqueued_dirty == s.taken {
-            self.wake_flusher();
-        }
     }
 
     /// Conditions that a whole pass met decide how the next ones go.

@@ -379,7 +379,9 @@ impl Machine {
         }
         self.mem.finish_throttled(&mut p.plug);
         self.queue_io();
-        self.note_dirty(&out.stats);
+        if out.wakes_flusher {
+            self.wake_flusher();
+        }
         let sleeps = self.mem.take_throttled();
         let p = b.pass.as_mut().expect("a pass is under way");
         b.priority = out.priority.unwrap_or(b.priority);

@@ -213,6 +213,20 @@ pub const LAWS: &[Law] = &[
         counters!(PswpIn),
         "swap_cluster_readahead",
     ),
+    law(
+        "a swap-in request reads a page",
+        counters!(NrSwpIn),
+        AtMost,
+        counters!(PswpIn),
+        "page_io.c",
+    ),
+    law(
+        "a swap-out request writes a page",
+        counters!(NrSwpOut),
+        AtMost,
+        counters!(PswpOut),
+        "page_io.c",
+    ),
     law("reclaim writes to swap", counters!(PswpOut), AtMost, counters!(NrVmscanWrite), "pageout"),
     law(
         "what is in swap alone was written",

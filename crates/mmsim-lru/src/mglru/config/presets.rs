@@ -6,7 +6,7 @@
 
 use super::{
     AbortRule, AccessMarks, AgingRule, AgingSite, BudgetRule, DirtyLazyfreeRule, FaultArrival,
-    HistGens, Lazyfree, MglruConfig, Placement, Protection, RecentRule, RefaultCount,
+    FlusherRule, HistGens, Lazyfree, MglruConfig, Placement, Protection, RecentRule, RefaultCount,
     RefaultDistance, RestoreRule, SecondTouch, StepSize, TierGain, TtlRule, TypeFallback, TypeRule,
     WritebackRule,
 };
@@ -36,7 +36,7 @@ impl MglruConfig {
         min_seq_clamp: false,
         aging_rule: AgingRule::Distribution,
         writeback_rule: WritebackRule::Bounce,
-        file_writeout: true,
+        flusher_rule: FlusherRule::Never,
         dirty_lazyfree_rule: DirtyLazyfreeRule::ToAnon,
         add_clears_refs: false,
         aging_site: AgingSite::Kswapd,
@@ -52,6 +52,7 @@ impl MglruConfig {
         anon_reactivate: true,
         access_marks: AccessMarks::WorkingsetSecond,
         fault_arrival: FaultArrival::Active,
+        exec_promotes: false,
         second_touch: SecondTouch::Workingset,
     };
     /// Linux 6.7 without the fix of underprotected page cache.
@@ -83,6 +84,7 @@ impl MglruConfig {
     /// Linux 6.12, stable tree.
     pub const V6_12: MglruConfig = MglruConfig {
         writeback_rule: WritebackRule::Activate,
+        flusher_rule: FlusherRule::Pass613,
         add_clears_refs: true,
         ..MglruConfig::V6_12_RC
     };
@@ -95,6 +97,7 @@ impl MglruConfig {
         tier_gain: TierGain::TwoToThree,
         min_seq_coupling: false,
         aging_rule: AgingRule::GensOnly,
+        flusher_rule: FlusherRule::Pass613,
         access_marks: AccessMarks::Counted614,
         ..MglruConfig::V6_12_RC
     };
@@ -105,7 +108,6 @@ impl MglruConfig {
         min_seq_clamp: true,
         step_size: StepSize::Budget,
         protection: Protection::Share,
-        file_writeout: false,
         ..MglruConfig::V6_14
     };
     /// Linux 7.2, the marks: what a fault brings is marked, and starts older.
@@ -119,9 +121,11 @@ impl MglruConfig {
     /// Linux 7.3: with the loop of 7.2, which ages and evicts in one pass.
     pub const V7_3: MglruConfig = MglruConfig {
         writeback_rule: WritebackRule::Shrink72,
+        flusher_rule: FlusherRule::Batch72,
         aging_site: AgingSite::Loop,
         step_size: StepSize::Batch,
         budget_rule: BudgetRule::Once,
+        exec_promotes: true,
         type_fallback: TypeFallback::NoneScanned,
         abort_rule: AbortRule::Wmark72,
         ..MglruConfig::V7_2_MARKS

@@ -395,7 +395,7 @@ fn kswapd_retry_without_cache_trim() {
     // A disk that is still writing when kswapd wants the pages, and limits that hold no writer.
     let mut machine = ram();
     machine.file_device = DeviceConfig::preset("hdd", 1).unwrap();
-    machine.file_device.write = SimDuration::from_millis(500);
+    machine.file_device.write = SimDuration::from_millis(2000);
     machine.vm.dirty = DirtyLimit::Ratio(100);
     machine.vm.dirty_background = DirtyLimit::Ratio(99);
     let [yes, no] = pair(&machine, ClassicConfig::V5_8_PROT, knob, ["yes", "no"], &scripts);

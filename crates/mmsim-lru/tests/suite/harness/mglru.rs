@@ -146,12 +146,23 @@ impl Real {
     }
 
     pub(crate) fn map(&mut self, letter: char, file: Option<char>, va: u32, pages: u32) {
+        self.map_as(letter, file, va, pages, VmaFlags::default());
+    }
+
+    pub(crate) fn map_as(
+        &mut self,
+        letter: char,
+        file: Option<char>,
+        va: u32,
+        pages: u32,
+        flags: VmaFlags,
+    ) {
         let kind = match file {
             None => VmaKind::Anon,
             Some(f) => VmaKind::File { file: self.file(f), offset: 0, shared: true },
         };
         let id = RegionId(self.regions.len() as u16);
-        let (at, flags) = (Some(ORIGIN + u64::from(va)), VmaFlags::default());
+        let at = Some(ORIGIN + u64::from(va));
         let (spaces, all) = (&mut self.mem.spaces, &mut self.mem.pages);
         let vma = spaces.mmap(all, self.space, id, pages, kind, flags, at);
         self.regions.insert(letter, Region { vma, file });

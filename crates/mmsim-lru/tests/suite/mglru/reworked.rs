@@ -8,7 +8,8 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MemcgConfig};
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::ReclaimPolicy as _;
+use mmsim_core::policy::{ReclaimPolicy as _, ReclaimRequest};
+use mmsim_core::workload::VmaFlags;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::Gen;
 use mmsim_lru::knobs::Knobs as _;
@@ -45,20 +46,27 @@ fn min_seq_clamp() {
     assert_eq!((far, near), (2, 1));
 }
 
-/// kswapd meets a dirty page again while many are dirty: it writes the page, or leaves it to the
-/// flusher.
+/// A pass over clean pages and dirty ones behind them, and a pass over dirty ones alone. The flusher
+/// is not woken, is woken if the pass met nothing else, or for the batch that held nothing else.
+/// Dirty pages that are moved on count as those that are taken.
 #[test]
-fn file_writeout() {
-    let activate = [("writeback-rule", "activate")];
-    let [writes, leaves] = both(V, &activate, "file-writeout", ["yes", "no"], |mut r| {
-        r.write(Page('U', 1));
-        let folio = r.folio(Page('U', 1)).unwrap();
-        r.mem.frames.set(folio, flag::RECLAIM);
-        r.mem.node_flags[NodeId(0)].dirty = true;
-        steps(&mut r, 3);
-        count(&r, VmEvent::NrVmscanWrite)
-    });
-    assert_eq!((writes, leaves), (1, 0));
+fn flusher_rule() {
+    let woken = |rule, writeback_rule| {
+        [128, 0].map(|clean| {
+            let knobs = [("flusher-rule", rule), ("writeback-rule", writeback_rule)];
+            let mut r = with(V, &knobs);
+            (0..clean).for_each(|i| r.read(Page('U', i)));
+            (clean..clean + 192).for_each(|i| r.write(Page('U', i)));
+            steps(&mut r, 1);
+            // For an order above 0 kswapd does not stop at zones that are safe.
+            let req = ReclaimRequest { order: 1, ..Real::request(KSWAPD, 0) };
+            r.lru.reclaim(&mut r.mem, &req).wakes_flusher
+        })
+    };
+    assert_eq!(woken("never", "activate"), [false, false]);
+    assert_eq!(woken("pass-6.13", "activate"), [false, true]);
+    assert_eq!(woken("pass-6.13", "bounce"), [false, true]);
+    assert_eq!(woken("batch-7.2", "activate"), [true, true]);
 }
 
 /// All of 200 pages were promoted and are on their old list. A step sorts them all, or looks at 64.
@@ -226,6 +234,35 @@ fn second_touch() {
     });
     assert_eq!(flagged, (true, 0, 1));
     assert_eq!(marked, (false, 2, 1));
+}
+
+/// A walk finds two pages accessed for the first time. Only the executable one is promoted, and
+/// belongs to the working set at once. So does eviction, which asks the reverse map.
+#[test]
+fn exec_promotes() {
+    let of = |walks: bool| {
+        both(REWORKED, &[], "exec-promotes", ["no", "yes"], |mut r| {
+            let flags = VmaFlags { exec: true, ..VmaFlags::default() };
+            r.map_as('x', Some('X'), 4096, 64, flags);
+            r.touch('x', 0, false);
+            r.touch('m', 0, false);
+            if walks {
+                assert!(r.age(true));
+            } else {
+                let young = |r: &mut Real, is| ['x', 'm'].map(|at| r.set_pte(at, 0, is, false));
+                young(&mut r, false);
+                (0..2).for_each(|_| assert!(r.age(true)));
+                young(&mut r, true);
+                steps(&mut r, 4);
+            }
+            [Page('X', 0), Page('M', 0)].map(|page| {
+                let folio = r.folio(page).expect("a page in use stays");
+                r.mem.frames.has(folio, flag::WORKINGSET)
+            })
+        })
+    };
+    assert_eq!(of(true), [[false, false], [true, false]]);
+    assert_eq!(of(false), [[false, false], [true, false]]);
 }
 
 /// With just enough generations both rules create one below the first priority. The loop of 7.2
