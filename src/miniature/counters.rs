@@ -77,6 +77,8 @@ pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
         | WorkingsetNodereclaim => Worth::Nothing(BATCHES),
         PgActivate
         | PgDeactivate
+        | PgRotateAnon
+        | PgRotateFile
         | PgRefill
         | PgReuse
         | PgRotated

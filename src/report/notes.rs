@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use mmsim_core::base::kernel::Kernel;
 
 use super::compare::that_differ;
-use super::document::{Report, RunReport};
+use super::document::{KnobValue, Report, RunReport};
 use super::groups::Group;
 
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
@@ -39,6 +39,7 @@ impl Report {
                 too_small(&of),
                 unseen(&of),
                 without_the_file(&of),
+                half_of_defrag_mode(&of),
                 without_reclaim(&of),
                 same_variants(&of),
                 same_values(&of),
@@ -113,6 +114,22 @@ fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
         )
     };
     kernels.into_iter().map(note).collect()
+}
+
+/// Runs with `vm.defrag_mode` on machines that do not compact.
+fn half_of_defrag_mode(groups: &[&Group<'_>]) -> Vec<String> {
+    let is_on = |r: &RunReport| r.knobs.get("vm.defrag_mode") == Some(&KnobValue::Whole(1));
+    let compacts = |r: &RunReport| r.knobs.get("compaction").is_some();
+    let half = runs(groups).filter(|r| is_on(r) && !compacts(r)).count();
+    let which = match runs(groups).count() {
+        _ if half == 0 => return Vec::new(),
+        all if half == all => String::new(),
+        all => format!(" in {half} of {all} runs"),
+    };
+    vec![format!(
+        "vm.defrag_mode is 1{which}, and nothing compacts there: requests stay out of pageblocks of other \
+         types, and nobody makes free ones; add compaction = {{ preset = \"compaction-v7.3\" }}"
+    )]
 }
 
 /// Points whose lists are so short that the kernel's own batches decide, where anything was scanned.
@@ -307,6 +324,20 @@ fn same_values(groups: &[&Group<'_>]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::samples;
+
+    #[test]
+    fn defrag_mode_wants_compaction() {
+        let set = |r: &mut RunReport, name: &'static str, value| {
+            r.knobs.set(name, value);
+        };
+        let half = notes(|r, i| set(r, "vm.defrag_mode", KnobValue::Whole(i64::from(i == 0))));
+        assert!(half.iter().any(|n| n.contains("vm.defrag_mode is 1 in 1 of")), "{half:?}");
+        let whole = notes(|r, _| {
+            set(r, "vm.defrag_mode", KnobValue::Whole(1));
+            set(r, "compaction", KnobValue::Text("compaction-v7.3".into()));
+        });
+        assert!(!whole.iter().any(|n| n.contains("defrag_mode")), "{whole:?}");
+    }
 
     fn notes(change: impl Fn(&mut RunReport, usize)) -> Vec<String> {
         let mut report = samples::two_variants(&[1, 2]);

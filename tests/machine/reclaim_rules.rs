@@ -120,6 +120,17 @@ fn counts_swap_requests() {
     }
 }
 
+/// Anonymous pages are read and swapped: what was scanned for eviction was freed or rotated.
+#[test]
+fn counts_rotated() {
+    let ops = [anon(3000), write(0, 0, 3000), read(0, 0, 3000)];
+    let counters = ["pgscan_anon", "pgsteal_anon", "pgrotate_anon"];
+    let [no, yes] = both(&newest("ramdisk"), "counts-rotated", ["no", "yes"], &ops)
+        .map(|r| counts(&r, counters));
+    assert_eq!(no[2], 0);
+    assert!(yes[2] > 0 && yes[0] == yes[1] + yes[2], "{yes:?}");
+}
+
 /// Free memory is in pairs, and there is nothing to reclaim. A request for a larger block reclaims: it
 /// gives up at once, or walks through all priorities once more.
 #[test]

@@ -90,6 +90,17 @@ impl Asked {
         }
     }
 
+    /// What the option is for, if one is missing and nothing else.
+    fn about(&self, missing: &[&str]) -> String {
+        let option = match missing {
+            [one] => one.split(' ').next().filter(|word| word.starts_with("--")),
+            _ => None,
+        };
+        let arg = option.and_then(|o| self.command.get_arguments().find(|arg| is_option(arg, o)));
+        let help = arg.and_then(Arg::get_help);
+        help.map_or(String::new(), |help| format!(". {option}: {help}", option = missing[0]))
+    }
+
     /// Its verb that is probably meant.
     fn nearest_verb(&self, word: &str) -> Option<&str> {
         nearest(word, &self.command.get_subcommands().map(Command::get_name).collect::<Vec<_>>())
@@ -155,7 +166,7 @@ fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
         ErrorKind::MissingRequiredArgument => {
             let missing = words(ContextKind::InvalidArg);
             let title = format!("found nothing for {}, write it", missing.join(" and "));
-            Some(asked.error(title))
+            Some(asked.error(title + &asked.about(&missing)))
         }
         ErrorKind::ArgumentConflict => {
             if let Some(verb) = text(ContextKind::InvalidSubcommand) {

@@ -16,6 +16,7 @@ pub(super) fn of_zones(s: &Snapshot) -> impl Iterator<Item = &'static str> {
 /// The events that a machine's kernel counts.
 pub(super) fn of_events(s: &Snapshot) -> impl Iterator<Item = &'static str> {
     EVENTS.iter().copied().filter(|&name| match name {
+        "pgrotate_anon" | "pgrotate_file" => s.counts_rotated,
         "nrswpin" | "nrswpout" => s.counts_swap_requests,
         _ => s.counts_proactive || !name.ends_with("_proactive"),
     })
@@ -142,6 +143,8 @@ pub(super) const EVENTS: &[&str] = &[
     "pgscan_direct_throttle",
     "pgscan_anon",
     "pgscan_file",
+    "pgrotate_anon",
+    "pgrotate_file",
     "pgsteal_anon",
     "pgsteal_file",
     "zone_reclaim_success",

@@ -323,7 +323,7 @@ Node 0, zone    DMA32
         let mut s = host();
         assert!(!vmstat(&s).contains("_proactive"));
         assert!(!vmstat(&s).contains("nrswp"));
-        (s.counts_proactive, s.counts_swap_requests) = (true, true);
+        (s.counts_proactive, s.counts_swap_requests, s.counts_rotated) = (true, true, true);
         let text = vmstat(&s);
         let names: Vec<&str> = text.lines().map(|l| l.split(' ').next().unwrap_or("")).collect();
         for e in VmEvent::ALL {

@@ -143,6 +143,11 @@ impl Run {
     }
 }
 
+/// Whether only kernels from 6.18 or 7.3 on count so.
+fn later(name: &str) -> bool {
+    name.ends_with("_proactive") || ["nrswp", "pgrotate_"].iter().any(|n| name.starts_with(n))
+}
+
 /// Each text against the others and against the report.
 fn check(f: &Folder, run: &Run) {
     for (phase, events, gauges) in run.ends() {
@@ -151,7 +156,7 @@ fn check(f: &Folder, run: &Run) {
         for (name, n) in &events {
             if name.starts_with("sim_") {
                 assert!(!vm.contains_key(name), "{name} is not the kernel's");
-            } else if *n == 0 && (name.ends_with("_proactive") || name.starts_with("nrswp")) {
+            } else if *n == 0 && (later(name)) {
                 // Kernels before 6.18 and 7.3 do not have them.
                 assert!(vm.get(name).is_none_or(|&n| n == 0), "{folder}: {name}");
             } else {

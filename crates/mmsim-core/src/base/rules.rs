@@ -345,6 +345,10 @@ kernel_rules! {
             "pages of the kernel that a group is charged for a process, besides its page tables",
             "5.9 \"mm: memcg/slab: use a single set of kmem_caches for all accounted allocations\"; size: evidence/calibration.toml";
             Ranged::new(144), 5 . 9 => Ranged::new(48);
+        counts_rotated: bool = "counts-rotated",
+            "pages that reclaim looked at for eviction and kept, and active ones that it left active, are counted in pgrotate_anon and pgrotate_file",
+            "absent in 7.1, present in 7.3, mm/vmscan.c, PGROTATE_ANON";
+            false, 7 . 3 => true;
         counts_swap_requests: bool = "counts-swap-requests",
             "requests to the swap device are counted in nrswpin and nrswpout; one holds 32 pages at most, and one page if the device is synchronous",
             "absent in 7.1, present in 7.3, include/linux/vm_event_item.h, NRSWPIN and NRSWPOUT";

@@ -64,6 +64,8 @@ vm_events! {
     PgStealAnon => "pgsteal_anon",
     PgStealFile => "pgsteal_file",
     PgRotated => "pgrotated",
+    PgRotateAnon => "pgrotate_anon",
+    PgRotateFile => "pgrotate_file",
     PageOutRun => "pageoutrun",
     KswapdLowWmarkHitQuickly => "kswapd_low_wmark_hit_quickly",
     KswapdHighWmarkHitQuickly => "kswapd_high_wmark_hit_quickly",

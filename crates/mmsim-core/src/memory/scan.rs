@@ -200,6 +200,12 @@ impl Memory {
         self.count_reclaim(STEALS, by, memcg, file, n);
     }
 
+    /// Reclaim of a group's pages of a type looked at some and kept them, where the kernel counts that.
+    pub fn count_rotated(&mut self, memcg: MemcgId, file: bool, n: u64) {
+        let event = if file { VmEvent::PgRotateFile } else { VmEvent::PgRotateAnon };
+        self.count_in(memcg, event, if self.rules.counts_rotated { n } else { 0 });
+    }
+
     #[inline]
     fn count_reclaim(
         &mut self,

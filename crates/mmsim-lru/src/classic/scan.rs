@@ -114,6 +114,8 @@ impl Classic {
         for (t, &activated) in stats.activated.pairs() {
             self.note_rotated(lv, t.is_file(), 0, activated);
         }
+        let memcg = self.ids.memcg(lv);
+        mem.count_rotated(memcg, file, nr.saturating_sub(stats.reclaimed));
         self.note_cost(mem, lv, file, stats.pageout, nr - stats.reclaimed);
         stats.pass.taken = nr;
         stats.pass.file_taken = if file { nr } else { 0 };
@@ -497,6 +499,8 @@ impl Classic {
         self.back = back;
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
+        let memcg = self.ids.memcg(lv);
+        mem.count_rotated(memcg, file, kept);
         let notes = [BalanceModel::Cost612, BalanceModel::Cost73];
         if kept > 0 && notes.contains(&self.config.balance_model) {
             self.note_cost(mem, lv, file, 0, kept);

@@ -114,6 +114,8 @@ impl Mglru {
             self.put_back(mem, &mut b);
         }
         let reclaimed = b.stats.reclaimed;
+        let memcg = self.node_and_memcg(lv).1;
+        mem.count_rotated(memcg, t == FILE, nr.saturating_sub(reclaimed));
         self.note_cost(lv, t, cost612(b.stats.pageout, nr.saturating_sub(reclaimed)));
         mem.end_batch(req, t == FILE);
         b.stats.pass.taken = nr;

@@ -225,6 +225,8 @@ pub struct Snapshot {
     pub pageblock_order: u8,
     /// Whether the kernel counts the free pages of whole pageblocks.
     pub counts_free_blocks: bool,
+    /// Whether the kernel counts pages that reclaim looked at and kept.
+    pub counts_rotated: bool,
     /// Whether the kernel counts requests to the swap device.
     pub counts_swap_requests: bool,
     /// Whether the kernel counts what `memory.reclaim` does by itself.
@@ -294,6 +296,7 @@ impl Machine {
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
             counts_free_blocks: mem.rules.counts_free_blocks,
+            counts_rotated: mem.rules.counts_rotated,
             counts_swap_requests: mem.rules.counts_swap_requests,
             counts_proactive: mem.rules.counts_proactive,
             groups: mem.memcgs.ids().map(group).collect(),
