@@ -2,7 +2,7 @@
 
 use mmsim::base::rng::Rng;
 use mmsim::base::time::SimTime;
-use mmsim::workload::{Op, Workload, WorkloadCx};
+use mmsim::workload::{Op, Pressure, Workload, WorkloadCx};
 use mmsim::{Error, Scenario};
 use mmsim_workload::trace::{ImportFormat, ImportOptions, TraceInfo, import};
 
@@ -67,6 +67,7 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
             free_pages: 1000,
             kernel_allocs: &[],
             free_blocks: None,
+            pressure: &Pressure::NONE,
         };
         workload.fill(&cx, &mut rng, &mut ops);
         if ops.is_empty() {

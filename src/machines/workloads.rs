@@ -179,7 +179,7 @@ mod tests {
     use crate::scenario::Scenario;
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
-    use mmsim_core::workload::{Op, WorkloadCx};
+    use mmsim_core::workload::{Op, Pressure, WorkloadCx};
     use mmsim_workload::generators::{End, PhasedRegion, ScanEnd, Step};
     use mmsim_workload::law::Varying;
 
@@ -227,6 +227,7 @@ mod tests {
                     free_pages: 1 << 20,
                     kernel_allocs: &[],
                     free_blocks: None,
+                    pressure: &Pressure::NONE,
                 };
                 w.fill(&cx, &mut rng, &mut ops);
                 if ops.is_empty() {

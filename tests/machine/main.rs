@@ -18,6 +18,7 @@ mod groups;
 mod hugetlb;
 mod kernel;
 mod kernel_build;
+mod killer;
 mod live;
 mod masim;
 mod mglru;

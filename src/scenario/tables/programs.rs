@@ -2,7 +2,8 @@
 
 use mmsim_core::base::time::SimDuration;
 use mmsim_workload::generators::{
-    Amount, AppsConfig, BuildConfig, ItemChoice, LaunchOrder, ReaderConfig, ReuseOrder,
+    Amount, AppsConfig, BuildConfig, ItemChoice, LaunchOrder, PRESSURE_WINDOW, ReaderConfig,
+    ReuseOrder,
 };
 use mmsim_workload::law::Varying;
 
@@ -130,7 +131,7 @@ rows! {
     APPS: TASK,
     "workload = \"apps\"",
     "Apps that are launched one after the other, as on a phone. A launch starts an app or brings a living one back to the front, and is a record. An app that starts touches mapped files, reads others, and fills a heap. Collections give parts of the heap back with `MADV_FREE`. Sizes are those of the middle app. Give `records` or `duration`.";
-    check spread_of_sizes;
+    check sizes_and_killer;
     fn apps(r, task: &TaskCx<'_>) -> AppsConfig {
         name: {task.name.to_string()};
         end: {end(r, "records")?; ..until!("records", "launches")};
@@ -152,6 +153,10 @@ rows! {
         cached: {r.get::<Option<u32>>("cached")?.map_or_else(|| r.get("apps"), Ok)?;
             ("cached", Count(1, 32_767), Auto("all apps"),
                 "apps alive at a time; beyond it the one launched longest ago is killed")};
+        partial_stall: {stall(r, "psi-partial-stall")?; ("psi-partial-stall", Time, Auto("no killer"),
+            "time within a second in which some thread is stalled on memory, that kills the app in the background launched longest ago; from 1us to 1s. Android's `ro.lmk.psi_partial_stall_ms`: 70ms, with little memory 200ms")};
+        complete_stall: {stall(r, "psi-complete-stall")?; ("psi-complete-stall", Time, Auto("no killer"),
+            "the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms")};
         sequential: ("sequential-permille", Count(0, 1000), Is("700"),
             "touches of mapped files at a start that go in order; the others draw");
         theta: ("zipf", Number(0.0, 10.0), Is("0.8"),
@@ -242,7 +247,25 @@ fn size_of_app(r: &Reader<'_>, key: &str) -> Result<Varying, Error> {
     }
 }
 
-fn spread_of_sizes(r: &Reader<'_>, c: &AppsConfig) -> Result<(), Error> {
+/// A threshold of the killer; 0 without one.
+fn stall(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error> {
+    let Some(stall) = r.get::<Option<SimDuration>>(key)? else { return Ok(SimDuration::ZERO) };
+    if stall < SimDuration::from_micros(1) || stall > PRESSURE_WINDOW {
+        let found = format!("{stall} within {PRESSURE_WINDOW} are no threshold");
+        return Err(r.error(key, found, "a duration from \"1us\" to \"1s\", or leave it out"));
+    }
+    Ok(stall)
+}
+
+/// Laws or the spread say how sizes differ, and a killer needs somebody to kill.
+fn sizes_and_killer(r: &Reader<'_>, c: &AppsConfig) -> Result<(), Error> {
+    for key in ["psi-partial-stall", "psi-complete-stall"] {
+        if r.has(key) && c.cached.min(c.apps) == 1 {
+            let by = if c.apps == 1 { "apps" } else { "cached" };
+            let found = format!("with `{by} = 1` no app is in the background to be killed");
+            return Err(r.error(key, found, format!("a larger `{by}`, or leave `{key}` out")));
+        }
+    }
     let drawn = |size: &Varying| matches!(size, Varying::Drawn { .. });
     if [c.mapped, c.read, c.heap].iter().all(drawn) && !r.is_default("spread") {
         let found = "laws say how sizes differ";

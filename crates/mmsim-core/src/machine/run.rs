@@ -590,6 +590,7 @@ impl Machine {
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
                 free_blocks: t.free_blocks.take(),
+                pressure: &self.psi,
             };
             t.workload.fill(&cx, &mut t.rng, ops);
             t.kernel_allocs.clear();

@@ -3,8 +3,8 @@
 //! One [`Workload`] drives one thread. Threads of a process share its regions. A
 //! workload names regions and files by small numbers of its own; the machine maps them
 //! to address space. It hands over operations in batches and is asked for the next batch
-//! only when all earlier operations are done, so it may look at the clock or at free
-//! memory ([`WorkloadCx`]). Its random draws come from its own stream, so no policy can
+//! only when all earlier operations are done, so it may look at the clock, at free memory
+//! or at memory pressure ([`WorkloadCx`]). Its random draws come from its own stream, so no policy can
 //! change the sequence of accesses.
 
 mod op;
@@ -25,6 +25,40 @@ pub struct KernelAllocResult {
     pub pfn: Option<Pfn>,
 }
 
+/// Pressure stall information: running sums in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Pressure {
+    /// Some thread was stalled on memory.
+    pub some_us: u64,
+    /// All non-idle threads were.
+    pub full_us: u64,
+}
+
+impl Pressure {
+    /// Nobody was ever stalled.
+    pub const NONE: Pressure = Pressure { some_us: 0, full_us: 0 };
+
+    /// So many microseconds of some, and of all, stalled.
+    pub const fn new(some_us: u64, full_us: u64) -> Self {
+        Pressure { some_us, full_us }
+    }
+}
+
+/// The totals of `/proc/pressure/memory`. They are summed up when somebody asks, so workloads that
+/// do not ask cost nothing.
+pub trait PressureTotals: std::fmt::Debug {
+    /// Totals from the start of the run up to `now`. Asking changes nothing.
+    fn totals(&self, now: SimTime) -> Pressure;
+}
+
+/// The same at all times.
+impl PressureTotals for Pressure {
+    fn totals(&self, _now: SimTime) -> Pressure {
+        *self
+    }
+}
+
 /// What a workload may see when it is asked for operations.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadCx<'a> {
@@ -36,6 +70,8 @@ pub struct WorkloadCx<'a> {
     pub kernel_allocs: &'a [KernelAllocResult],
     /// What was free at the last [`Op::FreeBlocks`] since the thread was asked last.
     pub free_blocks: Option<FreeBlocksOfZone>,
+    /// Memory pressure of the machine.
+    pub pressure: &'a dyn PressureTotals,
 }
 
 /// Free blocks of the zone that requests for unmovable memory try first.

@@ -3,7 +3,7 @@
 use crate::law::Law;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::workload::{Op, Workload, WorkloadCx};
+use mmsim_core::workload::{Op, Pressure, Workload, WorkloadCx};
 
 /// A clock that advances by so many nanoseconds from batch to batch.
 pub(super) struct Ticking(pub(super) u64);
@@ -21,7 +21,13 @@ pub(super) fn seeded(w: &mut dyn Workload, clock: Ticking, seed: u64) -> Vec<Vec
         let now = SimTime(clock.0 * all.len() as u64);
         let mut ops = Vec::new();
         w.fill(
-            &WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None },
+            &WorkloadCx {
+                now,
+                free_pages: 0,
+                kernel_allocs: &[],
+                free_blocks: None,
+                pressure: &Pressure::NONE,
+            },
             &mut rng,
             &mut ops,
         );

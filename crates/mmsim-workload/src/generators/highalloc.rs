@@ -165,7 +165,7 @@ mod tests {
     use mmsim_core::base::id::Pfn;
     use mmsim_core::base::time::{SimDuration, SimTime};
     use mmsim_core::phys::gfp::GFP_USER;
-    use mmsim_core::workload::KernelAllocResult;
+    use mmsim_core::workload::{KernelAllocResult, Pressure};
 
     /// Plays against an allocator with `room` blocks; writes down what happens in order, equal
     /// things once with their number.
@@ -182,6 +182,7 @@ mod tests {
                 free_pages: 0,
                 kernel_allocs: &results,
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();

@@ -192,7 +192,7 @@ mod tests {
     use mmsim_core::base::id::Pfn;
     use mmsim_core::base::time::SimTime;
     use mmsim_core::phys::gfp::GFP_KERNEL;
-    use mmsim_core::workload::KernelAllocResult;
+    use mmsim_core::workload::{KernelAllocResult, Pressure};
     use std::collections::BTreeSet;
 
     /// Little's law: what is held is the rate of arrivals times the mean of a life, whatever the
@@ -216,8 +216,13 @@ mod tests {
             let mut results = Vec::new();
             loop {
                 let mut ops = Vec::new();
-                let cx =
-                    WorkloadCx { now, free_pages: 0, kernel_allocs: &results, free_blocks: None };
+                let cx = WorkloadCx {
+                    now,
+                    free_pages: 0,
+                    kernel_allocs: &results,
+                    free_blocks: None,
+                    pressure: &Pressure::NONE,
+                };
                 w.fill(&cx, &mut rng, &mut ops);
                 results = Vec::new();
                 if ops.contains(&Op::Barrier) {
@@ -258,6 +263,7 @@ mod tests {
                 free_pages: 0,
                 kernel_allocs: &results,
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
@@ -323,6 +329,7 @@ mod tests {
                 free_pages: 0,
                 kernel_allocs: &[],
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             let mut n = 0;
             loop {

@@ -24,7 +24,7 @@ mod reader;
 mod scan;
 mod zipf;
 
-pub use apps::{AppsConfig, LaunchOrder, ReuseOrder};
+pub use apps::{AppsConfig, LaunchOrder, PRESSURE_WINDOW, ReuseOrder};
 pub use build::{Amount, BuildConfig};
 pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
 pub use fragment::{Figure, FragmentConfig, KeepLaw, Target};

@@ -39,6 +39,9 @@ pub(super) trait Body: Send {
     fn set_up(&mut self, ops: &mut Vec<Op>);
     /// Appends `units` units of work.
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>);
+    /// Goes on with a unit that [`work`](Body::work) only began; appends nothing when none is under
+    /// way. Here a body may look at the machine.
+    fn go_on(&mut self, _cx: &WorkloadCx<'_>, _rng: &mut Rng, _ops: &mut Vec<Op>) {}
     /// What a record is, if one has a latency.
     fn record(&self) -> Option<&'static str> {
         None
@@ -168,6 +171,10 @@ impl<B: Body> Workload for Paced<B> {
         names
     }
     fn fill(&mut self, cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
+        self.body.go_on(cx, rng, ops);
+        if !ops.is_empty() {
+            return;
+        }
         match self.at {
             At::SettingUp => {
                 if self.thread == 0 {

@@ -306,6 +306,7 @@ impl Workload for MasimWorkload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mmsim_core::workload::Pressure;
 
     /// Carries the program out on a machine where an access takes 100 ns and nothing else
     /// takes time. Gives operations with the clock before each.
@@ -321,6 +322,7 @@ mod tests {
                 free_pages: 0,
                 kernel_allocs: &[],
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             w.fill(&cx, &mut rng, &mut ops);
             if ops.is_empty() {

@@ -448,7 +448,7 @@ fn map(region: RegionId, pages: u32, kind: RegionKind) -> Op {
 mod tests {
     use super::*;
     use mmsim_core::base::time::SimTime;
-    use mmsim_core::workload::FileSlot;
+    use mmsim_core::workload::{FileSlot, Pressure};
 
     /// All batches of a script, free memory given by a function of the operations so far.
     fn batches(lines: &[&str], free: impl Fn(&[Vec<Op>]) -> u64) -> Vec<Vec<Op>> {
@@ -461,6 +461,7 @@ mod tests {
                 free_pages: free(&all),
                 kernel_allocs: &[],
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             let mut ops = Vec::new();
             w.fill(&cx, &mut rng, &mut ops);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::workload::{Op, Workload, WorkloadCx};
+use mmsim_core::workload::{Op, Pressure, Workload, WorkloadCx};
 use mmsim_workload::trace::{ReplayOptions, Trace, TraceWorkload, info};
 
 fn folder() -> PathBuf {
@@ -59,8 +59,13 @@ fn every_trace_replays_all_its_accesses() {
         let trace = Trace::open(folder().join(name)).unwrap();
         let mut workload = TraceWorkload::new(trace.clone(), 0, ReplayOptions::default()).unwrap();
         let mut rng = Rng::for_purpose(1, "trace");
-        let cx =
-            WorkloadCx { now: SimTime::ZERO, free_pages: 0, kernel_allocs: &[], free_blocks: None };
+        let cx = WorkloadCx {
+            now: SimTime::ZERO,
+            free_pages: 0,
+            kernel_allocs: &[],
+            free_blocks: None,
+            pressure: &Pressure::NONE,
+        };
         let (mut accesses, mut records, mut ns, mut mapped, mut phases) = (0, 0, 0, 0, 0);
         let mut ops = Vec::new();
         loop {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{
-    FileSlot, MapKind, Op, RegionId, Replayed, Run, VmaFlags, Workload, WorkloadCx,
+    FileSlot, MapKind, Op, Pressure, RegionId, Replayed, Run, VmaFlags, Workload, WorkloadCx,
 };
 use mmsim_workload::trace::{
     Action, Backing, Process, Record, Region, ReplayMode, ReplayOptions, Think, Timing, Trace,
@@ -56,7 +56,13 @@ fn trace(timing: Timing) -> Arc<Trace> {
 fn drain(trace: &Arc<Trace>, process: usize, options: ReplayOptions) -> Vec<Op> {
     let mut workload = TraceWorkload::new(trace.clone(), process, options).unwrap();
     let mut rng = Rng::for_purpose(1, "trace");
-    let cx = WorkloadCx { now: SimTime(500), free_pages: 0, kernel_allocs: &[], free_blocks: None };
+    let cx = WorkloadCx {
+        now: SimTime(500),
+        free_pages: 0,
+        kernel_allocs: &[],
+        free_blocks: None,
+        pressure: &Pressure::NONE,
+    };
     let (mut all, mut ops) = (Vec::new(), Vec::new());
     loop {
         ops.clear();
@@ -128,7 +134,13 @@ fn it_says_how_far_behind_it_was() {
         for &clock in clocks {
             ops.clear();
             let now = SimTime(clock);
-            let cx = WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None };
+            let cx = WorkloadCx {
+                now,
+                free_pages: 0,
+                kernel_allocs: &[],
+                free_blocks: None,
+                pressure: &Pressure::NONE,
+            };
             workload.fill(&cx, &mut rng, &mut ops);
         }
         assert!(ops.is_empty(), "it is over");

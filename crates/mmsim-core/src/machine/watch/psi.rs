@@ -16,6 +16,7 @@
 use crate::base::id::{CpuId, IndexVec};
 use crate::base::time::SimTime;
 use crate::machine::watch::result::Pressure;
+use crate::workload::PressureTotals;
 
 const PERIOD: u64 = 2_000_000_000;
 /// 1 per cent in the fixed point of averages.
@@ -210,6 +211,13 @@ impl PsiMeter {
             some_us: b.some_us.saturating_sub(a.some_us),
             full_us: b.full_us.saturating_sub(a.full_us),
         }
+    }
+}
+
+impl PressureTotals for PsiMeter {
+    fn totals(&self, now: SimTime) -> Pressure {
+        // Totals up to an instant roll the meter forward, and other CPUs may be behind it.
+        self.clone().total(now)
     }
 }
 

@@ -8,6 +8,8 @@ use crate::policy::compaction::CompactionStats;
 use crate::virt::space::Counted;
 use crate::workload::{Aim, Replayed};
 
+pub use crate::workload::Pressure;
+
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
@@ -189,23 +191,6 @@ impl PhaseResult {
             latency: Latencies::default(),
             task,
         }
-    }
-}
-
-/// Pressure stall information: running sums in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-#[non_exhaustive]
-pub struct Pressure {
-    /// Some thread was stalled on memory.
-    pub some_us: u64,
-    /// All non-idle threads were.
-    pub full_us: u64,
-}
-
-impl Pressure {
-    /// So many microseconds of some, and of all, stalled.
-    pub fn new(some_us: u64, full_us: u64) -> Self {
-        Pressure { some_us, full_us }
     }
 }
 

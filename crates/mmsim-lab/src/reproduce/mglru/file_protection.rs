@@ -6,7 +6,7 @@ use super::super::relation::{BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::open::{Direction, Range, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
-use super::{PUBLISHED, by_seed, changes, measured, out_of_memory};
+use super::{PUBLISHED, anon, by_seed, changes, file, out_of_memory};
 use crate::reproduce::document::FigureRow;
 use mmsim::report::RunReport;
 use mmsim::report::statistics::{estimate, paired_change};
@@ -70,14 +70,6 @@ const MAP: [(f64, f64); 4] = [(25.0, 0.0), (55.0, 0.0), (55.0, 200.0), (55.0, 45
 
 const DIRECTIONS: &[Direction] =
     &[Direction { id: "file", from: "before", to: "after", figure: file, down: true }];
-
-fn anon(run: &RunReport) -> f64 {
-    measured(run, "workingset_refault_anon")
-}
-
-fn file(run: &RunReport) -> f64 {
-    measured(run, "workingset_refault_file")
-}
 
 fn size(quick: bool) -> Size {
     match quick {

@@ -6,8 +6,8 @@ use super::super::relation::{self, BySeed, values};
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::open::{Direction, Range, Values, chosen, drawn, open, over_draws};
 use super::phone::{Size, sets};
-use super::{PUBLISHED, by_seed, changes, measured, out_of_memory, relations};
-use super::{ages, garbage};
+use super::{PUBLISHED, anon, by_seed, changes, file, measured, out_of_memory, relations};
+use super::{ages, garbage, killer};
 use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
@@ -26,6 +26,7 @@ pub static FAMILY: Family = Family {
         "lazyfree-variants",
         "lazyfree-ablation",
         "mglru-lazyfree-draws",
+        killer::TABLE,
         garbage::POINT,
         garbage::MAP,
     ],
@@ -54,6 +55,8 @@ const CONSTANTS: &[Constant] = &[
     open("free-permille", 350.0, "of 1000 pages"),
     open("reuse-permille", 250.0, "of 1000 pages"),
     open("trim-permille", 200.0, "of 1000 pages"),
+    killer::STALL,
+    killer::HEAP,
     garbage::SHARE,
     garbage::LIVE,
 ];
@@ -61,7 +64,8 @@ const CONSTANTS: &[Constant] = &[
 /// The chosen values of the apps.
 fn of_apps(lab: &Lab<'_>) -> Values {
     let mut values = chosen(lab, CONSTANTS);
-    values.retain(|name, _| ![garbage::SHARE, garbage::LIVE].iter().any(|c| c.name == *name));
+    let others = [killer::STALL, killer::HEAP, garbage::SHARE, garbage::LIVE];
+    values.retain(|name, _| !others.iter().any(|c| c.name == *name));
     values
 }
 
@@ -88,14 +92,6 @@ fn size(quick: bool) -> Size {
 /// The variant that a published series stands for.
 fn variant(series: &str) -> &str {
     if series == "list" { "list-v2" } else { series }
-}
-
-fn anon(run: &RunReport) -> f64 {
-    measured(run, "workingset_refault_anon")
-}
-
-fn file(run: &RunReport) -> f64 {
-    measured(run, "workingset_refault_file")
 }
 
 const DIRECTIONS: &[Direction] = &[
@@ -130,6 +126,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
         let draws: Vec<_> = (1..=n).map(of).collect();
         figures.rows.extend(over_draws(lab, NAME, SCENARIO, &draws, DIRECTIONS)?);
     }
+    figures.add(killer::figures(lab, published, SCENARIO, &values, size(lab.quick))?);
     figures.add(garbage::figures(lab, published)?);
     Ok(figures)
 }

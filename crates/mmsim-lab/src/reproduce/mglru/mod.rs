@@ -11,6 +11,7 @@ mod ages;
 pub mod file_protection;
 pub mod fio_zipf;
 mod garbage;
+mod killer;
 pub mod lazyfree;
 mod open;
 mod phone;
@@ -40,6 +41,16 @@ fn after_ramp(run: &RunReport) -> &[PhaseReport] {
 fn measured(run: &RunReport, counter: &str) -> f64 {
     let of = |p: &PhaseReport| *p.vmstat.get(counter).unwrap_or_else(|| panic!("no {counter}"));
     after_ramp(run).iter().map(|p| of(p) as f64).sum()
+}
+
+/// Refaults of anonymous memory after the ramp.
+fn anon(run: &RunReport) -> f64 {
+    measured(run, "workingset_refault_anon")
+}
+
+/// Those of files.
+fn file(run: &RunReport) -> f64 {
+    measured(run, "workingset_refault_file")
 }
 
 /// A figure of each seed of a variant; runs on which memory ran out have none.

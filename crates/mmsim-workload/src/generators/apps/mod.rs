@@ -19,16 +19,19 @@
 //! `1/spread` to `spread` times as much, and scattered over the apps. It is the same progression in
 //! every run. A size that follows a law is drawn once for each app, from the seed, before the run.
 //!
+//! Apps are killed by number (`cached`, as Android limits cached processes), by chance (`cold`), and
+//! by a killer that reads memory pressure (`killer`), which looks before each step. The killer's
+//! victim is the app launched longest ago, never the one in front.
+//!
 //! The user waits: steps of a start come every tenth of a second of sleep, and what takes
 //! longer delays all that follows.
 //!
 //! Deviations. There is no operation that forks, so all apps are mappings of one process and one
 //! thread does what they do: nothing happens at the same time, and page tables of idle apps
-//! are walked as those of busy ones. Apps are killed by number (`cached`, as Android limits cached
-//! processes) and by chance (`cold`), not by a daemon that watches memory pressure, which a workload
-//! cannot see. Apps share no files and no memory (no zygote).
+//! are walked as those of busy ones. Apps share no files and no memory (no zygote).
 
 mod app;
+mod killer;
 mod launch;
 
 use super::pace::{self, Body, End};
@@ -36,10 +39,13 @@ use crate::law::{Source, Varying};
 use crate::sampler::Scatter;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::{FileSpec, Op, Workload};
+use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
 
 use app::{App, HeapRun};
+use killer::Killer;
 use launch::Plan;
+
+pub use killer::WINDOW as PRESSURE_WINDOW;
 
 /// Time from one step to the next, and steps of a second.
 const STEP: SimDuration = SimDuration::from_millis(100);
@@ -91,6 +97,11 @@ pub struct AppsConfig {
     pub cold: u32,
     /// Apps alive at a time; with more the one launched longest ago is killed. At least 1.
     pub cached: u32,
+    /// Time in which some thread is stalled on memory, within [`PRESSURE_WINDOW`], that kills an app
+    /// in the background; at most the window, 0: none does.
+    pub partial_stall: SimDuration,
+    /// The same of time in which all threads are.
+    pub complete_stall: SimDuration,
     /// Touches of mapped files at a start that go in order; the others draw.
     pub sequential: u32,
     /// Exponent of the law by which pages of files are drawn.
@@ -149,6 +160,8 @@ impl AppsConfig {
         ];
         assert!(shares.iter().all(|s| *s <= 1000), "shares: must be at most 1000");
         assert!(self.cached > 0, "cached: must be at least 1");
+        let longest = self.partial_stall.max(self.complete_stall);
+        assert!(longest <= PRESSURE_WINDOW, "partial_stall, complete_stall: must be at most 1 s");
         assert!(self.run > 0, "run: must be at least 1");
         assert!(self.rereads.0 <= self.rereads.1, "rereads: bounds must be in order");
         let least = SimDuration::from_nanos(self.interval.least());
@@ -169,6 +182,8 @@ impl AppsConfig {
             launches: 0,
             step: 0,
             reuses: Vec::new(),
+            launch: None,
+            killer: Killer::new(self.partial_stall, self.complete_stall),
         })
     }
 
@@ -239,6 +254,20 @@ struct Phone {
     /// Steps since the beginning.
     step: u64,
     reuses: Vec<Reuse>,
+    /// The one that goes on.
+    launch: Option<Launch>,
+    killer: Option<Killer>,
+}
+
+/// A launch, from its beginning to that of the next.
+struct Launch {
+    front: usize,
+    cold: bool,
+    plan: Plan,
+    /// Steps of its work, steps to the next launch, and those that are done.
+    n: u64,
+    until: u64,
+    done: u64,
 }
 
 impl Phone {
@@ -252,7 +281,7 @@ impl Phone {
         self.round.pop().expect("at least one app")
     }
 
-    fn launch(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
+    fn begin(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) -> Launch {
         let front = self.next_app(rng);
         self.launches += 1;
         ops.push(Op::RecordBegins);
@@ -267,27 +296,36 @@ impl Phone {
         }
         let n = steps(self.config.start).max(1);
         let plan = Plan::new(&self.config, &self.apps[front], cold, n, rng);
-        for i in 0..units(&mut self.interval, 1, rng) {
-            if i < n {
-                plan.step(&mut self.apps[front], &self.config, i, rng, ops);
-            }
-            if cold && i < n && plan.collects(&self.config, i) {
-                self.collect(front, rng, ops);
-            }
-            if i + 1 == n {
-                ops.push(Op::Records(1));
-            }
-            self.reuse(ops);
-            // Where launches are drawn times apart, seconds are those since the beginning.
-            let second = if is_drawn(self.interval.of()) { self.step } else { i };
-            if second.is_multiple_of(STEPS_PER_S) {
-                self.background(rng, ops);
-            }
-            ops.push(Op::Sleep(STEP));
-            self.step += 1;
+        Launch { front, cold, plan, n, until: units(&mut self.interval, 1, rng), done: 0 }
+    }
+
+    /// The next step of a launch; afterwards the launch, unless that was its last one.
+    fn step(&mut self, mut l: Launch, rng: &mut Rng, ops: &mut Vec<Op>) -> Option<Launch> {
+        let (front, i, n) = (l.front, l.done, l.n);
+        if i < n {
+            l.plan.step(&mut self.apps[front], &self.config, i, rng, ops);
+        }
+        if l.cold && i < n && l.plan.collects(&self.config, i) {
+            self.collect(front, rng, ops);
+        }
+        if i + 1 == n {
+            ops.push(Op::Records(1));
+        }
+        self.reuse(ops);
+        // Where launches are drawn times apart, seconds are those since the beginning.
+        let second = if is_drawn(self.interval.of()) { self.step } else { i };
+        if second.is_multiple_of(STEPS_PER_S) {
+            self.background(rng, ops);
+        }
+        ops.push(Op::Sleep(STEP));
+        self.step += 1;
+        l.done += 1;
+        if l.done < l.until {
+            return Some(l);
         }
         self.apps[front].since = Some(0);
         self.apps[front].background = self.times(rng);
+        None
     }
 
     /// How many steps an app goes on in the background, and the second in which it is trimmed.
@@ -299,11 +337,21 @@ impl Phone {
         (until, units(&mut self.trim_after, STEPS_PER_S, thread))
     }
 
-    /// Kills apps while too many are alive.
+    /// Kills apps while too many are alive. The one in front was launched last.
     fn limit(&mut self, ops: &mut Vec<Op>) {
         while self.apps.iter().filter(|a| a.alive).count() > self.config.cached as usize {
             let oldest = self.apps.iter_mut().filter(|a| a.alive).min_by_key(|a| a.launched);
             oldest.expect("one is alive").kill(ops);
+        }
+    }
+
+    /// Kills an app in the background, if there is one and the pressure asks for it.
+    fn relieve(&mut self, cx: &WorkloadCx<'_>, ops: &mut Vec<Op>) {
+        if self.killer.as_mut().is_some_and(|k| k.looks(cx)) {
+            let behind = self.apps.iter_mut().filter(|a| a.alive && a.since.is_some());
+            if let Some(oldest) = behind.min_by_key(|a| a.launched) {
+                oldest.kill(ops);
+            }
         }
     }
 
@@ -388,7 +436,22 @@ impl Body for Phone {
     }
     fn set_up(&mut self, _ops: &mut Vec<Op>) {}
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>) {
-        (0..units).for_each(|_| self.launch(rng, ops));
+        for _ in 0..units {
+            let mut launch = Some(self.begin(rng, ops));
+            while self.killer.is_none()
+                && let Some(l) = launch
+            {
+                launch = self.step(l, rng, ops);
+            }
+            self.launch = launch;
+        }
+    }
+    /// With a killer, steps come one by one.
+    fn go_on(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+        if let Some(l) = self.launch.take() {
+            self.relieve(cx, ops);
+            self.launch = self.step(l, rng, ops);
+        }
     }
     fn batch(&self) -> (u64, u64) {
         // A launch is some hundreds to thousands of operations.

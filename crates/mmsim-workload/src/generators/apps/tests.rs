@@ -3,7 +3,8 @@
 use super::super::harness::{self, Ticking};
 use super::*;
 use crate::law::Law;
-use mmsim_core::workload::{Advice, FileSlot, RegionId, Run};
+use mmsim_core::base::time::SimTime;
+use mmsim_core::workload::{Advice, FileSlot, Pressure, PressureTotals, RegionId, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 const fn always(seconds: u64) -> Varying {
@@ -23,6 +24,8 @@ fn config() -> AppsConfig {
         start: SimDuration::from_secs(6),
         cold: 0,
         cached: 3,
+        partial_stall: SimDuration::ZERO,
+        complete_stall: SimDuration::ZERO,
         sequential: 700,
         theta: 0.8,
         reread: 200,
@@ -310,4 +313,97 @@ fn memory_is_dirtied_again_as_soon_as_its_law_says() {
         second(last - STEP.as_nanos()) * 10.0 / 9.0
     });
     harness::follow(&within.collect::<Vec<_>>(), law);
+}
+
+/// Stalls that grow from an instant on, by so many milliseconds a second: of some threads, of all.
+#[derive(Debug)]
+struct Growing {
+    from_s: u64,
+    some: u64,
+    full: u64,
+}
+
+impl PressureTotals for Growing {
+    fn totals(&self, now: SimTime) -> Pressure {
+        let grown = now.0.saturating_sub(self.from_s * 1_000_000_000) / 1_000_000;
+        Pressure::new(grown * self.some, grown * self.full)
+    }
+}
+
+/// Operations on a machine where nothing but sleep takes time, with the millisecond of each.
+fn under(c: &AppsConfig, pressure: &Growing) -> Vec<(u64, Op)> {
+    let (mut workload, mut rng) = (c.workloads(1).remove(0), Rng::for_purpose(1, "test"));
+    let (mut now, mut all) = (SimTime(0), Vec::new());
+    loop {
+        let mut ops = Vec::new();
+        let cx = WorkloadCx { now, free_pages: 0, kernel_allocs: &[], free_blocks: None, pressure };
+        workload.fill(&cx, &mut rng, &mut ops);
+        if ops.is_empty() {
+            return all;
+        }
+        all.extend(ops.iter().map(|o| (now.0 / 1_000_000, *o)));
+        now = SimTime(now.0 + slept(&ops));
+    }
+}
+
+/// Whose heap was unmapped, and when.
+fn killed(all: &[(u64, Op)]) -> Vec<(u64, u16)> {
+    let of = |(at, op): &(u64, Op)| match op {
+        Op::Munmap { region } if region.0 % 2 == 0 => Some((*at, region.0 / 2)),
+        _ => None,
+    };
+    all.iter().filter_map(of).collect()
+}
+
+/// App 0 is launched at 0 and 30 s, 1 at 10, 2 at 20 s; nothing else kills them.
+fn with_killer() -> AppsConfig {
+    let partial_stall = SimDuration::from_millis(70);
+    AppsConfig { end: End::Work(4), partial_stall, ..config() }
+}
+
+/// Expected: pressure from 25 s on kills 0 and then 1, a second later, and spares 2, which is in
+/// front. When 0 has been launched anew, 2 is in the background, and dies. Pressure of 100 ms a
+/// second is 72 ms of the last one at 25.9 s: 60 since the window began at 25.3 s, and four tenths of
+/// 30 before.
+#[test]
+fn pressure_kills_the_oldest_in_the_background() {
+    let growing = Growing { from_s: 25, some: 100, full: 0 };
+    let all = under(&with_killer(), &growing);
+    assert_eq!(killed(&all), [(25_900, 0), (26_900, 1), (30_900, 2)]);
+    assert_eq!(under(&with_killer(), &growing), all);
+    // The dead one starts anew.
+    let heaps = all.iter().filter(|(_, o)| matches!(o, Op::Mmap { region: RegionId(0), .. }));
+    assert_eq!(heaps.map(|(at, _)| *at).collect::<Vec<_>>(), [0, 30_000]);
+}
+
+/// Expected: without pressure, or with less than the threshold, nobody dies, and apps do what they
+/// do without a killer.
+#[test]
+fn without_pressure_nobody_dies() {
+    let alone = AppsConfig { partial_stall: SimDuration::ZERO, ..with_killer() };
+    for some in [0, 60] {
+        let calm = Growing { from_s: 25, some, full: some };
+        assert_eq!(under(&with_killer(), &calm), under_all(&alone, &calm));
+    }
+}
+
+/// As [`under`], of a workload that hands over launches whole: the time of each operation is that of
+/// the sleeps before it.
+fn under_all(c: &AppsConfig, pressure: &Growing) -> Vec<(u64, Op)> {
+    let mut now = 0;
+    let at = |(_, op): (u64, Op)| {
+        let before = now;
+        now += slept(&[op]);
+        (before / 1_000_000, op)
+    };
+    under(c, pressure).into_iter().map(at).collect()
+}
+
+/// Expected: a threshold of complete stalls counts those of all threads alone.
+#[test]
+fn complete_stalls_have_their_own_threshold() {
+    let complete_stall = SimDuration::from_millis(700);
+    let c = AppsConfig { partial_stall: SimDuration::ZERO, complete_stall, ..with_killer() };
+    let deaths = |full| killed(&under(&c, &Growing { from_s: 25, some: 1000, full })).len();
+    assert_eq!((deaths(600), deaths(1000)), (0, 3));
 }

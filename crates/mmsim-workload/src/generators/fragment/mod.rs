@@ -444,7 +444,7 @@ mod tests {
     use crate::law::Law;
     use mmsim_core::base::time::SimTime;
     use mmsim_core::phys::gfp::GFP_KERNEL;
-    use mmsim_core::workload::KernelAllocResult;
+    use mmsim_core::workload::{KernelAllocResult, Pressure};
     use std::collections::BTreeMap;
 
     fn config(law: KeepLaw) -> FragmentConfig {
@@ -507,6 +507,7 @@ mod tests {
                 free_pages,
                 kernel_allocs: &results,
                 free_blocks: None,
+                pressure: &Pressure::NONE,
             };
             w.fill(&cx, &mut rng, &mut ops);
             results = Vec::new();
