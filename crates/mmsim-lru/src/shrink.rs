@@ -105,12 +105,10 @@ pub fn shrink_folio(
     // The flusher does not care about anonymous memory.
     if bits & flag::SWAPBACKED == 0 && !mem.is_lazyfree(folio) {
         let dirty = bits & flag::DIRTY != 0;
-        stats.pass.dirty += u64::from(dirty || writeback);
         stats.pass.unqueued_dirty += u64::from(dirty && !writeback);
     }
     if writeback {
         let recycled = bits & flag::RECLAIM != 0;
-        stats.pass.congested += u64::from(recycled);
         if kswapd && recycled && mem.node_flags[mem.node_of(folio)].writeback {
             stats.pass.immediate += 1;
         } else {

@@ -90,8 +90,6 @@ pub struct NodeFlags {
     pub dirty: bool,
     /// Pages under write are recycled through the list.
     pub writeback: bool,
-    /// Every dirty page met was congested.
-    pub congested: bool,
 }
 
 /// Pages of zram's store: the kernel moves them where it likes, and takes them anywhere.

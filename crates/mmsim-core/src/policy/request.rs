@@ -142,16 +142,12 @@ pub struct PassStats {
     pub taken: u64,
     /// Of these, file folios.
     pub file_taken: u64,
-    /// Dirty.
-    pub dirty: u64,
     /// Dirty and not yet queued for writing.
     pub unqueued_dirty: u64,
     /// Under write.
     pub writeback: u64,
     /// Under write, marked for reclaim and recycled through the list.
     pub immediate: u64,
-    /// Dirty on a congested device.
-    pub congested: u64,
 }
 
 impl PassStats {
@@ -165,10 +161,8 @@ impl PassStats {
     pub fn add(&mut self, o: &PassStats) {
         self.taken += o.taken;
         self.file_taken += o.file_taken;
-        self.dirty += o.dirty;
         self.unqueued_dirty += o.unqueued_dirty;
         self.writeback += o.writeback;
         self.immediate += o.immediate;
-        self.congested += o.congested;
     }
 }

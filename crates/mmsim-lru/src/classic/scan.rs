@@ -263,15 +263,11 @@ impl Classic {
         let node = self.node_of(mem, self.scope_of_lruvec(b.lv));
         let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
         let at_once = kswapd && mem.node_flags[node].writeback;
-        let mut recycled = 0;
-        for look in looks {
-            recycled += u64::from(look.bits & flag::RECLAIM != 0);
-            b.back[1].push(look.folio);
-        }
+        let recycled = |look: &&Look| look.bits & flag::RECLAIM != 0;
+        let immediate = if at_once { looks.iter().filter(recycled).count() as u64 } else { 0 };
+        b.back[1].extend(looks.iter().map(|look| look.folio));
         let stats = &mut b.stats;
         stats.scanned += nr;
-        stats.pass.congested += recycled;
-        let immediate = if at_once { recycled } else { 0 };
         stats.pass.immediate += immediate;
         stats.pass.writeback += nr - immediate;
         stats.activated[ANON] += nr;

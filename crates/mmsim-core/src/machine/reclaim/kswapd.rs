@@ -589,8 +589,5 @@ pub(in crate::machine) fn pass_flags(flags: &mut NodeFlags, s: &PassStats) -> bo
     if s.unqueued_dirty == s.file_taken {
         flags.dirty = true;
     }
-    if s.dirty > 0 && s.dirty == s.congested {
-        flags.congested = true;
-    }
     s.immediate > 0
 }
