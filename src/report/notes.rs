@@ -128,7 +128,7 @@ fn half_of_defrag_mode(groups: &[&Group<'_>]) -> Vec<String> {
     };
     vec![format!(
         "vm.defrag_mode is 1{which}, and nothing compacts there: requests stay out of pageblocks of other \
-         types, and nobody makes free ones; add compaction = {{ preset = \"compaction-v7.3\" }}"
+         types, and nobody makes free ones; name a preset of `compaction`"
     )]
 }
 

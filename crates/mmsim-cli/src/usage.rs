@@ -90,15 +90,14 @@ impl Asked {
         }
     }
 
-    /// What the option is for, if one is missing and nothing else.
+    /// What options are for that are missing.
     fn about(&self, missing: &[&str]) -> String {
-        let option = match missing {
-            [one] => one.split(' ').next().filter(|word| word.starts_with("--")),
-            _ => None,
+        let of = |option: &&str| {
+            let word = option.split(' ').next().filter(|word| word.starts_with("--"))?;
+            let arg = self.command.get_arguments().find(|arg| is_option(arg, word))?;
+            Some(format!(". {option}: {}", arg.get_help()?))
         };
-        let arg = option.and_then(|o| self.command.get_arguments().find(|arg| is_option(arg, o)));
-        let help = arg.and_then(Arg::get_help);
-        help.map_or(String::new(), |help| format!(". {option}: {help}", option = missing[0]))
+        missing.iter().filter_map(of).collect()
     }
 
     /// Its verb that is probably meant.

@@ -91,7 +91,8 @@ knob_enums! {
         Pass613 = "pass-6.13",
             "After a memory cgroup, if all file folios that the pass took or moved on so far were dirty \
              and not queued for writing.";
-        Batch72 = "batch-7.2", "After a batch of which that holds.";
+        Batch72 = "batch-7.2",
+            "After a batch, if all that it took was so. What writeback-rule `bounce` moves on is not taken.";
     }
     /// What a scan does with a lazily freed folio that is dirty.
     DirtyLazyfreeRule {
@@ -345,7 +346,7 @@ knob_struct! {
              are really mapped (February 2026, not merged)";
         exec_promotes: bool = "exec-promotes",
             "Whether an executable page of a file is promoted when a page table shows it accessed for the \
-             first time.",
+             first time. Without effect while access-marks is workingset-second.",
             "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and lru_gen_set_refs)";
         second_touch: SecondTouch = "second-touch",
             "What a page gets that reclaim finds accessed for the second time. Without effect while \
