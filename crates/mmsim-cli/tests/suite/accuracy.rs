@@ -6,7 +6,7 @@
 use crate::harness::{Folder, repository};
 
 #[test]
-#[ignore = "`.ci/run` asks the program itself: mmsim accuracy --quick --check"]
+#[ignore = "`.ci/run` asks the program of every other commit: mmsim accuracy --quick --check"]
 fn the_quick_part_is_what_the_program_writes() {
     let f = Folder::new();
     let mut args = vec!["accuracy", "--quick"];
