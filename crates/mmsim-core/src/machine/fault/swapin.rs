@@ -165,10 +165,9 @@ impl Machine {
         self.mem.came_for_uses(told);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
-        let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        self.mem.now += swap.device.read_sync(1);
         self.mem.count_swap_requests(Io::Read, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        self.mem.now += swap.device.read_sync(1);
         swap.put_last(slot, self.mem.cpu);
         self.mem.slot_freed();
         // The contents exist nowhere else now.
