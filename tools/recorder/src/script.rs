@@ -11,6 +11,8 @@ use crate::chance::Map;
 
 /// Most pages of a region or ranks of a table (64 GiB).
 const MAX_PAGES: u64 = 1 << 24;
+/// Highest priority of swap (`SWAP_FLAG_PRIO_MASK`).
+const MAX_PRIORITY: u32 = 0x7fff;
 
 /// A run of pages of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,10 +91,12 @@ pub enum Command {
     },
     Zram {
         bytes: u64,
+        priority: Option<u32>,
     },
     Swapon {
         device: String,
         pages: u64,
+        priority: Option<u32>,
     },
     Table {
         table: usize,
@@ -185,6 +189,9 @@ pub enum Command {
         pages: u64,
         floor: u64,
         per: u64,
+    },
+    Drain {
+        pages: u64,
     },
     Pring {
         blocks: u64,
@@ -321,6 +328,12 @@ impl<'a> Words<'a> {
         }
         Ok(n)
     }
+    /// Of swap, where one is stated.
+    fn priority(&mut self) -> Result<Option<u32>, String> {
+        let Some(word) = self.rest.next() else { return Ok(None) };
+        let all = format!("the priority is `{word}`, write a number from 0 to {MAX_PRIORITY}");
+        word.parse().ok().filter(|p| *p <= MAX_PRIORITY).map(Some).ok_or(all)
+    }
     fn size(&mut self, what: &str) -> Result<usize, String> {
         Ok(self.up_to(what, 1, MAX_PAGES)? as usize)
     }
@@ -352,9 +365,13 @@ impl<'a> Words<'a> {
             }
             "swapon" => {
                 let device = self.word("the device")?.to_string();
-                Command::Swapon { device, pages: self.up_to("the pages", 2, MAX_PAGES)? }
+                let pages = self.up_to("the pages", 2, MAX_PAGES)?;
+                Command::Swapon { device, pages, priority: self.priority()? }
             }
-            "zram" => Command::Zram { bytes: self.up_to("the size", 8192, MAX_PAGES * 4096)? },
+            "zram" => {
+                let bytes = self.up_to("the size", 8192, MAX_PAGES * 4096)?;
+                Command::Zram { bytes, priority: self.priority()? }
+            }
             "table" => {
                 let table = self.number("the table")?;
                 let ranks = self.size("the number of ranks")?;
@@ -519,6 +536,7 @@ impl<'a> Words<'a> {
                 let floor = self.number("the floor")?;
                 Command::Pipes { pages, floor, per: self.up_to("the pages of a pipe", 1, 256)? }
             }
+            "drain" => Command::Drain { pages: self.up_to("the pages of a pipe", 1, 256)? },
             "pring" => {
                 let blocks = self.up_to("the blocks", 1, MAX_PAGES)?;
                 let order = self.up_to("the order", 0, 10)? as u8;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 
 use mmsim_recorder::record;
@@ -83,19 +83,37 @@ pub fn thp(blocks: usize) -> Result<(Mapping, u64), String> {
 }
 
 /// Fills pipes of `per` pages, until they hold `pages` or no more than `floor` are free. Says how many are held.
-pub fn pipes(pages: u64, floor: u64, per: u64) -> Result<(Vec<OwnedFd>, u64), String> {
-    let (mut ends, mut held) = (Vec::new(), 0);
+pub fn pipes(pages: u64, floor: u64, per: u64) -> Result<(Vec<[OwnedFd; 2]>, u64), String> {
+    let (mut all, mut held) = (Vec::new(), 0);
     let page = [0xA5; PAGE];
     while held < pages {
         if held.is_multiple_of(per) {
-            ends.extend(sys::pipe(per)?);
+            all.push(sys::pipe(per)?);
         }
-        let end = ends.last().ok_or("no pipe")?.try_clone().map_err(|e| e.to_string())?;
+        let [_, end] = all.last().ok_or("no pipe")?;
+        let end = end.try_clone().map_err(|e| e.to_string())?;
         File::from(end).write_all(&page).map_err(|e| format!("a pipe: {e}"))?;
         held += 1;
         if held.is_multiple_of(64) && free()? <= floor {
             break;
         }
     }
-    Ok((ends, held))
+    Ok((all, held))
+}
+
+/// Reads so many pages from each pipe, which frees them, and says how many those were.
+pub fn drain(all: &[[OwnedFd; 2]], pages: u64) -> Result<u64, String> {
+    let (mut page, mut drained) = ([0; PAGE], 0);
+    for [end, _] in all {
+        let mut end = File::from(end.try_clone().map_err(|e| e.to_string())?);
+        for _ in 0..pages {
+            match end.read(&mut page) {
+                Ok(PAGE) => drained += 1,
+                Ok(_) => return Err("a pipe: less than a page".into()),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) => return Err(format!("a pipe: {e}")),
+            }
+        }
+    }
+    Ok(drained)
 }

@@ -22,8 +22,12 @@ struct State {
     laws: BTreeMap<usize, Law>,
     rng: Rng,
     ballast: Vec<Mapping>,
-    /// Sockets and pipes whose memory is held.
+    /// How many zram devices have swap.
+    zrams: usize,
+    /// Sockets whose memory is held.
     held: Vec<OwnedFd>,
+    /// Both ends of each pipe.
+    pipes: Vec<[OwnedFd; 2]>,
     child: Option<Child>,
     last: Vmstat,
     since: Duration,
@@ -36,7 +40,9 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         laws: BTreeMap::new(),
         rng: Rng::new(0),
         ballast: Vec::new(),
+        zrams: 0,
         held: Vec::new(),
+        pipes: Vec::new(),
         child: None,
         last: counters()?,
         since: sys::now(),
@@ -58,14 +64,17 @@ fn put(path: &str, value: &str) -> Result<(), String> {
     file.and_then(|mut f| f.write_all(value.as_bytes())).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Swap on zram of so many bytes.
-fn zram(bytes: u64) -> Result<(), String> {
-    put("/sys/block/zram0/disksize", &bytes.to_string())?;
-    swapon("/dev/zram0", bytes / PAGE as u64)
+/// Swap on the n-th zram, of so many bytes. The module brings the first.
+fn zram(n: usize, bytes: u64, priority: Option<u32>) -> Result<(), String> {
+    if n > 0 {
+        crate::read("/sys/class/zram-control/hot_add")?;
+    }
+    put(&format!("/sys/block/zram{n}/disksize"), &bytes.to_string())?;
+    swapon(&format!("/dev/zram{n}"), bytes / PAGE as u64, priority)
 }
 
 /// Swap on a device; the first page is the header.
-fn swapon(device: &str, pages: u64) -> Result<(), String> {
+fn swapon(device: &str, pages: u64, priority: Option<u32>) -> Result<(), String> {
     let mut header = vec![0; PAGE];
     header[1024..1028].copy_from_slice(&1u32.to_le_bytes());
     header[1028..1032].copy_from_slice(&(pages as u32 - 1).to_le_bytes());
@@ -73,7 +82,7 @@ fn swapon(device: &str, pages: u64) -> Result<(), String> {
     let file = File::options().write(true).open(device).map_err(|e| format!("{device}: {e}"))?;
     let written = file.write_all_at(&header, 0).and_then(|()| file.sync_all());
     written.map_err(|e| format!("{device}: {e}"))?;
-    sys::swapon(device)?;
+    sys::swapon(device, priority)?;
     // The device may keep nothing (null_blk): while it is open the header is in its page cache.
     std::mem::forget(file);
     Ok(())
@@ -89,8 +98,11 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
                 done => done?,
             }
         }
-        Command::Zram { bytes } => zram(*bytes)?,
-        Command::Swapon { device, pages } => swapon(device, *pages)?,
+        Command::Zram { bytes, priority } => {
+            zram(state.zrams, *bytes, *priority)?;
+            state.zrams += 1;
+        }
+        Command::Swapon { device, pages, priority } => swapon(device, *pages, *priority)?,
         Command::Table { table, ranks, theta } => {
             laws.insert(*table, Law::new(*ranks, *theta));
         }
@@ -205,9 +217,13 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             println!("@result thp tried={blocks} got={got}");
         }
         Command::Pipes { pages, floor, per } => {
-            let (ends, held) = regions::pipes(*pages, *floor, *per)?;
-            state.held.extend(ends);
+            let (all, held) = regions::pipes(*pages, *floor, *per)?;
+            state.pipes.extend(all);
             println!("@result pipes held={held}");
+        }
+        Command::Drain { pages } => {
+            let drained = regions::drain(&state.pipes, *pages)?;
+            println!("@result drain pages={drained}");
         }
         Command::Pring { blocks, order, per } => {
             let rings = (0..blocks / per).map(|_| sys::packet_ring(*order, *per));

@@ -68,10 +68,12 @@ pub fn load_module(path: &str, args: &str) -> Result<(), String> {
 }
 
 /// Swaps to a device that has a header.
-pub fn swapon(device: &str) -> Result<(), String> {
+pub fn swapon(device: &str, priority: Option<u32>) -> Result<(), String> {
     let d = c(device)?;
+    // `SWAP_FLAG_PREFER`.
+    let flags = priority.map_or(0, |p| 0x8000 | p);
     // SAFETY: a string that ends in 0 and outlives the call.
-    checked(device, unsafe { libc::syscall(libc::SYS_swapon, d.as_ptr(), 0) })
+    checked(device, unsafe { libc::syscall(libc::SYS_swapon, d.as_ptr(), flags) })
 }
 
 /// Locks all that this program has mapped.

@@ -31,8 +31,13 @@ fn commands_are_read() {
 
 #[test]
 fn swap_is_on_a_device_of_so_many_pages() {
-    let all = parse("swapon /dev/nullb0 262144").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(all, [Command::Swapon { device: "/dev/nullb0".into(), pages: 262_144 }]);
+    let text = "swapon /dev/nullb0 262144\nzram 8192\nzram 8192 5\nswapon /dev/a 2 32767";
+    let all = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let on =
+        |device: &str, pages, priority| Command::Swapon { device: device.into(), pages, priority };
+    let zram = |priority| Command::Zram { bytes: 8192, priority };
+    let first = on("/dev/nullb0", 262_144, None);
+    assert_eq!(all, [first, zram(None), zram(Some(5)), on("/dev/a", 2, Some(32_767))]);
 }
 
 /// As `evidence/reference/GENERATOR.md` has it: from `start + ph * count / every` on, `ph = k mod every`.
@@ -58,7 +63,9 @@ fn what_cannot_be_is_refused_with_its_line() {
         ("anon 0 10\nfil 0 0 10", "line 2: `fil 0 0 10`: not a command of this recorder"),
         ("swapon", "the device is missing"),
         ("swapon /dev/nullb0 1", "the pages is 1, write a number from 2 to"),
-        ("swapon /dev/nullb0 8 8", "`8` is too much"),
+        ("swapon /dev/nullb0 8 8 8", "`8` is too much"),
+        ("zram 8192 32768", "the priority is `32768`, write a number from 0 to 32767"),
+        ("drain 257", "the pages of a pipe is 257, write a number from 1 to 256"),
         ("seed x", "line 1: `seed x`: the seed is `x`, write a number"),
         ("seed", "the seed is missing"),
         ("seed 1 2", "`2` is too much"),
