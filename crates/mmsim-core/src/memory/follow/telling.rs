@@ -4,6 +4,7 @@
 //! them before it is told of anything else. Evictions and pages that are kept do so too.
 
 use super::{Acted, Eviction, Follower, Refaulted, Seen, Use, Uses, Where};
+use crate::backing::swap::Cached;
 use crate::base::id::{MemcgId, NodeId, PageIdx};
 use crate::base::vmstat::VmEvent;
 use crate::memory::Memory;
@@ -203,9 +204,26 @@ impl Memory {
     /// A use, to be told; not of a page that is none of the follower's.
     #[inline]
     fn tell_of_use(&mut self, page: PageIdx, last: u32) {
-        let Entry::Frame(folio) = self.pages.entry(page) else { return };
+        let Some(folio) = self.folio_used_at(page) else {
+            // Nobody is told, so nobody is to hear of it as the last use.
+            self.uses.noted.kept.of(page).last = last;
+            return;
+        };
         if let Some(u) = self.use_of_folio(page, folio, last) {
             self.uses.told.uses.push(u);
+        }
+    }
+
+    /// The folio that a page holds, or held when it was used: reclaim may have unmapped it since, but
+    /// it stays in the swap cache until its write has ended.
+    fn folio_used_at(&self, page: PageIdx) -> Option<FolioId> {
+        match self.pages.entry(page) {
+            Entry::Frame(folio) => Some(folio),
+            Entry::Swap(slot) => match self.swap.as_ref()?.cached(slot) {
+                Cached::Folio(folio) => Some(folio),
+                _ => None,
+            },
+            Entry::None | Entry::Zero | Entry::Shadow(_) => None,
         }
     }
 
