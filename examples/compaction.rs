@@ -59,7 +59,7 @@ fn fragmented() -> (Memory, OneList) {
         rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
-        swap: None,
+        swap: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),

@@ -106,7 +106,7 @@ pub fn known_accesses(spec: &RunSpec) -> Option<u64> {
 /// What a run needs.
 pub fn need(spec: &RunSpec) -> Need {
     let (pages, frames) = (sum(spec, pages), machines::managed_pages(&spec.machine));
-    let slots = spec.machine.swap.as_ref().map_or(0, |s| u64::from(s.slots));
+    let slots = spec.machine.swap_slots();
     let recorded = if spec.bounds { sum(spec, accesses).min(MOST_RECORDED as u64) } else { 0 };
     let work = pages
         .saturating_mul(PER_PAGE)

@@ -380,7 +380,7 @@ impl Begun {
 
 /// The optimum on the run's own sequence of page accesses.
 fn bounds(spec: &RunSpec, machine: &machines::Machine, result: &RunResult) -> Bounds {
-    let ahead = spec.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous)
+    let ahead = spec.machine.swap.iter().any(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
         || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
         || machine.prefetched();

@@ -2,8 +2,9 @@
 //! anything runs, in a report of zeros that has the shape of the run's own.
 
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::{MachineConfig, NodeConfig, ZoneConfig};
+use mmsim_core::config::{MachineConfig, NodeConfig, SwapConfig, ZoneConfig};
 use mmsim_core::machine::result::{Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult};
+use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
 
@@ -48,6 +49,8 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     // Without a strategy it tells of blocks that somebody asked for.
     let compacts = !compaction_knobs(run).is_empty() || run.tasks.iter().any(asks_for_blocks);
     result.compaction = compacts.then(Default::default);
+    let swap = |s: &SwapConfig| SwapArea::new(s.device.name.clone(), s.slots, 0);
+    result.swaps = run.machine.swap.iter().map(swap).collect();
     result.mean_resident = run.mean_resident.then_some(0.0);
     let sizes = GROUP_SIZES.iter().chain(GROUP_COUNTERS).map(|&name| (name, 0));
     for group in &run.machine.memcgs {
@@ -115,7 +118,7 @@ fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
     };
     let small = MachineConfig {
         nodes: vec![NodeConfig { zones: vec![zone] }],
-        swap: None,
+        swap: Vec::new(),
         memcgs: Vec::new(),
         os_overhead: 0,
         ..run.machine.clone()

@@ -166,7 +166,7 @@ fn waits_in_company(run: &RunSpec) -> Result<bool, Error> {
             files |= of_one.iter().any(|w| !w.files().is_empty());
         }
     }
-    let swap = run.machine.swap.as_ref().is_some_and(|s| !s.device.synchronous);
+    let swap = run.machine.swap.iter().any(|s| !s.device.synchronous);
     Ok(threads > 1 && (swap || files && !run.machine.file_device.synchronous))
 }
 
@@ -194,8 +194,5 @@ fn smallest(run: &RunSpec) -> (u32, String) {
 
 /// log2 of the pages that stay together: what a swap device without readahead reads is single pages.
 fn unit(m: &MachineConfig) -> u32 {
-    match &m.swap {
-        Some(s) if !s.device.synchronous => m.vm.page_cluster,
-        _ => 0,
-    }
+    if m.swap.iter().any(|s| !s.device.synchronous) { m.vm.page_cluster } else { 0 }
 }

@@ -74,7 +74,7 @@ pub(super) fn machine(full: &MachineConfig, shift: u32, scaling: Scaling) -> Mac
     }
     m.os_overhead = down(m.os_overhead);
     m.batch_shift = (full.batch_shift + shift).min(scaling.batch_shift);
-    if let Some(s) = &mut m.swap {
+    for s in &mut m.swap {
         s.slots = down32(s.slots).max(1);
         device(&mut s.device, dearer);
     }

@@ -56,9 +56,9 @@ pub use document::{
     AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, Ending, ExpectReport,
     GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,
     PressureReport, QuantilesReport, ReadingReport, RecordReport, Report, ReportError, RunMeta,
-    RunReport, SCHEMA, SchemeReport, ShareReport, StuckReport, StuckThread, SwapOutReport,
-    SwapReport, TaskReport, ThreadReport, Throughput, TroubleClass, TroubleReport, TruthReport,
-    WhyExample, WhyReport, ZoneReport, json_schema,
+    RunReport, SCHEMA, SchemeReport, ShareReport, StuckReport, StuckThread, SwapDeviceReport,
+    SwapOutReport, SwapReport, TaskReport, ThreadReport, Throughput, TroubleClass, TroubleReport,
+    TruthReport, WhyExample, WhyReport, ZoneReport, json_schema,
 };
 pub use expect::Expectation;
 pub use pairs::Pairs;

@@ -77,7 +77,7 @@ pub(crate) fn meta(variant: &str, seed: u64) -> RunMeta {
         kernel: "6.12".into(),
         cpus: 8,
         policy: "classic-v5.5".into(),
-        swap: Some(SwapReport { device: "zram".into(), bytes: 5 << 30 }),
+        swap: Some(SwapReport::new("zram", 5 << 30)),
         knobs: vec![("swappiness".into(), KnobValue::Whole(60))],
         ..RunMeta::default()
     }

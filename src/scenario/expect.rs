@@ -30,6 +30,7 @@ const PARTS: &[&str] = &[
     "replayed",
     "aims",
     "bounds",
+    "swap",
     COMPLETED,
 ];
 

@@ -83,6 +83,19 @@ pub(super) fn within<T>(
     read(&Reader::open(r.sources, node, spec, &path)?).map(Some)
 }
 
+/// What a table within says, or each table of a list; nothing if there is none.
+pub(super) fn one_or_more<T>(
+    r: &Reader<'_>,
+    key: &str,
+    spec: &'static TableSpec,
+    read: impl FnMut(&Reader<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    match r.find(key) {
+        Some(node) if node.list().is_some() => each(r, key, spec, read),
+        _ => Ok(within(r, key, spec, read)?.into_iter().collect()),
+    }
+}
+
 /// What each table of a list says, in its order; nothing if there is none.
 pub(super) fn each<T>(
     r: &Reader<'_>,

@@ -111,7 +111,10 @@ impl Walk<'_> {
                     }
                 }
             }
-            (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
+            (
+                Value::List(l),
+                Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) | Kind::Steps(_),
+            ) => {
                 for (i, n) in l.iter().enumerate() {
                     if let Some(t) = n.table()
                         && let Some(spec) = spec_of_entry(t, kind)

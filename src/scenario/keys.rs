@@ -47,6 +47,8 @@ pub enum Kind {
     Table(&'static TableSpec),
     /// A list of such tables.
     Tables(&'static TableSpec),
+    /// One such table, or a list of them.
+    OneOrMore(&'static TableSpec),
     /// The tasks: the common keys and those of the workload.
     Tasks(&'static Variants),
     /// Regions of a phased workload by name.
@@ -131,8 +133,8 @@ pub struct Variants {
 
 use Kind::{
     Axes, Choice, Compaction, Costs, Count, Counts, Damon, Device, File, Flag, Limit, Number,
-    Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Sizes, Steps, Table, Tables, Tasks,
-    Text, Texts, Time, Times,
+    OneOrMore, Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Sizes, Steps, Table,
+    Tables, Tasks, Text, Texts, Time, Times,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -144,7 +146,7 @@ impl Kind {
     /// The keys of a value that is a table of keys.
     pub(super) fn table(self) -> Option<&'static TableSpec> {
         match self {
-            Table(spec) | Device(spec) => Some(spec),
+            Table(spec) | OneOrMore(spec) | Device(spec) => Some(spec),
             Times(law) | Counts(_, _, law) | Sizes(_, law) => Some(law),
             _ => None,
         }
@@ -188,6 +190,7 @@ impl Kind {
             Texts => "list of strings".to_string(),
             Table(t) => format!("table, see {}", t.title),
             Tables(t) => format!("list of tables, see {}", t.title),
+            OneOrMore(t) => format!("table or list of tables, see {}", t.title),
             Tasks(_) => "list of tables, see [[task]]".to_string(),
             Regions(_) => "table of tables".to_string(),
             Steps(_) => "list of tables".to_string(),
@@ -229,6 +232,7 @@ impl Kind {
             Table(_) | Regions(_) | Costs | Rules | Policy | Compaction | Damon | Parameters
             | Overrides | Axes => "a table".to_string(),
             Tables(_) | Tasks(_) | Steps(_) => "a list of tables".to_string(),
+            OneOrMore(_) => "a table, or a list of tables".to_string(),
         }
     }
 }

@@ -41,7 +41,10 @@ fn fill_value(node: &mut Node, kind: Kind) {
                 }
             }
         }
-        (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
+        (
+            Value::List(l),
+            Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) | Kind::Steps(_),
+        ) => {
             for n in l {
                 if let Value::Table(t) = &mut n.value
                     && let Some(spec) = spec_of_entry(t, kind)
@@ -57,7 +60,7 @@ fn fill_value(node: &mut Node, kind: Kind) {
 /// The table of keys of one entry of a list, where the entry says well what it is.
 pub(super) fn spec_of_entry(t: &Table, kind: Kind) -> Option<&'static TableSpec> {
     match kind {
-        Kind::Tables(spec) => Some(spec),
+        Kind::Tables(spec) | Kind::OneOrMore(spec) => Some(spec),
         Kind::Tasks(tables) | Kind::Steps(tables) => tables.of_entry(t),
         _ => None,
     }
@@ -557,14 +560,14 @@ fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String,
             break (format!("{path}{key}"), k.kind);
         }
         let below = spec.keys().filter_map(|k| match k.kind {
-            Kind::Table(spec) => Some((format!("{path}{}.", k.name), spec)),
+            Kind::Table(spec) | Kind::OneOrMore(spec) => Some((format!("{path}{}.", k.name), spec)),
             _ => None,
         });
         tables.extend(below);
         i += 1;
     };
     let mut written = key.to_string();
-    while let (Kind::Table(spec), Some(table)) = (kind, node.table()) {
+    while let (Kind::Table(spec) | Kind::OneOrMore(spec), Some(table)) = (kind, node.table()) {
         let [only] = &table.entries[..] else { break };
         let Some(k) = spec.key(&only.key) else { break };
         for s in [&mut path, &mut written] {

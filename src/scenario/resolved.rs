@@ -111,10 +111,11 @@ impl Writer {
                         | Kind::Damon
                         | Kind::Axes),
                     ),
-                ) if matches!(path, "" | "machine") && e.key != "swap" => {
-                    later.push((full, vec![t], k))
-                }
-                (Value::List(l), Some(k @ (Kind::Tables(_) | Kind::Tasks(_)))) if !l.is_empty() => {
+                ) if matches!(path, "" | "machine") => later.push((full, vec![t], k)),
+                (
+                    Value::List(l),
+                    Some(k @ (Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_))),
+                ) if !l.is_empty() => {
                     later.push((full, l.iter().filter_map(Node::table).collect(), k));
                 }
                 (v, _) => {
@@ -139,7 +140,7 @@ impl Writer {
         }
         for (full, tables, kind) in later {
             for t in tables {
-                let list = matches!(kind, Kind::Tables(_) | Kind::Tasks(_));
+                let list = matches!(kind, Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_));
                 let header = if list { format!("[[{full}]]") } else { format!("[{full}]") };
                 let _ = write!(self.out, "\n{header}\n");
                 let spec = match kind {

@@ -122,6 +122,10 @@ fn form(kind: Kind) -> Json {
         }
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Table(t) => refer(&name_of(t)),
+        Kind::OneOrMore(t) => {
+            let one = refer(&name_of(t));
+            json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+        }
         Kind::Tables(t) => json!({ "type": "array", "items": refer(&name_of(t)) }),
         Kind::Tasks(_) => json!({ "type": "array", "items": refer("task"), "minItems": 1 }),
         Kind::Regions(t) => {

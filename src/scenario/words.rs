@@ -54,7 +54,10 @@ impl Words<'_> {
                     }
                 }
             }
-            (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
+            (
+                Value::List(l),
+                Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) | Kind::Steps(_),
+            ) => {
                 for n in l {
                     self.entry(n, kind);
                 }
@@ -86,7 +89,7 @@ impl Words<'_> {
             kind = match (step, kind) {
                 (Step::Key(k), kind) if kind.table().is_some() => kind.table()?.key(k)?.kind,
                 (Step::Key(_), Kind::Regions(spec)) => Kind::Table(spec),
-                (Step::Index(_), Kind::Tables(spec)) => Kind::Table(spec),
+                (Step::Index(_), Kind::Tables(spec) | Kind::OneOrMore(spec)) => Kind::Table(spec),
                 (Step::Index(_), Kind::Tasks(_) | Kind::Steps(_)) => match next {
                     Some(Value::Table(t)) => Kind::Table(spec_of_entry(t, kind)?),
                     _ => return None,

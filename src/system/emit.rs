@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimTime;
-use mmsim_core::config::MachineConfig;
+use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::snapshot::Snapshot;
 use mmsim_core::memory::Layout;
 use mmsim_core::phys::watermarks::min_free_kbytes;
@@ -15,7 +15,7 @@ use super::facts::Facts;
 use super::import::{ANY_TASK, Import};
 use super::sysctls;
 use crate::error::Error;
-use crate::report::proc::Kind;
+use crate::report::proc::{self, Kind, SwapLine};
 use crate::scenario::RunSpec;
 use crate::{layout, machines};
 
@@ -76,7 +76,7 @@ fn managed(s: &Snapshot) -> u64 {
 
 /// The lines of `/proc/meminfo` that are modelled.
 fn meminfo(s: &Snapshot, machine: &MachineConfig) -> String {
-    let swap = machine.swap.as_ref().map_or(0, |s| u64::from(s.slots));
+    let swap = machine.swap_slots();
     let free = s.zones.iter().map(|z| z.free).sum();
     let line = |name: &str, pages: u64| format!("{:<16}{:>8} kB\n", format!("{name}:"), pages * 4);
     let all =
@@ -84,21 +84,16 @@ fn meminfo(s: &Snapshot, machine: &MachineConfig) -> String {
     all.map(|(name, pages)| line(name, pages)).concat()
 }
 
-/// `/proc/swaps`, with the name of the machine's own device.
+/// `/proc/swaps`, with the names of the machine's own devices.
 fn swaps(copies: &Copies, machine: &MachineConfig) -> String {
-    let mut text = String::from("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
-    let Some(swap) = &machine.swap else { return text };
     let own = Facts::of(copies, Some(machine.kernel), &mut Vec::new()).map(|f| f.swaps);
-    if let Some(area) = own.ok().and_then(|all| all.into_iter().next()) {
-        let how = if area.file { "file\t" } else { "partition" };
-        text += &format!(
-            "{:<40}{how}\t{}\t\t0\t\t{}\n",
-            area.path,
-            u64::from(swap.slots) * 4,
-            area.priority
-        );
-    }
-    text
+    let empty = |(swap, area): (&SwapConfig, SwapLine)| SwapLine {
+        pages: swap.slots.into(),
+        used: 0,
+        ..area
+    };
+    let lines: Vec<_> = machine.swap.iter().zip(own.unwrap_or_default()).map(empty).collect();
+    proc::swaps(&lines)
 }
 
 /// `/sys/kernel/mm/lru_gen`.

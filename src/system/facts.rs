@@ -8,6 +8,7 @@ use super::copies::{Copies, Text};
 use super::note::Note;
 use super::zoneinfo::{self, Zone, number};
 use crate::error::{Error, ErrorKind};
+use crate::report::proc::SwapLine;
 
 /// Of so many pages, one may have been given to or taken from the kernel between two copies.
 const DRIFT: u64 = 256;
@@ -15,21 +16,6 @@ const DRIFT: u64 = 256;
 const MOST_CPUS: u64 = 1024;
 /// Frames that have numbers in a scenario.
 const MOST_PAGES: u64 = (u32::MAX - (1 << 14)) as u64;
-
-/// A swap device that is in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SwapArea {
-    /// As `/proc/swaps` names it: `/dev/zram0`, `/swapfile`.
-    pub path: String,
-    /// Whether it is a file on a file system.
-    pub file: bool,
-    /// Usable pages.
-    pub pages: u64,
-    /// Pages in use.
-    pub used: u64,
-    /// The highest is used first.
-    pub priority: i64,
-}
 
 /// What is known of a machine.
 #[derive(Clone, Debug)]
@@ -49,7 +35,7 @@ pub(super) struct Facts {
     /// log2 of the pages of a pageblock.
     pub pageblock_order: Option<u64>,
     /// Swap devices, those that are used first in front.
-    pub swaps: Vec<SwapArea>,
+    pub swaps: Vec<SwapLine>,
 }
 
 /// The release of `/proc/version`: `Linux version 6.12.117+deb12-amd64 (..`.
@@ -380,7 +366,7 @@ fn same_zones(text: &Text, all: &[Blocks], nodes: &[Vec<(ZoneKind, Zone)>]) -> R
     Ok(())
 }
 
-fn swaps(text: &Text) -> Result<Vec<SwapArea>, Error> {
+fn swaps(text: &Text) -> Result<Vec<SwapLine>, Error> {
     let mut all = Vec::new();
     for (i, line) in text.text().lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -405,7 +391,7 @@ fn swaps(text: &Text) -> Result<Vec<SwapArea>, Error> {
                     ));
                 }
                 let path = path.to_string();
-                all.push(SwapArea { path, file: how == "file", pages, used, priority });
+                all.push(SwapLine { path, file: how == "file", pages, used, priority });
             }
             _ => {
                 return Err(text.bad(
@@ -417,7 +403,7 @@ fn swaps(text: &Text) -> Result<Vec<SwapArea>, Error> {
         }
     }
     // Among equals the kernel takes turns; the first stays first.
-    all.sort_by_key(|s: &SwapArea| std::cmp::Reverse(s.priority));
+    all.sort_by_key(|s: &SwapLine| std::cmp::Reverse(s.priority));
     Ok(all)
 }
 

@@ -126,36 +126,41 @@ impl<'a> Writer<'a> {
             self.read_ahead(name)?;
         }
         let file = "proc/swaps";
-        let Some((first, others)) = self.facts.swaps.split_first() else { return Ok(()) };
-        let device = match (first.file, &files) {
-            (true, Some(name)) => {
-                let name = name.clone();
-                self.device(&name, file)?
-            }
-            (true, None) => {
-                let why = "a file on a device that sys/block does not have: preset ssd, as a guess; \
-                           write `device` of `swap`";
-                self.note(file, &first.path, why);
-                "\"ssd\"".into()
-            }
-            (false, _) => self.device(&first.path, file)?,
-        };
-        self.swap = Some(format!("{{ size = \"{} pages\", device = {device} }}", first.pages));
-        if first.used > 0 {
-            let why = format!(
-                "{} pages are in use there; a run begins with swap that is empty",
-                first.used
-            );
-            self.note(file, &first.path, why);
-        }
-        for area in others {
-            let kib = area.pages * 4;
-            let why = match area.priority == first.priority {
-                true => "the same priority: the kernel takes turns, one device is modelled",
-                false => "a lower priority: one device is modelled, the one that is used first",
+        let facts = self.facts;
+        let mut swaps = Vec::new();
+        for area in &facts.swaps {
+            let device = match (area.file, &files) {
+                (true, Some(name)) => self.device(&name.clone(), file)?,
+                (true, None) => {
+                    let why = "a file on a device that sys/block does not have: preset ssd, as a \
+                               guess; write `device` of `swap`";
+                    self.note(file, &area.path, why);
+                    "\"ssd\"".into()
+                }
+                (false, _) => self.device(&area.path, file)?,
             };
-            self.note(file, &area.path, format!("{why}; its {kib} KiB are left out"));
+            // Negative priorities are those that the kernel gives by itself.
+            let priority = match area.priority {
+                0.. => format!(", priority = {}", area.priority),
+                _ => String::new(),
+            };
+            swaps.push(format!(
+                "{{ size = \"{} pages\", device = {device}{priority} }}",
+                area.pages
+            ));
+            if area.used > 0 {
+                let why = format!(
+                    "{} pages are in use there; a run begins with swap that is empty",
+                    area.used
+                );
+                self.note(file, &area.path, why);
+            }
         }
+        self.swap = match &swaps[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        };
         Ok(())
     }
 

@@ -30,7 +30,7 @@ fn lists(r: &RunResult, phase: usize) -> [u64; 4] {
 fn lazily_freed_pages_are_listed_with_files_and_dropped_without_swap() {
     for kernel in KERNELS {
         let mut c = config(kernel, "ramdisk");
-        c.swap = None;
+        c.swap.clear();
         let r =
             written(&c, 4, vec![all(4, Free), end(0), reclaim(4), end(1), write(0, 0, 4), end(2)]);
         assert_eq!(phase_counts(&r.phases[0], ["pglazyfree", "pgfree"]), [4, 0], "{kernel:?}");
@@ -185,7 +185,7 @@ fn paging_out_is_no_scan() {
 #[test]
 fn what_cannot_be_paged_out_is_put_back() {
     let mut c = config(Kernel::V6_12, "ramdisk");
-    c.swap = None;
+    c.swap.clear();
     let r = written(&c, 3, vec![all(3, PageOut), end(0), read(0, 0, 3), end(1)]);
     assert_eq!(lists(&r, 0), [0, 3, 0, 0]);
     assert_eq!(phase_counts(&r.phases[1], ["pgfault"]), [0]);

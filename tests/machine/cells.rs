@@ -56,7 +56,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
                 layout: None,
             }],
         }],
-        swap: Some(SwapConfig { slots, device }),
+        swap: vec![SwapConfig::new(slots, device)],
         file_device: DeviceConfig::preset("nvme", cpus).expect("a preset"),
         vm: VmSysctl { page_cluster: 0, ..VmSysctl::linux() },
         memcgs: Vec::new(),

@@ -269,7 +269,7 @@ fn the_fast_path_of_faults_is_the_slow_one() {
             let mut c = cells::machine_of(2000 * threads, 20_000, kernel);
             c.cpus = cpus;
             c.run_ahead = SimDuration::from_micros(ahead);
-            let swap = c.swap.as_mut().expect("there is swap");
+            let swap = c.swap.first_mut().expect("there is swap");
             swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
             let what = format!("{kernel:?}, {device}, {cpus} CPUs, {threads} threads");
             let short = fast_is_slow(&what, || {
@@ -303,7 +303,7 @@ fn cells_of(shapes: &[(u16, u32)]) -> Vec<Cell> {
         let (kernel, preset) = presets[(i + j) % 2];
         let mut config = cells::machine_of(frames, 20_000, kernel);
         config.cpus = cpus;
-        let swap = config.swap.as_mut().expect("there is swap");
+        let swap = config.swap.first_mut().expect("there is swap");
         swap.device = DeviceConfig::preset(device, cpus).expect("a preset");
         let what = format!("{kernel:?}, {device}, {threads} threads on {cpus} CPUs");
         Cell { what, config, preset, threads, tight: frames < 2000 }
@@ -409,7 +409,7 @@ fn policies_do_the_same_by_the_fast_paths() {
         for device in ["zram", "ssd"] {
             let mut c = cells::machine_of(3000, 20_000, kernel);
             c.cpus = 2;
-            let swap = c.swap.as_mut().expect("there is swap");
+            let swap = c.swap.first_mut().expect("there is swap");
             swap.device = DeviceConfig::preset(device, 2).expect("a preset");
             let result = fast_is_slow(&format!("{name}, {device}"), || {
                 let tasks =

@@ -122,7 +122,7 @@ fn running_out_within_a_group_kills_only_there() {
 #[test]
 fn the_largest_process_is_killed_and_the_summary_says_who_held_what() {
     let mut c = config(Kernel::V6_12, "ramdisk");
-    c.swap = None;
+    c.swap.clear();
     // Four pageblocks: page tables steal from movable ones, and a boost would keep a quarter.
     c.vm.watermark_boost_factor = 0;
     let process = |pages| vec![anon(pages), write(0, 0, pages), sleep_ms(1000)];

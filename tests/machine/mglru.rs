@@ -28,7 +28,7 @@ fn presets() -> impl Iterator<Item = &'static str> {
 fn lazily_freed_pages_are_listed_with_files_and_dropped_without_swap() {
     for preset in presets() {
         let mut c = config(Kernel::V6_12, "ramdisk");
-        c.swap = None;
+        c.swap.clear();
         let mut ops = vec![anon(4), write(0, 0, 4), advise(0, 0, 4, Free), end(0)];
         ops.extend([reclaim(4), end(1), write(0, 0, 4), end(2)]);
         let r = run(preset, &c, vec![member("t", ops)]);

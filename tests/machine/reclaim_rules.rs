@@ -64,7 +64,7 @@ fn failures_end_balanced() {
 fn anon_only_falls_back() {
     let taken = |value, mglru| {
         let mut c = ruled(newest("ramdisk"), "anon-only-falls-back", value);
-        c.swap = None;
+        c.swap.clear();
         let only = Op::MemcgReclaim { pages: 50, swappiness: Some(ANON_ONLY) };
         let ops = [file(0, 200, true, VmaFlags::default()), read(0, 0, 200), end(0), only, end(1)];
         let tasks = vec![member("t", ops.to_vec())];

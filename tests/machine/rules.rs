@@ -461,7 +461,7 @@ fn cold_sets_workingset() {
 #[test]
 fn pageout_ignores_references() {
     let mut c = newest("ramdisk");
-    c.swap = None;
+    c.swap.clear();
     let ops = [anon(1), write(0, 0, 1), advise(0, 0, 1, Advice::PageOut), sleep_ms(1)];
     let after = |v| {
         let c = ruled(c.clone(), "pageout-ignores-references", v);
@@ -567,7 +567,7 @@ fn limits_count_globally() {
 #[test]
 fn swap_slots() {
     let mut c = newest("ramdisk");
-    c.swap.as_mut().expect("it has swap").slots = 8 * 512 - 1;
+    c.swap.first_mut().expect("it has swap").slots = 8 * 512 - 1;
     let out = |i, n| advise(0, i, n, Advice::PageOut);
     let mut ops = vec![anon(1500), write(0, 0, 1500), out(0, 1500)];
     ops.extend((0..500).step_by(2).map(|i| read(0, i, 1)));
@@ -668,7 +668,7 @@ fn scheduler() {
 #[test]
 fn wbt_one_depth() {
     let mut c = newest("ssd");
-    let device = &mut c.swap.as_mut().expect("it has swap").device;
+    let device = &mut c.swap.first_mut().expect("it has swap").device;
     (device.write, device.queue_depth) = (SimDuration::from_millis(50), 64);
     (device.bandwidth, device.write_bandwidth) = (None, None);
     let out = advise(0, 0, 1800, Advice::PageOut);

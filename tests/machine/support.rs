@@ -92,7 +92,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
-        swap: Some(SwapConfig { slots: 4000, device: device(swap) }),
+        swap: vec![SwapConfig::new(4000, device(swap))],
         file_device: device("ssd"),
         vm: VmSysctl { page_cluster: 0, ra_pages: 0, fault_around: 1, ..VmSysctl::linux() },
         memcgs: vec![group("group")],

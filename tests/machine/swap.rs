@@ -2,9 +2,12 @@
 
 use crate::support::*;
 use mmsim::base::time::SimDuration;
-use mmsim::config::{Kernel, MachineConfig};
+use mmsim::config::{Kernel, MachineConfig, SwapConfig};
 use mmsim::machine::result::RunResult;
+use mmsim::machine::snapshot::SwapArea;
+use mmsim::machine::{SnapshotFn, Watch};
 use mmsim::workload::{Advice, Op};
+use std::sync::{Arc, Mutex};
 
 const NAMES: [&str; 4] = ["pgscan_anon", "pgsteal_anon", "pswpout", "pgrotated"];
 
@@ -76,7 +79,7 @@ fn a_write_to_a_page_of_the_swap_cache() {
 fn a_full_device_takes_its_slots_back_at_swap_in() {
     let used_after_read = |slots| {
         let mut c = config(Kernel::V6_12, "ssd");
-        c.swap.as_mut().expect("it has swap").slots = slots;
+        c.swap.first_mut().expect("it has swap").slots = slots;
         let mut ops = vec![anon(2), write(0, 0, 2)];
         ops.extend(swap_out(2));
         ops.extend([end(0), read(0, 0, 1)]);
@@ -87,6 +90,77 @@ fn a_full_device_takes_its_slots_back_at_swap_in() {
     // Two of three slots used: less than half are free. Of four: just half.
     assert_eq!(used_after_read(3), 1);
     assert_eq!(used_after_read(4), 2);
+}
+
+/// 1500 pages go out to two devices without a priority, which hold 2047 each. In order the first
+/// takes all. Equal devices take turns cluster by cluster, the first of each without its header.
+#[test]
+fn swap_priorities_equal() {
+    let mut c = config(Kernel::V7_3, "ramdisk");
+    c.swap[0].slots = 4 * 512 - 1;
+    c.swap.push(c.swap[0].clone());
+    let c = ruled(c, "swap-slots", "clusters-6.18");
+    let ops = vec![anon(1500), write(0, 0, 1500), advise(0, 0, 1500, Advice::PageOut)];
+    let [in_order, equal] = ["no", "yes"].map(|v| {
+        let c = ruled(c.clone(), "swap-priorities-equal", v);
+        let mut m = machine(&c, vec![task("t", ops.clone())]);
+        let run = m.run(Watch::default().with_check_every(97));
+        run.swaps.iter().map(|s| (s.priority, s.used)).collect::<Vec<_>>()
+    });
+    assert_eq!(in_order, [(-2, 1500), (-3, 0)]);
+    assert_eq!(equal, [(-1, 511 + 478), (-1, 511)]);
+}
+
+/// Two zram devices of 40 MiB take what `MADV_PAGEOUT` sends out, 16 pages at a time up to 2,048 and
+/// then 256: what `/proc/swaps` says is what kernels print, to the slot.
+#[test]
+fn several_devices_fill_as_recorded() {
+    let recorded = include_str!("../../evidence/swap-devices.csv");
+    let mut lines: Vec<Vec<&str>> =
+        recorded.lines().skip(3).map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 2 * 3 * 79);
+    for (kernel, priority) in [
+        (Kernel::V6_12, None),
+        (Kernel::V6_12, Some(5)),
+        (Kernel::V6_18, None),
+        (Kernel::V6_18, Some(5)),
+        (Kernel::V7_3, None),
+        (Kernel::V7_3, Some(5)),
+    ] {
+        let given = priority.map_or(String::new(), |p: u32| p.to_string());
+        let (these, others): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|l| l[0] == kernel.name() && l[1] == given);
+        lines = others;
+        let mut c = config(kernel, "ramdisk");
+        c.nodes[0].zones[0].managed = 20_000;
+        let slots = (40 << 20) / 4096 - 1;
+        let device = SwapConfig { priority, ..SwapConfig::new(slots, c.swap[0].device.clone()) };
+        c.swap = vec![device.clone(), device];
+        let mut ops = vec![anon(15_000), write(0, 0, 15_000)];
+        let ends: Vec<u32> = (16..=2048).step_by(16).chain((2304..=14_080).step_by(256)).collect();
+        let mut at = 0;
+        for &to in &ends {
+            ops.extend([advise(0, at, to - at, Advice::PageOut), end(0)]);
+            at = to;
+        }
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let sink = shown.clone();
+        let note: SnapshotFn = Box::new(move |phase, s| {
+            if phase.is_some() {
+                sink.lock().unwrap().push(s.swaps.clone());
+            }
+        });
+        machine(&c, vec![member("t", ops)]).run(Watch::default().with_snapshot(note));
+        let shown = shown.lock().unwrap();
+        assert_eq!(shown.len(), ends.len());
+        for line in these {
+            let swaps = &shown[ends.iter().position(|n| n.to_string() == line[2]).expect("an end")];
+            let of = |a: &SwapArea| [i64::from(a.priority), i64::from(a.used) * 4];
+            let had = swaps.iter().flat_map(of).map(|n| n.to_string()).collect::<Vec<_>>();
+            assert_eq!(had, line[3..], "{line:?}");
+        }
+    }
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
 /// What one swap-in on 5.5 with batches of 15 activates: `pgactivate`, and pages on the
@@ -159,7 +233,7 @@ fn a_compressed_store_takes_memory_of_the_machine() {
 /// A device that serves one request at a time, each for a millisecond, and takes so many.
 fn slow(queue_depth: u32) -> MachineConfig {
     let mut c = config(Kernel::V6_12, "ssd");
-    let device = &mut c.swap.as_mut().expect("it has swap").device;
+    let device = &mut c.swap.first_mut().expect("it has swap").device;
     (device.write, device.servers) = (SimDuration::from_millis(1), 1);
     (device.bandwidth, device.write_bandwidth) = (None, None);
     (device.queue_depth, device.wbt_lat) = (queue_depth, SimDuration::ZERO);

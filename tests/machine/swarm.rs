@@ -99,10 +99,10 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         rules: None,
         cpus,
         nodes: (0..nodes).map(|_| node(rng)).collect(),
-        swap: (!one_in(rng, 6)).then(|| SwapConfig {
-            slots: pick(rng, &[60, 700, 3000, 20_000]),
-            device: device(rng),
-        }),
+        swap: (!one_in(rng, 6))
+            .then(|| SwapConfig::new(pick(rng, &[60, 700, 3000, 20_000]), device(rng)))
+            .into_iter()
+            .collect(),
         file_device: device(rng),
         vm: VmSysctl {
             swappiness: pick(rng, &[0, 10, 60, 100]),
@@ -347,6 +347,18 @@ fn build(seed: u64, huge: Huge) -> (String, Machine) {
     build_of(seed, huge, None)
 }
 
+/// Up to two swap devices more, on one machine of three.
+fn more_swap(seed: u64, config: &mut MachineConfig) {
+    let rng = &mut Rng::for_purpose(seed, "swarm/swap");
+    for _ in 0..pick(rng, &[0, 0, 0, 0, 1, 2]) {
+        let name = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
+        let device = DeviceConfig::preset(name, config.cpus).expect("a preset");
+        let priority = pick(rng, &[None, None, Some(0), Some(100)]);
+        let slots = pick(rng, &[60, 700, 3000]);
+        config.swap.push(SwapConfig { priority, ..SwapConfig::new(slots, device) });
+    }
+}
+
 /// The same, with a kernel, its rules and a preset that are given and not drawn.
 fn build_of(
     seed: u64,
@@ -356,6 +368,7 @@ fn build_of(
     let mut rng = Rng::for_purpose(seed, "swarm/machine");
     let mut config = machine_config(&mut rng);
     config.rules = Some(rules(seed, config.kernel));
+    more_swap(seed, &mut config);
     if let Some((kernel, rules, _)) = given {
         (config.kernel, config.rules) = (kernel, Some(rules));
     }

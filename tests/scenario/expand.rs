@@ -144,7 +144,7 @@ fn options_override_the_file() {
     let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[1].machine.kernel, Kernel::V6_1);
-    let swap = runs[1].machine.swap.as_ref().expect("swap was set");
+    let swap = runs[1].machine.swap.first().expect("swap was set");
     assert_eq!((swap.slots, swap.device.read), (262_144, SimDuration::from_micros(80)));
     assert_eq!(swap.device.name, "custom");
 }
@@ -157,8 +157,8 @@ fn nested_tables_work_as_overrides_too() {
     );
     let runs = runs(&text);
     assert_eq!(runs[2].machine.vm.swappiness, 100);
-    assert_eq!(runs[2].machine.swap.as_ref().map(|s| s.slots), Some(256));
-    assert_eq!(runs[0].machine.swap, None);
+    assert_eq!(runs[2].machine.swap.first().map(|s| s.slots), Some(256));
+    assert_eq!(runs[0].machine.swap, []);
 }
 
 #[test]

@@ -410,7 +410,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
             "[{ do = \"drop-caches\" }]",
         ]),
         // Tables have rows of their own; here it is whether they are there.
-        Kind::Table(_) | Kind::Tables(_) | Kind::Tasks(_) => tables(path),
+        Kind::Table(_) | Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) => tables(path),
         Kind::Parameters | Kind::Overrides | Kind::Axes | Kind::Quantity => Vec::new(),
     }
 }

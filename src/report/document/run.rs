@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
-use mmsim_core::config::MachineConfig;
+use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_damon::truth::TruthMap;
 use mmsim_damon::{Applied, DamonConfig, MonitoringAttrs, Snapshot};
 use mmsim_why::Verdicts;
@@ -152,16 +153,55 @@ pub struct ZoneReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SwapReport {
-    /// Name of the device.
+    /// Name of the device; of several all, as in `zram + nvme`.
+    pub device: String,
+    /// Usable bytes of all devices.
+    pub bytes: u64,
+    /// Each of several devices, in the order of `swapon`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<SwapDeviceReport>,
+}
+
+/// One of several swap devices.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct SwapDeviceReport {
+    /// Its name.
     pub device: String,
     /// Usable bytes.
     pub bytes: u64,
+    /// The device with the largest is asked for slots first.
+    pub priority: i32,
+    /// Bytes of it that are in use when the run ends.
+    pub used: u64,
 }
 
 impl SwapReport {
     /// So many bytes on a device of this name.
     pub fn new(device: impl Into<String>, bytes: u64) -> Self {
-        SwapReport { device: device.into(), bytes }
+        SwapReport { device: device.into(), bytes, devices: Vec::new() }
+    }
+
+    /// The devices of a machine; `None`: it has no swap.
+    fn of(devices: &[SwapConfig]) -> Option<Self> {
+        let names: Vec<&str> = devices.iter().map(|s| &*s.device.name).collect();
+        let bytes = devices.iter().map(|s| u64::from(s.slots) * PAGE_SIZE).sum();
+        (!names.is_empty()).then(|| SwapReport::new(names.join(" + "), bytes))
+    }
+
+    /// The same, with what each of several devices holds.
+    fn with_areas(mut self, areas: &[SwapArea]) -> Self {
+        if areas.len() > 1 {
+            let bytes = |slots: u32| u64::from(slots) * PAGE_SIZE;
+            let each = |a: &SwapArea| SwapDeviceReport {
+                device: a.device.clone(),
+                bytes: bytes(a.slots),
+                priority: a.priority,
+                used: bytes(a.used),
+            };
+            self.devices = areas.iter().map(each).collect();
+        }
+        self
     }
 }
 
@@ -281,10 +321,7 @@ impl RunMeta {
         RunMeta {
             kernel: machine.kernel.name().to_string(),
             cpus: machine.cpus,
-            swap: machine.swap.as_ref().map(|s| SwapReport {
-                device: s.device.name.clone(),
-                bytes: u64::from(s.slots) * PAGE_SIZE,
-            }),
+            swap: SwapReport::of(&machine.swap),
             ..RunMeta::default()
         }
     }
@@ -307,7 +344,7 @@ impl RunReport {
             kernel: meta.kernel,
             cpus: meta.cpus,
             policy: meta.policy,
-            swap: meta.swap,
+            swap: meta.swap.map(|s| s.with_areas(&result.swaps)),
             knobs: meta.knobs.into_iter().collect(),
             setup: meta.setup.into_iter().collect(),
             sim_time_ns: result.sim_time.0,

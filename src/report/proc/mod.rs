@@ -14,16 +14,19 @@ mod buddyinfo;
 mod items;
 mod map;
 mod memory_stat;
+mod swaps;
 mod zoneinfo;
 
 use std::fmt::Write;
 
+use self::swaps::areas_of;
 use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::snapshot::{PressureAverages, Snapshot};
 
 pub use buddyinfo::{buddyinfo, pagetypeinfo};
 pub use map::{LEGEND, map, picture};
 pub use memory_stat::memory_stat;
+pub use swaps::{SwapLine, swaps};
 pub use zoneinfo::zoneinfo;
 
 /// A file of the kernel.
@@ -41,6 +44,8 @@ pub enum Kind {
     MemoryStat,
     /// `/proc/pressure/memory`.
     Pressure,
+    /// `/proc/swaps`.
+    Swaps,
     /// A picture of physical memory, which no kernel has.
     Map,
     /// Physical memory frame by frame, to begin with another time; no kernel has it either.
@@ -49,13 +54,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Vmstat,
         Kind::Zoneinfo,
         Kind::Buddyinfo,
         Kind::Pagetypeinfo,
         Kind::MemoryStat,
         Kind::Pressure,
+        Kind::Swaps,
         Kind::Map,
         Kind::Layout,
     ];
@@ -69,6 +75,7 @@ impl Kind {
             Kind::Pagetypeinfo => "pagetypeinfo",
             Kind::MemoryStat => "memory.stat",
             Kind::Pressure => "pressure",
+            Kind::Swaps => "swaps",
             Kind::Map => "map",
             Kind::Layout => "layout",
         }
@@ -84,6 +91,7 @@ impl Kind {
             Kind::Buddyinfo => one("buddyinfo", buddyinfo(s)),
             Kind::Pagetypeinfo => one("pagetypeinfo", pagetypeinfo(s)),
             Kind::Pressure => one("pressure/memory", pressure(s)),
+            Kind::Swaps => one("swaps", swaps(&areas_of(s))),
             Kind::Map => one("map", map(s)),
             Kind::Layout => one("layout", crate::layout::text(&s.layout)),
             Kind::MemoryStat => s

@@ -75,7 +75,11 @@ impl Slot {
                     by = "";
                     (below(at, k.name), k.kind, t.get(key)?)
                 }
-                (Step::Index(i), Value::List(l), Kind::Tables(_) | Kind::Tasks(_)) => {
+                (
+                    Step::Index(i),
+                    Value::List(l),
+                    Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_),
+                ) => {
                     let node = l.get(*i)?;
                     let spec = spec_of_entry(node.table()?, kind)?;
                     if let Kind::Tasks(tables) = kind {
@@ -230,7 +234,10 @@ impl Sum<'_> {
                     self.add(path.finish128().into());
                 }
             }
-            (Value::List(l), Kind::Tables(_) | Kind::Tasks(_) | Kind::Steps(_)) => {
+            (
+                Value::List(l),
+                Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) | Kind::Steps(_),
+            ) => {
                 self.length(path, l.len());
                 for (i, n) in l.iter().enumerate() {
                     let mut path = nth(path, i);

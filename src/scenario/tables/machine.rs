@@ -9,7 +9,7 @@ use mmsim_core::config::{
 
 use super::key;
 use crate::error::Error;
-use crate::scenario::fields::within;
+use crate::scenario::fields::{one_or_more, within};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 use crate::scenario::machine::{
     SLOWEST_DEVICE, centisecs, cost, dirty_limit, kernel_of, not_both, or, pagelist_fraction,
@@ -21,7 +21,9 @@ use crate::scenario::rows::{Show as _, Words, rows, words};
 use crate::scenario::units::{PAGE_SIZE, show_pages};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Costs, Count, Device, Flag, Limit, Rate, Rules, Size, Table, Tables, Text, Time};
+use Kind::{
+    Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text, Time,
+};
 
 rows! {
     /// `[machine]`.
@@ -43,8 +45,9 @@ rows! {
         cpus: ("cpus", Count(1, 1024), Is("1"), "CPUs");
         os_overhead: ("os-overhead", Size(0), Is("\"0 pages\""),
             "held for good by the rest of the system, in every zone in proportion");
-        swap: {within(r, "swap", &SWAP, |s| swap(s, r.get("cpus")?))?;
-            ("swap", Table(&SWAP), Auto("no swap"), "swap space")};
+        swap: {one_or_more(r, "swap", &SWAP, |s| swap(s, r.get("cpus")?))?;
+            ("swap", OneOrMore(&SWAP), Auto("no swap"),
+            "swap device, or `[[machine.swap]]` for each of several, in the order of `swapon`")};
         file_device: {device(r, "file-device", r.get("cpus")?)?;
             ("file-device", Device(&DEVICE), Is("\"nvme\""), "device under all files")};
         vm: {sysctls(r)?;
@@ -228,12 +231,14 @@ rows! {
     /// `machine.swap`.
     SWAP,
     "machine.swap",
-    "Swap space.";
+    "A swap device. docs/policies.md, \"Several swap devices\", says which of several is asked.";
     fn swap(r, cpus: u32) -> SwapConfig {
         slots: ("size", Size(0), Required,
             "usable slots, a page each; `0 pages` is swap that is always full");
         device: {device(r, "device", cpus)?;
             ("device", Device(&DEVICE), Is("\"zram\""), "device under it")};
+        priority: ("priority", Count(0, 32_767), Auto("`swap-priorities-equal` of the kernel"),
+            "as of `swapon -p`: the device with the largest is asked first, equal ones take turns");
     }
 }
 
@@ -502,6 +507,6 @@ mod tests {
         let m = machine(&sources, &node).unwrap();
         assert_eq!(m.vm, VmSysctl::linux());
         assert_eq!(m.cost, CostModel::measured());
-        assert_eq!((m.cpus, m.swap, m.kernel), (1, None, Kernel::V6_12));
+        assert_eq!((m.cpus, m.swap, m.kernel), (1, Vec::new(), Kernel::V6_12));
     }
 }

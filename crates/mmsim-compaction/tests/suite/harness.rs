@@ -128,7 +128,7 @@ impl Rig {
             rules: Some(bench.alloc),
             cpus: 2,
             nodes: vec![NodeConfig { zones: vec![zone] }],
-            swap: None,
+            swap: Vec::new(),
             file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),

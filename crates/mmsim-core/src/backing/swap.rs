@@ -8,27 +8,47 @@
 //! The map from slot to folio or shadow is a radix tree in the kernel, whose nodes (64
 //! slots each) take memory of the machine itself; they are counted here.
 //!
-//! From 6.15 on there is no cache, and clusters are taken in another order (`clusters`).
+//! From 6.15 on there is no cache, and clusters are taken in another order (`clusters`). Each
+//! device has slots of its own, and an order among others (`area`).
 //!
 //! Sources: Linux 6.12 mm/swapfile.c, mm/swap_slots.c, mm/swap_state.c.
 
+mod area;
 mod batch;
 mod clusters;
 mod nodes;
 
+pub use area::Area;
 pub use batch::PrivateSlots;
 
-use self::clusters::Clusters;
 use crate::backing::Shadow;
-use crate::backing::device::Device;
+use crate::backing::device::{Device, DeviceConfig};
 use crate::backing::shadow_queue::{ShadowQueue, Since};
 use crate::base::id::{CpuId, IndexVec, Pfn, SwapSlot};
-use crate::base::rules::SwapSlots;
-use std::collections::VecDeque;
+use crate::base::rules::{KernelRules, SwapSlots};
+use crate::base::time::SimDuration;
 
 const CLUSTER: u32 = 256;
 const SLOT_CACHE: usize = 64;
 const NODE_SLOTS: u32 = 64;
+
+/// A swap device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SwapConfig {
+    /// Usable slots (pages). With 0 it is a device that is always full.
+    pub slots: u32,
+    /// The device under it.
+    pub device: DeviceConfig,
+    /// Its priority, 0..=32767 (`swapon -p`); `None`: the kernel's default.
+    pub priority: Option<u32>,
+}
+
+impl SwapConfig {
+    /// So many usable slots on a device, of the default priority.
+    pub fn new(slots: u32, device: DeviceConfig) -> Self {
+        SwapConfig { slots, device, priority: None }
+    }
+}
 
 /// What the swap map holds for a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +104,8 @@ enum ClusterState {
 
 #[derive(Clone, Debug, Default)]
 struct CpuSlots {
-    cluster: Option<(u32, u32)>,
+    /// Where the CPU goes on in a cluster, without a cache.
+    next: Option<u32>,
     cache: Vec<u32>,
     freed: Vec<u32>,
 }
@@ -100,11 +121,14 @@ pub struct ClusterRa {
     pub hits: u32,
 }
 
-/// One swap device with its slots.
+/// The swap devices with their slots, which are counted through: those of a device follow its
+/// header, and lie behind those of the devices before it.
 #[derive(Clone)]
 pub struct Swap {
-    /// The device.
-    pub device: Device,
+    /// The devices in the order of `swapon`.
+    areas: Vec<Area>,
+    /// Their order when slots are wanted.
+    asked: Vec<usize>,
     /// Readahead by offset.
     pub ra: ClusterRa,
     total: u32,
@@ -122,11 +146,9 @@ pub struct Swap {
     held: u32,
     cluster_used: Vec<u16>,
     cluster_state: Vec<ClusterState>,
-    free_clusters: VecDeque<u32>,
-    nonfull: VecDeque<u32>,
     per_cpu: IndexVec<CpuId, CpuSlots>,
-    /// Clusters of which slots are taken without a cache.
-    clusters: Option<Box<Clusters>>,
+    /// Whether kernels of these rules cache slots at all.
+    caches: bool,
     cache_active: bool,
     /// Below this number of free slots caches are given up.
     cache_floor: u32,
@@ -143,28 +165,25 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// `slots` usable slots on `device`. Slot 0 is the header and never handed out. Shadows
-    /// of 64 bits are kept only if they are `wide`.
-    pub fn new(slots: u32, device: Device, cpus: u32, wide: bool) -> Self {
-        let total = slots;
-        let clusters = (total + 1).div_ceil(CLUSTER);
-        Swap {
-            device,
+    /// The devices that a machine of so many CPUs has, in the order of `swapon`. Shadows of 64 bits
+    /// are kept only if they are `wide`.
+    pub fn new(devices: &[SwapConfig], rules: &KernelRules, cpus: u32, wide: bool) -> Self {
+        let mut swap = Swap {
+            areas: Vec::new(),
+            asked: Vec::new(),
             ra: ClusterRa { prev: 0, win: 0, hits: 4 },
-            total,
-            free: total,
+            total: 0,
+            free: 0,
             tables: Vec::new(),
             upper: Vec::new(),
             wide,
-            table_of: vec![NONE; clusters as usize],
+            table_of: Vec::new(),
             free_tables: Vec::new(),
             held: 0,
-            cluster_used: vec![0; clusters as usize],
-            cluster_state: vec![ClusterState::Free; clusters as usize],
-            free_clusters: (0..clusters).collect(),
-            nonfull: VecDeque::new(),
+            cluster_used: Vec::new(),
+            cluster_state: Vec::new(),
             per_cpu: IndexVec::filled(cpus as usize, CpuSlots::default()),
-            clusters: None,
+            caches: rules.swap_slots == SwapSlots::Cached,
             cache_active: false,
             cache_floor: 128 * cpus,
             nodes: 0,
@@ -172,16 +191,59 @@ impl Swap {
             clock: 0,
             order: ShadowQueue::default(),
             cached: 0,
+        };
+        for d in devices {
+            let device = Device::new(d.device.clone(), rules);
+            swap.add_area(d.slots, device, d.priority, rules);
+        }
+        swap
+    }
+    /// The devices with their slots, in the order of `swapon`.
+    pub fn areas(&self) -> &[Area] {
+        &self.areas
+    }
+    /// The device that a slot is on, with its slots.
+    #[inline]
+    pub fn area(&self, slot: SwapSlot) -> &Area {
+        &self.areas[self.area_of(slot.0)]
+    }
+    /// The device that a slot is on.
+    #[inline]
+    pub fn device_of(&self, slot: SwapSlot) -> &Device {
+        &self.area(slot).device
+    }
+    /// The same, to give it work.
+    #[inline]
+    pub fn device_of_mut(&mut self, slot: SwapSlot) -> &mut Device {
+        let area = self.area_of(slot.0);
+        &mut self.areas[area].device
+    }
+    /// The device of all slots, if there is one only.
+    #[inline]
+    pub fn only_device(&self) -> Option<&Device> {
+        match &self.areas[..] {
+            [area] => Some(&area.device),
+            _ => None,
         }
     }
-    /// The same, with slots handed out by a rule.
-    #[must_use]
-    pub fn by_rule(mut self, rule: SwapSlots) -> Self {
-        self.clusters = match rule {
-            SwapSlots::Cached => None,
-            SwapSlots::Clusters618 => Some(Box::new(Clusters::new(self.total, self.per_cpu.len()))),
-        };
-        self
+    /// Whether there is one device, and a synchronous one.
+    #[inline]
+    pub fn is_one_synchronous(&self) -> bool {
+        self.only_device().is_some_and(|d| d.config().synchronous)
+    }
+    /// Whether a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
+    #[inline]
+    pub fn rotates(&self) -> bool {
+        self.areas.iter().any(|a| a.device.config().rotational)
+    }
+    /// Time of all reads, summed over devices ([`Device::reading`]).
+    pub fn reading(&self) -> SimDuration {
+        let each = self.areas.iter().map(|a| a.device.reading);
+        each.fold(SimDuration::ZERO, |sum, one| sum + one)
+    }
+    /// One past the last slot.
+    pub fn end(&self) -> u32 {
+        self.areas.last().map_or(0, |a| a.slots.end)
     }
     /// All usable slots.
     pub fn total(&self) -> u32 {
@@ -234,91 +296,6 @@ impl Swap {
     #[inline]
     fn state_mut(&mut self, slot: u32) -> &mut u8 {
         &mut self.table(slot).state[(slot % CLUSTER) as usize]
-    }
-
-    fn cluster_slots(&self, c: u32) -> std::ops::Range<u32> {
-        (c * CLUSTER).max(1)..((c + 1) * CLUSTER).min(self.total + 1)
-    }
-
-    /// Takes slots straight from the device until `out` holds `want` or there is none left.
-    fn take(&mut self, cpu: CpuId, want: usize, out: &mut Vec<u32>) {
-        let rot = self.device.config().rotational;
-        let cpu = if rot { CpuId(0) } else { cpu };
-        let want = want.min(out.len() + self.free as usize);
-        if let Some(mut clusters) = self.clusters.take() {
-            while out.len() < want {
-                let Some(s) = clusters.pick(cpu, |s| self.state(s) == 0) else { break };
-                *self.state_mut(s) = HELD;
-                self.cluster_used[(s / CLUSTER) as usize] += 1;
-                self.free -= 1;
-                self.held += 1;
-                out.push(s);
-            }
-            self.clusters = Some(clusters);
-            return;
-        }
-        while out.len() < want {
-            let Some((c, next)) = self.per_cpu[cpu].cluster else {
-                let free = self.free_clusters.pop_front();
-                let Some(c) = free.or_else(|| self.pop_nonfull()) else { return };
-                self.cluster_state[c as usize] = ClusterState::Current;
-                self.per_cpu[cpu].cluster = Some((c, self.cluster_slots(c).start));
-                continue;
-            };
-            let end = self.cluster_slots(c).end;
-            if next == end {
-                self.per_cpu[cpu].cluster = None;
-                self.settle(c);
-                continue;
-            }
-            let had = out.len();
-            let state = &mut self.table(next).state[(next % CLUSTER) as usize..];
-            let mut seen = next;
-            for state in state.iter_mut().take((end - next) as usize) {
-                if *state == 0 {
-                    *state = HELD;
-                    out.push(seen);
-                }
-                seen += 1;
-                if out.len() == want {
-                    break;
-                }
-            }
-            let got = (out.len() - had) as u32;
-            self.cluster_used[c as usize] += got as u16;
-            self.free -= got;
-            self.held += got;
-            self.per_cpu[cpu].cluster = Some((c, seen));
-        }
-    }
-
-    /// Entries of the queue may be stale: the state decides.
-    fn pop_nonfull(&mut self) -> Option<u32> {
-        while let Some(c) = self.nonfull.pop_front() {
-            if self.cluster_state[c as usize] == ClusterState::Nonfull {
-                return Some(c);
-            }
-        }
-        None
-    }
-
-    /// Queues a cluster that no CPU works on by what it holds.
-    fn settle(&mut self, c: u32) {
-        let used = self.cluster_used[c as usize];
-        let now = if used == 0 {
-            ClusterState::Free
-        } else if usize::from(used) < self.cluster_slots(c).len() {
-            ClusterState::Nonfull
-        } else {
-            ClusterState::Full
-        };
-        let was = std::mem::replace(&mut self.cluster_state[c as usize], now);
-        match now {
-            _ if was == now => {}
-            ClusterState::Free => self.free_clusters.push_back(c),
-            ClusterState::Nonfull => self.nonfull.push_back(c),
-            ClusterState::Full | ClusterState::Current => {}
-        }
     }
 
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
@@ -375,7 +352,7 @@ impl Swap {
                     self.put_back(s);
                 }
             }
-        } else if !self.cache_active && self.clusters.is_none() && self.free > 320 * cpus {
+        } else if !self.cache_active && self.caches && self.free > 320 * cpus {
             self.cache_active = true;
         }
         let cached = if self.cache_active { self.per_cpu[cpu].cache.pop() } else { None };
@@ -420,11 +397,7 @@ impl Swap {
         let c = (s / CLUSTER) as usize;
         let t = self.table_of[c];
         self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
-        self.held -= 1;
-        self.free += 1;
-        if let Some(clusters) = &mut self.clusters {
-            clusters.freed(s);
-        }
+        self.count_put_back(s);
         let used = &mut self.cluster_used[c];
         *used -= 1;
         let left = *used;

@@ -326,6 +326,10 @@ kernel_rules! {
             "which swap slots are handed out",
             "6.15 \"mm, swap: remove swap slot cache\"; 6.18 \"mm, swap: prefer nonfull over free clusters\"";
             SwapSlots::Cached, 6 . 18 => SwapSlots::Clusters618;
+        swap_priorities_equal: bool = "swap-priorities-equal",
+            "swap devices without a priority all have -1, so they take turns; else the first has -2, the next -3, so each is full before the next is asked",
+            "absent in 6.18, present in 7.3, mm/swapfile.c, DEF_SWAP_PRIO";
+            false, 6 . 19 => true;
         sync_swapin_caches: bool = "sync-swapin-caches",
             "a page read from a synchronous device is in the swap cache until it is mapped: one that fills an LRU batch reaches its list there",
             "absent in 6.19, present in 7.1, mm/memory.c, do_swap_page";

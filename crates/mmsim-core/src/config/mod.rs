@@ -1,6 +1,7 @@
 //! What a machine is made of: plain data, no defaults that the caller does not ask for.
 
 use crate::backing::device::DeviceConfig;
+pub use crate::backing::swap::SwapConfig;
 use crate::base::id::{Idx as _, NodeId};
 pub use crate::base::kernel::Kernel;
 use crate::base::migratetype::Migratetype;
@@ -88,15 +89,6 @@ impl ZoneLayout {
 pub struct NodeConfig {
     /// Its zones, in address order.
     pub zones: Vec<ZoneConfig>,
-}
-
-/// Swap space.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SwapConfig {
-    /// Usable slots (pages).
-    pub slots: u32,
-    /// The device under it.
-    pub device: DeviceConfig,
 }
 
 /// The knobs of `/proc/sys/vm`, under their names, and two of `/sys`.
@@ -267,8 +259,8 @@ pub struct MachineConfig {
     pub cpus: u32,
     /// Nodes, at least one.
     pub nodes: Vec<NodeConfig>,
-    /// Swap space, if any.
-    pub swap: Option<SwapConfig>,
+    /// Swap devices, in the order of `swapon`.
+    pub swap: Vec<SwapConfig>,
     /// The device under all files.
     pub file_device: DeviceConfig,
     /// Sysctls.
@@ -298,6 +290,11 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
+    /// Usable slots of all swap devices.
+    pub fn swap_slots(&self) -> u64 {
+        self.swap.iter().map(|s| u64::from(s.slots)).sum()
+    }
+
     /// The rules that it follows.
     pub fn kernel_rules(&self) -> KernelRules {
         self.rules.unwrap_or(KernelRules::of(self.kernel))

@@ -117,7 +117,7 @@ impl Memory {
     /// Returns how many PTEs refer to each slot.
     fn check_pages(&self) -> IndexVec<SwapSlot, u32> {
         // Slots count from 1.
-        let nr_slots = self.swap.as_ref().map_or(0, |swap| swap.total() as usize + 1);
+        let nr_slots = self.swap.as_ref().map_or(0, |swap| swap.end() as usize);
         let mut references = IndexVec::filled(nr_slots, 0);
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];

@@ -196,9 +196,10 @@ impl Memory {
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");
             // A synchronous device frees the slot at swap-in, so each write stores one page more.
-            self.zram_stored += u64::from(swap.device.config().stored_bytes_per_page > 0);
-            if swap.device.config().synchronous {
-                self.now += swap.device.sync_cost(Io::Write, 1);
+            let device = swap.device_of(slot);
+            self.zram_stored += u64::from(device.config().stored_bytes_per_page);
+            if device.config().synchronous {
+                self.now += device.sync_cost(Io::Write, 1);
                 self.count_swap_requests(Io::Write, 1);
                 return true;
             }
@@ -240,7 +241,7 @@ impl Memory {
             let orphan = swap.count(slot) == 0;
             swap.uncache(slot, shadow, self.cpu);
             if orphan {
-                self.slot_freed();
+                self.slot_freed(slot);
             }
             if !wrote {
                 self.count(VmEvent::SimEvictClean, 1);

@@ -240,11 +240,12 @@ impl Memory {
         }
         let (entry, latency) = if kind == ArrivalKind::SwapIn {
             let swap = self.swap.as_ref()?;
-            if !(swap.device.config().synchronous && swap.has_room()) {
+            let device = swap.only_device()?;
+            if !(device.config().synchronous && swap.has_room()) {
                 return None;
             }
             let entry = self.cost.t_major_cpu;
-            (entry, entry + swap.device.sync_cost(Io::Read, 1))
+            (entry, entry + device.sync_cost(Io::Read, 1))
         } else {
             (self.cost.t_minor_anon, self.cost.t_minor_anon)
         };
@@ -292,9 +293,9 @@ impl Memory {
         let room = self.fault_room(run, self.cpu).min(self.share_left(run));
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
-        let swap_store = swap.device.config().stored_bytes_per_page;
+        let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);
         let (slots, slot_room) = swap.private_slots(self.cpu);
-        let room = room.min(slot_room).min(zram_room(self.zram_stored, swap_store));
+        let room = room.min(slot_room).min(zram_room(self.zram_stored, store));
         let (hot, entry) = self.pages.hot_and_entries();
         let notes = who.notes(&mut self.uses, hot.len());
         (SwapInRun { hot, entry, slots, pending, nr: 0, room }, notes)
@@ -364,24 +365,27 @@ impl Memory {
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let entry = self.pages.entries_mut();
         swap.freed_by(self.cpu).extend(pending.iter().map(|f| slot_of(entry[f.page.0 as usize])));
-        swap.device.read_sync(nr as u32);
+        let first = SwapSlot(slot_of(entry[pending[0].page.0 as usize]));
+        let device = swap.device_of_mut(first);
+        device.read_sync(nr as u32);
+        let stored = n * u64::from(device.config().stored_bytes_per_page);
         swap.freed(self.cpu, nr);
         self.count(VmEvent::PgMajFault, n);
         self.count(VmEvent::PswpIn, n);
         self.count_swap_requests(Io::Read, n);
-        self.zram_stored = self.zram_stored.saturating_sub(n);
+        self.zram_stored = self.zram_stored.saturating_sub(stored);
         self.memcgs.uncharge_swap(MemcgId(0), n);
     }
 }
 
-/// After how many freed pages zram's store, which holds `stored` pages of so many bytes, may
-/// give up a page of memory.
+/// After how many freed pages of so many bytes zram's store, which holds `stored` bytes, may give
+/// up a page of memory.
 fn zram_room(stored: u64, bytes: u32) -> usize {
     if bytes == 0 || stored == 0 {
         return usize::MAX;
     }
-    let pages = (stored * u64::from(bytes)).div_ceil(4096);
-    (stored - (pages - 1) * 4096 / u64::from(bytes)) as usize
+    let bytes = u64::from(bytes);
+    (stored / bytes - (stored.div_ceil(4096) - 1) * 4096 / bytes) as usize
 }
 
 #[cfg(test)]
@@ -395,7 +399,8 @@ mod tests {
             for stored in 1..200u64 {
                 let pages = |n: u64| (n * u64::from(bytes)).div_ceil(4096);
                 let want = (1..=stored).find(|n| pages(stored - n) < pages(stored)).unwrap();
-                assert_eq!(zram_room(stored, bytes), want as usize, "{stored} of {bytes}");
+                let held = stored * u64::from(bytes);
+                assert_eq!(zram_room(held, bytes), want as usize, "{stored} of {bytes}");
             }
         }
         assert_eq!(zram_room(10, 0), usize::MAX);

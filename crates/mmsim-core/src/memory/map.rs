@@ -34,7 +34,7 @@ impl Memory {
     #[inline]
     pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
         let swap = self.swap.as_ref().expect("a swap entry without swap");
-        if !swap.device.config().synchronous {
+        if !swap.device_of(slot).config().synchronous {
             return None;
         }
         match swap.look(slot) {
@@ -163,7 +163,7 @@ impl Memory {
     fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, self.cpu) {
-            self.slot_freed();
+            self.slot_freed(slot);
         } else if self.swap.as_ref().is_some_and(|s| s.count(slot) == 0)
             && let Cached::Folio(folio) = self.swap.as_ref().expect("as above").cached(slot)
             && self.frames.mapped(folio) == Mapped::No
@@ -174,8 +174,10 @@ impl Memory {
 
     /// A slot's contents are gone: zram gives up the memory.
     #[inline]
-    pub fn slot_freed(&mut self) {
-        self.zram_stored = self.zram_stored.saturating_sub(1);
+    pub fn slot_freed(&mut self, slot: SwapSlot) {
+        let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
+        let bytes = device.config().stored_bytes_per_page;
+        self.zram_stored = self.zram_stored.saturating_sub(bytes.into());
     }
 
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
@@ -235,7 +237,7 @@ impl Memory {
             let swap = self.swap.as_mut().expect("a slot is of a device");
             swap.uncache(slot, None, self.cpu);
             if swap.count(slot) == 0 {
-                self.slot_freed();
+                self.slot_freed(slot);
             }
         }
     }

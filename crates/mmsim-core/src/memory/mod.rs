@@ -173,7 +173,7 @@ pub struct Memory {
     pub nr_kernel_other: u64,
     /// Huge pages of hugetlbfs.
     pub hugetlb: HugePool,
-    /// Pages whose contents zram holds.
+    /// Bytes that zram devices hold.
     pub zram_stored: u64,
     /// Frames of a range that is being dropped, in the order of its pages (`struct mmu_gather`).
     gathered: Vec<Pfn>,
@@ -221,10 +221,9 @@ impl Memory {
             rmap: Rmap::default(),
             files: Files::new(1 + config.memcgs.len()),
             file_device: Device::new(config.file_device.clone(), &rules),
-            swap: config.swap.as_ref().filter(|s| s.slots > 0).map(|s| {
+            swap: config.swap.iter().any(|s| s.slots > 0).then(|| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
-                let device = Device::new(s.device.clone(), &rules);
-                Swap::new(s.slots, device, config.cpus, wide).by_rule(rules.swap_slots)
+                Swap::new(&config.swap, &rules, config.cpus, wide)
             }),
             vmstat: VmStat::default(),
             cache_misses: 0,
@@ -342,7 +341,7 @@ impl Memory {
         }
     }
 
-    /// Nodes of radix trees and pages in zram, which the kernel's own memory follows.
+    /// Nodes of radix trees and bytes in zram, which the kernel's own memory follows.
     #[inline]
     fn kernel_needs(&self) -> (u64, u64) {
         let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
@@ -365,25 +364,22 @@ impl Memory {
             let p = self.slab_frames.pop().expect("longer than wanted");
             self.free_frame(p);
         }
-        let per_page = self.swap.as_ref().map_or(0, |s| s.device.config().stored_bytes_per_page);
-        if per_page > 0 {
-            let want = (stored * u64::from(per_page)).div_ceil(4096) as usize;
-            while self.zram_frames.len() < want {
-                match self.try_alloc(NodeId(0), &ZRAM, None) {
-                    Some(p) => {
-                        self.frames.reset(p, FrameKind::Kernel);
-                        self.zram_frames.push(p);
-                    }
-                    None => break,
+        let want = stored.div_ceil(4096) as usize;
+        while self.zram_frames.len() < want {
+            match self.try_alloc(NodeId(0), &ZRAM, None) {
+                Some(p) => {
+                    self.frames.reset(p, FrameKind::Kernel);
+                    self.zram_frames.push(p);
                 }
+                None => break,
             }
-            while self.zram_frames.len() > want {
-                let p = self.zram_frames.pop().expect("longer than wanted");
-                self.free_frame(p);
-            }
-            if self.zram_frames.len() < want {
-                return;
-            }
+        }
+        while self.zram_frames.len() > want {
+            let p = self.zram_frames.pop().expect("longer than wanted");
+            self.free_frame(p);
+        }
+        if self.zram_frames.len() < want {
+            return;
         }
         // What could not be had is tried again at the next occasion.
         if self.slab_frames.len() == slab {

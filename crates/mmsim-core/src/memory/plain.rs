@@ -17,6 +17,7 @@
 use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
+use crate::backing::swap::Swap;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -342,7 +343,7 @@ impl Memory {
 
     /// Whether plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
-        !self.slow_paths && self.swap.as_ref().is_some_and(|s| s.device.config().synchronous)
+        !self.slow_paths && self.swap.as_ref().is_some_and(Swap::is_one_synchronous)
     }
 
     /// Whether somebody sees what becomes of each folio that is evicted.
@@ -393,8 +394,9 @@ impl Memory {
         let swap = self.swap.as_mut().expect("the folios have slots");
         swap.store(short.victims.iter().map(|v| (v.slot, v.shadow)));
         let n = short.victims.len() as u64;
-        let write = swap.device.sync_cost(Io::Write, 1);
-        self.zram_stored += n * u64::from(swap.device.config().stored_bytes_per_page > 0);
+        let device = swap.only_device().expect("the fast path is for one device");
+        let write = device.sync_cost(Io::Write, 1);
+        self.zram_stored += n * u64::from(device.config().stored_bytes_per_page);
         if self.evicts_singly() {
             short.victims.iter().for_each(|v| self.tell_of_eviction(v, write));
         } else {

@@ -92,7 +92,8 @@ impl Memory {
         let mut folios = plug.folios.drain(..);
         let now = self.goes_on_at();
         for (at, n) in plug.requests.drain(..) {
-            let device = &mut self.swap.as_mut().expect("a slot without swap").device;
+            let swap = self.swap.as_mut().expect("a slot without swap");
+            let device = swap.device_of_mut(SwapSlot(at));
             let done = device.write(now, plug.by, at.into(), n);
             self.count_swap_requests(Io::Write, (n as usize).div_ceil(SWAP_IOCB_PAGES) as u64);
             for folio in folios.by_ref().take(n as usize) {
@@ -113,7 +114,7 @@ impl Memory {
             if plug.is_full() {
                 self.finish_plug(&mut plug);
             }
-            self.throttled = self.may_write(&mut plug);
+            self.throttled = self.may_write(&mut plug, slot);
             plug.requests.push((slot.0, 1));
             plug.folios.push(folio);
         }
@@ -124,12 +125,15 @@ impl Memory {
         }
     }
 
-    /// When the owner of a plug may write one request more.
-    fn may_write(&mut self, plug: &mut Plug) -> SimTime {
+    /// When the owner of a plug may write one request more, to the device of a slot.
+    fn may_write(&mut self, plug: &mut Plug, slot: SwapSlot) -> SimTime {
         let now = self.goes_on_at();
         loop {
-            let device = &mut self.swap.as_mut().expect("a slot without swap").device;
-            let held = plug.requests.len() as u32;
+            let swap = self.swap.as_mut().expect("a slot without swap");
+            let there =
+                |&(at, _): &(u32, _)| std::ptr::eq(swap.area(SwapSlot(at)), swap.area(slot));
+            let held = plug.requests.iter().filter(|r| there(r)).count() as u32;
+            let device = swap.device_of_mut(slot);
             if let Some(at) = device.lets_write(now, plug.by, held) {
                 return at;
             }

@@ -342,7 +342,7 @@ pub(super) mod tests {
             rules: None,
             cpus: 1,
             nodes: vec![crate::config::NodeConfig { zones: managed.iter().map(zone).collect() }],
-            swap: None,
+            swap: Vec::new(),
             file_device: device("nvme"),
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),

@@ -65,7 +65,7 @@ pub(crate) fn mapped_beside(
         rules: None,
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
-        swap,
+        swap: swap.into_iter().collect(),
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),

@@ -85,7 +85,7 @@ impl Rig {
                     layout: None,
                 }],
             }],
-            swap: Some(SwapConfig { slots: 1024, device: device() }),
+            swap: vec![SwapConfig::new(1024, device())],
             file_device: device(),
             vm: VmSysctl::linux(),
             memcgs: vec![memcg],

@@ -18,7 +18,7 @@ use mmsim_core::virt::pages::Entry;
 #[test]
 fn reclaim_unmaps_a_folio_in_a_batch_and_keeps_it() {
     let device = DeviceConfig::preset("ramdisk", 1).expect("a preset");
-    let swap = SwapConfig { device, slots: 64 };
+    let swap = SwapConfig::new(64, device);
     let (mut mem, mut lru, vma) = mapped_beside(Kernel::V6_12, 3, Some(swap), 15);
     let page = PageIdx(mem.spaces.vma(vma).start.0);
     let Entry::Frame(folio) = mem.pages.entry(page) else { panic!("{page:?} is mapped") };

@@ -38,7 +38,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
         rules: None,
         cpus: 1,
         nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone(ZoneKind::Normal)] }).collect(),
-        swap: None,
+        swap: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).unwrap(),
         vm: VmSysctl::linux(),
         memcgs: (0..groups)

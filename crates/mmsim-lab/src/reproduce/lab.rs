@@ -66,7 +66,7 @@ impl Varied {
             *cost = scaled(*cost, *factor);
         }
         let Varied::Device(name, io, factor) = self else { return };
-        let swap = spec.machine.swap.as_mut().map(|s| &mut s.device);
+        let swap = spec.machine.swap.iter_mut().map(|s| &mut s.device);
         let devices = swap.into_iter().chain([&mut spec.machine.file_device]);
         for device in devices.filter(|d| d.name == *name) {
             let time = match io {

@@ -273,7 +273,7 @@ fn lru(p: &Point, setup: &ScriptSetup) -> Result<(), Found> {
 
 /// Nothing can be swapped where there is no swap.
 fn swapping(p: &Point, setup: &ScriptSetup) -> Result<(), Found> {
-    if setup.swap.is_some() {
+    if !setup.swap.is_empty() {
         return Ok(());
     }
     for (i, phase) in p.phases.iter().enumerate() {

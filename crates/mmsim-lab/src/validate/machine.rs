@@ -12,7 +12,7 @@ use mmsim_core::config::{
 };
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
-use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap};
+use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap, SwapDevice};
 
 use super::booted::Booted;
 use super::patched::Patched;
@@ -225,10 +225,6 @@ fn kernel(p: &Point) -> Result<Kernel, String> {
 /// list cannot be read because of such a command, it is that command all the same.
 fn script(p: &Point, repetition: usize) -> Result<Script, String> {
     let lines = p.script_of(repetition);
-    let devices = lines.iter().filter(|l| l.starts_with("zram ") || l.starts_with("swapon "));
-    if devices.count() > 1 {
-        return Err("more than one swap device".into());
-    }
     let script = match Script::parse(&lines) {
         Ok(script) => script,
         Err(e) => match Script::parse(lines.get(..e.line).unwrap_or(&[])) {
@@ -307,7 +303,7 @@ fn machine_config(
         rules: None,
         cpus,
         nodes: vec![NodeConfig { zones }],
-        swap: setup.swap.map(swap),
+        swap: setup.swap.iter().map(swap).collect(),
         file_device: DeviceConfig {
             name: "recorded file device".into(),
             synchronous: true,
@@ -332,7 +328,7 @@ fn ballast(p: &Point, repetition: usize) -> Option<u64> {
 
 /// The two devices of the reference: zram whose pages all hold the same bytes, so that it
 /// needs no memory, and a null block device that completes after 50 us.
-fn swap(s: ScriptSwap) -> SwapConfig {
+fn swap(s: &ScriptSwap) -> SwapConfig {
     let zram = DeviceConfig {
         name: "zram".into(),
         read: SimDuration::from_nanos(cost::ZRAM[0]),
@@ -347,24 +343,22 @@ fn swap(s: ScriptSwap) -> SwapConfig {
         wbt_lat: SimDuration::ZERO,
         write_cache: false,
     };
-    match s {
-        ScriptSwap::Zram { slots } => SwapConfig { slots: slots - 1, device: zram },
-        ScriptSwap::NullBlock { slots, rotational, queue_depth, ns, wbt_lat_usec } => SwapConfig {
-            slots: slots - 1,
-            device: DeviceConfig {
-                name: "nullb".into(),
-                read: SimDuration::from_nanos(ns),
-                write: SimDuration::from_nanos(ns),
-                servers: queue_depth,
-                synchronous: false,
-                rotational,
-                queue_depth,
-                wbt_lat: wbt_lat_usec
-                    .map_or(WBT_LAT[usize::from(rotational)], SimDuration::from_micros),
-                ..zram
-            },
+    let device = match s.device {
+        SwapDevice::Zram => zram,
+        SwapDevice::NullBlock { rotational, queue_depth, ns, wbt_lat_usec } => DeviceConfig {
+            name: "nullb".into(),
+            read: SimDuration::from_nanos(ns),
+            write: SimDuration::from_nanos(ns),
+            servers: queue_depth,
+            synchronous: false,
+            rotational,
+            queue_depth,
+            wbt_lat: wbt_lat_usec
+                .map_or(WBT_LAT[usize::from(rotational)], SimDuration::from_micros),
+            ..zram
         },
-    }
+    };
+    SwapConfig { slots: s.slots - 1, device, priority: s.priority }
 }
 
 /// What is the matter with a knob of a script.

@@ -73,12 +73,12 @@ fn machines() -> Vec<(&'static str, MachineConfig)> {
     let sync = MachineConfig { lru_batch: None, ..small_machine(FRAMES, SLOTS, 0) };
     let fine = small_machine(FRAMES, SLOTS, 5);
     let mut queued = sync.clone();
-    queued.swap.as_mut().unwrap().device = DeviceConfig::preset("nvme", 1).unwrap();
+    queued.swap[0].device = DeviceConfig::preset("nvme", 1).unwrap();
     queued.file_device = DeviceConfig::preset("ssd", 1).unwrap();
     // By offset, and with requests that wait for one another, but not so slow that 300 frames all
     // under write mean that memory has run out.
     let mut disk = sync.clone();
-    disk.swap.as_mut().unwrap().device = DeviceConfig {
+    disk.swap[0].device = DeviceConfig {
         name: "fast disk".into(),
         read: SimDuration::from_micros(100),
         write: SimDuration::from_micros(100),

@@ -48,8 +48,8 @@ fn nodes_of_files_are_limited() {
             let s = s.read_file(0..2000).phase().read_file(28_600..28_800).phase();
             let mut machine = machine(kernel);
             match slots {
-                0 => machine.swap = None,
-                n => machine.swap.as_mut().unwrap().slots = n,
+                0 => machine.swap.clear(),
+                n => machine.swap[0].slots = n,
             }
             let policy = Policy::Classic(preset_for_kernel(kernel));
             let watch = Watch::default().with_check_every(97);

@@ -7,7 +7,7 @@ use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Report, RunReport, closing};
+use mmsim::report::{Report, RunReport, SwapDeviceReport, closing};
 
 use crate::page::Observed;
 use crate::rows::{Row, rows};
@@ -211,8 +211,14 @@ fn assumed(run: &RunReport) -> String {
 }
 
 fn machine(report: &Report, width: Width) -> String {
+    let on = |size: u64, device: &str| format!("{} on {device}", bytes(size));
+    let of_several = |d: &SwapDeviceReport| {
+        let used = if d.used == 0 { "not".to_string() } else { bytes(d.used) };
+        format!("{} (priority {}, {used} used)", on(d.bytes, &d.device), d.priority)
+    };
     let swap = |run: &RunReport| match &run.swap {
-        Some(swap) => format!("{} on {}", bytes(swap.bytes), swap.device),
+        Some(swap) if swap.devices.is_empty() => on(swap.bytes, &swap.device),
+        Some(swap) => swap.devices.iter().map(of_several).collect::<Vec<_>>().join(" and "),
         None => "none".to_string(),
     };
     let cpus = |n: u32| if n == 1 { "1 CPU".to_string() } else { format!("{n} CPUs") };

@@ -51,6 +51,15 @@ impl<'a> Words<'a> {
             )),
         }
     }
+    /// The same, if there is a next word.
+    pub(super) fn optional_number<T: FromStr + PartialOrd + std::fmt::Display>(
+        &mut self,
+        what: &str,
+        range: RangeInclusive<T>,
+    ) -> Result<Option<T>, ScriptError> {
+        let more = self.rest.clone().next().is_some();
+        more.then(|| self.number(what, range)).transpose()
+    }
     /// All that is left, which may be nothing.
     pub(super) fn skip_rest(&mut self) {
         while self.rest.next().is_some() {}

@@ -26,7 +26,7 @@ pub use command::{
 };
 pub use error::{NotYet, ScriptError};
 pub use run::ScriptWorkload;
-pub use setup::{LruGen, ScriptSetup, ScriptSwap};
+pub use setup::{LruGen, ScriptSetup, ScriptSwap, SwapDevice};
 pub use spawned::ChildWorkload;
 
 use mmsim_core::base::time::SimDuration;

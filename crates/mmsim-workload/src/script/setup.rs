@@ -15,18 +15,24 @@ pub enum LruGen {
     Full,
 }
 
-/// The swap device of a script.
+/// A swap device of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ScriptSwap {
+pub struct ScriptSwap {
+    /// Slots, of which slot 0 is the header.
+    pub slots: u32,
+    /// Its priority, if the script gives one.
+    pub priority: Option<u32>,
+    /// What it is.
+    pub device: SwapDevice,
+}
+
+/// What a swap device of a script is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwapDevice {
     /// `zram`: synchronous, swap-in bypasses the swap cache.
-    Zram {
-        /// Slots, of which slot 0 is the header.
-        slots: u32,
-    },
+    Zram,
     /// `swapon /dev/nullb0`: asynchronous.
     NullBlock {
-        /// Slots, of which slot 0 is the header.
-        slots: u32,
         /// Flagged rotational: swap readahead goes by offset, not by address.
         rotational: bool,
         /// Requests that it takes at once (`hw_queue_depth` of the module null_blk).
@@ -45,8 +51,8 @@ pub struct ScriptSetup {
     pub sysctls: BTreeMap<String, String>,
     /// The LRU, if the list sets it.
     pub lru_gen: Option<LruGen>,
-    /// The swap device; none: no swap.
-    pub swap: Option<ScriptSwap>,
+    /// The swap devices in their order; none: no swap.
+    pub swap: Vec<ScriptSwap>,
     /// Values written to the files of a monitor, last value each: below `kdamonds/0/` as
     /// `contexts/0/operations`, and parameters of modules as `damon_reclaim/min_age`.
     pub damon: BTreeMap<String, String>,
@@ -72,9 +78,13 @@ impl ScriptSetup {
             };
             format!("lru_gen/enabled = {value}")
         }));
-        all.extend(self.swap.map(|s| match s {
-            ScriptSwap::Zram { slots } => format!("swap on zram, {slots} slots"),
-            ScriptSwap::NullBlock { slots, .. } => format!("swap on nullb0, {slots} slots"),
+        all.extend(self.swap.iter().map(|s| {
+            let device = match s.device {
+                SwapDevice::Zram => "zram",
+                SwapDevice::NullBlock { .. } => "nullb0",
+            };
+            let priority = s.priority.map_or(String::new(), |p| format!(", priority {p}"));
+            format!("swap on {device}, {} slots{priority}", s.slots)
         }));
         all.extend(self.damon.iter().map(|(k, v)| format!("DAMON's {k} = {v}")));
         all.extend(self.ballast_free_pages.map(|n| format!("ballast down to {n} free pages")));

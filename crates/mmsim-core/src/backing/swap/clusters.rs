@@ -12,8 +12,6 @@
 
 use std::collections::VecDeque;
 
-use crate::base::id::{CpuId, IndexVec};
-
 /// Slots of a cluster (`SWAPFILE_CLUSTER`).
 const SLOTS: u32 = 512;
 
@@ -25,7 +23,10 @@ enum State {
     Full,
 }
 
-/// The clusters of one device.
+/// A slot, and the next one to look at in its cluster, if there is one.
+type Picked = (u32, Option<u32>);
+
+/// The clusters of one device. Slots count from its header, which is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Clusters {
     slots: u32,
@@ -38,17 +39,17 @@ pub(super) struct Clusters {
     free: VecDeque<(u32, u32)>,
     nonfull: VecDeque<(u32, u32)>,
     frag: VecDeque<(u32, u32)>,
-    /// Where each CPU goes on.
-    next: IndexVec<CpuId, Option<u32>>,
+    /// Where all CPUs go on, if the device rotates.
+    shared: Option<u32>,
 }
 
 impl Clusters {
     /// `slots` usable ones, after the header in slot 0.
-    pub(super) fn new(slots: u32, cpus: usize) -> Self {
-        Clusters::of(SLOTS, 1..slots + 1, cpus)
+    pub(super) fn new(slots: u32) -> Self {
+        Clusters::of(SLOTS, 1..slots + 1)
     }
 
-    fn of(slots: u32, usable: std::ops::Range<u32>, cpus: usize) -> Self {
+    fn of(slots: u32, usable: std::ops::Range<u32>) -> Self {
         let clusters = usable.end.div_ceil(slots) as usize;
         let mut c = Clusters {
             slots,
@@ -59,7 +60,7 @@ impl Clusters {
             free: VecDeque::new(),
             nonfull: VecDeque::new(),
             frag: VecDeque::new(),
-            next: IndexVec::filled(cpus, None),
+            shared: None,
         };
         // Slots that cannot be used are used, so such a cluster is not a fresh one.
         for i in 0..clusters as u32 {
@@ -89,13 +90,14 @@ impl Clusters {
         }
     }
 
-    /// The next slot for a CPU, of those that are free. `None`: there is none.
-    pub(super) fn pick(&mut self, cpu: CpuId, is_free: impl Fn(u32) -> bool) -> Option<u32> {
-        if let Some(next) = self.next[cpu].take()
-            && let Some(slot) = self.scan(cpu, next / self.slots, next, &is_free)
-        {
-            return Some(slot);
-        }
+    /// The next free slot from there on in its cluster, and where to go on after it. `None`: the
+    /// rest of the cluster is in use.
+    pub(super) fn go_on(&mut self, next: u32, is_free: impl Fn(u32) -> bool) -> Option<Picked> {
+        self.scan(next / self.slots, next, &is_free)
+    }
+
+    /// A free slot of another cluster. `None`: there is none.
+    pub(super) fn pick(&mut self, is_free: impl Fn(u32) -> bool) -> Option<Picked> {
         loop {
             let queued = &self.queued;
             let first = |queue: &mut VecDeque<(u32, u32)>| loop {
@@ -108,21 +110,23 @@ impl Clusters {
             let c = first(&mut self.nonfull)
                 .or_else(|| first(&mut self.free))
                 .or_else(|| first(&mut self.frag))?;
-            let start = self.range(c).start;
-            if let Some(slot) = self.scan(cpu, c, start, &is_free) {
-                return Some(slot);
+            let picked = self.scan(c, self.range(c).start, &is_free);
+            if picked.is_some() {
+                return picked;
             }
         }
     }
 
+    /// The next free slot of a device whose cluster all CPUs share.
+    pub(super) fn pick_shared(&mut self, is_free: impl Fn(u32) -> bool) -> Option<u32> {
+        let own = self.shared.take().and_then(|next| self.go_on(next, &is_free));
+        let (slot, next) = own.or_else(|| self.pick(&is_free))?;
+        self.shared = next;
+        Some(slot)
+    }
+
     /// Looks through the rest of a cluster.
-    fn scan(
-        &mut self,
-        cpu: CpuId,
-        c: u32,
-        from: u32,
-        is_free: &impl Fn(u32) -> bool,
-    ) -> Option<u32> {
+    fn scan(&mut self, c: u32, from: u32, is_free: &impl Fn(u32) -> bool) -> Option<Picked> {
         let range = self.range(c);
         let found = (from..range.end).find(|&s| is_free(s));
         self.used[c as usize] += u32::from(found.is_some());
@@ -132,8 +136,7 @@ impl Clusters {
             self.relist(c, if full { State::Full } else { State::Frag });
         }
         let slot = found?;
-        self.next[cpu] = (!full && slot + 1 < range.end).then_some(slot + 1);
-        Some(slot)
+        Some((slot, (!full && slot + 1 < range.end).then_some(slot + 1)))
     }
 
     /// A slot is free again.
@@ -166,7 +169,7 @@ mod tests {
         }
         fn take(&mut self, n: usize) -> Vec<u32> {
             let one = |d: &mut Device| {
-                let s = d.clusters.pick(CpuId(0), |s| !d.used[s as usize])?;
+                let s = d.clusters.pick_shared(|s| !d.used[s as usize])?;
                 d.used[s as usize] = true;
                 Some(s)
             };
@@ -181,7 +184,7 @@ mod tests {
     /// Clusters of 8 without a header, worked by hand.
     #[test]
     fn holes_are_filled_before_fresh_clusters() {
-        let mut d = Device::new(Clusters::of(8, 0..32, 1));
+        let mut d = Device::new(Clusters::of(8, 0..32));
         assert_eq!(d.take(12), (0..12).collect::<Vec<_>>());
         d.free(2);
         d.free(5);
@@ -199,7 +202,7 @@ mod tests {
     /// The cluster of the header, and a last one that is not whole, are partly used from the first.
     #[test]
     fn clusters_that_are_not_whole_go_first() {
-        let mut d = Device::new(Clusters::of(8, 1..21, 1));
+        let mut d = Device::new(Clusters::of(8, 1..21));
         assert_eq!(d.take(12), [1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20]);
         assert_eq!(d.take(99), (8..16).collect::<Vec<_>>());
     }

@@ -10,7 +10,8 @@ const CPU: CpuId = CpuId(0);
 
 fn swap(slots: u32) -> Swap {
     let zram = DeviceConfig::preset("zram", 1).unwrap();
-    Swap::new(slots, Device::new(zram, &KernelRules::of(Kernel::V6_12)), 2, false)
+    let one = SwapConfig::new(slots, zram);
+    Swap::new(&[one], &KernelRules::of(Kernel::V6_12), 2, false)
 }
 
 /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
@@ -20,32 +21,99 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
         return None;
     }
     loop {
-        if let Some((c, next)) = swap.per_cpu[cpu].cluster {
+        if let Some((c, next)) = swap.areas[0].current[cpu] {
             if let Some(s) = (next..swap.cluster_slots(c).end).find(|&s| swap.state(s) == 0) {
-                swap.per_cpu[cpu].cluster = Some((c, s + 1));
+                swap.areas[0].current[cpu] = Some((c, s + 1));
                 swap.cluster_used[c as usize] += 1;
                 swap.free -= 1;
+                swap.areas[0].free -= 1;
                 swap.held += 1;
                 *swap.state_mut(s) = HELD;
                 return Some(s);
             }
-            swap.per_cpu[cpu].cluster = None;
+            swap.areas[0].current[cpu] = None;
             swap.settle(c);
         }
-        let c = match swap.free_clusters.pop_front() {
+        let c = match swap.areas[0].free_clusters.pop_front() {
             Some(c) => c,
-            None => swap.pop_nonfull()?,
+            None => swap.pop_nonfull(0)?,
         };
         swap.cluster_state[c as usize] = ClusterState::Current;
-        swap.per_cpu[cpu].cluster = Some((c, swap.cluster_slots(c).start));
+        swap.areas[0].current[cpu] = Some((c, swap.cluster_slots(c).start));
     }
 }
 
 fn state(s: &Swap) -> impl PartialEq + std::fmt::Debug + use<> {
     let clusters = (s.cluster_used.clone(), s.cluster_state.clone());
-    let queues = (s.free_clusters.clone(), s.nonfull.clone());
-    let current: Vec<_> = s.per_cpu.iter().map(|c| c.cluster).collect();
-    (s.free, s.held, clusters, queues, current)
+    let a = &s.areas[0];
+    let queues = (a.free_clusters.clone(), a.nonfull.clone());
+    let current: Vec<_> = a.current.iter().copied().collect();
+    (s.free, a.free, s.held, clusters, queues, current)
+}
+
+/// Devices of so many slots each, with these priorities, under the rules of a kernel.
+fn devices(kernel: Kernel, all: &[(u32, Option<u32>)]) -> Swap {
+    let zram = DeviceConfig::preset("zram", 1).unwrap();
+    let device =
+        |&(slots, priority): &_| SwapConfig { priority, ..SwapConfig::new(slots, zram.clone()) };
+    let all: Vec<_> = all.iter().map(device).collect();
+    Swap::new(&all, &KernelRules::of(kernel), 1, false)
+}
+
+/// The devices of the next `n` slots, and of how many each in a row.
+fn runs(swap: &mut Swap, n: usize) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for _ in 0..n {
+        let slot = swap.alloc(CPU).expect("there is room");
+        swap.get(slot);
+        let area = swap.area_of(slot.0);
+        match runs.last_mut() {
+            Some((last, n)) if *last == area => *n += 1,
+            _ => runs.push((area, 1)),
+        }
+    }
+    runs
+}
+
+fn priorities(swap: &Swap) -> Vec<i32> {
+    swap.areas().iter().map(Area::priority).collect()
+}
+
+/// Up to 6.18 defaults go down from -2, whatever others have; later all have -1.
+#[test]
+fn default_priorities() {
+    let all = [(600, None), (600, Some(5)), (600, None)];
+    assert_eq!(priorities(&devices(Kernel::V6_12, &all)), [-2, 5, -3]);
+    assert_eq!(priorities(&devices(Kernel::V6_18, &all)), [-2, 5, -3]);
+    assert_eq!(priorities(&devices(Kernel::V7_3, &all)), [-1, 5, -1]);
+}
+
+/// The device with the largest priority is full before the next is asked, and is asked first
+/// again when a slot of it comes free.
+#[test]
+fn the_largest_priority_goes_first() {
+    for kernel in [Kernel::V6_12, Kernel::V6_18, Kernel::V7_3] {
+        let mut s = devices(kernel, &[(600, None), (600, Some(5)), (700, Some(0))]);
+        assert_eq!(runs(&mut s, 1900), [(1, 600), (2, 700), (0, 600)], "{kernel:?}");
+        let freed = SwapSlot(s.areas()[2].header() + 7);
+        s.put(freed, CPU);
+        assert_eq!(s.areas().iter().map(Area::used).collect::<Vec<_>>(), [600, 600, 699]);
+        assert_eq!(s.alloc(CPU), Some(freed), "{kernel:?}");
+    }
+}
+
+/// Equal devices take turns: by 64 slots with a cache, by clusters without.
+#[test]
+fn equal_priorities_take_turns() {
+    let mut cached = devices(Kernel::V6_12, &[(2000, Some(3)), (2000, Some(3))]);
+    assert_eq!(runs(&mut cached, 200), [(0, 64), (1, 64), (0, 64), (1, 8)]);
+    // The first cluster of a device has its header, and such a cluster goes first.
+    let mut clusters = devices(Kernel::V7_3, &[(2047, None), (2047, None)]);
+    assert_eq!(runs(&mut clusters, 1600), [(0, 511), (1, 511), (0, 512), (1, 66)]);
+    // A rotational device has one cluster for all CPUs: it is asked anew for each slot.
+    let hdd = SwapConfig::new(2047, DeviceConfig::preset("hdd", 1).unwrap());
+    let mut disks = Swap::new(&[hdd.clone(), hdd], &KernelRules::of(Kernel::V7_3), 1, false);
+    assert_eq!(runs(&mut disks, 3), [(0, 1), (1, 1), (0, 1)]);
 }
 
 proptest! {

@@ -167,9 +167,9 @@ impl Machine {
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         self.mem.count_swap_requests(Io::Read, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        self.mem.now += swap.device.read_sync(1);
+        self.mem.now += swap.device_of_mut(slot).read_sync(1);
         swap.put_last(slot, self.mem.cpu);
-        self.mem.slot_freed();
+        self.mem.slot_freed(slot);
         // The contents exist nowhere else now.
         let dirty = if write { pte::DIRTY } else { 0 };
         let bits = pte::ACCESSED | pte::WRITABLE | dirty;
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     fn reads_ahead_by_address(&self) -> bool {
-        self.mem.swap.as_ref().is_some_and(|s| !s.device.config().rotational)
+        self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
     }
 
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
@@ -273,8 +273,9 @@ impl Machine {
                 n += 1;
             }
             let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-            if swap.device.config().synchronous {
-                let cost = swap.device.read_sync(n as u32);
+            let device = swap.device_of_mut(read[i].0);
+            if device.config().synchronous {
+                let cost = device.read_sync(n as u32);
                 self.mem.now += cost;
                 self.mem.count_swap_requests(Io::Read, n as u64);
                 for &(_, pfn) in &read[i..i + n] {
@@ -282,7 +283,7 @@ impl Machine {
                 }
             } else {
                 let at = read[i].0.0.into();
-                let done = swap.device.submit(self.mem.now, Io::Read, at, n as u32);
+                let done = device.submit(self.mem.now, Io::Read, at, n as u32);
                 self.mem.count_swap_requests(Io::Read, n.div_ceil(SWAP_IOCB_PAGES) as u64);
                 for &(_, pfn) in &read[i..i + n] {
                     self.mem.io.push((done, IoDone::Read(pfn)));
@@ -325,18 +326,19 @@ impl Machine {
         let max = 1u32 << self.mem.vm.page_cluster.min(31);
         let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
+        let area = swap.area(slot);
+        let (header, last) = (area.header(), area.total());
+        let at = slot.0 - header;
         let ra = &mut swap.ra;
-        let win =
-            if max == 1 || stays { max } else { window(slot.0, ra.prev, ra.hits, max, ra.win) };
+        let win = if max == 1 || stays { max } else { window(at, ra.prev, ra.hits, max, ra.win) };
         if ra.hits == 0 {
-            ra.prev = slot.0;
+            ra.prev = at;
         }
         (ra.hits, ra.win) = (0, win);
-        let first = slot.0 & !(win - 1);
-        let total = swap.total();
+        let first = at & !(win - 1);
         let swap = self.mem.swap.as_ref().expect("as above");
-        (first.max(1)..=(first + win - 1).min(total))
-            .map(SwapSlot)
+        (first.max(1)..=(first + win - 1).min(last))
+            .map(|s| SwapSlot(header + s))
             .filter(|&s| s == slot || swap.in_use(s))
             .map(|s| (s, None))
             .collect()

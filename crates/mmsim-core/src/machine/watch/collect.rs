@@ -1,5 +1,6 @@
 //! What a run gives: marks at the ends of phases, gauges, and its result.
 
+use crate::backing::swap::Swap;
 use crate::base::id::{MemcgId, PAGE_SIZE};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
@@ -10,6 +11,7 @@ use crate::machine::watch::result::{
     Latencies, MemcgGeneration, Outcome, PhaseResult, Pressure, RecordLatency, RunResult,
     TaskResult, ThreadResult,
 };
+use crate::machine::watch::swaps::SwapArea;
 
 /// Totals when the last phase ended.
 #[derive(Clone)]
@@ -212,7 +214,7 @@ impl Machine {
             pressure: end.pressure,
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
             reading: [
-                self.mem.swap.as_ref().map_or(SimDuration::ZERO, |s| s.device.reading),
+                self.mem.swap.as_ref().map_or(SimDuration::ZERO, Swap::reading),
                 self.mem.file_device.reading,
             ],
             cache_misses: self.mem.cache_misses,
@@ -246,6 +248,7 @@ impl Machine {
             compaction: self.compaction.as_ref().map(|c| c.stats()),
             unwritten: self.unwritten(),
             zones: self.zones_at_start.clone(),
+            swaps: SwapArea::all(&self.mem),
             digest: self.digest(),
             mean_resident: self.resident.mean(),
             peak_resident: self.peak_resident,

@@ -8,6 +8,7 @@ pub(in crate::machine) mod psi;
 pub mod result;
 pub mod snapshot;
 pub(in crate::machine) mod stuck;
+mod swaps;
 pub(in crate::machine) mod trouble;
 
 use crate::base::time::{SimDuration, SimTime};

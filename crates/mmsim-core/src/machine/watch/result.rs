@@ -3,6 +3,7 @@
 use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
+use crate::machine::watch::swaps::SwapArea;
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
 use crate::virt::space::Counted;
@@ -337,6 +338,8 @@ pub struct RunResult {
     pub unwritten: Vec<(String, u64)>,
     /// `/proc/zoneinfo` in short, as set up: zone name, managed, min, low, high, free at start.
     pub zones: Vec<(String, [u64; 5])>,
+    /// Swap devices at the end.
+    pub swaps: Vec<SwapArea>,
     /// Fingerprint of the final state.
     pub digest: u64,
     /// Mean of resident workload pages over time, if it was asked for

@@ -17,6 +17,7 @@ use crate::config::ZoneKind;
 use crate::machine::Machine;
 pub use crate::machine::watch::psi::PressureAverages;
 use crate::machine::watch::result::Pressure;
+pub use crate::machine::watch::swaps::SwapArea;
 use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
@@ -237,6 +238,8 @@ pub struct Snapshot {
     pub layout: Layout,
     /// Groups; the root is first.
     pub groups: Vec<MemcgSnapshot>,
+    /// Swap devices.
+    pub swaps: Vec<SwapArea>,
     /// Nodes that hold shadows alone.
     pub workingset_nodes: u64,
     /// Dirty pages at which the flusher wakes, and at which writers wait.
@@ -301,6 +304,7 @@ impl Machine {
             counts_proactive: mem.rules.counts_proactive,
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
+            swaps: SwapArea::all(mem),
             workingset_nodes: mem.workingset_nodes(),
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,

@@ -49,7 +49,7 @@ fn fine() -> MachineConfig {
 /// Swap on a device with a queue, so that pages go through the swap cache.
 fn queued() -> MachineConfig {
     let mut m = ram();
-    m.swap.as_mut().unwrap().device = DeviceConfig::preset("nvme", 1).unwrap();
+    m.swap[0].device = DeviceConfig::preset("nvme", 1).unwrap();
     m
 }
 

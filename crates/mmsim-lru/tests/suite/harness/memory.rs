@@ -69,7 +69,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
                 layout: None,
             }],
         }],
-        swap: (slots > 0).then(|| SwapConfig { slots, device: instant_device() }),
+        swap: (slots > 0).then(|| SwapConfig::new(slots, instant_device())).into_iter().collect(),
         file_device: instant_device(),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),
@@ -191,7 +191,7 @@ impl Bench {
         self.mem.spaces[self.space].swapents -= 1;
         self.mem.memcgs.uncharge_swap(MemcgId(0), 1);
         if self.mem.swap.as_mut().unwrap().put(slot, CpuId(0)) {
-            self.mem.slot_freed();
+            self.mem.slot_freed(slot);
         }
         self.mem.map(page, pfn, pte::YOUNG | pte::WRITABLE);
         self.mem.frames.set(pfn, flag::DIRTY);

@@ -235,7 +235,7 @@ impl Real {
                 self.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
                 self.mem.lru_add(&mut self.lru, pfn, how);
                 self.mem.swap.as_mut().unwrap().put_last(slot, CpuId(0));
-                self.mem.slot_freed();
+                self.mem.slot_freed(slot);
                 self.mem.map_swapped(self.space, page, pfn, bits, flag::DIRTY);
                 self.lru.swapin_mapped(&mut self.mem, pfn);
             }

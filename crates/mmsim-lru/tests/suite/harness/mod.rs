@@ -191,7 +191,7 @@ pub(crate) fn run_watched(
         ran.result.outcome,
         Outcome::Completed,
         "{policy:?} {:?}",
-        config.swap.as_ref().map(|s| &s.device.name)
+        config.swap.first().map(|s| &s.device.name)
     );
     ran
 }

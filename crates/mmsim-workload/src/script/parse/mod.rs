@@ -6,7 +6,7 @@ mod operands;
 mod set_up;
 
 use super::lines::Words;
-use super::setup::{ScriptSetup, ScriptSwap};
+use super::setup::{ScriptSetup, SwapDevice};
 use super::{
     Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Script, ScriptError, TableRef, Via,
 };
@@ -55,9 +55,9 @@ struct NullBlk {
 }
 
 impl NullBlk {
-    fn with(&self, slots: u32) -> ScriptSwap {
+    fn device(&self) -> SwapDevice {
         let &NullBlk { rotational, queue_depth, ns, wbt_lat_usec } = self;
-        ScriptSwap::NullBlock { slots, rotational, queue_depth, ns, wbt_lat_usec }
+        SwapDevice::NullBlock { rotational, queue_depth, ns, wbt_lat_usec }
     }
 }
 
@@ -83,8 +83,10 @@ pub(super) fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
     for (i, line) in lines.iter().enumerate() {
         p.line(i, line.as_ref())?;
     }
-    if let Some(ScriptSwap::NullBlock { slots, .. }) = p.script.setup.swap {
-        p.script.setup.swap = Some(p.null_blk.with(slots));
+    for swap in &mut p.script.setup.swap {
+        if swap.device != SwapDevice::Zram {
+            swap.device = p.null_blk.device();
+        }
     }
     Ok(p.script)
 }
@@ -349,6 +351,7 @@ mod tests {
     fn set_up_is_collected() {
         let s = parse(&[
             "write /sys/kernel/mm/lru_gen/enabled 7",
+            "zram 4194304 5",
             "swapon /dev/nullb0 262144",
             "write /sys/block/nullb0/queue/rotational 1",
             "write /proc/sys/vm/lowmem_reserve_ratio 1 256 32 0 0",
@@ -361,15 +364,17 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(s.setup.lru_gen, Some(LruGen::NoNonLeaf));
-        let (slots, rotational) = (262_144, true);
-        let usual = ScriptSwap::NullBlock {
-            slots,
-            rotational,
+        let usual = SwapDevice::NullBlock {
+            rotational: true,
             queue_depth: 64,
             ns: 50_000,
             wbt_lat_usec: None,
         };
-        assert_eq!(s.setup.swap, Some(usual));
+        let [zram, null_blk] = &s.setup.swap[..] else { panic!("{:?}", s.setup.swap) };
+        assert_eq!((zram.slots, zram.priority, zram.device), (1024, Some(5), SwapDevice::Zram));
+        assert_eq!((null_blk.slots, null_blk.priority, null_blk.device), (262_144, None, usual));
+        let twice = error(&["swapon /dev/nullb0 8", "swapon /dev/nullb0 8"]);
+        assert!(twice.contains("it is in use"), "{twice}");
         assert_eq!(s.setup.ballast_free_pages, Some(65536));
         assert!(s.setup.mlock_self);
         assert_eq!(s.setup.sysctls["/proc/sys/vm/lowmem_reserve_ratio"], "1 256 32 0 0");

@@ -2,7 +2,7 @@
 
 use super::{FILES, MAX_PAGES, MAX_RANKS, MAX_TABLES, Parser, Region};
 use crate::script::lines::Words;
-use crate::script::setup::{LruGen, ScriptSwap};
+use crate::script::setup::{LruGen, ScriptSwap, SwapDevice};
 use crate::script::{Child, Command, NotYet, RegionKind, ScriptError, Sweep, TableSpec};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{Note, RegionId};
@@ -147,17 +147,24 @@ impl Parser {
         let setup = &mut self.script.setup;
         match name {
             "zram" => {
-                let bytes =
-                    w.usage("zram bytes").number("bytes", 8192..=u64::from(u32::MAX) << 12)?;
-                setup.swap = Some(ScriptSwap::Zram { slots: (bytes / 4096) as u32 });
+                w.usage("zram bytes [priority]");
+                let bytes: u64 = w.number("bytes", 8192..=u64::from(u32::MAX) << 12)?;
+                let (slots, priority) =
+                    ((bytes / 4096) as u32, w.optional_number("the priority", 0..=32_767)?);
+                setup.swap.push(ScriptSwap { slots, priority, device: SwapDevice::Zram });
             }
             "swapon" => {
-                match w.usage("swapon /dev/nullb0 slots").word("the device")? {
-                    "/dev/nullb0" => {}
+                match w.usage("swapon /dev/nullb0 slots [priority]").word("the device")? {
+                    "/dev/nullb0" if setup.swap.iter().all(|s| s.device == SwapDevice::Zram) => {}
+                    other @ "/dev/nullb0" => {
+                        return Err(w.error(other, "it is in use; write zram for another device"));
+                    }
                     other => return Err(w.error(other, "write /dev/nullb0, the only device here")),
                 }
                 let slots = w.number("slots", 2..=u32::MAX)?;
-                setup.swap = Some(self.null_blk.with(slots));
+                let priority = w.optional_number("the priority", 0..=32_767)?;
+                let device = self.null_blk.device();
+                setup.swap.push(ScriptSwap { slots, priority, device });
             }
             "mount" => {
                 let fs = w.usage("mount type device directory options").word("the type")?;

@@ -1,0 +1,303 @@
+//! Swap areas: the slots of each device, and which device is asked for the next ones.
+//!
+//! The device of the highest priority is asked first. Devices of one priority take turns: whoever
+//! is asked goes behind its equals (`plist_requeue`), and so does a device that has a free slot
+//! again. With a cache of slots a turn is a refill of the cache, up to 64 slots; without, it lasts
+//! as long as the CPU's cluster.
+//!
+//! A device without a priority of its own has one by default: up to 6.18 -2, -3 and so on in the
+//! order of `swapon`, from 6.19 on each has -1.
+//!
+//! Sources: Linux 6.12 mm/swapfile.c (`get_swap_pages`, `_enable_swap_info`), 7.3
+//! mm/swapfile.c (`swap_alloc_fast`, `swap_alloc_slow`, `DEF_SWAP_PRIO`). Left out: up to 6.18 a
+//! CPU prefers devices of its own node among those without a priority.
+
+use super::clusters::Clusters;
+use super::{CLUSTER, ClusterState, HELD, NONE, SlotTable, Swap};
+use crate::backing::device::Device;
+use crate::base::id::{CpuId, IndexVec};
+use crate::base::rules::{KernelRules, SwapSlots};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Where slots of an area begin: at a multiple of this, so that no cluster has slots of two areas.
+const ALIGNED: u32 = 512;
+
+/// One swap device with its slots (`struct swap_info_struct`).
+#[derive(Clone)]
+pub struct Area {
+    /// The device.
+    pub device: Device,
+    /// The larger, the sooner it is asked.
+    priority: i32,
+    /// Usable slots. The header lies before the first.
+    pub(super) slots: Range<u32>,
+    /// Slots that nobody uses and no CPU caches.
+    pub(super) free: u32,
+    pub(super) free_clusters: VecDeque<u32>,
+    pub(super) nonfull: VecDeque<u32>,
+    /// The cluster that each CPU takes slots from, and the next slot there.
+    pub(super) current: IndexVec<CpuId, Option<(u32, u32)>>,
+    /// Clusters of which slots are taken without a cache.
+    clusters: Option<Box<Clusters>>,
+}
+
+impl Area {
+    /// Its priority.
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+    /// All usable slots.
+    pub fn total(&self) -> u32 {
+        self.slots.len() as u32
+    }
+    /// Slots that are in use or in a CPU's cache: `Used` of `/proc/swaps`, in pages.
+    pub fn used(&self) -> u32 {
+        self.total() - self.free
+    }
+    /// Where its header lies: the slot that Linux calls 0.
+    pub fn header(&self) -> u32 {
+        self.slots.start - 1
+    }
+}
+
+/// Whether a slot is neither in use nor held by a CPU.
+fn is_free(tables: &[SlotTable], table_of: &[u32], slot: u32) -> bool {
+    let t = table_of[(slot / CLUSTER) as usize];
+    t == NONE || tables[t as usize].state[(slot % CLUSTER) as usize] == 0
+}
+
+impl Swap {
+    /// One device more, of so many usable slots: without a priority it has the default one.
+    pub(super) fn add_area(
+        &mut self,
+        slots: u32,
+        device: Device,
+        priority: Option<u32>,
+        rules: &KernelRules,
+    ) {
+        let header = self.areas.last().map_or(0, |a| a.slots.end.next_multiple_of(ALIGNED));
+        let priority = priority.map_or_else(
+            || {
+                let lowest = self.areas.iter().map(|a| a.priority).min().unwrap_or(-1).min(-1);
+                if rules.swap_priorities_equal { -1 } else { lowest - 1 }
+            },
+            |p| p as i32,
+        );
+        let usable = header + 1..header + 1 + slots;
+        let clusters = header / CLUSTER..usable.end.div_ceil(CLUSTER);
+        self.table_of.resize(clusters.end as usize, NONE);
+        self.cluster_used.resize(clusters.end as usize, 0);
+        self.cluster_state.resize(clusters.end as usize, ClusterState::Free);
+        let cpus = self.per_cpu.len();
+        self.total += slots;
+        self.free += slots;
+        self.areas.push(Area {
+            device,
+            priority,
+            slots: usable,
+            free: slots,
+            free_clusters: clusters.collect(),
+            nonfull: VecDeque::new(),
+            current: IndexVec::filled(cpus, None),
+            clusters: match rules.swap_slots {
+                SwapSlots::Cached => None,
+                SwapSlots::Clusters618 => Some(Box::new(Clusters::new(slots))),
+            },
+        });
+        let last = self.areas.len() - 1;
+        let behind = |&a: &usize| self.areas[a].priority < priority;
+        let at = self.asked.iter().position(behind).unwrap_or(self.asked.len());
+        self.asked.insert(at, last);
+    }
+
+    /// The area that a slot is of.
+    #[inline]
+    pub(super) fn area_of(&self, slot: u32) -> usize {
+        if self.areas.len() == 1 {
+            return 0;
+        }
+        let has = |a: &Area| a.header() <= slot;
+        self.areas.iter().rposition(has).expect("a slot is of an area")
+    }
+
+    /// The area of a slot goes behind its equals.
+    fn requeue(&mut self, area: usize) {
+        let priority = self.areas[area].priority;
+        let at = self.asked.iter().position(|&a| a == area).expect("it was added");
+        let equals = self.asked[at..].iter().take_while(|&&a| self.areas[a].priority == priority);
+        let end = at + equals.count();
+        self.asked[at..end].rotate_left(1);
+    }
+
+    /// Asks areas in their order until one gives a slot.
+    fn ask(&mut self, mut take: impl FnMut(&mut Swap, usize) -> bool) {
+        let mut first = 0;
+        while first < self.asked.len() {
+            let priority = self.areas[self.asked[first]].priority;
+            let equals = |&&a: &&usize| self.areas[a].priority == priority;
+            let n = self.asked[first..].iter().take_while(equals).count();
+            for _ in 0..n {
+                // Who was asked goes behind its equals, so the next of them is here.
+                let area = self.asked[first];
+                self.requeue(area);
+                if self.areas[area].free > 0 && take(self, area) {
+                    return;
+                }
+            }
+            first += n;
+        }
+    }
+
+    /// Takes slots straight from a device until `out` holds `want` or the device has none left.
+    pub(super) fn take(&mut self, cpu: CpuId, want: usize, out: &mut Vec<u32>) {
+        if self.areas[0].clusters.is_some() {
+            while out.len() < want
+                && let Some(slot) = self.take_of_cluster(cpu)
+            {
+                out.push(slot);
+            }
+            return;
+        }
+        self.ask(|swap, area| {
+            let had = out.len();
+            swap.take_of(area, cpu, want, out);
+            out.len() > had
+        });
+    }
+
+    /// The next slot by clusters: of the CPU's own, else of the next area.
+    fn take_of_cluster(&mut self, cpu: CpuId) -> Option<u32> {
+        let own = self.per_cpu[cpu].next.take();
+        let mut slot = own.and_then(|next| {
+            let area = self.area_of(next);
+            self.pick_of(area, cpu, Some(next))
+        });
+        if slot.is_none() {
+            self.ask(|swap, area| {
+                slot = swap.pick_of(area, cpu, None);
+                slot.is_some()
+            });
+        }
+        let slot = slot?;
+        *self.state_mut(slot) = HELD;
+        self.cluster_used[(slot / CLUSTER) as usize] += 1;
+        let area = self.area_of(slot);
+        self.count_taken(area, 1);
+        Some(slot)
+    }
+
+    /// A slot of an area from there on in its cluster, or of any cluster. CPUs share the cluster
+    /// of a rotational device.
+    fn pick_of(&mut self, area: usize, cpu: CpuId, next: Option<u32>) -> Option<u32> {
+        let (tables, table_of) = (&self.tables, &self.table_of);
+        let a = &mut self.areas[area];
+        let header = a.header();
+        let is_free = |s| is_free(tables, table_of, header + s);
+        let clusters = a.clusters.as_mut().expect("each area has clusters, or none");
+        if a.device.config().rotational {
+            return Some(header + clusters.pick_shared(is_free)?);
+        }
+        let (slot, then) = match next {
+            Some(next) => clusters.go_on(next - header, is_free)?,
+            None => clusters.pick(is_free)?,
+        };
+        self.per_cpu[cpu].next = then.map(|s| header + s);
+        Some(header + slot)
+    }
+
+    fn count_taken(&mut self, area: usize, n: u32) {
+        self.areas[area].free -= n;
+        self.free -= n;
+        self.held += n;
+    }
+
+    /// An area has one slot more to hand out.
+    #[inline]
+    pub(super) fn count_put_back(&mut self, slot: u32) {
+        self.held -= 1;
+        self.free += 1;
+        let nth = self.area_of(slot);
+        let area = &mut self.areas[nth];
+        area.free += 1;
+        if let Some(clusters) = &mut area.clusters {
+            clusters.freed(slot + 1 - area.slots.start);
+        }
+        if area.free == 1 {
+            self.requeue(nth);
+        }
+    }
+
+    pub(super) fn cluster_slots(&self, c: u32) -> Range<u32> {
+        let usable = &self.areas[self.area_of(c * CLUSTER)].slots;
+        (c * CLUSTER).max(usable.start)..((c + 1) * CLUSTER).min(usable.end)
+    }
+
+    /// Takes slots of one area, cluster by cluster. CPUs share the cluster of a rotational device.
+    fn take_of(&mut self, area: usize, cpu: CpuId, want: usize, out: &mut Vec<u32>) {
+        let rotational = self.areas[area].device.config().rotational;
+        let cpu = if rotational { CpuId(0) } else { cpu };
+        let want = want.min(out.len() + self.areas[area].free as usize);
+        while out.len() < want {
+            let Some((c, next)) = self.areas[area].current[cpu] else {
+                let free = self.areas[area].free_clusters.pop_front();
+                let Some(c) = free.or_else(|| self.pop_nonfull(area)) else { return };
+                self.cluster_state[c as usize] = ClusterState::Current;
+                self.areas[area].current[cpu] = Some((c, self.cluster_slots(c).start));
+                continue;
+            };
+            let end = self.cluster_slots(c).end;
+            if next == end {
+                self.areas[area].current[cpu] = None;
+                self.settle(c);
+                continue;
+            }
+            let had = out.len();
+            let state = &mut self.table(next).state[(next % CLUSTER) as usize..];
+            let mut seen = next;
+            for state in state.iter_mut().take((end - next) as usize) {
+                if *state == 0 {
+                    *state = HELD;
+                    out.push(seen);
+                }
+                seen += 1;
+                if out.len() == want {
+                    break;
+                }
+            }
+            let got = (out.len() - had) as u32;
+            self.cluster_used[c as usize] += got as u16;
+            self.count_taken(area, got);
+            self.areas[area].current[cpu] = Some((c, seen));
+        }
+    }
+
+    /// Entries of the queue may be stale: the state decides.
+    pub(super) fn pop_nonfull(&mut self, area: usize) -> Option<u32> {
+        let states = &self.cluster_state;
+        let nonfull = &mut self.areas[area].nonfull;
+        std::iter::from_fn(|| nonfull.pop_front())
+            .find(|&c| states[c as usize] == ClusterState::Nonfull)
+    }
+
+    /// Queues a cluster that no CPU works on by what it holds.
+    pub(super) fn settle(&mut self, c: u32) {
+        let used = self.cluster_used[c as usize];
+        let now = if used == 0 {
+            ClusterState::Free
+        } else if usize::from(used) < self.cluster_slots(c).len() {
+            ClusterState::Nonfull
+        } else {
+            ClusterState::Full
+        };
+        let was = std::mem::replace(&mut self.cluster_state[c as usize], now);
+        let area = self.area_of(c * CLUSTER);
+        let area = &mut self.areas[area];
+        match now {
+            _ if was == now => {}
+            ClusterState::Free => area.free_clusters.push_back(c),
+            ClusterState::Nonfull => area.nonfull.push_back(c),
+            ClusterState::Full | ClusterState::Current => {}
+        }
+    }
+}
