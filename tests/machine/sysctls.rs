@@ -2,9 +2,12 @@
 //! what must come of it. Each says first what is expected, and why.
 
 use crate::support::*;
+use mmsim::Scenario;
 use mmsim::base::migratetype::Migratetype;
+use mmsim::base::vmstat::VmEvent;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig, VmSysctl};
-use mmsim::machine::result::RunResult;
+use mmsim::machine::result::{Outcome, RunResult};
+use mmsim::machines::{self, Catalogue};
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_compaction::config::Knobs as _;
@@ -159,4 +162,40 @@ fn defrag_promotes() {
     assert!(yes[0] > 0 && yes[1] < no[1], "{no:?} {yes:?}");
     let [no, yes] = ["no", "yes"].map(|value| of(value, GFP_NOWAIT));
     assert!(no[2] > 0 && yes[2] == 0, "{no:?} {yes:?}");
+}
+
+/// `allocstall_*` of a process that writes 512 pages where nothing can be reclaimed, no page of a
+/// movable pageblock is free, and 3,000 pages of others are.
+fn stalls_amid_unmovable_blocks(kernel: &str, defrag_mode: u32) -> u64 {
+    let text = format!(
+        "schema = 1\nname = \"x\"\nseed = 1\n[machine]\nkernel = \"{kernel}\"\nmemory = \"64MiB\"\n\
+         cpus = 1\nvm = {{ defrag_mode = {defrag_mode} }}\n[[task]]\nworkload = \"fragment\"\n\
+         pause = \"0ns\"\nlaw = \"fixed\"\nrun = 5\nkeep-permille = 800\n[[task]]\nstart = \"1s\"\n\
+         workload = \"script\"\ncommands = [\"anon 0 512\", \"snap a\", \"fill 0 0 512\", \"snap b\"]\n"
+    );
+    let s = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let specs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let mut m = machines::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let r = m.run(Watch::default());
+    let filled = &r.phases.last().expect("it ends with a snapshot").vmstat;
+    assert_eq!((r.outcome, filled[VmEvent::PgScanDirect]), (Outcome::Completed, 0));
+    VmEvent::ALL.iter().filter(|e| e.name().starts_with("allocstall")).map(|&e| filled[e]).sum()
+}
+
+/// With `vm.defrag_mode` a request then reclaims 17 times in vain, each time twice
+/// (`memcg_full_walk`), before it fills its per-CPU list with pages of other blocks. 6.18.15 and
+/// 7.3.4 do the same.
+#[test]
+fn defrag_mode_reclaims_34_times_in_vain() {
+    let recorded = include_str!("../../evidence/defrag-mode.csv");
+    for line in recorded.lines().skip(3) {
+        let row: Vec<&str> = line.split(',').collect();
+        let stalls: u64 = row[3].parse().expect("a number");
+        assert!(stalls.is_multiple_of(34) && (stalls > 0) == (row[1] == "1"), "{line}");
+    }
+    for kernel in ["6.18", "7.3"] {
+        assert_eq!(stalls_amid_unmovable_blocks(kernel, 0), 0, "{kernel}");
+        let stalls = stalls_amid_unmovable_blocks(kernel, 1);
+        assert!(stalls > 0 && stalls.is_multiple_of(34), "{kernel}: {stalls}");
+    }
 }
