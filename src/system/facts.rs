@@ -1,7 +1,7 @@
 //! What the copies say about a machine, checked against one another.
 
 use mmsim_core::base::id::CpuId;
-use mmsim_core::config::{Kernel, ZoneKind};
+use mmsim_core::config::{Kernel, SwapConfig, ZoneKind};
 
 use super::blocks::{self, Blocks};
 use super::copies::{Copies, Text};
@@ -383,14 +383,20 @@ fn swaps(text: &Text) -> Result<Vec<SwapLine>, Error> {
                     ));
                 };
                 let (pages, used) = (size / 4, used / 4);
-                if pages > u64::from(u32::MAX) || used > pages {
+                if pages >= SwapConfig::MOST_SLOTS || used > pages {
                     return Err(text.bad(
                         i + 1,
                         "no size of swap",
-                        "at most 16 TiB, and no more used than there is",
+                        "less than 8 TiB, and no more used than there is",
                     ));
                 }
+                if i16::try_from(priority).is_err() {
+                    return Err(text.bad(i + 1, "no priority of swap", "-32768 to 32767"));
+                }
                 let path = path.to_string();
+                if all.iter().any(|s: &SwapLine| s.path == path) {
+                    return Err(text.bad(i + 1, "a device that is there already", "each once"));
+                }
                 all.push(SwapLine { path, file: how == "file", pages, used, priority });
             }
             _ => {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{NodeId, Pfn};
 use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::{Kernel, MachineConfig, ZoneKind};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
 use mmsim_core::memory::{FrameUse, Layout};
@@ -127,8 +128,20 @@ impl<'a> Writer<'a> {
         }
         let file = "proc/swaps";
         let facts = self.facts;
-        let mut swaps = Vec::new();
+        let (mut swaps, mut disks) = (Vec::new(), Vec::<(String, &str)>::new());
         for area in &facts.swaps {
+            let disk = match area.file {
+                true => files.clone().unwrap_or_default(),
+                false => self.disk_of(area.path.rsplit('/').next().unwrap_or_default()),
+            };
+            if let Some((_, other)) = disks.iter().find(|(d, _)| *d == disk) {
+                let why = format!(
+                    "on the same disk as {other}; here each has a device of its own, so neither waits \
+                     for the other"
+                );
+                self.note(file, &area.path, why);
+            }
+            disks.push((disk, &area.path));
             let device = match (area.file, &files) {
                 (true, Some(name)) => self.device(&name.clone(), file)?,
                 (true, None) => {
@@ -155,6 +168,18 @@ impl<'a> Writer<'a> {
                 );
                 self.note(file, &area.path, why);
             }
+        }
+        let given = facts.swaps.iter().filter(|s| s.priority < 0).map(|s| s.priority);
+        let equal = given.clone().all(|p| Some(p) == given.clone().next());
+        if given.clone().nth(1).is_some()
+            && equal != KernelRules::of(facts.kernel).swap_priorities_equal
+        {
+            let [there, here] = if equal { ["-1", "-2, -3"] } else { ["-2, -3", "-1"] };
+            let why = format!(
+                "default priorities are {there} there, and {here} on the kernel of the scenario: write \
+                 `rules = {{ swap-priorities-equal = {equal} }}`"
+            );
+            self.note(file, "Priority", why);
         }
         self.swap = match &swaps[..] {
             [] => None,

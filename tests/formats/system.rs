@@ -223,6 +223,8 @@ fn mistakes_are_pointed_at() {
         ("type    Unmovable      0", "type        Stuck      0", "no line of pagetypeinfo"),
         ("Page block order: 9", "Page block order: 12", "pageblocks of order 12"),
         ("partition\t1048572", "partition\ta lot", "no line of /proc/swaps"),
+        ("0\t\t100\n/dev/vda  ", "0\t\t40000\n/dev/vda  ", "no priority of swap"),
+        ("/dev/vda    ", "/dev/zram0  ", "a device that is there already"),
         (
             "==> /proc/sys/vm/swappiness <==\n100",
             "==> /proc/sys/vm/swappiness <==\nmuch",
@@ -270,6 +272,12 @@ fn what_is_guessed_is_said() {
             "kernel 7.3, the last one before",
         ),
         ("/dev/zram0  ", "/dev/nbd0   ", "proc/swaps", "a kind of device that is not known"),
+        (
+            "0\t\t100\n/dev/vda                                partition\t524284\t\t0\t\t-2",
+            "0\t\t-1\n/dev/vda                                partition\t524284\t\t0\t\t-1",
+            "proc/swaps",
+            "write `rules = { swap-priorities-equal = true }`",
+        ),
         (
             "[lz4] lz4hc",
             "lz4 [lz4hc]",

@@ -45,7 +45,7 @@ rows! {
         cpus: ("cpus", Count(1, 1024), Is("1"), "CPUs");
         os_overhead: ("os-overhead", Size(0), Is("\"0 pages\""),
             "held for good by the rest of the system, in every zone in proportion");
-        swap: {one_or_more(r, "swap", &SWAP, |s| swap(s, r.get("cpus")?))?;
+        swap: {swaps(r)?;
             ("swap", OneOrMore(&SWAP), Auto("no swap"),
             "swap device, or `[[machine.swap]]` for each of several, in the order of `swapon`")};
         file_device: {device(r, "file-device", r.get("cpus")?)?;
@@ -225,6 +225,19 @@ rows! {
         ("high", Count(0, U32), Required, "pages on a list before some go back")
         ("batch", Count(1, U32), Required, "pages moved at a time")
     }
+}
+
+/// Swap devices. An entry of a page table names a slot of all of them.
+fn swaps(r: &Reader<'_>) -> Result<Vec<SwapConfig>, Error> {
+    let cpus = r.get("cpus")?;
+    let all = one_or_more(r, "swap", &SWAP, |s| swap(s, cpus))?;
+    let clusters = |s: &SwapConfig| (u64::from(s.slots) + 1).next_multiple_of(SwapConfig::ALIGNED);
+    if all.iter().map(clusters).sum::<u64>() > SwapConfig::MOST_SLOTS {
+        let pages = all.iter().map(|s| u64::from(s.slots)).sum();
+        let found = format!("found {} in all", show_pages(pages));
+        return Err(r.error("swap", found, "less than 8 TiB in all"));
+    }
+    Ok(all)
 }
 
 rows! {

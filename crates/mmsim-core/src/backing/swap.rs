@@ -44,6 +44,11 @@ pub struct SwapConfig {
 }
 
 impl SwapConfig {
+    /// Slots of all devices at most, with headers and what is left over between devices.
+    pub const MOST_SLOTS: u64 = 1 << 31;
+    /// Slots of a device begin at a multiple of this, so that no cluster has slots of two.
+    pub const ALIGNED: u64 = 512;
+
     /// So many usable slots on a device, of the default priority.
     pub fn new(slots: u32, device: DeviceConfig) -> Self {
         SwapConfig { slots, device, priority: None }
@@ -167,6 +172,9 @@ pub struct Swap {
 impl Swap {
     /// The devices that a machine of so many CPUs has, in the order of `swapon`. Shadows of 64 bits
     /// are kept only if they are `wide`.
+    ///
+    /// # Panics
+    /// If they have more than [`SwapConfig::MOST_SLOTS`].
     pub fn new(devices: &[SwapConfig], rules: &KernelRules, cpus: u32, wide: bool) -> Self {
         let mut swap = Swap {
             areas: Vec::new(),

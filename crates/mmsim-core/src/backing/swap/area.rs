@@ -13,15 +13,12 @@
 //! CPU prefers devices of its own node among those without a priority.
 
 use super::clusters::Clusters;
-use super::{CLUSTER, ClusterState, HELD, NONE, SlotTable, Swap};
+use super::{CLUSTER, ClusterState, HELD, NONE, SlotTable, Swap, SwapConfig};
 use crate::backing::device::Device;
 use crate::base::id::{CpuId, IndexVec};
 use crate::base::rules::{KernelRules, SwapSlots};
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// Where slots of an area begin: at a multiple of this, so that no cluster has slots of two areas.
-const ALIGNED: u32 = 512;
 
 /// One swap device with its slots (`struct swap_info_struct`).
 #[derive(Clone)]
@@ -76,7 +73,10 @@ impl Swap {
         priority: Option<u32>,
         rules: &KernelRules,
     ) {
-        let header = self.areas.last().map_or(0, |a| a.slots.end.next_multiple_of(ALIGNED));
+        let header = self
+            .areas
+            .last()
+            .map_or(0, |a| a.slots.end.next_multiple_of(SwapConfig::ALIGNED as u32));
         let priority = priority.map_or_else(
             || {
                 let lowest = self.areas.iter().map(|a| a.priority).min().unwrap_or(-1).min(-1);
@@ -84,7 +84,9 @@ impl Swap {
             },
             |p| p as i32,
         );
-        let usable = header + 1..header + 1 + slots;
+        let end = u64::from(header) + 1 + u64::from(slots);
+        assert!(end <= SwapConfig::MOST_SLOTS, "{end} slots of swap");
+        let usable = header + 1..end as u32;
         let clusters = header / CLUSTER..usable.end.div_ceil(CLUSTER);
         self.table_of.resize(clusters.end as usize, NONE);
         self.cluster_used.resize(clusters.end as usize, 0);
