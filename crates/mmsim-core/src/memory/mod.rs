@@ -350,41 +350,36 @@ impl Memory {
 
     #[inline(never)]
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
-        let slab = nodes.div_ceil(7) as usize;
-        while self.slab_frames.len() < slab {
-            match self.try_alloc(NodeId(0), &AllocRequest::KERNEL, None) {
-                Some(p) => {
-                    self.frames.reset(p, FrameKind::Slab);
-                    self.slab_frames.push(p);
-                }
-                None => break,
-            }
-        }
-        while self.slab_frames.len() > slab {
-            let p = self.slab_frames.pop().expect("longer than wanted");
-            self.free_frame(p);
-        }
-        let want = stored.div_ceil(4096) as usize;
-        while self.zram_frames.len() < want {
-            match self.try_alloc(NodeId(0), &ZRAM, None) {
-                Some(p) => {
-                    self.frames.reset(p, FrameKind::Kernel);
-                    self.zram_frames.push(p);
-                }
-                None => break,
-            }
-        }
-        while self.zram_frames.len() > want {
-            let p = self.zram_frames.pop().expect("longer than wanted");
-            self.free_frame(p);
-        }
-        if self.zram_frames.len() < want {
-            return;
-        }
+        let (slab, zram) = (nodes.div_ceil(7) as usize, stored.div_ceil(4096) as usize);
+        let had = std::mem::take(&mut self.slab_frames);
+        self.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, FrameKind::Slab);
+        let had = std::mem::take(&mut self.zram_frames);
+        self.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
         // What could not be had is tried again at the next occasion.
-        if self.slab_frames.len() == slab {
+        if self.slab_frames.len() == slab && self.zram_frames.len() == zram {
             self.settled = (nodes, stored);
         }
+    }
+
+    /// Takes frames for the kernel, or gives them back, until there are so many. Fewer: memory has
+    /// none.
+    fn held_for_kernel(
+        &mut self,
+        mut frames: Vec<Pfn>,
+        want: usize,
+        req: &AllocRequest,
+        kind: FrameKind,
+    ) -> Vec<Pfn> {
+        while frames.len() < want
+            && let Some(p) = self.try_alloc(NodeId(0), req, None)
+        {
+            self.frames.reset(p, kind);
+            frames.push(p);
+        }
+        for p in frames.drain(want.min(frames.len())..).rev() {
+            self.free_frame(p);
+        }
+        frames
     }
 
     // ---- lists ----

@@ -8,7 +8,7 @@
 //! A device without a priority of its own has one by default: up to 6.18 -2, -3 and so on in the
 //! order of `swapon`, from 6.19 on each has -1.
 //!
-//! Sources: Linux 6.12 mm/swapfile.c (`get_swap_pages`, `_enable_swap_info`), 7.3
+//! Sources: Linux 6.12 mm/swapfile.c (`get_swap_pages`, `setup_swap_info`), 7.3
 //! mm/swapfile.c (`swap_alloc_fast`, `swap_alloc_slow`, `DEF_SWAP_PRIO`). Left out: up to 6.18 a
 //! CPU prefers devices of its own node among those without a priority.
 
@@ -77,13 +77,11 @@ impl Swap {
             .areas
             .last()
             .map_or(0, |a| a.slots.end.next_multiple_of(SwapConfig::ALIGNED as u32));
-        let priority = priority.map_or_else(
-            || {
-                let lowest = self.areas.iter().map(|a| a.priority).min().unwrap_or(-1).min(-1);
-                if rules.swap_priorities_equal { -1 } else { lowest - 1 }
-            },
-            |p| p as i32,
-        );
+        let priority = match priority {
+            Some(given) => given as i32,
+            None if rules.swap_priorities_equal => -1,
+            None => self.areas.iter().fold(-1, |lowest, a| lowest.min(a.priority)) - 1,
+        };
         let end = u64::from(header) + 1 + u64::from(slots);
         assert!(end <= SwapConfig::MOST_SLOTS, "{end} slots of swap");
         let usable = header + 1..end as u32;
@@ -153,7 +151,7 @@ impl Swap {
 
     /// Takes slots straight from a device until `out` holds `want` or the device has none left.
     pub(super) fn take(&mut self, cpu: CpuId, want: usize, out: &mut Vec<u32>) {
-        if self.areas[0].clusters.is_some() {
+        if !self.caches {
             while out.len() < want
                 && let Some(slot) = self.take_of_cluster(cpu)
             {
