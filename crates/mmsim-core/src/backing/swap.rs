@@ -24,6 +24,7 @@ pub use batch::PrivateSlots;
 use crate::backing::Shadow;
 use crate::backing::device::{Device, DeviceConfig};
 use crate::backing::shadow_queue::{ShadowQueue, Since};
+use crate::base::host;
 use crate::base::id::{CpuId, IndexVec, Pfn, SwapSlot};
 use crate::base::rules::{KernelRules, SwapSlots};
 use crate::base::time::SimDuration;
@@ -293,7 +294,7 @@ impl Swap {
     #[inline(never)]
     fn make_table(&mut self, c: usize) {
         self.table_of[c] = self.free_tables.pop().unwrap_or_else(|| {
-            self.tables.push(SlotTable::EMPTY);
+            host::push(&mut self.tables, SlotTable::EMPTY);
             if self.wide {
                 self.upper.push([0; CLUSTER as usize]);
             }

@@ -2,6 +2,7 @@
 //! frame number can never be used as a page number. An index prints with a prefix
 //! (`pfn1234`), which is what a broken invariant names.
 
+use super::host;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -211,11 +212,11 @@ impl<I: Idx, T> IndexVec<I, T> {
 impl<I: Idx, T: Clone> IndexVec<I, T> {
     /// A table of `n` equal entries.
     pub fn filled(n: usize, value: T) -> Self {
-        IndexVec { raw: vec![value; n], _index: PhantomData }
+        IndexVec { raw: host::table(n, value), _index: PhantomData }
     }
     /// Grows (or shrinks) to `n` entries.
     pub fn resize(&mut self, n: usize, value: T) {
-        self.raw.resize(n, value);
+        host::grow(&mut self.raw, n, value);
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod compact_result;
 pub mod digest;
+pub(crate) mod host;
 pub mod id;
 pub mod kernel;
 pub mod knobs;

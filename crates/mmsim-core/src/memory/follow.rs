@@ -15,6 +15,7 @@ use super::Memory;
 pub use super::regions::PageOf;
 use super::regions::Regions;
 use super::trouble::Troubled;
+use crate::base::host;
 use crate::base::id::{AsId, GROUP_PAGES, MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimTime;
 use crate::policy::request::Reclaimer;
@@ -95,7 +96,7 @@ impl KeptPages {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, pages: usize) {
-        self.0.resize(pages.next_multiple_of(GROUP_PAGES as usize), Kept::default());
+        host::grow(&mut self.0, pages.next_multiple_of(GROUP_PAGES as usize), Kept::default());
     }
 }
 

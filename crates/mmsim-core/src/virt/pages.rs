@@ -6,6 +6,7 @@
 //! has one hot byte, all that a hit reads and writes, and one word beside it that only
 //! misses look at: the frame, or where the contents are (a swap slot, a shadow).
 
+use crate::base::host;
 use crate::base::id::{
     AsId, FileId, GROUP_PAGES, GroupId, IndexVec, PageIdx, Pfn, SwapSlot, VmaId,
 };
@@ -136,8 +137,8 @@ impl Pages {
                 let g = self.groups.len() as u32;
                 let pages = (g as usize + n as usize) << 9;
                 assert!(pages <= u32::MAX as usize, "more than 2^32 pages in use");
-                self.hot.resize(pages, 0);
-                self.entry.resize(pages, 0);
+                host::grow(&mut self.hot, pages, 0);
+                host::grow(&mut self.entry, pages, 0);
                 self.groups.resize(
                     (g + n) as usize,
                     Group {
