@@ -6,7 +6,7 @@
 //! the reverse map that says whose page it is gets noted for the frame that it moved to.
 
 use mmsim_core::base::compact_result::CompactResult;
-use mmsim_core::base::id::{CpuId, Pfn};
+use mmsim_core::base::id::{CpuId, Idx as _, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
@@ -68,21 +68,31 @@ impl Moves {
         let now = cycle + 1;
         let lately = |then: u32| u64::from(then > 0 && now - then <= 2);
         let (mut again, mut back, mut emptied, mut refilled) = (0, 0, 0, 0);
+        // The pageblocks of the move before, and whether pages of the first one are known again.
+        let (mut a, mut b, mut known) = (usize::MAX, usize::MAX, false);
         for (from, to) in moves {
-            let page = mem.frames.rmap[from];
-            let (a, b) = (from.0 as usize >> order, to.0 as usize >> order);
-            let moved = Move { page, from: from.0, to: to.0 };
-            if let Some(before) = self.note_move(moved, a, mem.frames.len()) {
+            let of = |pfn: Pfn| pfn.index() >> order;
+            let moved = Move { page: mem.frames.rmap[from], from: from.0, to: to.0 };
+            if a != of(from) {
+                a = of(from);
+                known = self.target[a] > 0;
+                if self.source[a] != now {
+                    emptied += lately(self.target[a]);
+                    self.source[a] = now;
+                }
+            }
+            if known && let Some(before) = self.came_from(moved, mem.frames.len()) {
                 again += 1;
                 back += u64::from(before >> order == to.0 >> order);
             }
-            if self.source[a] != now {
-                emptied += lately(self.target[a]);
-                self.source[a] = now;
-            }
-            if self.target[b] != now {
-                refilled += lately(self.source[b]);
-                self.target[b] = now;
+            self.recent.push(moved);
+            if b != of(to) {
+                b = of(to);
+                if self.target[b] != now {
+                    refilled += lately(self.source[b]);
+                    self.target[b] = now;
+                }
+                known |= a == b;
             }
         }
         // Not more than a move for every fourth frame.
@@ -95,17 +105,13 @@ impl Moves {
         mem.count(VmEvent::SimRefilledSources, refilled);
     }
 
-    /// Notes a move out of a pageblock. From which frame the page was moved to where it is, if it was.
-    #[inline(always)]
-    fn note_move(&mut self, m: Move, block: usize, nr_frames: usize) -> Option<u32> {
-        let mut before = None;
-        if self.target[block] > 0 {
-            self.settle(nr_frames);
-            let (last, after) = self.last[m.from as usize];
-            before = (last == m.page).then(|| after.checked_sub(1)).flatten();
-        }
-        self.recent.push(m);
-        before
+    /// The frame that a page was moved from before, out of a pageblock that was a target.
+    #[cold]
+    #[inline(never)]
+    fn came_from(&mut self, m: Move, nr_frames: usize) -> Option<u32> {
+        self.settle(nr_frames);
+        let (last, after) = self.last[m.from as usize];
+        (last == m.page).then(|| after.checked_sub(1)).flatten()
     }
 
     /// Writes the moves beside the frames.
@@ -178,7 +184,10 @@ mod tests {
                 continue;
             }
             let m = Move { page, from: from as u32, to: to as u32 };
-            assert_eq!(moves.note_move(m, from / 8, FRAMES as usize), before, "{m:?}");
+            let was_target = moves.target[from / 8] > 0;
+            let found = if was_target { moves.came_from(m, FRAMES as usize) } else { None };
+            assert_eq!(found, before, "{m:?}");
+            moves.recent.push(m);
             moves.target[to / 8] = 1;
             (pages[from], pages[to]) = (None, Some((page, Some(from as u32))));
             known += u32::from(before.is_some());

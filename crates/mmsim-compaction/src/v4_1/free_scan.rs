@@ -109,6 +109,9 @@ impl CompactControl<'_> {
             _ => u8::MAX,
         };
         let (mut at, mut frames) = (from, 0);
+        if from.is_multiple_of(1 << self.zone.pageblock_order) {
+            self.mem.prefetch_frames(from..end);
+        }
         let before = self.targets.len();
         let (zone, mark) = (self.req.zone, Mark::Low);
         let asked = Wanted { below: spared, frames: wanted, mark };

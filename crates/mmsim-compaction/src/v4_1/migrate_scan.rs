@@ -48,10 +48,10 @@ pub(crate) fn look_at(bits: &[u32], not: u32, room: usize, mut found: impl FnMut
 }
 
 /// Frames of a piece that is passed over whole if it holds no page to take.
-const PIECE: usize = 64;
+const PIECE: usize = 32;
 
 /// The same where every frame without any flag is behind the first of a free block, but for those
-/// before the first frame with flags: no target is at hand, no block on a per-CPU list. Pieces
+/// before the first frame with flags: no target in it is at hand, no block on a per-CPU list. Pieces
 /// without a page to take cost a comparison and an addition a frame, done several at a time.
 pub(crate) fn look_at_pieces(
     bits: &[u32],
@@ -60,28 +60,26 @@ pub(crate) fn look_at_pieces(
     mut found: impl FnMut(u32),
 ) -> Looked {
     let first = bits.iter().position(|&b| b != 0).unwrap_or(bits.len());
-    let (mut at, mut frames, mut nr) = (first, first as u32, 0);
+    let (mut at, mut frames, mut room) = (first, first as u32, room);
+    let used = |piece: &[u32]| piece.iter().map(|&b| u32::from(b != 0)).sum::<u32>();
     for piece in bits[first..].chunks(PIECE) {
-        let (mut pages, mut used) = (0u32, 0u32);
-        for &b in piece {
-            pages += u32::from(is_page(b, not));
-            used += u32::from(b != 0);
-        }
-        if pages == 0 {
-            (at, frames) = (at + piece.len(), frames + used);
-            continue;
-        }
-        for &b in piece {
-            frames += u32::from(b != 0);
-            at += 1;
-            if is_page(b, not) {
-                found(at as u32 - 1);
-                nr += 1;
-                if nr == room {
-                    return Looked { frames, stop: at as u32 };
-                }
+        if piece.iter().any(|&b| is_page(b, not)) {
+            // A page overwrites what a frame that is none has written.
+            let (mut places, mut nr) = ([0u8; PIECE], 0);
+            for (place, &b) in (0..).zip(piece) {
+                places[nr % PIECE] = place;
+                nr += usize::from(is_page(b, not));
             }
+            let taken = &places[..nr.min(room)];
+            taken.iter().for_each(|&place| found((at + usize::from(place)) as u32));
+            if taken.len() == room {
+                let stop = usize::from(taken[room - 1]) + 1;
+                let frames = frames + used(&piece[..stop]);
+                return Looked { frames, stop: (at + stop) as u32 };
+            }
+            room -= nr;
         }
+        (at, frames) = (at + piece.len(), frames + used(piece));
     }
     Looked { frames, stop: at as u32 }
 }
@@ -138,7 +136,8 @@ impl CompactControl<'_> {
             Looked { frames: if head { 1 } else { end - from }, stop: end - from }
         } else {
             let bits = self.mem.frames.bits_of(from..end);
-            let plain = self.targets.is_empty() && !buddy.rules().pcp_orders;
+            let own = |target: &Pfn| (from..end).contains(&target.0);
+            let plain = !buddy.rules().pcp_orders && !self.targets.iter().any(own);
             let look = |i| found.push(Pfn(from + i));
             if plain {
                 look_at_pieces(bits, stays, room, look)

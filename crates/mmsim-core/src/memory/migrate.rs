@@ -19,7 +19,7 @@
 
 use super::Memory;
 use crate::backing::swap::Cached;
-use crate::base::id::{NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::id::{Idx as _, NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -75,10 +75,12 @@ impl Memory {
 
     /// The same for folios that are known to be listed, of one page and in no batch.
     pub fn isolate_all_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
+        lru.folios_departed(self, folios, Departure::Isolated);
         for &folio in folios {
-            let taken = self.isolate_to_migrate(lru, folio);
-            debug_assert!(taken, "{folio} was on a list a moment ago");
+            let bits = self.frames.change(folio, 0, flag::ISOLATED);
+            debug_assert!(bits & flag::LRU == 0, "{folio} was left on its list");
         }
+        self.now += SimDuration(self.cost.t_isolate.0 * folios.len() as u64);
     }
 
     /// Whether [`Memory::migrate`] would move an isolated folio now.
@@ -148,6 +150,15 @@ impl Memory {
         std::hint::black_box(seen);
     }
 
+    /// Looks at the words of frames in a row, so that memory fetches them together. Changes nothing.
+    pub fn prefetch_frames(&self, run: Range<u32>) {
+        const IN_A_LINE: usize = 16;
+        let words =
+            |f: u32| self.frames.bits(Pfn(f)) ^ self.frames.rmap[Pfn(f)] ^ self.lists.word(Pfn(f));
+        let seen = run.step_by(IN_A_LINE).fold(0, |seen, f| seen ^ words(f));
+        std::hint::black_box(seen);
+    }
+
     /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; with
     /// an observer of moves one at a time, whose events come in order then.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
@@ -157,8 +168,8 @@ impl Memory {
     }
 
     /// Moves isolated plain folios, the last first, into as many frames, the last first: as so many
-    /// calls of [`Memory::migrate`]. Each column is gone over by itself, and what is freed and what
-    /// arrives is handed on together.
+    /// calls of [`Memory::migrate`]. As many as the LRU batch has room for are freed together, and
+    /// arrive together.
     pub fn migrate_plain(
         &mut self,
         lru: &mut dyn ReclaimPolicy,
@@ -166,21 +177,45 @@ impl Memory {
         targets: &[Pfn],
     ) {
         debug_assert_eq!(folios.len(), targets.len(), "a target for each");
-        let keeps = self.kept_of_entries();
-        for (&folio, &target) in folios.iter().zip(targets).rev() {
-            let bits = self.frames.bits(folio);
-            debug_assert!(is_plain(bits) && bits & flag::ISOLATED != 0, "{folio}: {bits:#x}");
-            let page = PageIdx(self.frames.rmap[folio]);
-            let hot = self.pages.hot(page);
-            let dirty = if hot & pte::DIRTY != 0 { flag::DIRTY } else { 0 };
-            self.pages.set_frame(page, target, hot & keeps);
-            self.frames.rmap[target] = page.0;
-            self.frames.set_memcg(target, self.frames.memcg(folio));
-            self.frames.store(target, bits & !LEFT | dirty);
-            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page: Some(page) });
-        }
         self.count(VmEvent::PgMigrateSuccess, folios.len() as u64);
-        self.lru_add_migrated(lru, folios, targets);
+        let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
+        let mut left = folios.len();
+        while left > 0 {
+            let first = left.saturating_sub(self.batches.room(self.cpu));
+            let (some, to) = (&folios[first..left], &targets[first..left]);
+            self.remap_plain(some, to);
+            self.now += SimDuration(self.cost.t_migrate.0 * some.len() as u64);
+            self.free_frames(some.iter().rev().copied());
+            self.batches.adding(self.cpu).extend(to.iter().rev().map(|&f| (f, how)));
+            self.lru_added(lru, some.len() as u64);
+            left = first;
+        }
+    }
+
+    /// Whatever says where plain folios are says their new frames, which are in the LRU batch.
+    fn remap_plain(&mut self, folios: &[FolioId], targets: &[Pfn]) {
+        let keeps = self.kept_of_entries();
+        let (flags, rmap) = self.frames.flags_and_rmap_mut();
+        let (hot, entries) = self.pages.hot_and_entries_mut();
+        for (folio, target) in folios.iter().map(|f| f.index()).zip(targets) {
+            let (bits, page) = (flags[folio], rmap[folio]);
+            debug_assert!(is_plain(bits) && bits & flag::ISOLATED != 0, "pfn{folio}: {bits:#x}");
+            let pte = &mut hot[page as usize];
+            let dirty = if *pte & pte::DIRTY != 0 { flag::DIRTY } else { 0 };
+            *pte &= keeps | pte::TOUCHED;
+            entries[page as usize] = target.0;
+            rmap[target.index()] = page;
+            flags[target.index()] = bits & !LEFT | dirty | flag::IN_BATCH;
+        }
+        if self.frames.has_memcgs() {
+            for (&folio, &target) in folios.iter().zip(targets) {
+                self.frames.set_memcg(target, self.frames.memcg(folio));
+            }
+        }
+        for (&folio, &target) in folios.iter().zip(targets).rev() {
+            let page = Some(PageIdx(self.frames.rmap[target]));
+            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
+        }
     }
 
     /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
@@ -226,30 +261,6 @@ impl Memory {
         }
         if let Some(page) = file {
             self.pages.set_frame(page, target, self.pages.hot(page));
-        }
-    }
-
-    /// Folios that were moved, the last first: each is paid for, its old frame is freed, and its new
-    /// one goes to the batch.
-    fn lru_add_migrated(
-        &mut self,
-        lru: &mut dyn ReclaimPolicy,
-        folios: &[FolioId],
-        targets: &[Pfn],
-    ) {
-        let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
-        let mut left = folios.len();
-        while left > 0 {
-            let first = left.saturating_sub(self.batches.room(self.cpu));
-            let some = &targets[first..left];
-            for &folio in some {
-                self.frames.set(folio, flag::IN_BATCH);
-            }
-            self.now += SimDuration(self.cost.t_migrate.0 * some.len() as u64);
-            self.free_frames(folios[first..left].iter().rev().copied());
-            self.batches.adding(self.cpu).extend(some.iter().rev().map(|&f| (f, how)));
-            self.lru_added(lru, some.len() as u64);
-            left = first;
         }
     }
 

@@ -439,6 +439,25 @@ impl Memory {
         self.lists.remove(folio, z);
     }
 
+    /// Takes folios of one page each off their lists: as many calls of [`Memory::lru_del`].
+    pub fn lru_del_pages(&mut self, folios: &[FolioId]) {
+        let Some(z) = self.zones.of_all(folios.iter().copied()) else {
+            return folios.iter().for_each(|&folio| self.lru_del(folio));
+        };
+        let (mut evictable, mut file) = (0, 0);
+        for &folio in folios {
+            let bits = self.frames.change(folio, flag::LRU, 0);
+            debug_assert_eq!(pages_of(bits), 1, "{folio} is huge");
+            let counts = u64::from(bits & flag::UNEVICTABLE == 0);
+            evictable += counts;
+            file += counts & u64::from(bits & flag::SWAPBACKED == 0);
+        }
+        self.lru_pages[z][0] -= evictable - file;
+        self.lru_pages[z][1] -= file;
+        self.lru_total -= evictable;
+        self.lists.remove_all(folios, z);
+    }
+
     /// Takes the folio at the tail of a list.
     #[inline]
     pub fn lru_pop_tail(&mut self, list: ListId) -> Option<FolioId> {

@@ -414,13 +414,14 @@ impl Buddy {
         while let Some(&page) = rest.first() {
             let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
             let alike = |p: u32| usize::from(blocks[((p - *first) >> shift) as usize]) & 7 == mt;
+            let pair = rest.get(1).is_some_and(|&next| next ^ 1 == page);
+            let mut order = if pair { together(rest, limit) } else { 0 };
             if limit > 2 && max > 3 {
-                let n = match lists.push_blocks::<0>(&mut l, rest, mt, alike) {
-                    0 => match lists.push_blocks::<1>(&mut l, rest, mt, alike) {
-                        0 => lists.push_blocks::<2>(&mut l, rest, mt, alike),
-                        n => n,
-                    },
-                    n => n,
+                let n = match order {
+                    0 => lists.push_blocks::<0>(&mut l, rest, mt, alike),
+                    1 => lists.push_blocks::<1>(&mut l, rest, mt, alike),
+                    2 => lists.push_blocks::<2>(&mut l, rest, mt, alike),
+                    _ => 0,
                 };
                 if n > 0 {
                     free_of[mt] += n as u64;
@@ -428,7 +429,6 @@ impl Buddy {
                     continue;
                 }
             }
-            let mut order = together(rest, limit);
             let (now, behind) = rest.split_at(1 << order);
             now.iter().for_each(|&p| l.flags[p as usize] = FrameKind::Free as u32);
             free_of[mt] += now.len() as u64;

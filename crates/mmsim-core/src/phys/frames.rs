@@ -380,6 +380,10 @@ impl Frames {
     pub fn memcg(&self, f: FolioId) -> MemcgId {
         if self.memcg.is_empty() { MemcgId(0) } else { MemcgId(self.memcg[f]) }
     }
+    /// Whether folios have groups.
+    pub(crate) fn has_memcgs(&self) -> bool {
+        !self.memcg.is_empty()
+    }
     /// Sets the group.
     #[inline]
     pub fn set_memcg(&mut self, f: FolioId, m: MemcgId) {

@@ -152,21 +152,15 @@ impl FreeLists {
         of_type: impl Fn(u32) -> bool,
     ) -> usize {
         let size = 1u32 << ORDER;
+        let alone =
+            |l: &Links<'_>, n: usize| alone::<ORDER>(l.flags, pages, n).filter(|&p| of_type(p));
+        let Some(mut p) = alone(l, 0) else { return 0 };
         let mut list = self.lists[usize::from(ORDER)][mt & 7];
         let bits = block_bits(FrameKind::Buddy, ORDER, mt as u32);
-        let (mut n, mut blocks) = (0, 0);
-        while let Some(block) = pages.get(n..n + size as usize) {
-            let of = |page: u32| page & !(size - 1);
-            let p = of(block[0]);
-            let (buddy, higher) = (p ^ size, (p & !size) ^ (2 * size));
-            let alone = block.iter().all(|&page| of(page) == p)
-                && pages.get(n + size as usize).is_none_or(|&page| of(page) != buddy)
-                && free_block(l.flags[buddy as usize], ORDER).is_none()
-                && free_block(l.flags[higher as usize], ORDER + 1).is_none();
-            if !alone || !of_type(p) {
-                break;
-            }
+        let mut n = 0;
+        loop {
             if ORDER > 0 {
+                let block = &pages[n..n + size as usize];
                 block.iter().for_each(|&page| l.flags[page as usize] = FrameKind::Free as u32);
             }
             let at = p as usize;
@@ -177,14 +171,15 @@ impl FreeLists {
                 Some(prev) => *prev = p,
                 None => list.tail = p,
             }
-            n += block.len();
-            blocks += 1;
+            n += size as usize;
+            match alone(l, n) {
+                Some(next) => p = next,
+                None => break,
+            }
         }
-        if blocks > 0 {
-            list.len += blocks;
-            self.lists[usize::from(ORDER)][mt & 7] = list;
-            self.nonempty[mt & 7] |= 1 << ORDER;
-        }
+        list.len += n as u32 >> ORDER;
+        self.lists[usize::from(ORDER)][mt & 7] = list;
+        self.nonempty[mt & 7] |= 1 << ORDER;
         n
     }
 
@@ -247,4 +242,20 @@ impl FreeLists {
             found
         })
     }
+}
+
+/// The block of an order that the pages from the n-th on are, if it merges with nothing, the pages
+/// behind do not make a larger one of it, and it goes to the head of its list.
+#[inline(always)]
+fn alone<const ORDER: u8>(flags: &[u32], pages: &[u32], n: usize) -> Option<u32> {
+    let size = 1u32 << ORDER;
+    let of = |page: u32| page & !(size - 1);
+    let block = pages.get(n..n + size as usize)?;
+    let p = of(block[0]);
+    let (buddy, higher) = (p ^ size, (p & !size) ^ (2 * size));
+    let alone = block.iter().all(|&page| of(page) == p)
+        && pages.get(n + size as usize).is_none_or(|&page| of(page) != buddy)
+        && free_block(flags[buddy as usize], ORDER).is_none()
+        && free_block(flags[higher as usize], ORDER + 1).is_none();
+    alone.then_some(p)
 }

@@ -30,6 +30,7 @@
 //! A list belongs to a tally, which counts the pages of all its lists. Linux keeps such sums per
 //! node (`NR_INACTIVE_ANON` and the like), so reading them needs no walk over memory cgroups.
 
+use crate::base::host;
 use crate::base::id::{IndexVec, ListId, Pfn, TallyId, ZoneId};
 
 const CHUNK: usize = 64;
@@ -110,7 +111,7 @@ impl Lists {
     /// The word of a frame in the column of positions. Frames that are on no list may keep
     /// something else there: the allocator its links.
     #[inline(always)]
-    pub(super) fn word(&self, f: Pfn) -> u32 {
+    pub(crate) fn word(&self, f: Pfn) -> u32 {
         self.pos[f]
     }
     /// The column of positions.
@@ -224,7 +225,7 @@ impl Lists {
             c
         } else {
             self.chunks.push(chunk);
-            self.entries.push([NONE; CHUNK]);
+            host::push(&mut self.entries, [NONE; CHUNK]);
             (self.chunks.len() - 1) as u32
         }
     }
@@ -421,6 +422,36 @@ impl Lists {
         }
     }
 
+    /// Takes folios of one zone off their lists: as many calls of [`Lists::remove`].
+    pub fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
+        let mut rest = folios;
+        while let Some(&first) = rest.first() {
+            let list = self.list_of(first);
+            let mut n = 0;
+            for &folio in rest {
+                let pos = self.pos[folio];
+                let (c, slot) = (pos >> 6, (pos & 63) as usize);
+                let chunk = &mut self.chunks[c as usize];
+                if chunk.list() != list {
+                    break;
+                }
+                debug_assert_eq!(self.entries[c as usize][slot], folio.0, "{folio} not at {pos}");
+                self.entries[c as usize][slot] = NONE;
+                chunk.live -= 1;
+                n += 1;
+                if chunk.live == 0 {
+                    self.drop_chunk(list, c);
+                }
+            }
+            let l = &mut self.lists[list];
+            l.len -= n as u64;
+            l.len_zone[counter(zone)] -= n as u64;
+            self.tallies[l.tally] -= n as u64;
+            self.pack_if_sparse(list);
+            rest = &rest[n..];
+        }
+    }
+
     #[inline]
     fn pack_if_sparse(&mut self, list: ListId) {
         let l = &self.lists[list];
@@ -539,6 +570,7 @@ mod tests {
         PushHead(u8, u16),
         PushTail(u8, u16),
         Remove(u16),
+        RemoveAll(u16, u16),
         PopTail(u8),
         PopTailBatch(u8, u64),
         PushHeadBatch(u8, u16, u16),
@@ -549,6 +581,7 @@ mod tests {
             4 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushHead(l, f)),
             1 => (0u8..3, 0u16..600).prop_map(|(l, f)| Step::PushTail(l, f)),
             3 => (0u16..600).prop_map(Step::Remove),
+            1 => (0u16..600, 0u16..40).prop_map(|(f, n)| Step::RemoveAll(f, n)),
             1 => (0u8..3).prop_map(Step::PopTail),
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
             1 => (0u8..3, 0u16..600, 0u16..100)
@@ -586,6 +619,13 @@ mod tests {
                                 lists.remove(Pfn(f.into()), Z);
                             }
                         }
+                    }
+                    Step::RemoveAll(f, n) => {
+                        let listed = |&f: &u32| model.iter().any(|m| m.contains(&f));
+                        let folios: Vec<u32> = (f..f + n).map(u32::from).filter(listed).collect();
+                        let of: Vec<Pfn> = folios.iter().copied().map(Pfn).collect();
+                        lists.remove_all(&of, Z);
+                        model.iter_mut().for_each(|m| m.retain(|f| !folios.contains(f)));
                     }
                     Step::PopTail(l) => {
                         let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);

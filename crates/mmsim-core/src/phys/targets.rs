@@ -7,7 +7,7 @@
 //! [`Zone::isolate_free_block`], which says what taking a block means.
 
 use super::buddy::Buddy;
-use super::frames::{free_pages, order_of, type_of_block};
+use super::frames::{FrameKind, KIND_MASK, order_of, type_of_block};
 use super::free_lists::{Columns, Links};
 use super::watermarks::Mark;
 use super::zone::Zone;
@@ -59,6 +59,9 @@ impl Zone {
     }
 }
 
+/// Frames whose free blocks are found before the first one is taken.
+const PIECE: usize = 32;
+
 impl Buddy {
     /// Takes blocks of ordinary types as long as `room` is more than the next one has pages.
     #[inline(never)] // The loop has all registers here.
@@ -76,29 +79,36 @@ impl Buddy {
         let Buddy { lists, free_of, .. } = self;
         let (mut at, end) = (run.start as usize, run.end as usize);
         let (before, mut blocks) = (out.len(), 0);
-        while at < end {
-            let Some(i) = l.flags[at..end].iter().position(|&b| free_pages(b) > 0) else {
-                at = end;
-                break;
-            };
-            at += i;
-            let bits = l.flags[at];
-            let (order, mt) = (order_of(bits), type_of_block(bits));
-            let pages = 1 << order;
-            if order >= wanted.below || mt >= NR_PCPTYPES || room <= pages {
-                break;
+        'pieces: while at < end {
+            let piece = &l.flags[at..end.min(at + PIECE)];
+            // A block overwrites what a frame that begins none has written.
+            let (mut places, mut nr) = ([0u8; PIECE], 0);
+            for (place, &bits) in (0..).zip(piece) {
+                places[nr % PIECE] = place;
+                nr += usize::from(bits & KIND_MASK == FrameKind::Buddy as u32);
             }
-            lists.unlink(&mut l, at as u32, order, mt);
-            free_of[mt] -= pages as u64;
-            room -= pages;
-            blocks += 1;
-            for p in at..at + pages as usize {
-                out.push(Pfn(p as u32));
+            let (first, mut next) = (at, at + piece.len());
+            for &place in &places[..nr] {
+                at = first + usize::from(place);
+                let bits = l.flags[at];
+                let (order, mt) = (order_of(bits), type_of_block(bits));
+                let pages = 1 << order;
+                if order >= wanted.below || mt >= NR_PCPTYPES || room <= pages {
+                    break 'pieces;
+                }
+                lists.unlink(&mut l, at as u32, order, mt);
+                free_of[mt] -= pages as u64;
+                room -= pages;
+                blocks += 1;
+                out.push(Pfn(at as u32));
+                out.extend((at + 1..at + pages as usize).map(|p| Pfn(p as u32)));
+                at += pages as usize;
+                if out.len() >= wanted.frames {
+                    break 'pieces;
+                }
+                next = next.max(at);
             }
-            at += pages as usize;
-            if out.len() >= wanted.frames {
-                break;
-            }
+            at = next;
         }
         let taken = (out.len() - before) as u32;
         self.free -= u64::from(taken);

@@ -104,6 +104,11 @@ pub trait ReclaimPolicy: Send {
     /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
 
+    /// Listed folios of one page each depart, first to last: `folio_departed` for each.
+    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], why: Departure) {
+        folios.iter().for_each(|&folio| self.folio_departed(mem, folio, why));
+    }
+
     /// One pass over a node, or one step of it. Folios to evict are taken by
     /// [`Memory::isolate_tail`] and its like, which count them; at the end core ends the batch
     /// that [`Memory::end_batch`] has not ended.

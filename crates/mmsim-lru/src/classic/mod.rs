@@ -410,6 +410,10 @@ impl ReclaimPolicy for Classic {
         mem.lru_del(folio);
     }
 
+    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
+        mem.lru_del_pages(folios);
+    }
+
     #[inline]
     fn faults_together(&self) -> bool {
         true
