@@ -241,7 +241,8 @@ impl Swap {
         while out.len() < want {
             let Some((c, next)) = self.areas[area].current[cpu] else {
                 let free = self.areas[area].free_clusters.pop_front();
-                let Some(c) = free.or_else(|| self.pop_nonfull(area)) else { return };
+                let nonfull = free.or_else(|| self.pop_nonfull(area));
+                let Some(c) = nonfull.or_else(|| self.current_of_another(area)) else { return };
                 self.cluster_state[c as usize] = ClusterState::Current;
                 self.areas[area].current[cpu] = Some((c, self.cluster_slots(c).start));
                 continue;
@@ -270,6 +271,16 @@ impl Swap {
             self.count_taken(area, got);
             self.areas[area].current[cpu] = Some((c, seen));
         }
+    }
+
+    /// A cluster with free slots that another CPU works on: the last ones of a device. The two share it
+    /// then, and the states of slots decide whose each is. Linux 6.12 finds it among the clusters that
+    /// are not full, where it is from its first slot on; up to 6.11 by a look at all slots.
+    #[cold]
+    pub(super) fn current_of_another(&self, area: usize) -> Option<u32> {
+        let has_free =
+            |&c: &u32| usize::from(self.cluster_used[c as usize]) < self.cluster_slots(c).len();
+        self.areas[area].current.iter().flatten().map(|&(c, _)| c).find(has_free)
     }
 
     /// Entries of the queue may be stale: the state decides.

@@ -36,7 +36,7 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
         }
         let c = match swap.areas[0].free_clusters.pop_front() {
             Some(c) => c,
-            None => swap.pop_nonfull(0)?,
+            None => swap.pop_nonfull(0).or_else(|| swap.current_of_another(0))?,
         };
         swap.cluster_state[c as usize] = ClusterState::Current;
         swap.areas[0].current[cpu] = Some((c, swap.cluster_slots(c).start));
@@ -175,4 +175,28 @@ proptest! {
             long.drop_node(oldest.1);
         }
     }
+}
+
+/// Each CPU has a cluster of its own, and whoever comes last gets the slots that are left in those of
+/// the others.
+#[test]
+fn the_last_slots_are_found_in_clusters_of_other_cpus() {
+    let mut swap = swap(CLUSTER * 2);
+    let mut first = Vec::new();
+    swap.take(CpuId(1), 10, &mut first);
+    assert_eq!(first, (1..11).collect::<Vec<_>>());
+    // Cluster 0 has the header besides, so its slots are 255 and the third cluster has one.
+    let mut rest = Vec::new();
+    swap.take(CPU, 2 * CLUSTER as usize, &mut rest);
+    assert_eq!(rest.len() as u32, 2 * CLUSTER - 10);
+    assert_eq!(&rest[..3], [CLUSTER, CLUSTER + 1, CLUSTER + 2]);
+    assert_eq!(rest.last(), Some(&(CLUSTER - 1)), "the cluster of the other CPU comes last");
+    let mut none = Vec::new();
+    swap.take(CpuId(1), 1, &mut none);
+    assert_eq!((none, swap.free), (vec![], 0));
+    // What comes back goes to whoever asks.
+    swap.put_back(5);
+    let mut one = Vec::new();
+    swap.take(CPU, 3, &mut one);
+    assert_eq!(one, [5]);
 }
