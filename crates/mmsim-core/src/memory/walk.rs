@@ -66,28 +66,13 @@ const CHUNK: usize = 64;
 const MEANT: u8 = pte::PRESENT | pte::YOUNG | pte::ZERO;
 const WANTED: u8 = pte::PRESENT | pte::YOUNG;
 
-/// Of 64 PTEs in rows of eight the bit that stands for a row, for two rows at a time.
-const ROWS: [[u8; 16]; CHUNK / 16] = {
-    let mut rows = [[0; 16]; CHUNK / 16];
-    let mut i = 0;
-    while i < CHUNK {
-        rows[i / 16][i % 16] = 1 << (i / 8);
-        i += 1;
-    }
-    rows
-};
+/// A one in each of eight bytes.
+const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Bit 8a + b where bit 8b + a was: a square of bits, turned over its diagonal by exchanging squares of one,
-/// two and four bits.
+/// The ones among eight bytes that are 0 or 1 as eight bits.
 #[inline(always)]
-const fn transposed(bits: u64) -> u64 {
-    const fn exchanged(bits: u64, by: u32, upper: u64) -> u64 {
-        let differ = (bits ^ bits >> by) & upper;
-        bits ^ differ ^ differ << by
-    }
-    let bits = exchanged(bits, 7, 0x00AA_00AA_00AA_00AA);
-    let bits = exchanged(bits, 14, 0x0000_CCCC_0000_CCCC);
-    exchanged(bits, 28, 0x0000_0000_F0F0_F0F0)
+fn as_bits(bytes: u64) -> u64 {
+    bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 impl WalkScope {
@@ -287,9 +272,10 @@ impl Memory {
                     && frames.memcg(folio) == scope.memcg
             });
         }
-        let before = young.len();
+        let (before, mut any) = (young.len(), 0);
         ptes.for_each(|p| {
             young.push(Pfn(entry[p]));
+            any |= hot[p];
             hot[p] &= !pte::YOUNG;
         });
         let (present, found) = (ptes.nr_present(), young.len() - before);
@@ -302,7 +288,9 @@ impl Memory {
         };
         if !dirt {
             debug_assert!(!young[before..].iter().any(|&f| clean(f)), "{g}: a folio to be told");
-        } else if ptes.any_dirty() && young[before..].iter().fold(false, |any, &f| any | clean(f)) {
+        } else if any & pte::DIRTY != 0
+            && young[before..].iter().fold(false, |any, &f| any | clean(f))
+        {
             ptes.retain(|p| hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])));
             ptes.for_each(|p| {
                 let folio = Pfn(self.pages.hot_and_entries_of(g).1[p]);
@@ -345,23 +333,20 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
 
 /// What the hot bytes of a part of a page table say.
 struct YoungPtes {
-    /// How many are present, in 16 parts.
-    present: [u8; 16],
+    /// How many are present, in eight parts, a byte each.
+    present: u64,
     /// The first PTE of the part.
     first: usize,
     /// The young ones that map a frame of their own, 64 PTEs a map; so many maps are in use.
     maps: [u64; PTES / CHUNK],
     nr_maps: usize,
-    /// The bits that any of the young ones has, in 16 parts.
-    any: [u8; 16],
 }
 
 impl YoungPtes {
     #[inline(always)]
     fn of(hot: &[u8; PTES], range: Range<usize>) -> Self {
         let (maps, first) = ([0; PTES / CHUNK], range.start);
-        let none = [0; 16];
-        let mut found = YoungPtes { present: none, first, maps, nr_maps: 0, any: none };
+        let mut found = YoungPtes { present: 0, first, maps, nr_maps: 0 };
         let (chunks, rest) = hot[range].as_chunks::<CHUNK>();
         for chunk in chunks {
             found.add(chunk);
@@ -376,29 +361,23 @@ impl YoungPtes {
 
     /// How many are present.
     fn nr_present(&self) -> u32 {
-        self.present.iter().map(|&n| u32::from(n)).sum()
-    }
-
-    /// Whether one of the young ones is dirty.
-    fn any_dirty(&self) -> bool {
-        self.any.iter().any(|bits| bits & pte::DIRTY != 0)
+        self.present.to_le_bytes().into_iter().map(u32::from).sum()
     }
 
     /// The next PTEs.
     #[inline(always)]
     fn add(&mut self, ptes: &[u8; CHUNK]) {
-        // In steps of whole vector registers: eight rows of eight PTEs, each row a bit of its own.
-        let (rows, mut map) = (ptes.as_chunks::<16>().0, [0; 16]);
-        for (row, bits) in rows.iter().zip(&ROWS) {
-            for i in 0..16 {
-                let young = if row[i] & MEANT == WANTED { u8::MAX } else { 0 };
-                map[i] |= young & bits[i];
-                self.any[i] |= young & row[i];
-                self.present[i] += row[i] & pte::PRESENT;
-            }
+        // Eight bytes at a time, whatever the compiler makes of loops over bytes.
+        const { assert!(MEANT == 0b1_0011 && pte::PRESENT == 1) };
+        let mut map = 0;
+        for (row, bytes) in ptes.as_chunks::<8>().0.iter().enumerate() {
+            let eight = u64::from_le_bytes(*bytes);
+            let other = eight & (ONES * MEANT as u64) ^ (ONES * WANTED as u64);
+            let young = !(other | other >> 1 | other >> 4) & ONES;
+            map |= as_bits(young) << (8 * row);
+            self.present += eight & ONES;
         }
-        let [even, odd] = [0, 1].map(|i| u64::from_le_bytes(map.as_chunks().0[i]));
-        self.maps[self.nr_maps % self.maps.len()] = transposed(even | odd);
+        self.maps[self.nr_maps % self.maps.len()] = map;
         self.nr_maps += 1;
     }
 
@@ -448,8 +427,6 @@ mod tests {
             ptes.for_each(|p| found.push(p));
             assert_eq!(found, expected, "{range:?} of {hot:?}");
             assert_eq!(ptes.nr_present() as usize, present, "{range:?} of {hot:?}");
-            let dirty = expected.iter().any(|&p| hot[p] & pte::DIRTY != 0);
-            assert_eq!(ptes.any_dirty(), dirty, "{range:?} of {hot:?}");
         }
     }
 }
