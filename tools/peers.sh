@@ -93,8 +93,9 @@ for theta in 0.5 0.9 1.1; do
         touch "$trace.drawn"
     fi
     for frames in 100000 500000; do
+        # cachesim leaves a file of results in the folder that it runs in.
         tools/side_by_side.sh -r "$rounds" -n "$requests" \
-            "clock='$peer' '$trace.oracleGeneral.bin' oracleGeneral clock $frames --ignore-obj-size 1" \
+            "clock=cd '$work' && '$peer' '$trace.oracleGeneral.bin' oracleGeneral clock $frames --ignore-obj-size 1" \
             "mmsim='$MMSIM' bench-trace '$trace.u32' --frames $frames" >"$work/cell"
         read -r clock mmsim ratio range < <(awk '
             $1 == "clock" { clock = $NF }

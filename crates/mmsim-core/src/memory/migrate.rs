@@ -212,9 +212,11 @@ impl Memory {
                 self.frames.set_memcg(target, self.frames.memcg(folio));
             }
         }
-        for (&folio, &target) in folios.iter().zip(targets).rev() {
-            let page = Some(PageIdx(self.frames.rmap[target]));
-            self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
+        if self.tracer.wants(TraceKind::SimMigrate) {
+            for (&folio, &target) in folios.iter().zip(targets).rev() {
+                let page = Some(PageIdx(self.frames.rmap[target]));
+                self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
+            }
         }
     }
 

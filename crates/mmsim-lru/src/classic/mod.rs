@@ -277,15 +277,15 @@ impl Classic {
         let all = every & flag::SWAPBACKED != 0
             && any & (flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK) == 0;
         if all && rotates {
-            let forced = |how: &Arrival| match self.config.new_anon_rotated {
-                NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => false,
-                NewAnonRotated::Forced => how.kind == ArrivalKind::New,
-                NewAnonRotated::AllAnon => true,
+            let new = |how: &Arrival| how.kind == ArrivalKind::New;
+            let rotated = match self.config.new_anon_rotated {
+                NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => self.back[1].len(),
+                NewAnonRotated::Forced => {
+                    let active = |f: FolioId| mem.frames.has(f, flag::ACTIVE);
+                    batch.iter().filter(|(f, how)| new(how) || active(*f)).count()
+                }
+                NewAnonRotated::AllAnon => batch.len(),
             };
-            let rotated = batch
-                .iter()
-                .filter(|(f, how)| mem.frames.has(*f, flag::ACTIVE) || forced(how))
-                .count();
             self.note_rotated(lv, false, batch.len() as u64, rotated as u64);
         }
         let lists = self.lruvecs[lv].lists;
