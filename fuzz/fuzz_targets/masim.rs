@@ -12,8 +12,13 @@ fuzz_target!(|text: &str| {
             assert!(e.line > 0 && e.column > 0);
         }
         Ok(config) => {
-            let options =
-                MasimOptions { repeat: 2, mode: Mode::ReadWrite, batch: 100, hugetlb: false };
+            let options = MasimOptions {
+                repeat: 2,
+                mode: Mode::ReadWrite,
+                batch: 100,
+                hugetlb: false,
+                number_bytes: 4,
+            };
             mmsim_fuzz::begins(&mut config.workload(options), 20);
         }
     }
