@@ -96,7 +96,8 @@ impl Batches {
 }
 
 impl Memory {
-    /// Queues a folio to be put on a list (`folio_add_lru`).
+    /// Queues a folio to be put on a list (`folio_add_lru`). A huge one does not wait: the batch goes to
+    /// the lists with it.
     #[inline]
     pub fn lru_add<P: ReclaimPolicy + ?Sized>(
         &mut self,
@@ -107,16 +108,11 @@ impl Memory {
         self.frames.set(folio, flag::IN_BATCH);
         let b = &mut self.batches.cpus[self.cpu].add;
         b.push((folio, how));
+        let len = b.len();
         self.batches.waiting += 1;
-        if b.len() >= self.batches.size {
+        if self.goes_now(len, folio) {
             self.flush_add(policy);
         }
-    }
-
-    /// The same for a huge folio, which does not wait: the batch goes to the lists with it.
-    pub fn lru_add_now(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId, how: Arrival) {
-        self.lru_add(policy, folio, how);
-        self.flush_add(policy);
     }
 
     /// Takes note of `n` folios that were added to the batch, which may be full now.
@@ -126,6 +122,12 @@ impl Memory {
         if self.batches.cpus[self.cpu].add.len() >= self.batches.size {
             self.flush_add(policy);
         }
+    }
+
+    /// Whether a batch of so many folios goes to the lists: it is full, or its last folio is huge.
+    #[inline]
+    fn goes_now(&self, len: usize, last: FolioId) -> bool {
+        len >= self.batches.size || self.frames.order(last) > 0
     }
 
     fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
@@ -182,7 +184,7 @@ impl Memory {
         self.frames.set(folio, flag::IN_BATCH);
         let cpu = self.cpu;
         self.batches.cpus[cpu].activate.push(folio);
-        if self.batches.cpus[cpu].activate.len() >= self.batches.size {
+        if self.goes_now(self.batches.cpus[cpu].activate.len(), folio) {
             self.flush_moves(policy);
         }
     }
@@ -208,7 +210,7 @@ impl Memory {
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
             self.batches.cpus[cpu].deactivate.push(folio);
-            if self.batches.cpus[cpu].deactivate.len() >= self.batches.size {
+            if self.goes_now(self.batches.cpus[cpu].deactivate.len(), folio) {
                 self.flush_moves(policy);
             }
         }
@@ -222,7 +224,7 @@ impl Memory {
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
             self.frames.set(folio, flag::IN_BATCH);
             self.batches.cpus[cpu].rotate.push(folio);
-            if self.batches.cpus[cpu].rotate.len() >= self.batches.size {
+            if self.goes_now(self.batches.cpus[cpu].rotate.len(), folio) {
                 self.flush_moves(policy);
             }
         }
@@ -237,7 +239,7 @@ impl Memory {
         self.frames.set(folio, flag::IN_BATCH);
         let cpu = self.cpu;
         self.batches.cpus[cpu].lazyfree.push(folio);
-        if self.batches.cpus[cpu].lazyfree.len() >= self.batches.size {
+        if self.goes_now(self.batches.cpus[cpu].lazyfree.len(), folio) {
             self.flush_moves(policy);
         }
     }

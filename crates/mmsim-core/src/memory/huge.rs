@@ -92,7 +92,7 @@ impl Memory {
     /// group and the accessed and dirty bits that the huge one had. Returns them.
     ///
     /// # Panics
-    /// If the folio is not huge, or not mapped.
+    /// If the folio is not huge, not mapped, or in an LRU batch.
     pub fn split_frames(
         &mut self,
         head: FolioId,
@@ -103,6 +103,7 @@ impl Memory {
             "{head} is not huge: {bits:#x}"
         );
         debug_assert_eq!(bits & flag::LRU, 0, "{head} is split on its list");
+        assert_eq!(bits & flag::IN_BATCH, 0, "{head} is split in a batch");
         let g = PageIdx(self.frames.rmap[head]).group();
         assert_eq!(self.huge_at(g.first()), Some(head), "{head} is not mapped by {g}");
         let memcg = self.frames.memcg(head);

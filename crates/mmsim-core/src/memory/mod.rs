@@ -351,10 +351,15 @@ impl Memory {
     #[inline(never)]
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let (slab, zram) = (nodes.div_ceil(7) as usize, stored.div_ceil(4096) as usize);
-        let had = std::mem::take(&mut self.slab_frames);
-        self.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, FrameKind::Slab);
-        let had = std::mem::take(&mut self.zram_frames);
-        self.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
+        if self.slab_frames.len() != slab {
+            let had = std::mem::take(&mut self.slab_frames);
+            let kind = FrameKind::Slab;
+            self.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, kind);
+        }
+        if self.zram_frames.len() != zram {
+            let had = std::mem::take(&mut self.zram_frames);
+            self.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
+        }
         // What could not be had is tried again at the next occasion.
         if self.slab_frames.len() == slab && self.zram_frames.len() == zram {
             self.settled = (nodes, stored);
@@ -376,7 +381,9 @@ impl Memory {
             self.frames.reset(p, kind);
             frames.push(p);
         }
-        for p in frames.drain(want.min(frames.len())..).rev() {
+        while frames.len() > want
+            && let Some(p) = frames.pop()
+        {
             self.free_frame(p);
         }
         frames

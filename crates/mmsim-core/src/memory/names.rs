@@ -21,12 +21,20 @@ pub(super) struct EvictionNames {
     of_page: IndexVec<PageIdx, u64>,
 }
 
-/// Sets an entry of a column that is as long as it has to be.
+/// Sets an entry of a column that is about as long as it has to be.
+#[inline(always)]
 fn set<I: Idx, T: Clone + Default>(column: &mut IndexVec<I, T>, i: I, value: T) {
     if i.index() >= column.len() {
-        column.resize(i.index() + 1, T::default());
+        grow(column, i.index() + 1);
     }
     column[i] = value;
+}
+
+#[cold]
+#[inline(never)]
+fn grow<I: Idx, T: Clone + Default>(column: &mut IndexVec<I, T>, n: usize) {
+    const STEP: usize = 512;
+    column.resize(n.next_multiple_of(STEP), T::default());
 }
 
 impl Memory {

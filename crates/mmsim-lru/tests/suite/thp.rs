@@ -225,7 +225,7 @@ fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, 
     let how = Arrival { kind: ArrivalKind::New, in_fault: Some(true), position: 0 };
     lru.folio_entering(&mut mem, head, how);
     mem.map_huge(page.group(), head);
-    mem.lru_add_now(&mut *lru, head, how);
+    mem.lru_add(&mut *lru, head, how);
     mem.check();
     (mem, lru, page, head)
 }
@@ -282,6 +282,31 @@ fn one_accessed_bit_stands_for_all_pages() {
     mem.split_at(&mut *lru, hit);
     let young: u32 = (0..512).map(|i| mem.references(Pfn(head.0 + i), None).count).sum();
     assert_eq!(young, 512);
+}
+
+/// Linux 6.12 mm/swap.c (`folio_batch_add_and_move`): a batch that a huge folio comes to goes on at once.
+/// So nobody meets one that a batch holds, which could not be split.
+#[test]
+fn it_waits_in_no_batch() {
+    for (name, policy, kernel) in all_policies() {
+        for moved in [Memory::lru_activate, Memory::lru_deactivate, Memory::lru_rotate] {
+            let (mut mem, mut lru, page, head) = one_huge(policy, kernel);
+            mem.frames.clear(head, flag::ACTIVE | flag::DIRTY);
+            moved(&mut mem, &mut *lru, head);
+            assert!(!mem.frames.has(head, flag::IN_BATCH), "{name}");
+            assert!(lru.isolate(&mut mem, head), "{name}");
+            mem.put_back(&mut *lru, head);
+            assert!(mem.frames.bits(head) & (flag::LRU | flag::IN_BATCH) == flag::LRU, "{name}");
+            assert!(lru.isolate(&mut mem, head), "{name}");
+            let _pages = mem.split_frames(head);
+            mem.check();
+            assert_eq!(
+                mem.pages.entry(PageIdx(page.0 + 5)),
+                Entry::Frame(Pfn(head.0 + 5)),
+                "{name}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Machine {
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
         self.policy.folio_entering(mem, head, how);
         mem.map_huge(page.group(), head);
-        mem.lru_add_now(&mut *self.policy, head, how);
+        mem.lru_add(&mut *self.policy, head, how);
         mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
         HugeFault::Done
     }
