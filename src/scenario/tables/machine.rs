@@ -231,6 +231,10 @@ rows! {
 fn swaps(r: &Reader<'_>) -> Result<Vec<SwapConfig>, Error> {
     let cpus = r.get("cpus")?;
     let all = one_or_more(r, "swap", &SWAP, |s| swap(s, cpus))?;
+    if all.len() > SwapConfig::MOST_DEVICES {
+        let most = format!("at most {}", SwapConfig::MOST_DEVICES);
+        return Err(r.error("swap", format!("found {} devices", all.len()), most));
+    }
     let clusters = |s: &SwapConfig| (u64::from(s.slots) + 1).next_multiple_of(SwapConfig::ALIGNED);
     if all.iter().map(clusters).sum::<u64>() > SwapConfig::MOST_SLOTS {
         let pages = all.iter().map(|s| u64::from(s.slots)).sum();
@@ -244,7 +248,7 @@ rows! {
     /// `machine.swap`.
     SWAP,
     "machine.swap",
-    "A swap device. docs/policies.md, \"Several swap devices\", says which of several is asked.";
+    "A swap device, of which there are 29 at most. docs/policies.md, \"Several swap devices\", says which of several is asked.";
     fn swap(r, cpus: u32) -> SwapConfig {
         slots: ("size", Size(0), Required,
             "usable slots, a page each; `0 pages` is swap that is always full");

@@ -45,6 +45,9 @@ pub struct SwapConfig {
 }
 
 impl SwapConfig {
+    /// Devices at most: `MAX_SWAPFILES` of Linux 4.1 include/linux/swap.h. Kernels with memory of devices
+    /// and markers in PTEs have 23.
+    pub const MOST_DEVICES: usize = 29;
     /// Slots of all devices at most, with headers and what is left over between devices.
     pub const MOST_SLOTS: u64 = 1 << 31;
     /// Slots of a device begin at a multiple of this, so that no cluster has slots of two.
@@ -175,7 +178,8 @@ impl Swap {
     /// are kept only if they are `wide`.
     ///
     /// # Panics
-    /// If they have more than [`SwapConfig::MOST_SLOTS`].
+    /// If there are more than [`SwapConfig::MOST_DEVICES`], or they have more than
+    /// [`SwapConfig::MOST_SLOTS`].
     pub fn new(devices: &[SwapConfig], rules: &KernelRules, cpus: u32, wide: bool) -> Self {
         let mut swap = Swap {
             areas: Vec::new(),

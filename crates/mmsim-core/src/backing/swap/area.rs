@@ -73,6 +73,7 @@ impl Swap {
         priority: Option<u32>,
         rules: &KernelRules,
     ) {
+        assert!(self.areas.len() < SwapConfig::MOST_DEVICES, "too many swap devices");
         let header = self
             .areas
             .last()
