@@ -6,7 +6,7 @@
 //! the reverse map that says whose page it is gets noted for the frame that it moved to.
 
 use mmsim_core::base::compact_result::CompactResult;
-use mmsim_core::base::id::{CpuId, Idx as _, Pfn};
+use mmsim_core::base::id::{CpuId, Pfn};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
@@ -30,6 +30,17 @@ struct Move {
     page: u32,
     from: u32,
     to: u32,
+}
+
+/// What some moves came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Noted {
+    /// Pages that had been moved before, and those of them that went back to their pageblock.
+    again: u64,
+    back: u64,
+    /// Pageblocks that became sources and had been targets lately, and the other way around.
+    emptied: u64,
+    refilled: u64,
 }
 
 /// Who moved where, kept from the first move on, and who looked where.
@@ -65,44 +76,61 @@ impl Moves {
             self.source.resize(blocks, 0);
             self.target.resize(blocks, 0);
         }
-        let now = cycle + 1;
+        let nr_frames = mem.frames.len();
+        let moves = moves.into_iter().map(|(from, to)| Move {
+            page: mem.frames.rmap[from],
+            from: from.0,
+            to: to.0,
+        });
+        let noted = self.note_all(moves, order, cycle + 1, nr_frames);
+        // Not more than a move for every fourth frame.
+        if self.recent.len() > nr_frames / 4 {
+            self.settle(nr_frames);
+        }
+        mem.count(VmEvent::SimMigrateAgain, noted.again);
+        mem.count(VmEvent::SimMigrateBack, noted.back);
+        mem.count(VmEvent::SimEmptiedTargets, noted.emptied);
+        mem.count(VmEvent::SimRefilledSources, noted.refilled);
+    }
+
+    /// Notes moves of the cycle before `now`, each pageblock once for all that come in a row.
+    #[inline(always)]
+    fn note_all(
+        &mut self,
+        moves: impl Iterator<Item = Move>,
+        order: u8,
+        now: u32,
+        nr_frames: usize,
+    ) -> Noted {
         let lately = |then: u32| u64::from(then > 0 && now - then <= 2);
-        let (mut again, mut back, mut emptied, mut refilled) = (0, 0, 0, 0);
+        let of = |pfn: u32| pfn as usize >> order;
+        let mut noted = Noted::default();
         // The pageblocks of the move before, and whether pages of the first one are known again.
         let (mut a, mut b, mut known) = (usize::MAX, usize::MAX, false);
-        for (from, to) in moves {
-            let of = |pfn: Pfn| pfn.index() >> order;
-            let moved = Move { page: mem.frames.rmap[from], from: from.0, to: to.0 };
-            if a != of(from) {
-                a = of(from);
+        for m in moves {
+            if a != of(m.from) {
+                a = of(m.from);
                 known = self.target[a] > 0;
                 if self.source[a] != now {
-                    emptied += lately(self.target[a]);
+                    noted.emptied += lately(self.target[a]);
                     self.source[a] = now;
                 }
             }
-            if known && let Some(before) = self.came_from(moved, mem.frames.len()) {
-                again += 1;
-                back += u64::from(before >> order == to.0 >> order);
+            if known && let Some(before) = self.came_from(m, nr_frames) {
+                noted.again += 1;
+                noted.back += u64::from(of(before) == of(m.to));
             }
-            self.recent.push(moved);
-            if b != of(to) {
-                b = of(to);
+            self.recent.push(m);
+            if b != of(m.to) {
+                b = of(m.to);
                 if self.target[b] != now {
-                    refilled += lately(self.source[b]);
+                    noted.refilled += lately(self.source[b]);
                     self.target[b] = now;
                 }
                 known |= a == b;
             }
         }
-        // Not more than a move for every fourth frame.
-        if self.recent.len() > mem.frames.len() / 4 {
-            self.settle(mem.frames.len());
-        }
-        mem.count(VmEvent::SimMigrateAgain, again);
-        mem.count(VmEvent::SimMigrateBack, back);
-        mem.count(VmEvent::SimEmptiedTargets, emptied);
-        mem.count(VmEvent::SimRefilledSources, refilled);
+        noted
     }
 
     /// The frame that a page was moved from before, out of a pageblock that was a target.
@@ -164,35 +192,53 @@ mod tests {
     use super::*;
     use mmsim_core::base::rng::Rng;
 
-    /// Pages go to and fro between 64 frames in pageblocks of eight; some go away, and others come
-    /// into their frames. Beside it a table of where each page was before.
+    /// Pages go to and fro between 32 frames in pageblocks of eight; some go away, and others come
+    /// into their frames. Moves are noted some at a time, and begin anew often, since a pageblock
+    /// that was a target once is one for good. Beside it a table of where each page was before, and
+    /// the cycles of each pageblock, move by move.
     #[test]
     fn a_page_is_known_by_the_frame_that_it_was_moved_to() {
-        const FRAMES: u32 = 64;
         let mut rng = Rng::for_purpose(1, "compaction/moves");
-        let mut moves = Moves { target: vec![0; 8], source: vec![0; 8], ..Moves::default() };
-        // Page and the frame that it came from, by frame; even frames are in use.
-        let mut pages: Vec<Option<(u32, Option<u32>)>> =
-            (0..FRAMES).map(|f| (f % 2 == 0).then_some((f, None))).collect();
-        let (mut known, mut settled) = (0, 0);
-        for round in 0..2_000u32 {
-            let (from, to) = (rng.below(64) as usize, rng.below(64) as usize);
-            let (Some((page, before)), None) = (pages[from], pages[to]) else { continue };
-            if round % 7 == 0 {
-                // Another page where this one was: the frame is not moved into.
-                pages[from] = Some((1_000 + round, None));
-                continue;
+        let (mut sum, mut within) = (Noted::default(), 0);
+        for _ in 0..1_000 {
+            let mut moves = Moves { target: vec![0; 4], source: vec![0; 4], ..Moves::default() };
+            // Page and the frame that it came from, by frame; even frames are in use.
+            let mut pages: Vec<Option<(u32, Option<u32>)>> =
+                (0..32).map(|f| (f % 2 == 0).then_some((f, None))).collect();
+            let (mut sources, mut targets) = ([0u32; 4], [0u32; 4]);
+            for now in 1..6 {
+                let lately = |then: u32| u64::from(then > 0 && then + 2 >= now);
+                let (mut batch, mut expected) = (Vec::new(), Noted::default());
+                for _ in 0..rng.below(12) {
+                    let (from, to) = (rng.below(32) as usize, rng.below(32) as usize);
+                    let (Some((page, before)), None) = (pages[from], pages[to]) else { continue };
+                    if rng.below(7) == 0 {
+                        // Another page where this one was: the frame is not moved into.
+                        pages[from] = Some((page + 100, None));
+                        continue;
+                    }
+                    batch.push(Move { page, from: from as u32, to: to as u32 });
+                    let back = |before: u32| before / 8 == to as u32 / 8;
+                    expected.again += u64::from(before.is_some());
+                    expected.back += u64::from(before.is_some_and(back));
+                    if std::mem::replace(&mut sources[from / 8], now) != now {
+                        expected.emptied += lately(targets[from / 8]);
+                    }
+                    if std::mem::replace(&mut targets[to / 8], now) != now {
+                        expected.refilled += lately(sources[to / 8]);
+                    }
+                    within += u32::from(from / 8 == to / 8);
+                    (pages[from], pages[to]) = (None, Some((page, Some(from as u32))));
+                }
+                let noted = moves.note_all(batch.iter().copied(), 3, now, 32);
+                assert_eq!(noted, expected, "{batch:?}");
+                sum.again += noted.again;
+                sum.back += noted.back;
+                sum.emptied += noted.emptied;
+                sum.refilled += noted.refilled;
             }
-            let m = Move { page, from: from as u32, to: to as u32 };
-            let was_target = moves.target[from / 8] > 0;
-            let found = if was_target { moves.came_from(m, FRAMES as usize) } else { None };
-            assert_eq!(found, before, "{m:?}");
-            moves.recent.push(m);
-            moves.target[to / 8] = 1;
-            (pages[from], pages[to]) = (None, Some((page, Some(from as u32))));
-            known += u32::from(before.is_some());
-            settled += u32::from(moves.recent.len() == 1);
         }
-        assert!(known > 100 && settled > 100, "{known} known, {settled} settled");
+        let all = [sum.again, sum.back, sum.emptied, sum.refilled, within.into()];
+        assert!(all.iter().all(|&n| n > 100), "{sum:?}, {within} within a pageblock");
     }
 }

@@ -45,8 +45,8 @@ pub struct SwapConfig {
 }
 
 impl SwapConfig {
-    /// Devices at most: `MAX_SWAPFILES` of Linux 4.1 include/linux/swap.h. Kernels with memory of devices
-    /// and markers in PTEs have 23.
+    /// Devices at most: `MAX_SWAPFILES` of Linux 4.1 include/linux/swap.h, with page migration and
+    /// memory failures. Later kernels have fewer.
     pub const MOST_DEVICES: usize = 29;
     /// Slots of all devices at most, with headers and what is left over between devices.
     pub const MOST_SLOTS: u64 = 1 << 31;

@@ -21,7 +21,9 @@
 //! A batch holds a reference. Reclaim may isolate a folio that waits to be moved, and may unmap it,
 //! but cannot free it; the move is lost if it comes meanwhile.
 //!
-//! Source: Linux 6.12.117 and 7.3 mm/swap.c. 6.11 to 6.16 hid such a folio from scans for a while.
+//! A huge folio does not wait: the batch that it comes to goes on at once.
+//!
+//! Source: Linux 6.12.117 and 7.3 mm/swap.c (`folio_batch_add_and_move`). 6.11 to 6.16 hid such a folio from scans for a while.
 
 use super::Memory;
 use crate::base::id::{CpuId, Idx as _, IndexVec};

@@ -403,26 +403,11 @@ impl Lists {
     /// Takes a folio off its list.
     #[inline]
     pub fn remove(&mut self, folio: Pfn, zone: ZoneId) {
-        let pos = self.pos[folio];
-        let (c, slot) = (pos >> 6, (pos & 63) as usize);
-        debug_assert_eq!(self.entries[c as usize][slot], folio.0, "{folio} not at {pos}");
-        self.entries[c as usize][slot] = NONE;
-        let chunk = &mut self.chunks[c as usize];
-        chunk.live -= 1;
-        let list = chunk.list();
-        let empty = chunk.live == 0;
-        let l = &mut self.lists[list];
-        l.len -= 1;
-        l.len_zone[counter(zone)] -= 1;
-        self.tallies[l.tally] -= 1;
-        if empty {
-            self.drop_chunk(list, c);
-        } else {
-            self.pack_if_sparse(list);
-        }
+        self.remove_all(&[folio], zone);
     }
 
     /// Takes folios of one zone off their lists: as many calls of [`Lists::remove`].
+    #[inline]
     pub fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
         let mut rest = folios;
         while let Some(&first) = rest.first() {

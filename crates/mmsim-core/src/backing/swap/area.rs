@@ -278,7 +278,7 @@ impl Swap {
     /// then, and the states of slots decide whose each is. Linux 6.12 finds it among the clusters that
     /// are not full, where it is from its first slot on; up to 6.11 by a look at all slots.
     #[cold]
-    pub(super) fn current_of_another(&self, area: usize) -> Option<u32> {
+    fn current_of_another(&self, area: usize) -> Option<u32> {
         let has_free =
             |&c: &u32| usize::from(self.cluster_used[c as usize]) < self.cluster_slots(c).len();
         self.areas[area].current.iter().flatten().map(|&(c, _)| c).find(has_free)

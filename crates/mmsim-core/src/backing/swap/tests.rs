@@ -15,7 +15,7 @@ fn swap(slots: u32) -> Swap {
 }
 
 /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
-/// first of a free cluster, else of one that has some.
+/// first of a free cluster, else of one that has some, else of one that another CPU works on.
 fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
     if swap.free == 0 {
         return None;
@@ -36,7 +36,13 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
         }
         let c = match swap.areas[0].free_clusters.pop_front() {
             Some(c) => c,
-            None => swap.pop_nonfull(0).or_else(|| swap.current_of_another(0))?,
+            None => match swap.pop_nonfull(0) {
+                Some(c) => c,
+                None => {
+                    let free = |&c: &u32| swap.cluster_slots(c).any(|s| swap.state(s) == 0);
+                    swap.areas[0].current.iter().flatten().map(|&(c, _)| c).find(free)?
+                }
+            },
         };
         swap.cluster_state[c as usize] = ClusterState::Current;
         swap.areas[0].current[cpu] = Some((c, swap.cluster_slots(c).start));
