@@ -45,7 +45,7 @@ knob_enums! {
     }
     /// Which refaults are counted as refaults.
     RefaultCount {
-        RecentOnly = "recent-only", "Recent ones only.";
+        RecentOnly = "recent-only", "Recent ones; with a refault distance near ones as well.";
         All = "all", "All whose shadow was found.";
     }
     /// Which refaults are recent.

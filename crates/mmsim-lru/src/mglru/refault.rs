@@ -232,7 +232,10 @@ impl Mglru {
                 }
             }
         };
-        if recent || self.config.refault_count == RefaultCount::All {
+        // Whether a refault of this type does anything.
+        let reacts = !by_distance || t == FILE || self.config.anon_reactivate;
+        let near = if reacts { self.near(mem, lv, t, distance) } else { Nearness::None };
+        if recent || near != Nearness::None || self.config.refault_count == RefaultCount::All {
             mem.count_refault(folio, u.memcg, t == FILE);
         }
         if mem.tracer.wants(TraceKind::SimRefault) {
@@ -252,20 +255,28 @@ impl Mglru {
                 activated: recent,
             });
         }
+        if !reacts || (!recent && near == Nearness::None) {
+            return;
+        }
         let in_fault = how.in_fault == Some(true);
         match self.config.refault_distance {
-            RefaultDistance::Off => {
-                if recent {
-                    self.refaulted_recently(mem, lv, t, folio, u, in_fault);
-                }
-            }
-            _ if t == ANON && !self.config.anon_reactivate => {}
+            RefaultDistance::Off => self.refaulted_recently(mem, lv, t, folio, u, in_fault),
             RefaultDistance::V3 | RefaultDistance::SecondOldest | RefaultDistance::V5_9 => {
-                self.refaulted_at(mem, lv, t, folio, (u, distance, recent), in_fault);
+                self.refaulted_at(mem, lv, t, folio, (u, near, recent), in_fault);
             }
             RefaultDistance::Tiered => {
-                self.refaulted_near(mem, lv, t, folio, (u, distance, recent), in_fault);
+                self.refaulted_near(mem, lv, t, folio, (u, near, recent), in_fault);
             }
+        }
+    }
+
+    /// How near a refault is by its distance; those that know one bound only call it short.
+    fn near(&self, mem: &Memory, lv: LruvecId, t: LruType, distance: u64) -> Nearness {
+        match self.config.refault_distance {
+            RefaultDistance::Off => Nearness::None,
+            RefaultDistance::Tiered => self.sizes(mem, lv).nearness(distance),
+            _ if distance < self.threshold(mem, lv, t) => Nearness::Short,
+            _ => Nearness::None,
         }
     }
 
@@ -361,13 +372,9 @@ impl Mglru {
         lv: LruvecId,
         t: LruType,
         folio: FolioId,
-        (u, distance, recent): (Unpacked, u64, bool),
+        (u, near, recent): (Unpacked, Nearness, bool),
         in_fault: bool,
     ) {
-        let eligible = distance < self.threshold(mem, lv, t);
-        if !recent && !eligible {
-            return;
-        }
         let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         let tier = self.tier_then(u);
@@ -376,7 +383,7 @@ impl Mglru {
         } else {
             self.note_old(lv, t, tier);
         }
-        if eligible {
+        if near == Nearness::Short {
             mem.count_in(memcg, activated, 1);
             match self.config.refault_distance {
                 RefaultDistance::SecondOldest => mem.frames.set(folio, SECOND_OLDEST),
@@ -397,13 +404,9 @@ impl Mglru {
         lv: LruvecId,
         t: LruType,
         folio: FolioId,
-        (u, distance, recent): (Unpacked, u64, bool),
+        (u, near, recent): (Unpacked, Nearness, bool),
         in_fault: bool,
     ) {
-        let near = self.sizes(mem, lv).nearness(distance);
-        if !recent && near == Nearness::None {
-            return;
-        }
         let memcg = self.node_and_memcg(lv).1;
         let [_, activated, restored] = COUNTERS[t];
         let (most, nr_frames, refs) = (self.most_counted(), mem.frames.len(), u.refs());

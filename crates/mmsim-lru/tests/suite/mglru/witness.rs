@@ -217,6 +217,33 @@ fn refault_count() {
     assert_eq!((recent[0], all[0]), (0, 1));
 }
 
+/// By distance a refault is near whose generation is gone, and near ones are counted: what is
+/// activated came back.
+#[test]
+fn near_refaults_are_refaults() {
+    let near_and_old = |mut r: Real| {
+        (0..100).for_each(|i| r.read(Page('U', i)));
+        steps(&mut r, 3);
+        let gone = (0..100).rev().find(|&i| r.folio(Page('U', i)).is_none()).expect("one is gone");
+        // Old pages and young ones, far more than were evicted.
+        (0..300).for_each(|i| r.touch('m', i, false));
+        for _ in 0..3 {
+            r.age(true);
+        }
+        (0..300).for_each(|i| r.touch('A', i, true));
+        r.read(Page('U', gone));
+        [VmEvent::WorkingsetRefaultFile, VmEvent::WorkingsetActivateFile].map(|e| count(&r, e))
+    };
+    for distance in ["v3", "second-oldest", "tiered", "v5.9"] {
+        let knobs = [("refault-distance", distance)];
+        let counts = ["recent-only", "all"];
+        let [recent, all] = both(V, &knobs, "refault-count", counts, near_and_old);
+        assert_eq!((recent, all), ([1, 1], [1, 1]), "{distance}");
+    }
+    let off = both(V, &[], "refault-count", ["recent-only", "all"], near_and_old);
+    assert_eq!(off, [[0, 0], [1, 0]], "without distances it is old");
+}
+
 /// The same refault is recent if four generations are allowed to lie between.
 #[test]
 fn recent_rule() {

@@ -114,7 +114,7 @@ impl Naive {
         let recent = sp <= self.evicted[kind].iter().sum();
         let eligible = eligible(&self.both_sizes(), kind, sp);
         self.mark(if eligible { Rule::DistanceNear } else { Rule::DistanceFar });
-        if recent || self.config.counts_all_refaults {
+        if recent || eligible || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }
         if !recent && !eligible {
@@ -150,7 +150,7 @@ impl Naive {
         let total = s.active[FILE] + s.inactive[FILE] + swap * (s.active[ANON] + s.inactive[ANON]);
         let distance = tier_of_distance(total, sp);
         let recent = sp <= self.evicted[kind].iter().sum();
-        if recent || self.config.counts_all_refaults {
+        if recent || distance < 3 || self.config.counts_all_refaults {
             self.count_kind(["workingset_refault_anon", "workingset_refault_file"], kind);
         }
         if !recent && distance == 3 {
