@@ -422,7 +422,7 @@ fn check_result(r: &RunResult) {
 
 fn run(seed: u64, huge: Huge, check_every: u64) -> RunResult {
     let (_, mut machine) = build(seed, huge);
-    let patience = Patience { events: 200_000_000, again: Again::default() };
+    let patience = Patience { events: 1_000_000_000, again: Again::default() };
     let again = patience.again.count();
     let observer: Option<Box<dyn Observer>> = Some(Box::new(patience));
     let mut watch = Watch::default().with_check_every(check_every).with_record_accesses(true);
@@ -603,7 +603,10 @@ fn nothing_breaks() {
 #[test]
 fn nothing_breaks_with_huge_pages() {
     let ran = swarm(Huge::Transparent);
-    // What is not drawn is not tested.
+    // What is not drawn is not tested; one seed draws what it draws.
+    if ran.len() == 1 {
+        return;
+    }
     for e in [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback, VmEvent::ThpSplitPage] {
         let many = ran.iter().filter(|r| r.vmstat[e] > 0).count();
         assert!(many * 5 >= ran.len(), "{e:?} in {many} runs of {}", ran.len());
@@ -613,7 +616,10 @@ fn nothing_breaks_with_huge_pages() {
 #[test]
 fn nothing_breaks_with_a_pool() {
     let ran = swarm(Huge::Pool);
-    // Whoever asks for more than the pool has comes to its end.
+    // Whoever asks for more than the pool has comes to its end, if not in each run.
+    if ran.len() == 1 {
+        return;
+    }
     let refused = ran.iter().filter(|r| matches!(r.outcome, Outcome::OutOfMemory(_))).count();
     assert!(refused * 5 >= ran.len() && refused < ran.len(), "{refused} of {}", ran.len());
 }

@@ -64,6 +64,15 @@ pub(super) struct Pass {
     walking: Option<Walk>,
 }
 
+/// Why a pass stops before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Abort {
+    /// It freed what was asked for, or as much as is fair.
+    Done,
+    /// All zones have enough free pages.
+    Safe,
+}
+
 impl Mglru {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
@@ -190,7 +199,7 @@ impl Mglru {
             pass.work = Some(w);
             return;
         }
-        let mut aborts = false;
+        let mut aborts = None;
         let limit = req.by.memcg().is_some();
         if let Budget::Pages(nr @ 1..) = budget {
             let mut did = ReclaimOutcome::default();
@@ -226,13 +235,13 @@ impl Mglru {
             // Global reclaim that aged evicts one batch.
             if delta > 0 && goes_on && (limit || w.aged.is_none()) {
                 aborts = self.aborts(mem, req, pass, &w);
-                if !aborts {
+                if aborts.is_none() {
                     pass.work = Some(w);
                     return;
                 }
             }
         }
-        if aborts && self.config.abort_rule == AbortRule::V6_1 && !limit {
+        if aborts == Some(Abort::Safe) && self.config.abort_rule == AbortRule::V6_1 {
             // It counts as reclaimed that zones were found safe.
             out.reclaimed += self.min_batch;
         }
@@ -246,7 +255,10 @@ impl Mglru {
             let pages = self.pages_for_shadows(mem, node);
             mem.limit_shadow_nodes(crate::shrink::shadow_nodes_allowed(pages), req.priority);
         }
-        if !self.ids.only_root() && !pass.left.is_empty() && self.aborts(mem, req, pass, &w) {
+        if !self.ids.only_root()
+            && !pass.left.is_empty()
+            && self.aborts(mem, req, pass, &w).is_some()
+        {
             pass.left.clear();
         }
     }
@@ -381,13 +393,13 @@ impl Mglru {
         }
     }
 
-    /// Whether a pass stops here (`should_abort_scan`). Reclaim from one group does so in 6.1 alone,
+    /// Whether and why a pass stops here (`should_abort_scan`). Reclaim from one group does so in 6.1 alone,
     /// when it swapped enough, or aged the group twice.
-    fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> bool {
+    fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> Option<Abort> {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
         let limit = req.by.memcg().is_some();
         if limit && !matches!(self.config.abort_rule, AbortRule::V6_1 | AbortRule::Wmark72) {
-            return false;
+            return None;
         }
         // kswapd counts each pass for itself.
         let reclaimed = pass.reclaimed + if kswapd { 0 } else { req.reclaimed };
@@ -400,31 +412,32 @@ impl Mglru {
                     || zone.exceeds(mark, more, req.highest)
             })
         };
-        match self.config.abort_rule {
-            AbortRule::Simple67 => enough,
+        let (done, safe) = match self.config.abort_rule {
+            AbortRule::Simple67 => (enough, false),
             AbortRule::Wmark612 | AbortRule::Wmark72 => {
-                enough || kswapd && req.order == 0 && all_above(Mark::High, self.min_batch)
+                (enough, kswapd && req.order == 0 && all_above(Mark::High, self.min_batch))
             }
             AbortRule::V6_1 => {
                 let target = reclaimed >= req.target;
-                if kswapd && !target {
-                    return false;
-                }
                 let aged = self.lruvecs[w.lv].max_seq - w.max_seq > 1;
-                if !kswapd && (aged || target && w.swapped) {
-                    return true;
-                }
-                if limit {
-                    return false;
-                }
                 let mark = if kswapd { Mark::High } else { Mark::Low };
-                let safe = mem.zones.of_node(req.node).iter().all(|&z| {
-                    let zone = &mem.zones[z];
-                    zone.kind > req.highest
-                        || zone.free >= zone.watermark[mark as usize] + zone.boost
-                });
-                req.priority <= self.first_priority.saturating_sub(2) && safe
+                let safe = || {
+                    mem.zones.of_node(req.node).iter().all(|&z| {
+                        let zone = &mem.zones[z];
+                        zone.kind > req.highest
+                            || zone.free >= zone.watermark[mark as usize] + zone.boost
+                    })
+                };
+                let may_be_safe = !limit
+                    && (!kswapd || target)
+                    && req.priority <= self.first_priority.saturating_sub(2);
+                (!kswapd && (aged || target && w.swapped), may_be_safe && safe())
             }
+        };
+        match (done, safe) {
+            (true, _) => Some(Abort::Done),
+            (false, true) => Some(Abort::Safe),
+            (false, false) => None,
         }
     }
 

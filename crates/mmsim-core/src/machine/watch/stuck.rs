@@ -27,7 +27,7 @@ const MOST_IN_VAIN: u64 = 10_000;
 const MADE_UP: u64 = 2048;
 
 /// So many times as long while a thread sleeps of its own accord, or has yet to start: it may free
-/// what others wait for.
+/// what others wait for. Once it has woken it has [`MOST_IN_VAIN`] to do so.
 const WHILE_ONE_SLEEPS: u64 = 100;
 
 /// How often a thread may be given operations at one instant. Work that is counted, not timed, may
@@ -42,7 +42,10 @@ const BATCH: u64 = 1 << 13;
 pub(in crate::machine) struct Watchdog {
     in_vain: u64,
     most: u64,
-    patient: bool,
+    /// Tries in vain after which to look at what the threads do.
+    look_at: u64,
+    /// At the last look one slept.
+    slept: bool,
     stands: bool,
 }
 
@@ -50,12 +53,23 @@ impl Watchdog {
     /// For so many threads.
     pub(in crate::machine) fn of(threads: usize) -> Self {
         let most = MOST_IN_VAIN * threads.max(1) as u64;
-        Watchdog { in_vain: 0, most, patient: false, stands: false }
+        Watchdog { in_vain: 0, most, look_at: most, slept: false, stands: false }
     }
     /// A thread acted, and its operation is done, or not; or it reclaimed directly.
     #[inline]
     pub(in crate::machine) fn tried(&mut self, done: bool) {
-        self.in_vain = if done { self.in_vain.saturating_sub(MADE_UP) } else { self.in_vain + 1 };
+        if done {
+            self.in_vain = self.in_vain.saturating_sub(MADE_UP);
+            self.look_at = self.look_at.min(self.in_vain + self.most);
+        } else {
+            self.in_vain += 1;
+        }
+    }
+    /// Whether to go on where all was in vain: one thread sleeps, or has slept until now.
+    fn waits_on(&mut self, one_sleeps: bool) -> bool {
+        let slept = std::mem::replace(&mut self.slept, one_sleeps);
+        self.look_at = self.in_vain + self.most;
+        (slept || one_sleeps) && self.in_vain <= self.most * WHILE_ONE_SLEEPS
     }
     /// A thread was given operations. How often at this instant, if it was so many times before.
     #[inline]
@@ -69,7 +83,7 @@ impl Watchdog {
     /// Nothing more will come.
     #[inline]
     pub(in crate::machine) fn barks(&self) -> bool {
-        self.in_vain > self.most || self.stands
+        self.in_vain > self.look_at || self.stands
     }
 }
 
@@ -88,10 +102,11 @@ impl Machine {
             _ if self.watchdog.stands => Stuck::TimeStands,
             _ => Stuck::NoProgress,
         };
-        if why == Stuck::NoProgress && !self.watchdog.patient && self.threads.iter().any(sleeps) {
-            self.watchdog.patient = true;
-            self.watchdog.most *= WHILE_ONE_SLEEPS;
-            return false;
+        if why == Stuck::NoProgress {
+            let one_sleeps = self.threads.iter().any(sleeps);
+            if self.watchdog.waits_on(one_sleeps) {
+                return false;
+            }
         }
         self.stuck = Some(self.stuck_summary(why, next));
         true
@@ -159,5 +174,56 @@ fn waits_for(t: &Thread) -> &'static str {
         Wait::Barrier => "other threads of its process",
         Wait::Kdamond(_) => "kdamond",
         Wait::Finished => "nothing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_in_vain(w: &mut Watchdog, times: u64) {
+        (0..times).for_each(|_| w.tried(false));
+    }
+
+    /// While one sleeps a hundred times as many tries are in vain. Of a machine whose sleeper has
+    /// woken and changed nothing, once as many more are.
+    #[test]
+    fn a_sleeper_that_wakes_ends_the_wait() {
+        let of = || Watchdog::of(2);
+        let most = 2 * MOST_IN_VAIN;
+        let mut awake = of();
+        try_in_vain(&mut awake, most);
+        assert!(!awake.barks());
+        try_in_vain(&mut awake, 1);
+        assert!(awake.barks() && !awake.waits_on(false));
+
+        let mut asleep = of();
+        for _ in 0..WHILE_ONE_SLEEPS - 1 {
+            try_in_vain(&mut asleep, most + 1);
+            assert!(asleep.barks() && asleep.waits_on(true) && !asleep.barks());
+        }
+        try_in_vain(&mut asleep, most + 1);
+        assert!(asleep.barks() && !asleep.waits_on(true));
+
+        let mut wakes = of();
+        try_in_vain(&mut wakes, most + 1);
+        assert!(wakes.barks() && wakes.waits_on(true));
+        try_in_vain(&mut wakes, most + 1);
+        assert!(wakes.barks() && wakes.waits_on(false));
+        try_in_vain(&mut wakes, most + 1);
+        assert!(wakes.barks() && !wakes.waits_on(false));
+    }
+
+    /// What is done makes up for tries, however long one slept before.
+    #[test]
+    fn operations_that_are_done_are_progress() {
+        let mut w = Watchdog::of(1);
+        try_in_vain(&mut w, MOST_IN_VAIN + 1);
+        assert!(w.waits_on(true));
+        (0..10).for_each(|_| w.tried(true));
+        try_in_vain(&mut w, MOST_IN_VAIN);
+        assert!(!w.barks());
+        try_in_vain(&mut w, 1);
+        assert!(w.barks());
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::harness::mglru::Real;
 use crate::model::mglru::{Page, Reclaim};
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::{MemcgId, NodeId, ZoneId};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
@@ -442,6 +442,25 @@ fn abort_rule() {
         count(&r, VmEvent::PgStealFile)
     });
     assert!(marks < target, "{marks} < {target}");
+}
+
+/// In 6.1 direct reclaim that finds all zones safe counts a batch as reclaimed. One that stops
+/// because it has aged twice counts what it freed: here nothing, for all pages are dirty.
+#[test]
+fn only_safe_zones_count_as_reclaimed() {
+    let direct = Reclaim { kswapd: false, ..Reclaim::KSWAPD };
+    let counted = [0, 1 << 30].map(|boost| {
+        let mut r = with("mglru-v6.1", &[]);
+        // The oldest generation is small and soon gone through.
+        (0..20).for_each(|i| r.write(Page('U', i)));
+        (0..600).for_each(|i| r.touch('m', i, true));
+        r.mem.zones[ZoneId(0)].boost = boost;
+        let request = ReclaimRequest { target: 32, ..Real::request(&direct, 0) };
+        let out = r.lru.reclaim(&mut r.mem, &request);
+        assert_eq!(count(&r, VmEvent::PgStealFile), 0);
+        out.reclaimed
+    });
+    assert_eq!(counted, [64, 0]);
 }
 
 /// kswapd starts at a lower priority because what is inactive is little.
