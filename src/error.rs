@@ -65,12 +65,14 @@ struct Diagnostic {
     title: String,
     place: Option<Place>,
     help: Option<String>,
+    /// The key of a task that it is about, such as `steps[0]`.
+    key: Option<String>,
 }
 
 impl Error {
     /// An error without a place in a text.
     pub fn new(kind: ErrorKind, title: impl Into<String>) -> Error {
-        Error(Box::new(Diagnostic { kind, title: title.into(), place: None, help: None }))
+        Error(Box::new(Diagnostic { kind, title: title.into(), place: None, help: None, key: None }))
     }
 
     /// An error that needs no place: the message says it all.
@@ -121,6 +123,17 @@ impl Error {
     pub fn help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(help.into());
         self
+    }
+
+    /// The same, about a key of a task such as `steps[0]`: its place is that of the key.
+    pub(crate) fn about(mut self, key: impl Into<String>) -> Error {
+        self.0.key = Some(key.into());
+        self
+    }
+
+    /// The key of a task that it is about.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.0.key.as_deref()
     }
 
     /// The same with another name for what was read, wherever it stands.

@@ -4,7 +4,7 @@
 
 use mmsim_core::base::id::AsId;
 
-use super::misplaced::{Misplaced, place};
+use super::misplaced::{Misplaced, of_task};
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
@@ -62,7 +62,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     let mut names = Vec::new();
     let mut needed = 0;
     for (i, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(place(run, i), error);
+        let at = |error| of_task(run, i, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
         let n = workloads::processes(task).map_err(at)?;
         count(task, names.len() as u64 + u64::from(n)).map_err(at)?;

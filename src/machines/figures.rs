@@ -8,6 +8,7 @@ use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
 
+use super::misplaced::of_task;
 use super::{Misplaced, Policy, compaction_knobs, process_name, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
@@ -58,7 +59,7 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     }
     let mut phases = Vec::new();
     for (i, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(super::misplaced::place(run, i), error);
+        let at = |error| of_task(run, i, error);
         let n = workloads::processes(task).map_err(at)?;
         if n == 0 {
             continue;

@@ -16,9 +16,18 @@ impl Misplaced {
     }
 }
 
-/// The key that says what task `i` does: that of its file, its steps or its commands.
-pub(super) fn place(run: &RunSpec, i: usize) -> String {
+/// An error of task `i`, at the key that it names or else at the one that says what the task does:
+/// that of its file, its steps or its commands.
+pub(super) fn of_task(run: &RunSpec, i: usize, error: Error) -> Misplaced {
     let task = format!("task[{i}]");
+    let path = match error.key() {
+        Some(key) => format!("{task}.{key}"),
+        None => key(run, i, &task),
+    };
+    Misplaced { path, error }
+}
+
+fn key(run: &RunSpec, i: usize, task: &str) -> String {
     let file = run.files.iter().find(|f| f.0.starts_with(&format!("{task}.")));
     match (&run.tasks[i].work, file) {
         (_, Some((path, _))) => path.clone(),

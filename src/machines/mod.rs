@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::report::RunReport;
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, TaskSpec};
-use misplaced::Misplaced;
+use misplaced::{Misplaced, of_task};
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -280,7 +280,7 @@ fn build(
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let mut tasks = Vec::new();
     for (nth, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(misplaced::place(run, nth), error);
+        let at = |error| of_task(run, nth, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
         let n = workloads::processes(task).map_err(at)?;
         let all = tasks.len() as u64 + u64::from(n);
@@ -298,7 +298,7 @@ fn build(
     let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
     check_pool(run, &machine)?;
     for (nth, task) in run.tasks.iter().enumerate() {
-        let at = |error| Misplaced::new(misplaced::place(run, nth), error);
+        let at = |error| of_task(run, nth, error);
         workloads::load(task, &mut machine).map_err(at)?;
     }
     let strategy = compaction::strategy(run, &machine.mem).map_err(|e| {

@@ -39,7 +39,7 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
         WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => Ok(w.of_process(index).workloads()),
         WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(w.workloads()),
         WorkloadSpec::Phased(w) => {
-            w.workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()))
+            w.workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()).about(e.at))
         }
         WorkloadSpec::Replay(w) => replay(task, w, index),
         WorkloadSpec::Script(w) => script(task, w),
@@ -151,7 +151,8 @@ fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload),
     };
     let wrong = |line: usize, what: String| match w {
         spec::Script::Commands(_) => {
-            error(task, ErrorKind::Scenario, format!("commands[{line}]: {what}"))
+            let key = format!("commands[{line}]");
+            error(task, ErrorKind::Scenario, format!("{key}: {what}")).about(key)
         }
         spec::Script::File(path) => {
             let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();

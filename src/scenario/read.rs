@@ -488,6 +488,7 @@ fn expect_table<'a>(sources: &Sources, node: &'a Node, path: &str) -> Result<&'a
                 format!("write {{ preset = \"{preset}\" }}")
             }
             ("swap", Value::Text(size)) => format!("write {{ size = \"{size}\" }}"),
+            ("swap", _) => "write { size = \"1GiB\" }, or a list of such tables".to_string(),
             _ => "write a table".to_string(),
         };
         sources.error(node.at, title, write)
