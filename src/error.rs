@@ -72,7 +72,13 @@ struct Diagnostic {
 impl Error {
     /// An error without a place in a text.
     pub fn new(kind: ErrorKind, title: impl Into<String>) -> Error {
-        Error(Box::new(Diagnostic { kind, title: title.into(), place: None, help: None, key: None }))
+        Error(Box::new(Diagnostic {
+            kind,
+            title: title.into(),
+            place: None,
+            help: None,
+            key: None,
+        }))
     }
 
     /// An error that needs no place: the message says it all.

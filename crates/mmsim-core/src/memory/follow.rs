@@ -34,6 +34,13 @@ pub struct Where {
 impl Where {
     /// The list of anonymous pages, where there is one.
     const ANON: Where = Where { lists: 0, memcg: MemcgId(0), file: false };
+    /// Not looked at yet.
+    const UNKNOWN: Where = Where { lists: u8::MAX, memcg: MemcgId(0), file: false };
+
+    #[inline(always)]
+    fn is_unknown(self) -> bool {
+        self.lists == Self::UNKNOWN.lists
+    }
 }
 
 /// A page in memory.
@@ -130,14 +137,15 @@ pub struct Refaulted {
     pub now: SimTime,
 }
 
-/// A thread's step is done, and some refaults were its own.
+/// A thread's step is done, and some refaults were its own. Steps of a process in which nothing else
+/// came back are told as one, unless [accesses](Wants::accesses) are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Acted {
-    /// The thread.
+    /// The thread; of several steps, that of the last.
     pub thread: ThreadId,
     /// Its process.
     pub space: AsId,
-    /// How many accesses it had done before the step.
+    /// How many accesses it had done before the step; of several, before the last.
     pub access: u64,
     /// Refaults of anonymous pages that it counts as its own.
     pub refaults_anon: u64,
@@ -149,6 +157,15 @@ pub struct Acted {
     pub uses: usize,
     /// And of the pages that came back for them.
     pub back: usize,
+}
+
+impl Acted {
+    /// How many refaults it counts as its own, where `swap_ins` take the place of those of anonymous
+    /// pages or do not.
+    #[inline]
+    pub fn counts(&self, swap_ins: bool) -> u64 {
+        self.refaults_file + if swap_ins { self.swap_ins } else { self.refaults_anon }
+    }
 }
 
 /// What a follower has to be told, beyond what all are told.
@@ -227,7 +244,7 @@ pub struct Uses {
     shift: u32,
     /// The tick, from 1 on.
     tick: u32,
-    noted: Noted,
+    kept: KeptPages,
     told: Told,
     pub(super) regions: Regions,
     /// All pages have lists of one node and one group.
@@ -247,14 +264,18 @@ pub struct Uses {
 /// What the follower hears of together, when something of another kind happens.
 #[derive(Default)]
 struct Told {
-    /// Uses, as they are told.
+    /// Uses, in order.
     uses: Vec<Use>,
+    /// So many of them are as they are told. Of the others it is not known yet where they are.
+    ready: usize,
     /// Pages that came back.
     back: Vec<Refaulted>,
     /// All of them for the uses, in the same order; otherwise before the uses.
     for_uses: bool,
     /// Steps with some that came back.
     steps: Vec<Acted>,
+    /// All that came back in the last of them it counts as its own, and nothing else.
+    own: bool,
     /// In the step that is under way some came back; and not all of them for uses.
     some_back: [bool; 2],
     /// Or pages that were evicted, all of them so.
@@ -267,29 +288,12 @@ struct Told {
 impl Told {
     #[inline]
     fn nothing_used(&self) -> bool {
-        self.uses.is_empty() && self.back.is_empty() && self.steps.is_empty()
+        self.ready == 0 && self.back.is_empty() && self.steps.is_empty()
     }
     #[inline]
     fn nothing_left(&self) -> bool {
         self.evicted.is_empty() && self.kept.is_empty()
     }
-}
-
-/// What is noted at each use.
-#[derive(Default)]
-struct Noted {
-    kept: KeptPages,
-    /// Pages whose use is to be told.
-    seen: Vec<Seen>,
-}
-
-/// A use that is to be told.
-struct Seen {
-    page: u32,
-    /// The tick of the use before.
-    last: u32,
-    /// The page is known to be of anonymous memory, not locked, and mapped once.
-    anon: bool,
 }
 
 /// Notes pages that are used, as they are.
@@ -369,7 +373,9 @@ pub struct FirstUses<'a> {
     tick: u32,
     shift: u32,
     kept: &'a mut [Kept],
-    seen: &'a mut Vec<Seen>,
+    uses: &'a mut Vec<Use>,
+    /// Where plain anonymous pages are.
+    plain: Where,
 }
 
 /// Whether a page is one of those whose uses are told: one in `1 << shift`.
@@ -392,7 +398,8 @@ impl NoteUses for FirstUses<'_> {
             if *last != self.tick {
                 let before = std::mem::replace(last, self.tick);
                 if is_sampled(page as u32, self.shift) {
-                    self.seen.push(Seen { page: page as u32, last: before, anon: false });
+                    let page = PageIdx(page as u32);
+                    self.uses.push(Use { page, last: before, at: Where::UNKNOWN });
                 }
             }
         }
@@ -400,7 +407,7 @@ impl NoteUses for FirstUses<'_> {
     #[inline(always)]
     fn came(&mut self, page: usize) {
         let last = std::mem::replace(&mut self.kept[page].last, self.tick);
-        self.seen.push(Seen { page: page as u32, last, anon: true });
+        self.uses.push(Use { page: PageIdx(page as u32), last, at: self.plain });
     }
 }
 
@@ -431,15 +438,16 @@ impl Uses {
     /// For a walk over pages of which there are so many.
     #[inline]
     pub(crate) fn noting(&mut self, pages: usize) -> FirstUses<'_> {
-        let Noted { kept, seen } = &mut self.noted;
-        FirstUses { tick: self.tick, shift: self.shift, kept: kept.all(pages), seen }
+        let plain = if self.one_place { Where::ANON } else { Where::UNKNOWN };
+        let (kept, uses) = (self.kept.all(pages), &mut self.told.uses);
+        FirstUses { tick: self.tick, shift: self.shift, kept, uses, plain }
     }
     /// One page is used that was not there.
     #[inline]
     pub(crate) fn came(&mut self, page: PageIdx) {
         if self.on {
             let last = self.replace_last(page);
-            self.noted.seen.push(Seen { page: page.0, last, anon: false });
+            self.told.uses.push(Use { page, last, at: Where::UNKNOWN });
         }
     }
     /// One page is used.
@@ -451,11 +459,11 @@ impl Uses {
     /// A page is used, by whatever mapping or by the kernel. The tick of its use before.
     #[inline]
     fn replace_last(&mut self, page: PageIdx) -> u32 {
-        std::mem::replace(&mut self.noted.kept.of(page).last, self.tick)
+        std::mem::replace(&mut self.kept.of(page).last, self.tick)
     }
     /// The tick of a page's last use; 0: never.
     #[inline]
     fn last(&self, page: PageIdx) -> u32 {
-        self.noted.kept.last(page)
+        self.kept.last(page)
     }
 }

@@ -237,15 +237,9 @@ impl Engine {
     /// waits.
     #[inline]
     pub(super) fn own(&self, step: &Acted, back: usize) -> Option<AsId> {
-        let all = back as u64 <= self.counted_by(step);
+        let all = back as u64 <= step.counts(self.settings.swap_ins);
         let first = self.fresh.is_empty() && self.waiting.is_empty() && !self.settings.log;
         (all && first).then_some(step.space)
-    }
-
-    /// How many refaults a step counts as its own.
-    #[inline]
-    fn counted_by(&self, a: &Acted) -> u64 {
-        a.refaults_file + if self.settings.swap_ins { a.swap_ins } else { a.refaults_anon }
     }
 
     /// A page is used that may have come back, after others that are not used yet.
@@ -275,7 +269,7 @@ impl Engine {
 
     #[inline(never)]
     fn settle(&mut self, a: &Acted) {
-        let own = self.counted_by(a) as usize;
+        let own = a.counts(self.settings.swap_ins) as usize;
         let mut fresh = take(&mut self.fresh);
         self.first = 0;
         let (others, own) = fresh.split_at(fresh.len().saturating_sub(own));

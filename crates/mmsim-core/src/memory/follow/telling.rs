@@ -3,7 +3,7 @@
 //! Uses, refaults and steps wait for one another, since single ones are many: the follower is told of
 //! them before it is told of anything else. Evictions and pages that are kept do so too.
 
-use super::{Acted, Eviction, Follower, Refaulted, Seen, Use, Uses, Where};
+use super::{Acted, Eviction, Follower, Refaulted, Told, Use, Uses, Where};
 use crate::backing::swap::Cached;
 use crate::base::id::{MemcgId, NodeId, PageIdx};
 use crate::base::vmstat::VmEvent;
@@ -25,7 +25,7 @@ impl Memory {
     /// Notes the uses so far, as they are to be told.
     #[inline]
     pub(crate) fn tell_of_uses(&mut self) {
-        if self.uses.on && !self.uses.noted.seen.is_empty() {
+        if self.uses.on && self.uses.told.uses.len() > self.uses.told.ready {
             self.tell_of_all_uses();
         }
     }
@@ -46,25 +46,38 @@ impl Memory {
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
         self.tell_what_was_before();
-        let mut next = 0;
-        loop {
-            let Memory { uses: Uses { noted, told, one_place, .. }, pages, .. } = self;
-            // Of plain pages nothing else is to be known, so nobody waits for their folios.
-            let plain = |s: &Seen| *one_place && (s.anon || pages.is_plain_anon(PageIdx(s.page)));
-            let rest = &noted.seen[next..];
-            let rest = &rest[..rest.iter().position(|s| !plain(s)).unwrap_or(rest.len())];
-            let at = Where::ANON;
-            let uses = rest.iter().map(|s| Use { page: PageIdx(s.page), last: s.last, at });
-            told.uses.extend(uses);
-            next += rest.len();
-            let Some(&Seen { page, last, .. }) = noted.seen.get(next) else { break };
-            self.tell_of_use(PageIdx(page), last);
-            next += 1;
+        let Memory { uses: Uses { told, one_place, .. }, pages, .. } = self;
+        // Of plain pages nothing else is to be known, so nobody waits for their folios.
+        let waits = |u: &mut Use| {
+            if u.at.is_unknown() && *one_place && pages.is_plain_anon(u.page) {
+                u.at = Where::ANON;
+            }
+            u.at.is_unknown()
+        };
+        let rest = &mut told.uses[told.ready..];
+        told.ready += rest.iter_mut().position(waits).unwrap_or(rest.len());
+        if told.ready < told.uses.len() {
+            self.find_the_rest();
         }
-        self.uses.noted.seen.clear();
-        if self.uses.told.uses.len() >= TOGETHER {
+        if self.uses.told.ready >= TOGETHER {
             self.tell_what_was_used();
         }
+    }
+
+    /// Finds out where the pages are whose uses wait for it, and leaves out those that are not told.
+    #[inline(never)]
+    fn find_the_rest(&mut self) {
+        let mut ready = self.uses.told.ready;
+        for next in ready..self.uses.told.uses.len() {
+            let u = self.uses.told.uses[next];
+            let found = if u.at.is_unknown() { self.use_of(u.page, u.last) } else { Some(u) };
+            if let Some(u) = found {
+                self.uses.told.uses[ready] = u;
+                ready += 1;
+            }
+        }
+        self.uses.told.uses.truncate(ready);
+        self.uses.told.ready = ready;
     }
 
     /// Tells of what was before the next use.
@@ -82,7 +95,7 @@ impl Memory {
     #[inline]
     pub(crate) fn tell_of_file_use(&mut self, page: PageIdx) {
         if self.uses.on {
-            debug_assert!(self.uses.noted.seen.is_empty(), "hits are told before");
+            self.assert_all_ready();
             let last = self.uses.replace_last(page);
             self.tell_of_one_use(page, last);
         }
@@ -91,17 +104,19 @@ impl Memory {
     #[inline(never)]
     fn tell_of_one_use(&mut self, page: PageIdx, last: u32) {
         self.tell_what_was_before();
-        match self.pages.entry(page) {
+        let told = match self.pages.entry(page) {
             Entry::Frame(folio)
                 if self.uses.one_place
                     && !self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE) =>
             {
                 let file = self.frames.kind(folio) == FrameKind::File;
-                self.uses.told.uses.push(Use { page, last, at: Where { file, ..Where::ANON } });
+                Some(Use { page, last, at: Where { file, ..Where::ANON } })
             }
-            _ => self.tell_of_use(page, last),
-        }
-        if self.uses.told.uses.len() >= TOGETHER {
+            _ => self.use_of(page, last),
+        };
+        self.uses.told.uses.extend(told);
+        self.uses.told.ready = self.uses.told.uses.len();
+        if self.uses.told.ready >= TOGETHER {
             self.tell_what_was_used();
         }
     }
@@ -119,12 +134,12 @@ impl Memory {
 
     #[inline(never)]
     fn tell_what_left(&mut self) {
-        let Uses { told, noted, .. } = &mut self.uses;
+        let Uses { told, kept, .. } = &mut self.uses;
         if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
-            f.evicted(&mut noted.kept, how, &told.evicted);
+            f.evicted(kept, how, &told.evicted);
         }
         if let Some(f) = &mut self.follower {
-            f.kept(&mut noted.kept, &told.kept);
+            f.kept(kept, &told.kept);
         }
         told.evicted.clear();
         told.kept.clear();
@@ -132,16 +147,17 @@ impl Memory {
 
     #[inline(never)]
     fn tell_what_was_used(&mut self) {
-        let Uses { told, noted, .. } = &mut self.uses;
+        let Uses { told, kept, .. } = &mut self.uses;
         if let Some(f) = &mut self.follower {
             let (before, with) = match told.for_uses {
                 true => (&[][..], &told.back[..]),
                 false => (&told.back[..], &[][..]),
             };
-            f.refaulted(&mut noted.kept, before);
-            f.used(&mut noted.kept, &told.uses, with, &told.steps);
+            f.refaulted(kept, before);
+            f.used(kept, &told.uses[..told.ready], with, &told.steps);
         }
-        told.uses.clear();
+        told.uses.drain(..told.ready);
+        told.ready = 0;
         told.back.clear();
         told.steps.clear();
         told.for_uses = false;
@@ -201,17 +217,22 @@ impl Memory {
         Where { lists, memcg: self.frames.memcg(folio), file }
     }
 
-    /// A use, to be told; not of a page that is none of the follower's.
-    #[inline]
-    fn tell_of_use(&mut self, page: PageIdx, last: u32) {
-        let Some(folio) = self.folio_used_at(page) else {
+    /// A use, as it is told; none of a page that is not the follower's.
+    fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
+        let told = self.folio_used_at(page);
+        let told = told.and_then(|folio| self.use_of_folio(page, folio, last));
+        if told.is_none() {
             // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.kept.of(page).last = last;
-            return;
-        };
-        if let Some(u) = self.use_of_folio(page, folio, last) {
-            self.uses.told.uses.push(u);
+            self.uses.kept.of(page).last = last;
         }
+        told
+    }
+
+    /// Hits are told before anything else is.
+    #[inline]
+    fn assert_all_ready(&self) {
+        let Told { uses, ready, .. } = &self.uses.told;
+        debug_assert!(uses.len() == *ready, "uses are told before what comes of them");
     }
 
     /// The folio that a page holds, or held when it was used: reclaim may have unmapped it since, but
@@ -232,8 +253,6 @@ impl Memory {
         if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
-            // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.noted.kept.of(page).last = last;
             return None;
         }
         let file = self.frames.kind(folio) == FrameKind::File;
@@ -256,7 +275,7 @@ impl Memory {
             self.tell_of_moves();
             let at = self.where_is(folio, true);
             if let Some(f) = &mut self.follower {
-                f.arrived(&mut self.uses.noted.kept, page, at);
+                f.arrived(&mut self.uses.kept, page, at);
             }
         }
     }
@@ -285,7 +304,7 @@ impl Memory {
         if !self.uses.on {
             return;
         }
-        debug_assert!(self.uses.noted.seen.is_empty(), "uses are told before what comes of them");
+        self.assert_all_ready();
         // Who asks for pages by name takes none off a list.
         let balanced = match (by, of.clone().next()) {
             (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
@@ -298,9 +317,9 @@ impl Memory {
             self.uses.told.how = how;
         }
         if self.uses.one_place {
-            let Uses { told, noted, .. } = &mut self.uses;
+            let Uses { told, kept, .. } = &mut self.uses;
             let at = Where { file, ..Where::ANON };
-            told.evicted.extend(of.map(|(_, page)| Use { page, last: noted.kept.last(page), at }));
+            told.evicted.extend(of.map(|(_, page)| Use { page, last: kept.last(page), at }));
             return;
         }
         for (folio, page) in of {
@@ -316,7 +335,7 @@ impl Memory {
             self.tell_of_moves();
             let page = self.page_of_slot(self.frames.slot(folio));
             if let Some(f) = &mut self.follower {
-                f.written(&mut self.uses.noted.kept, page);
+                f.written(&mut self.uses.kept, page);
             }
         }
     }
@@ -414,7 +433,7 @@ impl Memory {
     pub fn overlooked(&mut self, page: PageIdx) {
         self.tell_of_moves();
         if let Some(f) = &mut self.follower {
-            f.overlooked(&mut self.uses.noted.kept, page);
+            f.overlooked(&mut self.uses.kept, page);
         }
     }
 
@@ -435,8 +454,8 @@ impl Memory {
             if !self.uses.told.evicted.is_empty() || !self.uses.told.nothing_used() {
                 self.tell_of_moves();
             }
-            let Uses { told, noted, .. } = &mut self.uses;
-            told.kept.extend(pages.map(|page| (page, noted.kept.last(page))));
+            let Uses { told, kept, .. } = &mut self.uses;
+            told.kept.extend(pages.map(|page| (page, kept.last(page))));
         }
     }
 
@@ -461,7 +480,7 @@ impl Memory {
         self.tell_of_uses();
         self.tell_of_moves();
         if let Some(f) = &mut self.follower {
-            f.dropped(&mut self.uses.noted.kept, first, count);
+            f.dropped(&mut self.uses.kept, first, count);
         }
     }
 
@@ -477,9 +496,24 @@ impl Memory {
         if !self.uses.told.nothing_left() {
             self.tell_what_left();
         }
-        let told = &mut self.uses.told;
+        let Uses { told, wants, .. } = &mut self.uses;
         let back = if told.for_uses { told.back.len() } else { 0 };
-        told.steps.push(Acted { uses: told.uses.len(), back, ..a });
+        let a = Acted { uses: told.ready, back, ..a };
+        let own = a.counts(wants.swap_ins);
+        let before = told.steps.last_mut();
+        let all_own = back - before.as_ref().map_or(0, |b| b.back) == own as usize;
+        match before {
+            Some(b) if told.own && all_own && !wants.accesses && b.space == a.space => {
+                *b = Acted {
+                    refaults_anon: b.refaults_anon + a.refaults_anon,
+                    refaults_file: b.refaults_file + a.refaults_file,
+                    swap_ins: b.swap_ins + a.swap_ins,
+                    ..a
+                };
+            }
+            _ => told.steps.push(a),
+        }
+        told.own = all_own;
         // What waits for its use waits from the end of its step on.
         if std::mem::take(&mut told.some_back)[1] {
             self.tell_what_was_used();
@@ -498,7 +532,7 @@ impl Memory {
     pub(crate) fn end_following(&mut self) {
         self.tell_of_moves();
         if let Some(mut f) = self.follower.take() {
-            let mut kept = std::mem::take(&mut self.uses.noted.kept);
+            let mut kept = std::mem::take(&mut self.uses.kept);
             f.ended(&mut kept, self);
         }
     }
