@@ -136,24 +136,25 @@ impl Trial {
         jobs: Option<usize>,
         finished: impl Fn(usize) + Sync,
     ) -> Result<Ablation, RunError> {
-        let specs = self.runs();
+        let mut specs = self.runs();
+        specs.iter_mut().for_each(|spec| spec.mean_resident |= figure == Figure::MeanResident);
         let results = run_each(&specs, jobs, |_, _| Watch::default(), finished)?;
         let runs: Vec<RunReport> =
             results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
         self.comparable(&runs)?;
         let of = |run: &RunReport| figure.of(Scope::from(run)).map(millionths);
-        let value = |run: &RunReport| {
+        let value = |(run, &(_, set)): (&RunReport, &(usize, Set))| {
             of(run).ok_or_else(|| {
-                let title = format!(
-                    "--figure: the policy of the run `{}` does not keep {}",
-                    run.variant,
-                    figure.label()
-                );
-                Error::of_option(title)
-                    .help("write a figure that all runs have, such as `--figure swap-ins`")
+                let (name, figure) = (self.words(set), figure.label());
+                let title = format!("--figure: {name}, seed {}, has no {figure}", run.seed);
+                Error::of_option(title).help(
+                    "the policy does not count it, or it is a ratio to nothing; write a figure \
+                     that all runs have, such as `--figure swap-ins`",
+                )
             })
         };
-        let values = runs.iter().map(value).collect::<Result<Vec<i128>, Error>>()?;
+        let values =
+            runs.iter().zip(&self.runs).map(value).collect::<Result<Vec<i128>, Error>>()?;
         Ok(self.report(figure, &runs, &values))
     }
 

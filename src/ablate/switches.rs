@@ -83,8 +83,17 @@ pub fn between(from: &PolicySpec, to: &PolicySpec) -> Result<Vec<Switch>, Error>
             let spec = PolicySpec { preset: p.clone(), knobs: Vec::new() };
             values(&spec).is_ok_and(|v| names(&v) == names(&off))
         };
-        let kin: Vec<String> = Catalogue.presets().into_iter().filter(kin).collect();
-        return Err(Error::of_option(title).help(format!("write one of {}", kin.join(", "))));
+        let kin = Catalogue.presets().into_iter().filter(|p| p != a && kin(p));
+        let kin: Vec<String> = kin.collect();
+        let help = match kin.as_slice() {
+            [] => format!("{a} has no switches: write another preset as --from"),
+            _ => format!(
+                "write one of {}; or `--switch`: docs/ablate.md says which knobs of {a} stand for \
+                 mechanisms of the other LRU",
+                kin.join(", ")
+            ),
+        };
+        return Err(Error::of_option(title).help(help));
     }
     let differ = off.into_iter().zip(on).filter(|(off, on)| off.1 != on.1);
     let setting = |((knob, off), (_, on))| Setting { knob: String::from(knob), off, on };
@@ -149,14 +158,14 @@ pub fn written(base: &PolicySpec, words: &[String]) -> Result<Vec<Switch>, Error
             };
             let on = knob_value(&base.preset, &knob, &on)
                 .map_err(|why| wrong(format!("{knob}: {}", why.message)))?;
-            if *off == on {
-                let what = format!("{knob} is {on} in {} already", base.preset);
-                return Err(wrong(what).help("leave it out, or write another value"));
-            }
             let before = switches.iter().flat_map(|s| &s.settings).chain(&settings);
             if before.into_iter().any(|s: &Setting| s.knob == knob) {
                 let what = format!("{knob} is switched twice");
                 return Err(wrong(what).help("a knob belongs to one switch"));
+            }
+            if *off == on {
+                let what = format!("{knob} is {on} in {} already", base.preset);
+                return Err(wrong(what).help("leave it out, or write another value"));
             }
             settings.push(Setting { knob, off: off.clone(), on });
         }

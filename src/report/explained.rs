@@ -3,13 +3,19 @@
 //!
 //! Composed by rule. Each variant is held against the first, seed by seed. A change whose 95 %
 //! interval holds zero is within noise. Otherwise the class is named whose change is the largest,
-//! with its part of the whole. Of a variant that differs from the first in one setting only, that
-//! setting makes all of it.
+//! with its part of the whole: the ratio of both means. Where the interval of that part holds zero,
+//! no class is named. Of a variant that differs from the first in one setting only, that setting
+//! makes all of it.
+//!
+//! Where one of two policies keeps no shadows of files, refaults of anonymous memory alone are
+//! compared. Where one keeps none of anonymous pages, its swap-ins stand for them, and the sentence
+//! says so.
 
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_why::Class;
 
 use super::compare::that_differ;
-use super::document::RunReport;
+use super::document::{ClassReport, RunReport, WhyReport};
 use super::groups::{Group, VariantRuns};
 use super::numbers::grouped;
 use super::statistics::{Estimate, estimate};
@@ -20,16 +26,56 @@ pub fn sentences(group: &Group<'_>) -> Vec<String> {
     others.iter().filter_map(|other| sentence(first, other)).collect()
 }
 
-/// Refaults of both runs of each seed, all or of one class.
-fn changes(pairs: &[(&RunReport, &RunReport)], class: Option<Class>) -> Option<Vec<f64>> {
-    let count = |run: &RunReport| {
-        let why = run.why.as_ref()?;
-        Some(match class {
-            None => why.refaults,
-            Some(c) => why.classes.iter().find(|r| r.class == c.key()).map_or(0, |r| r.count()),
-        })
+/// What both runs of each pair count.
+struct Counters {
+    /// Refaults of files as well.
+    files: bool,
+    /// Behind the names of both: whose swap-ins stand for refaults, where the other's do not.
+    behind: [&'static str; 2],
+    what: &'static str,
+}
+
+impl Counters {
+    fn of(a: &WhyReport, b: &WhyReport) -> Counters {
+        let files = a.file_counter.is_some() && b.file_counter.is_some();
+        let either = a.file_counter.is_some() || b.file_counter.is_some();
+        let behind = |own: &WhyReport| match a.anon_counter == b.anon_counter {
+            false if own.anon_counter == VmEvent::PswpIn.name() => " (swap-ins)",
+            _ => "",
+        };
+        let what = if either && !files { "Refaults of anonymous memory" } else { "Refaults" };
+        Counters { files, behind: [behind(a), behind(b)], what }
+    }
+
+    fn count(&self, of: &ClassReport) -> u64 {
+        of.anon + if self.files { of.file } else { 0 }
+    }
+}
+
+/// What both runs of each seed differ by, of all classes or of one.
+fn changes(
+    pairs: &[(&WhyReport, &WhyReport)],
+    counters: &Counters,
+    class: Option<Class>,
+) -> Vec<f64> {
+    let of = |why: &WhyReport| -> u64 {
+        let meant = |c: &&ClassReport| class.is_none_or(|class| c.class == class.key());
+        why.classes.iter().filter(meant).map(|c| counters.count(c)).sum()
     };
-    pairs.iter().map(|(a, b)| Some(count(b)? as f64 - count(a)? as f64)).collect()
+    pairs.iter().map(|(a, b)| of(b) as f64 - of(a) as f64).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The ratio of two means in per cent, of values that belong together. Its interval is that of what
+/// the ratio leaves of each pair.
+fn ratio(of: &[f64], all: &[f64]) -> Option<Estimate> {
+    let ratio = mean(of) / mean(all);
+    let left: Vec<f64> = of.iter().zip(all).map(|(v, all)| v - ratio * all).collect();
+    let half = estimate(&left)?.ci95? / mean(all).abs() * 100.0;
+    Some(Estimate { mean: ratio * 100.0, ci95: Some(half), n: of.len() })
 }
 
 fn shown(e: &Estimate) -> String {
@@ -39,39 +85,48 @@ fn shown(e: &Estimate) -> String {
 
 fn sentence(first: &VariantRuns<'_>, other: &VariantRuns<'_>) -> Option<String> {
     let partner = |seed: u64| other.whole().find(|b| b.seed == seed);
-    let pairs: Vec<(&RunReport, &RunReport)> =
+    let runs: Vec<(&RunReport, &RunReport)> =
         first.whole().filter_map(|a| Some((a, partner(a.seed)?))).collect();
-    if pairs.len() < 2 {
+    let followed = |(a, b): &(&RunReport, &RunReport)| a.why.is_some() && b.why.is_some();
+    if runs.len() < 2 || !runs.iter().all(followed) {
         return None;
     }
-    let all = changes(&pairs, None)?;
+    let pairs: Vec<(&WhyReport, &WhyReport)> =
+        runs.iter().filter_map(|(a, b)| Some((a.why.as_ref()?, b.why.as_ref()?))).collect();
+    let counters = Counters::of(pairs[0].0, pairs[0].1);
+    let [a, b] = counters.behind;
+    let names = format!("{} from `{}`{a} to `{}`{b}", counters.what, first.name, other.name);
+    let all = changes(&pairs, &counters, None);
+    if all.iter().all(|&change| change == 0.0) {
+        return Some(format!("{names}: as many in each run."));
+    }
     let whole = estimate(&all)?;
-    let names = format!("Refaults from `{}` to `{}`", first.name, other.name);
     if !whole.differs_from_zero() {
         return Some(format!("{names}: {}, which is within noise.", shown(&whole)));
     }
-    let of_class = |class: &Class| Some((*class, changes(&pairs, Some(*class))?));
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (class, values) = Class::ALL
         .iter()
-        .filter_map(of_class)
+        .map(|class| (*class, changes(&pairs, &counters, Some(*class))))
         .reduce(|x, y| if mean(&y.1).abs() > mean(&x.1).abs() { y } else { x })?;
-    // A seed without a change has no part of it.
-    let parts = values.iter().zip(&all).filter(|(_, all)| **all != 0.0);
-    let part = estimate(&parts.map(|(v, all)| v / all * 100.0).collect::<Vec<_>>())?;
-    let part = format!("{:.0} % ±{:.0}", part.mean, part.ci95.unwrap_or(0.0));
-    let switch = match that_differ(pairs[0].0, pairs[0].1).as_slice() {
+    let part = ratio(&values, &all)?;
+    let switch = match that_differ(runs[0].0, runs[0].1).as_slice() {
         [only] => format!("; all of it is by `{}`", only.name),
         _ => String::new(),
     };
-    let class = class.words();
-    Some(format!("{names}: {}, of which `{class}` makes {part}{switch}.", shown(&whole)))
+    let part = match part.differs_from_zero() {
+        true => {
+            let half = part.ci95.unwrap_or(0.0);
+            format!("of which `{}` makes {:.0} % ±{half:.0}", class.words(), part.mean)
+        }
+        false => "which no class makes in each run".to_string(),
+    };
+    Some(format!("{names}: {}, {part}{switch}.", shown(&whole)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{ClassReport, KnobValue, Report, WhyReport, samples};
+    use crate::report::{KnobValue, Report, samples};
 
     /// Runs of variant and seed with refaults of capacity and of order.
     fn report(of: &[(&str, u64, u64, u64)]) -> Report {
@@ -94,7 +149,7 @@ mod tests {
         sentences(&report.groups()[0])
     }
 
-    /// From 1,000 to 1,100 and from 1,010 to 1,112: 100 and 102, of which 90 and 91.8 are order.
+    /// From 1,000 to 1,100 and from 1,010 to 1,112: 100 and 102, of which 90 and 92 are order.
     #[test]
     fn the_largest_class_is_named_with_its_part() {
         let mut r = report(&[
@@ -109,10 +164,46 @@ mod tests {
         assert!(say(&r)[0].ends_with("; all of it is by `swappiness`."), "{:?}", say(&r));
     }
 
+    /// 100 and 300, of which 150 and 210 are order: 360 of 400 are 90 %. What that leaves, 60 and
+    /// -60, has an interval of 762, and the mean is 200.
+    #[test]
+    fn a_part_is_the_ratio_of_means_with_an_interval() {
+        let part = ratio(&[150.0, 210.0], &[100.0, 300.0]).unwrap();
+        assert_eq!((part.mean.round(), part.n), (90.0, 2));
+        assert_eq!(part.ci95.unwrap().round(), (12.706 * 60.0 / 200.0 * 100.0_f64).round());
+        assert!(!part.differs_from_zero());
+    }
+
+    /// Refaults of anonymous memory are 100 more in each run. One type makes them in one run, the
+    /// other in the other.
+    #[test]
+    fn a_class_that_makes_it_in_one_run_only_is_not_named() {
+        let r = report(&[("a", 1, 0, 0), ("a", 2, 0, 0), ("b", 1, 100, 0), ("b", 2, 1, 99)]);
+        let said = "Refaults from `a` to `b`: +100 ±0, which no class makes in each run.";
+        assert_eq!(say(&r), [said]);
+    }
+
+    /// What only one policy counts is no difference.
+    #[test]
+    fn unlike_counters_are_not_compared() {
+        let mut r = report(&[("a", 1, 10, 0), ("a", 2, 10, 0), ("b", 1, 30, 0), ("b", 2, 30, 0)]);
+        for (nth, run) in r.runs.iter_mut().enumerate() {
+            let why = run.why.as_mut().unwrap();
+            why.anon_counter = if nth < 2 { "workingset_refault_anon" } else { "pswpin" }.into();
+            why.file_counter = (nth < 2).then(|| "workingset_refault_file".into());
+            why.classes[1].file = if nth < 2 { 5000 } else { 0 };
+        }
+        let said = "Refaults of anonymous memory from `a` to `b` (swap-ins): +20 ±0, of which \
+                    `capacity` makes 100 % ±0.";
+        assert_eq!(say(&r), [said]);
+    }
+
     #[test]
     fn noise_is_said_to_be_noise_and_one_seed_says_nothing() {
         let noisy = report(&[("a", 1, 9, 0), ("a", 2, 9, 0), ("b", 1, 10, 0), ("b", 2, 8, 0)]);
         assert_eq!(say(&noisy), ["Refaults from `a` to `b`: 0 ±13, which is within noise."]);
+        let same = report(&[("a", 1, 9, 0), ("a", 2, 8, 0), ("b", 1, 9, 0), ("b", 2, 8, 0)]);
+        assert_eq!(say(&same), ["Refaults from `a` to `b`: as many in each run."]);
         assert!(say(&report(&[("a", 1, 9, 0), ("b", 1, 1000, 0)])).is_empty());
         let mut not_followed = noisy.clone();
         not_followed.runs[3].why = None;

@@ -129,15 +129,20 @@ pub fn of(a: (String, &RunSpec), b: (String, &RunSpec)) -> Result<Difference, Ru
         let (meta, result, verdicts) = super::explain(spec)?;
         Ok::<_, RunError>(Followed { name, spec: spec.clone(), meta, result, verdicts })
     };
-    Ok(difference(&followed(a)?, &followed(b)?)?)
+    difference(&followed(a)?, &followed(b)?)
 }
 
 /// Takes two runs apart.
 ///
 /// # Errors
 ///
-/// They are not of the same accesses.
-pub fn difference(a: &Followed, b: &Followed) -> Result<Difference, Error> {
+/// One ended early, or they are not of the same accesses.
+pub fn difference(a: &Followed, b: &Followed) -> Result<Difference, RunError> {
+    for run in [a, b].into_iter().filter(|run| run.result.outcome != Outcome::Completed) {
+        let title = format!("{}: the run did not do all its work", run.name);
+        let help = "give the machine more memory or swap, so that both runs do all work";
+        return Err(RunError::EndedEarly(Error::plain(title).help(help)));
+    }
     same_accesses(a, b)?;
     let (of_a, of_b) = (places(&a.verdicts.log), places(&b.verdicts.log));
     let both = of_a.keys().filter(|at| of_b.contains_key(at)).count() as u64;
@@ -171,11 +176,6 @@ fn same_accesses(a: &Followed, b: &Followed) -> Result<(), Error> {
         let help = "compare runs that differ in machine or policy only, under one seed";
         Err(Error::plain(title).help(help))
     };
-    for (run, letter) in [(a, "A"), (b, "B")] {
-        if run.result.outcome != Outcome::Completed {
-            return not_the_same(format!("{letter} did not do all its work"));
-        }
-    }
     if a.spec.seed != b.spec.seed {
         return not_the_same(format!("the seeds are {} and {}", a.spec.seed, b.spec.seed));
     }

@@ -37,22 +37,36 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
         );
         return Err(Failure::Input(Error::of_option(title)));
     }
-    let plan = plan(args, &args.scenario)?;
-    let text = match (&args.other, &args.page) {
-        (Some(other), _) => differences(args, &plan.specs, &self::plan(args, other)?.specs)?,
+    if let Some(other) = &args.other {
+        if [&args.scenario, other].iter().all(|path| path.as_os_str() == "-") {
+            let title = "stdin is read once, and both scenarios are `-`";
+            let help = "write a file for one of them";
+            return Err(Failure::Input(Error::plain(title).help(help)));
+        }
+        let [a, b] = [0, 1].map(|nth| match args.variants.get(nth) {
+            Some(name) => std::slice::from_ref(name),
+            None => args.variant.as_slice(),
+        });
+        let (a, b) = (plan(args, &args.scenario, a)?, plan(args, other, b)?);
+        output::show(&differences(args, &a.specs, &b.specs)?, args.output.output.as_deref())?;
+        return Ok(Ending::Done);
+    }
+    let variants: Vec<String> = args.variant.iter().chain(&args.variants).cloned().collect();
+    let plan = plan(args, &args.scenario, &variants)?;
+    let text = match &args.page {
         _ if two(args) => {
             let of = |name: &String| -> Vec<RunSpec> {
                 plan.specs.iter().filter(|s| s.variant == *name).cloned().collect()
             };
             differences(args, &of(&args.variants[0]), &of(&args.variants[1]))?
         }
-        (None, Some(page)) => {
+        Some(page) => {
             let [spec] = plan.specs.as_slice() else {
                 return Err(several(&args.scenario, &plan.specs, "--page is of one run"));
             };
             life(args, spec, page)?
         }
-        _ => return classes(args, plan),
+        None => return classes(args, plan),
     };
     output::show(&text, args.output.output.as_deref())?;
     Ok(Ending::Done)
@@ -63,16 +77,13 @@ fn two(args: &WhyArgs) -> bool {
 }
 
 /// The runs of a scenario under one seed.
-fn plan(args: &WhyArgs, path: &Path) -> Result<Plan, Failure> {
-    let variants: Vec<String> = args.variant.iter().chain(&args.variants).cloned().collect();
-    let overrides = Overrides {
-        sets: &args.sets,
-        seed: args.seed,
-        seeds: Some(1),
-        variants: &variants,
-        at: &args.at,
-    };
-    let plan = backend::plan(path, &overrides)?;
+fn plan(args: &WhyArgs, path: &Path, variants: &[String]) -> Result<Plan, Failure> {
+    let overrides =
+        Overrides { sets: &args.sets, seed: args.seed, seeds: Some(1), variants, at: &args.at };
+    let plan = backend::plan(path, &overrides).map_err(|e| match e {
+        Failure::Input(e) if two(args) => Failure::Input(e.renamed("--variant:", "--variants:")),
+        other => other,
+    })?;
     backend::fit(std::slice::from_ref(&plan), None)?;
     Ok(plan)
 }
@@ -327,8 +338,17 @@ fn paired<'a>(
         .collect();
     if pairs.is_empty() {
         let other = args.other.as_deref().unwrap_or(&args.scenario);
-        let why = "none has a variant and axes as one of the other file";
-        return Err(several(other, b, why));
+        let title = format!(
+            "{} and {}: no run of one has variant and axes of a run of the other",
+            args.scenario.display(),
+            other.display()
+        );
+        let names = |specs| backend::variants_of(specs).join(", ");
+        let help = match any_name {
+            true => "choose settings of equal axes, with --at or --set".to_string(),
+            false => format!("write --variants A,B: A is one of {}; B of {}", names(a), names(b)),
+        };
+        return Err(Failure::Input(Error::plain(title).help(help)));
     }
     Ok(pairs)
 }

@@ -25,8 +25,9 @@ pub(crate) struct WhyArgs {
     /// Only this variant
     #[arg(long, value_name = "NAME", conflicts_with = "variants")]
     pub variant: Option<String>,
-    /// Two variants: what the second has otherwise, refault by refault
-    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "other")]
+    /// Two variants: what the second has otherwise, refault by refault; of two scenarios, the one of
+    /// each
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub variants: Vec<String>,
     /// The seed [default: the scenario's first]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
