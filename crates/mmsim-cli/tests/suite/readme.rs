@@ -98,7 +98,7 @@ fn blocks_of_the_readme() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scenario = fenced(&read("README.md"), "toml").to_string();
     std::fs::write(folder.path().join("first.toml"), scenario).expect("writing the scenario");
-    assert_eq!(blocks("README.md", folder.path()), 2);
+    assert_eq!(blocks("README.md", folder.path()), 3);
 }
 
 /// The README quotes a part of an example: that part is in the example, line by line.
