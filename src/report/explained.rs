@@ -3,8 +3,9 @@
 //!
 //! Composed by rule. Each variant is held against the first, seed by seed. A change whose 95 %
 //! interval holds zero is within noise. Otherwise the class is named whose change is the largest,
-//! with its part of the whole: the ratio of both means. Where the interval of that part holds zero,
-//! no class is named. Of a variant that differs from the first in one setting only, that setting
+//! with its part of the whole: the ratio of both means. A class that changes by more than the whole,
+//! or against it, is named with its change and that of all others. Where the interval of that part
+//! holds zero, no class is named. Of a variant that differs from the first in one setting only, that setting
 //! makes all of it.
 //!
 //! Where one of two policies keeps no shadows of files, refaults of anonymous memory alone are
@@ -113,12 +114,17 @@ fn sentence(first: &VariantRuns<'_>, other: &VariantRuns<'_>) -> Option<String> 
         [only] => format!("; all of it is by `{}`", only.name),
         _ => String::new(),
     };
-    let part = match part.differs_from_zero() {
-        true => {
+    let part = match part.mean {
+        _ if !part.differs_from_zero() => "which no class makes in each run".to_string(),
+        0.0..=100.5 => {
             let half = part.ci95.unwrap_or(0.0);
             format!("of which `{}` makes {:.0} % ±{half:.0}", class.words(), part.mean)
         }
-        false => "which no class makes in each run".to_string(),
+        _ => {
+            let others: Vec<f64> = all.iter().zip(&values).map(|(all, v)| all - v).collect();
+            let (own, others) = (shown(&estimate(&values)?), shown(&estimate(&others)?));
+            format!("of which `{}` makes {own}, and all others {others}", class.words())
+        }
     };
     Some(format!("{names}: {}, {part}{switch}.", shown(&whole)))
 }
@@ -172,6 +178,16 @@ mod tests {
         assert_eq!((part.mean.round(), part.n), (90.0, 2));
         assert_eq!(part.ci95.unwrap().round(), (12.706 * 60.0 / 200.0 * 100.0_f64).round());
         assert!(!part.differs_from_zero());
+    }
+
+    /// 200 refaults of capacity went, and 100 of order came.
+    #[test]
+    fn a_class_that_changes_by_more_is_named_with_what_the_others_do() {
+        let r =
+            report(&[("a", 1, 300, 0), ("a", 2, 302, 0), ("b", 1, 100, 100), ("b", 2, 102, 100)]);
+        let said = "Refaults from `a` to `b`: -100 ±0, of which `capacity` makes -200 ±0, and all \
+                    others +100 ±0.";
+        assert_eq!(say(&r), [said]);
     }
 
     /// Refaults of anonymous memory are 100 more in each run. One type makes them in one run, the

@@ -50,7 +50,8 @@ pub(crate) fn sums_are_exact(v: &Verdicts, r: &RunResult) {
     troubles_are_exact(v, r);
     assert_eq!(v.written, r.vmstat[PswpOut], "pages written to swap");
     let swap = WhyReport::of(v, r).swap_outs;
-    assert_eq!(swap.not_wanted + swap.needed + swap.needless, r.vmstat[PswpOut]);
+    let parts = swap.not_wanted + swap.needed + swap.needless + swap.forced;
+    assert_eq!(parts, r.vmstat[PswpOut]);
 }
 
 /// Failed requests, failed compaction and stalls sum to their counters, phase by phase too.

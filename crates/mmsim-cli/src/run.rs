@@ -8,8 +8,8 @@ use std::sync::Arc;
 use mmsim::base::time::SimDuration;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
-use mmsim::report::Report;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{Report, RunReport};
 use mmsim::scenario::RunSpec;
 use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
@@ -221,7 +221,11 @@ fn reasons(args: &RunArgs, report: &Report) -> String {
     let mut seen = Vec::new();
     let runs = report.runs.iter().filter(|_| args.why);
     let first = runs.filter(|run| is_new(&mut seen, (run.variant.as_str(), &run.axes)));
-    first.map(|run| format!("\n{}", crate::why::of_run(run))).collect()
+    let table = |run: &RunReport| {
+        let same = |r: &&RunReport| (&r.variant, &r.axes) == (&run.variant, &run.axes);
+        format!("\n{}", crate::why::of_first(run, report.runs.iter().filter(same).count()))
+    };
+    first.map(table).collect()
 }
 
 /// Options that say something of another one are not given alone.

@@ -146,8 +146,14 @@ fn most(shares: &[ShareReport], nr: usize) -> String {
 
 /// The classes of one run as a table.
 pub(crate) fn of_run(run: &RunReport) -> String {
+    of_first(run, 1)
+}
+
+/// The same of the run of the first of some seeds.
+pub(crate) fn of_first(run: &RunReport, seeds: usize) -> String {
     let axes: String = run.axes.iter().map(|(k, v)| format!(", {k} = {v}")).collect();
-    let mut out = format!("{}{axes}, seed {}\n", run.variant, run.seed);
+    let of = if seeds > 1 { format!(", the first of {seeds}") } else { String::new() };
+    let mut out = format!("{}{axes}, seed {}{of}\n", run.variant, run.seed);
     if let Some(oom) = &run.oom {
         out += &table::wrap(&format!("It ran {}.", who_held_it(oom)), 0);
     }
@@ -186,12 +192,18 @@ fn of_why(why: &WhyReport) -> String {
         out += &table::wrap(&format!("The classes sum to {}.", counters.join(" and ")), 0);
     }
     let swap = &why.swap_outs;
-    if swap.not_wanted + swap.needed + swap.needless > 0 {
-        let (needless, needed) = (n(swap.needless), n(swap.needed));
+    let written = swap.not_wanted + swap.needed + swap.needless + swap.forced;
+    if written > 0 {
+        let forced = match swap.forced {
+            0 => String::new(),
+            some => format!(" {} were taken by limits or requests and came back,", n(some)),
+        };
         let text = format!(
-            "Of {} pages written to swap {needless} were needless, {needed} came back for want of \
+            "Of {} pages written to swap {} were needless,{forced} {} came back for want of \
              memory, and {} were not wanted again.",
-            n(swap.not_wanted + swap.needed + swap.needless),
+            n(written),
+            n(swap.needless),
+            n(swap.needed),
             n(swap.not_wanted)
         );
         out += &table::wrap(&text, 0);

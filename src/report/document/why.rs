@@ -82,6 +82,9 @@ pub struct SwapOutReport {
     pub needed: u64,
     /// It came back by a decision: another page should have gone.
     pub needless: u64,
+    /// It came back, and a limit of its group or a request had taken it.
+    #[serde(default)]
+    pub forced: u64,
 }
 
 impl ClassReport {
@@ -165,7 +168,8 @@ impl WhyReport {
             }
         };
         let needed = v.count(|c| c.written && !c.class.is_decision());
-        let needless = v.count(|c| c.written && c.class.is_decision());
+        let forced = v.count(|c| c.written && c.class == Class::Forced);
+        let needless = v.count(|c| c.written && c.class.is_decision()) - forced;
         WhyReport {
             anon_counter: anon.name().into(),
             file_counter: file.map(|e| e.name().into()),
@@ -173,9 +177,10 @@ impl WhyReport {
             classes: Class::ALL.iter().map(class).collect(),
             credit: v.credit,
             swap_outs: SwapOutReport {
-                not_wanted: v.written.saturating_sub(needed + needless),
+                not_wanted: v.written.saturating_sub(needed + needless + forced),
                 needed,
                 needless,
+                forced,
             },
             failed_allocations: TroubleReport::of(v, Counted::Allocations, result),
             failed_compactions: TroubleReport::of(v, Counted::Compactions, result),
