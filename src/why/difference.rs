@@ -138,7 +138,8 @@ pub fn of(a: (String, &RunSpec), b: (String, &RunSpec)) -> Result<Difference, Ru
 ///
 /// One ended early, or they are not of the same accesses.
 pub fn difference(a: &Followed, b: &Followed) -> Result<Difference, RunError> {
-    for run in [a, b].into_iter().filter(|run| run.result.outcome != Outcome::Completed) {
+    let early = [a, b].into_iter().find(|run| run.result.outcome != Outcome::Completed);
+    if let Some(run) = early {
         let title = format!("{}: the run did not do all its work", run.name);
         let help = "give the machine more memory or swap, so that both runs do all work";
         return Err(RunError::EndedEarly(Error::plain(title).help(help)));
