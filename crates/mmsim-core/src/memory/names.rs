@@ -48,7 +48,7 @@ impl Memory {
 
     /// The page that was unmapped last to a slot, if an observer was to know.
     #[inline]
-    pub(super) fn page_of_slot(&self, slot: SwapSlot) -> Option<PageIdx> {
+    pub(crate) fn page_of_slot(&self, slot: SwapSlot) -> Option<PageIdx> {
         self.names.page_of_slot.get(slot).copied().filter(|&p| p != PageIdx(0))
     }
 
