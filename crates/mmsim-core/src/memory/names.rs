@@ -9,7 +9,8 @@ use super::trace::{TraceKind, TraceKinds};
 use crate::base::id::{Idx, IndexVec, PageIdx, SwapSlot};
 
 /// Events that name an eviction or the page of a slot.
-const NAMING: TraceKinds = TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault]);
+const NAMING: TraceKinds =
+    TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault, TraceKind::SimSwapRead]);
 
 /// What is known of pages that are not in memory.
 #[derive(Default)]

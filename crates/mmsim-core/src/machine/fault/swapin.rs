@@ -16,7 +16,7 @@ use crate::machine::cpu::thread::Fault;
 use crate::machine::fault::frame_or_return;
 use crate::machine::fault::touch::{FaultOutcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::trace::FaultKind;
+use crate::memory::trace::{FaultKind, TraceEvent};
 use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::ArrivalKind;
@@ -259,6 +259,7 @@ impl Machine {
         let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
         // Beside the wanted one, slots of a disk are read that an observer has a name for.
         let page = page.or_else(|| self.mem.page_of_slot(slot));
+        self.mem.emit(|| TraceEvent::SimSwapRead { pfn, page, slot, ahead });
         self.mem.refaulting = page;
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
