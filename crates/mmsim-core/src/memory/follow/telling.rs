@@ -67,8 +67,9 @@ impl Memory {
     /// Finds out where the pages are whose uses wait for it, and leaves out those that are not told.
     #[inline(never)]
     fn find_the_rest(&mut self) {
-        let mut ready = self.uses.told.ready;
-        for next in ready..self.uses.told.uses.len() {
+        let first = self.uses.told.ready;
+        let mut ready = first;
+        for next in first..self.uses.told.uses.len() {
             let u = self.uses.told.uses[next];
             let found = if u.at.is_unknown() { self.use_of(u.page, u.last) } else { Some(u) };
             if let Some(u) = found {
