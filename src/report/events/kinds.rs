@@ -311,9 +311,8 @@ events! {
         }
         "MGLRU is done with a step: what it might have looked at, looked at, isolated and evicted";
     sim_drop = SimDrop { page, pfn, slot, why }
-        "what a page held in memory or in swap is gone, and why: `zap` is unmapping, \
-         `MADV_DONTNEED` and exit, `lazy_free` is `MADV_FREE` of a page in swap, `invalidate` takes \
-         a page of a file out of the page cache";
+        "what a page held in memory or in swap is gone, and why; the page cache keeps what a \
+         mapping shows of a file";
     sim_scan_folio = SimScanFolio { pfn, page, file, outcome }
         "what an inactive scan did with one folio, and why";
     mm_lru_activate in pagemap = MmLruActivate { pfn }
