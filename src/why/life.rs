@@ -2,8 +2,12 @@
 //! decided.
 //!
 //! The run is made twice. The first time each refault tells its page, and so the page of a name;
-//! the second time an observer sees what events say of that page and of its frame. The frame is
-//! the one that was allocated last before the page's fault, until an event names another.
+//! the second time an observer sees what events say of that page and of its frame. An event names
+//! the frame when the page comes, and the page loses it with what it held.
+//!
+//! CPUs take turns a step at a time, each on its own clock. One that is behind can meet what another
+//! has done at a later time. Events come in the order in which they were done, and a moment is no
+//! earlier than what was done before it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +16,7 @@ use mmsim_core::base::id::{PageIdx, Pfn};
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::Kernel;
 use mmsim_core::machine::Watch;
+use mmsim_core::memory::HUGE_ORDER;
 use mmsim_core::memory::trace::{FaultKind, Observer, ScanOutcome, TraceEvent};
 use mmsim_why::{Class, Logged, Settings, Told, Verdicts};
 use serde::Serialize;
@@ -27,15 +32,18 @@ use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Moment {
-    /// When.
+    /// When: on the clock of who acts, or when the moment before it was, if that is later.
     pub t_ns: u64,
+    /// When, on the clock of who acts.
+    #[serde(skip)]
+    own_ns: u64,
     /// The event, by its name.
     pub event: &'static str,
     /// Its fields, as JSON.
     pub fields: String,
     /// The function of the kernel that decided, as that kernel calls it.
     pub function: &'static str,
-    /// Of a refault: its class.
+    /// Of a refault: its class, or that it counts as none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<&'static str>,
 }
@@ -50,11 +58,19 @@ pub struct Life {
     pub left_out: u64,
 }
 
+/// What stands for the class of a refault that MGLRU of some kernels leaves out of its counters.
+const NOT_COUNTED: &str = "not counted, since not recent";
+
+/// Whether a block of frames holds one.
+fn holds(first: Pfn, order: u8, pfn: Pfn) -> bool {
+    (first.0..first.0 + (1 << order)).contains(&pfn.0)
+}
+
 /// What is seen of some pages.
 struct Seen {
     pages: Vec<SeenPage>,
-    /// The frame that was allocated last.
-    last: Option<Pfn>,
+    /// The huge page that was allocated last, until it is mapped.
+    huge: Option<Pfn>,
     names: Functions,
 }
 
@@ -63,6 +79,10 @@ struct SeenPage {
     page: PageIdx,
     /// The frame that it has, as far as is known.
     frame: Option<Pfn>,
+    /// It is of a file, and in the page cache.
+    cached: bool,
+    /// When its last moment was.
+    last_ns: u64,
     /// As many moments as are wanted of the beginning, and then of the end.
     room: usize,
     begin: Vec<Moment>,
@@ -80,51 +100,79 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 impl Observer for Watching {
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
         let mut seen = lock(&self.0);
-        if let TraceEvent::MmPageAlloc { pfn, .. } = event {
-            seen.last = Some(*pfn);
+        if let TraceEvent::MmPageAlloc { pfn, order: HUGE_ORDER, .. } = event {
+            seen.huge = Some(*pfn);
         }
-        let (names, last) = (seen.names, seen.last);
-        seen.pages.iter_mut().for_each(|page| page.event(now, event, last, names));
+        let huge = match event {
+            TraceEvent::PageFault { pfn: Some(pfn), .. } => {
+                seen.huge.take_if(|first| holds(*first, HUGE_ORDER, *pfn)).is_some()
+            }
+            _ => false,
+        };
+        let names = seen.names;
+        seen.pages.iter_mut().for_each(|page| page.event(now, event, huge, names));
     }
 }
 
 impl SeenPage {
     fn new(page: PageIdx, most: usize) -> SeenPage {
         let (begin, end) = (Vec::new(), VecDeque::new());
-        SeenPage { page, frame: None, room: most.div_ceil(2), begin, end, left_out: 0 }
+        let (room, frame) = (most.div_ceil(2), None);
+        SeenPage { page, frame, cached: false, last_ns: 0, room, begin, end, left_out: 0 }
     }
 
-    fn event(&mut self, now: SimTime, event: &TraceEvent, last: Option<Pfn>, names: Functions) {
+    /// `huge`: a fault maps a huge page.
+    fn event(&mut self, now: SimTime, event: &TraceEvent, huge: bool, names: Functions) {
         use TraceEvent as E;
         let of_frame = |pfn: &Pfn| Some(*pfn) == self.frame;
         let mine = match event {
-            E::MmPageAlloc { .. } => false,
+            E::MmPageFree { pfn, order } => {
+                self.frame.take_if(|frame| holds(*pfn, *order, *frame));
+                false
+            }
+            E::PageFault { page, .. } if huge => page.group() == self.page.group(),
+            E::PageFault { pfn: Some(pfn), .. } if self.cached => of_frame(pfn),
             E::MmLruActivate { pfn }
             | E::SimDeactivate { pfn }
             | E::MmLruInsertion { pfn, .. }
             | E::SimWritebackEnd { pfn }
+            | E::SimMigrate { pfn, .. }
             | E::MmVmscanWriteFolio { pfn, .. } => of_frame(pfn),
+            // Of a file that is mapped it names the page of a process, which has no part in it.
+            E::SimScanFolio { pfn, page, file, outcome } => {
+                let own = !file || *outcome == ScanOutcome::LazyFreed;
+                of_frame(pfn) || own && *page == Some(self.page)
+            }
             _ => page_of(event) == Some(self.page),
         };
         if !mine {
             return;
         }
         self.frame = match event {
-            E::PageFault { kind: FaultKind::SwapCache | FaultKind::Reuse, .. } => self.frame,
-            E::PageFault { .. } => last,
+            E::PageFault { .. } if self.cached => self.frame,
+            // What it maps is the file's.
+            E::PageFault { kind: FaultKind::FileMinor | FaultKind::FileMajor, .. } => None,
+            E::PageFault { pfn, page, .. } => pfn.map(|pfn| Pfn(pfn.0 + self.page.0 - page.0)),
+            E::MmFilemapAddToPageCache { pfn, .. } | E::SimSwapRead { pfn, .. } => Some(*pfn),
             E::SimScanFolio {
                 outcome: ScanOutcome::Reclaimed | ScanOutcome::LazyFreed, ..
             } => None,
             E::SimScanFolio { pfn, .. } => Some(*pfn),
             E::SimMigrate { target, .. } => Some(*target),
-            E::SimEvict { .. } | E::SimLazyDrop { .. } => None,
+            E::SimEvict { .. } | E::SimLazyDrop { .. } | E::SimDrop { .. } => None,
             _ => self.frame,
         };
+        self.cached = match event {
+            E::MmFilemapAddToPageCache { .. } => true,
+            _ => self.cached && self.frame.is_some(),
+        };
+        self.last_ns = self.last_ns.max(now.0);
         let text = line(now, event);
         // Behind the time and the name.
         let fields = text.splitn(3, ',').nth(2).unwrap_or("}");
         self.keep(Moment {
-            t_ns: now.0,
+            t_ns: self.last_ns,
+            own_ns: now.0,
             event: event_name(event),
             fields: fields.trim_end_matches('}').replace('"', ""),
             function: names.decides(event),
@@ -144,9 +192,9 @@ impl SeenPage {
     }
 
     /// The life, with the classes of the refaults among all.
-    fn life(self, log: &[Logged]) -> Life {
+    fn life(self, log: &[Logged], names: Functions) -> Life {
         let middle = match (self.begin.last(), self.end.front()) {
-            (Some(last), Some(next)) if self.left_out > 0 => last.t_ns + 1..next.t_ns,
+            (Some(last), Some(next)) if self.left_out > 0 => last.own_ns + 1..next.own_ns,
             _ => 0..0,
         };
         let mut moments = self.begin;
@@ -154,16 +202,22 @@ impl SeenPage {
         let mine = |l: &&Logged| l.page == self.page && !middle.contains(&l.now);
         let mut classes = log.iter().filter(mine).collect::<Vec<&Logged>>();
         classes.sort_by_key(|l| l.now);
-        // A policy without shadows has no event of a refault; the fault stands for it.
         for l in classes {
-            let comes = |m: &Moment| {
-                let event = m.event == "sim_refault" || m.fields.contains("kind:swap_in");
-                event && m.class.is_none() && m.t_ns >= l.now
+            let then = |m: &Moment, event| m.event == event && m.own_ns == l.now;
+            let later = |m: &Moment| m.fields.contains("kind:swap_in") && m.own_ns >= l.now;
+            let first = |comes: &dyn Fn(&Moment) -> bool| {
+                moments.iter().position(|m| m.class.is_none() && comes(m))
             };
-            let at = moments.iter().position(comes);
+            // A policy without shadows has no event of a refault; the read or the fault stands for it.
+            let at = first(&|m| then(m, "sim_refault"))
+                .or_else(|| first(&|m| then(m, "sim_swap_read")))
+                .or_else(|| first(&later));
             if let Some(m) = at.map(|i| &mut moments[i]) {
                 m.class = Some(l.class.words());
             }
+        }
+        for m in moments.iter_mut().filter(|m| m.event == "sim_refault" && m.class.is_none()) {
+            m.class = (names.mglru && m.fields.contains("activated:false")).then_some(NOT_COUNTED);
         }
         Life { moments, left_out: self.left_out }
     }
@@ -177,6 +231,10 @@ struct Functions {
 }
 
 impl Functions {
+    fn of(spec: &RunSpec) -> Functions {
+        Functions { kernel: spec.machine.kernel, mglru: spec.policy.preset.contains("mglru") }
+    }
+
     /// The function that decides what an event tells.
     fn decides(self, event: &TraceEvent) -> &'static str {
         use TraceEvent as E;
@@ -208,6 +266,15 @@ impl Functions {
             E::SimWritebackEnd { .. } => {
                 since(Kernel::V6_1, "folio_end_writeback", "end_page_writeback")
             }
+            E::SimDrop { why: "lazy_free", .. } => "madvise_free_pte_range",
+            E::SimDrop { why: "invalidate", .. } => "invalidate_mapping_pages",
+            E::SimDrop { .. } => "zap_pte_range",
+            E::MmFilemapAddToPageCache { .. } => {
+                since(Kernel::V6_1, "filemap_add_folio", "add_to_page_cache_lru")
+            }
+            E::SimSwapRead { .. } => {
+                since(Kernel::V5_5, "__read_swap_cache_async", "read_swap_cache_async")
+            }
             E::SimMigrate { .. } => "migrate_pages",
             E::SimLazyFree { .. } => "madvise_free_single_vma",
             E::SimLazyDrop { .. } => since(Kernel::V6_1, "shrink_folio_list", "shrink_page_list"),
@@ -238,7 +305,8 @@ pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
         return Err(unknown(spec, &verdicts, name).into());
     };
     let lives = seen(spec, &[page], usize::MAX, |_| Watch::default())?;
-    Ok(lives.into_iter().flat_map(|page| page.life(&verdicts.log).moments).collect())
+    let names = Functions::of(spec);
+    Ok(lives.into_iter().flat_map(|page| page.life(&verdicts.log, names).moments).collect())
 }
 
 /// The lives of pages by their numbers in a run, with at most so many moments each. The classes are
@@ -257,7 +325,8 @@ pub fn lives(spec: &RunSpec, pages: &[PageIdx], most: usize) -> Result<Vec<Life>
     let lives = seen(spec, pages, most, watch)?;
     let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
     let log = told.take().unwrap_or_default().log;
-    Ok(lives.into_iter().map(|page| page.life(&log)).collect())
+    let names = Functions::of(spec);
+    Ok(lives.into_iter().map(|page| page.life(&log, names)).collect())
 }
 
 /// What is seen of pages when the run is made once more.
@@ -267,10 +336,9 @@ fn seen(
     most: usize,
     watch: impl Fn(&Machine) -> Watch + Sync,
 ) -> Result<Vec<SeenPage>, RunError> {
-    let names =
-        Functions { kernel: spec.machine.kernel, mglru: spec.policy.preset.contains("mglru") };
+    let names = Functions::of(spec);
     let pages = pages.iter().map(|&page| SeenPage::new(page, most)).collect();
-    let seen = Arc::new(Mutex::new(Seen { pages, last: None, names }));
+    let seen = Arc::new(Mutex::new(Seen { pages, huge: None, names }));
     let watch = |_: usize, machine: &Machine| {
         watch(machine).with_observer(Box::new(Watching(seen.clone())))
     };

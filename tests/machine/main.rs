@@ -19,6 +19,7 @@ mod hugetlb;
 mod kernel;
 mod kernel_build;
 mod killer;
+mod life;
 mod live;
 mod masim;
 mod mglru;

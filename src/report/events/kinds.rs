@@ -278,8 +278,8 @@ fn put(out: &mut Vec<u8>, text: &str) {
 }
 
 events! {
-    page_fault_user in exceptions = PageFault { thread, page, write, kind, major }
-        "a fault was resolved, and how";
+    page_fault_user in exceptions = PageFault { thread, page, write, kind, major, pfn }
+        "a fault was resolved, how, and to which frame; null where that is the shared zero page";
     mm_page_alloc in kmem = MmPageAlloc { pfn, order, zone }
         "a frame was allocated";
     mm_page_free in kmem = MmPageFree { pfn, order }
@@ -310,6 +310,9 @@ events! {
             node, memcg, kswapd, priority, nr_to_scan, scanned, taken, reclaimed
         }
         "MGLRU is done with a step: what it might have looked at, looked at, isolated and evicted";
+    sim_drop = SimDrop { page, pfn, slot, why }
+        "what a page held in memory or in swap is gone, and why; the page cache keeps what a \
+         mapping shows of a file";
     sim_scan_folio = SimScanFolio { pfn, page, file, outcome }
         "what an inactive scan did with one folio, and why";
     mm_lru_activate in pagemap = MmLruActivate { pfn }
@@ -327,6 +330,8 @@ events! {
     sim_refault = SimRefault { page, file, eviction, distance, workingset_size, activated }
         "an evicted page is wanted again: which eviction that answers, how many evictions \
          (and activations) ago, and the size that decides";
+    sim_swap_read = SimSwapRead { pfn, page, slot, ahead }
+        "a page is read from swap into the swap cache, for a fault or ahead of one";
     sim_lru_gen = SimLruGen { node, memcg, seq, age: age_ms, nr_anon, nr_file }
         "one of MGLRU's generations after a new one began, the oldest first";
     mm_vmscan_write_folio in vmscan = MmVmscanWriteFolio { pfn, file }
@@ -343,7 +348,7 @@ events! {
         "it is done";
     mark_victim in oom = MarkVictim { process, pages }
         "the OOM killer chose a process";
-    mm_filemap_add_to_page_cache in filemap = MmFilemapAddToPageCache { file, index, pfn }
+    mm_filemap_add_to_page_cache in filemap = MmFilemapAddToPageCache { file, index, pfn, page }
         "a page of a file entered the page cache";
     mm_compaction_begin in compaction = MmCompactionBegin { zone, migrate_pfn, free_pfn, sync }
         "a run of compaction over a zone begins where its scanners stand";

@@ -204,6 +204,7 @@ mod tests {
             write: true,
             kind: FaultKind::SwapIn,
             major: true,
+            pfn: Some(Pfn(9)),
         }
     }
     fn evict(page: Option<u32>) -> TraceEvent {
@@ -245,7 +246,7 @@ mod tests {
             written("", None, &[fault(1, 600), evict(None), WAKE, switch, generation]),
             concat!(
                 r#"{"t_ns":0,"event":"page_fault_user","thread":1,"page":600,"write":true,"#,
-                r#""kind":"swap_in","major":true}"#,
+                r#""kind":"swap_in","major":true,"pfn":9}"#,
                 "\n",
                 r#"{"t_ns":10,"event":"sim_evict","eviction":7,"pfn":5,"page":null,"file":false,"#,
                 r#""slot":3,"written":true}"#,

@@ -18,9 +18,10 @@
 use super::{AHEAD, Memory};
 use crate::base::id::{GROUP_PAGES, MemcgId, PageIdx, Pfn, VmaId};
 use crate::base::time::SimDuration;
-use crate::phys::frames::{flag, is_plain};
+use crate::memory::trace::{TraceEvent, TraceKind};
+use crate::phys::frames::{FrameKind, flag, is_plain};
 use crate::policy::{Departure, ReclaimPolicy};
-use crate::virt::pages::pte;
+use crate::virt::pages::{Entry, pte};
 
 /// Pages in the first piece of what is gathered (`MMU_GATHER_BUNDLE`).
 const FIRST_PIECE: usize = 8;
@@ -40,6 +41,7 @@ impl Memory {
     ) {
         let (mut page, end) = (first.0, first.0 + nr);
         self.tell_of_drop(first, nr);
+        self.tell_of_drops(first, nr, "zap");
         // Memory fetches what is known of the next folios together.
         let mut looked = page;
         debug_assert!(self.gathered.is_empty(), "frames of an earlier range were not given back");
@@ -73,6 +75,30 @@ impl Memory {
             }
         }
         self.give_gathered(true);
+    }
+
+    /// Lets an observer see which pages hold something that goes now. What a mapping shows of a file
+    /// stays in the page cache.
+    #[inline]
+    pub(super) fn tell_of_drops(&mut self, first: PageIdx, nr: u32, why: &'static str) {
+        if self.tracer.wants(TraceKind::SimDrop) {
+            self.tell_of_each_drop(first, nr, why);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_each_drop(&mut self, first: PageIdx, nr: u32, why: &'static str) {
+        for page in (first.0..first.0 + nr).map(PageIdx) {
+            let (pfn, slot) = match self.pages.entry(page) {
+                Entry::Frame(pfn) if self.frames.kind(pfn) == FrameKind::File => continue,
+                Entry::Frame(_) if self.hugetlb_at(page).is_some() => continue,
+                Entry::Frame(pfn) => (Some(pfn), None),
+                Entry::Swap(slot) => (None, Some(slot)),
+                _ => continue,
+            };
+            self.emit(|| TraceEvent::SimDrop { page, pfn, slot, why });
+        }
     }
 
     /// Gives gathered frames back, as many as the kernel gathers at most, or all (`tlb_flush_mmu`).

@@ -215,7 +215,8 @@ impl SettledFaults<'_> {
             if seen {
                 let (thread, page, write, major) = (run.thread, f.page, f.write, run.swapped());
                 let kind = if major { FaultKind::SwapIn } else { FaultKind::ZeroFill };
-                mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major });
+                let pfn = Some(folio);
+                mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major, pfn });
             }
         }
     }

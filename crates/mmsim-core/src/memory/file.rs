@@ -83,7 +83,7 @@ impl Memory {
         if self.files[file].ramfs {
             self.mlock(folio);
         }
-        self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio });
+        self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio, page });
         if let Entry::Shadow(cell) = old {
             let shadow = self.files.take_shadow(cell);
             if how.kind != crate::policy::ArrivalKind::Write {
@@ -202,7 +202,10 @@ impl Memory {
         if self.frames.has(folio, flag::LRU) {
             policy.folio_departed(self, folio, Departure::Freed);
         }
-        self.tell_of_drop(PageIdx(self.frames.rmap[folio]), 1);
+        let page = PageIdx(self.frames.rmap[folio]);
+        self.tell_of_drop(page, 1);
+        let (pfn, slot, why) = (Some(folio), None, "invalidate");
+        self.emit(|| TraceEvent::SimDrop { page, pfn, slot, why });
         self.uncache_file_page(folio, None);
         self.memcgs.uncharge(self.frames.memcg(folio), 1);
         self.free_frame(folio);

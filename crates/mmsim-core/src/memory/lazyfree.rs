@@ -29,7 +29,10 @@ impl Memory {
     pub fn free_lazily(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         self.split_at(policy, page);
         let folio = match self.pages.entry(page) {
-            Entry::Swap(_) => return self.zap(policy, page, vma),
+            Entry::Swap(_) => {
+                self.tell_of_drops(page, 1, "lazy_free");
+                return self.zap(policy, page, vma);
+            }
             Entry::Frame(folio) => folio,
             _ => return,
         };

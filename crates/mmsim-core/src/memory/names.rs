@@ -9,7 +9,8 @@ use super::trace::{TraceKind, TraceKinds};
 use crate::base::id::{Idx, IndexVec, PageIdx, SwapSlot};
 
 /// Events that name an eviction or the page of a slot.
-const NAMING: TraceKinds = TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault]);
+const NAMING: TraceKinds =
+    TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault, TraceKind::SimSwapRead]);
 
 /// What is known of pages that are not in memory.
 #[derive(Default)]
@@ -48,7 +49,7 @@ impl Memory {
 
     /// The page that was unmapped last to a slot, if an observer was to know.
     #[inline]
-    pub(super) fn page_of_slot(&self, slot: SwapSlot) -> Option<PageIdx> {
+    pub(crate) fn page_of_slot(&self, slot: SwapSlot) -> Option<PageIdx> {
         self.names.page_of_slot.get(slot).copied().filter(|&p| p != PageIdx(0))
     }
 

@@ -96,7 +96,14 @@ trace_events! {
     #[allow(missing_docs)] // Fields carry the names of the ids; variants are documented.
     pub enum TraceEvent {
         /// A fault was resolved (`exceptions:page_fault_user` and what came of it).
-        PageFault { thread: ThreadId, page: PageIdx, write: bool, kind: FaultKind, major: bool },
+        PageFault {
+            thread: ThreadId,
+            page: PageIdx,
+            write: bool,
+            kind: FaultKind,
+            major: bool,
+            pfn: Option<Pfn>,
+        },
         /// A frame was allocated (`kmem:mm_page_alloc`).
         MmPageAlloc { pfn: Pfn, order: u8, zone: u8 },
         /// A frame went back (`kmem:mm_page_free`).
@@ -154,6 +161,10 @@ trace_events! {
             taken: u64,
             reclaimed: u64,
         },
+        /// What a page held is gone, its frame or its slot (no tracepoint in Linux), and why:
+        /// `zap` is unmapping, `MADV_DONTNEED` and exit, `lazy_free` is `MADV_FREE` of a page in
+        /// swap, `invalidate` takes a page of a file out of the page cache.
+        SimDrop { page: PageIdx, pfn: Option<Pfn>, slot: Option<SwapSlot>, why: &'static str },
         /// What became of one folio of an inactive scan (no tracepoint in Linux).
         SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
         /// A folio was activated (`pagemap:mm_lru_activate`).
@@ -185,6 +196,9 @@ trace_events! {
             workingset_size: u64,
             activated: bool,
         },
+        /// A page is read from swap into the swap cache, for a fault or ahead of one (no tracepoint
+        /// in Linux, which counts `pswpin` and `swap_ra`).
+        SimSwapRead { pfn: Pfn, page: Option<PageIdx>, slot: SwapSlot, ahead: bool },
         /// One of the generations there are after a new one began, oldest first.
         SimLruGen {
             node: NodeId,
@@ -209,7 +223,7 @@ trace_events! {
         /// A process was chosen by the OOM killer (`oom:mark_victim`).
         MarkVictim { process: AsId, pages: u64 },
         /// File pages were read (`filemap:mm_filemap_add_to_page_cache`, one per page).
-        MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn },
+        MmFilemapAddToPageCache { file: FileId, index: u32, pfn: Pfn, page: PageIdx },
         /// A run of compaction over a zone began (`compaction:mm_compaction_begin`): where its
         /// scanners stand, and whether it may wait.
         MmCompactionBegin { zone: ZoneId, migrate_pfn: Pfn, free_pfn: Pfn, sync: bool },

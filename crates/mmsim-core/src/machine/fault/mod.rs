@@ -19,7 +19,7 @@ use crate::machine::cpu::thread::{Fault, Wait};
 use crate::machine::fault::thp::HugeFault;
 use crate::machine::fault::touch::{FaultOutcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::trace::{FaultKind, TraceEvent};
+use crate::memory::trace::{FaultKind, TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
@@ -142,7 +142,20 @@ impl Machine {
             self.record_fault(page, kind);
         }
         self.latency[usize::from(major)].add(self.mem.now.since(begin));
-        self.mem.emit(|| TraceEvent::PageFault { thread: tid, page, write, kind, major });
+        if self.mem.tracer.wants(TraceKind::PageFault) {
+            self.tell_of_fault(tid, f, write, kind);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_fault(&mut self, thread: ThreadId, f: Fault, write: bool, kind: FaultKind) {
+        let Fault { page, major, .. } = f;
+        let pfn = match self.mem.pages.entry(page) {
+            Entry::Frame(pfn) => Some(pfn),
+            _ => None,
+        };
+        self.mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major, pfn });
     }
 
     /// The thread goes on: what it waited for in a fault may have been done by another thread,

@@ -16,7 +16,7 @@ use crate::machine::cpu::thread::Fault;
 use crate::machine::fault::frame_or_return;
 use crate::machine::fault::touch::{FaultOutcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::trace::FaultKind;
+use crate::memory::trace::{FaultKind, TraceEvent};
 use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::ArrivalKind;
@@ -199,7 +199,7 @@ impl Machine {
         let window = if self.reads_ahead_by_address() {
             self.window_by_address(page, vma)
         } else {
-            self.window_by_offset(slot)
+            self.window_by_offset(page, slot)
         };
         let mut read = Vec::with_capacity(window.len());
         for &(s, at) in &window {
@@ -257,6 +257,9 @@ impl Machine {
         let old = swap.cached(slot);
         swap.set(slot, Cached::Folio(pfn));
         let shadow = if let Cached::Shadow(s) = old { Some(s) } else { None };
+        // Beside the wanted one, slots of a disk are read that an observer has a name for.
+        let page = page.or_else(|| self.mem.page_of_slot(slot));
+        self.mem.emit(|| TraceEvent::SimSwapRead { pfn, page, slot, ahead });
         self.mem.refaulting = page;
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
@@ -321,8 +324,13 @@ impl Machine {
             .collect()
     }
 
-    /// The aligned group of slots around the wanted one.
-    fn window_by_offset(&mut self, slot: SwapSlot) -> Vec<(SwapSlot, Option<PageIdx>)> {
+    /// The aligned group of slots around the wanted one, which is that of a page. Whose the others
+    /// are no PTE says.
+    fn window_by_offset(
+        &mut self,
+        page: PageIdx,
+        slot: SwapSlot,
+    ) -> Vec<(SwapSlot, Option<PageIdx>)> {
         let max = 1u32 << self.mem.vm.page_cluster.min(31);
         let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
@@ -340,7 +348,7 @@ impl Machine {
         (first.max(1)..=(first + win - 1).min(last))
             .map(|s| SwapSlot(header + s))
             .filter(|&s| s == slot || swap.in_use(s))
-            .map(|s| (s, None))
+            .map(|s| (s, (s == slot).then_some(page)))
             .collect()
     }
 }

@@ -115,6 +115,7 @@ mod tests {
             write: true,
             kind: mmsim_core::memory::trace::FaultKind::ZeroFill,
             major: false,
+            pfn: Some(Pfn(1)),
         };
         let ms = |n: u64| SimTime(n * 1_000_000);
         for (at, event) in [
