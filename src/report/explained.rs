@@ -5,8 +5,8 @@
 //! interval holds zero is within noise. Otherwise the class is named whose change is the largest,
 //! with its part of the whole: the ratio of both means. A class that changes by more than the whole,
 //! or against it, is named with its change and that of all others. Where the interval of that part
-//! holds zero, no class is named. Of a variant that differs from the first in one setting only, that setting
-//! makes all of it.
+//! holds zero, no class is named. Of a variant that differs from the first in one setting only, that
+//! setting makes all of it.
 //!
 //! Where one of two policies keeps no shadows of files, refaults of anonymous memory alone are
 //! compared. Where one keeps none of anonymous pages, its swap-ins stand for them, and the sentence
@@ -114,11 +114,11 @@ fn sentence(first: &VariantRuns<'_>, other: &VariantRuns<'_>) -> Option<String> 
         [only] => format!("; all of it is by `{}`", only.name),
         _ => String::new(),
     };
-    let part = match part.mean {
+    let part = match part.mean.round() {
         _ if !part.differs_from_zero() => "which no class makes in each run".to_string(),
-        0.0..=100.5 => {
+        whole @ 0.0..=100.0 => {
             let half = part.ci95.unwrap_or(0.0);
-            format!("of which `{}` makes {:.0} % ±{half:.0}", class.words(), part.mean)
+            format!("of which `{}` makes {whole:.0} % ±{half:.0}", class.words())
         }
         _ => {
             let others: Vec<f64> = all.iter().zip(&values).map(|(all, v)| all - v).collect();

@@ -210,6 +210,35 @@ const TEXT: &str = r#"
     variant = [{ name = "old", kernel = "5.9" }, { name = "new", kernel = "6.12" }]
 "#;
 
+/// What a limit takes to swap is neither needless nor for want of memory. Without the limit it is one
+/// of the two.
+#[test]
+fn what_a_limit_takes_to_swap_is_forced() {
+    let swap_outs = |memory: &str, max: &str| {
+        let text = format!(
+            r#"
+            [machine]
+            memory = "{memory}"
+            swap = {{ size = "64MiB", device = "ramdisk" }}
+            memcg = [{{ name = "g", max = "{max}" }}]
+            [[task]]
+            workload = "uniform"
+            memcg = "g"
+            memory = "24MiB"
+            accesses = 30000
+            write-permille = 500
+            "#
+        );
+        let (_, r, v) = explain(&specs(&text)[0]).unwrap_or_else(|e| panic!("{e}"));
+        WhyReport::of(&v, &r).swap_outs
+    };
+    let limited = swap_outs("64MiB", "16MiB");
+    assert!(limited.forced > 1000, "{limited:?}");
+    assert_eq!((limited.needed, limited.needless), (0, 0), "{limited:?}");
+    let short = swap_outs("16MiB", "1GiB");
+    assert!(short.forced == 0 && short.needed + short.needless > 1000, "{short:?}");
+}
+
 pub(crate) fn specs(text: &str) -> Vec<RunSpec> {
     let scenario = Scenario::from_str(text, "why.toml").unwrap_or_else(|e| panic!("{e}"));
     mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))

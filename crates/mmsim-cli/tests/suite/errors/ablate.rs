@@ -43,6 +43,22 @@ fn ablations_that_cannot_be() {
         ("no-value", &["a.toml", from[0], from[1], "--switch", "bloom"]),
         ("wrong-value", &["a.toml", from[0], from[1], "--switch", "bloom=never"]),
         ("so-already", &["a.toml", from[0], from[1], "--switch", "bloom=yes"]),
+        ("so-already-and-twice", &["a.toml", from[0], from[1], "--switch", "bloom=no,bloom=yes"]),
+        ("from-random", &["a.toml", from[0], "random", "--to", "classic-v5.9"]),
+        (
+            "no-such-figure",
+            &[
+                "a.toml",
+                from[0],
+                from[1],
+                "--switch",
+                "bloom=no",
+                "--figure",
+                "scanned-per-reclaimed",
+                "--set",
+                "task[0].memory=1MiB",
+            ],
+        ),
         ("twice", &["a.toml", from[0], from[1], "--switch", "bloom=no,bloom=no"]),
         ("senseless-alone", &["a.toml", from[0], from[1], "--switch", "walk-mmu=no"]),
         ("which-policy", &["a.toml", "--switch", "bloom=no"]),
@@ -58,4 +74,14 @@ fn ablations_that_cannot_be() {
         golden.is(case, &said);
         assert_eq!(said.code, Some(2), "{case}: {}", said.stderr);
     }
+}
+
+/// Mean residence is sampled where it is asked for.
+#[test]
+fn residence_can_be_asked_for() {
+    let f = Folder::new();
+    f.write("a.toml", GOOD);
+    let args = ["--from", "mglru-v6.12", "--switch", "bloom=no", "--figure", "resident"];
+    let said = f.mmsim(&[&["ablate", "a.toml"][..], &args].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
 }

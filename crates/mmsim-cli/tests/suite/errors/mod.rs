@@ -88,6 +88,12 @@ fn mistakes_in_scenarios() {
         further("monitor", "[[damon]]\nops = \"vaddr\"\ntask = \"sequential-2\""),
         further("expectation", "[[expect]]\nfigure = \"damon[0].samples\"\nabove = 0"),
         task("commands", "workload = \"script\"\ncommands = [\"anon 0 10\", \"watch\"]\n"),
+        task(
+            "steps",
+            "workload = \"phased\"\nregions = { a = { pages = 9 } }\nsteps = [\n    \
+             { do = \"allocate\", region = \"a\" },\n    { do = \"repeat\", times = 2, steps = [\n        \
+             { do = \"free\", region = \"a\" },\n    ] },\n]\n",
+        ),
         task("no-file", "workload = \"replay\"\ntrace = \"nothing.mmt\"\n"),
         task("no-trace", "workload = \"replay\"\ntrace = \"x.toml\"\n"),
         task("too-much", "workload = \"fragment\"\nmemory = \"32MiB\"\nkeep-permille = 750\n"),

@@ -54,6 +54,7 @@ fn whys_that_cannot_be() {
     f.write("p.toml", PHASED);
     for (case, args) in [
         ("unknown-variant", &["why", "a.toml", "--variant", "middle"][..]),
+        ("unknown-one-of-two", &["why", "a.toml", "--variants", "old,middle"]),
         ("one-variant", &["why", "a.toml", "--variants", "old"]),
         ("page-of-two-runs", &["why", "a.toml", "--page", "sequential:0:1"]),
         ("page-that-never-was", &["why", "b.toml", "--page", "uniform:0:999999"]),
@@ -76,12 +77,44 @@ fn whys_that_cannot_be() {
         ("other-work", &["why", "b.toml", "c.toml", "--seed", "1"]),
         ("other-seed", &["why", "c.toml", "c2.toml"]),
         ("no-pair", &["why", "a.toml", "d.toml"]),
+        ("stdin-twice", &["why", "-", "-"]),
+        ("variant-of-no-file", &["why", "a.toml", "d.toml", "--variants", "older,old"]),
         ("page-as-csv", &["why", "b.toml", "--page", "uniform:0:1", "--format", "csv"]),
     ] {
         let said = f.mmsim(args);
         golden.is(case, &said);
         assert_eq!(said.code, Some(2), "{case}: {}", said.stderr);
     }
+}
+
+/// Of two files whose variants have different names, one of each can be named.
+#[test]
+fn variants_of_two_files_are_named() {
+    let f = Folder::new();
+    f.write("a.toml", format!("{GOOD}{TWO}"));
+    f.write("d.toml", format!("{GOOD}{}", TWO.replace("\"new\"", "\"x\"")));
+    let said = f.mmsim(&["why", "a.toml", "d.toml", "--variants", "old,x"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let runs: Vec<&str> = said.stdout.lines().take(2).collect();
+    assert_eq!(runs, ["A  old, seed 1", "B  x, seed 1"]);
+    let same = f.mmsim(&["why", "a.toml", "--variants", "old,new"]);
+    let rest = |text: &str| text.split_once("\n\n").expect("a table").1.to_string();
+    assert_eq!(rest(&said.stdout), rest(&same.stdout), "`x` is `new` by another name");
+}
+
+/// Behind the sentences of all seeds stand the tables of the first, which say so.
+#[test]
+fn tables_of_the_first_seed_say_so() {
+    let f = Folder::new();
+    f.write("a.toml", format!("{GOOD}{TWO}"));
+    let heads = |seeds: &str| {
+        let said = f.mmsim(&["run", "a.toml", "--why", "--seeds", seeds]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let heads = said.stdout.lines().filter(|l| l.contains(", seed "));
+        heads.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(heads("1"), ["old, seed 1", "new, seed 1"]);
+    assert_eq!(heads("3"), ["old, seed 1, the first of 3", "new, seed 1, the first of 3"]);
 }
 
 /// Classes of a run that ended early are printed, and the early end is said, as `run` does.
@@ -100,6 +133,10 @@ fn an_early_end_is_said() {
     }
     let said = f.mmsim(&["ablate", "o.toml", "--from", "classic-v5.8", "--to", "classic-v5.9"]);
     assert_eq!(said.code, Some(3), "{}", said.stderr);
+    f.write("more.toml", expected.join("\n").replace("32MiB", "24MiB"));
+    let said = f.mmsim(&["why", "o.toml", "more.toml"]);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert!(said.stderr.contains("did not do all its work"), "{}", said.stderr);
     let said = f.mmsim(&["why", &repository("scenarios/tiny-oom.toml").display().to_string()]);
     assert!(
         said.code == Some(0) && said.stdout.contains("It ran out of memory"),
