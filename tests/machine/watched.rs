@@ -3,9 +3,9 @@
 //!
 //! `MMSIM_WATCHED=500` draws more of them, `MMSIM_WATCHED_SEED=17` only one.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
+use crate::drawn::{one_in, scenario, seeds};
 use mmsim::Scenario;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
@@ -19,102 +19,6 @@ use mmsim::run::run_all;
 
 /// Scenarios of a plain `cargo test`.
 const SEEDS: u64 = 3;
-
-fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
-    of[rng.below(of.len() as u64) as usize]
-}
-
-fn one_in(rng: &mut Rng, n: u64) -> bool {
-    rng.below(n) == 0
-}
-
-/// Several threads on a few thousand frames, with what makes turns of different lengths: groups,
-/// slow and fast devices, files, think time, blocks of the kernel, monitors.
-fn scenario(seed: u64) -> String {
-    let rng = &mut Rng::for_purpose(seed, "watched/scenario");
-    let mut t = String::from("name = \"drawn\"\nseeds = 2\n[machine]\n");
-    let frames = 2500 + rng.below(4000);
-    let cpus = 1 + rng.below(4);
-    let device = pick(rng, &["ramdisk", "zram", "nvme", "ssd", "hdd"]);
-    let ahead = pick(rng, &["0ns", "3us", "100us", "100us", "1ms"]);
-    writeln!(t, "memory = \"{frames} pages\"\ncpus = {cpus}\nrun-ahead = \"{ahead}\"").unwrap();
-    writeln!(t, "swap = {{ size = \"128MiB\", device = \"{device}\" }}").unwrap();
-    if one_in(rng, 3) {
-        writeln!(t, "tick = \"1ms\"").unwrap();
-    }
-    let grouped = one_in(rng, 3);
-    if grouped {
-        let (max, low) = (600 + rng.below(1500), rng.below(800));
-        let limits = format!("max = \"{max} pages\"\nlow = \"{low} pages\"");
-        writeln!(t, "[[machine.memcg]]\nname = \"g\"\n{limits}").unwrap();
-    }
-    for i in 0..1 + rng.below(3) {
-        let pages = frames / 3 + rng.below(frames);
-        let threads = 1 + rng.below(3);
-        let accesses = 3000 + rng.below(20_000);
-        writeln!(t, "[[task]]\nname = \"t{i}\"").unwrap();
-        if grouped && one_in(rng, 2) {
-            writeln!(t, "memcg = \"g\"").unwrap();
-        }
-        if one_in(rng, 3) {
-            writeln!(t, "start = \"{}us\"", rng.below(3000)).unwrap();
-        }
-        match rng.below(8) {
-            0 => writeln!(t, "workload = \"cyclic\"\nmemory = \"{pages} pages\"\npasses = 2\nwrite = true"),
-            1 => writeln!(
-                t,
-                "workload = \"ebizzy\"\nmemory = \"{} pages\"\nrecords = {}\nthreads = {threads}\ncompute = \"{}us\"",
-                pages.next_multiple_of(128),
-                100 + rng.below(300),
-                rng.below(40)
-            ),
-            2 => writeln!(
-                t,
-                "workload = \"uniform\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\nthreads = {threads}"
-            ),
-            3 => writeln!(t, "workload = \"kernel-alloc\"\norder = {}\nattempts = 200", rng.below(4)),
-            4 => writeln!(
-                t,
-                "workload = \"phased\"\nregions = {{ f = {{ memory = \"{pages} pages\", kind = \"{}\" }} }}\n\
-                 steps = [ {{ do = \"allocate\", region = \"f\" }}, {{ do = \"touch\", region = \"f\", write = {} }}, \
-                 {{ do = \"zipf\", region = \"f\", theta = 0.9, accesses = {accesses} }} ]",
-                pick(rng, &["file-shared", "file-private"]),
-                one_in(rng, 2)
-            ),
-            5 => writeln!(
-                t,
-                "workload = \"build\"\nthreads = {threads}\nduration = \"300ms\"\nanon-min = \"1MiB\"\n\
-                 anon-max = \"6MiB\"\nunmovable = 100\nreclaimable = 100"
-            ),
-            6 => writeln!(
-                t,
-                "workload = \"highalloc\"\norder = {}\nmigratetype = \"movable\"\ngfp = \"user\"\n\
-                 attempts = 40\ninterval = \"200us\"",
-                3 + rng.below(7)
-            ),
-            _ => writeln!(
-                t,
-                "workload = \"zipf\"\nmemory = \"{pages} pages\"\naccesses = {accesses}\ntheta = 0.9\nthreads = {threads}"
-            ),
-        }
-        .unwrap();
-    }
-    // With a monitor, all variants have the mean of their resident memory.
-    if one_in(rng, 3) {
-        writeln!(t, "[[damon]]\nops = \"paddr\"\n[[damon.scheme]]\naction = \"pageout\"").unwrap();
-        writeln!(t, "max-nr-accesses = 0\nmin-age = \"{}us\"", 100 + rng.below(20_000)).unwrap();
-    }
-    for kernel in [pick(rng, &["5.5", "5.9"]), pick(rng, &["6.1", "6.12"])] {
-        writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"").unwrap();
-    }
-    let kernel = pick(rng, &["6.1", "6.12"]);
-    writeln!(
-        t,
-        "[[variant]]\nname = \"mglru\"\nkernel = \"{kernel}\"\nreclaim = {{ preset = \"mglru-v{kernel}\" }}"
-    )
-    .unwrap();
-    t
-}
 
 type Rows = Arc<Mutex<Vec<(u64, u64)>>>;
 
@@ -180,18 +84,9 @@ fn check_rows(rows: &[(u64, u64)], every: SimDuration, run: &RunReport, what: &s
     assert!(rows.is_sorted_by_key(|r| r.1), "{what}");
 }
 
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: write a number")))
-}
-
 #[test]
 fn whoever_watches_the_report_is_the_same() {
-    let seeds = match number("MMSIM_WATCHED_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("MMSIM_WATCHED").unwrap_or(SEEDS),
-    };
-    for seed in seeds {
+    for seed in seeds(SEEDS) {
         let text = scenario(seed);
         let (plain, report_) = report(&text, 1, |_| Watch::default());
         let rng = &mut Rng::for_purpose(seed, "watched/intervals");

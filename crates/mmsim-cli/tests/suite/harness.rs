@@ -38,6 +38,10 @@ impl Folder {
         std::fs::read_to_string(self.path(name)).expect("reading a result")
     }
 
+    pub(crate) fn read_bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("reading a result")
+    }
+
     /// The names in it, sorted; those of temporary files too.
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |e: std::io::Result<std::fs::DirEntry>| {

@@ -4,6 +4,8 @@ mod accuracy;
 mod bench;
 mod cli;
 mod drawings;
+#[path = "../../../../tests/machine/drawn.rs"]
+mod drawn;
 mod emit;
 mod errors;
 mod evaluations;
@@ -18,4 +20,5 @@ mod shells;
 mod sweeps;
 mod system;
 mod tunes;
+mod watched;
 mod widths;
