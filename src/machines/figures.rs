@@ -52,6 +52,8 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     result.compaction = compacts.then(Default::default);
     let swap = |s: &SwapConfig| SwapArea::new(s.device.name.clone(), s.slots, 0);
     result.swaps = run.machine.swap.iter().map(swap).collect();
+    let zones = run.machine.nodes.iter().flat_map(|node| &node.zones);
+    result.zones = zones.map(|_| (String::new(), [0; 5])).collect();
     result.mean_resident = run.mean_resident.then_some(0.0);
     let sizes = GROUP_SIZES.iter().chain(GROUP_COUNTERS).map(|&name| (name, 0));
     for group in &run.machine.memcgs {

@@ -82,18 +82,22 @@ fn unwritten(groups: &[&Group<'_>]) -> Vec<String> {
     notes
 }
 
-/// Monitors that never had anything to look at.
+/// Monitors that never took a sample. Physical memory is always there, so its monitor was off.
 fn unseen(groups: &[&Group<'_>]) -> Vec<String> {
     let monitors = runs(groups).flat_map(|r| &r.damon);
     let blind = monitors.filter(|d| d.truth.map_or(d.samples == 0, |t| t.snapshots == 0));
-    let mut names: Vec<&str> = blind.map(|d| d.name.as_str()).collect();
+    let mut names: Vec<(&str, &str)> = blind.map(|d| (d.name.as_str(), d.ops.as_str())).collect();
     names.sort_unstable();
     names.dedup();
-    let note = |name| {
-        format!(
+    let note = |(name, ops)| match ops {
+        "paddr" => format!(
+            "monitor {name} took no sample: free memory was outside the watermarks of its schemes \
+             (`wmarks-high`, `wmarks-low`), or the run ended before"
+        ),
+        _ => format!(
             "monitor {name} never saw memory of its task: let it start when the task has some (`start`), \
              or look for it anew (`ops-update`)"
-        )
+        ),
     };
     names.into_iter().map(note).collect()
 }

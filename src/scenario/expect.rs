@@ -31,6 +31,7 @@ const PARTS: &[&str] = &[
     "aims",
     "bounds",
     "swap",
+    "zones",
     COMPLETED,
 ];
 

@@ -10,11 +10,16 @@ use mmsim::machine::Watch;
 use mmsim::machine::result::Outcome;
 use mmsim::machines::{self, Catalogue};
 use mmsim::report::opt;
+use mmsim::run::{RunOptions, run};
 use mmsim::scenario::RunSpec;
 use rayon::prelude::*;
 
 fn shipped() -> Vec<PathBuf> {
     files_of(&root().join("scenarios"))
+}
+
+fn reports() -> Vec<PathBuf> {
+    files_of(&root().join("scenarios/reports"))
 }
 
 fn root() -> &'static Path {
@@ -41,13 +46,14 @@ fn runs(path: &Path, overrides: &[(&str, &str)]) -> Vec<RunSpec> {
 #[test]
 fn every_shipped_file_expands_and_resolves() {
     let mut about = BTreeMap::new();
-    for path in shipped().into_iter().chain(files_of(&root().join("scenarios/performance"))) {
+    let performance = files_of(&root().join("scenarios/performance"));
+    for path in shipped().into_iter().chain(reports()).chain(performance) {
         let s = Scenario::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(Some(s.name()), path.file_stem().and_then(|n| n.to_str()));
         assert!(!s.about().is_empty(), "{} says nothing about itself", s.name());
         let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
         assert!(!runs.is_empty());
-        let expects = path.parent().is_some_and(|p| p.ends_with("scenarios"));
+        let expects = !path.parent().is_some_and(|p| p.ends_with("performance"));
         assert!(!expects || !s.expect().is_empty(), "{} expects nothing", s.name());
         let text = s.resolved();
         let origin = path.display().to_string();
@@ -83,6 +89,19 @@ fn readme_tells(about: &BTreeMap<String, String>) {
     } else {
         assert_eq!(text, new, "run the test with MMSIM_BLESS=1 and look at the difference");
     }
+}
+
+/// They are short, so each runs whole, audited: public reports and measurements hold here too.
+#[test]
+fn public_reports_are_what_runs_show() {
+    reports().par_iter().with_max_len(1).for_each(|path| {
+        let scenario = Scenario::from_path(path).unwrap_or_else(|e| panic!("{e}"));
+        let report = run(&scenario, &RunOptions::default().with_jobs(1).with_check(true));
+        let report = report.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert!(report.expect.len() >= scenario.expect().len(), "{}", path.display());
+        let missed: Vec<_> = report.expect.iter().filter(|e| !e.holds).collect();
+        assert!(missed.is_empty(), "{}: {missed:#?}", path.display());
+    });
 }
 
 /// Of every variant, at both ends of the axes.
