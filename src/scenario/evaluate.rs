@@ -84,6 +84,10 @@ impl Suite {
         let about = r.opt_text("about")?.unwrap_or_default().to_string();
         r.need("scenario")?;
         let list = r.list("scenario")?;
+        if list.is_empty() {
+            let found = "an empty list runs nothing";
+            return Err(r.error("scenario", found, "at least one [[scenario]]"));
+        }
         let mut scenarios: Vec<SuiteScenario> = Vec::new();
         for (nth, node) in list.iter().enumerate() {
             let path = format!("scenario[{nth}]");

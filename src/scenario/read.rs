@@ -465,6 +465,28 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The strings of a list, each with its place; `None` if the key is not given. A list that
+    /// somebody wrote has at least one entry: an empty one would run nothing. `what`: an entry in
+    /// words, as in "file".
+    pub(super) fn texts(&self, key: &str, what: &str) -> Result<Option<Vec<(&'a str, At)>>, Error> {
+        if !self.has(key) {
+            return Ok(None);
+        }
+        let list = self.list(key)?;
+        if list.is_empty() {
+            let found = "an empty list runs nothing";
+            return Err(self.error(key, found, format!("at least one {what}")));
+        }
+        let text = |(i, node): (usize, &'a Node)| {
+            node.as_text().map(|text| (text, node.at)).ok_or_else(|| {
+                let (name, found) = (self.name_of(key), describe(&node.value));
+                let title = format!("{name}[{i}]: found {found}, write a string");
+                self.sources.error(node.at, title, "write a string")
+            })
+        };
+        list.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
     /// The entries of a table; none if the key is not given.
     pub(super) fn table(&self, key: &str) -> Result<Option<&'a Table>, Error> {
         match self.find(key) {

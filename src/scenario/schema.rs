@@ -120,7 +120,9 @@ fn form(kind: Kind) -> Json {
             let presets: Vec<&str> = DEVICE_PRESETS.iter().map(|d| d.0).collect();
             json!({ "anyOf": [{ "enum": presets }, refer(&name_of(t))] })
         }
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Texts => {
+            json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })
+        }
         Kind::Table(t) => refer(&name_of(t)),
         Kind::OneOrMore(t) => {
             let one = refer(&name_of(t));

@@ -64,15 +64,22 @@ impl Scenario {
     }
 }
 
-/// Texts: of a list, or the only one.
+/// Runs of a scenario at most, as of a file.
+const MOST_RUNS: u32 = 10_000;
+
+/// Texts: of a list that is not empty, or the only one.
 fn texts(value: Option<&Bound<'_, PyAny>>, what: &str) -> PyResult<Vec<String>> {
     let Some(value) = value else { return Ok(Vec::new()) };
     if value.is_instance_of::<PyString>() {
         return Ok(vec![value.extract()?]);
     }
-    value.extract().map_err(|_| {
+    let texts: Vec<String> = value.extract().map_err(|_| {
         PyTypeError::new_err(format!("{what} is a str or a list of them, not {}", kind(value)))
-    })
+    })?;
+    match texts.is_empty() {
+        true => Err(PyValueError::new_err(format!("{what}: at least one, or leave it out"))),
+        false => Ok(texts),
+    }
 }
 
 /// Seeds: how many from the scenario's first on, or which.

@@ -1,5 +1,6 @@
 //! Axes of a plan: lists, ranges and files, each value made when it is asked for.
 
+use std::collections::BTreeSet;
 use std::path::{Path as FilePath, PathBuf};
 
 use super::super::expand;
@@ -293,32 +294,26 @@ fn range(sources: &Sources, node: &Node, name: &str, sampled: bool) -> Result<Ra
 /// Files beside the plan, as a scenario names them.
 fn files(r: &Reader<'_>, folders: Folders<'_>) -> Result<Values, Error> {
     let mut all: Vec<(Node, String)> = Vec::new();
-    for node in r.list("files")? {
-        let at = |title: String, label: &str| r.sources.error(node.at, title, label);
-        let Some(text) = node.as_text() else {
-            let title = format!("{}: found {}", r.name_of("files"), describe(&node.value));
-            return Err(at(title, "write the name of a file in quotes"));
-        };
+    let mut seen = BTreeSet::new();
+    for (text, place) in r.texts("files", "file")?.unwrap_or_default() {
+        let at = |title: String, label: &str| r.sources.error(place, title, label);
         let named = matching(folders.plan, text)?;
         if named.is_empty() {
             let title = format!("{}: no file is called \"{text}\"", r.name_of("files"));
             return Err(at(title, "write the name of a file beside the plan"));
         }
         for label in named {
-            if all.iter().any(|a| a.1 == label) {
+            if !seen.insert(label.clone()) {
                 let title = format!("{}: \"{label}\" is there twice", r.name_of("files"));
                 return Err(at(title, "write each file once"));
             }
-            let seen = match folders.plan == folders.scenario {
+            let path = match folders.plan == folders.scenario {
                 true => PathBuf::from(&label),
                 false => std::path::absolute(folders.plan.join(&label))
                     .map_err(|e| unreadable(FilePath::new(&label), &e))?,
             };
-            all.push((Node::text(&seen.display().to_string(), node.at), label));
+            all.push((Node::text(&path.display().to_string(), place), label));
         }
-    }
-    if all.is_empty() {
-        return Err(r.error("files", "an empty list runs nothing", "at least one file"));
     }
     Ok(Values::List(all))
 }

@@ -99,20 +99,12 @@ impl SweepPlan {
         let stem = Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
         let own = r.opt_name("name")?.map(str::to_string);
         r.need("scenarios")?;
-        let files = r.list("scenarios")?;
-        if files.is_empty() {
-            return Err(r.error("scenarios", "an empty list runs nothing", "at least one file"));
-        }
+        let files = r.texts("scenarios", "file")?.unwrap_or_default();
         let contents = Arc::new(Contents::default());
         let mut templates: Vec<Template> = Vec::new();
-        for (i, node) in files.iter().enumerate() {
-            let Some(file) = node.as_text() else {
-                let found = super::read::describe(&node.value);
-                let title = format!("scenarios[{i}]: found {found}");
-                return Err(sources.error(node.at, title, "write the name of a file in quotes"));
-            };
+        for (i, &(file, at)) in files.iter().enumerate() {
             let template = Template::read(file, (name, text), &contents, |e| match e.position() {
-                None => sources.place(e, node.at),
+                None => sources.place(e, at),
                 Some(_) => e,
             })?;
             if let Some(first) = templates.iter().position(|t| t.name == template.name) {
@@ -121,7 +113,7 @@ impl SweepPlan {
                      not be told apart",
                     template.name
                 );
-                return Err(sources.error(node.at, title, "give it another `name`"));
+                return Err(sources.error(at, title, "give it another `name`"));
             }
             templates.push(template);
         }

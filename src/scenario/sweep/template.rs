@@ -1,7 +1,9 @@
 //! A scenario of a plan: every setting of it by its number.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::expand::{self, Plan};
 use super::super::expect::{self, Known};
@@ -9,7 +11,7 @@ use super::super::machine;
 use super::super::points::{MOST_DIMENSIONS, Method};
 use super::super::policy::PolicyCatalogue;
 use super::super::raw::{Node, Sources, Table, Value};
-use super::super::read::{Reader, fill};
+use super::super::read::{Reader, fill, unknown};
 use super::super::tables::{ROOT, SWEEP, SWEEP_SAMPLE, VARIANT};
 use super::super::{RunSpec, check_schema, spec_of};
 use super::axis::{Axis, Folders, Purpose};
@@ -362,22 +364,20 @@ fn chosen(
     names: &[&str],
     scenario: &str,
 ) -> Result<Vec<(String, usize)>, Error> {
-    let wanted = plan.list("variants")?;
-    for node in wanted {
-        let word = node.as_text().unwrap_or_default();
-        if !names.contains(&word) {
+    let wanted = plan.texts("variants", "variant")?;
+    let known: BTreeSet<&str> = names.iter().copied().collect();
+    let mut seen = BTreeSet::new();
+    for &(word, at) in wanted.iter().flatten() {
+        if !known.contains(word) {
             let what = format!("variant of {scenario}");
-            return Err(super::super::read::unknown(
-                sources,
-                node.at,
-                "variants: ",
-                &what,
-                word,
-                names,
-            ));
+            return Err(unknown(sources, at, "variants: ", &what, word, names));
+        }
+        if !seen.insert(word) {
+            let title = format!("variants: \"{word}\" is there twice");
+            return Err(sources.error(at, title, "write each variant once"));
         }
     }
-    let is = |name: &str| wanted.is_empty() || wanted.iter().any(|n| n.as_text() == Some(name));
+    let is = |name: &str| wanted.is_none() || seen.contains(name);
     let all = names.iter().enumerate().filter(|(_, name)| is(name));
     Ok(all.map(|(at, name)| (name.to_string(), at)).collect())
 }

@@ -17,7 +17,7 @@ use super::laws::TIMES;
 use crate::error::{Error, ErrorKind};
 use crate::scenario::fields::{TaskCx, end, file};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
-use crate::scenario::read::{Reader, describe};
+use crate::scenario::read::Reader;
 use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::units::show_pages;
 use crate::scenario::workload::{Masim, NAMES, Replay, Script};
@@ -291,20 +291,8 @@ pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<S
     if r.has("file") {
         return Ok(Script::File(file(r, "file", task.dir)?));
     }
-    let list = r.list("commands")?;
-    if list.is_empty() {
-        return Err(r.error("commands", "no command at all", "at least one command"));
-    }
-    let mut commands = Vec::new();
-    for (i, n) in list.iter().enumerate() {
-        let Some(text) = n.as_text() else {
-            let found = describe(&n.value);
-            let title = format!("{}[{i}]: found {found}, write a string", r.name_of("commands"));
-            return Err(r.sources.error(n.at, title, "write a string"));
-        };
-        commands.push(text.to_string());
-    }
-    Ok(Script::Commands(commands))
+    let commands = r.texts("commands", "command")?.unwrap_or_default();
+    Ok(Script::Commands(commands.into_iter().map(|(text, _)| text.to_string()).collect()))
 }
 
 rows! {
