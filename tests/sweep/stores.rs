@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use mmsim::sweep::{Merged, Rows, Stored, saved};
+use mmsim::sweep::{Merged, Rows, Shard, Stored, Writer, saved};
 use proptest::prelude::*;
 
-use crate::support::{Folder, PLAN, names};
+use crate::support::{Folder, PLAN, SCENARIO, names};
 
 fn error(result: Result<impl std::fmt::Debug, mmsim::Error>) -> String {
     result.expect_err("an error").title().to_string()
@@ -191,7 +191,7 @@ fn damage_is_told_and_not_passed_over() {
 
 /// A shard after each way in which its process can have ended: the tail cut anywhere, as in a write
 /// that did not come to its end; any bytes behind the frames that were durable.
-struct Shard {
+struct Killed {
     frames: PathBuf,
     tail: PathBuf,
     /// Frames when the tail began, and all of its lines.
@@ -200,10 +200,10 @@ struct Shard {
     units: usize,
 }
 
-impl Shard {
+impl Killed {
     /// A tail with lines in it is what a process leaves that is killed; here it is made of the
     /// lines of a shard that came to its end.
-    fn killed(f: &Folder) -> Shard {
+    fn of(f: &Folder) -> Killed {
         f.run("s", "0/1").unwrap();
         let frames = f.path("s").join("shard-00000-of-00001.jsonl.zst");
         let tail = f.path("s").join("shard-00000-of-00001.tail");
@@ -216,11 +216,9 @@ impl Shard {
             .chain(units.split(|b| *b == b'\n').filter(|l| !l.is_empty()));
         let all: Vec<&[u8]> = all.collect();
         for line in &all {
-            lines.extend_from_slice(format!("{:016x} ", checksum(line)).as_bytes());
-            lines.extend_from_slice(line);
-            lines.push(b'\n');
+            lines.extend(tail_line(line));
         }
-        Shard { frames, tail, durable, lines, units: all.len() - 1 }
+        Killed { frames, tail, durable, lines, units: all.len() - 1 }
     }
 }
 
@@ -232,15 +230,114 @@ fn checksum(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// A power cut: each of the two files of a shard may have lost any end, or both. Frames that stand
+/// behind the tail's beginning are whole or not, and the tail has their lines or not. Whatever is
+/// left, a unit is done if and only if it is kept: what the writer says is there is there when it
+/// has ended, every whole frame and every whole line of the tail is among it, and no unit twice.
+#[test]
+fn after_a_power_cut_done_is_what_is_kept() {
+    let f = Folder::new();
+    let plan = f.plan();
+    let mut units = Vec::new();
+    mmsim::sweep::for_each_unit(&plan, |unit| units.push(unit)).unwrap();
+    // A report that says nothing is a line too; six units suffice.
+    units.truncate(6);
+    let line = |i: usize| format!("{{\"unit\":\"{}\",\"n\":{i},\"run\":{{}}}}\n", units[i].id);
+    let header = format!(
+        "{{\"mmsim_sweep\":2,\"mmsim\":\"{}\",\"sweep\":\"p\",\"shard\":0,\"shards\":1}}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    // The header, a frame before the tail began, two frames behind that; the tail has the lines of
+    // both, and one more.
+    let frames: Vec<Vec<u8>> = [header, line(0) + &line(1), line(2), line(3) + &line(4)]
+        .iter()
+        .map(|text| frame(text.as_bytes()))
+        .collect();
+    let ends: Vec<usize> = frames
+        .iter()
+        .scan(0, |end, frame| {
+            *end += frame.len();
+            Some(*end)
+        })
+        .collect();
+    let in_frames = [0, 2, 3, 5];
+    let base = ends[1];
+    let mut tail = tail_line(format!("from {base}").as_bytes());
+    let mut line_ends = vec![tail.len()];
+    for i in 2..6 {
+        tail.extend(tail_line(line(i).trim_end().as_bytes()));
+        line_ends.push(tail.len());
+    }
+    let frames = frames.concat();
+    let (store, names) = (f.path("s"), ["jsonl.zst", "tail"]);
+    std::fs::create_dir(&store).unwrap();
+    let [frames_at, tail_at] = names.map(|n| store.join(format!("shard-00000-of-00001.{n}")));
+    // Each cut about an end and each seventh elsewhere, with all ends of the other file.
+    let near = |ends: &[usize], cut: &usize| ends.iter().any(|e| e.abs_diff(*cut) <= 1);
+    let some = |ends: &[usize], from: usize, most: usize| -> Vec<usize> {
+        (from..=most).filter(|cut| near(ends, cut) || cut % 7 == 0).collect()
+    };
+    let (frame_ends, mut cuts) = (&ends[1..], Vec::new());
+    for cut in some(frame_ends, base, frames.len()) {
+        cuts.extend(line_ends.iter().chain(&[0]).map(|tail| (cut, *tail)));
+    }
+    for cut in some(&line_ends, 0, tail.len()) {
+        cuts.extend(frame_ends.iter().map(|frames| (*frames, cut)));
+    }
+    for (frames_cut, tail_cut) in cuts {
+        std::fs::write(&frames_at, &frames[..frames_cut]).unwrap();
+        std::fs::write(&tail_at, &tail[..tail_cut]).unwrap();
+        let whole_frames = ends.iter().filter(|e| **e <= frames_cut).count();
+        let whole_lines = line_ends.iter().filter(|e| **e <= tail_cut).count();
+        let mut left: Vec<usize> = (0..in_frames[whole_frames - 1]).collect();
+        left.extend((2..6).take(whole_lines.saturating_sub(1)));
+        left.sort_unstable();
+        left.dedup();
+        let at = format!("{frames_cut} bytes of frames, {tail_cut} of the tail");
+        let (writer, done) = Writer::open(&store, "p", Shard::ALL).unwrap();
+        let expected = left.iter().map(|i| units[*i].id).collect();
+        assert_eq!(done, expected, "{at}");
+        writer.finish().unwrap();
+        let text = zstd::decode_all(&std::fs::read(&frames_at).unwrap()[..]).unwrap();
+        let kept = String::from_utf8(text).unwrap();
+        let mut kept: Vec<&str> = kept.split_inclusive('\n').skip(1).collect();
+        kept.sort_unstable_by_key(|l| units.iter().position(|u| l.contains(&u.id.to_string())));
+        let expected: Vec<String> = left.iter().map(|i| line(*i)).collect();
+        assert_eq!(kept, expected, "{at}");
+        let stored = Stored::open(&store, None).unwrap();
+        assert_eq!(stored.len(), left.len() as u64, "{at}");
+    }
+    // What was durable cannot be lost by a power cut: that is damage, and told.
+    std::fs::write(&tail_at, &tail).unwrap();
+    for cut in 0..base {
+        std::fs::write(&frames_at, &frames[..cut]).unwrap();
+        assert!(Writer::open(&store, "p", Shard::ALL).is_err(), "{cut}");
+    }
+}
+
+/// As the writer packs lines.
+fn frame(lines: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(lines).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A line of the tail with its checksum.
+fn tail_line(line: &[u8]) -> Vec<u8> {
+    [format!("{:016x} ", checksum(line)).as_bytes(), line, b"\n"].concat()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn no_ending_loses_a_whole_line(cut in 0.0..1.0_f64, junk in prop::collection::vec(any::<u8>(), 0..40)) {
         thread_local! {
-            static SHARD: (Folder, Shard, Vec<u8>) = {
+            static SHARD: (Folder, Killed, Vec<u8>) = {
                 let f = Folder::new();
-                let shard = Shard::killed(&f);
+                let shard = Killed::of(&f);
                 let merged = f.merged("s");
                 (f, shard, merged)
             };

@@ -116,9 +116,22 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
         return Ok(ending);
     }
     let merged = Merged::open(&plan, &store).map_err(input)?;
+    // Somebody else may have taken a shard away meanwhile.
+    if let Some(lacking) = lacking(&merged) {
+        let help = "give the same command again";
+        return Err(Failure::Check(mmsim::Error::plain(lacking).help(help).to_string()));
+    }
     let (table, answers) = table_of(&merged, &shown)?;
     output::show(&table, None)?;
     Ok(ending.max(told(&plan, &answers)))
+}
+
+/// That units of the plan are missing, if any are.
+fn lacking(merged: &Merged<'_>) -> Option<String> {
+    let (missing, count) = (merged.missing(), |n: u64| grouped(n as f64));
+    let (n, id) = missing.first.as_ref()?;
+    let (units, all) = (count(missing.units), count(missing.units + merged.len()));
+    Some(format!("{units} of {all} units are missing; the first is unit {n} ({id})"))
 }
 
 /// The settings of a sweep, and what came of expectations. Reports are in memory a few at a time.
@@ -231,14 +244,7 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
     output::check(args.output.as_deref())?;
     output::check(args.html.as_deref())?;
     let merged = Merged::open(&plan, &args.place.store()).map_err(input)?;
-    let missing = merged.missing();
-    let count = |n: u64| grouped(n as f64);
-    if let Some((n, id)) = &missing.first {
-        let title = format!(
-            "{} of {} units are missing; the first is unit {n} ({id})",
-            count(missing.units),
-            count(missing.units + merged.len())
-        );
+    if let Some(title) = lacking(&merged) {
         if !args.partial {
             let help = "give `mmsim sweep` again, or write --partial to take what there is";
             return Err(Failure::Check(mmsim::Error::plain(title).help(help).to_string()));
@@ -246,7 +252,7 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
         exit::remark(&title);
     }
     if merged.strange() > 0 {
-        let n = count(merged.strange());
+        let n = grouped(merged.strange() as f64);
         exit::remark(&format!("{n} units of the store are not in the plan, and left out"));
     }
     let answers = match form {

@@ -6,9 +6,10 @@
 //! once, so a process that is killed loses only the units it is at. Every few seconds the frames
 //! are made durable, and then the tail begins anew.
 //!
-//! The tail's first line says how long the other file was when the tail began. What is behind that
-//! is in the tail as well; whatever became of it in a crash is cut off. So nothing is ever written
-//! twice but the tail, and no state between two writes loses a line.
+//! The tail's first line says how long the other file was when the tail began. Frames behind that
+//! are in the tail as well, as lines. A power cut may lose any end of either: whole frames count,
+//! and so do whole lines of the tail; what follows them is cut off. So a unit counts as done if
+//! and only if it is kept, and nothing is written twice but the tail.
 
 mod read;
 mod write;
@@ -23,7 +24,7 @@ use crate::error::{Error, ErrorKind};
 use crate::files::unreadable;
 
 pub use read::Stored;
-pub(super) use read::{Lines, no_line};
+pub(super) use read::{Lines, checksum, no_line};
 pub use write::Writer;
 
 /// The version of the form of stores.

@@ -17,7 +17,7 @@ use crate::sweep::unit::{Numbered, UnitId};
 const MOST: u64 = 1 << 30;
 
 /// A fingerprint of bytes.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(in crate::sweep) fn checksum(bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(bytes);
     hasher.finish()
@@ -108,6 +108,21 @@ pub(in crate::sweep) struct Position {
 
 const IN_TAIL: u64 = u64::MAX;
 
+/// Where a line of a shard was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Where its frame begins, or [`IN_TAIL`].
+    frame: u64,
+    /// Where it begins in its frame, or in the lines of the tail.
+    start: usize,
+}
+
+impl Found {
+    pub(super) fn is_in_tail(self) -> bool {
+        self.frame == IN_TAIL
+    }
+}
+
 /// A shard as it is now.
 pub(super) struct Whole {
     /// Bytes of frames that are whole, and that count.
@@ -117,8 +132,8 @@ pub(super) struct Whole {
     sweep: String,
 }
 
-/// Goes over all lines of a shard. `each` gets a line, the beginning of its frame, and its place
-/// there. Lines that are in frames and in the tail come twice.
+/// Goes over all lines of a shard, those of frames first. Lines that are in frames and in the tail
+/// come twice.
 ///
 /// # Errors
 ///
@@ -126,7 +141,7 @@ pub(super) struct Whole {
 pub(super) fn scan(
     files: &Files,
     sweep: Option<&str>,
-    mut each: impl FnMut(&[u8], u64, usize) -> Result<(), Error>,
+    mut each: impl FnMut(&[u8], Found) -> Result<(), Error>,
 ) -> Result<Whole, Error> {
     // The tail first: what leaves it meanwhile is in the frames.
     let tail = Tail::read(&files.tail).map_err(|e| unreadable(&files.tail, &e))?;
@@ -162,7 +177,7 @@ pub(super) fn scan(
                 read.check(path, files.shard, sweep)?;
                 header = Some(read);
             } else {
-                each(text, at, start)?;
+                each(text, Found { frame: at, start })?;
             }
             start += line.len();
         }
@@ -176,7 +191,7 @@ pub(super) fn scan(
     }
     let mut start = 0;
     for line in tail.lines.split_inclusive(|b| *b == b'\n') {
-        each(&line[..line.len() - 1], IN_TAIL, start)?;
+        each(&line[..line.len() - 1], Found { frame: IN_TAIL, start })?;
         start += line.len();
     }
     Ok(Whole { length, tail, sweep })
@@ -231,7 +246,7 @@ impl Stored {
             let mut doubled: Vec<(Position, Position)> = Vec::new();
             let units = &mut stored.units;
             let sweep = stored.sweep.clone();
-            let whole = scan(&files, sweep.as_deref(), |line, frame, start| {
+            let whole = scan(&files, sweep.as_deref(), |line, Found { frame, start }| {
                 let (id, n, run) = parts_of(line).ok_or_else(|| no_line(&files.frames))?;
                 if id.shard(files.shard.of) != files.shard.index {
                     let title = format!("`{}` holds {id}", files.frames.display());

@@ -56,14 +56,18 @@ impl Writer {
             begin(&files.frames, &Header::of(sweep, shard))
                 .map_err(|e| failed(&files.frames, &e))?;
         }
-        let mut done = BTreeSet::new();
-        let whole = scan(&files, Some(sweep), |line, _, _| {
+        // Done is what is kept: the frames that are whole, and lines of the tail that are in none of
+        // them. After a power cut each of the two can have units that the other lacks.
+        let (mut done, mut pending) = (BTreeSet::new(), Vec::new());
+        let length = scan(&files, Some(sweep), |line, at| {
             let (id, ..) = parts_of(line).ok_or_else(|| super::read::no_line(&files.frames))?;
-            done.insert(id);
+            if done.insert(id) && at.is_in_tail() {
+                pending.extend_from_slice(line);
+                pending.push(b'\n');
+            }
             Ok(())
-        })?;
-        // Frames behind the tail's beginning are made again from it.
-        let length = whole.tail.base.unwrap_or(whole.length);
+        })?
+        .length;
         let frames = File::options().append(true).open(&files.frames);
         let frames = frames.and_then(|f| f.set_len(length).map(|()| f));
         let mut writer = Writer {
@@ -71,7 +75,7 @@ impl Writer {
             length,
             tail,
             tail_length: 0,
-            pending: whole.tail.lines,
+            pending,
             durable: now(),
             files,
         };
@@ -134,14 +138,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the frames durable, and begins the tail anew behind them.
+    /// Makes the frames durable, and begins the tail anew behind them. Its first line is durable
+    /// before another frame is written: so a tail without one means that all frames are whole, but
+    /// for a last one that is cut off.
     fn make_durable(&mut self) -> Result<(), Error> {
         self.write_frame()?;
         self.frames.sync_data().map_err(|e| failed(&self.files.frames, &e))?;
         self.tail.set_len(0).map_err(|e| failed(&self.files.tail, &e))?;
         self.tail_length = 0;
+        self.write_tail(format!("from {}", self.length).as_bytes())?;
+        self.tail.sync_data().map_err(|e| failed(&self.files.tail, &e))?;
         self.durable = now();
-        self.write_tail(format!("from {}", self.length).as_bytes())
+        Ok(())
     }
 }
 
