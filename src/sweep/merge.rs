@@ -87,8 +87,8 @@ impl<'a> Merged<'a> {
 
     /// A store without its plan: the units of a setting and variant one behind the other, in the
     /// order of the plan as far as the store tells it.
-    fn without_plan(stored: Stored) -> Result<Merged<'static>, Error> {
-        let units = order::without_plan(&stored)?;
+    fn without_plan(stored: Stored, folder: &Path) -> Result<Merged<'static>, Error> {
+        let units = order::without_plan(&stored, folder)?;
         Ok(Merged { plan: None, stored, units, missing: Missing::default(), strange: 0 })
     }
 
@@ -142,9 +142,10 @@ fn labels(plan: &SweepPlan, n: u64) -> (usize, Vec<(String, String)>) {
 ///
 /// # Errors
 ///
-/// As [`Stored::open`].
+/// As [`Stored::open`]; or a scenario or a file was edited, and runs of a setting and variant are
+/// there from before and after.
 pub fn saved(store: &Path) -> Result<Merged<'static>, Error> {
-    Merged::without_plan(Stored::open(store, None)?)
+    Merged::without_plan(Stored::open(store, None)?, store)
 }
 
 /// Rows of a store, made when they are asked for.

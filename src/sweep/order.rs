@@ -5,20 +5,25 @@
 //! means two units, and units of a setting are apart. Then the axes decide, as far as they can:
 //! values that are all numbers or quantities ascend, others stand by the lowest number that any of
 //! their units had.
+//!
+//! After a scenario or a file that it reads was edited, the store may hold runs of one setting and
+//! variant from before and after. They are different runs under one name, and no mean of theirs
+//! means anything: such a store needs its plan, which says which of them it has now.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::Stored;
-use super::store::{Lines, no_line, parts_of};
+use super::store::{Lines, checksum, merge_command, no_line, parts_of};
 use super::unit::Numbered;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::report::Pairs;
 use crate::scenario::units::measure;
 
-/// Where a unit stands, as its report says.
+/// Where a unit stands, as its report says, and a fingerprint of what it was given.
 #[derive(Deserialize)]
 struct Stand {
     #[serde(default)]
@@ -26,11 +31,47 @@ struct Stand {
     axes: Pairs<String>,
     variant: String,
     seed: u64,
+    #[serde(skip)]
+    given: u64,
+}
+
+/// What a run was given, as its report says: knobs, and the keys of its scenario.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    knobs: serde_json::Map<String, serde_json::Value>,
+    #[serde(default)]
+    setup: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Given {
+    fn of(line: &[u8]) -> Option<Given> {
+        serde_json::from_slice(parts_of(line)?.2).ok()
+    }
+
+    /// The first key whose values differ.
+    fn differs(&self, other: &Given) -> Option<String> {
+        let first = |a: &serde_json::Map<_, _>, b: &serde_json::Map<String, _>| {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            keys.into_iter().find(|k| a.get(*k) != b.get(*k)).cloned()
+        };
+        first(&self.setup, &other.setup).or_else(|| first(&self.knobs, &other.knobs))
+    }
 }
 
 impl Stand {
     fn of(line: &[u8]) -> Option<Stand> {
-        serde_json::from_slice(parts_of(line)?.2).ok()
+        let mut stand: Stand = serde_json::from_slice(parts_of(line)?.2).ok()?;
+        let Given { knobs, setup } = Given::of(line)?;
+        stand.given = checksum(format!("{knobs:?} {setup:?}").as_bytes());
+        Some(stand)
+    }
+
+    /// Its setting and variant in a few words.
+    fn label(&self) -> String {
+        let scenario = self.scenario.iter().map(|s| format!("{s}, "));
+        let axes = self.axes.iter().map(|(axis, value)| format!(", {axis} = {value}"));
+        scenario.chain([self.variant.clone()]).chain(axes).collect()
     }
 
     /// Whether they differ in their seeds at most.
@@ -48,8 +89,9 @@ const PART: usize = 1024;
 ///
 /// # Errors
 ///
-/// The store cannot be read.
-pub(super) fn without_plan(stored: &Stored) -> Result<Vec<Numbered>, Error> {
+/// The store cannot be read, or it holds runs of a setting and variant from before and after an
+/// edit.
+pub(super) fn without_plan(stored: &Stored, folder: &Path) -> Result<Vec<Numbered>, Error> {
     let units = stored.by_number();
     let mut lines = Lines::new(stored);
     let mut stands: Vec<Stand> = Vec::with_capacity(units.len());
@@ -64,6 +106,21 @@ pub(super) fn without_plan(stored: &Stored) -> Result<Vec<Numbered>, Error> {
         };
         stands.extend(read.into_par_iter().map(stand).collect::<Result<Vec<_>, _>>()?);
     }
+    if let Some((a, b)) = edited(&stands) {
+        let mut given = |i: usize| -> Result<Option<Given>, Error> {
+            let position = stored.position(units[i].id).expect("it is of this store");
+            Ok(Given::of(&lines.line(position)?))
+        };
+        let key = given(a)?.zip(given(b)?).and_then(|(a, b)| a.differs(&b));
+        let which = key.map_or(String::new(), |key| format!(": `{key}` differs"));
+        let title = format!(
+            "`{}` holds runs of `{}` from before and after an edit{which}",
+            folder.display(),
+            stands[b].label()
+        );
+        let help = format!("`{}` shows those of the plan as it is now", merge_command(folder));
+        return Err(Error::new(ErrorKind::File, title).help(help));
+    }
     if of_one_plan(&units, &stands) {
         return Ok(units);
     }
@@ -71,6 +128,24 @@ pub(super) fn without_plan(stored: &Stored) -> Result<Vec<Numbered>, Error> {
     let mut all: Vec<_> = keys.into_iter().zip(&stands).zip(units).collect();
     all.sort_by_key(|((key, stand), unit)| (key.clone(), stand.seed, unit.id));
     Ok(all.into_iter().map(|(_, unit)| unit).collect())
+}
+
+/// Two units of one setting and variant that were not given the same, or that have one seed.
+fn edited(stands: &[Stand]) -> Option<(usize, usize)> {
+    let mut rows: BTreeMap<_, (usize, BTreeMap<u64, usize>)> = BTreeMap::new();
+    for (i, stand) in stands.iter().enumerate() {
+        let axes: BTreeMap<&str, &String> = stand.axes.iter().collect();
+        let (first, seeds) = rows
+            .entry((&stand.scenario, axes, &stand.variant))
+            .or_insert_with(|| (i, BTreeMap::new()));
+        if let Some(same) = seeds.insert(stand.seed, i) {
+            return Some((same, i));
+        }
+        if stands[*first].given != stand.given {
+            return Some((*first, i));
+        }
+    }
+    None
 }
 
 /// Whether numbers are the order of a plan: no number twice, and no row in two pieces.

@@ -71,6 +71,58 @@ fn a_store_of_an_edited_plan_is_in_order_without_it() {
     edited("seeds = 2", "seeds = 3");
 }
 
+/// Runs of one setting and variant from before and after an edit are never averaged: a store is
+/// shown by its plan then, which has those of now.
+#[test]
+fn runs_from_before_an_edit_are_not_mixed_with_those_after_it() {
+    let masim = |ms: &str| format!("a, 4194304\n\nphase\n{ms}\na, 1, 4096, 1\n");
+    let with_file = |work: &str| {
+        format!("[machine]\nmemory = \"8MiB\"\n[[task]]\n{work}\n[[variant]]\nname = \"classic\"\n")
+    };
+    let script = |pages: &str| format!("anon 0 512\nfill 0 0 {pages}\n");
+    let plan =
+        |seed: &str| format!("version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\n{seed}\n");
+    // What is edited, from what to what; the key that is named.
+    for (file, before, after, key) in [
+        ("small.toml", SCENARIO.to_string(), SCENARIO.replace("3000", "4000"), "task[0].accesses"),
+        ("a.masim", masim("10"), masim("20"), "task[0].config contents"),
+        ("a.script", script("8"), script("16"), "task[0].file contents"),
+    ] {
+        // The second time with other seeds: no run is there twice, and the means would be of both.
+        for (seeds, again) in [("seeds = 1", "seeds = 1"), ("seeds = 1", "seed = 2\nseeds = 1")] {
+            let f = Folder::new();
+            match file {
+                "a.masim" => {
+                    f.write("small.toml", with_file("workload = \"masim\"\nconfig = \"a.masim\""))
+                }
+                "a.script" => {
+                    f.write("small.toml", with_file("workload = \"script\"\nfile = \"a.script\""))
+                }
+                _ => {}
+            }
+            f.write(file, &before);
+            f.write("p.toml", plan(seeds));
+            let made = f.run("p.sweep", "0/1").unwrap();
+            saved(&f.path("p.sweep")).unwrap();
+            f.write(file, &after);
+            f.write("p.toml", plan(again));
+            assert_eq!(f.run("p.sweep", "0/1").unwrap(), made, "{file}");
+            let said = saved(&f.path("p.sweep")).expect_err(file).to_string();
+            assert!(
+                said.contains(&format!("from before and after an edit: `{key}` differs")),
+                "{said}"
+            );
+            assert!(said.contains("p.toml` shows those of the plan as it is now"), "{said}");
+            // By the plan it has the runs of now, and no others.
+            let plan = f.plan();
+            let merged = Merged::open(&plan, &f.path("p.sweep")).unwrap();
+            assert_eq!((merged.len(), merged.missing().units, merged.strange()), (made, 0, made));
+            f.run("new", "0/1").unwrap();
+            assert_eq!(f.merged("p.sweep"), f.merged("new"), "{file}");
+        }
+    }
+}
+
 #[test]
 fn a_plan_that_grows_keeps_what_it_has() {
     let f = Folder::new();

@@ -133,22 +133,29 @@ pub fn refuse_store(path: &Path, what: &str) -> Result<(), Error> {
     if !path.is_dir() || Files::all(path)?.is_empty() {
         return Ok(());
     }
-    let (store, beside) = (path.display(), path.with_extension("toml"));
-    let plan = Some(beside.display()).filter(|_| path.extension().is_some_and(|e| e == "sweep"));
-    let plan = plan.filter(|_| beside.is_file()).map(|plan| plan.to_string());
-    let help = match (what, plan) {
+    let store = path.display();
+    let help = match (what, plan_beside(path)) {
         (A_PLAN, Some(plan)) => format!("name its plan, `{plan}`"),
         (A_PLAN, None) => format!("name the plan, and write `--store {store}`"),
-        (_, Some(plan)) => {
-            format!("make one of it with `mmsim sweep merge {plan} -o REPORT.json`, and name that")
-        }
-        (_, None) => format!(
-            "make one of it with `mmsim sweep merge PLAN --store {store} -o REPORT.json`, and name \
-             that"
-        ),
+        _ => format!("make one of it with `{} -o REPORT.json`, and name that", merge_command(path)),
     };
     let title = format!("`{store}` is the store of a sweep, not {what}");
     Err(Error::new(ErrorKind::File, title).help(help))
+}
+
+/// The plan beside a store that has its usual name.
+fn plan_beside(store: &Path) -> Option<String> {
+    let plan = store.with_extension("toml");
+    let is = store.extension().is_some_and(|e| e == "sweep") && plan.is_file();
+    is.then(|| plan.display().to_string())
+}
+
+/// The command that merges a store by its plan.
+pub(super) fn merge_command(store: &Path) -> String {
+    match plan_beside(store) {
+        Some(plan) => format!("mmsim sweep merge {plan}"),
+        None => format!("mmsim sweep merge PLAN --store {}", store.display()),
+    }
 }
 
 /// What [`refuse_store`] is told where a plan is wanted.

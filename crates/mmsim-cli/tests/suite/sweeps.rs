@@ -114,6 +114,61 @@ fn a_shard_has_one_writer() {
     assert_eq!(merged(&f, "s"), merged(&f, "one"));
 }
 
+/// Runs from before an edit of the scenario and those after it are not averaged.
+#[test]
+fn a_store_of_an_edited_scenario_is_shown_by_its_plan() {
+    let f = folder();
+    f.write("p.toml", PLAN.replace("seeds = 10", "seeds = 2"));
+    assert_eq!(f.mmsim(&["sweep", "p.toml"]).code, Some(0));
+    assert_eq!(f.mmsim(&["show", "p.sweep"]).code, Some(0));
+    f.write("x.toml", SCENARIO.replace("20000", "21000"));
+    let now = f.mmsim(&["sweep", "p.toml"]);
+    assert_eq!(now.code, Some(0), "{}", now.stderr);
+    let said = f.mmsim(&["show", "p.sweep"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
+    assert!(said.stderr.contains("`task[0].accesses` differs"), "{}", said.stderr);
+    assert!(said.stderr.contains("`mmsim sweep merge p.toml` shows"), "{}", said.stderr);
+    let merged = f.mmsim(&["sweep", "merge", "p.toml"]);
+    assert_eq!((merged.code, merged.stdout), (Some(0), now.stdout));
+}
+
+/// A plan of a hundred million units says at once what it is about to do, begins, and takes no
+/// memory for those that it has not come to: 1 GiB of addresses is enough.
+#[test]
+fn a_plan_of_any_size_begins_at_once() {
+    use std::io::BufRead;
+    let f = folder();
+    let axes = "[axes]\n\"task[0].theta\" = { from = 0.0, to = 0.9, steps = 10000 }\n\
+        \"machine.vm.swappiness\" = { from = 1, to = 100, step = 1 }\n\
+        \"task[0].write-permille\" = { from = 0, to = 990, step = 10 }\n";
+    f.write("p.toml", format!("version = 1\nscenarios = [\"x.toml\"]\nseeds = 1\n{axes}"));
+    let mut child = Command::new("bash")
+        .args(["-c", "ulimit -v 1048576; exec $M sweep p.toml --jobs 1"])
+        .env("M", crate::harness::program())
+        .current_dir(f.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starting bash");
+    let mut line = String::new();
+    let mut heard = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
+    heard.read_line(&mut line).expect("what it says first");
+    let begun = "mmsim: at most 100,000,000 units to make, 1 at a time: 2,000,000,000,000 accesses";
+    assert!(line.starts_with(begun), "{line}");
+    assert!(line.contains("of memory, and") && line.ends_with("of the store\n"), "{line}");
+    // The first unit is kept long before the last one has its name.
+    let tail = f.path("p.sweep").join("shard-00000-of-00001.tail");
+    while child.try_wait().expect("a child").is_none()
+        && std::fs::metadata(&tail).map_or(0, |m| m.len()) < 1000
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(child.try_wait().expect("a child").is_none(), "it goes on");
+    child.kill().expect("it is there");
+    child.wait().expect("its end");
+}
+
 /// A disk that is full is told, and what was finished is kept.
 #[test]
 fn a_full_disk_loses_nothing() {
