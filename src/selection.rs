@@ -1,5 +1,7 @@
 //! Which of a scenario's runs are made: by variant, and by values of axes.
 
+use std::collections::BTreeSet;
+
 use crate::error::Error;
 use crate::scenario::RunSpec;
 
@@ -64,22 +66,16 @@ impl Selection {
 
 /// Names of variants, in the order of the file.
 pub fn variants_of(specs: &[RunSpec]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for spec in specs {
-        if !names.contains(&spec.variant.as_str()) {
-            names.push(&spec.variant);
-        }
-    }
-    names
+    each_once(specs.iter().map(|spec| spec.variant.as_str()))
+}
+
+fn each_once<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    words.filter(|word| seen.insert(*word)).collect()
 }
 
 /// The values of an axis, in the order of the file.
 fn values_of<'a>(specs: &'a [RunSpec], axis: &str) -> Vec<&'a str> {
-    let mut values: Vec<&str> = Vec::new();
-    for (_, value) in specs.iter().flat_map(|s| &s.axes).filter(|(a, _)| a == axis) {
-        if !values.contains(&value.as_str()) {
-            values.push(value);
-        }
-    }
-    values
+    let on_axis = specs.iter().flat_map(|s| &s.axes).filter(|(a, _)| a == axis);
+    each_once(on_axis.map(|(_, value)| value.as_str()))
 }

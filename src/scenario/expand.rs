@@ -1,9 +1,11 @@
 //! From one document to all its runs: axes, then variants, then seeds.
 //!
 //! Every combination is made in the raw layer and typed on its own, so a value that only
-//! one combination makes wrong is found before anything runs.
+//! one combination makes wrong is found before anything runs. The document of a run has neither the
+//! axes nor the variants that it was made by, so all of them together take memory in proportion to
+//! the number of runs; and how many these are is counted before the first is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ pub(super) struct Plan {
     pub(super) axes: Vec<(String, String)>,
     pub(super) seed: u64,
     pub(super) seeds: u64,
-    /// The document that it was read from, defaults filled in.
+    /// The document that it was read from, without defaults.
     pub(super) doc: Table,
     pub(super) machine: MachineConfig,
     pub(super) policy: PlacedPolicy,
@@ -51,35 +53,54 @@ pub(super) struct Axis<'a> {
 }
 
 /// All combinations, in the order in which they run.
-pub(super) fn plans(sources: &Sources, doc: &Table, dir: &FilePath) -> Result<Vec<Plan>, Error> {
-    let axes = axes(sources, doc)?;
+pub(super) fn plans(sources: &Sources, whole: &Table, dir: &FilePath) -> Result<Vec<Plan>, Error> {
+    let axes = axes(sources, whole)?;
     let combinations = axes.iter().fold(1u64, |n, a| n.saturating_mul(a.values.len() as u64));
-    // Each of them is a run at least.
-    if combinations > MAX_RUNS {
-        return Err(too_many(sources, doc));
+    if combinations.saturating_mul(runs_of_a_combination(whole, &axes)) > MAX_RUNS {
+        return Err(too_many(sources, whole));
     }
     let mut plans = Vec::new();
     let mut runs = 0;
     // What options set must say something of some run.
-    let mut unused = sources.options_in(doc, &["axes", "variant"]);
+    let mut unused = sources.options_in(whole, NOT_OF_RUNS);
+    let bare = without(whole, |e| e.key == "axes" || e.key == "expect" && e.node.list().is_some());
     for c in 0..combinations {
-        if runs > MAX_RUNS {
-            break;
-        }
-        let (doc, labels) = combination(sources, doc, &axes, c)?;
+        let (doc, labels) = combination(sources, &bare, &axes, c)?;
         for plan in variants(sources, &doc, &labels, dir, &mut unused)? {
             runs += plan.seeds;
             plans.push(plan);
         }
-    }
-    if runs > MAX_RUNS {
-        return Err(too_many(sources, doc));
+        if runs > MAX_RUNS {
+            return Err(too_many(sources, whole));
+        }
     }
     if let Some((path, at)) = unused.into_values().next() {
         let title = format!("{path}: every run has another value, of its variant or of an axis");
         return Err(sources.error(at, title, "leave it out, or change it there: variant[0], axes"));
     }
     Ok(plans)
+}
+
+/// Keys that say which runs there are and what is expected of them, and nothing of a run itself.
+const NOT_OF_RUNS: &[&str] = &["axes", "variant", "expect"];
+
+/// A document without some of its entries.
+fn without(doc: &Table, gone: impl Fn(&Entry) -> bool) -> Table {
+    Table { entries: doc.entries.iter().filter(|e| !gone(e)).cloned().collect() }
+}
+
+/// Runs of each combination of axes at least, as far as the document itself tells: no axis may
+/// change how many variants or seeds there are. What is wrong with either is said elsewhere.
+fn runs_of_a_combination(doc: &Table, axes: &[Axis<'_>]) -> u64 {
+    let fixed = |key: &str| !axes.iter().any(|a| a.path.root() == key);
+    let variants = doc.get("variant").and_then(Node::list).filter(|_| fixed("variant"));
+    let seeds = match doc.get("seeds").map(|n| &n.value) {
+        Some(Value::Integer(n)) if fixed("seeds") => {
+            u64::try_from(*n).ok().filter(|n| *n <= MAX_RUNS).unwrap_or(1)
+        }
+        _ => 1,
+    };
+    seeds.max(1).saturating_mul(variants.map_or(1, <[Node]>::len).max(1) as u64)
 }
 
 fn too_many(sources: &Sources, doc: &Table) -> Error {
@@ -157,8 +178,9 @@ pub(super) fn axis_values<'a>(
         return Err(sources.error(e.node.at, title, "write at least one value"));
     }
     // The second would be taken for another seed of the first.
-    for (i, v) in values.iter().enumerate() {
-        if values[..i].iter().any(|before| label(before) == label(v)) {
+    let mut seen = BTreeSet::new();
+    for v in values {
+        if !seen.insert(label(v)) {
             let title = format!("{table}.\"{}\": {} is there twice", e.key, inline(&v.value));
             return Err(sources.error(v.at, title, "write each value once"));
         }
@@ -236,7 +258,7 @@ fn variants(
 ) -> Result<Vec<Plan>, Error> {
     let mut planned = |doc: Table, variant: &str| {
         if !unused.is_empty() {
-            let used = sources.options_in(&doc, &["axes", "variant"]);
+            let used = sources.options_in(&doc, NOT_OF_RUNS);
             unused.retain(|option, _| !used.contains_key(option));
         }
         plan(sources, doc, variant, axes, dir)
@@ -254,16 +276,18 @@ fn variants(
         let title = "variant: no variant at all, write at least one or leave the key out";
         return Err(sources.error(node.at, title, "write [[variant]]"));
     }
+    let bare = without(doc, |e| e.key == "variant");
     let mut plans: Vec<Plan> = Vec::new();
+    let mut names = BTreeMap::new();
     for (i, n) in list.iter().enumerate() {
         let path = format!("variant[{i}]");
         let v = Reader::open(sources, n, &VARIANT, &path)?;
         let name = v.name("name")?;
-        if let Some(first) = plans.iter().position(|p| p.variant == name) {
+        if let Some(first) = names.insert(name.to_string(), i) {
             let found = format!("\"{name}\" is the name of variant[{first}] too");
             return Err(v.error("name", found, "another name"));
         }
-        plans.push(planned(apply(&v, doc)?, name)?);
+        plans.push(planned(apply(&v, &bare)?, name)?);
     }
     Ok(plans)
 }
@@ -309,11 +333,12 @@ pub(super) fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
 /// Types one finished document.
 pub(super) fn plan(
     sources: &Sources,
-    mut doc: Table,
+    written: Table,
     variant: &str,
     axes: &[(String, String)],
     dir: &FilePath,
 ) -> Result<Plan, Error> {
+    let mut doc = written.clone();
     fill(&mut doc, &ROOT);
     let at = doc.entries.iter().map(|e| e.key_at).find(|a| sources.is_file(*a));
     let root = Node { value: Value::Table(doc), at: at.unwrap_or(At::START) };
@@ -340,7 +365,6 @@ pub(super) fn plan(
         return Err(r.error("seed", found, format!("a seed of at most {}", MANY + 1 - seeds)));
     }
     let (bounds, expect_oom) = (r.get("bounds")?, r.get("expect-oom")?);
-    let Value::Table(doc) = root.value else { unreachable!("it was made of a table") };
     Ok(Plan {
         variant: variant.to_string(),
         axes: axes.to_vec(),
@@ -354,7 +378,7 @@ pub(super) fn plan(
         files: files.into(),
         bounds,
         expect_oom,
-        doc,
+        doc: written,
         machine,
     })
 }

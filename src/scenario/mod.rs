@@ -228,12 +228,10 @@ impl Scenario {
     /// written, be it an axis, a variant or an option.
     pub(crate) fn placed(&self, run: &RunSpec, path: &str, error: Error) -> Error {
         let plan = self.plans.iter().find(|p| p.variant == run.variant && p.axes == run.axes);
-        match plan {
-            Some(plan) if error.position().is_none() => {
-                self.sources.place(error, self.sources.nearest_place(&plan.doc, path))
-            }
-            _ => error,
-        }
+        let Some(plan) = plan.filter(|_| error.position().is_none()) else { return error };
+        // What is expected is said of all runs.
+        let doc = if path.starts_with("expect[") { &self.doc } else { &plan.doc };
+        self.sources.place(error, self.sources.nearest_place(doc, path))
     }
 
     /// The scenario with every default written out and every override applied, as TOML

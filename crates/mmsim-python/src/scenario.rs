@@ -55,6 +55,10 @@ impl Scenario {
         let specs = wanted.selection.of(machines::specs(&scenario)?, &self.origin)?;
         let specs = match others {
             None => specs,
+            Some(seeds) if specs.len() * seeds.len() > MOST_RUNS as usize => {
+                let title = format!("more than {MOST_RUNS} runs");
+                return Err(Error::of_option(title).help("write fewer seeds"));
+            }
             Some(seeds) => {
                 let under = |spec: &RunSpec, seed: u64| RunSpec { seed, ..spec.clone() };
                 specs.iter().flat_map(|s| seeds.iter().map(|&n| under(s, n))).collect()
@@ -94,6 +98,9 @@ fn seeds_of(value: Option<&Bound<'_, PyAny>>, first: u64) -> PyResult<Option<Vec
     let seeds: Vec<u64> = match value.is_instance_of::<PyInt>() {
         true => {
             let n: u32 = value.extract()?;
+            if n > MOST_RUNS {
+                return Err(PyValueError::new_err(format!("seeds: at most {MOST_RUNS}")));
+            }
             (0..n.into()).map_while(|i| first.checked_add(i)).collect()
         }
         false => {

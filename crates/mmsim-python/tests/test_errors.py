@@ -79,6 +79,9 @@ class Classes(unittest.TestCase):
         for call in [
             lambda: scenario.run(seeds=0),
             lambda: scenario.run(seeds=[1, 1]),
+            lambda: scenario.run(seeds=1 << 31),
+            lambda: scenario.run(variants=[]),
+            lambda: scenario.run(series="1ms", columns=[]),
             lambda: scenario.run(jobs=0),
             lambda: scenario.run(columns=["pswpin"]),
             lambda: scenario.run(series=0),

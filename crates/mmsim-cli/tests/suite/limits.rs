@@ -71,6 +71,42 @@ fn what_the_host_cannot_hold_is_refused_before_it_begins() {
     assert!(f.names().contains(&"r".to_string()), "{err}");
 }
 
+/// Runs are counted before any is expanded, and the memory for reading grows with their number.
+#[test]
+fn many_variants_and_values_take_memory_by_their_number() {
+    let f = Folder::new();
+    let task = "workload = \"sequential\"\nmemory = \"1MiB\"";
+    let variants =
+        |n: u32| -> String { (0..n).map(|i| format!("[[variant]]\nname = \"v{i}\"\n")).collect() };
+    let values = |n: u32| {
+        let all: Vec<String> = (0..n).map(|i| (200 + i).to_string()).collect();
+        format!("[axes]\n\"machine.vm.min_free_kbytes\" = [{}]\n", all.join(","))
+    };
+    f.write("v.toml", scenario("16MiB", task) + &variants(2000));
+    f.write("a.toml", scenario("16MiB", task) + &values(2000));
+    for name in ["v.toml", "a.toml"] {
+        let (code, _, err) = bash(&f, &format!("ulimit -v 500000; $M run {name} --dry-run"));
+        assert_eq!(code, Some(0), "{name}: {err}");
+    }
+    f.write("v.toml", scenario("16MiB", task) + &variants(10_001));
+    f.write("a.toml", scenario("16MiB", task) + &values(100_000));
+    f.write("both.toml", format!("seeds = 101\n{}{}", scenario("16MiB", task), variants(100)));
+    for name in ["v.toml", "a.toml", "both.toml"] {
+        for (verb, rest) in [("run", ""), ("run", "--dry-run"), ("ablate", "--to classic-v5.9")] {
+            let line = format!("{verb} {name} {rest}");
+            let (code, _, err) = bash(&f, &format!("ulimit -v 500000; $M {line}"));
+            assert_eq!(code, Some(2), "{line}: {err}");
+            assert!(err.contains("make more than 10000 runs"), "{line}: {err}");
+        }
+    }
+    // A plan of a sweep takes them: no unit of it is made before its turn.
+    f.write("x.toml", scenario("16MiB", task));
+    f.write("p.toml", format!("version = 1\nscenarios = [\"x.toml\"]\n{}", values(100_000)));
+    let (code, out, err) = bash(&f, "ulimit -v 1000000; $M sweep plan p.toml");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("100,000"), "{out}");
+}
+
 /// 4 MB that unpack to more than 4 GiB: blocks that know nothing of one another.
 fn bomb() -> Vec<u8> {
     let mut zlib = Compress::new(Compression::best(), false);
