@@ -1,7 +1,7 @@
 //! All shards of a store as one, in the order of the plan.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde::ser::Error as _;
 
 use super::asked::Asked;
 use super::store::{Lines, no_line, parts_of};
-use super::unit::{Numbered, UnitId, for_each_unit};
+use super::unit::{Distinct, Numbered, UnitId, for_each_unit};
 use super::work::scenario_of;
 use super::{Stored, SweepPlan, order};
 use crate::error::Error;
@@ -57,31 +57,26 @@ impl<'a> Merged<'a> {
         let stored = Stored::open(store, Some(plan.name()))?;
         let (mut units, mut missing) = (Vec::new(), Missing::default());
         let mut seen: BTreeMap<UnitId, u64> = BTreeMap::new();
-        let mut again = Vec::new();
-        for_each_unit(plan, |unit| {
-            if let Some(&first) = seen.get(&unit.id) {
-                again.push((first, unit));
-                return;
-            }
-            seen.insert(unit.id, unit.n);
-            match stored.position(unit.id) {
-                Some(_) => units.push(unit),
-                None => {
-                    missing.units += 1;
-                    missing.first.get_or_insert_with(|| (unit.n, unit.id.to_string()));
+        let (mut others, mut lacking) = (BTreeSet::new(), Distinct::default());
+        for_each_unit(plan, |unit| match stored.position(unit.id) {
+            // A value that changes nothing has its rows too; a point that was drawn twice has them
+            // once.
+            Some(_) => {
+                let first = *seen.entry(unit.id).or_insert(unit.n);
+                let labels = |n: u64| labels(plan, n);
+                if first == unit.n
+                    || labels(unit.n) != labels(first) && others.insert((unit.id, labels(unit.n)))
+                {
+                    units.push(unit);
                 }
             }
-        })?;
-        // A value that changes nothing has its rows too; a point that was drawn twice has them
-        // once.
-        for (first, unit) in again {
-            if stored.position(unit.id).is_some() && labels(plan, first) != labels(plan, unit.n) {
-                units.push(unit);
+            None if lacking.is_new(unit.id) => {
+                missing.units += 1;
+                missing.first.get_or_insert_with(|| (unit.n, unit.id.to_string()));
             }
-        }
-        units.sort_by_key(|u| u.n);
-        let held = seen.keys().filter(|id| stored.position(**id).is_some()).count() as u64;
-        let strange = stored.len() - held;
+            None => {}
+        })?;
+        let strange = stored.len() - seen.len() as u64;
         Ok(Merged { plan: Some(plan), stored, units, missing, strange })
     }
 

@@ -38,6 +38,6 @@ pub use merge::{Merged, Missing, Row, Rows, WriteError, saved, write_json, write
 pub use parquet::write_parquet;
 pub use shard::{MOST_SHARDS, Shard};
 pub use store::{A_PLAN, Stored, Writer, refuse_store};
-pub use unit::{Numbered, UnitId, for_each_unit, units_of};
+pub use unit::{COUNTED, Distinct, Numbered, ToDo, UnitId, Units, for_each_unit, units_of};
 pub use wide::{Cell, Column, Form, Wide, write_wide};
-pub use work::{Done, SweepOptions, Watcher, make, run};
+pub use work::{Ahead, Done, SweepOptions, Watcher, make, run};

@@ -168,6 +168,11 @@ fn equal_units_run_once() {
     assert_eq!(f.run("t", "0/1").unwrap(), 2);
     let plan = f.plan();
     assert_eq!(Merged::open(&plan, &f.path("t")).unwrap().len(), 6);
+    // Points of a sample that fall on the same values are one row, whichever came between them.
+    let sample = "[sample]\npoints = 9\naxes = { \"machine.vm.swappiness\" = [10, 60] }\n";
+    f.write("p.toml", format!("{}{sample}", head.replace("classic", "set")));
+    assert_eq!(f.run("u", "0/1").unwrap(), 1);
+    assert_eq!(Merged::open(&f.plan(), &f.path("u")).unwrap().len(), 2);
 }
 
 #[test]

@@ -145,18 +145,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
 /// Accesses per second of CPU: of work that always waits for a device, and of work that hits.
 const SPEEDS: [f64; 2] = [2e6, 1e8];
 
-/// What runs take, in one line. Nothing was run, so time is a wide span.
-fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
-    let specs: Vec<RunSpec> = plans.iter().flat_map(|plan| plan.specs.clone()).collect();
-    let e = mmsim::host::estimate(&specs, jobs);
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-    let time = match e.accesses {
+/// The time that so many accesses take, in words.
+pub(crate) fn time_of(accesses: Option<u64>) -> String {
+    match accesses {
         Some(n) => {
             let [most, least] = SPEEDS.map(|speed| span(n as f64 / speed));
             format!("{} accesses, {least} to {most} of one CPU", grouped(n as f64))
         }
         None => "time not known before, their work ends by the clock or by a file".to_string(),
-    };
+    }
+}
+
+/// What runs take, in one line. Nothing was run, so time is a wide span.
+fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
+    let specs: Vec<RunSpec> = plans.iter().flat_map(|plan| plan.specs.clone()).collect();
+    let e = mmsim::host::estimate(&specs, jobs);
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let time = time_of(e.accesses);
     let runs = if specs.len() == 1 { "1 run" } else { &format!("{} runs", specs.len()) };
     format!("{runs}: {time}; {} of memory; a report of {}", mib(e.memory), mib(e.report))
 }

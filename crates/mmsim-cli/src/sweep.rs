@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 
 use mmsim::report::numbers::grouped;
 use mmsim::report::{ExpectReport, Report};
-use mmsim::sweep::{self, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError};
+use mmsim::sweep::{
+    self, Ahead, Distinct, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError,
+};
 use mmsim_view::page::{self, Source};
 use mmsim_view::settings::{self, Gatherer, Setting};
 
@@ -65,10 +67,23 @@ pub(crate) fn known_axes(shown: &Shown, axes: &[&str], of: &str) -> Result<(), F
 struct Heard(OnceLock<Progress>);
 
 impl Watcher for Heard {
-    fn begins(&self, to_do: u64, all: u64) {
+    fn begins(&self, ahead: &Ahead) {
+        let count = |n: u64| grouped(n as f64);
+        let (to_do, all) = (ahead.to_do, ahead.all);
         if to_do < all {
-            let there = grouped((all - to_do) as f64);
-            exit::remark(&format!("{there} of {} units are there", grouped(all as f64)));
+            exit::remark(&format!("{} of {} units are there", count(all - to_do), count(all)));
+        }
+        if to_do > 0 {
+            let most = if ahead.exact { "" } else { "at most " };
+            exit::remark(&format!(
+                "{most}{} units to make, {} at a time: {}; about {} of memory; the store grows by \
+                 about {}",
+                count(to_do),
+                ahead.jobs,
+                crate::run::time_of(ahead.accesses),
+                jobs::bytes(ahead.memory),
+                jobs::bytes(ahead.disk)
+            ));
         }
         self.0.get_or_init(|| Progress::new("units", to_do as usize));
     }
@@ -172,19 +187,21 @@ fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
     let stored = sweep::Stored::open(&store, Some(plan.name())).map_err(input)?;
     let of = stored.shards().iter().map(|s| s.1).max().unwrap_or(1);
     let mut shards = vec![[0_u64; 3]; of as usize];
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut lacking) = (BTreeSet::new(), Distinct::default());
     let each = sweep::for_each_unit(&plan, |unit| {
-        if seen.insert(unit.id) {
-            let counts = &mut shards[unit.id.shard(of) as usize];
-            counts[0] += 1;
-            if let Some(completed) = stored.completed(unit.id) {
+        let counts = &mut shards[unit.id.shard(of) as usize];
+        match stored.completed(unit.id) {
+            Some(completed) if seen.insert(unit.id) => {
+                counts[0] += 1;
                 counts[1] += 1;
                 counts[2] += u64::from(!completed);
             }
+            None if lacking.is_new(unit.id) => counts[0] += 1,
+            _ => {}
         }
     });
     each.map_err(input)?;
-    let held = seen.iter().filter(|id| stored.completed(**id).is_some()).count() as u64;
+    let held = seen.len() as u64;
     let count = |n: u64| grouped(n as f64);
     let row = |name: String, [all, done, early]: [u64; 3]| {
         let share = if all == 0 { 100.0 } else { done as f64 * 100.0 / all as f64 };

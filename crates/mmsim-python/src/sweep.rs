@@ -50,6 +50,9 @@ impl SweepPlan {
     }
 }
 
+/// Units of a plan that a list of Python has at most: it takes 64 bytes for each.
+const MOST_LISTED: u64 = 1 << 24;
+
 /// A store that is written.
 #[pyclass(frozen, module = "mmsim")]
 pub(crate) struct Store {
@@ -65,6 +68,11 @@ impl Store {
     #[new]
     fn new(plan: &SweepPlan, path: PathBuf) -> PyResult<Store> {
         let plan = Arc::clone(&plan.plan);
+        if plan.units() > MOST_LISTED {
+            let title = format!("a plan of {} units, and Python lists them", plan.units());
+            let help = format!("`mmsim sweep` makes them; here write at most {MOST_LISTED}");
+            return Err(input(Error::of_option(title).help(help)));
+        }
         let (writer, done) = Writer::open(&path, plan.name(), Shard::ALL).map_err(input)?;
         let (missing, _) = units_of(&plan, Shard::ALL, &done).map_err(input)?;
         Ok(Store { plan, path, writer: Mutex::new(Some(writer)), missing })
@@ -78,8 +86,8 @@ impl Store {
 
     /// Keeps the report of a unit.
     fn keep(&self, unit: u64, json: &str) -> PyResult<()> {
-        let known = self.missing.iter().find(|m| m.n == unit);
-        let known = known.ok_or_else(|| {
+        let known = self.missing.binary_search_by_key(&unit, |m| m.n);
+        let known = known.map(|nth| &self.missing[nth]).map_err(|_| {
             input(Error::of_option(format!("unit {unit}: the store does not lack it")))
         })?;
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,6 +7,7 @@ pub(super) mod axis;
 mod canonical;
 pub(super) mod template;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,6 +46,15 @@ pub struct UnitPlace {
     pub variant: usize,
     /// The seed itself.
     pub seed: u64,
+}
+
+/// Units of one setting: those of a range of its numbers, which count its variants and, fastest,
+/// their seeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    scenario: usize,
+    setting: u64,
+    within: Range<u64>,
 }
 
 /// A unit that can be run but was not looked at by the machines yet.
@@ -217,26 +227,31 @@ impl SweepPlan {
         self.labels(place.scenario, place.setting)
     }
 
-    /// Settings as numbers of the whole plan: the scenario, its setting, and its first unit.
-    pub(crate) fn setting(&self, n: u64) -> (usize, u64, u64) {
-        let (mut rest, mut first) = (n, 0);
+    /// The units of these numbers, setting by setting.
+    pub(crate) fn pieces(&self, numbers: Range<u64>) -> Vec<Piece> {
+        let (mut pieces, mut first) = (Vec::new(), 0);
         for (scenario, t) in self.templates.iter().enumerate() {
-            if rest < t.settings {
-                return (scenario, rest, first + rest * per_setting(t));
+            let each = per_setting(t);
+            let mut from = numbers.start.max(first) - first;
+            let until = numbers.end.max(first).min(first + units_of(t)) - first;
+            while from < until {
+                let (setting, within) = (from / each, from % each);
+                let end = each.min(within + until - from);
+                pieces.push(Piece { scenario, setting, within: within..end });
+                from += end - within;
             }
-            rest -= t.settings;
             first += units_of(t);
         }
-        panic!("a plan of {} settings has no setting {n}", self.settings());
+        pieces
     }
 
-    /// Names of all units of a setting, in order.
+    /// Names of the units of a piece, in order.
     ///
     /// # Errors
     ///
     /// A value of the setting fits no key.
-    pub(crate) fn ids(&self, scenario: usize, setting: u64) -> Result<Vec<u128>, Error> {
-        self.templates[scenario].ids(setting)
+    pub(crate) fn ids(&self, piece: &Piece) -> Result<Vec<u128>, Error> {
+        self.templates[piece.scenario].ids(piece.setting, piece.within.clone())
     }
 
     /// Where a setting is on its axes.
@@ -280,11 +295,6 @@ impl SweepPlan {
     /// Settings of a scenario.
     pub(crate) fn settings_of(&self, scenario: usize) -> u64 {
         self.templates[scenario].settings
-    }
-
-    /// Units of a setting, at most.
-    pub(crate) fn most_of_a_setting(&self) -> u64 {
-        self.templates.iter().map(per_setting).max().unwrap_or(1).max(1)
     }
 
     /// The first seed of a scenario.

@@ -25,8 +25,10 @@ use crate::report::expect::Expectation;
 pub(super) struct Template {
     /// The scenario and the plan.
     sources: Sources,
-    /// The scenario without its axes, with what the plan sets.
+    /// The scenario without its axes, with what the plan sets: what every setting copies.
     doc: Table,
+    /// Its variants and expectations, which no setting changes.
+    apart: Table,
     dir: PathBuf,
     pub(super) name: String,
     pub(super) about: String,
@@ -43,6 +45,8 @@ pub(super) struct Template {
     pub(super) unasked: usize,
     /// Whether any setting can have a monitor of accesses.
     may_monitor: bool,
+    /// The setting that was asked last, and whether a variant has a monitor there.
+    monitored: Arc<Mutex<Option<(u64, bool)>>>,
     contents: Arc<Contents>,
     /// Of each variant its first setting, where names of the others follow from it.
     named: Vec<Named>,
@@ -138,6 +142,7 @@ impl Template {
             name: word("name").or(stem).unwrap_or_default(),
             about: word("about").unwrap_or_default(),
             doc: own,
+            apart: Table::default(),
             dir: dir.clone(),
             grid,
             sample,
@@ -148,6 +153,7 @@ impl Template {
             expect: Vec::new(),
             unasked: 0,
             may_monitor: text.contains("damon") || plan_text.contains("damon"),
+            monitored: Arc::default(),
             contents: Arc::clone(contents),
             named: Vec::new(),
             sources,
@@ -162,6 +168,10 @@ impl Template {
         template.variants = chosen(&template.sources, &plan, &names, &template.name)?;
         let own = expand::axes(&template.sources, &scenario)?;
         template.expectations(Known::of_variants(names.into_iter()), &own)?;
+        let entries = std::mem::take(&mut template.doc.entries).into_iter();
+        let (apart, entries) =
+            entries.partition(|e| ["variant", "expect"].contains(&e.key.as_str()));
+        (template.apart, template.doc) = (Table { entries: apart }, Table { entries });
         template.name()?;
         let units =
             settings.saturating_mul(template.variants.len() as u64).saturating_mul(template.seeds);
@@ -244,15 +254,8 @@ impl Template {
         self.values(setting).map(|(axis, (_, label))| (axis.path.text.clone(), label)).collect()
     }
 
-    /// The documents of a setting in all variants that run.
-    fn documents(&self, setting: u64) -> Result<(Vec<Table>, Labels), Error> {
-        let (doc, labels) = self.setting(setting)?;
-        let of = |(_, at): &(String, usize)| self.in_variant(&doc, *at);
-        Ok((self.variants.iter().map(of).collect::<Result<_, _>>()?, labels))
-    }
-
     fn in_variant(&self, doc: &Table, at: usize) -> Result<Table, Error> {
-        match doc.get("variant").and_then(Node::list) {
+        match self.apart.get("variant").and_then(Node::list) {
             Some(list) => {
                 let path = format!("variant[{at}]");
                 expand::apply(&Reader::open(&self.sources, &list[at], &VARIANT, &path)?, doc)
@@ -265,15 +268,20 @@ impl Template {
         Files { dir: &self.dir, contents: &self.contents }
     }
 
-    /// A setting in each variant, as the documents say.
-    fn canonical(&self, setting: u64) -> Result<Vec<(Canonical, Table)>, Error> {
-        let (docs, _) = self.documents(setting)?;
-        let resident = docs.iter().any(monitored);
-        let of = |(mut doc, (name, _)): (Table, &(String, usize))| {
+    /// A setting in some of the variants that run, as the documents say.
+    fn canonical(
+        &self,
+        setting: u64,
+        variants: Range<usize>,
+    ) -> Result<Vec<(Canonical, Table)>, Error> {
+        let (base, _) = self.setting(setting)?;
+        let resident = self.may_monitor && self.resident(setting)?;
+        let of = |(name, at): &(String, usize)| {
+            let mut doc = self.in_variant(&base, *at)?;
             fill(&mut doc, &ROOT);
-            (Canonical::of(&doc, name, resident, self.files()), doc)
+            Ok((Canonical::of(&doc, name, resident, self.files()), doc))
         };
-        Ok(docs.into_iter().zip(&self.variants).map(of).collect())
+        self.variants[variants].iter().map(of).collect()
     }
 
     /// Looks whether names follow from the values of the axes alone.
@@ -289,13 +297,17 @@ impl Template {
             let axes = values.iter().map(axis).collect::<Option<Vec<_>>>()?;
             Some(Named { first, axes })
         };
-        let all = self.canonical(0)?.into_iter().map(named).collect::<Option<Vec<_>>>();
+        let all = self
+            .canonical(0, 0..self.variants.len())?
+            .into_iter()
+            .map(named)
+            .collect::<Option<Vec<_>>>();
         self.named = all.unwrap_or_default();
         Ok(())
     }
 
-    /// A setting in each variant by its values alone, where that is possible.
-    fn by_values(&self, setting: u64) -> Option<Vec<Canonical>> {
+    /// A setting in some of the variants by its values alone, where that is possible.
+    fn by_values(&self, setting: u64, variants: Range<usize>) -> Option<Vec<Canonical>> {
         let values: Vec<(&Axis, (Node, String))> = self.values(setting).collect();
         let of = |named: &Named| {
             let axes = named.axes.iter().zip(&values);
@@ -304,30 +316,46 @@ impl Template {
                 Some(all.with(old, slot.part(&node.value, self.files())?))
             })
         };
-        let all: Option<Vec<Canonical>> = self.named.iter().map(of).collect();
-        all.filter(|all| !all.is_empty())
+        self.named.get(variants)?.iter().map(of).collect()
     }
 
-    /// Names of the units of a setting: for each variant each seed.
-    pub(super) fn ids(&self, setting: u64) -> Result<Vec<u128>, Error> {
-        let all = match self.by_values(setting) {
+    /// Names of some units of a setting, which has for each variant each seed.
+    pub(super) fn ids(&self, setting: u64, within: Range<u64>) -> Result<Vec<u128>, Error> {
+        let first = (within.start / self.seeds) as usize;
+        let variants = first..within.end.div_ceil(self.seeds) as usize;
+        let all: Vec<Canonical> = match self.by_values(setting, variants.clone()) {
             Some(all) => all,
-            None => self.canonical(setting)?.into_iter().map(|c| c.0).collect(),
+            None => self.canonical(setting, variants)?.into_iter().map(|c| c.0).collect(),
         };
-        let seeds = self.seed..self.seed + self.seeds;
-        Ok(all.iter().flat_map(|c| seeds.clone().map(|seed| c.seeded(seed))).collect())
+        let id = |i: u64| all[(i / self.seeds) as usize - first].seeded(self.seed + i % self.seeds);
+        Ok(within.map(id).collect())
     }
 
     /// The run of a setting and variant with the first seed, not checked yet.
     pub(super) fn planned(&self, setting: u64, variant: usize) -> Result<(Plan, bool), Error> {
         let (base, labels) = self.setting(setting)?;
         // Other variants matter only where one may have a monitor.
-        let resident = self.may_monitor && self.documents(setting)?.0.iter().any(monitored);
+        let resident = self.may_monitor && self.resident(setting)?;
         let doc = self.in_variant(&base, self.variants[variant].1)?;
         let name = &self.variants[variant].0;
         let mut plan = expand::plan(&self.sources, doc, name, &labels, &self.dir)?;
         plan.seed = self.seed;
         Ok((plan, resident))
+    }
+
+    /// Whether some variant has a monitor in a setting. Its variants are asked one behind the other.
+    fn resident(&self, setting: u64) -> Result<bool, Error> {
+        let last = *self.monitored.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = last.filter(|last| last.0 == setting) {
+            return Ok(known);
+        }
+        let (base, _) = self.setting(setting)?;
+        let mut found = false;
+        for (_, at) in &self.variants {
+            found = found || monitored(&self.in_variant(&base, *at)?);
+        }
+        *self.monitored.lock().unwrap_or_else(PoisonError::into_inner) = Some((setting, found));
+        Ok(found)
     }
 
     /// The run of a plan that [`Template::planned`] made.
@@ -343,7 +371,10 @@ impl Template {
     /// An error at the place of a key of a run.
     pub(super) fn placed(&self, plan: &Plan, path: &str, error: Error) -> Error {
         match error.position() {
-            None => self.sources.place(error, self.sources.nearest_place(&plan.doc, path)),
+            None => {
+                let doc = if path.starts_with("expect[") { &self.apart } else { &plan.doc };
+                self.sources.place(error, self.sources.nearest_place(doc, path))
+            }
             Some(_) => error,
         }
     }

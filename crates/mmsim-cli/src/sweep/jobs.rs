@@ -10,7 +10,7 @@ use crate::table;
 /// Memory of the program itself.
 const PROGRAM: u64 = 64 << 20;
 
-fn bytes(n: u64) -> String {
+pub(super) fn bytes(n: u64) -> String {
     match n as f64 {
         n if n < 1e4 => format!("{n:.0} B"),
         n if n < 1e7 => format!("{:.0} KiB", n / 1024.0),
