@@ -16,6 +16,9 @@ use crate::sweep::unit::UnitId;
 /// that loses its power may lose so much.
 const DURABLE_AFTER: Duration = Duration::from_secs(5);
 
+/// How the name of a shard ends while its first line is written.
+const BEGINNING: &str = ".jsonl.tmp";
+
 /// A shard that is written. No other process writes it meanwhile.
 #[derive(Debug)]
 pub struct Writer {
@@ -52,6 +55,7 @@ impl Writer {
         let tail = File::options().create(true).append(true).read(true).open(&files.tail);
         let tail = tail.map_err(broken)?;
         lock(&tail, &files.tail)?;
+        remove_left(folder);
         if !files.frames.exists() {
             begin(&files.frames, &Header::of(sweep, shard))
                 .map_err(|e| failed(&files.frames, &e))?;
@@ -169,6 +173,7 @@ fn frame(lines: &[u8]) -> io::Result<Vec<u8>> {
 fn begin(path: &Path, header: &Header) -> io::Result<()> {
     let mut line = serde_json::to_vec(header)?;
     line.push(b'\n');
+    // Of `shard-I-of-N.jsonl.zst`: `shard-I-of-N.jsonl.tmp`.
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary)?;
     file.write_all(&frame(&line)?)?;
@@ -177,6 +182,22 @@ fn begin(path: &Path, header: &Header) -> io::Result<()> {
     // The folder's entry; not every system can.
     let _ = path.parent().map(File::open).and_then(Result::ok).map(|d| d.sync_all());
     Ok(())
+}
+
+/// Removes the beginnings of shards whose processes were killed: who makes one holds its tail.
+fn remove_left(folder: &Path) {
+    // What cannot be looked at is in nobody's way.
+    let Ok(entries) = folder.read_dir() else { return };
+    for entry in entries.flatten() {
+        let tail = entry.file_name().into_string().ok().and_then(|name| {
+            let stem = name.strip_suffix(BEGINNING)?;
+            stem.starts_with("shard-").then(|| folder.join(format!("{stem}.tail")))
+        });
+        let held = |tail: &Path| File::open(tail).is_ok_and(|file| lock(&file, tail).is_err());
+        if tail.is_some_and(|tail| !held(&tail)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Takes a file for this process, until it ends.

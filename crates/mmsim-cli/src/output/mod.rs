@@ -2,7 +2,8 @@
 //!
 //! A file is written under a temporary name in the same directory, synced, and renamed at the
 //! end, so that an error, a full disk or Ctrl-C leaves what was there before. The temporary
-//! files of this process are known ([`signal`]), and a signal removes them. What cannot be
+//! files of this process are known ([`signal`]), and a signal removes them; what a killed process
+//! left, the next one that writes there removes ([`left`]). What cannot be
 //! replaced (pipes, devices, open descriptors) is written directly, and opened once.
 
 use std::fs::{self, File};
@@ -15,9 +16,10 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 use mmsim::error::escaped;
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 
 pub(crate) mod form;
+mod left;
 mod parts;
 mod place;
 pub(crate) mod signal;
@@ -102,15 +104,18 @@ impl Drop for Sink {
 
 fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".mmsim-").suffix(".tmp");
+    let [prefix, suffix] = left::NAME;
+    builder.prefix(prefix).suffix(suffix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         // Like any new file: the umask takes away what the user does not want to give.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
+    let folder = place::folder_of(place);
+    left::remove(folder);
     let file = signal::begin(|| {
-        let file = builder.tempfile_in(place::folder_of(place))?;
+        let file = left::held(|| builder.tempfile_in(folder))?;
         let path = file.path().to_path_buf();
         Ok((file, path))
     })?;
