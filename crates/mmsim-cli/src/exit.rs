@@ -1,15 +1,27 @@
 //! Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
 //! 3 the simulated system ended early. Of several the one of the gravest; a panic is graver
-//! than an early end.
+//! than an early end. Where all is done but the reader of a pipe did not take all of it, it is 141,
+//! that of a program which SIGPIPE ended.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mmsim::Error;
 use mmsim::error::{ErrorKind, printable};
 
 use crate::output::signal;
+
+/// The exit code of a program that SIGPIPE ended, as shells give it.
+const BROKEN_PIPE: u8 = 128 + 13;
+
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Makes the exit code say that the reader of a pipe has not taken all results.
+pub(crate) fn reader_gone() {
+    READER_GONE.store(true, Ordering::Relaxed);
+}
 
 /// Tells something on stderr that no result depends on. Nobody may be left to read it.
 pub(crate) fn remark(text: &str) {
@@ -88,6 +100,9 @@ pub(crate) fn now(failure: Failure) -> ! {
 /// Prints the reason of a failure and gives the exit code.
 pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
     let (code, message) = match result {
+        Ok(Ending::Done) if READER_GONE.load(Ordering::Relaxed) => {
+            return ExitCode::from(BROKEN_PIPE);
+        }
         Ok(Ending::Done) => return ExitCode::SUCCESS,
         Ok(Ending::Missed | Ending::Panicked) => return ExitCode::from(1),
         Ok(Ending::EndedEarly) => return ExitCode::from(3),

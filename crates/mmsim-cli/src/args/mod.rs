@@ -52,7 +52,7 @@ use values::{
 Example:
   mmsim run scenarios/ebizzy-anon.toml --seeds 5
 
-A file `-` is stdin or stdout.
+A file `-` is stdin or stdout. A closed stdout (`>&-`) is taken for /dev/null: use -o FILE.
 
 Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
 3 the simulated system ended early; 128 and its number after a signal."

@@ -83,6 +83,7 @@ impl Write for Sink {
         };
         match written {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                exit::reader_gone();
                 *self = Sink::Nobody;
                 Ok(bytes.len())
             }
@@ -291,13 +292,16 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Writes results to stdout, or to a file, whole or not at all. A reader of stdout that
-/// has gone away is no error: it has seen enough.
+/// Writes results to stdout, or to a file, whole or not at all. When the reader of a pipe has gone
+/// away, other results are written nevertheless, and the exit code says it in the end.
 pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         let mut stdout = io::stdout().lock();
         return match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                exit::reader_gone();
+                Ok(())
+            }
             Err(e) => Err(Failure::said(format!("cannot write to stdout: {e}"))),
             Ok(()) => Ok(()),
         };

@@ -72,7 +72,7 @@ fn pipes_get_the_report_once_and_whole() {
     assert_eq!(bash(&f, line).1, "rc=0\n");
     is_report(&f.read("got2"));
 
-    // A reader that has seen enough is no error.
+    // A reader that goes away behind what a pipe holds has all of it.
     let line = "$M list counters -o /dev/stdout | head -1; echo ${PIPESTATUS[0]}";
     assert!(bash(&f, line).1.ends_with("\n0\n"));
 }
@@ -212,6 +212,51 @@ fn signals_leave_nothing() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert_eq!(f.names(), ["x.toml"], "{signal}");
     }
+}
+
+/// A report that could not be written is an error. Of a pipe whose reader went away the code is that
+/// of other programs, and other results are written nevertheless.
+#[test]
+fn a_report_that_is_not_taken_is_an_error() {
+    let f = folder(SMALL);
+    for line in ["$M run x.toml", "$M run x.toml -o /dev/stdout", "$M list counters", "$M man"] {
+        let (code, _, err) = bash(&f, &format!("{line} >/dev/full"));
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(err.contains("cannot write") && err.contains("No space left"), "{line}: {err}");
+    }
+    for to in ["", "-o /dev/stdout", "-o /dev/fd/1"] {
+        let line = format!(
+            "$M run x.toml --seeds 40 --format json --html h {to} | true; echo ${{PIPESTATUS[0]}}"
+        );
+        assert!(bash(&f, &line).1.ends_with("141\n"), "{to}");
+        assert_eq!(f.names(), ["h", "x.toml"], "{to}");
+        std::fs::remove_file(f.path("h")).unwrap();
+    }
+}
+
+/// A process that is killed removes nothing; whoever writes next into the folder does.
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let f = folder(ENDLESS);
+    let args = ["run", "x.toml", "-o", "report", "--events", "e.jsonl", "--series", "s.csv"];
+    let mut child = f.command(&args).stderr(Stdio::null()).spawn().expect("starting mmsim");
+    let begun = || f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2;
+    for _ in 0..6000 {
+        if begun() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(begun(), "{:?}", f.names());
+    let during = f.names();
+    // Those of a process that lives are its own.
+    assert_eq!(f.mmsim(&["list", "knobs", "-o", "a.json"]).code, Some(0));
+    assert_eq!(f.names().len(), during.len() + 1, "{:?}", f.names());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun());
+    assert_eq!(f.mmsim(&["list", "knobs", "-o", "b.json"]).code, Some(0));
+    assert_eq!(f.names(), ["a.json", "b.json", "x.toml"]);
 }
 
 /// Who is to outlive a terminal does.
