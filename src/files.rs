@@ -157,6 +157,10 @@ pub fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Er
     let words = e.to_string();
     let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(w, _)| w);
     let (title, label) = match e.classify() {
+        _ if too_deep(e) => (
+            format!("`{name}` is nested more than {DEEPEST_JSON} levels deep"),
+            format!("write at most {DEEPEST_JSON} levels of [ and {{"),
+        ),
         Category::Eof if text.trim().is_empty() => {
             (format!("`{name}` is empty"), format!("no {form} is here"))
         }
@@ -169,6 +173,14 @@ pub fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Er
     let shared: Arc<str> = text.into();
     let at = offset(text, e.line(), e.column());
     Error::new(ErrorKind::File, title).at(name, &shared, at..at, label)
+}
+
+/// Levels of lists and objects that are read, one within the other.
+pub(crate) const DEEPEST_JSON: usize = 127;
+
+/// Whether JSON has more levels than are read.
+pub(crate) fn too_deep(e: &serde_json::Error) -> bool {
+    e.classify() == Category::Syntax && e.to_string().starts_with("recursion limit exceeded")
 }
 
 /// Bytes before a line and column, both from 1 and the column in bytes.

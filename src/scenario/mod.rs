@@ -10,6 +10,7 @@
 //! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
 pub mod damon;
+mod depth;
 pub mod evaluate;
 mod expand;
 mod expect;

@@ -11,8 +11,13 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use super::depth;
 use super::keys::TableSpec;
 use crate::error::{Error, ErrorKind};
+
+/// Levels of lists and tables that are read, one within the other, and parts of a key or steps of a
+/// path at most. It is the limit of the parser.
+const DEEPEST: usize = 80;
 
 /// A place: which source, and which bytes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,6 +210,9 @@ impl Sources {
             return Err(Error::new(ErrorKind::File, format!("`{origin}` is larger than 2GiB")));
         }
         let parsed = DeTable::parse(text).map_err(|e| {
+            if let Some(error) = self.too_deep(&e, text, place(source, &(0..0))) {
+                return error;
+            }
             let span = e.span().unwrap_or(0..0);
             let at = place(source, &span);
             let what = e.message().trim().replace('\n', ", ");
@@ -234,9 +242,25 @@ impl Sources {
                 n.shift(from);
                 n
             }
-            Err(_) => Node { value: Value::Text(value.to_string()), at },
+            Err(e) => match self.too_deep(&e, value, At { end: from, ..at }) {
+                Some(error) => return Err(error),
+                None => Node { value: Value::Text(value.to_string()), at },
+            },
         };
         Ok((path, node))
+    }
+
+    /// What is said of TOML with more levels than are read, of which the parser gives no place.
+    /// `text` stands behind `before`.
+    fn too_deep(&self, e: &toml::de::Error, text: &str, before: At) -> Option<Error> {
+        if !e.message().contains("recurs") {
+            return None;
+        }
+        let (span, what) = depth::beyond(text, DEEPEST)?;
+        let at = |i: usize| before.end + i as u32;
+        let at = At { source: before.source, start: at(span.start), end: at(span.end) };
+        let title = format!("nested too deep: more than {DEEPEST} {what}");
+        Some(self.error(at, title, format!("write at most {DEEPEST} of them")))
     }
 
     /// Parses a path such as `task[0].memory`, written at `at`.
@@ -269,6 +293,10 @@ impl Sources {
                 rest = after;
             }
             places.resize(steps.len(), here);
+            if steps.len() > DEEPEST {
+                let title = format!("a path of more than {DEEPEST} steps");
+                return Err(self.error(here, title, "no key lies so deep"));
+            }
         }
         Ok(Path { text: text.to_string(), at, steps, places })
     }

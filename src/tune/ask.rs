@@ -21,6 +21,7 @@ use super::measure::{self, Measure};
 use super::search::{own, report_of};
 use super::{Takes, TuneOptions, TunePlan};
 use crate::error::{Error, ErrorKind};
+use crate::files::{DEEPEST_JSON, too_deep};
 use crate::machines::{self, Catalogue};
 use crate::report::statistics::estimate;
 use crate::run::side_by_side;
@@ -131,6 +132,12 @@ struct Asked {
 
 fn asked(plan: &TunePlan, said: &Said) -> Result<Asked, Error> {
     let value: Value = serde_json::from_str(&said.text).map_err(|e| {
+        if too_deep(&e) {
+            let title = format!("line {}: nested more than {DEEPEST_JSON} levels deep", said.n);
+            let rest = said.text.get(e.column().saturating_sub(1)..).unwrap_or_default();
+            let write = format!("write at most {DEEPEST_JSON} levels of [ and {{");
+            return said.wrong(rest, title, &write);
+        }
         let what = e.to_string();
         let what = what.split(" at line").next().unwrap_or_default();
         let rest = said.text.get(e.column().saturating_sub(1)..).unwrap_or_default();

@@ -107,6 +107,52 @@ fn many_variants_and_values_take_memory_by_their_number() {
     assert!(out.contains("100,000"), "{out}");
 }
 
+/// Text that is nested too deep is told where, whoever reads it.
+#[test]
+fn nesting_has_a_limit_and_a_place() {
+    let f = Folder::new();
+    let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+    let task = "workload = \"sequential\"\nmemory = \"1MiB\"";
+    let base = scenario("16MiB", task);
+    f.write("x.toml", &base);
+    f.write("deep.toml", format!("about = {}\n", nested(200)));
+    f.write("key.toml", format!("{base}[machine.{}a]\n", "a.".repeat(200)));
+    f.write(
+        "plan.toml",
+        format!("version = 1\nscenarios = [\"x.toml\"]\n[axes]\nx = {}\n", nested(200)),
+    );
+    f.write(
+        "path.toml",
+        format!("{base}[[variant]]\nname = \"v\"\nset = {{ \"{}a\" = 1 }}\n", "a.".repeat(200)),
+    );
+    f.write("deep.json", format!("{{\"schema\": 1, \"runs\":\n {}}}", nested(5000)));
+    f.write("damo.json", format!("\n{{\"kdamonds\": {}}}", nested(5000)));
+    for (args, place, write) in [
+        (&["run", "deep.toml"][..], "deep.toml:1:", "at most 80 of them"),
+        (&["run", "key.toml"], "key.toml:7:", "at most 80 of them"),
+        (&["run", "path.toml"], "path.toml:9:", "no key lies so deep"),
+        (&["sweep", "plan.toml"], "plan.toml:4:", "at most 80 of them"),
+        (&["tune", "plan.toml"], "plan.toml:4:", "at most 80 of them"),
+        (
+            &["evaluate", "--suite", "plan.toml", "--policy", "x.toml"],
+            "plan.toml:4:",
+            "at most 80 of them",
+        ),
+        (&["show", "deep.json"], "deep.json:2:", "is no report"),
+        (&["compare", "deep.json", "deep.json"], "deep.json:2:", "is no report"),
+        (&["damon", "import", "damo.json"], "damo.json:2:", "at most 127 levels"),
+        (&["damon", "report", "damo.json"], "damo.json:2:", "is no record"),
+    ] {
+        let said = f.mmsim(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(place), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(write), "{args:?}: {}", said.stderr);
+    }
+    let deep = format!("about={}", nested(200));
+    let said = f.mmsim(&["run", "x.toml", "--set", &deep]);
+    assert!(said.code == Some(2) && said.stderr.contains("at most 80 of them"), "{}", said.stderr);
+}
+
 /// 4 MB that unpack to more than 4 GiB: blocks that know nothing of one another.
 fn bomb() -> Vec<u8> {
     let mut zlib = Compress::new(Compression::best(), false);
