@@ -19,7 +19,7 @@ pub struct Trial {
     pub label: String,
     /// How it ended.
     pub outcome: Ending,
-    /// Bytes of memory that it takes, as far as its scenario tells.
+    /// Bytes of memory that it takes, as far as its scenario tells; who measures more says it here.
     pub memory: u64,
     /// Bytes of its line in a store, packed.
     pub disk: u64,

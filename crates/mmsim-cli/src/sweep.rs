@@ -25,7 +25,7 @@ use crate::outcome;
 use crate::output::{self, AtomicFile};
 use crate::progress::Progress;
 use crate::table::{self, Shown};
-use crate::timing::cpu_seconds;
+use crate::timing::{Peak, cpu_seconds};
 
 /// Runs a plan, or says something of one.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
@@ -371,8 +371,10 @@ fn plan(args: &SweepPlanArgs) -> Result<Ending, Failure> {
     let progress = Progress::new("units", numbers.len());
     let mut trials = Vec::new();
     for n in numbers {
-        let before = cpu_seconds().unwrap_or(0.0);
-        let trial = sweep::trial(&plan, n).map_err(input)?;
+        let (before, peak) = (cpu_seconds().unwrap_or(0.0), Peak::begin());
+        let mut trial = sweep::trial(&plan, n).map_err(input)?;
+        // A scenario does not tell all of it: not what a trace touches, nor what the program needs.
+        trial.memory = trial.memory.max(peak.and_then(|p| p.grown()).unwrap_or(0));
         let took = cpu_seconds().unwrap_or(0.0) - before;
         progress.finished(&trial.label);
         trials.push((trial, took));

@@ -38,6 +38,32 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
     None
 }
 
+/// The largest memory that the process had since a beginning.
+pub(crate) struct Peak {
+    before: u64,
+}
+
+impl Peak {
+    /// Begins to measure, where the system can (only Linux does).
+    pub(crate) fn begin() -> Option<Peak> {
+        // proc_pid_clear_refs(5): 5 makes VmHWM what is resident now.
+        std::fs::write("/proc/self/clear_refs", "5").ok()?;
+        Some(Peak { before: Peak::bytes()? })
+    }
+
+    /// Bytes that the process grew by at most.
+    pub(crate) fn grown(&self) -> Option<u64> {
+        Some(Peak::bytes()?.saturating_sub(self.before))
+    }
+
+    fn bytes() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib << 10)
+    }
+}
+
 impl Stopwatch {
     #[allow(clippy::disallowed_methods, reason = "times the program itself; decides nothing")]
     pub(crate) fn start() -> Stopwatch {

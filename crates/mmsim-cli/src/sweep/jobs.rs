@@ -62,7 +62,7 @@ pub(super) fn text(
         ("units", count(e.units)),
         ("settings", count(plan.settings())),
         ("time", format!("about {} of one CPU", span(e.cpu_s))),
-        ("memory", format!("{} for each unit at the same time", bytes(e.memory))),
+        ("memory", format!("about {} for each unit at the same time", bytes(e.memory))),
         ("disk", format!("about {}", bytes(e.disk))),
         ("shards", format!("{n} of {cpus} CPUs, about {} each", span(each))),
     ];
