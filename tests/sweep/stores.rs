@@ -138,6 +138,28 @@ fn a_plan_that_grows_keeps_what_it_has() {
     assert_eq!((merged.len(), merged.strange()), (8, 24));
 }
 
+/// The beginning of a shard that a killed process left goes with the next sweep into the store,
+/// unless somebody holds its tail.
+#[cfg(unix)]
+#[test]
+fn beginnings_of_killed_processes_are_removed() {
+    use rustix::fs::{FlockOperation, flock};
+    let f = Folder::new();
+    std::fs::create_dir(f.path("s")).unwrap();
+    let names = ["shard-00000-of-00001.jsonl.tmp", "shard-00003-of-00007.jsonl.tmp"];
+    let held = "shard-00001-of-00003.jsonl.tmp";
+    for name in names.iter().chain([&held, &"shard-00001-of-00003.tail", &"other.jsonl.tmp"]) {
+        f.write(&format!("s/{name}"), "half");
+    }
+    let tail = std::fs::File::open(f.path("s/shard-00001-of-00003.tail")).unwrap();
+    flock(&tail, FlockOperation::NonBlockingLockExclusive).unwrap();
+    assert_eq!(f.run("s", "0/1").unwrap(), 24);
+    for name in names {
+        assert!(!f.path("s").join(name).exists(), "{name}");
+    }
+    assert!(f.path("s").join(held).exists() && f.path("s/other.jsonl.tmp").exists());
+}
+
 #[test]
 fn missing_units_are_told() {
     let f = Folder::new();

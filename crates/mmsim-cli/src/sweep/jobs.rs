@@ -19,6 +19,15 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
+/// What each unit needs, in words.
+fn memory(n: u64) -> String {
+    match n {
+        // No system but Linux tells what the trials took.
+        0 => "not known, neither the scenarios nor this system tell it".to_string(),
+        n => format!("about {} for each unit at the same time", bytes(n)),
+    }
+}
+
 /// Whole MiB for a task: one and a half times what its units need, and the program.
 fn mib(e: &Estimate) -> u64 {
     let units = u64::from(e.cpus) * e.memory;
@@ -62,7 +71,7 @@ pub(super) fn text(
         ("units", count(e.units)),
         ("settings", count(plan.settings())),
         ("time", format!("about {} of one CPU", span(e.cpu_s))),
-        ("memory", format!("about {} for each unit at the same time", bytes(e.memory))),
+        ("memory", memory(e.memory)),
         ("disk", format!("about {}", bytes(e.disk))),
         ("shards", format!("{n} of {cpus} CPUs, about {} each", span(each))),
     ];

@@ -276,6 +276,18 @@ fn plans_print_jobs() {
         assert!(said.stdout.lines().any(|l| l == line), "{line} in\n{}", said.stdout);
     }
     assert_eq!(f.names(), ["p.toml", "x.toml"], "nothing is kept of what was tried");
+    // A script does not tell what it touches: that is measured, 8 MiB of entries and frames here.
+    let script = "workload = \"script\"\ncommands = [\"anon 0 100000\", \"fill 0 0 100000\"]\n";
+    f.write("x.toml", format!("name = \"x\"\n[machine]\nmemory = \"1GiB\"\n[[task]]\n{script}"));
+    f.write("p.toml", "version = 1\nscenarios = [\"x.toml\"]\nseeds = 1\n");
+    let said = f.mmsim(&["sweep", "plan", "p.toml", "--cpus", "1"]);
+    let memory = said.stdout.lines().find_map(|l| l.strip_prefix("memory    about "));
+    let mut words = memory.unwrap_or_else(|| panic!("{}", said.stdout)).split(' ');
+    if cfg!(target_os = "linux") {
+        let number: f64 = words.next().and_then(|w| w.parse().ok()).expect("a number");
+        let kib = if words.next() == Some("KiB") { number } else { number * 1024.0 };
+        assert!((1024.0..65536.0).contains(&kib), "{}", said.stdout);
+    }
 }
 
 /// The commands of docs/sweeps.md print what stands below them. `MMSIM_BLESS=1` rewrites that.
