@@ -1,27 +1,14 @@
 //! Counters that hang together, and the record that the optimum works on.
 
 use crate::support::*;
-use mmsim::Scenario;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{TaskConfig, Watch};
-use mmsim::machines::Catalogue;
 use mmsim::report::opt;
 use mmsim::workload::{Advice, Op, VmaFlags};
 
 const PLAIN: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
 const LOCKED: VmaFlags = VmaFlags { locked: true, ..PLAIN };
-
-/// Runs a scenario, with audits.
-fn scenario(text: &str) -> Vec<RunResult> {
-    let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let run = |r: &_| {
-        let mut m = mmsim::machines::machine(r).unwrap_or_else(|e| panic!("{e}"));
-        m.run(Watch::default().with_check_every(4096))
-    };
-    runs.iter().map(run).collect()
-}
 
 /// Nobody but kcompactd compacts here: what it scanned is all that was scanned, once.
 #[test]

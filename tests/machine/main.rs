@@ -21,6 +21,7 @@ mod kernel;
 mod kernel_build;
 mod killer;
 mod life;
+mod limits;
 mod live;
 mod masim;
 mod mglru;

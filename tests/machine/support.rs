@@ -1,5 +1,6 @@
 //! A small machine and workloads that are written down operation by operation.
 
+use mmsim::Scenario;
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::knobs::Knobs as _;
 use mmsim::base::time::SimDuration;
@@ -9,6 +10,7 @@ use mmsim::config::{
 };
 use mmsim::machine::result::{PhaseResult, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
+use mmsim::machines::Catalogue;
 use mmsim::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
@@ -125,6 +127,17 @@ pub(crate) fn machine(config: &MachineConfig, tasks: Vec<TaskConfig>) -> Machine
 /// Runs with an audit after every step.
 pub(crate) fn run(config: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
     machine(config, tasks).run(Watch::default().with_check_every(1))
+}
+
+/// Runs a scenario, with audits.
+pub(crate) fn scenario(text: &str) -> Vec<RunResult> {
+    let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let run = |r: &_| {
+        let mut m = mmsim::machines::machine(r).unwrap_or_else(|e| panic!("{e}"));
+        m.run(Watch::default().with_check_every(4096))
+    };
+    runs.iter().map(run).collect()
 }
 
 // ---- operations ----

@@ -95,6 +95,7 @@ vm_events! {
     UnevictablePgsMunlocked => "unevictable_pgs_munlocked",
     ThpFaultAlloc => "thp_fault_alloc",
     ThpFaultFallback => "thp_fault_fallback",
+    ThpFaultFallbackCharge => "thp_fault_fallback_charge",
     ThpSplitPage => "thp_split_page",
     WorkingsetRefaultAnon => "workingset_refault_anon",
     WorkingsetRefaultFile => "workingset_refault_file",

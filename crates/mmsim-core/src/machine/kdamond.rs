@@ -278,7 +278,7 @@ impl Machine {
             return true;
         }
         let memcg = self.mem.spaces[self.mem.spaces.vma(vma).space].memcg;
-        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) {
+        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg, 1) {
             return false;
         }
         let node = self.home_node();

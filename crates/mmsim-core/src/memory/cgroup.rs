@@ -176,10 +176,10 @@ impl Memcgs {
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
         self.groups[m].swap -= n;
     }
-    /// Whether one more page fits under `memory.max`.
+    /// Whether so many more pages fit under `memory.max`.
     #[inline]
-    pub fn fits(&self, m: MemcgId) -> bool {
-        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage < max)
+    pub fn fits(&self, m: MemcgId, n: u64) -> bool {
+        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
     }
     /// Halves every `memory.max`: a planted fault.
     pub(super) fn halve_limits(&mut self) {
@@ -187,10 +187,6 @@ impl Memcgs {
             let max = &mut self.groups[m].config.max;
             *max = max.map(|pages| pages / 2);
         }
-    }
-    /// Whether so many more pages fit under `memory.max`.
-    pub fn fits_all(&self, m: MemcgId, n: u64) -> bool {
-        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
     }
     /// Pages that a group may have more, up to `memory.high` and `memory.max`.
     pub fn headroom(&self, m: MemcgId) -> u64 {

@@ -9,9 +9,11 @@
 //! Source: Linux 6.12 mm/huge_memory.c (`do_huge_pmd_anonymous_page`, `vma_thp_gfp_mask`),
 //! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`). Left out: the huge zero page
 //! (a read maps the small one, and installs the page table with which the chance is gone); khugepaged;
-//! folios of orders in between; reclaim for a group whose limit the block would exceed (the fault falls
-//! back at once); what kernels before 6.12 did differently. A thread that had to wait makes both requests
-//! anew.
+//! folios of orders in between; what kernels before 6.12 did differently. A thread that had to wait
+//! makes both requests anew.
+//!
+//! A group that is full is reclaimed from for the whole block, if the request may reclaim at all
+//! (mm/memcontrol.c, `try_charge_memcg`). Nobody is killed for want of a huge page.
 
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
@@ -79,13 +81,14 @@ impl Machine {
             got = self.alloc_block(tid, &request(flags));
         }
         let AllocOutcome::Frame(head) = got else { return got };
-        let memcg = self.threads[tid].memcg;
-        if !self.mem.memcgs.fits_all(memcg, GROUP_PAGES.into()) {
+        let (memcg, pages) = (self.threads[tid].memcg, GROUP_PAGES.into());
+        if !self.reclaim_for_limit(tid, memcg, pages, flags) {
             self.mem.free_block(head, HUGE_ORDER);
+            self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
             return AllocOutcome::Failed;
         }
         self.mem.frames.set_memcg(head, memcg);
-        self.charge(tid, memcg, GROUP_PAGES.into());
+        self.charge(tid, memcg, pages);
         got
     }
 

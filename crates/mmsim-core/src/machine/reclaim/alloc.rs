@@ -54,7 +54,7 @@ impl Machine {
             AllocOutcome::Frame(p) => p,
             other => return other,
         };
-        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg) && !self.reclaim_for_limit(tid, memcg) {
+        if memcg.0 != 0 && !self.reclaim_for_limit(tid, memcg, 1, AllocRequest::USER.flags) {
             self.mem.free_frame(pfn);
             if self.wait_for_clean_pages(tid, memcg) {
                 return AllocOutcome::Blocked;
@@ -306,12 +306,9 @@ impl Machine {
     }
 
     /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
-    /// most, no waiting, no killing. `None`: the page is not worth it.
+    /// most, two for the limit of its group, no waiting, no killing. `None`: the page is not worth it.
     pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
         let memcg = self.mem.spaces[self.threads[tid].space].memcg;
-        if !self.mem.memcgs.fits(memcg) {
-            return None;
-        }
         let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
         let low = self.mem.try_alloc(node, req, Some(Mark::Low));
         self.work_off_boost();
@@ -325,6 +322,10 @@ impl Machine {
                 self.mem.try_alloc(node, req, Some(Mark::Min))
             })
         })?;
+        if !self.reclaim_for_limit(tid, memcg, 1, req.flags) {
+            self.mem.free_frame(pfn);
+            return None;
+        }
         self.mem.frames.set_memcg(pfn, memcg);
         self.charge(tid, memcg, 1);
         Some(pfn)

@@ -10,6 +10,7 @@ use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::Wait;
+use crate::phys::gfp::{GfpFlags, PAGE_ALLOC_COSTLY_ORDER};
 use crate::policy::{MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX};
 use crate::policy::{ReclaimRequest, Reclaimer};
 
@@ -19,24 +20,48 @@ const DELAY_PRECISION_SHIFT: u32 = 20;
 const DELAY_SCALING_SHIFT: u32 = 14;
 
 impl Machine {
-    /// Reclaims for a group over its limit. False: it cannot be brought below.
-    pub(in crate::machine) fn reclaim_for_limit(&mut self, tid: ThreadId, memcg: MemcgId) -> bool {
+    /// Reclaims until `pages` more fit under the limit of a group, as far as a request may go
+    /// (`try_charge_memcg`). False: they do not fit.
+    ///
+    /// A request that may not block gives up at once. One that may reclaims for its pages and looks
+    /// again; a second attempt follows when CPUs have given back what they had in stock. That is all
+    /// for `__GFP_NORETRY`. Others go on until reclaim was in vain so often that it is hopeless, and
+    /// for orders that are costly every attempt counts as in vain.
+    pub(in crate::machine) fn reclaim_for_limit(
+        &mut self,
+        tid: ThreadId,
+        memcg: MemcgId,
+        pages: u64,
+        flags: GfpFlags,
+    ) -> bool {
+        if self.mem.memcgs.fits(memcg, pages) {
+            return true;
+        }
+        if flags.atomic() {
+            return false;
+        }
+        let costly = pages > 1 << PAGE_ALLOC_COSTLY_ORDER;
         let begin = self.mem.now;
-        let mut tries = 0;
-        while !self.mem.memcgs.fits(memcg) && tries <= MAX_RECLAIM_RETRIES {
-            if self.reclaim_group(tid, Reclaimer::Limit(memcg), SWAP_CLUSTER_MAX, None) > 0 {
-                tries = 0;
-            } else if self.mem.files.group(memcg).cleanable() > 0 {
-                // More tries find no more before a write has ended.
+        let (mut drained, mut retries) = (false, MAX_RECLAIM_RETRIES);
+        loop {
+            let freed = self.reclaim_group(tid, Reclaimer::Limit(memcg), pages, None);
+            if self.mem.memcgs.fits(memcg, pages) {
                 break;
-            } else {
-                tries += 1;
             }
+            if !std::mem::replace(&mut drained, true) || freed > 0 && !costly {
+                continue;
+            }
+            // More tries find no more before a write has ended: a page is worth waiting for.
+            let waits = !costly && self.mem.files.group(memcg).cleanable() > 0;
+            if waits || flags.has(GfpFlags::NORETRY) || retries == 0 {
+                break;
+            }
+            retries -= 1;
         }
         self.latency[2].add(self.mem.now.since(begin));
         self.psi.stalled(self.mem.cpu, begin, self.mem.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
-        self.mem.memcgs.fits(memcg)
+        self.mem.memcgs.fits(memcg, pages)
     }
 
     /// A write to `memory.reclaim`: the group is reclaimed from again until it gave what was asked

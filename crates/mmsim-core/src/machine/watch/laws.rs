@@ -354,6 +354,13 @@ pub const LAWS: &[Law] = &[
         counters!(PgFault),
         "do_huge_pmd_anonymous_page",
     ),
+    law(
+        "huge pages that a group could not pay for were not made",
+        counters!(ThpFaultFallbackCharge),
+        AtMost,
+        counters!(ThpFaultFallback),
+        "vma_alloc_anon_folio_pmd",
+    ),
     law("reuses are faults", counters!(PgReuse), AtMost, counters!(PgFault), "wp_page_reuse"),
     law(
         "unlocked pages were locked",
