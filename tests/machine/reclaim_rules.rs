@@ -1,8 +1,10 @@
-//! One witness for each rule about when reclaim has failed and what it counts, as in `rules`.
+//! One witness for each rule about when reclaim has failed, what it counts, and what it splits or spares, as in
+//! `rules`.
 
 use crate::rules::{alloc, both, free, newest};
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
+use mmsim::machine::result::RunResult;
 use mmsim::machine::{Machine, Watch};
 use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
 use mmsim::workload::{MapKind, Op, VmaFlags};
@@ -161,4 +163,23 @@ fn anon_only_takes_anonymous_memory() {
         let taken = phase_counts(&r.phases[1], ["pgsteal_anon", "pgsteal_file"]);
         assert!(taken[0] >= 100 && taken[1] == 0, "{mglru:?}: {taken:?}");
     }
+}
+
+/// A group whose `memory.min` is its limit, after kswapd has noted that, reads one page more than fits.
+/// Reclaim for the limit heeds the note and finds nothing, so that the group's process is killed. Or it
+/// ignores it: a 2^p-th part of what is left of 300 pages is 33 pages in all down to p = 4. Or it heeds it in
+/// part, so that the list counts as 32 pages: it goes down to the last priority for them.
+#[test]
+fn stale_protection() {
+    let mut c = newest("ramdisk");
+    (c.memcgs[0].min, c.memcgs[0].max) = (300, Some(300));
+    let ops = [pread(0, 300), sleep_ms(1000), end(0), pread(300, 1), end(1)];
+    let other = || vec![sleep_ms(100), anon(1800), write(0, 0, 1800), sleep_ms(2000)];
+    let [ignored, less, skips] = ["ignored", "scans-less", "skips"].map(|v| {
+        let c = ruled(c.clone(), "stale-protection", v);
+        run(&c, vec![member("t", ops.to_vec()), task("other", other())])
+    });
+    assert_eq!([&ignored, &less, &skips].map(|r| count(r, "oom_kill")), [0, 0, 1]);
+    let stolen = |r: &RunResult| phase_counts(&r.phases[1], ["pgsteal_file"])[0];
+    assert_eq!([stolen(&ignored), stolen(&less)], [33, 63]);
 }

@@ -69,6 +69,14 @@ crate::knob_enums! {
             "one by one, and each CPU goes on in its cluster; clusters in which a slot came free go first";
     }
 
+    /// What reclaim for a group's own limit makes of the protection that an earlier pass over all
+    /// groups noted.
+    StaleProtection {
+        Ignored = "ignored", "nothing: protection is against others";
+        ScansLess = "scans-less", "it scans less, in proportion to what is protected";
+        Skips = "skips", "it leaves the group alone while that is within its protection";
+    }
+
     /// Who of several gets a CPU.
     Scheduler {
         Cfs = "cfs", "the smallest virtual runtime first";
@@ -365,6 +373,10 @@ kernel_rules! {
             "a try of memory.reclaim asks for this part of what is missing: 4 is a quarter",
             "6.9 \"mm: memcg: use larger batches for proactive reclaim\"";
             Ranged::new(1), 6 . 9 => Ranged::new(4);
+        stale_protection: StaleProtection = "stale-protection",
+            "what reclaim for a group's own limit makes of the `memory.min` and `memory.low` that the last pass over all groups noted",
+            "5.4 \"mm, memcg: proportional memory.{low,min} reclaim\"; 5.9 \"mm, memcg: decouple e{low,min} state mutations from protection checks\"; 6.2 \"mm: memcg: fix stale protection of reclaim target memcg\"";
+            StaleProtection::Ignored, 5 . 4 => StaleProtection::ScansLess, 5 . 9 => StaleProtection::Skips, 6 . 2 => StaleProtection::Ignored;
         high_retries: bool = "high-retries",
             "above memory.high a thread reclaims as long as that helps, before it sleeps",
             "5.9 \"mm, memcg: reclaim more aggressively before high allocator throttling\"";
@@ -453,8 +465,13 @@ mod tests {
         };
         assert_eq!(changed("rules-v4.1"), [""; 0]);
         assert_eq!(changed("rules-v5.8"), [""; 0]);
-        let of_5_9 =
-            ["proactive-compaction", "cow-of-held-pages", "process-kernel-pages", "high-retries"];
+        let of_5_9 = [
+            "proactive-compaction",
+            "cow-of-held-pages",
+            "process-kernel-pages",
+            "stale-protection",
+            "high-retries",
+        ];
         assert_eq!(changed("rules-v5.9"), of_5_9);
         // Every rule is there because some kernel differs.
         let all: Vec<_> = KernelRules::presets().iter().flat_map(|p| changed(p.name)).collect();

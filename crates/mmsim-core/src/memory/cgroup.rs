@@ -25,9 +25,19 @@ pub struct Memcg {
     kernel: u64,
     /// Pages swapped out (`memory.swap.current`).
     pub swap: u64,
+    /// `memory.min` and `memory.low` as the last pass over all groups found them (`emin`, `elow`).
+    noted: [u64; 2],
     /// Counters of the group; of the root: what groups count and the machine does not
     /// (reclaim for a limit).
     pub vmstat: VmStat,
+}
+
+impl Memcg {
+    /// The protection, `memory.min` and `memory.low`, that the last pass over all groups noted.
+    #[inline]
+    pub(super) fn noted(&self) -> [u64; 2] {
+        self.noted
+    }
 }
 
 /// All groups; 0 is the root.
@@ -60,6 +70,7 @@ impl Memcgs {
             stock: 0,
             kernel: 0,
             swap: 0,
+            noted: [0; 2],
             vmstat: VmStat::default(),
         };
         let rules = config.kernel_rules();
@@ -180,6 +191,14 @@ impl Memcgs {
     #[inline]
     pub fn fits(&self, m: MemcgId, n: u64) -> bool {
         m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
+    }
+    /// A pass over all groups comes to one. The protection of an empty one is not reckoned.
+    #[inline]
+    pub(super) fn note_protection(&mut self, m: MemcgId) {
+        let g = &mut self.groups[m];
+        if g.usage > 0 {
+            g.noted = [g.config.min, g.config.low];
+        }
     }
     /// Halves every `memory.max`: a planted fault.
     pub(super) fn halve_limits(&mut self) {

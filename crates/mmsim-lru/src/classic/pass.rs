@@ -15,8 +15,8 @@ use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::config::DEF_PRIORITY;
-use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::memory::{Memory, Within};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// What a pass found out before its first scan (`prepare_scan_control`).
@@ -234,24 +234,17 @@ impl Classic {
             if m == 1 && mem.is_planted(Planted::GroupSpared) {
                 continue;
             }
-            let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
-            // Protection is against others: a group's own limit does not heed it.
-            let foreign = m != 0 && target(req).0 == 0;
-            if foreign && usage <= c.min {
-                continue;
+            match mem.protection_from(req, memcg) {
+                Some(Within::Min) => continue,
+                Some(Within::Low) if !req.low_reclaim => {
+                    pass.low_skipped = true;
+                    continue;
+                }
+                _ => {}
             }
-            if foreign && usage <= c.low && !req.low_reclaim {
-                pass.low_skipped = true;
-                continue;
-            }
-            let protection = match foreign {
-                false => 0,
-                true if !req.low_reclaim && c.low > c.min => c.low,
-                true => c.min,
-            };
-            if protection > c.min {
-                pass.low_skipped = true;
-            }
+            let (protection, low) = mem.protected_pages(req, memcg);
+            pass.low_skipped |= low;
+            let usage = mem.memcgs[memcg].usage;
             if self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec {
                 pass.control = self.control(mem, req, pass.scope, memcg);
             }

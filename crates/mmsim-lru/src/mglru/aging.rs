@@ -13,7 +13,7 @@ use super::config::{AccessMarks, AgingRule, AgingSite, Lazyfree, TtlRule};
 use super::formulas::{self, Outlook};
 use super::lruvec::{GenList, gen_of};
 use crate::index::{ANON, Evictable, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, MIN_NR_GENS};
-use mmsim_core::base::id::{GroupId, MemcgId, PageIdx};
+use mmsim_core::base::id::{GroupId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
@@ -371,8 +371,7 @@ impl Mglru {
         let mut reclaimable = false;
         for memcg in self.ids.memcgs() {
             let lv = self.lruvec_at(node, memcg);
-            let m = &mem.memcgs[memcg];
-            if memcg != MemcgId(0) && m.usage <= m.config.min {
+            if mem.is_within_min(memcg) {
                 continue;
             }
             let types = Evictable::of(self.swappiness(mem, lv, req));

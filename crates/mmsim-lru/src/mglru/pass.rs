@@ -14,8 +14,8 @@ use super::formulas;
 use super::memcg_lru::Rotation;
 use crate::index::{ANON, Evictable, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
-use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::TraceEvent;
+use mmsim_core::memory::{Memory, Within};
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
@@ -154,21 +154,26 @@ impl Mglru {
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
-    fn next_memcg(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
+    fn next_memcg(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
         while let Some(memcg) = pass.left.pop() {
-            let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
-            // Protection is against others: a memcg's own limit does not heed it.
-            if memcg != MemcgId(0) && req.by.memcg().is_none() {
-                let order = &mut self.memcg_lru[req.node];
-                if usage <= c.min {
+            let own = req.by.memcg().is_some();
+            let order = &mut self.memcg_lru[req.node];
+            match mem.protection_from(req, memcg) {
+                Some(Within::Min) if own => continue,
+                Some(Within::Min) => {
                     order.rotate(memcg, Rotation::Young);
                     continue;
                 }
-                if usage <= c.low && !order.at_tail(memcg) {
+                Some(Within::Low) if own && !req.low_reclaim => {
+                    pass.low_skipped = true;
+                    continue;
+                }
+                Some(Within::Low) if !own && !order.at_tail(memcg) => {
                     order.rotate(memcg, Rotation::Tail);
                     pass.low_skipped = true;
                     continue;
                 }
+                _ => {}
             }
             let lv = self.lruvec_at(req.node, memcg);
             let max_seq = self.lruvecs[lv].max_seq;
@@ -324,14 +329,13 @@ impl Mglru {
     /// (`apply_proportional_protection`). A group's own limit does not heed it.
     fn unprotected(&self, mem: &Memory, lv: LruvecId, pages: u64, req: &ReclaimRequest) -> u64 {
         let memcg = self.node_and_memcg(lv).1;
-        let foreign = memcg.0 != 0 && req.by.memcg().is_none();
-        if self.config.protection == Protection::Whole || !foreign {
+        if self.config.protection == Protection::Whole {
             return pages;
         }
-        let (usage, c) = (mem.memcgs[memcg].usage, &mem.memcgs[memcg].config);
-        match if req.low_reclaim { c.min } else { c.low.max(c.min) } {
+        match mem.protected_pages(req, memcg).0 {
             0 => pages,
             protection => {
+                let usage = mem.memcgs[memcg].usage;
                 crate::classic::formulas::scan_base_protected(pages, 0, protection, usage)
             }
         }

@@ -122,8 +122,9 @@ impl Machine {
         self.watchdog.tried(false);
         let target = target.max(self.config.batch(SWAP_CLUSTER_MAX));
         let (mut force_deactivate, mut again) = (false, self.mem.rules.reclaim_walks_again);
+        let mut low_reclaim = false;
         loop {
-            let (mut total, mut skipped) = (0, false);
+            let (mut total, mut skipped, mut spared) = (0, false, false);
             let mut priority = self.first_priority();
             loop {
                 for node in self.nodes_from(self.home_node()) {
@@ -142,7 +143,7 @@ impl Machine {
                             may_swap: true,
                             may_io: true,
                             force_deactivate,
-                            low_reclaim: false,
+                            low_reclaim,
                             swappiness,
                             no_cache_trim: false,
                             one_step: true,
@@ -150,6 +151,7 @@ impl Machine {
                     );
                     total += out.reclaimed;
                     skipped |= out.skipped_deactivate;
+                    spared |= out.low_skipped;
                 }
                 if total >= target || priority == 0 {
                     break;
@@ -162,12 +164,15 @@ impl Machine {
             if total == 0 && std::mem::take(&mut again) {
                 continue;
             }
-            // Nothing came, and active pages were spared: once more, without sparing them.
-            if total > 0 || !skipped || force_deactivate {
+            // Nothing came, and something was spared: once more, without sparing that.
+            if total == 0 && skipped && !force_deactivate {
+                force_deactivate = true;
+            } else if total == 0 && spared && !low_reclaim {
+                (low_reclaim, force_deactivate) = (true, false);
+            } else {
                 self.queue_io();
                 return total;
             }
-            force_deactivate = true;
         }
     }
 
