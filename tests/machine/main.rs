@@ -26,6 +26,7 @@ mod live;
 mod masim;
 mod mglru;
 mod mglru_reports;
+mod parts;
 mod planted;
 mod reclaim_rules;
 mod rules;

@@ -7,7 +7,7 @@ use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{Machine, Watch};
 use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
-use mmsim::workload::{MapKind, Op, VmaFlags};
+use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
 use mmsim_core::policy::{ANON_ONLY, ReclaimPolicy};
 use mmsim_lru::mglru::{Mglru, MglruConfig};
 
@@ -182,4 +182,16 @@ fn stale_protection() {
     assert_eq!([&ignored, &less, &skips].map(|r| count(r, "oom_kill")), [0, 0, 1]);
     let stolen = |r: &RunResult| phase_counts(&r.phases[1], ["pgsteal_file"])[0];
     assert_eq!([stolen(&ignored), stolen(&less)], [33, 63]);
+}
+
+/// 480 of 512 pages of a huge page are dropped, and come free at once or not at all.
+#[test]
+fn deferred_split() {
+    let mut c = newest("ramdisk");
+    c.vm.thp = mmsim::config::Thp::Always;
+    let ops = [anon(512), write(0, 0, 1), end(0), advise(0, 0, 480, Advice::DontNeed), end(1)];
+    let names = ["thp_split_page", "thp_deferred_split_page", "pgfree"];
+    let [no, yes] =
+        both(&c, "deferred-split", ["no", "yes"], &ops).map(|r| phase_counts(&r.phases[1], names));
+    assert_eq!((no, yes), ([1, 0, 480], [0, 1, 0]));
 }

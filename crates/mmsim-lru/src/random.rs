@@ -84,6 +84,10 @@ impl ReclaimPolicy for Random {
             // Evicting at random asks for nobody's accessed bits: a huge folio is split at once.
             if mem.frames.order(folio) > 0 {
                 self.folio_split(mem, folio);
+                if !mem.frames.has(folio, flag::LRU) {
+                    // Its first page was unmapped before.
+                    continue;
+                }
             }
             stats.pass.taken += 1;
             stats.pass.file_taken += u64::from(mem.frames.is_file_lru(folio));

@@ -43,8 +43,8 @@ pub enum ShrinkOutcome {
     Kept(ScanOutcome),
     /// Its active flag is set.
     Activated(ScanOutcome),
-    /// It was huge, and is as many folios of one page now, which are all still isolated and each
-    /// to be processed like others.
+    /// It was huge, and is a folio of one page for each page that is mapped now. These are all still
+    /// isolated ([`Memory::is_isolated_page`]) and each to be processed like others.
     Split,
 }
 
@@ -131,7 +131,7 @@ pub fn shrink_folio(
     };
     if pages > 1 {
         stats.scanned -= pages;
-        let _pages = mem.split_frames(folio);
+        mem.split_frames(folio);
         return ShrinkOutcome::Split;
     }
     let evicting = Evicting {

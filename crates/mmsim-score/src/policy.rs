@@ -267,8 +267,10 @@ impl<S: Score> Scored<S> {
             ShrinkOutcome::Split => {
                 let state = *self.state(folio);
                 for page in (folio.0..folio.0 + pages).map(Pfn) {
-                    *self.state(page) = state;
-                    self.evict(mem, req, page, judgement, stats);
+                    if mem.is_isolated_page(page) {
+                        *self.state(page) = state;
+                        self.evict(mem, req, page, judgement, stats);
+                    }
                 }
             }
         }

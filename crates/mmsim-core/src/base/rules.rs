@@ -300,6 +300,10 @@ kernel_rules! {
             "a miss in an executable mapping reads from its page to the mapping's end at most, and advice of random access does not matter; else around it",
             "absent in 6.12, present in 6.17, mm/filemap.c, do_sync_mmap_readahead";
             false, 6 . 18 => true;
+        deferred_split: bool = "deferred-split",
+            "a huge page of which a part is unmapped stays whole until reclaim or its last page; else it is split at once",
+            "4.5 \"thp: introduce deferred_split_huge_page()\"";
+            false, 4 . 5 => true;
         migration_keeps_bits: bool = "migration-keeps-bits",
             "accessed and dirty bits outlast a migration",
             "6.1 \"mm: remember young/dirty bit for page migrations\"";

@@ -97,6 +97,7 @@ vm_events! {
     ThpFaultFallback => "thp_fault_fallback",
     ThpFaultFallbackCharge => "thp_fault_fallback_charge",
     ThpSplitPage => "thp_split_page",
+    ThpDeferredSplitPage => "thp_deferred_split_page",
     WorkingsetRefaultAnon => "workingset_refault_anon",
     WorkingsetRefaultFile => "workingset_refault_file",
     WorkingsetActivateAnon => "workingset_activate_anon",

@@ -205,9 +205,9 @@ impl Machine {
             }
             self.mem.now += self.mem.cost.t_hit;
             // A huge folio is one step.
-            let step = match self.mem.huge_at(page) {
-                Some(_) => page.group().first().0 + GROUP_PAGES - page.0,
-                None => 1,
+            let step = match self.mem.pages.group(page.group()).huge {
+                true => page.group().first().0 + GROUP_PAGES - page.0,
+                false => 1,
             };
             let t = &mut self.threads[tid];
             t.progress.done = count.min(t.progress.done + step);

@@ -59,6 +59,8 @@ impl Memory {
                 } else if self.hugetlb_at(PageIdx(page)).is_some() {
                     // Half of it cannot be dropped.
                     page = end.min(g.first().0 + GROUP_PAGES);
+                } else if self.rules.deferred_split {
+                    self.map_parts(g);
                 } else {
                     self.split_at(policy, PageIdx(page));
                 }

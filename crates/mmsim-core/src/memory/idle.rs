@@ -51,7 +51,10 @@ impl Memory {
         let mut young = false;
         for i in 0..self.rmap.count(&self.frames, folio) {
             let page = self.rmap.nth(maps, i).expect("below their number");
-            young |= self.clear_young(page);
+            young |= match self.frames.order(folio) {
+                0 => self.pages.test_clear_hot(page, pte::YOUNG),
+                _ => self.test_clear_young_huge(folio, page.group()),
+            };
         }
         self.mark_idle(folio, young);
     }
@@ -69,6 +72,7 @@ impl Memory {
         (0..self.rmap.count(&self.frames, folio)).any(|i| {
             let page = self.rmap.nth(maps, i).expect("below their number");
             self.young_at(page)
+                || self.pages.parts(page.group(), folio).any(|part| self.young_at(part))
         })
     }
 
@@ -176,7 +180,7 @@ impl Memory {
 
     fn clear_young(&mut self, page: PageIdx) -> bool {
         if self.pages.group(page.group()).huge {
-            self.test_clear_young_huge(page.group())
+            self.pages.test_clear_group(page.group(), pte::YOUNG)
         } else {
             self.pages.test_clear_hot(page, pte::YOUNG)
         }

@@ -141,6 +141,9 @@ impl Memory {
                 self.memcgs.uncharge_swap(self.spaces[space].memcg, 1);
                 self.put_slot(policy, slot);
             }
+            Entry::Frame(folio) if self.frames.order(folio) > 0 => {
+                self.zap_part(policy, page, folio);
+            }
             Entry::Frame(folio) => {
                 self.now += self.cost.t_free_page;
                 let young = self.pages.hot(page) & pte::YOUNG != 0;

@@ -29,6 +29,8 @@ mod regions;
 mod samples;
 mod scan;
 mod shadow_nodes;
+mod shrinker;
+mod split_queue;
 mod survey;
 pub mod trace;
 pub mod trouble;
@@ -46,10 +48,11 @@ pub use migrate::NotMoved;
 pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
 pub use plain::{FastPath, Look, Verdicts};
 pub use plug::Plug;
-pub use protect::Within;
 pub(crate) use plug::SWAP_IOCB_PAGES;
+pub use protect::Within;
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
+use split_queue::SplitQueues;
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
@@ -187,6 +190,8 @@ pub struct Memory {
     settled: (u64, u64),
     /// Nodes of shadows that the shrinker left for another time.
     shadows_deferred: u64,
+    /// Huge folios that are mapped in part, and wait for a shrinker to split them.
+    split_queues: SplitQueues,
     /// Evictions so far; each that an observer sees has this number.
     pub evictions: u64,
     /// Where stealing raised the watermarks since kswapd was last told.
@@ -255,6 +260,7 @@ impl Memory {
             slow_paths: false,
             settled: (0, 0),
             shadows_deferred: 0,
+            split_queues: SplitQueues::new(config.memcgs.len() + 1),
             evictions: 0,
             boosted: None,
             refaulting: None,

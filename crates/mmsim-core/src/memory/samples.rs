@@ -202,7 +202,7 @@ impl Memory {
         // A huge page has no bit of its own, and its entry is asked.
         let is = self.pages.is_anon(page.group())
             && !in_batches.may_be(page)
-            && (self.pages.nr_huge() == 0 || !self.pages.group(page.group()).huge);
+            && !self.pages.has_huge(page.group());
         debug_assert!(
             !is || matches!(self.pages.entry(page), crate::virt::pages::Entry::Frame(f)
                 if is_listed_page_mapped_once(self.frames.bits(f) & !flag::LOCKED)),

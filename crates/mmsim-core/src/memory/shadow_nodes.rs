@@ -8,11 +8,11 @@
 //! if they had never been there.
 //!
 //! The policy says how many nodes are allowed, once per pass over the root group; what is freed of
-//! the excess is the rule that all shrinkers follow. Swap map and files have a queue each, and a
+//! the excess is the rule that all shrinkers follow (`shrinker`). Swap map and files have a queue each, and a
 //! clock in common.
 //!
 //! Sources: Linux 6.12 mm/workingset.c (`workingset_update_node`, `scan_shadow_nodes`,
-//! `shadow_lru_isolate`) and mm/shrinker.c (`do_shrink_slab`).
+//! `shadow_lru_isolate`).
 //!
 //! Not modelled: one list per NUMA node, by where a node's memory lies (here there is one for the
 //! machine); the lists of other groups than the root, on which nodes of files are if such a group
@@ -20,30 +20,10 @@
 //! are the root's in Linux as well); the time that freeing takes.
 
 use super::Memory;
+use super::shrinker::Shrinking;
 use crate::base::id::PageIdx;
 use crate::base::vmstat::VmEvent;
 use crate::virt::pages::Entry;
-
-/// Objects that a shrinker is asked to free at a time (`SHRINK_BATCH`).
-const SHRINK_BATCH: u64 = 128;
-
-/// How many objects a shrinker of objects that cost nothing to make anew (`seeks` of 0) frees of
-/// `freeable` ones, and how many it leaves for the next time besides the `deferred` of the last:
-/// half of them, in batches. Less than a batch waits, unless it is all. What waited counts
-/// in full, or only as the `priority` has dropped.
-fn shrink(freeable: u64, deferred: u64, priority: u8, by_priority: bool) -> (u64, u64) {
-    let delta = freeable / 2;
-    let waited = if by_priority { deferred >> priority } else { deferred };
-    let mut total = (waited + delta).min(2 * freeable);
-    let mut scanned = 0;
-    while total > 0 && (total >= SHRINK_BATCH || total >= freeable) {
-        let n = total.min(SHRINK_BATCH);
-        total -= n;
-        scanned += n;
-    }
-    let left = (deferred + delta).saturating_sub(scanned);
-    (scanned, if by_priority { left.min(2 * freeable) } else { left })
-}
 
 impl Memory {
     /// Nodes that hold only shadows (`workingset_nodes`).
@@ -80,7 +60,8 @@ impl Memory {
     #[inline(never)]
     fn shrink_shadow_nodes(&mut self, excess: u64, priority: u8) {
         let by_priority = self.rules.shrinker_by_priority;
-        let (scanned, deferred) = shrink(excess, self.shadows_deferred, priority, by_priority);
+        let asked = Shrinking { freeable: excess, deferred: self.shadows_deferred, seeks: 0 };
+        let (scanned, deferred) = asked.at(priority, by_priority);
         self.shadows_deferred = deferred;
         self.count(VmEvent::SlabsScanned, scanned);
         if scanned == 0 {
@@ -134,29 +115,5 @@ impl Memory {
 
     fn is_file_page(&self, page: PageIdx) -> bool {
         matches!(self.pages.group(page.group()).owner, crate::virt::pages::Owner::File(_))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Followed by hand through `do_shrink_slab` of 5.5 and 6.12.
-    #[test]
-    fn half_of_the_excess_goes_in_batches() {
-        for by_priority in [false, true] {
-            assert_eq!(shrink(1000, 0, 12, by_priority), (384, 116), "three batches of 500");
-            assert_eq!(shrink(256, 0, 12, by_priority), (128, 0));
-            assert_eq!(shrink(1, 0, 12, by_priority), (0, 0), "half of one is none");
-            assert_eq!(shrink(100, 0, 12, by_priority), (0, 50), "less than a batch waits");
-        }
-        // 5.5: what waited is added, and then it is all.
-        assert_eq!(shrink(40, 20, 12, false), (40, 0));
-        assert_eq!(shrink(100, 90, 12, false), (128, 12), "a batch is not cut");
-        assert_eq!(shrink(100, 500, 12, false), (128, 422), "at most twice of what there is");
-        // 6.12: only as the priority has dropped, and no more than twice of it waits.
-        assert_eq!(shrink(100, 50, 12, true), (0, 100));
-        assert_eq!(shrink(100, 200, 12, true), (0, 200));
-        assert_eq!(shrink(100, 200, 1, true), (128, 122));
     }
 }

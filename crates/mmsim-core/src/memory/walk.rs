@@ -189,7 +189,7 @@ impl Memory {
                     let folio = self.huge_at(g.first()).filter(|&f| {
                         self.node_of(f) == scope.node && self.frames.memcg(f) == scope.memcg
                     });
-                    let found = folio.filter(|_| self.test_clear_young_huge(g));
+                    let found = folio.filter(|&f| self.test_clear_young_huge(f, g));
                     young.extend(found);
                     self.charge_walk(1, found.is_some().into());
                     continue;
@@ -259,6 +259,7 @@ impl Memory {
     ) -> (u32, u32) {
         let everything =
             scope.anon && !scope.listed && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
+        let parted = self.pages.group(g).parts > 0;
         let (frames, zones) = (&self.frames, &self.zones);
         let (hot, entry) = self.pages.hot_and_entries_of(g);
         let mut ptes = YoungPtes::of(hot, range);
@@ -279,6 +280,12 @@ impl Memory {
             hot[p] &= !pte::YOUNG;
         });
         let (present, found) = (ptes.nr_present(), young.len() - before);
+        if parted {
+            // Parts of a huge folio in a row are one sighting of it.
+            let mut rest = young.split_off(before);
+            rest.dedup();
+            young.append(&mut rest);
+        }
         let clean = |f: FolioId| {
             // Of these bits plain anonymous memory has those.
             const MEANT: u32 = KIND_MASK | flag::SWAPBACKED | flag::SWAPCACHE;

@@ -77,7 +77,7 @@ impl Memory {
     ) {
         self.now += self.cost.t_scan_mapping;
         let group = self.pages.group(p.group());
-        if group.plain && !group.huge {
+        if group.plain && !group.huge && group.parts == 0 {
             let was_young = self.pages.test_clear_young(p);
             let flagged = self.frames.test_clear(folio, flag::YOUNG);
             r.count += u32::from(was_young || flagged);
@@ -94,7 +94,7 @@ impl Memory {
         target: Option<MemcgId>,
         r: &mut References,
     ) {
-        let huge = self.pages.group(p.group()).huge;
+        let huge = self.frames.order(folio) > 0;
         let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
         if vma.flags.locked {
             r.locked = true;
@@ -108,7 +108,7 @@ impl Memory {
         let mut young = match (huge, clears) {
             (false, true) => self.pages.test_clear_hot(p, pte::YOUNG),
             (false, false) => self.pages.hot(p) & pte::YOUNG != 0,
-            (true, true) => self.test_clear_young_huge(p.group()),
+            (true, true) => self.test_clear_young_huge(folio, p.group()),
             // It would not count anyway.
             (true, false) => false,
         };

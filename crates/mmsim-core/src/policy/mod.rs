@@ -217,8 +217,8 @@ pub trait ReclaimPolicy: Send {
         }
         freed
     }
-    /// A listed huge folio becomes 512 folios of one page. Take it off its list, call
-    /// [`Memory::split_frames`], and put all of them on a list again.
+    /// A listed huge folio becomes folios of one page, as many as are mapped. Take it off its list,
+    /// call [`Memory::split_frames`], and put all of them on a list again.
     fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
         self.folio_departed(mem, folio, Departure::Isolated);
         let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };

@@ -88,6 +88,9 @@ pub struct Group {
     /// One huge folio is mapped by the entry above, and all 512 pages name its first frame: page i
     /// is in the i-th frame from there.
     pub huge: bool,
+    /// Pages that map a part of a huge folio, which was mapped as a whole before: each has a PTE of
+    /// its own and names the first frame still, while other pages may hold anything.
+    pub parts: u16,
     /// PTEs that are not none.
     pub used: u16,
     /// A page-table frame is held for it.
@@ -126,6 +129,8 @@ pub struct Pages {
     free: BTreeMap<u32, Vec<u32>>,
     /// Groups that map a huge folio.
     nr_huge: u64,
+    /// Groups that map parts of one.
+    nr_parted: u64,
 }
 
 impl Pages {
@@ -147,6 +152,7 @@ impl Pages {
                         vma: None,
                         plain: false,
                         huge: false,
+                        parts: 0,
                         used: 0,
                         table: None,
                     },
@@ -161,6 +167,7 @@ impl Pages {
                 vma: None,
                 plain: false,
                 huge: false,
+                parts: 0,
                 used: 0,
                 table: None,
             };
@@ -204,13 +211,14 @@ impl Pages {
     pub fn is_anon(&self, g: GroupId) -> bool {
         self.anon.get((g.0 / 64) as usize).is_some_and(|w| w >> (g.0 % 64) & 1 != 0)
     }
-    /// Whether a page is in memory, and its group is plain, of anonymous memory and not huge.
+    /// Whether a page is in memory, and its group is plain, of anonymous memory, and without a huge
+    /// folio or parts of one.
     #[inline]
     pub(crate) fn is_plain_anon(&self, p: PageIdx) -> bool {
         let g = p.group();
         let group = &self.groups[g];
         let there = self.hot[p.0 as usize] & (pte::PRESENT | pte::ZERO) == pte::PRESENT;
-        there && group.plain && !group.huge && self.is_anon(g)
+        there && group.plain && !group.huge && group.parts == 0 && self.is_anon(g)
     }
     /// Number of groups.
     pub fn nr_groups(&self) -> usize {
@@ -379,22 +387,58 @@ impl Pages {
         self.nr_huge = if head.is_some() { self.nr_huge + 1 } else { self.nr_huge - 1 };
         group.used = if head.is_some() { GROUP_PAGES as u16 } else { 0 };
     }
-    /// Turns the mapping of a huge folio into those of its frames: each page has the bits then
+    /// Turns the mapping of a huge folio as a whole into one by PTEs: each page has the bits then
     /// that any of them had, since the hardware keeps one for all.
-    pub fn split_huge(&mut self, g: GroupId, head: Pfn) {
+    pub fn map_parts(&mut self, g: GroupId) {
         debug_assert!(self.groups[g].huge, "{g} is not huge");
         self.groups[g].huge = false;
+        self.groups[g].parts = GROUP_PAGES as u16;
         self.nr_huge -= 1;
+        self.nr_parted += 1;
         let first = g.first().0 as usize;
         let bits = self.hot_of(g).iter().fold(0, |a, &h| a | h) & !pte::TOUCHED;
-        for i in 0..GROUP_PAGES as usize {
-            self.entry[first + i] = head.0 + i as u32;
-            self.hot[first + i] |= bits;
-        }
+        self.hot[first..first + GROUP_PAGES as usize].iter_mut().for_each(|h| *h |= bits);
     }
-    /// Huge folios that are mapped.
+    /// The pages of a group that map a part of a huge folio, in order.
+    pub fn parts(&self, g: GroupId, head: Pfn) -> impl Iterator<Item = PageIdx> + '_ {
+        let all = g.first().0..g.first().0 + GROUP_PAGES;
+        let some = if self.groups[g].parts > 0 { all } else { 0..0 };
+        let is_part = move |p: &PageIdx| {
+            self.entry[p.0 as usize] == head.0 && self.hot[p.0 as usize] & pte::PRESENT != 0
+        };
+        some.map(PageIdx).filter(is_part)
+    }
+    /// Unmaps a part of a huge folio. Returns how many are left.
+    pub fn drop_part(&mut self, p: PageIdx) -> u16 {
+        self.set_entry(p, Entry::None, 0);
+        let group = &mut self.groups[p.group()];
+        group.parts -= 1;
+        let left = group.parts;
+        self.nr_parted -= u64::from(left == 0);
+        left
+    }
+    /// Turns the mappings of parts of a huge folio into those of their frames.
+    pub fn split_parts(&mut self, g: GroupId, head: Pfn) {
+        let parts: Vec<PageIdx> = self.parts(g, head).collect();
+        debug_assert_eq!(parts.len(), self.groups[g].parts.into(), "{g} and parts of {head}");
+        for p in parts {
+            self.entry[p.0 as usize] = head.0 + (p.0 - g.first().0);
+        }
+        self.groups[g].parts = 0;
+        self.nr_parted -= 1;
+    }
+    /// Huge folios that are mapped as a whole.
     pub fn nr_huge(&self) -> u64 {
         self.nr_huge
+    }
+    /// Huge folios that are mapped in parts.
+    pub fn nr_parted(&self) -> u64 {
+        self.nr_parted
+    }
+    /// Whether a group maps a huge folio, or parts of one.
+    #[inline]
+    pub fn has_huge(&self, g: GroupId) -> bool {
+        self.nr_huge + self.nr_parted > 0 && (self.groups[g].huge || self.groups[g].parts > 0)
     }
     /// Clears bits of all pages of a group and says whether any was set.
     pub fn test_clear_group(&mut self, g: GroupId, bits: u8) -> bool {

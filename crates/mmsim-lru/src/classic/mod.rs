@@ -471,7 +471,7 @@ impl ReclaimPolicy for Classic {
     fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
         let list = mem.lists.list_of(folio);
         mem.lru_del(folio);
-        for page in mem.split_frames(folio).rev() {
+        for page in mem.split_frames(folio).into_iter().rev() {
             mem.lru_add_tail(list, page);
         }
     }

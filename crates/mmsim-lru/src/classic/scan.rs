@@ -318,8 +318,10 @@ impl Classic {
             ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
             ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
             ShrinkOutcome::Split => {
-                for page in folio.0..folio.0 + pages as u32 {
-                    self.shrink_other(mem, b, Pfn(page), None);
+                for page in (folio.0..folio.0 + pages as u32).map(Pfn) {
+                    if mem.is_isolated_page(page) {
+                        self.shrink_other(mem, b, page, None);
+                    }
                 }
                 return;
             }

@@ -322,8 +322,10 @@ impl Mglru {
             ShrinkOutcome::Split => {
                 let count = self.counts.get(folio);
                 for page in (folio.0..folio.0 + pages).map(Pfn) {
-                    self.counts.set(page, count);
-                    self.shrink_other(mem, b, page);
+                    if mem.is_isolated_page(page) {
+                        self.counts.set(page, count);
+                        self.shrink_other(mem, b, page);
+                    }
                 }
             }
         }

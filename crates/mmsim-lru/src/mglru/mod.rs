@@ -50,7 +50,7 @@ pub use lruvec::GenList;
 
 use self::config::{AccessMarks, FaultArrival, Lazyfree};
 use self::counts::AccessCounts;
-use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of};
+use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of, type_of};
 use self::memcg_lru::MemcgLru;
 use self::pass::Pass;
 use self::refault::Packing;
@@ -63,7 +63,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory};
-use mmsim_core::phys::frames::{FolioId, flag};
+use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, PassStats, ReclaimOutcome, ReclaimPolicy,
     ReclaimRequest, arrive_singly,
@@ -339,8 +339,16 @@ impl ReclaimPolicy for Mglru {
     /// are met next, and name the generation that it named.
     fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
         let list = mem.lists.list_of(folio);
+        let (lv, zone) = (self.lruvec_of(mem, folio), Self::zone_of(mem, folio));
+        let bits = mem.frames.bits(folio);
         mem.lru_del(folio);
-        for page in self.split(mem, folio).rev() {
+        let pages = self.split(mem, folio);
+        if let Some(generation) = gen_of(bits) {
+            // Pages that were unmapped before are in no generation any more.
+            let gone = pages_of(bits) - pages.len() as u64;
+            self.shrink_gen(lv, generation, type_of(bits), zone, gone);
+        }
+        for page in pages.into_iter().rev() {
             mem.lru_add_tail(list, page);
         }
     }

@@ -199,14 +199,10 @@ impl Mglru {
     }
 
     /// Splits a huge folio that is on no list; its pages were accessed as often as it was.
-    pub(super) fn split(
-        &mut self,
-        mem: &mut Memory,
-        folio: FolioId,
-    ) -> impl ExactSizeIterator<Item = FolioId> + DoubleEndedIterator + use<> {
+    pub(super) fn split(&mut self, mem: &mut Memory, folio: FolioId) -> Vec<FolioId> {
         let count = self.counts.get(folio);
         let pages = mem.split_frames(folio);
-        pages.clone().for_each(|page| self.counts.set(page, count));
+        pages.iter().for_each(|&page| self.counts.set(page, count));
         pages
     }
 

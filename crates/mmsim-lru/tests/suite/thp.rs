@@ -85,7 +85,7 @@ fn nobody_asks_without_permission() {
 }
 
 #[test]
-fn dropped_whole_it_is_a_block_again_and_dropped_in_part_it_is_pages() {
+fn dropped_whole_it_is_a_block_again_and_dropped_in_part_it_waits() {
     let whole = wanting(0, 1024).write(0, 0..1).advise(0, 0..512, Advice::DontNeed).phase();
     each(&whole.clone().write(0, 5..6), |name, r| {
         assert_eq!(r.n(VmEvent::ThpSplitPage), 0, "{name}");
@@ -94,11 +94,107 @@ fn dropped_whole_it_is_a_block_again_and_dropped_in_part_it_is_pages() {
     });
     let part = wanting(0, 1024).write(0, 0..1).advise(0, 100..200, Advice::DontNeed).phase();
     each(&part.write(0, 100..200), |name, r| {
-        assert_eq!(r.in_phase(0, VmEvent::ThpSplitPage), 1, "{name}");
-        assert_eq!(r.in_phase(0, VmEvent::PgFree), 100, "{name}");
+        let waits = u64::from(r.machine.mem.rules.deferred_split);
+        let events = [VmEvent::ThpDeferredSplitPage, VmEvent::ThpSplitPage, VmEvent::PgFree];
+        let split = 1 - waits;
+        assert_eq!(events.map(|e| r.in_phase(0, e)), [waits, split, 100 * split], "{name}");
         assert_eq!(r.n(VmEvent::ThpFaultAlloc), 1, "{name}: there is a page table now");
         assert_eq!(r.n(VmEvent::PgFault), 101, "{name}: the other 412 pages are still there");
+        let weight = if waits == 1 { 512 + 100 } else { 512 };
+        assert_eq!(r.machine.mem.nr_lru_pages(), weight, "{name}: new pages beside the folio");
     });
+}
+
+/// Pages that were dropped are free with the last one, as the block that they were, and no page was
+/// split off.
+#[test]
+fn the_last_page_frees_the_block() {
+    let parts = wanting(0, 1024).write(0, 0..1).advise(0, 0..100, Advice::DontNeed);
+    let all = parts.advise(0, 300..512, Advice::DontNeed).phase();
+    let all = all.advise(0, 100..300, Advice::DontNeed).phase();
+    each(&all, |name, r| {
+        if r.machine.mem.rules.deferred_split {
+            assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::PgFree)), [0, 512], "{name}");
+            assert_eq!(r.n(VmEvent::ThpSplitPage), 0, "{name}");
+            assert_eq!(r.machine.mem.pages.nr_parted(), 0, "{name}");
+        }
+        assert_eq!(r.machine.mem.nr_lru_pages(), 0, "{name}");
+    });
+}
+
+/// Under pressure reclaim splits what is mapped in part, by its queue or as it meets it: the pages
+/// that nobody maps are free, and need no swap space.
+#[test]
+fn reclaim_frees_what_was_dropped_in_part() {
+    // Six pieces, of which 12 pages each are left; 3000 single pages fit only in their holes.
+    let fill = wanting(0, 3072).write(0, 0..3072);
+    let holes =
+        fill.each(0..6u32, |s, k| s.advise(0, 512 * k + 12..512 * k + 512, Advice::DontNeed));
+    let pressed = holes.phase().map(1, 3000).write(1, 0..3000).phase().write(0, 0..3072).phase();
+    each(&pressed, |name, r| {
+        let waits = r.machine.mem.rules.deferred_split;
+        let events = [VmEvent::ThpDeferredSplitPage, VmEvent::ThpSplitPage];
+        assert_eq!(events.map(|e| r.in_phase(0, e)), if waits { [6, 0] } else { [0, 6] }, "{name}");
+        if waits {
+            assert!(r.in_phase(1, VmEvent::ThpSplitPage) > 0, "{name}");
+            assert!(r.in_phase(1, VmEvent::PswpOut) < 1500, "{name}: holes need no slot");
+        }
+    });
+}
+
+/// `MADV_COLD`, `MADV_FREE` and `MADV_PAGEOUT` of pages of a folio that is mapped in part split it at
+/// once, and with that its holes are free.
+#[test]
+fn advice_about_what_is_left_splits_it() {
+    for a in [Advice::Cold, Advice::Free, Advice::PageOut] {
+        let part = wanting(0, 1024).write(0, 0..1).advise(0, 100..200, Advice::DontNeed);
+        each(&part.phase().advise(0, 10..12, a).phase(), |name, r| {
+            if r.machine.mem.rules.deferred_split {
+                assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::ThpSplitPage)), [0, 1], "{name}");
+                assert!(r.in_phase(1, VmEvent::PgFree) >= 100, "{name} {a:?}");
+            }
+        });
+    }
+}
+
+/// A folio that is mapped in part is one folio to reclaim and to monitors: an access of any part is
+/// an access of it. Split, each part keeps its own bit.
+#[test]
+fn any_part_speaks_for_all() {
+    for (name, policy, kernel) in all_policies() {
+        let (mut mem, mut lru, page, head) = one_huge(policy, kernel);
+        if !mem.rules.deferred_split {
+            continue;
+        }
+        let vma = mem.spaces.vma_of(&mem.pages, page);
+        mem.zap_pages(&mut *lru, page, 7, vma);
+        mem.zap_pages(&mut *lru, PageIdx(page.0 + 300), 12, vma);
+        mem.check();
+        lru.check(&mem);
+        assert_eq!((mem.pages_mapped(head), mem.nr_lru_pages(), mem.nr_thp()), (493, 512, 0));
+        assert_eq!(mem.page_of(head), Some(PageIdx(page.0 + 7)), "{name}: the first that is left");
+        mem.references(head, None);
+        assert_eq!(mem.references(head, None).count, 0, "{name}");
+        let hit = PageIdx(page.0 + 400);
+        let touch = |mem: &mut Memory| mem.pages.set_hot(hit, mem.pages.hot(hit) | pte::ACCESSED);
+        touch(&mut mem);
+        assert_eq!(mem.references(head, None).count, 1, "{name}");
+        assert_eq!(mem.references(head, None).count, 0, "{name}");
+        mem.mkold(head);
+        assert!(!mem.is_young(head), "{name}");
+        touch(&mut mem);
+        assert!(mem.is_young(head), "{name}: by its frame");
+        assert!(mem.is_young_at(hit) && !mem.is_young_at(PageIdx(page.0 + 50)), "{name}");
+        mem.split_at(&mut *lru, hit);
+        mem.check();
+        lru.check(&mem);
+        assert_eq!(mem.nr_lru_pages(), 493, "{name}");
+        let young: Vec<u32> =
+            (0..512).filter(|i| mem.frames.kind(Pfn(head.0 + i)) == FrameKind::Anon).collect();
+        assert_eq!(young.len(), 493, "{name}");
+        let young = young.into_iter().filter(|i| mem.references(Pfn(head.0 + i), None).count > 0);
+        assert_eq!(young.collect::<Vec<_>>(), [400], "{name}");
+    }
 }
 
 #[test]
@@ -298,7 +394,7 @@ fn it_waits_in_no_batch() {
             mem.put_back(&mut *lru, head);
             assert!(mem.frames.bits(head) & (flag::LRU | flag::IN_BATCH) == flag::LRU, "{name}");
             assert!(lru.isolate(&mut mem, head), "{name}");
-            let _pages = mem.split_frames(head);
+            mem.split_frames(head);
             mem.check();
             assert_eq!(
                 mem.pages.entry(PageIdx(page.0 + 5)),

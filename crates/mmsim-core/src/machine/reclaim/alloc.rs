@@ -515,6 +515,7 @@ impl Machine {
             let out = self.policy.reclaim(&mut self.mem, &req);
             self.mem.end_step();
             if !out.more {
+                self.mem.shrink_split_queues(&mut *self.policy, &req);
                 self.mem.now += self.mem.cost.t_shrink_node;
             }
             self.plug = self.mem.take_plug();

@@ -373,6 +373,11 @@ impl Machine {
         self.mem.start_plug(std::mem::take(&mut p.plug));
         let out = self.policy.reclaim(&mut self.mem, &request);
         self.mem.end_step();
+        if !out.more {
+            let priority = out.priority.unwrap_or(request.priority);
+            let request = ReclaimRequest { priority, ..request };
+            self.mem.shrink_split_queues(&mut *self.policy, &request);
+        }
         p.plug = self.mem.take_plug();
         if !out.more {
             self.mem.finish_plug(&mut p.plug);

@@ -89,9 +89,9 @@ impl Machine {
     /// A fault is resolved: what it made is new.
     pub(in crate::machine) fn record_fault(&mut self, page: PageIdx, kind: FaultKind) {
         if matches!(kind, FaultKind::ZeroFill | FaultKind::Cow) {
-            match self.mem.huge_at(page) {
-                Some(_) => self.contents.renew(page.group().first(), GROUP_PAGES),
-                None => self.contents.renew(page, 1),
+            match self.mem.pages.group(page.group()).huge {
+                true => self.contents.renew(page.group().first(), GROUP_PAGES),
+                false => self.contents.renew(page, 1),
             }
         }
     }

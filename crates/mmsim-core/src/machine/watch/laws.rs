@@ -355,6 +355,13 @@ pub const LAWS: &[Law] = &[
         "do_huge_pmd_anonymous_page",
     ),
     law(
+        "huge pages that are mapped in part were made",
+        counters!(ThpDeferredSplitPage),
+        AtMost,
+        counters!(ThpFaultAlloc),
+        "deferred_split_folio: once for each",
+    ),
+    law(
         "huge pages that a group could not pay for were not made",
         counters!(ThpFaultFallbackCharge),
         AtMost,

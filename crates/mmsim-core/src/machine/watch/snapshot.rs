@@ -20,7 +20,7 @@ use crate::machine::watch::result::Pressure;
 pub use crate::machine::watch::swaps::SwapArea;
 use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
-use crate::phys::frames::{FrameKind, Mapped, flag, pages_of};
+use crate::phys::frames::{FrameKind, flag, pages_of};
 use crate::phys::pcp::PcpView;
 use crate::phys::zone::Zone;
 use crate::policy::MAX_RECLAIM_RETRIES;
@@ -57,7 +57,8 @@ pub struct PageCounts {
 
 impl PageCounts {
     /// Counts one frame in use; for a huge folio all of its frames with the first.
-    fn count(&mut self, kind: FrameKind, bits: u32, mapped: bool, active: bool) {
+    /// `mapped`: pages of it that are mapped.
+    fn count(&mut self, kind: FrameKind, bits: u32, mapped: u64, active: bool) {
         let has = |flag: u32| bits & flag != 0;
         match kind {
             FrameKind::PageTable => self.page_tables += 1,
@@ -78,9 +79,13 @@ impl PageCounts {
                 }
                 self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
                 self.file += u64::from(file);
-                self.anon_mapped += u64::from(mapped && !file) * pages;
-                self.anon_thp += u64::from(mapped && !file && pages > 1) * pages;
-                self.file_mapped += u64::from(mapped && file);
+                // A huge folio that is mapped in part is none by this count.
+                let thp = pages > 1 && mapped == pages;
+                match file {
+                    true => self.file_mapped += mapped,
+                    false => self.anon_mapped += mapped,
+                }
+                self.anon_thp += if thp { pages } else { 0 };
                 self.dirty += u64::from(file && has(flag::DIRTY));
                 self.mlocked += u64::from(has(flag::MLOCKED)) * pages;
             }
@@ -259,7 +264,7 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
         let mut snapshot = ZoneSnapshot::of(zone);
         for pfn in zone.touched().into_iter().flatten().map(Pfn) {
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
-            let mapped = mem.frames.mapped(pfn) != Mapped::No;
+            let mapped = mem.pages_mapped(pfn);
             let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
             snapshot.counts.count(kind, bits, mapped, active);
             if matches!(kind, FrameKind::Anon | FrameKind::File) {
