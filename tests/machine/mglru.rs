@@ -56,6 +56,35 @@ fn a_page_written_after_it_was_freed_is_kept() {
     }
 }
 
+/// A wait for a page under read is a stall on memory if the page is marked as of the working set, and
+/// else one for I/O (mm/filemap.c, `folio_wait_bit_common`). MGLRU up to 6.13 marks every recent refault
+/// in a fault (mm/workingset.c, `lru_gen_refault`); the classic LRU, and MGLRU since 6.14, mark those of
+/// pages that were in use before they were evicted. Pages that are read once, one after the other, are
+/// not. So the same waits are pressure under the one and none under the others. docs/observing.md has
+/// a recording.
+#[test]
+fn recent_refaults_are_stalls() {
+    const READ_US: u64 = 90;
+    let mut c = config(Kernel::V6_12, "nvme");
+    c.swap[0].slots = 4000;
+    let ops = || vec![anon(2600), write(0, 0, 2600), end(0), read(0, 0, 2600), end(1)];
+    let of = |r: &RunResult| {
+        let names = ["workingset_refault_anon", "workingset_restore_anon"];
+        let [refaults, restored] = phase_counts(&r.phases[1], names);
+        assert!(refaults > 1500, "{refaults}");
+        (refaults, restored, r.phases[1].pressure.some_us)
+    };
+    let (refaults, restored, stalls) = of(&run("mglru-v6.12", &c, vec![task("t", ops())]));
+    assert!(restored * 4 > refaults, "{restored} of {refaults}");
+    assert!(stalls > restored * READ_US * 95 / 100, "{stalls} us for {restored}");
+    let classic = crate::support::run(&c, vec![task("t", ops())]);
+    for r in [classic, run("mglru-v6.18", &c, vec![task("t", ops())])] {
+        let (refaults, restored, stalls) = of(&r);
+        assert_eq!(restored, 0);
+        assert!(stalls < refaults * READ_US / 4, "{stalls} us for {refaults}");
+    }
+}
+
 /// What is said to be cold leaves the youngest generation, and goes before what was written
 /// earlier. Not so by the placement of 6.18 (`lru_gen_folio_seq()`): anonymous memory outside the
 /// swap cache that is added anew goes to the head of the second youngest generation, cold or not.
