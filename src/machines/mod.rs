@@ -289,6 +289,7 @@ fn build(
             let threads = threads(task, run.seed, i as usize).map_err(at)?;
             let config = TaskConfig::new(process_name(task, i, n), threads)
                 .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
+                .with_oom_score_adj(task.oom_score_adj)
                 .with_start(SimTime(task.start.0));
             tasks.push(config);
         }

@@ -25,6 +25,8 @@ pub enum Kind {
     Rate,
     /// A whole number within the range.
     Count(u64, u64),
+    /// A whole number within the range, which may be negative.
+    Whole(i64, i64),
     /// A number, perhaps with decimals, within the range.
     Number(f64, f64),
     /// `true` or `false`.
@@ -134,7 +136,7 @@ pub struct Variants {
 use Kind::{
     Axes, Choice, Compaction, Costs, Count, Counts, Damon, Device, File, Flag, Limit, Number,
     OneOrMore, Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Sizes, Steps, Table,
-    Tables, Tasks, Text, Texts, Time, Times,
+    Tables, Tasks, Text, Texts, Time, Times, Whole,
 };
 
 /// Largest count of accesses, records and the like: exact in every number format.
@@ -179,6 +181,7 @@ impl Kind {
             Count(lo, MANY) => format!("whole number, {lo} to 2^53"),
             Count(lo, U32) => format!("whole number, {lo} to 2^32-1"),
             Count(lo, hi) => format!("whole number, {lo} to {hi}"),
+            Whole(lo, hi) => format!("whole number, {lo} to {hi}"),
             Number(lo, hi) => format!("number, {lo} to {hi}"),
             Flag => "`true` or `false`".to_string(),
             Kind::Quantity => "number, or a quantity with its unit".to_string(),
@@ -218,6 +221,7 @@ impl Kind {
             Count(lo, hi) if lo == hi => format!("{lo}"),
             Count(lo, MANY) => format!("a whole number from {lo} up"),
             Count(lo, hi) => format!("a whole number from {lo} to {hi}"),
+            Whole(lo, hi) => format!("a whole number from {lo} to {hi}"),
             Number(lo, hi) => format!("a number from {lo} to {hi}"),
             Flag => "true or false".to_string(),
             Kind::Quantity => {

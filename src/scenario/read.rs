@@ -354,6 +354,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A whole number within its range, which may be negative, if given.
+    pub(super) fn opt_whole(&self, key: &str) -> Result<Option<i64>, Error> {
+        let Some(node) = self.find(key) else { return Ok(None) };
+        let Value::Integer(n) = node.value else { return Err(self.wrong_type(key, node)) };
+        let kind = self.spec(key).kind;
+        let Kind::Whole(lo, hi) = kind else { panic!("`{key}` is not a whole number") };
+        match i64::try_from(n) {
+            Ok(n) if (lo..=hi).contains(&n) => Ok(Some(n)),
+            _ => {
+                let found = format!("{n} is out of range");
+                Err(self.error_at(node.at, key, found, kind.expected()))
+            }
+        }
+    }
+
     /// A number within its range, if given.
     pub(super) fn opt_number(&self, key: &str) -> Result<Option<f64>, Error> {
         let Some(node) = self.find(key) else { return Ok(None) };

@@ -91,6 +91,8 @@ macro_rules! rows {
         key($name, $kind, $fallback, $doc)
     };
 
+    (@row [$row:expr]) => { $row };
+
     (@one {$value:expr; $row:tt}) => { rows!(@row $row) };
     (@one $row:tt) => { rows!(@row $row) };
 
@@ -195,6 +197,8 @@ fields! {
         _ => Ok(r.opt_count(key)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX))),
     };
     u8: |r, key| Ok(r.opt_count(key)?.map(|n| u8::try_from(n).unwrap_or(u8::MAX)));
+    // The range of the row fits.
+    i16: |r, key| Ok(r.opt_whole(key)?.map(|n| i16::try_from(n).unwrap_or_default()));
     f64: |r, key| r.opt_number(key);
     bool: |r, key| r.opt_flag(key);
     SimDuration: |r, key| r.opt_time(key);

@@ -110,6 +110,7 @@ fn form(kind: Kind) -> Json {
         }
         Kind::Rate => refer("rate"),
         Kind::Count(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
+        Kind::Whole(lo, hi) => json!({ "type": "integer", "minimum": lo, "maximum": hi }),
         Kind::Number(lo, hi) => json!({ "type": "number", "minimum": lo, "maximum": hi }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Quantity => json!({ "type": ["number", "string"] }),

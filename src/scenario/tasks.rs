@@ -65,6 +65,7 @@ pub(super) fn tasks(
             processes: r.get("processes")?,
             memcg: memcg.map(str::to_string),
             start: r.get("start")?,
+            oom_score_adj: r.get("oom_score_adj")?,
             work,
         });
     }

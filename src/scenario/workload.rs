@@ -29,6 +29,8 @@ pub struct TaskSpec {
     pub memcg: Option<String>,
     /// When it begins.
     pub start: SimDuration,
+    /// `oom_score_adj` of each process.
+    pub oom_score_adj: i16,
     /// What it does.
     pub work: WorkloadSpec,
 }

@@ -195,3 +195,25 @@ fn deferred_split() {
         both(&c, "deferred-split", ["no", "yes"], &ops).map(|r| phase_counts(&r.phases[1], names));
     assert_eq!((no, yes), ([1, 0, 480], [0, 1, 0]));
 }
+
+/// No swap and 2,048 frames: a unit of `oom_score_adj` is two pages. Of a process of 1,000 pages with -999
+/// and one of 300 with -400, points are -998 and -500 where they may fall below 1, so the second goes.
+/// Else both have 1, and the first one goes.
+#[test]
+fn badness_below_one() {
+    let mut c = newest("ramdisk");
+    c.swap.clear();
+    let holds = |name: &str, pages, adj| {
+        let ops = vec![anon(pages), write(0, 0, pages), sleep_ms(1000), end(0)];
+        task(name, ops).with_oom_score_adj(adj)
+    };
+    let late = vec![sleep_ms(100), anon(900), write(0, 0, 900), end(0)];
+    let survivor = |value| {
+        let late = task("late", late.clone()).with_oom_score_adj(-999);
+        let tasks = vec![holds("large", 1000, -999), holds("small", 300, -400), late];
+        let r = run(&ruled(c.clone(), "badness-below-one", value), tasks);
+        ["large", "small"].map(|name| r.phases.iter().any(|p| p.name.starts_with(name)))
+    };
+    assert_eq!(survivor("no"), [false, true]);
+    assert_eq!(survivor("yes"), [true, false]);
+}

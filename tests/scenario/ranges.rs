@@ -191,6 +191,7 @@ fn some(kind: Kind) -> Option<String> {
         Kind::Time | Kind::Times(_) => "\"1ms\"".into(),
         Kind::Count(lo, _) => lo.to_string(),
         Kind::Number(lo, _) => lo.to_string(),
+        Kind::Whole(lo, _) => lo.to_string(),
         Kind::Text => "\"a\"".into(),
         Kind::Choice(words) => format!("{:?}", words[0]),
         _ => return None,
@@ -209,6 +210,7 @@ fn outside(kind: Kind) -> Vec<String> {
         }
         Kind::Rate => &["5", "\"150MB\"", "\"0B/s\"", "\"-1MB/s\"", "\"fast\"", "{}"],
         Kind::Count(..) | Kind::Counts(..) => &["-1", "1.5", "\"1\"", "true", "[1]", "inf"],
+        Kind::Whole(..) => &["1.5", "\"1\"", "true", "[1]", "inf"],
         Kind::Number(..) => &["-0.1", "nan", "inf", "\"1\"", "true", "[]"],
         Kind::Flag => &["1", "\"true\"", "[]"],
         Kind::Text | Kind::File => &["3", "true", "[\"a\"]"],
@@ -224,6 +226,7 @@ fn outside(kind: Kind) -> Vec<String> {
             all.extend(lo.checked_sub(1).map(|n| n.to_string()));
             all.push((hi + 1).to_string());
         }
+        Kind::Whole(lo, hi) => all.extend([lo - 1, hi + 1].map(|n| n.to_string())),
         Kind::Number(_, hi) => all.push((hi + 0.1).to_string()),
         _ => {}
     }
@@ -235,6 +238,7 @@ fn ends(kind: Kind) -> Vec<String> {
     match kind {
         Kind::Size(n) | Kind::Sizes(n, _) => vec![format!("\"{n} pages\"")],
         Kind::Count(lo, hi) | Kind::Counts(lo, hi, _) => vec![lo.to_string(), hi.to_string()],
+        Kind::Whole(lo, hi) => vec![lo.to_string(), hi.to_string()],
         Kind::Number(lo, hi) => vec![format!("{lo:?}"), format!("{hi:?}")],
         Kind::Limit => vec!["\"max\"".into(), "\"0 pages\"".into()],
         _ => Vec::new(),
@@ -362,11 +366,13 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         ]),
         Kind::Counts(lo, ..) => words(&[&lo.to_string(), "8", "{ law = \"poisson\", mean = 8 }"]),
         Kind::Rate => quoted(&["100MB/s", "200MB/s"]),
-        Kind::Count(lo, hi) => [lo, lo + 1, 2, 3, 8, 16, 100, 4096, 8192, hi]
-            .into_iter()
-            .filter(|n| (lo..=hi).contains(n))
-            .map(|n| n.to_string())
-            .collect(),
+        Kind::Count(lo, hi) => {
+            let all = [lo, lo + 1, 2, 3, 8, 16, 100, 4096, 8192, hi];
+            let mut all: Vec<u64> = all.into_iter().filter(|n| (lo..=hi).contains(n)).collect();
+            all.dedup();
+            all.iter().map(u64::to_string).collect()
+        }
+        Kind::Whole(lo, hi) => [lo, 0, 1, hi].map(|n| n.to_string()).to_vec(),
         Kind::Number(lo, hi) => [lo, lo + (hi - lo) / 4.0, lo + (hi - lo) / 2.0, hi]
             .iter()
             .map(|x| format!("{x:?}"))

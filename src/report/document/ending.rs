@@ -65,6 +65,11 @@ impl From<&StuckSummary> for StuckReport {
                 Stuck::NoProgress => "threads try in vain, and no operation is done".to_string(),
                 Stuck::TimeStands => "a thread goes on and on, and time does not pass".to_string(),
                 Stuck::NothingWakes => "all threads wait, and nothing will wake them".to_string(),
+                Stuck::NobodyToKill => {
+                    "memory is out, and every process has an oom_score_adj of -1000: \
+                                        Linux panics (\"System is deadlocked on memory\")"
+                        .to_string()
+                }
                 Stuck::TimeEnds => format!(
                     "the run is too long: simulated time ends at {} s, after 146 years",
                     SimTime::LAST.0 / 1_000_000_000

@@ -23,7 +23,7 @@ use crate::scenario::units::show_pages;
 use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time};
+use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time, Whole};
 
 /// What [`TASK_COMMON`] and every workload's table begin with.
 pub(super) const TASK: &[KeySpec] = &[
@@ -33,6 +33,12 @@ pub(super) const TASK: &[KeySpec] = &[
     key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
     key("memcg", Text, Auto("the root"), "memory cgroup"),
     key("start", Time, Is("\"0ns\""), "when it begins"),
+    key(
+        "oom_score_adj",
+        Whole(-1000, 1000),
+        Is("0"),
+        "of each process: added to its points with the OOM killer, in thousandths of memory and swap, or of what its group may have; with -1000 it is never killed",
+    ),
 ];
 
 rows! {

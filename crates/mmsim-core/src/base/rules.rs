@@ -381,6 +381,10 @@ kernel_rules! {
             "what reclaim for a group's own limit makes of the `memory.min` and `memory.low` that the last pass over all groups noted",
             "5.4 \"mm, memcg: proportional memory.{low,min} reclaim\"; 5.9 \"mm, memcg: decouple e{low,min} state mutations from protection checks\"; 6.2 \"mm: memcg: fix stale protection of reclaim target memcg\"";
             StaleProtection::Ignored, 5 . 4 => StaleProtection::ScansLess, 5 . 9 => StaleProtection::Skips, 6 . 2 => StaleProtection::Ignored;
+        badness_below_one: bool = "badness-below-one",
+            "the OOM killer's points of a process may fall below 1; else each that may be killed has at least 1",
+            "5.9 \"mm, oom: make the calculation of oom badness more accurate\"";
+            false, 5 . 9 => true;
         high_retries: bool = "high-retries",
             "above memory.high a thread reclaims as long as that helps, before it sleeps",
             "5.9 \"mm, memcg: reclaim more aggressively before high allocator throttling\"";
@@ -474,6 +478,7 @@ mod tests {
             "cow-of-held-pages",
             "process-kernel-pages",
             "stale-protection",
+            "badness-below-one",
             "high-retries",
         ];
         assert_eq!(changed("rules-v5.9"), of_5_9);

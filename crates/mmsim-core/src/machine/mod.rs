@@ -270,6 +270,7 @@ impl Machine {
     fn add_task(&mut self, t: TaskConfig, seed: u64) {
         let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
         let space = self.mem.spaces.create(t.name.clone(), memcg);
+        self.mem.spaces[space].oom_score_adj = t.oom_score_adj;
         self.mem.memcgs.process_begins(memcg);
         let index = self.tasks.len();
         let mut task = Task {

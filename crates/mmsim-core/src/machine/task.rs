@@ -14,6 +14,8 @@ pub struct TaskConfig {
     /// Position of its group in [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
     /// `None`: the root.
     pub memcg: Option<usize>,
+    /// `/proc/PID/oom_score_adj`, -1000 to 1000: who is killed before others.
+    pub oom_score_adj: i16,
     /// When it starts.
     pub start: SimTime,
     /// One workload per thread.
@@ -23,7 +25,8 @@ pub struct TaskConfig {
 impl TaskConfig {
     /// A process in the root group, with one workload per thread, that starts with the run.
     pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
-        TaskConfig { name: name.into(), memcg: None, start: SimTime::ZERO, threads }
+        let (name, memcg, start) = (name.into(), None, SimTime::ZERO);
+        TaskConfig { name, memcg, oom_score_adj: 0, start, threads }
     }
 
     /// In the group at this position of [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
@@ -31,6 +34,17 @@ impl TaskConfig {
     #[must_use]
     pub fn with_memcg(mut self, memcg: Option<usize>) -> Self {
         self.memcg = memcg;
+        self
+    }
+
+    /// With this `oom_score_adj`, -1000 to 1000; -1000: it is never killed.
+    ///
+    /// # Panics
+    /// If the value is outside.
+    #[must_use]
+    pub fn with_oom_score_adj(mut self, adj: i16) -> Self {
+        assert!((-1000..=1000).contains(&adj), "{}: oom_score_adj of {adj}", self.name);
+        self.oom_score_adj = adj;
         self
     }
 

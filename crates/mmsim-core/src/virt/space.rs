@@ -191,6 +191,8 @@ pub struct AddressSpace {
     pub wrote_anon: bool,
     /// What it did and what was done to it.
     pub counted: Counted,
+    /// `/proc/PID/oom_score_adj`, -1000 to 1000.
+    pub oom_score_adj: i16,
     /// The process was killed or has exited.
     pub dead: bool,
     /// A CPU turned to one of its threads since a walk of page tables took it up.
@@ -228,6 +230,7 @@ impl Spaces {
             zero_faults: 0,
             wrote_anon: false,
             counted: Counted::default(),
+            oom_score_adj: 0,
             dead: false,
             used: true,
             regions: Vec::new(),

@@ -37,6 +37,8 @@ pub enum Stuck {
     NothingWakes,
     /// What comes next is behind [`SimTime::LAST`].
     TimeEnds,
+    /// Memory is out, and every process has an `oom_score_adj` of -1000.
+    NobodyToKill,
 }
 
 /// Who waited for what when a run could not go on.

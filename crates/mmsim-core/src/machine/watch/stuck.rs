@@ -47,13 +47,15 @@ pub(in crate::machine) struct Watchdog {
     /// At the last look one slept.
     slept: bool,
     stands: bool,
+    /// Memory is out, and no process may be killed.
+    deadlocked: bool,
 }
 
 impl Watchdog {
     /// For so many threads.
     pub(in crate::machine) fn of(threads: usize) -> Self {
         let most = MOST_IN_VAIN * threads.max(1) as u64;
-        Watchdog { in_vain: 0, most, look_at: most, slept: false, stands: false }
+        Watchdog { in_vain: 0, most, look_at: most, slept: false, stands: false, deadlocked: false }
     }
     /// A thread acted, and its operation is done, or not; or it reclaimed directly.
     #[inline]
@@ -80,10 +82,14 @@ impl Watchdog {
         self.stands |= times > MOST_AT_ONCE;
         times
     }
+    /// Memory is out, and no process may be killed: Linux panics.
+    pub(in crate::machine) fn nobody_to_kill(&mut self) {
+        self.deadlocked = true;
+    }
     /// Nothing more will come.
     #[inline]
     pub(in crate::machine) fn barks(&self) -> bool {
-        self.in_vain > self.look_at || self.stands
+        self.in_vain > self.look_at || self.stands || self.deadlocked
     }
 }
 
@@ -99,6 +105,7 @@ impl Machine {
         let why = match next {
             SimTime::NEVER => Stuck::NothingWakes,
             _ if next >= SimTime::LAST => Stuck::TimeEnds,
+            _ if self.watchdog.deadlocked => Stuck::NobodyToKill,
             _ if self.watchdog.stands => Stuck::TimeStands,
             _ => Stuck::NoProgress,
         };
