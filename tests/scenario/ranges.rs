@@ -67,7 +67,8 @@ fn place(t: &TableSpec) -> Place {
         return at(format!("{MACHINE}[[task]]\n"), "task[0].", &[&[workload], given].concat(), "");
     }
     if let Some(step) = t.title.strip_prefix("do = ") {
-        let region = if ["\"read\"", "\"write\""].contains(&step) { "\"log\"" } else { "\"a\"" };
+        let files = ["\"read\"", "\"write\"", "\"fsync\""];
+        let region = if files.contains(&step) { "\"log\"" } else { "\"a\"" };
         let mut given = vec![("do", step), ("steps", "[{ do = \"drop-caches\" }]")];
         given.push(("region", region));
         given.retain(|g| t.key(g.0).is_some());

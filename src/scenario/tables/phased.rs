@@ -164,6 +164,9 @@ steps! { r;
         from: {r.part()?.0};
         count: {r.part()?.1};
     }
+    "fsync", "Calls fsync() for the file of a region: writes its dirty pages, and waits until all are written. The file system's own writes and the flush of the device's cache are left out.", Fsync {
+        0: {r.file_of_region()?.name.clone(); ..WHOLE};
+    }
     "madvise", "Gives advice on pages of a region.", Madvise {
         region: {r.mapped()?; ..PART};
         from: {r.part()?.0};
@@ -315,16 +318,20 @@ impl StepReader<'_> {
         Ok(region)
     }
 
-    /// A region that is a file.
+    /// A region that is a file, and a part of it.
     fn file(&self) -> Result<String, Error> {
-        let region = self.region()?;
         // What is wrong with the part is said first.
         self.part()?;
+        self.file_of_region().map(|g| g.name.clone())
+    }
+
+    fn file_of_region(&self) -> Result<&PhasedRegion, Error> {
+        let region = self.region()?;
         if region.kind == MemoryKind::Anon {
             let found = format!("`{}` is anonymous memory, not a file", region.name);
             return Err(self.error("region", found, "a region with kind = \"read\""));
         }
-        Ok(region.name.clone())
+        Ok(region)
     }
 
     /// The region that receives what is read: it has the pages at the same place.

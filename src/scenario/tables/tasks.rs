@@ -102,6 +102,28 @@ fn region(r: &Reader<'_>, file: &str) -> Result<MemoryKind, Error> {
     Ok(r.word("region", &REGION_KINDS)?(file.to_string()))
 }
 
+/// `fsync` of workloads that write a file.
+const FSYNC: KeySpec = key(
+    "fsync",
+    Count(0, U32),
+    Is("0"),
+    "pages that each thread writes to its file from one fsync() to the next; 0: it calls none",
+);
+
+fn fsync(r: &Reader<'_>, writes: bool) -> Result<u32, Error> {
+    let every: u32 = r.get("fsync")?;
+    let file = ["read", "file-shared"].contains(&r.choice("region")?);
+    if every > 0 && !(file && writes) {
+        let found = match file {
+            true => "nothing is written",
+            false => "no file is written",
+        };
+        let write = "0, or write to a region of \"read\" or \"file-shared\"";
+        return Err(r.error("fsync", found, write));
+    }
+    Ok(every)
+}
+
 /// Pages by a law: without `theta` all of them are equally likely.
 macro_rules! random {
     ($(#[$meta:meta])* $TABLE:ident, $title:literal, $doc:literal; $read:ident $theta:tt) => {
@@ -117,6 +139,7 @@ macro_rules! random {
                     "accesses", "page accesses of all threads of a process together")};
                 windows: [WINDOWS];
                 write_permille: ("write-permille", Count(0, 1000), Is("0"), "writes per 1000 accesses");
+                fsync: {fsync(r, r.get::<u32>("write-permille")? > 0)?; [FSYNC]};
                 map: ("map", one of RANK_MAPS, Is("\"scatter\""),
                     "whether popular pages lie scattered or in order of popularity");
                 kind: {region(r, task.name)?; ("region", one of REGION_KINDS, Is("\"anon\""),
@@ -163,6 +186,7 @@ macro_rules! scan {
             fn $read(r, task: &TaskCx<'_>) -> ScanConfig {
                 pages: [MEMORY];
                 write: ("write", Flag, Is("false"), "write instead of read");
+                fsync: {fsync(r, r.get("write")?)?; [FSYNC]};
                 kind: {region(r, task.name)?; ("region", one of REGION_KINDS, Is("\"anon\""),
                     "what is accessed: anonymous memory, a mapped file, or a file through read()")};
                 end: {ScanEnd::Passes(r.get("passes")?);

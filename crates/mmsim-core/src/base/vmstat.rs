@@ -160,6 +160,14 @@ vm_events! {
     SimMemcgReclaimAsked => "sim_memcg_reclaim_asked",
     /// Of these, those that could not be reclaimed: the write ended with `EAGAIN`.
     SimMemcgReclaimShort => "sim_memcg_reclaim_short",
+    /// Calls of `fsync(2)` that ended.
+    SimFsync => "sim_fsync",
+    /// Simulated nanoseconds that threads spent in them.
+    SimFsyncNs => "sim_fsync_ns",
+    /// Writes to files of `lru_gen`.
+    SimLruGenWrites => "sim_lru_gen_writes",
+    /// Of these, those that the kernel refuses.
+    SimLruGenRefused => "sim_lru_gen_refused",
     /// Blocks that workloads asked for on behalf of the kernel.
     SimKernelAlloc => "sim_kernel_alloc",
     /// Of these, those that could not be had.
@@ -189,6 +197,21 @@ vm_events! {
 }
 
 impl VmEvent {
+    /// True of counters that recorded digests do not have. A digest leaves them out while they are
+    /// zero, so that a counter that is added moves none.
+    pub const fn younger_than_digests(self) -> bool {
+        use VmEvent::*;
+        matches!(
+            self,
+            SimFsync
+                | SimFsyncNs
+                | SimLruGenWrites
+                | SimLruGenRefused
+                | ThpFaultFallbackCharge
+                | ThpDeferredSplitPage
+        )
+    }
+
     /// Whether only a policy that leaves shadows behind can count it: refaults and what follows
     /// from them.
     pub const fn needs_shadows(self) -> bool {

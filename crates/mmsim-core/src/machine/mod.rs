@@ -323,6 +323,7 @@ impl Machine {
                 unseen: 1,
                 over_high: 0,
                 paused_until: SimTime::ZERO,
+                sync: None,
                 held: None,
                 user: SimDuration::ZERO,
                 system: SimDuration::ZERO,

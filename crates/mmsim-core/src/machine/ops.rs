@@ -49,6 +49,10 @@ impl Machine {
             }
             Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
             Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
+            Op::Fsync { file } => {
+                let file = self.tasks[self.threads[tid].task].files[usize::from(file.0)];
+                self.fsync(tid, file)
+            }
             Op::Madvise { region, first, count, advice } => {
                 self.madvise(tid, Run { region, write: false, first, count }, advice)
             }

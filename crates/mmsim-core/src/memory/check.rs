@@ -5,6 +5,7 @@ use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
 use crate::base::id::{GROUP_PAGES, Idx, IndexVec, MemcgId, PageIdx, Pfn, SwapSlot};
 use crate::base::migratetype::Migratetype;
+use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner, pte};
 use crate::virt::space::AddressSpace;
@@ -262,9 +263,8 @@ impl Memory {
 
     /// Adds everything that decides to a digest.
     pub fn digest(&self, d: &mut Digest) {
-        // Counters that are younger than recorded digests move none by being there.
-        const YOUNGER: [&str; 2] = ["thp_fault_fallback_charge", "thp_deferred_split_page"];
-        d.words(self.vmstat.iter().filter(|c| c.1 > 0 || !YOUNGER.contains(&c.0)).map(|c| c.1));
+        let counters = VmEvent::ALL.iter().map(|&e| (e, self.vmstat[e]));
+        d.words(counters.filter(|&(e, n)| n > 0 || !e.younger_than_digests()).map(|c| c.1));
         for z in self.zones.ids() {
             d.words([self.zones[z].free, self.zones[z].pcp_count()]);
             for frames in self.zones[z].touched() {

@@ -144,9 +144,9 @@ impl Memory {
         false
     }
 
-    /// The flusher writes a dirty folio and those that follow it in the file, as far as they are
-    /// dirty too and of the same group, in one request. Returns how many.
-    pub(crate) fn flush_run(&mut self, page: PageIdx, folio: FolioId, hurried: bool) -> u64 {
+    /// Writes a dirty folio and those that follow it in the file, as far as they are dirty too and of
+    /// the same group, in one request: for the flusher, or for `fsync(2)`. Returns how many.
+    pub(crate) fn flush_run(&mut self, page: PageIdx, folio: FolioId, by: Writer) -> u64 {
         let memcg = self.frames.memcg(folio);
         let (file, index) = self.file_at(page);
         let most = LARGEST_WRITE.min(self.files[file].pages - index);
@@ -161,7 +161,7 @@ impl Memory {
             run.push(f);
         }
         self.now += self.cost.t_swap_submit * run.len() as u64;
-        if !self.start_file_write(&run, Writer::Flusher { hurried }) {
+        if !self.start_file_write(&run, by) {
             run.iter().for_each(|&f| self.frames.set(f, flag::WRITEBACK));
         }
         let n = run.len() as u64;

@@ -312,7 +312,7 @@ impl Memory {
                 } else if self.frames.test_clear(folio, flag::RECLAIM) {
                     self.lru_rotate(policy, folio);
                 }
-                None
+                Some(folio)
             }
         }
     }

@@ -188,6 +188,11 @@ pub enum Op {
         /// Pages.
         count: u32,
     },
+    /// `fsync(2)` of a file: its dirty pages are written, and the thread waits for them.
+    Fsync {
+        /// The file.
+        file: FileSlot,
+    },
     /// `madvise(2)` on pages of a region.
     Madvise {
         /// The region.

@@ -110,6 +110,44 @@ pub(super) fn access(
     }
 }
 
+/// `fsync(2)` after every so many pages that a thread writes to its file, as fio's `fsync` has it.
+#[derive(Clone, Debug)]
+pub(super) struct Syncs {
+    /// 0: never.
+    every: u32,
+    /// Pages until the next one.
+    left: u32,
+}
+
+impl Syncs {
+    pub(super) fn new(every: u32) -> Self {
+        Syncs { every, left: every }
+    }
+    /// Whether there are any.
+    pub(super) fn on(&self) -> bool {
+        self.every > 0
+    }
+    /// How many pages may be accessed before the next one, if they are written.
+    pub(super) fn room(&self) -> u32 {
+        if self.on() { self.left } else { u32::MAX }
+    }
+    /// An operation that accesses no more than [`Syncs::room`] pages, and the call if one is due.
+    pub(super) fn push(&mut self, op: Op, ops: &mut Vec<Op>) {
+        ops.push(op);
+        let written = match op {
+            Op::Write { count, .. } | Op::Access(Run { write: true, count, .. }) => count,
+            _ => 0,
+        };
+        if self.on() && written > 0 {
+            self.left -= written;
+            if self.left == 0 {
+                self.left = self.every;
+                ops.push(Op::Fsync { file: FILE });
+            }
+        }
+    }
+}
+
 /// The set-up of most generators: map, then visit every page once.
 #[derive(Clone, Debug)]
 pub(super) struct SetUp {

@@ -5,7 +5,7 @@
 //! cyclic pass over N + 1 pages in N frames misses always. With several threads, each
 //! passes over its own equal part of the region.
 
-use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp};
+use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp, Syncs};
 use super::pace::{self, Body, End};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
@@ -27,6 +27,8 @@ pub struct ScanConfig {
     pub pages: u32,
     /// Whether the passes write (else they read).
     pub write: bool,
+    /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
+    pub fsync: u32,
     /// What is accessed.
     pub kind: MemoryKind,
     /// Flags of the mapping.
@@ -61,6 +63,7 @@ impl ScanConfig {
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
             write: self.write,
+            syncs: Syncs::new(self.fsync),
             first: bound(t),
             pages: bound(t + 1) - bound(t),
             next: 0,
@@ -73,6 +76,7 @@ struct Pass {
     memory: Memory,
     set_up: SetUp,
     write: bool,
+    syncs: Syncs,
     /// The thread's part of the region.
     first: u32,
     pages: u32,
@@ -90,8 +94,10 @@ impl Body for Pass {
     }
     fn work(&mut self, mut units: u64, _rng: &mut Rng, ops: &mut Vec<Op>) {
         while units > 0 {
-            let count = (self.pages - self.next).min(RUN_PAGES).min(units as u32);
-            ops.push(self.memory.access(self.first + self.next, count, self.write));
+            let most = RUN_PAGES.min(self.syncs.room());
+            let count = (self.pages - self.next).min(most).min(units as u32);
+            let op = self.memory.access(self.first + self.next, count, self.write);
+            self.syncs.push(op, ops);
             self.next = (self.next + count) % self.pages;
             units -= u64::from(count);
         }
@@ -113,6 +119,7 @@ mod tests {
         ScanConfig {
             pages: 10,
             write: false,
+            fsync: 0,
             kind: MemoryKind::Anon,
             flags: VmaFlags::default(),
             populate: Populate::None,
@@ -133,6 +140,25 @@ mod tests {
         // The first window ends in the middle of the second pass.
         let at = ops.iter().position(|o| *o == Op::PhaseEnd(1)).unwrap();
         assert_eq!(harness::touches(&ops[..at]).len(), 15);
+    }
+
+    /// By hand: ten pages and a call after every four that are written; a thread that reads calls none.
+    #[test]
+    fn every_few_pages_the_file_is_synced() {
+        let mut c = config();
+        (c.fsync, c.kind, c.end) = (4, MemoryKind::FileRead("f".into()), ScanEnd::Passes(1));
+        let counts = |c: &ScanConfig| -> Vec<u32> {
+            let ops = harness::all(c.workloads()[0].as_mut(), Ticking(0));
+            let of = |op: &Op| match *op {
+                Op::Write { count, .. } | Op::Read { count, .. } => Some(count),
+                Op::Fsync { .. } => Some(0),
+                _ => None,
+            };
+            ops.iter().filter_map(of).collect()
+        };
+        assert!(!counts(&c).contains(&0));
+        c.write = true;
+        assert_eq!(counts(&c), [4, 0, 4, 0, 2]);
     }
 
     /// Every thread makes all passes over its own part, whatever the remainder.

@@ -4,7 +4,7 @@
 //! something about popularity and nothing else. All threads draw from one law over one
 //! region, each with its own random numbers.
 
-use super::memory::{Memory, MemoryKind, Populate, SetUp};
+use super::memory::{Memory, MemoryKind, Populate, SetUp, Syncs};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::{KeptPages, PageSampler, RankMap};
@@ -25,6 +25,8 @@ pub struct ZipfConfig {
     pub map: RankMap,
     /// Writes per thousand accesses.
     pub write_permille: u32,
+    /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
+    pub fsync: u32,
     /// What is accessed.
     pub kind: MemoryKind,
     /// Computing after each access, in nanoseconds.
@@ -55,6 +57,7 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
         theta: 0.0,
         map: RankMap::Identity,
         write_permille: 0,
+        fsync: 0,
         kind: MemoryKind::Anon,
         think: Varying::default(),
         arrival: None,
@@ -96,6 +99,7 @@ impl ZipfConfig {
             memory: memory.clone(),
             set_up: SetUp::new(self.populate),
             writes: Writes::new(self.write_permille),
+            syncs: Syncs::new(self.fsync),
             think: self.think.source("think"),
         })
     }
@@ -123,7 +127,7 @@ impl ZipfConfig {
             Varying::Always(t) => t,
             Varying::Drawn { .. } => return None,
         };
-        if self.arrival.is_some() {
+        if self.arrival.is_some() || self.fsync > 0 {
             return None;
         }
         let kept = Arc::new(KeptPages::new(self.pages, self.theta, self.map, kept)?);
@@ -223,6 +227,7 @@ struct Draws {
     memory: Memory,
     set_up: SetUp,
     writes: Writes,
+    syncs: Syncs,
     think: Source,
 }
 
@@ -240,14 +245,16 @@ impl Body for Draws {
             true => Memory::touch(page, write),
             false => memory.access(page, 1, write),
         };
-        if self.think.of().is_zero() {
+        if self.think.of().is_zero() && !self.syncs.on() {
             self.sampler.sample_all(rng, units as usize, ops, |r| writes.draw(r), make);
             return;
         }
         for _ in 0..units {
             let page = self.sampler.sample(rng);
-            ops.push(make(page, writes.draw(rng)));
-            ops.push(Op::Compute(self.think.time(rng)));
+            self.syncs.push(make(page, writes.draw(rng)), ops);
+            if !self.think.of().is_zero() {
+                ops.push(Op::Compute(self.think.time(rng)));
+            }
         }
     }
     fn batch(&self) -> (u64, u64) {

@@ -48,6 +48,17 @@ pub(in crate::machine) struct Fault {
     pub noted: bool,
 }
 
+/// How far a thread is in an `fsync(2)`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct Sync {
+    /// When it began.
+    pub begin: SimTime,
+    /// All that was dirty up to `next` is being written; now it waits for the writes.
+    pub waits: bool,
+    /// The next page of the pass.
+    pub next: u32,
+}
+
 /// A simulated thread.
 pub(in crate::machine) struct Thread {
     pub name: String,
@@ -85,6 +96,8 @@ pub(in crate::machine) struct Thread {
     pub unseen: u64,
     /// When its last pause ended or would have (`dirty_paused_when`).
     pub paused_until: SimTime,
+    /// An `fsync(2)` under way.
+    pub sync: Option<Sync>,
     /// It paused because dirty pages of this group or of the machine were at their limit.
     pub held: Option<MemcgId>,
     pub user: SimDuration,

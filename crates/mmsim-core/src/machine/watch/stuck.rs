@@ -155,6 +155,7 @@ fn doing(t: &Thread) -> String {
         Op::Write { first, count, .. } => {
             format!("write of {count} pages to page {first} of a file")
         }
+        Op::Fsync { .. } => "fsync of a file".to_string(),
         Op::Madvise { region, advice, .. } => format!("madvise {advice:?} on region {}", region.0),
         Op::Compute(d) => format!("computing for {d}"),
         Op::Sleep(d) => format!("sleep of {d}"),

@@ -9,6 +9,7 @@
 //! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
 //! (`wb_over_bg_thresh`).
 
+use crate::backing::device::Writer;
 use crate::base::id::{CpuId, MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
@@ -155,7 +156,8 @@ impl Machine {
             let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
             match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
                 flag::DIRTY => {
-                    let written = self.mem.flush_run(entry.0, folio, hurried);
+                    let by = Writer::Flusher { hurried };
+                    let written = self.mem.flush_run(entry.0, folio, by);
                     let work = &mut self.flusher.work[usize::from(m.0)];
                     work.all = work.all.saturating_sub(written);
                     return true;

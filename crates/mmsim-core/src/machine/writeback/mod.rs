@@ -2,4 +2,5 @@
 
 pub(in crate::machine) mod dirty;
 pub(in crate::machine) mod flusher;
+pub(in crate::machine) mod fsync;
 pub(in crate::machine) mod ratelimit;

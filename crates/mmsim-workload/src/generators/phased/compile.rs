@@ -108,6 +108,8 @@ impl<'a> Compiler<'a> {
             let at = format!("{path}[{i}]");
             if let Step::Repeat { times, steps } = step {
                 self.repeat(*times, steps, &at, depth)?;
+            } else if let Step::Writes(ops) = step {
+                self.code.extend(ops.iter().map(|op| Instr::Op(*op)));
             } else {
                 let instr = self.step(step, &at)?;
                 self.code.push(instr);
@@ -220,6 +222,10 @@ impl<'a> Compiler<'a> {
                 let file = self.file(region, *from, *count, at)?;
                 Instr::Op(Op::Write { file, first: *from, count: *count })
             }
+            Step::Fsync(region) => {
+                let pages = self.config.regions[self.find(region, at)?].pages;
+                Instr::Op(Op::Fsync { file: self.file(region, 0, pages, at)? })
+            }
             Step::Madvise { region, from, count, advice } => {
                 let i = self.range(region, *from, *count, at)?;
                 let kind = &self.config.regions[i].kind;
@@ -251,7 +257,7 @@ impl<'a> Compiler<'a> {
                 self.phases.push(name.clone());
                 Instr::Op(Op::PhaseEnd(i))
             }
-            Step::Repeat { .. } => unreachable!("handled by the caller"),
+            Step::Repeat { .. } | Step::Writes(_) => unreachable!("handled by the caller"),
         })
     }
 

@@ -113,6 +113,10 @@ pub enum Step {
         /// Pages.
         count: u32,
     },
+    /// `fsync(2)` of a region's file, whether it is mapped or not.
+    Fsync(String),
+    /// Writes to files of /proc and /sys, each an operation of its own.
+    Writes(Vec<Op>),
     /// `madvise(2)` on pages of a region.
     Madvise {
         /// Region.
