@@ -8,6 +8,7 @@ use super::misplaced::{Misplaced, of_task};
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::error::Error;
 use crate::report::expect::Expectation;
+use crate::scenario::policy::NO_COMPACTION;
 use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
 
@@ -19,9 +20,10 @@ pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
     let runs = scenario.expand(&Catalogue)?;
     let mut asked: Option<&RunSpec> = None;
     for run in &runs {
-        // Seeds and policies change none of the answers.
+        // Seeds and LRUs change none of the answers.
         let same = |a: &RunSpec| {
-            (&a.machine, &a.tasks, &a.damon) == (&run.machine, &run.tasks, &run.damon)
+            (&a.machine, &a.tasks, &a.damon, &a.compaction)
+                == (&run.machine, &run.tasks, &run.damon, &run.compaction)
         };
         if !asked.is_some_and(same) {
             check(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
@@ -64,6 +66,11 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     for (i, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, i, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        if run.compaction.preset == NO_COMPACTION && workloads::compacts(task) {
+            let what = "compact_memory does nothing without compaction";
+            let remedy = "name a preset of `compaction`, or leave it out";
+            return Err(at(Error::plain(format!("task `{}`: {what}; {remedy}", task.name))));
+        }
         let n = workloads::processes(task).map_err(at)?;
         count(task, names.len() as u64 + u64::from(n)).map_err(at)?;
         names.extend((0..n).map(|p| super::process_name(task, p, n)));

@@ -243,7 +243,7 @@ pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
 pub use followed::engine;
 pub use mmsim_core::machine::Machine;
-pub(crate) use workloads::{assumed, open, processes, threads};
+pub(crate) use workloads::{assumed, is_of_one_size, open, processes, threads};
 
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
@@ -255,7 +255,10 @@ pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
 pub(crate) fn machine_of(run: &RunSpec, threads: &MakeThreads<'_>) -> Result<Machine, Error> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
-    build(run, threads, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)
+    let mut machine =
+        build(run, threads, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)?;
+    other_lru(run, &mut machine);
+    Ok(machine)
 }
 
 /// Makes the threads of a process of a task, given the seed and the number of the process.
@@ -311,6 +314,24 @@ fn build(
     }
     damon::attach(run, &mut machine)?;
     Ok(machine)
+}
+
+/// A run whose tasks switch `lru_gen` has both LRUs of its kernel: its own, and the other one in the
+/// kernel's preset.
+fn other_lru(run: &RunSpec, machine: &mut Machine) {
+    if !run.tasks.iter().any(workloads::switches_lru_gen) {
+        return;
+    }
+    let (kernel, seed) = (run.machine.kernel, run.seed);
+    match (Policy::resolve(&run.policy), MglruConfig::of_kernel(kernel)) {
+        (Ok(Policy::Classic(_)), Some(config)) => {
+            machine.set_other_lru(true, |mem| Policy::Mglru(config).create(mem, seed));
+        }
+        (Ok(Policy::Mglru(_)), _) => {
+            machine.set_other_lru(false, |mem| Policy::of_kernel(kernel).create(mem, seed));
+        }
+        _ => {}
+    }
 }
 
 /// The name of a process of a task that stands for `n`.

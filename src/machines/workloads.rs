@@ -7,7 +7,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mmsim_core::workload::Workload;
+use mmsim_core::workload::{LruGen, Op, Workload};
+use mmsim_workload::generators::Step;
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::script::{Script, ScriptWorkload};
 use mmsim_workload::trace::{RequestWorkload, Trace, TraceReader, TraceWorkload};
@@ -80,6 +81,43 @@ pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
         _ => Vec::new(),
     };
     sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
+}
+
+/// Whether a task writes to `/sys/kernel/mm/lru_gen/enabled`.
+pub(crate) fn switches_lru_gen(task: &TaskSpec) -> bool {
+    writes(task, |op| matches!(op, Op::LruGen(LruGen::Enabled(_))))
+}
+
+/// Whether a step of a task writes to `compact_memory`.
+pub(crate) fn compacts(task: &TaskSpec) -> bool {
+    writes(task, |op| *op == Op::CompactMemory)
+}
+
+/// Whether a task has steps whose sizes are those of the machine it is for: writes to files of the
+/// kernel, and calls of `fsync(2)`.
+pub(crate) fn is_of_one_size(task: &TaskSpec) -> bool {
+    match &task.work {
+        WorkloadSpec::Phased(w) => {
+            any_step(&w.steps, &|s| matches!(s, Step::Writes(_) | Step::Fsync(_)))
+        }
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => w.fsync > 0,
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => w.fsync > 0,
+        _ => false,
+    }
+}
+
+/// Whether a step of a task makes such a write.
+fn writes(task: &TaskSpec, such: fn(&Op) -> bool) -> bool {
+    let writes = |s: &Step| matches!(s, Step::Writes(ops) if ops.iter().any(such));
+    matches!(&task.work, WorkloadSpec::Phased(w) if any_step(&w.steps, &writes))
+}
+
+/// Whether any step is such, those of repetitions included.
+fn any_step(steps: &[Step], such: &dyn Fn(&Step) -> bool) -> bool {
+    steps.iter().any(|s| match s {
+        Step::Repeat { steps, .. } => any_step(steps, such),
+        step => such(step),
+    })
 }
 
 /// Puts the layout that a task begins with on a machine.
@@ -180,8 +218,8 @@ mod tests {
     use crate::scenario::Scenario;
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
-    use mmsim_core::workload::{Op, Pressure, WorkloadCx};
-    use mmsim_workload::generators::{End, PhasedRegion, ScanEnd, Step};
+    use mmsim_core::workload::{Pressure, WorkloadCx};
+    use mmsim_workload::generators::{End, PhasedRegion, ScanEnd};
     use mmsim_workload::law::Varying;
 
     /// What a thread does, added up.

@@ -103,6 +103,9 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
         WorkloadSpec::Build(w) if w.unmovable + w.reclaimable > 0 => {
             Some("it takes frames of the kernel, which have no pages to sample")
         }
+        _ if machines::is_of_one_size(t) => Some(
+            "its writes to files of the kernel, or its calls of fsync, are for one size of machine",
+        ),
         _ => None,
     };
     for task in &run.tasks {

@@ -39,6 +39,7 @@ impl Report {
                 too_small(&of),
                 unseen(&of),
                 without_the_file(&of),
+                refused_writes(&of),
                 half_of_defrag_mode(&of),
                 without_reclaim(&of),
                 same_variants(&of),
@@ -118,6 +119,27 @@ fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
         )
     };
     kernels.into_iter().map(note).collect()
+}
+
+/// Writes to files of `lru_gen` that the kernel refuses: a script would have seen an error.
+fn refused_writes(groups: &[&Group<'_>]) -> Vec<String> {
+    let of = |r: &RunReport, name: &str| r.vmstat.get(name).copied().unwrap_or(0);
+    let refused = |r: &RunReport| of(r, "sim_lru_gen_refused");
+    let mut policies: Vec<(&str, u64, u64)> = Vec::new();
+    for r in runs(groups).filter(|r| refused(r) > 0) {
+        let (n, all) = (refused(r), of(r, "sim_lru_gen_writes"));
+        match policies.iter_mut().find(|p| p.0 == r.policy) {
+            Some(p) => (p.1, p.2) = (p.1 + n, p.2 + all),
+            None => policies.push((&r.policy, n, all)),
+        }
+    }
+    let note = |&(policy, n, all): &(&str, u64, u64)| {
+        format!(
+            "{n} of {all} writes to lru_gen were refused with {policy}: a generation that does not exist or \
+             may not go, or an LRU without generations"
+        )
+    };
+    policies.iter().map(note).collect()
 }
 
 /// Runs with `vm.defrag_mode` on machines that do not compact.

@@ -349,7 +349,7 @@ pub(super) fn plan(
     let machine = tables::machine(sources, r.need("machine")?)?;
     let Given { settings, files } = given(sources, r.table, &machine, dir);
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
-    let tasks = tasks::tasks(&r, &memcgs, machine.kernel, dir)?;
+    let tasks = tasks::tasks(&r, &machine, dir)?;
     tasks::check_processes(&r, &tasks)?;
     tasks::check_huge_pages(&r, &tasks, machine.vm.nr_hugepages)?;
     let managed: u64 =

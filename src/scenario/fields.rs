@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use mmsim_core::config::Kernel;
+use mmsim_core::config::MachineConfig;
 use mmsim_workload::generators::End;
 
 use super::keys::TableSpec;
@@ -17,8 +17,8 @@ pub(super) struct TaskCx<'a> {
     pub(super) name: &'a str,
     /// Of each process.
     pub(super) threads: u32,
-    /// Of the machine.
-    pub(super) kernel: Kernel,
+    /// Where it runs.
+    pub(super) machine: &'a MachineConfig,
     /// The folder of the scenario.
     pub(super) dir: &'a Path,
 }

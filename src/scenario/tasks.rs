@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::Kernel;
+use mmsim_core::config::MachineConfig;
 use mmsim_workload::generators::{End, MemoryKind};
 
 use super::fields::TaskCx;
@@ -15,11 +15,10 @@ use super::tables::{TASK_TABLES, WORKLOADS};
 use super::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::error::Error;
 
-/// Reads all tasks. `memcgs` and `kernel` are those of the machine, `dir` the scenario's folder.
+/// Reads all tasks of a machine. `dir` is the scenario's folder.
 pub(super) fn tasks(
     root: &Reader<'_>,
-    memcgs: &[&str],
-    kernel: Kernel,
+    machine: &MachineConfig,
     dir: &Path,
 ) -> Result<Vec<TaskSpec>, Error> {
     let list = root.list("task")?;
@@ -33,6 +32,7 @@ pub(super) fn tasks(
             )),
         };
     }
+    let memcgs: Vec<&str> = machine.memcgs.iter().map(|m| m.name.as_str()).collect();
     let mut tasks: Vec<TaskSpec> = Vec::new();
     let mut names = Names::of(list);
     for (i, node) in list.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn tasks(
             None => names.free(workload.name),
         };
         names.taken.insert(name.clone());
-        let cx = TaskCx { name: &name, threads: r.get("threads")?, kernel, dir };
+        let cx = TaskCx { name: &name, threads: r.get("threads")?, machine, dir };
         let work = (workload.read)(&r, &cx)?;
         let threads = threads(&r, &work, cx.threads)?;
         let loads = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Fragment(f) if f.load.is_some());
@@ -57,7 +57,7 @@ pub(super) fn tasks(
         }
         let memcg = r.opt_name("memcg")?;
         if let Some(m) = memcg.filter(|m| !memcgs.contains(m)) {
-            return Err(r.unknown_word("memcg", "memory cgroup", m, memcgs));
+            return Err(r.unknown_word("memcg", "memory cgroup", m, &memcgs));
         }
         tasks.push(TaskSpec {
             name,

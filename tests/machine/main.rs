@@ -33,6 +33,7 @@ mod rules;
 mod scan_oracle;
 mod scan_zone;
 mod series;
+mod steps;
 mod stuck;
 mod support;
 mod swap;

@@ -5,7 +5,7 @@ use crate::support::*;
 use mmsim::Scenario;
 use mmsim::base::migratetype::Migratetype;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::config::{Kernel, MachineConfig, NodeConfig, VmSysctl};
+use mmsim::config::{Kernel, MachineConfig, NodeConfig, SysctlWrite, VmSysctl};
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machines::{self, Catalogue};
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
@@ -198,4 +198,21 @@ fn defrag_mode_reclaims_34_times_in_vain() {
         let stalls = stalls_amid_unmovable_blocks(kernel, 1);
         assert!(stalls > 0 && stalls.is_multiple_of(34), "{kernel}: {stalls}");
     }
+}
+
+/// Half of memory is free in blocks of four, and nothing asks for larger ones. A write of
+/// `compaction_proactiveness` amid the run has kcompactd look: at once, or within half a second.
+#[test]
+fn proactiveness_wakes() {
+    let moved = |value: &str, write: u32| {
+        let mut ops = in_fours(VmaFlags::default());
+        ops.push(Op::Sysctl(SysctlWrite::CompactionProactiveness(write)));
+        ops.extend([sleep_ms(400), end(1), sleep_ms(400), end(2)]);
+        let c = ruled(config(Kernel::V6_12, "ramdisk"), "proactiveness-wakes", value);
+        let r = with_on(c, |_| {}, &ops);
+        [1, 2].map(|i| phase_counts(&r.phases[i], ["compact_daemon_migrate_scanned"])[0] > 0)
+    };
+    assert_eq!([moved("yes", 0), moved("no", 0)], [[false, false]; 2]);
+    assert!(moved("yes", 100)[0]);
+    assert_eq!(moved("no", 100), [false, true]);
 }

@@ -154,6 +154,20 @@ fn what_has_no_miniature_is_refused() {
             auto,
             "blocks",
         ),
+        (
+            zone(66_000),
+            "[[task]]\nworkload = \"phased\"\nregions = { a = { pages = 9 } }\n\
+             steps = [{ do = \"repeat\", times = 2, steps = [{ do = \"sysctl\", vm.swappiness = 1 }] }]\n",
+            auto,
+            "for one size of machine",
+        ),
+        (
+            zone(66_000),
+            "[[task]]\nworkload = \"zipf\"\nmemory = \"80000 pages\"\naccesses = 10\n\
+             region = \"read\"\nwrite-permille = 500\nfsync = 5\n",
+            auto,
+            "for one size of machine",
+        ),
     ] {
         let error = no(&machine, rest, share);
         assert!(error.contains(why), "{error}");

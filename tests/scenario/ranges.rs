@@ -70,7 +70,7 @@ fn place(t: &TableSpec) -> Place {
         let files = ["\"read\"", "\"write\"", "\"fsync\""];
         let region = if files.contains(&step) { "\"log\"" } else { "\"a\"" };
         let mut given = vec![("do", step), ("steps", "[{ do = \"drop-caches\" }]")];
-        given.push(("region", region));
+        given.extend([("region", region), ("vm", "{ swappiness = 1 }"), ("enabled", "7")]);
         given.retain(|g| t.key(g.0).is_some());
         let before = format!("{MACHINE}{PHASED}{REGIONS}[[task.steps]]\n");
         return at(before, "task[0].steps[0].", &given, "");
@@ -98,6 +98,10 @@ fn place(t: &TableSpec) -> Place {
             let before =
                 format!("{MACHINE}[machine.swap]\nsize = \"1GiB\"\n[machine.swap.device]\n");
             at(before, "machine.swap.device.", &[], TASK)
+        }
+        "vm of do = \"sysctl\"" => {
+            let step = "[[task.steps]]\ndo = \"sysctl\"\n[task.steps.vm]\n";
+            at(format!("{MACHINE}{PHASED}{REGIONS}{step}"), "task[0].steps[0].vm.", &[], "")
         }
         "[machine.vm]" => at(format!("{MACHINE}[machine.vm]\n"), "machine.vm.", &[], TASK),
         "[[machine.memcg]]" => {
@@ -431,7 +435,7 @@ fn tables(path: &str) -> Vec<String> {
         "node" => &["[{ memory = \"64MiB\" }]", "[{ memory = \"32MiB\" }, { memory = \"32MiB\" }]"],
         "swap" => &["{ size = \"1MiB\" }", "{ size = \"2MiB\" }"],
         "pcp" => &["{ high = 0, batch = 1 }", "{ high = 8, batch = 2 }"],
-        "vm" => &["{}", "{ swappiness = 1 }"],
+        "vm" => &["{}", "{ swappiness = 1 }", "{ swappiness = 2 }"],
         "memcg" => &["[]", "[{ name = \"g\" }]"],
         "damon" => &["[]", "[{ ops = \"paddr\" }]"],
         "region" => &["[]", "[{ start = \"0 pages\", end = \"100 pages\" }]"],

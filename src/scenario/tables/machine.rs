@@ -3,9 +3,11 @@
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
-    ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, SysctlWrite, Thp, ThpDefrag,
+    VmSysctl, ZoneConfig, ZoneKind,
 };
+
+use mmsim_core::workload::Op;
 
 use super::key;
 use crate::error::Error;
@@ -386,9 +388,13 @@ rows! {
 
 fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
     let kernel = kernel_of(r)?;
-    let r = Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?;
-    check_kernel_has(&r, kernel)?;
-    let vm = vm(&r, kernel)?;
+    sysctls_of(&Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?, kernel)
+}
+
+/// Reads a table of sysctls of a kernel.
+pub(super) fn sysctls_of(r: &Reader<'_>, kernel: Kernel) -> Result<VmSysctl, Error> {
+    check_kernel_has(r, kernel)?;
+    let vm = vm(r, kernel)?;
     if vm.swappiness > 100 && kernel < Kernel::V5_8 {
         let found =
             format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
@@ -409,6 +415,35 @@ fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
         return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
     }
     Ok(vm)
+}
+
+/// The write of one key to a machine that runs, whose value is in `vm`.
+pub(super) fn write_of(key: &str, vm: &VmSysctl) -> Op {
+    use SysctlWrite::*;
+    Op::Sysctl(match key {
+        "swappiness" => Swappiness(vm.swappiness),
+        "page-cluster" => PageCluster(vm.page_cluster),
+        "min_free_kbytes" => MinFreeKbytes(vm.min_free_kbytes.unwrap_or_default()),
+        "watermark_scale_factor" => WatermarkScaleFactor(vm.watermark_scale_factor),
+        "watermark_boost_factor" => WatermarkBoostFactor(vm.watermark_boost_factor),
+        "percpu_pagelist_high_fraction" | "percpu_pagelist_fraction" => {
+            PercpuPagelistHighFraction(vm.percpu_pagelist_high_fraction)
+        }
+        "dirty_background_ratio" | "dirty_background_bytes" => DirtyBackground(vm.dirty_background),
+        "dirty_ratio" | "dirty_bytes" => Dirty(vm.dirty),
+        "dirty_expire_centisecs" => DirtyExpire(vm.dirty_expire),
+        "dirty_writeback_centisecs" => DirtyWriteback(vm.dirty_writeback),
+        "read_ahead_kb" => RaPages(vm.ra_pages),
+        "fault_around_bytes" => FaultAround(vm.fault_around),
+        "compaction_proactiveness" => CompactionProactiveness(vm.compaction_proactiveness),
+        "extfrag_threshold" => ExtfragThreshold(vm.extfrag_threshold),
+        "defrag_mode" => DefragMode(vm.defrag_mode),
+        "compact_unevictable_allowed" => CompactUnevictableAllowed(vm.compact_unevictable_allowed),
+        "nr_hugepages" => return Op::HugePool { pages: vm.nr_hugepages },
+        "transparent_hugepage" => Thp(vm.thp),
+        "thp_defrag" => ThpDefrag(vm.thp_defrag),
+        other => unreachable!("`{other}` is no row of [machine.vm]"),
+    })
 }
 
 /// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that

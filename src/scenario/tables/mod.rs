@@ -9,6 +9,7 @@ mod phased;
 mod programs;
 mod requests;
 mod sweep;
+mod sysctls;
 mod tasks;
 mod tune;
 mod workloads;
@@ -21,6 +22,7 @@ pub use phased::*;
 pub use programs::*;
 pub use requests::*;
 pub use sweep::*;
+pub use sysctls::SYSCTLS;
 pub use tasks::*;
 pub use tune::*;
 pub use workloads::*;
@@ -134,6 +136,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.push(&FRAGMENT_TARGET);
     all.push(&REGION);
     all.extend(STEPS.iter().map(|s| &s.table));
+    all.push(&SYSCTLS);
     all.extend([&LAW_OF_TIMES, &LAW_OF_COUNTS, &LAW_OF_SIZES]);
     all
 }

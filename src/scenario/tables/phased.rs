@@ -2,13 +2,15 @@
 
 use std::ops::Deref;
 
-use mmsim_core::config::Kernel;
+use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::ANON_ONLY;
-use mmsim_core::workload::{Advice, VmaFlags};
+use mmsim_core::workload::{Advice, LruGen, Op, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
 
 use super::key;
 use super::laws::TIMES;
+use super::sysctls;
 use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
 use crate::error::Error;
 use crate::scenario::fields::TaskCx;
@@ -50,7 +52,7 @@ pub(in crate::scenario) fn phased(
         return Err(r.error("regions", "too many regions", "at most 65535"));
     }
     let names: Vec<&str> = regions.iter().map(|g| g.name.as_str()).collect();
-    let scope = Scope { regions: &regions, names: &names, kernel: task.kernel };
+    let scope = Scope { regions: &regions, names: &names, machine: task.machine };
     let steps = steps(r, scope)?;
     Ok(PhasedConfig { regions, steps })
 }
@@ -187,6 +189,33 @@ steps! { r;
             ("anon_only", Flag, Is("false"),
             "`swappiness=max` of the write: anonymous memory alone, from kernel 6.18 on")};
     }
+    "sysctl", "Writes sysctls while the machine runs: `{ do = \"sysctl\", vm.swappiness = 10 }`.", Writes {
+        0: {sysctls::writes(r, r.scope.machine.kernel)?; [sysctls::WRITTEN]};
+    }
+    "lru-gen", "Writes to /sys/kernel/mm/lru_gen, from kernel 6.1 on. Give `enabled`, `min_ttl_ms` or both.", Writes {
+        0: {r.lru_gen()?; ("enabled", Count(0, 7), Auto("not written"),
+            "0x1: MGLRU, else the classic LRU of the kernel; 0x2: aging walks page tables; 0x4: it skips tables by their own accessed bits"),
+            ("min_ttl_ms", Count(0, 3_600_000), Auto("not written"),
+            "as the knob `min-ttl-ms` of MGLRU")};
+    }
+    "lru-gen-age", "Writes `+ memcg node max_gen can_swap force_scan` to /sys/kernel/debug/lru_gen: creates a generation.", Writes {
+        0: {vec![Op::LruGen(r.aging()?)]; ("memcg", Text, Auto("the root"), "memory cgroup"),
+            ("node", Count(0, 254), Is("0"), "node"),
+            ("max_gen", Count(0, U32), Auto("the youngest generation"),
+            "the youngest generation: with an older one nothing happens, one that does not exist is refused"),
+            ("can_swap", Flag, Auto("by `vm.swappiness` and free swap"),
+            "whether anonymous memory is looked at"),
+            ("force_scan", Flag, Is("true"),
+            "skip no page table; without it a group with four generations is refused")};
+    }
+    "lru-gen-evict", "Writes `- memcg node min_gen swappiness nr_to_reclaim` to /sys/kernel/debug/lru_gen: evicts generations, the oldest first.", Writes {
+        0: {vec![Op::LruGen(r.eviction()?)]; ("memcg", Text, Auto("the root"), "memory cgroup"),
+            ("node", Count(0, 254), Is("0"), "node"),
+            ("min_gen", Count(0, U32), Auto("all but the two youngest"),
+            "the last generation to evict; the two youngest are refused"),
+            ("swappiness", Count(0, 200), Auto("`vm.swappiness`"), "0 evicts file pages alone"),
+            ("nr_to_reclaim", Size(1), Auto("no bound"), "how much to evict, about")};
+    }
     "phase", "A phase of this name ends here; it began where the phase before it ended. In a repetition, every turn adds to the same phase.", Phase {
         0: {r.name("name")?.to_string(); ("name", Text, Required, "name of the phase")};
     }
@@ -232,12 +261,12 @@ fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
     list.iter().enumerate().map(step).collect()
 }
 
-/// What steps may name, and the kernel that carries them out.
+/// What steps may name, and the machine that carries them out.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     regions: &'a [PhasedRegion],
     names: &'a [&'a str],
-    kernel: Kernel,
+    machine: &'a MachineConfig,
 }
 
 /// One step in its scope.
@@ -258,18 +287,18 @@ impl StepReader<'_> {
     /// `swappiness=` of a write to `memory.reclaim`, which kernels before 6.9 refuse.
     fn reclaim_swappiness(&self) -> Result<Option<u8>, Error> {
         let given: Option<u8> = self.get("swappiness")?;
-        if given.is_some() && self.scope.kernel < Kernel::V6_12 {
+        if given.is_some() && self.scope.machine.kernel < Kernel::V6_12 {
             let found = format!(
                 "kernel {} takes no swappiness= in memory.reclaim (Linux has it since 6.9)",
-                self.scope.kernel.name()
+                self.scope.machine.kernel.name()
             );
             return Err(self.error("swappiness", found, "kernel = \"6.12\", or leave it out"));
         }
         if !self.get::<bool>("anon_only")? {
             return Ok(given);
         }
-        if self.scope.kernel < Kernel::V6_18 {
-            let name = self.scope.kernel.name();
+        if self.scope.machine.kernel < Kernel::V6_18 {
+            let name = self.scope.machine.kernel.name();
             let found = format!("kernel {name} takes no swappiness=max in memory.reclaim");
             return Err(self.error("anon_only", found, "kernel = \"6.18\", or leave it out"));
         }
@@ -278,6 +307,73 @@ impl StepReader<'_> {
             return Err(self.error("anon_only", found, "one of `anon_only` and `swappiness`"));
         }
         Ok(Some(ANON_ONLY))
+    }
+
+    /// Kernels before 6.1 have no `lru_gen`.
+    fn kernel_has_lru_gen(&self) -> Result<(), Error> {
+        let kernel = self.scope.machine.kernel;
+        if kernel < Kernel::V6_1 {
+            let found = format!("kernel {} has no lru_gen (Linux has it since 6.1)", kernel.name());
+            return Err(self.error(
+                "do",
+                found,
+                "kernel = \"6.1\" or later, or leave the step out",
+            ));
+        }
+        Ok(())
+    }
+
+    fn lru_gen(&self) -> Result<Vec<Op>, Error> {
+        self.kernel_has_lru_gen()?;
+        let enabled: Option<u8> = self.get("enabled")?;
+        let min_ttl: Option<u32> = self.get("min_ttl_ms")?;
+        if enabled.is_none() && min_ttl.is_none() {
+            let found = "neither of the files is written";
+            return Err(self.error("do", found, "`enabled`, `min_ttl_ms` or both"));
+        }
+        let writes = [enabled.map(LruGen::Enabled), min_ttl.map(LruGen::MinTtl)];
+        Ok(writes.into_iter().flatten().map(Op::LruGen).collect())
+    }
+
+    fn aging(&self) -> Result<LruGen, Error> {
+        self.kernel_has_lru_gen()?;
+        Ok(LruGen::Age {
+            memcg: self.memcg()?,
+            node: self.node()?,
+            max_gen: self.get("max_gen")?,
+            can_swap: self.get("can_swap")?,
+            force_scan: self.get("force_scan")?,
+        })
+    }
+
+    fn eviction(&self) -> Result<LruGen, Error> {
+        self.kernel_has_lru_gen()?;
+        Ok(LruGen::Evict {
+            memcg: self.memcg()?,
+            node: self.node()?,
+            min_gen: self.get("min_gen")?,
+            swappiness: self.get("swappiness")?,
+            pages: self.get("nr_to_reclaim")?,
+        })
+    }
+
+    /// The number of a group, of which the root is the first.
+    fn memcg(&self) -> Result<MemcgId, Error> {
+        let Some(name) = self.opt_name("memcg")? else { return Ok(MemcgId(0)) };
+        let groups: Vec<&str> = self.scope.machine.memcgs.iter().map(|m| m.name.as_str()).collect();
+        match groups.iter().position(|g| *g == name) {
+            Some(i) => Ok(MemcgId(i as u16 + 1)),
+            None => Err(self.unknown_word("memcg", "memory cgroup", name, &groups)),
+        }
+    }
+
+    fn node(&self) -> Result<NodeId, Error> {
+        let (node, nodes): (u8, usize) = (self.get("node")?, self.scope.machine.nodes.len());
+        if usize::from(node) >= nodes {
+            let found = format!("there is no node {node}");
+            return Err(self.error("node", found, format!("at most {}", nodes - 1)));
+        }
+        Ok(NodeId(node))
     }
 
     fn advice(&self) -> Result<Advice, Error> {

@@ -235,6 +235,15 @@ impl Files {
         let tree = &self.tree;
         self.order.oldest(|since, n| tree[n as usize].only_since(since))
     }
+    /// A shadow is dropped, and nothing takes its place.
+    pub(crate) fn node_shadow_dropped(&mut self, page: PageIdx) {
+        let node = &mut self.tree[(page.0 >> 6) as usize];
+        let was_only = node.only();
+        node.shadows -= 1;
+        node.used -= 1;
+        self.nodes -= u64::from(node.used == 0);
+        self.shadow_nodes -= u64::from(was_only && !node.only());
+    }
     /// A node that held only shadows is empty.
     pub(crate) fn node_dropped(&mut self, node: u32) {
         self.tree[node as usize] = TreeNode::default();

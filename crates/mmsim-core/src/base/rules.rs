@@ -265,6 +265,10 @@ kernel_rules! {
             "kcompactd looks for fragmentation from time to time (`vm.compaction_proactiveness`)",
             "5.9 \"mm: proactive compaction\"";
             false, 5 . 9 => true;
+        proactiveness_wakes: bool = "proactiveness-wakes",
+            "a write to vm.compaction_proactiveness wakes kcompactd at once; else it sees the value at its next look",
+            "5.15 \"mm: compaction: support triggering of proactive compaction by user\"";
+            false, 5 . 15 => true;
         counts_free_blocks: bool = "counts-free-blocks",
             "vmstat and zoneinfo have `nr_free_pages_blocks`, the free pages of whole pageblocks",
             "include/linux/mmzone.h of Linux 6.18, NR_FREE_PAGES_BLOCKS";

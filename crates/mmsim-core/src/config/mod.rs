@@ -163,6 +163,59 @@ impl VmSysctl {
     }
 }
 
+/// A write to one of the files of [`VmSysctl`] while a machine runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // Each is the field of its name.
+pub enum SysctlWrite {
+    Swappiness(u32),
+    PageCluster(u32),
+    MinFreeKbytes(u64),
+    WatermarkScaleFactor(u32),
+    WatermarkBoostFactor(u32),
+    PercpuPagelistHighFraction(u32),
+    DirtyBackground(DirtyLimit),
+    Dirty(DirtyLimit),
+    DirtyExpire(SimDuration),
+    DirtyWriteback(SimDuration),
+    RaPages(u32),
+    FaultAround(u32),
+    CompactionProactiveness(u32),
+    ExtfragThreshold(u32),
+    DefragMode(bool),
+    CompactUnevictableAllowed(bool),
+    Thp(Thp),
+    ThpDefrag(ThpDefrag),
+}
+
+impl VmSysctl {
+    /// What the files say after a write.
+    #[must_use]
+    pub fn written(&self, write: SysctlWrite) -> VmSysctl {
+        let mut vm = self.clone();
+        match write {
+            SysctlWrite::Swappiness(n) => vm.swappiness = n,
+            SysctlWrite::PageCluster(n) => vm.page_cluster = n,
+            SysctlWrite::MinFreeKbytes(n) => vm.min_free_kbytes = Some(n),
+            SysctlWrite::WatermarkScaleFactor(n) => vm.watermark_scale_factor = n,
+            SysctlWrite::WatermarkBoostFactor(n) => vm.watermark_boost_factor = n,
+            SysctlWrite::PercpuPagelistHighFraction(n) => vm.percpu_pagelist_high_fraction = n,
+            SysctlWrite::DirtyBackground(limit) => vm.dirty_background = limit,
+            SysctlWrite::Dirty(limit) => vm.dirty = limit,
+            SysctlWrite::DirtyExpire(age) => vm.dirty_expire = age,
+            SysctlWrite::DirtyWriteback(period) => vm.dirty_writeback = period,
+            SysctlWrite::RaPages(n) => vm.ra_pages = n,
+            SysctlWrite::FaultAround(n) => vm.fault_around = n,
+            SysctlWrite::CompactionProactiveness(n) => vm.compaction_proactiveness = n,
+            SysctlWrite::ExtfragThreshold(n) => vm.extfrag_threshold = n,
+            SysctlWrite::DefragMode(on) => vm.defrag_mode = on,
+            SysctlWrite::CompactUnevictableAllowed(on) => vm.compact_unevictable_allowed = on,
+            SysctlWrite::Thp(for_whom) => vm.thp = for_whom,
+            SysctlWrite::ThpDefrag(how) => vm.thp_defrag = how,
+        }
+        vm
+    }
+}
+
 /// A threshold of dirty pages. In the kernel a ratio and bytes exclude each other: the last one
 /// written counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

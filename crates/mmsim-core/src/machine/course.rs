@@ -7,7 +7,7 @@ use super::watch::result::RunResult;
 use super::watch::stuck::Watchdog;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmStat;
-use crate::config::VmSysctl;
+use crate::config::{SysctlWrite, VmSysctl};
 
 impl Machine {
     /// Runs all workloads to their ends.
@@ -50,15 +50,26 @@ impl Machine {
     ///
     /// # Panics
     ///
-    /// If [`VmSysctl::nr_hugepages`], `dirty_writeback` or `compaction_proactiveness` would change:
-    /// these are taken at the start.
+    /// If [`VmSysctl::nr_hugepages`] would change: the pool is taken at the start.
     pub fn write_sysctls(&mut self, vm: VmSysctl) {
-        let at_start =
-            |v: &VmSysctl| (v.nr_hugepages, v.dirty_writeback, v.compaction_proactiveness);
-        assert_eq!(at_start(&vm), at_start(&self.config.vm), "sysctls of the start");
-        self.config.vm = vm.clone();
+        assert_eq!(vm.nr_hugepages, self.config.vm.nr_hugepages, "the pool of the start");
+        let before = std::mem::replace(&mut self.config.vm, vm.clone());
         self.mem.vm = vm;
         self.mem.zones.sysctls_written(&self.config);
+        let vm = &self.config.vm;
+        // A flusher that looked at nothing so far begins at once (`dirty_writeback_centisecs_handler`).
+        if before.dirty_writeback == SimDuration::ZERO && vm.dirty_writeback > SimDuration::ZERO {
+            self.wake_flusher();
+        }
+        if self.config.vm.compaction_proactiveness != before.compaction_proactiveness {
+            self.proactiveness_written(before.compaction_proactiveness > 0);
+        }
+    }
+
+    /// Writes one sysctl, on behalf of a thread.
+    pub(super) fn write_sysctl(&mut self, write: SysctlWrite) {
+        self.mem.now += self.mem.cost.t_syscall;
+        self.write_sysctls(self.config.vm.written(write));
     }
 
     /// Goes on to the end of a run: what it came to.

@@ -66,6 +66,7 @@ use cpu::sched::{Cpu, Tunables};
 use cpu::thread::{Entity, Thread, Wait};
 use kdamond::Kdamond;
 use reclaim::kswapd::Kswapd;
+use reclaim::lru_gen::OtherLru;
 use std::collections::BTreeMap;
 use task::Task;
 use walk::Progress;
@@ -90,6 +91,8 @@ pub struct Machine {
     /// Its memory.
     pub mem: Memory,
     policy: Box<dyn ReclaimPolicy>,
+    /// The policy that takes over when `lru_gen` is switched on or off.
+    other_lru: Option<OtherLru>,
     compaction: Option<Box<dyn Compaction>>,
     config: MachineConfig,
     tasks: Vec<Task>,
@@ -193,6 +196,7 @@ impl Machine {
         let mut m = Machine {
             mem,
             policy,
+            other_lru: None,
             compaction: None,
             config: config.clone(),
             tasks: Vec::new(),

@@ -115,6 +115,14 @@ impl Machine {
                 self.compact_memory();
                 FaultOutcome::Done
             }
+            Op::Sysctl(write) => {
+                self.write_sysctl(write);
+                FaultOutcome::Done
+            }
+            Op::LruGen(write) => {
+                self.write_lru_gen(tid, write);
+                FaultOutcome::Done
+            }
             Op::Survey { order } => {
                 self.survey(order);
                 FaultOutcome::Done

@@ -81,6 +81,23 @@ impl Memory {
         }
     }
 
+    /// Drops all shadows: nobody can read them any more.
+    pub(crate) fn forget_shadows(&mut self) {
+        for f in self.files.ids() {
+            let (base, pages) = (self.files[f].base.0, self.files[f].pages);
+            for page in (base..base + pages).map(PageIdx) {
+                if let Entry::Shadow(cell) = self.pages.entry(page) {
+                    self.files.take_shadow(cell);
+                    self.pages.set_entry(page, Entry::None, 0);
+                    self.files.node_shadow_dropped(page);
+                }
+            }
+        }
+        if let Some(swap) = &mut self.swap {
+            swap.forget_shadows();
+        }
+    }
+
     fn drop_swap_node(&mut self, node: u32) {
         self.swap.as_mut().expect("it has the node").drop_node(node);
     }

@@ -19,6 +19,7 @@ use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::{Evicting, Memory, SettledFaults};
 use crate::phys::frames::{FolioId, flag};
+use crate::workload::LruGen;
 
 /// Pages that one round of reclaim asks for (include/linux/swap.h).
 pub const SWAP_CLUSTER_MAX: u64 = 32;
@@ -61,6 +62,17 @@ pub enum Departure {
     Freed,
     /// Isolated by compaction or advice.
     Isolated,
+}
+
+/// What became of a write to a file of `lru_gen`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LruGenWritten {
+    /// It ends with an error.
+    Refused,
+    /// It is done.
+    Done,
+    /// A step of eviction freed so many pages, and there may be more to evict.
+    Evicted(u64),
 }
 
 /// One generation of a policy that has such.
@@ -236,6 +248,17 @@ pub trait ReclaimPolicy: Send {
         let _ = (mem, req);
         false
     }
+    /// Carries out a write to a file of `lru_gen`, or a step of it: [`LruGen::Evict`] is called again,
+    /// with what is left of its pages, until it evicts nothing. `max_gen` and `min_gen` are given.
+    /// Whether the policy is in use at all ([`LruGen::Enabled`], bit 0) is the machine's affair. The
+    /// default refuses all: the policy has no generations.
+    fn write_lru_gen(&mut self, mem: &mut Memory, write: LruGen) -> LruGenWritten {
+        let _ = (mem, write);
+        LruGenWritten::Refused
+    }
+    /// Another policy has taken over all folios: the lists are empty, and passes under way have ended.
+    /// What else the policy knows it keeps for when folios come to it again.
+    fn set_aside(&mut self) {}
     /// A direct reclaim (of a group, or of all) or a run of kswapd on `node` has ended.
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, node, limit);

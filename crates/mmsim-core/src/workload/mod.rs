@@ -9,7 +9,9 @@
 
 mod op;
 
-pub use op::{Advice, BlockHandle, CopyRun, FileSlot, MapKind, Note, Op, RegionId, Run, VmaFlags};
+pub use op::{
+    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, VmaFlags,
+};
 
 use crate::base::id::Pfn;
 use crate::base::rng::Rng;

@@ -1,8 +1,9 @@
 //! The operations of a workload.
 
-use crate::base::id::{KdamondId, Pfn};
+use crate::base::id::{KdamondId, MemcgId, NodeId, Pfn};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::{SimDuration, SimTime};
+use crate::config::SysctlWrite;
 use crate::phys::gfp::GfpFlags;
 
 /// A region of a process, numbered by its workload: a mapping of some pages.
@@ -143,6 +144,44 @@ pub enum Advice {
     NoHugePage,
 }
 
+/// A write to a file of `lru_gen`: the two of `/sys/kernel/mm`, and that of debugfs (Linux 6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LruGen {
+    /// `+ memcg node max_gen can_swap force_scan` to debugfs: create a generation.
+    Age {
+        /// The group.
+        memcg: MemcgId,
+        /// The node.
+        node: NodeId,
+        /// The youngest generation. With an older one nothing is done, a younger one is refused.
+        /// `None`: the youngest that there is.
+        max_gen: Option<u32>,
+        /// Whether anonymous memory is looked at. `None`: if `vm.swappiness` is above 0 and swap has
+        /// room.
+        can_swap: Option<bool>,
+        /// Skip no page table, and make room where there are as many generations as there can be.
+        force_scan: bool,
+    },
+    /// `- memcg node min_gen swappiness nr_to_reclaim` to debugfs: evict the oldest generations.
+    Evict {
+        /// The group.
+        memcg: MemcgId,
+        /// The node.
+        node: NodeId,
+        /// The last generation that is evicted; the two youngest are refused. `None`: all but these.
+        min_gen: Option<u32>,
+        /// Swappiness, 0..=200; `None`: `vm.swappiness`.
+        swappiness: Option<u8>,
+        /// Pages after which to stop; `None`: not before the generations are gone.
+        pages: Option<u32>,
+    },
+    /// `min_ttl_ms`.
+    MinTtl(u32),
+    /// `enabled`: bit 0 the generations themselves, bit 1 walks of page tables, bit 2 accessed bits of
+    /// tables in such walks.
+    Enabled(u8),
+}
+
 /// One operation of a workload.
 #[repr(u8)] // A tag of its own: it is looked at once for each hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -273,6 +312,10 @@ pub enum Op {
     },
     /// Write 1 to `compact_memory`: all zones are compacted in full.
     CompactMemory,
+    /// Write a sysctl of `/proc/sys/vm`, or of the files of `/sys` beside it.
+    Sysctl(SysctlWrite),
+    /// Write to a file of `lru_gen`.
+    LruGen(LruGen),
     /// Look at physical memory: the counters `sim_candidates` and those after it are raised by
     /// what there is for blocks of `order` in zones up to Normal. Takes no time.
     Survey {

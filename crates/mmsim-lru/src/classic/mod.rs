@@ -530,6 +530,10 @@ impl ReclaimPolicy for Classic {
         false
     }
 
+    fn set_aside(&mut self) {
+        self.passes.iter_mut().for_each(|p| *p = [None, None]);
+    }
+
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         self.run_pass(mem, req)
     }

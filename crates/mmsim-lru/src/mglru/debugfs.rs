@@ -1,20 +1,115 @@
-//! Aging and eviction by command, and what the policy knows: the kernel's debugging interface.
+//! Aging and eviction by command, settings that are written while a machine runs, and what the policy
+//! knows: the kernel's debugging interface.
 //!
 //! Whoever tests or studies the policy wants single steps, whatever budgets and priorities say.
 //!
-//! Source: Linux 6.12 mm/vmscan.c (`lru_gen_seq_write`, `run_aging`, `run_eviction`).
+//! Source: Linux 6.12 mm/vmscan.c (`lru_gen_seq_write`, `run_aging`, `run_eviction`,
+//! `min_ttl_ms_store`, `enabled_store`). Left out: a step by command wakes no flusher.
 
 use super::Mglru;
 use super::lruvec::{GenList, gen_of};
 use super::pass::Budget;
 use super::rates::{Period, Rates};
-use crate::index::{Evictable, Gen, LruType};
+use crate::index::{ANON, Evictable, FILE, Gen, LruType, MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::knobs::Ranged;
+use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::FolioId;
-use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
+use mmsim_core::policy::{LruGenWritten, ReclaimOutcome, ReclaimRequest, Reclaimer};
+use mmsim_core::workload::LruGen;
+
+/// Bits of `enabled` (`LRU_GEN_MM_WALK`, `LRU_GEN_NONLEAF_YOUNG`).
+const MM_WALK: u8 = 2;
+const NONLEAF_YOUNG: u8 = 4;
 
 impl Mglru {
+    /// A write to a file of `lru_gen`; eviction goes on by a step.
+    pub(super) fn written(&mut self, mem: &mut Memory, write: LruGen) -> LruGenWritten {
+        match write {
+            LruGen::MinTtl(ms) => self.config.min_ttl_ms = Ranged::new(ms),
+            LruGen::Enabled(caps) => {
+                self.config.walk_mmu = caps & MM_WALK != 0;
+                self.config.nonleaf_young = caps & NONLEAF_YOUNG != 0;
+            }
+            LruGen::Age { memcg, node, max_gen, can_swap, force_scan } => {
+                let Some(max_gen) = max_gen else { return LruGenWritten::Refused };
+                return self.age_by_command(
+                    mem,
+                    (node, memcg),
+                    max_gen.into(),
+                    can_swap,
+                    force_scan,
+                );
+            }
+            LruGen::Evict { memcg, node, min_gen, swappiness, pages } => {
+                let Some(min_gen) = min_gen else { return LruGenWritten::Refused };
+                let wanted = pages.map_or(u64::MAX, u64::from);
+                let req = by_command(mem, node, swappiness, wanted);
+                return self.evict_by_command(mem, memcg, min_gen.into(), &req);
+            }
+        }
+        LruGenWritten::Done
+    }
+
+    /// Creates a generation if the youngest is `max_gen`. Somebody else may have made a younger one:
+    /// then nothing is done.
+    fn age_by_command(
+        &mut self,
+        mem: &mut Memory,
+        (node, memcg): (NodeId, MemcgId),
+        max_gen: u64,
+        can_swap: Option<bool>,
+        force: bool,
+    ) -> LruGenWritten {
+        let lv = self.lruvec_at(node, memcg);
+        let can_swap = can_swap.unwrap_or_else(|| {
+            self.swappiness(mem, lv, &by_command(mem, node, None, u64::MAX)) > 0
+        });
+        let v = &self.lruvecs[lv];
+        let oldest = v.min_seq[if can_swap { ANON } else { FILE }];
+        let full = oldest + MAX_NR_GENS as u64 - 1 <= v.max_seq;
+        if max_gen > v.max_seq || max_gen == v.max_seq && full && !force {
+            return LruGenWritten::Refused;
+        }
+        if max_gen == v.max_seq {
+            self.run_aging(mem, (node, memcg), can_swap, force);
+        }
+        LruGenWritten::Done
+    }
+
+    /// One step of the eviction of all generations up to `min_gen`.
+    fn evict_by_command(
+        &mut self,
+        mem: &mut Memory,
+        memcg: MemcgId,
+        min_gen: u64,
+        req: &ReclaimRequest,
+    ) -> LruGenWritten {
+        let lv = self.lruvec_at(req.node, memcg);
+        let swappiness = match req.swappiness {
+            // As the command says, whether or not there is room in swap.
+            Some(given) => given.into(),
+            None => self.swappiness(mem, lv, req),
+        };
+        let types = Evictable::of(swappiness);
+        let v = &self.lruvecs[lv];
+        if min_gen + MIN_NR_GENS > v.max_seq {
+            return LruGenWritten::Refused;
+        }
+        let oldest = types.types().iter().map(|&t| v.min_seq[t]).min();
+        if req.target == 0 || oldest.is_none_or(|oldest| min_gen < oldest) {
+            return LruGenWritten::Done;
+        }
+        let mut pass = self.begin(req, false);
+        pass.walks = true;
+        let mut out = ReclaimOutcome::default();
+        match self.evict_folios(mem, lv, swappiness, u64::MAX, req, &pass, &mut out) {
+            0 => LruGenWritten::Done,
+            _ => LruGenWritten::Evicted(out.reclaimed),
+        }
+    }
+
     /// Creates a generation, with anonymous memory or without; with `force` nothing is skipped
     /// in page tables. False: it could not be.
     pub fn run_aging(
@@ -105,5 +200,27 @@ impl Mglru {
         let v = &self.lruvecs[self.lruvec_at(node, memcg)];
         let rates = &v.rates[t];
         (rates, rates.period(v.min_seq[t], self.config.hist_gens.get()))
+    }
+}
+
+/// What a command of eviction asks of the policy.
+fn by_command(mem: &Memory, node: NodeId, swappiness: Option<u8>, target: u64) -> ReclaimRequest {
+    ReclaimRequest {
+        node,
+        by: Reclaimer::Direct,
+        priority: mem.first_priority,
+        order: 0,
+        lowest: ZoneKind::Dma,
+        highest: ZoneKind::Movable,
+        target,
+        reclaimed: 0,
+        may_writepage: true,
+        may_swap: true,
+        may_io: true,
+        force_deactivate: false,
+        low_reclaim: false,
+        swappiness,
+        no_cache_trim: false,
+        one_step: true,
     }
 }

@@ -65,9 +65,11 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{FastPath, Look, Memory};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, PassStats, ReclaimOutcome, ReclaimPolicy,
-    ReclaimRequest, arrive_singly,
+    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, PassStats, ReclaimOutcome,
+    ReclaimPolicy, ReclaimRequest, arrive_singly,
 };
+
+use mmsim_core::workload::LruGen;
 
 /// MGLRU of a machine.
 pub struct Mglru {
@@ -396,6 +398,14 @@ impl ReclaimPolicy for Mglru {
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         self.run_pass(mem, req)
+    }
+
+    fn write_lru_gen(&mut self, mem: &mut Memory, write: LruGen) -> LruGenWritten {
+        self.written(mem, write)
+    }
+
+    fn set_aside(&mut self) {
+        self.passes.iter_mut().for_each(|p| *p = [None, None]);
     }
 
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {

@@ -47,6 +47,20 @@ impl Swap {
         self.shadow_nodes -= 1;
     }
 
+    /// Drops all shadows.
+    pub(crate) fn forget_shadows(&mut self) {
+        for &at in self.table_of.iter().filter(|&&at| at != NONE) {
+            let t = &mut self.tables[at as usize];
+            for (n, slots) in t.state.chunks_mut(NODE_SLOTS as usize).enumerate() {
+                slots.iter_mut().for_each(|state| *state &= !HAS_SHADOW);
+                let only = u64::from(t.entries[n] > 0 && t.entries[n] == t.shadows[n]);
+                self.nodes -= only;
+                self.shadow_nodes -= only;
+                t.entries[n] -= std::mem::take(&mut t.shadows[n]);
+            }
+        }
+    }
+
     /// Counts of nodes against what slots hold.
     ///
     /// # Panics

@@ -95,6 +95,20 @@ impl Machine {
         }
     }
 
+    /// `vm.compaction_proactiveness` has another value. kcompactd looks every half a second whether it
+    /// is above 0; from 5.15 on the write wakes it.
+    pub(in crate::machine) fn proactiveness_written(&mut self, looked: bool) {
+        let wakes = self.mem.rules.proactiveness_wakes;
+        if !self.has_kcompactd() || looked && !wakes {
+            return;
+        }
+        for n in self.kcompactds.ids() {
+            if self.kcompactds[n].running.is_none() {
+                self.set_kcompactd_timer(n, if wakes { SimDuration::ZERO } else { CHECK });
+            }
+        }
+    }
+
     fn set_kcompactd_timer(&mut self, n: NodeId, after: SimDuration) {
         let on = self.config.vm.compaction_proactiveness > 0;
         if !on || !self.mem.rules.proactive_compaction {

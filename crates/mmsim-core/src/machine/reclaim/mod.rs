@@ -5,5 +5,6 @@ pub(in crate::machine) mod alloc;
 pub(in crate::machine) mod balance;
 pub(in crate::machine) mod kswapd;
 pub(in crate::machine) mod kswapd_zones;
+pub(in crate::machine) mod lru_gen;
 pub(in crate::machine) mod memcg;
 mod oom;
