@@ -25,6 +25,9 @@ const NR_PCP_LISTS: usize = NR_PCPTYPES * (PAGE_ALLOC_COSTLY_ORDER as usize + 1)
 const BATCH_SCALE_MAX: u32 = 5;
 
 /// Sizes of the per-CPU lists of a zone.
+///
+/// They may be any 32-bit numbers. Sums, shifts and products of them stop at the largest: a machine has
+/// fewer frames, so that more could not come of the exact ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PcpSizes {
     /// Pages of one CPU at which a batch goes back. 0: there are no lists.
@@ -47,14 +50,19 @@ impl PcpSizes {
     /// Lists of these sizes while kswapd sleeps.
     pub fn new(high: u32, batch: u32, batches: PcpBatches) -> Self {
         let counted = u32::from(batches == PcpBatches::Counted);
-        let most_counted = batch << BATCH_SCALE_MAX;
+        let most_counted = shifted(batch, BATCH_SCALE_MAX);
         PcpSizes { high, full: high, batch, most_counted, counted, orders_from: batch, batches }
     }
     /// Such lists whose blocks of orders 1 to 3 wait until half a list more was freed.
     pub fn whose_orders_wait(self, wait: bool) -> Self {
         let more = if wait { self.high / 2 } else { 0 };
-        PcpSizes { orders_from: self.batch + more, ..self }
+        PcpSizes { orders_from: self.batch.saturating_add(more), ..self }
     }
+}
+
+/// `pages << by`, or the largest number.
+const fn shifted(pages: u32, by: u32) -> u32 {
+    pages.saturating_mul(1 << by)
 }
 
 /// What `/proc/zoneinfo` shows of one CPU's lists.
@@ -190,7 +198,7 @@ impl Pcp {
             self.lists[index].pages.extend_from_slice(now);
             self.count += n;
             self.alloc_factor = self.alloc_factor.checked_shr(n).unwrap_or(0);
-            self.frees = (self.frees + n * sizes.counted).min(sizes.most_counted);
+            self.frees = self.frees.saturating_add(n * sizes.counted).min(sizes.most_counted);
             self.prev_free_high_order = false;
         }
         now.len()
@@ -209,7 +217,7 @@ impl Pcp {
         l.push(p);
         self.count = count;
         self.alloc_factor >>= 1;
-        self.frees = (self.frees + sizes.counted).min(sizes.most_counted);
+        self.frees = self.frees.saturating_add(sizes.counted).min(sizes.most_counted);
         self.prev_free_high_order = false;
         true
     }
@@ -223,8 +231,8 @@ impl Pcp {
                 return 1;
             }
             if order == 0 {
-                let room = sizes.high.saturating_sub(self.count + base).max(base);
-                batch = base << self.alloc_factor;
+                let room = sizes.high.saturating_sub(self.count.saturating_add(base)).max(base);
+                batch = shifted(base, self.alloc_factor);
                 if batch <= room && self.alloc_factor < BATCH_SCALE_MAX {
                     self.alloc_factor += 1;
                 }
@@ -239,7 +247,7 @@ impl Pcp {
         self.lists[index].pages.push(p);
         self.count += 1 << order;
         self.alloc_factor >>= 1;
-        self.frees = (self.frees + (sizes.counted << order)).min(sizes.most_counted);
+        self.frees = self.frees.saturating_add(sizes.counted << order).min(sizes.most_counted);
         self.nr_free(order, sizes)
     }
 
@@ -258,11 +266,14 @@ impl Pcp {
         if all > 0 || self.count < sizes.full {
             return all;
         }
+        if sizes.batches != PcpBatches::Fixed && sizes.full < sizes.batch {
+            return 1;
+        }
         let most = sizes.full.saturating_sub(sizes.batch);
         match sizes.batches {
             PcpBatches::Fixed => sizes.batch,
             PcpBatches::FreesDouble => {
-                let doubled = sizes.batch << self.frees;
+                let doubled = shifted(sizes.batch, self.frees);
                 self.frees += u32::from(doubled < most && self.frees < BATCH_SCALE_MAX);
                 doubled.min(most)
             }
@@ -386,6 +397,27 @@ mod tests {
             let mut pcp = Pcp::default();
             let back = (1..).find(|&n| pcp.put(pair, 1, 2 * n, sizes) > 0);
             assert_eq!(back, Some(freed), "{wait}");
+        }
+    }
+
+    /// Sizes at the ends of their range act as the exact sums would: a list as long as memory keeps
+    /// everything, and one shorter than a batch gives single pages back from 5.14 on (`high < batch`).
+    #[test]
+    fn sizes_may_be_any_numbers() {
+        for batches in [PcpBatches::Fixed, PcpBatches::FreesDouble, PcpBatches::Counted] {
+            for (high, batch) in [(u32::MAX, u32::MAX - 1), (u32::MAX, 1 << 30), (u32::MAX, 1)] {
+                let sizes = PcpSizes::new(high, batch, batches).whose_orders_wait(true);
+                let mut pcp = Pcp::default();
+                assert!((0..8).all(|p| pcp.put(PAGE, 0, p, sizes) == 0), "{sizes:?}");
+                let refills = [(); 8].map(|()| pcp.nr_alloc(sizes, 0));
+                assert!(refills.is_sorted() && refills[0] == batch, "{sizes:?}: {refills:?}");
+                pcp.alloc_factor = 0;
+                assert_eq!(pcp.nr_alloc(sizes, 1), (batch / 2).max(u32::from(batch > 1) + 1));
+            }
+            let short = PcpSizes::new(3, u32::MAX, batches);
+            let mut pcp = Pcp::default();
+            let back = [(); 3].map(|()| pcp.put(PAGE, 0, 0, short));
+            assert_eq!(back, [0, 0, if batches == PcpBatches::Fixed { u32::MAX } else { 1 }]);
         }
     }
 

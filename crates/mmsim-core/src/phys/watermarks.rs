@@ -171,7 +171,10 @@ pub fn watermarks(
 pub(super) fn most_boost(z: &Zone, factor: u32) -> u64 {
     let rules = z.buddy.rules();
     let block = 1u64 << rules.pageblock_order;
-    let most = z.watermark[2] * u64::from(factor) / 10_000;
+    // `mult_frac`: a watermark may be far above its zone.
+    let [tens_of_thousands, rest] = [z.watermark[2] / 10_000, z.watermark[2] % 10_000];
+    let factor = u64::from(factor);
+    let most = tens_of_thousands.saturating_mul(factor).saturating_add(rest * factor / 10_000);
     let worth = rules.avoid_fragmentation && 4 * block <= u64::from(z.managed);
     if worth && most > 0 { most.max(block) } else { 0 }
 }
@@ -200,7 +203,7 @@ pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
         None => z.watermark[1] / cpus,
     };
     let high = if f == 0 && !of_zone { base } else { base.max(4 * u64::from(batch)) };
-    (high as u32, batch)
+    (u32::try_from(high).unwrap_or(u32::MAX), batch)
 }
 
 #[cfg(test)]

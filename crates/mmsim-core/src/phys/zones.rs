@@ -138,7 +138,7 @@ impl Zones {
             z.sizes = PcpSizes::new(high, batch, rules.pcp_batches)
                 .whose_orders_wait(rules.pcp_orders_wait);
             let short = rules.pcp_short_in_reclaim;
-            z.full_in_reclaim = if short { high.min(batch << 2) } else { high };
+            z.full_in_reclaim = if short { high.min(batch.saturating_mul(4)) } else { high };
             z.most_boost = most_boost(z, config.vm.watermark_boost_factor);
             z.extfrag_threshold = config.vm.extfrag_threshold.into();
         }
