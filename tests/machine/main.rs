@@ -11,6 +11,7 @@ mod determinism;
 mod dirty;
 mod drawn;
 mod embedding;
+mod extremes;
 mod faults;
 mod fetches;
 mod footprint;

@@ -469,7 +469,8 @@ impl Machine {
     }
 
     /// From which zones of a node direct reclaim takes pages, in one pass for each range. No range:
-    /// all of them are ready for compaction, and the node is left alone. `ready`: some zone is.
+    /// the node is left alone, since it has no zone that the request may use (`shrink_zones` walks
+    /// those alone), or all of them are ready for compaction. `ready`: some zone is.
     fn zones_to_reclaim(
         &mut self,
         n: NodeId,
@@ -477,6 +478,9 @@ impl Machine {
         ready: &mut bool,
     ) -> [Option<(ZoneKind, ZoneKind)>; ZoneKind::ALL.len()] {
         let mut ranges = [None; ZoneKind::ALL.len()];
+        if self.mem.zones.preferred(n, req.highest).is_none() {
+            return ranges;
+        }
         let whole = [Some((ZoneKind::Dma, req.highest)), None, None, None];
         if !req.costly() || self.compaction().is_none() {
             return whole;
