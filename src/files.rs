@@ -65,13 +65,23 @@ pub(crate) const MOST_BYTES: u64 = 1 << 30;
 ///
 /// There is no such file, it is a directory, it may not be read, or it is more than 1 GiB.
 pub fn read_bytes(path: &Path, what: &str) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let input = open(path, what)?.take(MOST_BYTES + 1);
-    { input }.read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(cannot_read(path, "it is more than 1 GiB", &format!("name {what}, or a part")));
+    match read_at_most(path, what, MOST_BYTES)? {
+        Some(bytes) => Ok(bytes),
+        None => Err(cannot_read(path, "it is more than 1 GiB", &format!("name {what}, or a part"))),
     }
-    Ok(bytes)
+}
+
+/// Reads the file at `path` unless it has more than `most` bytes. No more than one byte beyond them is
+/// taken from it, be it a file, a pipe or a device that never ends.
+///
+/// # Errors
+///
+/// There is no such file, it is a directory, or it may not be read.
+pub fn read_at_most(path: &Path, what: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
+    let mut bytes = Vec::new();
+    let input = open(path, what)?.take(most + 1);
+    { input }.read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
 /// Bytes that came from `name` as text.

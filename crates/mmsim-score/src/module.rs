@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mmsim::evaluate::{Author, Meter};
+use mmsim::files::read_at_most;
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim::{Error, ErrorKind};
@@ -67,15 +68,8 @@ impl Module {
     /// It cannot be read, is no module, or could do more than answer.
     pub fn from_path(path: &Path) -> Result<Module, Error> {
         let shown = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|e| {
-            let title = match e.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("cannot read `{shown}`: there is no such file")
-                }
-                _ => format!("cannot read `{shown}`: {e}"),
-            };
-            Error::new(ErrorKind::File, title).help("a policy is a file in .toml, .wasm or .wat")
-        })?;
+        let bytes = read_at_most(path, "a policy in .wasm or .wat", MOST_BYTES as u64)?;
+        let bytes = bytes.ok_or_else(|| too_large(&shown))?;
         Module::from_bytes(&bytes, &shown)
     }
 
@@ -86,13 +80,11 @@ impl Module {
     /// As [`Module::from_path`].
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Module, Error> {
         if bytes.len() > MOST_BYTES {
-            let title = format!("`{name}` has {} bytes, more than {MOST_BYTES}", bytes.len());
-            return Err(Error::new(ErrorKind::Policy, title).help("write a smaller function"));
+            return Err(too_large(name));
         }
         let binary = wat::parse_bytes(bytes).map_err(|e| of_text(&e, bytes, name))?;
         if binary.len() > MOST_BYTES {
-            let title = format!("`{name}` has {} bytes, more than {MOST_BYTES}", binary.len());
-            return Err(Error::new(ErrorKind::Policy, title).help("write a smaller function"));
+            return Err(too_large(name));
         }
         let engine = Engine::new(&config());
         // What it is comes first: what it could do is known of modules alone.
@@ -170,6 +162,12 @@ impl Score for Function {
     fn fuel(&self) -> u64 {
         self.fuel
     }
+}
+
+/// An error of a module, or of its text, that has more bytes than are read.
+fn too_large(name: &str) -> Error {
+    let title = format!("`{name}` has more than {MOST_BYTES} bytes");
+    Error::new(ErrorKind::Policy, title).help("write a smaller function")
 }
 
 /// Why a call has no result.

@@ -137,7 +137,7 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
         (
             "a module that is too big",
             Policy::Score(format!("{}{}", module(zero), " ".repeat(1 << 17)).into_bytes()),
-            Refused("bytes, more than 65536"),
+            Refused("more than 65536 bytes"),
         ),
         (
             "other parameters",
