@@ -1,11 +1,12 @@
 //! Page traces for programs: import, describe, show the start.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::path::Path;
 
 use mmsim_workload::trace::{
-    self, Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, TraceError,
-    UnknownWord,
+    self, Delimiter, ImportFormat, ImportOptions, ImportSummary, Like, PageKind, RequestFormat,
+    TraceError, UnknownWord,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -113,9 +114,11 @@ fn at(path: &Path, e: &TraceError) -> Error {
 /// The longest line that is shown; an import takes no longer ones.
 const LONGEST_LINE: u64 = 256 << 10;
 
-/// A line of a file, which may be compressed, by its number from 1.
+/// A line of a file, which may be compressed, by its number from 1. Nothing of what is no file: it has
+/// been read.
 fn line_of(path: &Path, line: u64) -> Option<String> {
-    let unpacked = trace::decompressed(files::open(path, "a trace").ok()?).ok()?;
+    let file = files::open(path, "a trace").ok().filter(is_file)?;
+    let unpacked = trace::decompressed(file).ok()?;
     let mut lines = BufReader::new(unpacked);
     for _ in 1..line {
         lines.skip_until(b'\n').ok()?;
@@ -125,8 +128,16 @@ fn line_of(path: &Path, line: u64) -> Option<String> {
     Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned())
 }
 
+fn is_file(file: &File) -> bool {
+    file.metadata().is_ok_and(|m| m.is_file())
+}
+
 /// What is wrong with a text, at its line.
 fn at_line(path: &Path, e: &TraceError) -> Error {
+    let (e, text) = match e {
+        TraceError::OfLine { text, error } => (&**error, Some(text.clone())),
+        _ => (e, None),
+    };
     let (line, column, title, expected) = match e {
         TraceError::Line { line, found, expected } => {
             (*line, None, format!("{found}: expected {expected}"), expected)
@@ -136,7 +147,7 @@ fn at_line(path: &Path, e: &TraceError) -> Error {
         }
         _ => return at(path, e),
     };
-    let Some(text) = line_of(path, line) else { return at(path, e) };
+    let Some(text) = text.or_else(|| line_of(path, line)) else { return at(path, e) };
     let from = column.map_or(text.len() - text.trim_start().len(), |column| column - 1);
     let between = |c: char| c.is_whitespace() || ",;|".contains(c);
     let field = text.get(from..).and_then(|rest| rest.find(between)).filter(|_| column.is_some());
@@ -201,7 +212,14 @@ pub fn of_accesses(
     rows(Path::new(name), summary)
 }
 
-/// Converts a file to the native format; says what it read in pairs of name and value.
+/// Whether an import of this format reads its input more than once: the pages of numbered requests are
+/// counted before they are written.
+pub fn reads_again(from: &str) -> bool {
+    from.parse::<RequestFormat>().is_ok()
+}
+
+/// Converts a file to the native format; says what it read in pairs of name and value. The input may be
+/// a pipe unless the format [`reads_again`].
 pub fn import(
     from: &str,
     input: &Path,
@@ -216,13 +234,14 @@ pub fn import(
     }
     options.level = settings.level.unwrap_or(options.level);
     settings.are_of(from)?;
-    let (requests, format) = (from.parse().ok(), from.parse::<ImportFormat>().ok());
+    let (requests, format) =
+        (from.parse::<RequestFormat>().ok(), from.parse::<ImportFormat>().ok());
     let of_another_kind = ["damon", "drmemtrace", "vscsi"].contains(&from);
     if requests.is_none() && format.is_none() && !of_another_kind {
         return Err(unknown_format(from));
     }
-    files::open(input, "a trace")?;
     if let Some(format) = requests {
+        files::open(input, "a trace")?;
         let s = trace::import_requests(
             input,
             format,
@@ -243,11 +262,12 @@ pub fn import(
         let summary = s.map_err(|e| at(input, &e))?;
         return rows(input, ImportSummary { format: from.to_string(), ..summary });
     }
+    // Once: what a pipe has given is gone.
+    let file = BufReader::new(files::open(input, "a trace")?);
     if from == "drmemtrace" {
         return Err(drmemtrace(input));
     }
     settings.into(&mut options)?;
-    let file = BufReader::new(files::open(input, "a trace")?);
     if from == "vscsi" {
         let records = vscsi::records(file).map_err(|e| vscsi_error(input, &e))?;
         records.options(&mut options);

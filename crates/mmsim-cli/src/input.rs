@@ -1,5 +1,5 @@
-//! Inputs that are read from several places at once, as traces are: stdin and pipes are copied
-//! to a temporary file first.
+//! Inputs that are read several times or from several places at once, as traces of this program and of
+//! cache simulators are: stdin and pipes are copied to a temporary file first.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +47,11 @@ const MOST_COPIED: u64 = 16 << 30;
 fn copy(path: &Path) -> io::Result<(File, PathBuf)> {
     use std::io::{Read as _, Write as _};
     use std::os::fd::AsRawFd;
-    let mut file = tempfile::tempfile()?;
+    let temporary = |e| {
+        let folder = std::env::temp_dir();
+        io::Error::other(format!("its copy in {}: {e}", folder.display()))
+    };
+    let mut file = tempfile::tempfile().map_err(temporary)?;
     let from: Box<dyn io::Read> = match path == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(path)?),
@@ -63,10 +67,6 @@ fn copy(path: &Path) -> io::Result<(File, PathBuf)> {
         if copied > MOST_COPIED {
             return Err(io::Error::other("it is more than 16 GiB, write it to a file first"));
         }
-        let temporary = |e| {
-            let folder = std::env::temp_dir();
-            io::Error::other(format!("its copy in {}: {e}", folder.display()))
-        };
         file.write_all(&block[..n]).map_err(temporary)?;
     }
     let path = format!("/dev/fd/{}", file.as_raw_fd()).into();

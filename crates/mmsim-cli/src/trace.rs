@@ -24,8 +24,12 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
     output::distinct(&inputs, &[("--output", Some(&args.output))])?;
     let mut out = AtomicFile::create(&args.output)?;
-    let input = Seekable::open(&args.input)?;
-    let info = backend::trace_import(args, input.path(), &mut out).map_err(|e| input.named(e))?;
+    let info = if args.from.as_deref().is_some_and(mmsim::traces::reads_again) {
+        let input = Seekable::open(&args.input)?;
+        backend::trace_import(args, input.path(), &mut out).map_err(|e| input.named(e))?
+    } else {
+        backend::trace_import(args, &args.input, &mut out)?
+    };
     out.flush().map_err(|e| Failure::file("write", &args.output, &e))?;
     out.commit()?;
     let said = table::pairs(&info, Format::Table);

@@ -128,6 +128,36 @@ fn stdin_is_a_minus() {
     assert!(bash(&f, line).1.contains(','));
 }
 
+/// An import takes a pipe as it comes, and stores nothing of it: a wrong line ends it while the writer
+/// still has the pipe, and it has no file but its output.
+#[test]
+fn imports_read_pipes_as_they_come() {
+    let f = folder(SMALL);
+    // The writer waits until the import has ended; if it never does, `bash` gives up.
+    let line = "mkfifo p; (echo 'this is no line of lackey'; while [ ! -e ended ]; do sleep 0.1; done) > p &
+                $M trace import --from lackey p -o t.mmt; echo rc=$?; touch ended; wait";
+    let (_, out, err) = bash(&f, line);
+    assert_eq!(out, "rc=2\n", "{err}");
+    assert!(err.contains("p:1:1") && err.contains("1 | this is no line of lackey"), "{err}");
+    let line =
+        "rm ended; (echo 'R 1'; echo 'W 2'; echo 'R x') | $M trace import --from pages - -o t.mmt";
+    let (code, _, err) = bash(&f, line);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("3 | R x"), "{err}");
+    // Where no file can be made beside, all that is read once is read still. Nothing else is.
+    let line = "export TMPDIR=/nowhere
+                printf 'page,op\\n1,W\\n2,R\\n' > t.csv
+                $M trace import --from csv <(cat t.csv) -o 1.mmt | grep records
+                gzip -c t.csv | $M trace import --from csv - -o 2.mmt | grep records
+                $M trace import --from raw-u32 <(printf 'abcd') -o 3.mmt 2>&1 | head -1";
+    let (_, out, err) = bash(&f, line);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 3, "{out}{err}");
+    assert!(lines[0] == lines[1] && lines[0].ends_with(" 2"), "{out}{err}");
+    assert!(lines[2].contains("its copy in /nowhere"), "{out}{err}");
+    assert_eq!(f.names(), ["1.mmt", "2.mmt", "p", "t.csv", "x.toml"]);
+}
+
 #[test]
 fn links_and_modes_are_kept() {
     let f = folder(SMALL);

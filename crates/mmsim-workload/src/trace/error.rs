@@ -63,6 +63,14 @@ pub enum TraceError {
         /// What should be.
         expected: String,
     },
+    /// An error of a text beside the line that it is about.
+    #[error("{error}")]
+    OfLine {
+        /// The line, without its end.
+        text: String,
+        /// What is wrong with it.
+        error: Box<TraceError>,
+    },
     /// A line of the maps that say what addresses are.
     #[error("the maps: {0}")]
     Maps(Box<TraceError>),

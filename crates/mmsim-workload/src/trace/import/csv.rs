@@ -111,7 +111,7 @@ struct Out<'a> {
 
 /// Reads a text of values.
 pub(super) fn read<R: Read>(
-    mut lines: Lines<R>,
+    lines: &mut Lines<R>,
     options: &ImportOptions,
 ) -> Result<FirstPass, TraceError> {
     if !options.page_size.is_power_of_two() {

@@ -41,7 +41,7 @@ struct Parser {
 
 /// Reads a lackey trace.
 pub(super) fn read<R: Read>(
-    mut lines: Lines<R>,
+    lines: &mut Lines<R>,
     options: &ImportOptions,
 ) -> Result<FirstPass, TraceError> {
     let mut parser = Parser {

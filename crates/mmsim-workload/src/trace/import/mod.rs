@@ -9,7 +9,7 @@
 //! Memory is proportional to the *output*, however long the input is: at most 4.2 bytes for a
 //! single access without a time, mostly two to six for another record, and half a byte for a
 //! page around those that are touched, of which there are at most 2^28. Of the input there are
-//! 256 KiB at a time.
+//! 256 KiB at a time, and it is never read again, so that it may be a pipe.
 //!
 //! Two fast paths make it fast, each with a slow path beside it that does all and alone finds
 //! errors: through a line that looks as most do ([`short`]), and for an access to one page with
@@ -189,12 +189,13 @@ pub fn import(
         Some(text) => Some(Maps::parse(text)?),
         None => None,
     };
-    let lines = Lines::new(decompressed(input)?);
-    let mut pass = match format {
-        ImportFormat::Lackey => lackey::read(lines, options)?,
-        ImportFormat::Pages => pages::read(lines, options)?,
-        ImportFormat::Csv => csv::read(lines, options)?,
+    let mut lines = Lines::new(decompressed(input)?);
+    let pass = match format {
+        ImportFormat::Lackey => lackey::read(&mut lines, options),
+        ImportFormat::Pages => pages::read(&mut lines, options),
+        ImportFormat::Csv => csv::read(&mut lines, options),
     };
+    let mut pass = pass.map_err(|e| lines.with_line(e))?;
     if pass.table.processes.is_empty() {
         pass.table.processes.push(Process { pid: 0, name: options.name.clone() });
         pass.touched.push(Touched::default());

@@ -17,7 +17,7 @@ use crate::trace::error::TraceError;
 
 /// Reads a text of pages.
 pub(super) fn read<R: Read>(
-    mut lines: Lines<R>,
+    lines: &mut Lines<R>,
     options: &ImportOptions,
 ) -> Result<FirstPass, TraceError> {
     let mut sink = Sink::default();
