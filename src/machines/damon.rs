@@ -1,6 +1,7 @@
 //! DAMON by name: presets, knobs, and the monitors that a run asks for.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use mmsim_core::base::id::{AsId, KdamondId};
 use mmsim_core::base::rng::Rng;
@@ -200,14 +201,15 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
                 memory_idle_ms_percentiles: t.idle_ms.to_vec(),
                 aggr_interval_us: t.aggr_us,
             }),
+            record_full_ns: k.watch().full().map(|at| at.0),
             truth: None,
         };
         Monitored {
             report,
             attrs: *context.attrs(),
             rules: *context.config(),
-            record: k.watch().record().to_vec(),
-            applied: k.watch().applied().to_vec(),
+            record: Arc::clone(k.watch().record()),
+            applied: Arc::clone(k.watch().applied()),
             truth: None,
         }
     };

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use mmsim_core::base::kernel::Kernel;
+use mmsim_damon::watch::MOST_KEPT;
 
 use super::compare::that_differ;
 use super::document::{KnobValue, Report, RunReport};
@@ -38,6 +39,7 @@ impl Report {
                 unwritten(&of),
                 too_small(&of),
                 unseen(&of),
+                unrecorded(&of),
                 without_the_file(&of),
                 refused_writes(&of),
                 half_of_defrag_mode(&of),
@@ -101,6 +103,25 @@ fn unseen(groups: &[&Group<'_>]) -> Vec<String> {
         ),
     };
     names.into_iter().map(note).collect()
+}
+
+/// Monitors whose records were full before the run ended.
+fn unrecorded(groups: &[&Group<'_>]) -> Vec<String> {
+    let mut first = BTreeMap::<&str, u64>::new();
+    for d in runs(groups).flat_map(|r| &r.damon) {
+        if let Some(at) = d.record_full_ns {
+            let least = first.entry(&d.name).or_insert(at);
+            *least = at.min(*least);
+        }
+    }
+    let note = |(name, at): (&str, u64)| {
+        let seconds = at as f64 / 1e9;
+        format!(
+            "the record of monitor {name} ends at {seconds:.3} s, full with {MOST_KEPT} regions: \
+             record a shorter time, fewer regions or a longer `aggr`"
+        )
+    };
+    first.into_iter().map(note).collect()
 }
 
 /// Runs that write to `memory.reclaim` on kernels that do not have it.

@@ -7,6 +7,7 @@ use mmsim_damon::Pause;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
 use mmsim_damon::ops::OpsId;
+use mmsim_damon::watch::{BYTES_KEPT, MOST_KEPT};
 
 use super::fields::{each, within};
 use super::policy::{self, PlacedPolicy, PolicySpec};
@@ -40,6 +41,23 @@ pub struct DamonSpec {
     pub record: bool,
     /// Whether the record is held against the truth.
     pub truth: bool,
+}
+
+impl DamonSpec {
+    /// Host bytes of its record at most, in a run of this time; `None`: nobody knows when it ends.
+    pub(crate) fn most_recorded(&self, time: Option<SimDuration>) -> u64 {
+        if !self.record {
+            return 0;
+        }
+        let (attrs, schemes) = match &self.what {
+            DamonContext::Own { attrs, schemes, .. } => (*attrs, schemes.len() as u64),
+            _ => (MonitoringAttrs::DEFAULT, 2),
+        };
+        let time = time.filter(|_| attrs.tuning.is_none());
+        let shots = time.map_or(u64::MAX, |t| t.as_nanos() / 1000 / attrs.aggr_us.max(1) + 1);
+        let regions = (u64::from(attrs.max_nr_regions) + 1) * (1 + schemes);
+        shots.saturating_mul(regions).min(MOST_KEPT) * BYTES_KEPT
+    }
 }
 
 /// A module, or a context of the user's own.

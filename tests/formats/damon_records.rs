@@ -147,7 +147,7 @@ fn a_record_is_what_the_tracepoints_print() {
     let record = record_of(&monitored);
     let text = perf::write(std::slice::from_ref(&record));
     let mut lines = text.lines();
-    for shot in &monitored.record {
+    for shot in monitored.record.iter() {
         let ns = shot.at.0;
         for region in &shot.regions {
             let fields = mmsim_damon::trace::aggregated(

@@ -6,7 +6,8 @@
 //! applied for two aggregations it is empty.
 //!
 //! A record holds what the tracepoint `damon_aggregated` shows: all regions at the end of every
-//! aggregation, before their counts are reset.
+//! aggregation, before their counts are reset. It has [`MOST_KEPT`] of them at most, so that a run
+//! without end does not take all memory of the host; it says when it was full.
 //!
 //! Linux 6.12 mm/damon/sysfs.c (`damon_sysfs_cmd_request_callback`), sysfs-schemes.c
 //! (`damon_sysfs_before_damos_apply`), include/trace/events/damon.h.
@@ -20,6 +21,13 @@ use crate::region::Region;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::workload::Note;
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Regions of all snapshots of a record, and of what its schemes were applied to. A snapshot counts for
+/// one more.
+pub const MOST_KEPT: u64 = 1 << 22;
+/// Host bytes of each.
+pub const BYTES_KEPT: u64 = size_of::<Region>() as u64 + 16;
 
 /// A note that was taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,14 +77,18 @@ pub struct Watch {
     /// Regions of the note that is being taken, and aggregations since it was begun.
     regions: Option<(Vec<Region>, u32)>,
     recording: bool,
-    record: Vec<Snapshot>,
+    record: Arc<Vec<Snapshot>>,
+    /// Regions and snapshots that are kept, of [`MOST_KEPT`].
+    kept: u64,
+    /// When there was no room for more.
+    full: Option<SimTime>,
     /// What DAMON_STAT tells, if it is that.
     teller: Option<Teller>,
-    applied: Vec<Applied>,
+    applied: Arc<Vec<Applied>>,
 }
 
 impl Watch {
-    /// Keeps all snapshots if so wanted.
+    /// Keeps all snapshots if so wanted, as long as there is room.
     pub fn new(recording: bool) -> Watch {
         Watch { recording, ..Watch::default() }
     }
@@ -102,13 +114,31 @@ impl Watch {
     }
 
     /// The snapshots, in order of time and target.
-    pub fn record(&self) -> &[Snapshot] {
+    pub fn record(&self) -> &Arc<Vec<Snapshot>> {
         &self.record
     }
 
     /// What schemes were applied to, in order of time, if snapshots are kept.
-    pub fn applied(&self) -> &[Applied] {
+    pub fn applied(&self) -> &Arc<Vec<Applied>> {
         &self.applied
+    }
+
+    /// When the record was full: it has nothing from then on.
+    pub fn full(&self) -> Option<SimTime> {
+        self.full
+    }
+
+    /// Whether so much more is kept.
+    fn keeps(&mut self, more: usize, now: SimTime) -> bool {
+        if !self.recording || self.full.is_some() {
+            return false;
+        }
+        if self.kept + more as u64 > MOST_KEPT {
+            self.full = Some(now);
+            return false;
+        }
+        self.kept += more as u64;
+        true
     }
 
     pub(crate) fn hook(&mut self, hook: Hook, context: &Context, now: SimTime) {
@@ -125,9 +155,10 @@ impl Watch {
                 }
             }
             Hook::BeforeApply { scheme, target, region } => {
-                if self.recording {
+                if self.keeps(1, now) {
                     let Region { start, end, .. } = context.targets()[target].regions()[region];
-                    self.applied.push(Applied { at: now, scheme, target, start, end });
+                    let applied = Applied { at: now, scheme, target, start, end };
+                    Arc::make_mut(&mut self.applied).push(applied);
                 }
                 if scheme > 0 {
                     return;
@@ -141,8 +172,11 @@ impl Watch {
                 }
             }
             Hook::Aggregated { target } if self.recording => {
-                let regions = context.targets()[target].regions().to_vec();
-                self.record.push(Snapshot { at: now, target, regions });
+                let regions = context.targets()[target].regions();
+                if self.keeps(regions.len() + 1, now) {
+                    let shot = Snapshot { at: now, target, regions: regions.to_vec() };
+                    Arc::make_mut(&mut self.record).push(shot);
+                }
             }
             _ => {}
         }

@@ -22,6 +22,9 @@ pub struct DamonReport {
     /// What DAMON_STAT tells, if it is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat: Option<DamonStatReport>,
+    /// When its record had no room for more; it has nothing from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_full_ns: Option<u64>,
     /// How far it is from the truth, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthReport>,

@@ -1,5 +1,7 @@
 //! One run: what it was given, and what came of it.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -271,10 +273,10 @@ pub struct Monitored {
     pub attrs: MonitoringAttrs,
     /// Its rules, by which records are written.
     pub rules: DamonConfig,
-    /// All regions of all aggregations, if they were to be kept.
-    pub record: Vec<Snapshot>,
+    /// All regions of all aggregations, if they were to be kept, as long as there was room.
+    pub record: Arc<Vec<Snapshot>>,
     /// What its schemes were applied to, if all regions were to be kept.
-    pub applied: Vec<Applied>,
+    pub applied: Arc<Vec<Applied>>,
     /// What the pages that it watched did, if that was asked for.
     pub truth: Option<TruthMap>,
 }
