@@ -40,4 +40,4 @@ pub use shard::{MOST_SHARDS, Shard};
 pub use store::{A_PLAN, Stored, Writer, refuse_store};
 pub use unit::{COUNTED, Distinct, Numbered, ToDo, UnitId, Units, for_each_unit, units_of};
 pub use wide::{Cell, Column, Form, Wide, write_wide};
-pub use work::{Ahead, Done, SweepOptions, Watcher, make, run};
+pub use work::{Ahead, Done, SweepOptions, Watcher, made, make, run};

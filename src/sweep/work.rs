@@ -265,8 +265,8 @@ pub(super) fn report_of(
     }
 }
 
-/// Makes one unit, for who spreads them over processes of his own: the report as JSON on one line,
-/// which [`Writer::keep`] takes.
+/// Makes one unit, for who spreads them over processes of his own: the report as JSON on one line, the
+/// unit's name in front, which [`made`] takes.
 ///
 /// # Errors
 ///
@@ -279,7 +279,60 @@ pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, Error> {
     let place = plan.place(n);
     let planned = sound(plan, place)?;
     let report = report_of(&planned, scenario_of(plan, place.scenario), check)?;
-    Ok(serde_json::to_vec(&report).expect("a report is plain data"))
+    let mut json = before_report(id_at(plan, place)?).into_bytes();
+    let report = serde_json::to_vec(&report).expect("a report is plain data");
+    json.extend_from_slice(&report[1..]);
+    Ok(json)
+}
+
+/// The start of a unit's JSON, which its report goes on.
+fn before_report(id: UnitId) -> String {
+    format!("{{\"unit\":\"{id}\",")
+}
+
+/// The name of the unit at a place of a plan.
+fn id_at(plan: &SweepPlan, place: UnitPlace) -> Result<UnitId, Error> {
+    let ids = plan.ids(place.scenario, place.setting)?;
+    let seeds = ids.len() / plan.variants(place.scenario).count();
+    let of_seed = place.seed - plan.seed_of(place.scenario);
+    Ok(UnitId(ids[place.variant * seeds + of_seed as usize]))
+}
+
+/// The report of a unit that [`make`] made, as [`Writer::keep`] takes it.
+///
+/// # Errors
+///
+/// The text is no report, or that of another unit: of another seed or setting, of a scenario or a file
+/// that has changed since, or of another version of mmsim.
+pub fn made(plan: &SweepPlan, unit: Numbered, json: &str) -> Result<Vec<u8>, Error> {
+    let wrong = |what: &str| {
+        let title = format!("unit {}: {what}", unit.n);
+        Error::of_option(title).help("keep what `make` gave for this unit of this plan")
+    };
+    let Some(rest) = json.strip_prefix(before_report(unit.id).as_str()) else {
+        let named = json.strip_prefix("{\"unit\":\"").and_then(|rest| rest.get(..32));
+        return Err(match named.and_then(UnitId::parse) {
+            Some(id) => wrong(&format!("the result is of unit {id}, and this is {}", unit.id)),
+            None => wrong("the text is no result of a unit"),
+        });
+    };
+    let report = format!("{{{rest}");
+    let read: RunReport = serde_json::from_str(&report)
+        .map_err(|e| wrong(&format!("the result is no report of mmsim: {e}")))?;
+    let place = plan.place(unit.n);
+    let axes = plan.axes_at(unit.n);
+    let of_place = read.seed == place.seed
+        && Some(read.variant.as_str()) == plan.variants(place.scenario).nth(place.variant)
+        && read.scenario.as_deref() == scenario_of(plan, place.scenario)
+        && read
+            .axes
+            .iter()
+            .map(|(k, v)| (k, v.as_str()))
+            .eq(axes.iter().map(|(k, v)| (&**k, &**v)));
+    match of_place && !report.contains('\n') {
+        true => Ok(report.into_bytes()),
+        false => Err(wrong("the report is of another run")),
+    }
 }
 
 /// The name of a scenario in reports: said where a plan has several.

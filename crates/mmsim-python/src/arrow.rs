@@ -103,6 +103,9 @@ impl Table {
             let values = UInt64Array::from_iter_values(words.map(|word| u64::from_le_bytes(*word)));
             all.push((name.extract()?, Arc::new(values)));
         }
+        if all.is_empty() {
+            return Err(PyValueError::new_err("a table has at least one column"));
+        }
         if let Some((name, _)) = all.iter().find(|(_, array)| array.len() != all[0].1.len()) {
             let (first, length) = (&all[0].0, all[0].1.len());
             let what = format!("{name} is not as long as {first}, which has {length} values");

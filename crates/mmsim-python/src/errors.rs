@@ -1,5 +1,7 @@
 //! Errors of the facade as exceptions with the command's text.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use mmsim::error::{Error, ErrorKind};
 use mmsim::run::RunError;
 use pyo3::exceptions::PyRuntimeError;
@@ -29,6 +31,17 @@ pub(crate) fn of_run(error: RunError) -> PyErr {
             Python::attach(|py| of_class(py, "RunError", &error))
         }
     }
+}
+
+/// Does what may break an invariant of mmsim. A panic would pass as pyo3's `PanicException`, which
+/// `except Exception` does not catch; this makes a `RunError` of it.
+pub(crate) fn calm<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let error = Error::plain(format!("mmsim failed: {}", text.unwrap_or("a panic")));
+        Err(Python::attach(|py| of_class(py, "RunError", &error)))
+    })
 }
 
 /// The exceptions are plain Python, so that they can be pickled between processes.

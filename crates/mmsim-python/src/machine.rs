@@ -12,9 +12,9 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
-use crate::errors::{input, of_run};
+use crate::errors::{calm, input, of_run};
 use crate::report::Report;
-use crate::values::{duration, kind, option, seconds};
+use crate::values::{duration, kind, option, seconds, whole};
 
 /// Simulated time between two looks at signals.
 const CHUNK: SimDuration = SimDuration::from_millis(20);
@@ -51,7 +51,7 @@ impl Machine {
 
     fn with<T>(&self, py: Python<'_>, look: impl FnOnce(&mut Live) -> T) -> PyResult<T> {
         let mut live = self.lock(py)?;
-        Ok(look(live.as_mut().expect("it was asked")))
+        calm(|| Ok(look(live.as_mut().expect("it was asked"))))
     }
 
     /// Goes on, in parts between which signals are heard.
@@ -60,7 +60,7 @@ impl Machine {
             let mut live = self.lock(py)?;
             let live = live.as_mut().expect("it was asked");
             let part = until.min(live.now() + CHUNK);
-            let more = py.detach(|| live.go_on(part)).map_err(of_run)?;
+            let more = calm(|| py.detach(|| live.go_on(part)).map_err(of_run))?;
             py.check_signals()?;
             if !more || part == until || live.now() >= until {
                 return Ok(more);
@@ -135,7 +135,7 @@ impl Machine {
             let size = scenario::pages(&text);
             size.map_err(|e| input(Error::of_option(format!("memory.reclaim: {e}"))))?
         } else if size.is_instance_of::<PyInt>() && !size.is_instance_of::<PyBool>() {
-            size.extract::<u64>()?.div_ceil(4096)
+            whole(size, "size", 0..=u64::MAX)?.div_ceil(4096)
         } else {
             let what = "a size is a str, as in \"16MiB\", or bytes, not";
             return Err(PyTypeError::new_err(format!("{what} {}", kind(size))));
@@ -149,7 +149,7 @@ impl Machine {
     fn report(&self, py: Python<'_>) -> PyResult<Report> {
         self.go_on(py, SimTime::NEVER)?;
         let live = self.lock(py)?.take().expect("it was asked");
-        let report = py.detach(|| live.finish()).map_err(of_run)?;
+        let report = calm(|| py.detach(|| live.finish()).map_err(of_run))?;
         Ok(Report::new(report, Vec::new(), None))
     }
 

@@ -13,7 +13,7 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, Watch};
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
-use mmsim::run::{CHECK_EVERY, OwnPolicy, RunError, cancel, run_each_with};
+use mmsim::run::{CHECK_EVERY, RunError, cancel, run_each_with};
 use mmsim::scenario::RunSpec;
 use mmsim_view::keep::Keeping;
 use mmsim_view::page::Observed;
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 
 use crate::arrow::{Table, repeated};
 use crate::errors;
+use crate::policy::Own;
 
 /// How often signals are asked for, and progress is told.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
@@ -35,7 +36,7 @@ pub(crate) struct How<'a> {
     pub pictures: bool,
     /// The interval of series, and the columns that are wanted; none: all.
     pub series: Option<(SimDuration, Option<Vec<String>>)>,
-    pub own: &'a [OwnPolicy<'a>],
+    pub own: &'a Own,
     /// What a policy in Python raised.
     pub raised: Arc<Mutex<Option<PyErr>>>,
     /// Called with the runs that have ended, and all.
@@ -104,7 +105,7 @@ pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult
     };
     let made = std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let made = run_each_with(specs, how.jobs, how.own, watch, finished);
+            let made = run_each_with(specs, how.jobs, &how.own.policies, watch, finished);
             main.unpark();
             made
         });
@@ -122,6 +123,9 @@ pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult
             if let (Err(e), None) = (heard, &interrupted) {
                 stop.store(true, Ordering::Relaxed);
                 interrupted = Some(e);
+            }
+            if interrupted.is_some() {
+                how.own.interrupt(py)?;
             }
         }
         let made = work.join();

@@ -1,7 +1,9 @@
 //! Replacement policies in Python, for teaching: folios come and go in batches, and the class says
 //! which to try next.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mmsim::base::id::{Idx as _, ListId};
 use mmsim::base::vmstat::VmEvent;
@@ -9,7 +11,7 @@ use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
 use mmsim::run::{OwnPolicy, cancel};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::values::kind;
@@ -17,14 +19,64 @@ use crate::values::kind;
 /// What a policy raised.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
+/// Which threads are in the code of a policy.
+#[derive(Clone, Default)]
+struct Inside(Arc<Within>);
+
+#[derive(Default)]
+struct Within {
+    /// By Python's numbers of them.
+    threads: Mutex<BTreeSet<u64>>,
+    /// No more of it is called.
+    interrupted: AtomicBool,
+}
+
+impl Inside {
+    fn threads(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls a policy's code on this thread.
+    fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
+        Python::attach(|py| {
+            let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
+            self.threads().insert(thread);
+            let answer = call(py);
+            self.threads().remove(&thread);
+            // It may have caught the exception.
+            match self.0.interrupted.load(Ordering::Relaxed) {
+                true => Err(PyKeyboardInterrupt::new_err(())),
+                false => answer,
+            }
+        })
+    }
+}
+
+/// Policies of a run in Python.
+#[derive(Default)]
+pub(crate) struct Own {
+    pub(crate) policies: Vec<OwnPolicy<'static>>,
+    inside: Inside,
+}
+
+impl Own {
+    /// Raises KeyboardInterrupt in all code of policies that runs now: a loop without end never looks
+    /// at what else would end its run.
+    pub(crate) fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        self.inside.0.interrupted.store(true, Ordering::Relaxed);
+        // A thread that takes the interpreter meanwhile must not find the lock held.
+        let threads = self.inside.threads().clone();
+        for thread in threads {
+            py.import("mmsim._progress")?.call_method1("interrupt", (thread,))?;
+        }
+        Ok(())
+    }
+}
+
 /// Policies of a run: classes whose instances are policies. Each run gets instances of its own.
-pub(crate) fn own(
-    py: Python<'_>,
-    classes: Vec<Py<PyAny>>,
-    raised: &Raised,
-) -> PyResult<Vec<OwnPolicy<'static>>> {
+pub(crate) fn own(py: Python<'_>, classes: Vec<Py<PyAny>>, raised: &Raised) -> PyResult<Own> {
     let base = py.import("mmsim.policy")?.getattr("Policy")?;
-    let mut all = Vec::new();
+    let mut all = Own::default();
     for class in classes {
         let bound = class.bind(py);
         let is_policy = bound
@@ -39,15 +91,14 @@ pub(crate) fn own(
             true => bound.getattr("__name__")?.extract::<String>()?.to_lowercase(),
             false => name,
         };
-        let raised = Arc::clone(raised);
-        all.push(OwnPolicy::new(name, move |mem: &mut Memory, _seed| {
+        let (raised, inside) = (Arc::clone(raised), all.inside.clone());
+        all.policies.push(OwnPolicy::new(name, move |mem: &mut Memory, _seed| {
             let nodes = mem.zones.nr_nodes();
-            let made = Python::attach(|py| {
-                (0..nodes).map(|_| class.call0(py)).collect::<PyResult<Vec<_>>>()
-            });
+            let made =
+                inside.call(|py| (0..nodes).map(|_| class.call0(py)).collect::<PyResult<Vec<_>>>());
             let made = made.unwrap_or_else(|e| raise(&raised, e));
             let nodes = made.into_iter().map(|object| (object, mem.lists.create())).collect();
-            Box::new(InPython { nodes, raised: Arc::clone(&raised) })
+            Box::new(InPython { nodes, raised: Arc::clone(&raised), inside: inside.clone() })
         }));
     }
     Ok(all)
@@ -64,11 +115,12 @@ fn raise(raised: &Raised, e: PyErr) -> ! {
 struct InPython {
     nodes: Vec<(Py<PyAny>, ListId)>,
     raised: Raised,
+    inside: Inside,
 }
 
 impl InPython {
     fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
-        Python::attach(call).unwrap_or_else(|e| raise(&self.raised, e))
+        self.inside.call(call).unwrap_or_else(|e| raise(&self.raised, e))
     }
 
     fn node(&self, mem: &Memory, folio: FolioId) -> usize {

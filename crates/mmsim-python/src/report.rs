@@ -15,7 +15,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::{Table, repeated};
-use crate::errors;
+use crate::errors::{self, calm};
+use crate::values::whole;
+
+/// Columns of the widest table: far more than any has.
+const WIDEST: u64 = 65_535;
 
 /// What runs came to.
 #[pyclass(frozen, module = "mmsim")]
@@ -65,7 +69,7 @@ fn once(
     if let Some(table) = cell.get() {
         return Ok(table.clone_ref(py));
     }
-    let table = Py::new(py, make())?;
+    let table = Py::new(py, calm(|| Ok(make()))?)?;
     Ok(cell.get_or_init(|| table).clone_ref(py))
 }
 
@@ -137,8 +141,10 @@ impl Report {
     /// Reads a report that `mmsim run --format json` wrote.
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Report> {
-        mmsim::sweep::refuse_store(&path, "a report").map_err(errors::input)?;
-        let text = mmsim::files::read_text(&path, "a report").map_err(errors::input)?;
+        let text = calm(|| {
+            mmsim::sweep::refuse_store(&path, "a report").map_err(errors::input)?;
+            mmsim::files::read_text(&path, "a report").map_err(errors::input)
+        })?;
         Report::from_json(&text, &path.display().to_string())
     }
 
@@ -146,9 +152,11 @@ impl Report {
     #[staticmethod]
     #[pyo3(signature = (text, name="report.json"))]
     fn from_json(text: &str, name: &str) -> PyResult<Report> {
-        let report = mmsim::report::Report::read(text, name).map_err(|e| {
-            let schema = e.kind() == ErrorKind::File && e.position().is_none();
-            if schema { errors::schema(e) } else { errors::input(e) }
+        let report = calm(|| {
+            mmsim::report::Report::read(text, name).map_err(|e| {
+                let schema = e.kind() == ErrorKind::File && e.position().is_none();
+                if schema { errors::schema(e) } else { errors::input(e) }
+            })
         })?;
         Ok(Report::new(report, Vec::new(), None))
     }
@@ -211,10 +219,18 @@ impl Report {
 
     /// The table of `mmsim run`.
     #[pyo3(signature = (*, long=false, by=None, width=None))]
-    fn table(&self, long: bool, by: Option<&str>, width: Option<usize>) -> PyResult<String> {
+    fn table(
+        &self,
+        long: bool,
+        by: Option<&str>,
+        width: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
         let shown = Shown { by: figure(by)?, ..Shown::default() };
-        let width = width.map_or(Width::default(), Width::of);
-        Ok(of_report(&self.report, long, &shown, width))
+        let width = match width {
+            Some(width) => Width::of(whole(width, "width", 0..=WIDEST)? as usize),
+            None => Width::default(),
+        };
+        calm(|| Ok(of_report(&self.report, long, &shown, width)))
     }
 
     fn __repr__(&self) -> String {
@@ -225,7 +241,7 @@ impl Report {
     #[pyo3(signature = (*, by=None))]
     fn page(&self, by: Option<&str>) -> PyResult<String> {
         let source = Source { name: "", report: &self.report, observed: &self.observed };
-        Ok(page::html(&[source], figure(by)?))
+        calm(|| Ok(page::html(&[source], figure(by)?)))
     }
 
     /// The page for Jupyter, in a frame of its own that reaches nothing else.
@@ -266,7 +282,7 @@ impl Report {
 fn compared(a: Side<'_>, b: Side<'_>, phase: Option<&str>, per_work: bool) -> PyResult<Comparison> {
     let mut options = compare::Options::default();
     (options.phase, options.per_work) = (phase, per_work);
-    let comparison = compare::compare(a, b, options).map_err(errors::input)?;
+    let comparison = calm(|| compare::compare(a, b, options).map_err(errors::input))?;
     Ok(Comparison { comparison, values: OnceLock::new() })
 }
 

@@ -12,12 +12,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
-use crate::errors::{input, of_run};
+use crate::errors::{calm, input, of_run};
 use crate::machine::Machine;
 use crate::observe::{How, make};
 use crate::policy::own;
 use crate::report::Report;
-use crate::values::{duration, kind, option, toml};
+use crate::values::{duration, kind, option, toml, whole};
 
 /// A scenario.
 #[pyclass(frozen, module = "mmsim")]
@@ -35,7 +35,7 @@ struct Wanted {
 
 impl Scenario {
     fn read(text: &str, origin: String) -> PyResult<Scenario> {
-        let inner = mmsim::Scenario::from_str(text, &origin).map_err(input)?;
+        let inner = calm(|| mmsim::Scenario::from_str(text, &origin).map_err(input))?;
         Ok(Scenario { inner, origin })
     }
 
@@ -97,15 +97,12 @@ fn seeds_of(value: Option<&Bound<'_, PyAny>>, first: u64) -> PyResult<Option<Vec
     }
     let seeds: Vec<u64> = match value.is_instance_of::<PyInt>() {
         true => {
-            let n: u32 = value.extract()?;
-            if n > MOST_RUNS {
-                return Err(PyValueError::new_err(format!("seeds: at most {MOST_RUNS}")));
-            }
-            (0..n.into()).map_while(|i| first.checked_add(i)).collect()
+            let n = whole(value, "seeds", 1..=u64::from(MOST_RUNS))?;
+            (0..n).map_while(|i| first.checked_add(i)).collect()
         }
         false => {
             let items = value.try_iter().map_err(|_| wrong())?;
-            items.map(|item| item?.extract().map_err(|_| wrong())).collect::<PyResult<_>>()?
+            items.map(|item| whole(&item?, "seeds", 0..=u64::MAX)).collect::<PyResult<_>>()?
         }
     };
     let mut sorted = seeds.clone();
@@ -124,11 +121,14 @@ fn at_of(value: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
 }
 
 /// A number of runs at a time.
-fn jobs_of(jobs: Option<usize>) -> PyResult<Option<usize>> {
-    match jobs {
-        Some(0) => Err(PyValueError::new_err("jobs: at least 1")),
-        jobs => Ok(jobs),
-    }
+fn jobs_of(jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+    let jobs = jobs.map(|jobs| whole(jobs, "jobs", 1..=u64::MAX)).transpose()?;
+    Ok(jobs.map(|jobs| usize::try_from(jobs).unwrap_or(usize::MAX)))
+}
+
+/// A seed.
+fn seed_of(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
+    seed.map(|seed| whole(seed, "seed", 0..=u64::MAX)).transpose()
 }
 
 /// Who hears of progress: nobody, a line on standard error, or a function.
@@ -174,7 +174,7 @@ impl Scenario {
     /// The same scenario with a value put at the path of a key, as `--set` does.
     fn set(&self, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         let sets = [(key.to_string(), option(value)?)];
-        let inner = self.inner.clone().with_sets(&sets).map_err(input)?;
+        let inner = calm(|| self.inner.clone().with_sets(&sets).map_err(input))?;
         Ok(Scenario { inner, origin: self.origin.clone() })
     }
 
@@ -213,7 +213,7 @@ impl Scenario {
         seeds: Option<&Bound<'_, PyAny>>,
         variants: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyDict>>,
-        jobs: Option<usize>,
+        jobs: Option<&Bound<'_, PyAny>>,
         check: bool,
         why: bool,
         pictures: bool,
@@ -224,13 +224,13 @@ impl Scenario {
     ) -> PyResult<Report> {
         let selection = Selection::new(&texts(variants, "variants")?, &at_of(at)?);
         let wanted = Wanted { seeds: seeds_of(seeds, self.first_seed()?)?, selection };
-        let (scenario, mut specs) = self.specs(&wanted).map_err(input)?;
+        let (scenario, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
         specs.iter_mut().for_each(|spec| spec.why |= why);
         let raised = Arc::new(Mutex::new(None));
         let own = own(py, policies.unwrap_or_default(), &raised)?;
-        let specs = with_own(specs, &own).map_err(input)?;
+        let specs = with_own(specs, &own.policies).map_err(input)?;
         let jobs = jobs_of(jobs)?;
-        mmsim::host::check(&specs, jobs).map_err(input)?;
+        calm(|| mmsim::host::check(&specs, jobs).map_err(input))?;
         let columns = match columns {
             Some(_) if series.is_none() => {
                 let what = "columns: found without series, write series=INTERVAL too";
@@ -246,9 +246,11 @@ impl Scenario {
         let series = series.map(|every| (every, columns));
         let progress = progress_of(py, progress)?;
         let how = How { jobs, check, pictures, series, own: &own, raised, progress };
-        let made = make(py, &specs, &how)?;
-        let report = assembled(&scenario, &made.results);
-        Ok(Report::new(report, made.observed, made.series))
+        calm(|| {
+            let made = make(py, &specs, &how)?;
+            let report = assembled(&scenario, &made.results);
+            Ok(Report::new(report, made.observed, made.series))
+        })
     }
 
     /// One run that goes on step by step.
@@ -256,13 +258,14 @@ impl Scenario {
     fn machine(
         &self,
         variant: Option<String>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Machine> {
         let variants: Vec<String> = variant.into_iter().collect();
         let selection = Selection::new(&variants, &at_of(at)?);
-        let seeds = Some(vec![seed.map_or_else(|| self.first_seed(), Ok)?]);
-        let (scenario, mut specs) = self.specs(&Wanted { seeds, selection }).map_err(input)?;
+        let seeds = Some(vec![seed_of(seed)?.map_or_else(|| self.first_seed(), Ok)?]);
+        let wanted = Wanted { seeds, selection };
+        let (scenario, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
         if specs.len() > 1 {
             let title =
                 format!("{}: it has {} runs, and a machine is of one", self.origin, specs.len());
@@ -271,7 +274,7 @@ impl Scenario {
             return Err(input(Error::of_option(title).help(help)));
         }
         mmsim::host::check(&specs, Some(1)).map_err(input)?;
-        let live = mmsim::live::Live::new(scenario, specs.remove(0)).map_err(of_run)?;
+        let live = calm(|| mmsim::live::Live::new(scenario, specs.remove(0)).map_err(of_run))?;
         Ok(Machine::new(live))
     }
 
@@ -283,14 +286,14 @@ impl Scenario {
         py: Python<'py>,
         a: String,
         b: String,
-        seed: Option<u64>,
+        seed: Option<&Bound<'_, PyAny>>,
         at: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (at, seed) = (at_of(at)?, seed.map_or_else(|| self.first_seed(), Ok)?);
+        let (at, seed) = (at_of(at)?, seed_of(seed)?.map_or_else(|| self.first_seed(), Ok)?);
         let spec = |name: &String| -> PyResult<RunSpec> {
             let selection = Selection::new(std::slice::from_ref(name), &at);
             let wanted = Wanted { seeds: Some(vec![seed]), selection };
-            let (_, mut specs) = self.specs(&wanted).map_err(input)?;
+            let (_, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
             match specs.len() {
                 1 => Ok(specs.remove(0)),
                 n => {
@@ -304,8 +307,11 @@ impl Scenario {
         };
         let (spec_a, spec_b) = (spec(&a)?, spec(&b)?);
         let names = (spec_a.label(), spec_b.label());
-        let made = py.detach(|| mmsim::why::difference::of((names.0, &spec_a), (names.1, &spec_b)));
-        let json = serde_json::to_string(&made.map_err(of_run)?).expect("plain data");
+        let json = calm(|| {
+            let (a, b) = ((names.0, &spec_a), (names.1, &spec_b));
+            let made = py.detach(|| mmsim::why::difference::of(a, b)).map_err(of_run)?;
+            Ok(serde_json::to_string(&made).expect("plain data"))
+        })?;
         py.import("json")?.call_method1("loads", (json,))
     }
 }

@@ -11,7 +11,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arrow::Table;
-use crate::errors::input;
+use crate::errors::{calm, input};
+use crate::values::whole;
 
 /// The plan of a sweep.
 #[pyclass(frozen, module = "mmsim")]
@@ -24,7 +25,7 @@ pub(crate) struct SweepPlan {
 impl SweepPlan {
     #[new]
     fn new(path: PathBuf) -> PyResult<SweepPlan> {
-        let plan = sweep::SweepPlan::from_path(&path).map_err(input)?;
+        let plan = calm(|| sweep::SweepPlan::from_path(&path).map_err(input))?;
         Ok(SweepPlan { plan: Arc::new(plan), path })
     }
 
@@ -43,10 +44,13 @@ impl SweepPlan {
         self.plan.units() as usize
     }
 
-    /// Makes the unit of a number: its report as JSON on one line.
-    fn make(&self, py: Python<'_>, unit: u64) -> PyResult<String> {
-        let json = py.detach(|| sweep::make(&self.plan, unit, false)).map_err(input)?;
-        Ok(String::from_utf8(json).expect("JSON is UTF-8"))
+    /// Makes the unit of a number: its report as JSON on one line, the unit's name in front.
+    fn make(&self, py: Python<'_>, unit: &Bound<'_, PyAny>) -> PyResult<String> {
+        let unit = whole(unit, "unit", 0..=u64::MAX)?;
+        calm(|| {
+            let json = py.detach(|| sweep::make(&self.plan, unit, false)).map_err(input)?;
+            Ok(String::from_utf8(json).expect("JSON is UTF-8"))
+        })
     }
 }
 
@@ -73,8 +77,10 @@ impl Store {
             let help = format!("`mmsim sweep` makes them; here write at most {MOST_LISTED}");
             return Err(input(Error::of_option(title).help(help)));
         }
-        let (writer, done) = Writer::open(&path, plan.name(), Shard::ALL).map_err(input)?;
-        let (missing, _) = units_of(&plan, Shard::ALL, &done).map_err(input)?;
+        let (writer, missing) = calm(|| {
+            let (writer, done) = Writer::open(&path, plan.name(), Shard::ALL).map_err(input)?;
+            Ok((writer, units_of(&plan, Shard::ALL, &done).map_err(input)?.0))
+        })?;
         Ok(Store { plan, path, writer: Mutex::new(Some(writer)), missing })
     }
 
@@ -84,8 +90,9 @@ impl Store {
         self.missing.iter().map(|unit| unit.n).collect()
     }
 
-    /// Keeps the report of a unit.
-    fn keep(&self, unit: u64, json: &str) -> PyResult<()> {
+    /// Keeps the report of a unit, as `SweepPlan.make` gave it. Whatever else is refused.
+    fn keep(&self, unit: &Bound<'_, PyAny>, json: &str) -> PyResult<()> {
+        let unit = whole(unit, "unit", 0..=u64::MAX)?;
         let known = self.missing.binary_search_by_key(&unit, |m| m.n);
         let known = known.map(|nth| &self.missing[nth]).map_err(|_| {
             input(Error::of_option(format!("unit {unit}: the store does not lack it")))
@@ -93,7 +100,10 @@ impl Store {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = || PyRuntimeError::new_err("the store is closed");
         let writer = writer.as_mut().ok_or_else(closed)?;
-        writer.keep(known.id, unit, json.as_bytes()).map_err(input)
+        calm(|| {
+            let report = sweep::made(&self.plan, *known, json).map_err(input)?;
+            writer.keep(known.id, unit, &report).map_err(input)
+        })
     }
 
     /// Makes all durable, and ends writing.
@@ -115,22 +125,26 @@ impl Store {
     /// A row for each unit, as `--format wide` has them.
     #[getter]
     fn runs(&self) -> PyResult<Table> {
-        let merged = self.whole()?;
-        let wide = sweep::Wide::of(&merged).map_err(input)?;
-        let cells = merged.rows().map(|row| Ok(wide.cells(&row?, merged.name())));
-        let cells = cells.collect::<Result<Vec<_>, Error>>().map_err(input)?;
-        Ok(Table::of_cells(&wide.columns(), &cells))
+        calm(|| {
+            let merged = self.whole()?;
+            let wide = sweep::Wide::of(&merged).map_err(input)?;
+            let cells = merged.rows().map(|row| Ok(wide.cells(&row?, merged.name())));
+            let cells = cells.collect::<Result<Vec<_>, Error>>().map_err(input)?;
+            Ok(Table::of_cells(&wide.columns(), &cells))
+        })
     }
 
     /// The table of `mmsim sweep`.
     fn table(&self) -> PyResult<String> {
-        let merged = self.whole()?;
-        let mut gatherer = Gatherer::default();
-        for row in merged.rows() {
-            gatherer.add(row.map_err(input)?.run);
-        }
-        let (shown, width) = (Shown::default(), Width::default());
-        Ok(of_store(merged.name(), merged.about(), &gatherer.finish(), &shown, width))
+        calm(|| {
+            let merged = self.whole()?;
+            let mut gatherer = Gatherer::default();
+            for row in merged.rows() {
+                gatherer.add(row.map_err(input)?.run);
+            }
+            let (shown, width) = (Shown::default(), Width::default());
+            Ok(of_store(merged.name(), merged.about(), &gatherer.finish(), &shown, width))
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -158,11 +172,13 @@ impl Store {
         &self,
         write: impl FnOnce(&Merged<'_>, &mut dyn std::io::Write) -> Result<T, WriteError>,
     ) -> PyResult<String> {
-        let mut out = Vec::new();
-        match write(&self.whole()?, &mut out) {
-            Ok(_) => Ok(String::from_utf8(out).expect("documents are UTF-8")),
-            Err(WriteError::Store(e)) => Err(input(e)),
-            Err(WriteError::Output(e)) => Err(e.into()),
-        }
+        calm(|| {
+            let mut out = Vec::new();
+            match write(&self.whole()?, &mut out) {
+                Ok(_) => Ok(String::from_utf8(out).expect("documents are UTF-8")),
+                Err(WriteError::Store(e)) => Err(input(e)),
+                Err(WriteError::Output(e)) => Err(e.into()),
+            }
+        })
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::columns_of;
-use crate::errors::{input, schema};
+use crate::errors::{calm, input, schema};
 
 /// Writes a frame with the columns `page`, and `write` and `time_ns` where it has them, as a trace.
 /// Gives what the file says of it.
@@ -21,16 +21,16 @@ pub(crate) fn write_trace(
     path: PathBuf,
     name: &str,
 ) -> PyResult<Vec<(String, String)>> {
-    let columns = columns_of(frame, &["page", "write", "time_ns"])?;
-    let [page, write, time] = <[_; 3]>::try_from(columns).unwrap_or_else(|_| unreachable!());
+    let columns = calm(|| columns_of(frame, &["page", "write", "time_ns"]))?;
+    let [page, written, time] = <[_; 3]>::try_from(columns).unwrap_or_else(|_| unreachable!());
     let page = page.ok_or_else(|| {
         schema(Error::plain("a frame of accesses has a column `page`").help("name it so"))
     })?;
     if page.len() == 0 {
         return Err(PyValueError::new_err("a trace has at least one access"));
     }
-    py.detach(|| {
-        let mut writes = write.as_ref().map(|w| w.iter());
+    let write = || {
+        let mut writes = written.as_ref().map(|w| w.iter());
         let mut times = time.as_ref().map(|t| t.iter());
         let accesses = page.iter().map(|page| Access {
             page,
@@ -48,6 +48,6 @@ pub(crate) fn write_trace(
             .and_then(|rows| out.flush().map(|()| rows).map_err(failed))
             .and_then(|rows| std::fs::rename(&part, &path).map(|()| rows).map_err(failed));
         rows.inspect_err(|_| drop(std::fs::remove_file(&part)))
-    })
-    .map_err(input)
+    };
+    calm(|| py.detach(write).map_err(input))
 }

@@ -1,15 +1,25 @@
 //! Values of Python as the facade takes them.
 
+use std::ops::RangeInclusive;
+
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::error::Error;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::errors::input;
 
+/// Lists and dicts within one another: scenarios need six. The parser of TOML takes 80.
+const DEEPEST: usize = 64;
+
 /// A value of a scenario: text, number, truth, list or mapping.
 pub(crate) fn toml(value: &Bound<'_, PyAny>) -> PyResult<toml::Value> {
+    within(value, &mut Vec::new())
+}
+
+/// The same within the lists and dicts at these addresses.
+fn within(value: &Bound<'_, PyAny>, around: &mut Vec<usize>) -> PyResult<toml::Value> {
     if value.is_instance_of::<PyBool>() {
         return Ok(toml::Value::Boolean(value.extract()?));
     }
@@ -25,8 +35,25 @@ pub(crate) fn toml(value: &Bound<'_, PyAny>) -> PyResult<toml::Value> {
     if value.is_instance_of::<PyString>() {
         return Ok(toml::Value::String(value.extract()?));
     }
+    let address = value.as_ptr() as usize;
+    if around.contains(&address) {
+        let what = format!("a value of a scenario is a {} within itself", kind(value));
+        return Err(PyValueError::new_err(what));
+    }
+    if around.len() == DEEPEST {
+        let what = format!("a value of a scenario has {DEEPEST} lists and dicts in one another");
+        return Err(PyValueError::new_err(format!("{what}, and a {} within", kind(value))));
+    }
+    around.push(address);
+    let made = collection(value, around);
+    around.pop();
+    made
+}
+
+fn collection(value: &Bound<'_, PyAny>, around: &mut Vec<usize>) -> PyResult<toml::Value> {
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let all = value.try_iter()?.map(|item| toml(&item?)).collect::<PyResult<_>>()?;
+        let items = value.try_iter()?;
+        let all = items.map(|item| within(&item?, around)).collect::<PyResult<_>>()?;
         return Ok(toml::Value::Array(all));
     }
     if let Ok(dict) = value.cast::<PyDict>() {
@@ -35,12 +62,35 @@ pub(crate) fn toml(value: &Bound<'_, PyAny>) -> PyResult<toml::Value> {
             let name = key.cast::<PyString>().map_err(|_| {
                 PyTypeError::new_err(format!("a key of a scenario is a str, not {}", kind(&key)))
             })?;
-            table.insert(name.to_string(), toml(&value)?);
+            table.insert(name.to_string(), within(&value, around)?);
         }
         return Ok(toml::Value::Table(table));
     }
     let what = "a value of a scenario is a str, int, float, bool, list or dict";
     Err(PyTypeError::new_err(format!("{what}, not {}", kind(value))))
+}
+
+/// A whole number of the argument `name`, within bounds.
+pub(crate) fn whole(
+    value: &Bound<'_, PyAny>,
+    name: &str,
+    bounds: RangeInclusive<u64>,
+) -> PyResult<u64> {
+    let wrong = || PyTypeError::new_err(format!("{name} is an int, not {}", kind(value)));
+    if value.is_instance_of::<PyBool>() {
+        return Err(wrong());
+    }
+    let number = match value.extract::<u64>() {
+        Ok(number) => Some(number),
+        Err(e) if e.is_instance_of::<PyOverflowError>(value.py()) => None,
+        Err(_) => return Err(wrong()),
+    };
+    number.filter(|n| bounds.contains(n)).ok_or_else(|| {
+        let (least, most) = bounds.into_inner();
+        PyValueError::new_err(format!(
+            "{name}: found {value}, write a number from {least} to {most}"
+        ))
+    })
 }
 
 /// A value as `--set` takes it: a text is as it stands, all else TOML.

@@ -231,7 +231,7 @@ class SweepPlan:
     def path(self) -> os.PathLike[str]: ...
     def __len__(self) -> int: ...
     def make(self, unit: int) -> str:
-        """Makes the unit of a number: its report as JSON on one line."""
+        """Makes the unit of a number: its report as JSON on one line, the unit's name in front."""
 
 @final
 class Store:
@@ -245,7 +245,7 @@ class Store:
     def runs(self) -> Table:
         """A row for each unit, as ``mmsim sweep merge --format wide``."""
     def keep(self, unit: int, json: str) -> None:
-        """Keeps the report of a unit."""
+        """Keeps the report of a unit, as :meth:`SweepPlan.make` gave it. Whatever else is refused."""
     def close(self) -> None:
         """Makes all durable, and ends writing."""
     def to_json(self) -> str:

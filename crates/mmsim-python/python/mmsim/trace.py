@@ -54,6 +54,8 @@ class Trace:
         name: str = "python",
     ) -> Trace:
         """The same of sequences of one length: lists, ``array.array``, NumPy arrays."""
+        if page is None:
+            raise TypeError("page: a sequence of whole numbers, not None")
         columns = {"page": page, "write": write, "time_ns": time_ns}
         given = {key: value for key, value in columns.items() if value is not None}
         frame = _mmsim.Table.from_whole({key: _whole(key, value) for key, value in given.items()})
