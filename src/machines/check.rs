@@ -3,10 +3,12 @@
 //! cannot run is an error at its place in the scenario.
 
 use mmsim_core::base::id::AsId;
+use mmsim_core::workload::MOST_PAGES;
 
 use super::misplaced::{Misplaced, of_task};
+use super::pages::Pages;
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::report::expect::Expectation;
 use crate::scenario::policy::NO_COMPACTION;
 use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
@@ -53,6 +55,7 @@ pub(crate) fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
 }
 
 fn check(run: &RunSpec) -> Result<(), Misplaced> {
+    numbered(run)?;
     let loads =
         |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(Fragment { load: Some(_), .. }));
     // How much is free, and whether a layout fits, a machine has to tell.
@@ -97,6 +100,23 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
             .ok_or_else(|| damon::no_process(name, &names))
     };
     damon::kdamonds(run, &ram, &process).map(drop)
+}
+
+/// All pages of mappings and files have a number.
+fn numbered(run: &RunSpec) -> Result<(), Misplaced> {
+    let mut pages = Pages::default();
+    for (i, task) in run.tasks.iter().enumerate() {
+        pages.add(task, run.seed);
+        let all = pages.all();
+        if all > MOST_PAGES.into() {
+            let what = format!("with it there are {all} pages of tasks");
+            let title = format!("task `{}`: {what}, more than a machine can number", task.name);
+            let error = Error::new(ErrorKind::Scenario, title);
+            let help = "make mappings and files 16383GiB together at most";
+            return Err(of_task(run, i, error.help(help)));
+        }
+    }
+    Ok(())
 }
 
 /// There are no more processes than have a number: `all`, with those of `task`.

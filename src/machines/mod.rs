@@ -234,6 +234,7 @@ mod damon;
 mod figures;
 mod followed;
 mod misplaced;
+mod pages;
 mod workloads;
 
 pub use check::specs;
@@ -243,6 +244,7 @@ pub(crate) use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
 pub use followed::engine;
 pub use mmsim_core::machine::Machine;
+pub(crate) use pages::Pages;
 pub(crate) use workloads::{assumed, is_of_one_size, open, processes, threads};
 
 /// Builds the machine of one run.

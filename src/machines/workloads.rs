@@ -178,6 +178,11 @@ pub(crate) fn check_monitor(task: &TaskSpec, monitored: bool) -> Result<(), Erro
     }
 }
 
+/// Pages that a list of commands maps, and those of its files; nothing of one that is wrong.
+pub(crate) fn pages_of_script(task: &TaskSpec, w: &spec::Script) -> Option<(u64, u64)> {
+    parsed(task, w).ok().map(|(script, _)| script.pages())
+}
+
 fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload), Error> {
     let text: Arc<str> = match w {
         spec::Script::Commands(_) => "".into(),

@@ -153,6 +153,81 @@ fn nesting_has_a_limit_and_a_place() {
     assert!(said.code == Some(2) && said.stderr.contains("at most 80 of them"), "{}", said.stderr);
 }
 
+/// Pages of every workload count, and a machine of as many as fit is not stopped by how its tables grow.
+#[test]
+fn all_pages_count() {
+    let f = Folder::new();
+    let reader =
+        "workload = \"reader\"\nitem = \"1 page\"\nblock = \"1 page\"\nrecords = 1\nitems = ";
+    let apps = "workload = \"apps\"\nrecords = 1\napps = 9000\nmapped = \"1 page\"\nread = \"2GiB\"\n\
+                heap = \"1 page\"\ninterval = \"1s\"\nlaunch = \"50ms\"";
+    let script = |pages: u64| format!("workload = \"script\"\ncommands = [\"anon 0 {pages}\"]");
+    let masim = |bytes: u64| {
+        format!(
+            "workload = \"masim\"\ntext = \"\"\"\n#regions\na, {bytes}\nb, {bytes}\n\nphase one\n1\na, 1, 4096, 1, wo\n\"\"\""
+        )
+    };
+    let number = "more than a machine can number";
+    for (text, why, place) in [
+        (format!("{reader}2000000000"), "of this host", ""),
+        (format!("{reader}4294967295"), number, "x.toml:5:12"),
+        (apps.to_string(), "is too much", "x.toml:9:8"),
+        (apps.replace("9000", "3000"), "of this host", ""),
+        (script(4_000_000_000), "of this host", ""),
+        (script(4_294_967_295), "write pages as a number from 1 to 4294705152", "x.toml:6:13"),
+        (masim(3 << 40), "of this host", ""),
+        (masim(3 << 40) + "\nprocesses = 3", number, "x.toml:5:12"),
+    ] {
+        f.write("x.toml", scenario("16MiB", &text));
+        for line in ["$M run x.toml", "$M run x.toml --dry-run"] {
+            let (code, _, err) = bash(&f, line);
+            assert_eq!(code, Some(2), "{line}: {text}\n{err}");
+            assert!(err.contains(why) && err.contains(place), "{line}: {text}\n{err}");
+        }
+    }
+    // 6 GB are as much as fits into these 8 GiB.
+    f.write("x.toml", scenario("16MiB", &format!("{reader}900000000")));
+    let (code, _, err) = bash(&f, "$M run x.toml -o r.json");
+    let free = err.contains("of this host");
+    assert!(code == Some(0) || free, "{err}");
+}
+
+/// The record of a monitor has a bound, which the estimate knows and the report notes.
+#[test]
+fn records_of_monitors_are_bounded() {
+    let f = Folder::new();
+    let work = "workload = \"zipf\"\nmemory = \"8MiB\"\nduration = \"40s\"\nthink = \"1ms\"\n";
+    let damon = "[[damon]]\nname = \"eye\"\nsample = \"10us\"\naggr = \"20us\"\n\
+                 min-nr-regions = 1000\nmax-nr-regions = 4000\nrecord = true";
+    f.write("x.toml", scenario("16MiB", &format!("{work}{damon}")));
+    let (code, _, err) = bash(&f, "$M run x.toml --dry-run > d.toml");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("448.0 MiB of memory"), "{err}");
+    let (code, out, err) = bash(&f, "ulimit -v 2097152; $M run x.toml");
+    assert_eq!(code, Some(0), "{err}");
+    let note = "the record of monitor eye ends at ";
+    assert!(out.contains(note) || err.contains(note), "{out}{err}");
+}
+
+/// A policy is read no further than it may be long.
+#[test]
+fn policies_are_read_up_to_their_limit() {
+    let f = Folder::new();
+    f.write("x.toml", scenario("8MiB", "workload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 10"));
+    f.write("s.toml", "version = 1\nseeds = 1\nheld-out = 1\n[[scenario]]\nfile = \"x.toml\"\n");
+    let evaluate = "ulimit -v 1048576; $M evaluate --suite s.toml --policy";
+    for line in [
+        format!("ln -s /dev/zero z.wasm; {evaluate} z.wasm"),
+        format!("ln -s /dev/zero z.wat; {evaluate} z.wat"),
+        format!("truncate -s 100G l.wasm; {evaluate} l.wasm"),
+        format!("mkfifo p.wasm; (yes > p.wasm &) ; {evaluate} p.wasm"),
+    ] {
+        let (code, _, err) = bash(&f, &line);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(err.contains("has more than 65536 bytes"), "{line}: {err}");
+    }
+}
+
 /// 4 MB that unpack to more than 4 GiB: blocks that know nothing of one another.
 fn bomb() -> Vec<u8> {
     let mut zlib = Compress::new(Compression::best(), false);

@@ -14,14 +14,17 @@ pub(crate) fn table<T: Clone>(n: usize, value: T) -> Vec<T> {
     table
 }
 
-/// Grows a table to `n` entries.
+/// Grows a table to `n` entries. A large one gets room for an eighth more and not for twice as many:
+/// what it may become has to be known before a run.
 pub(crate) fn grow<T: Clone>(table: &mut Vec<T>, n: usize, value: T) {
     if table.capacity() == 0 {
         *table = self::table(n, value);
         return;
     }
     if n > table.capacity() {
-        table.reserve(n - table.len());
+        let more =
+            if n * size_of::<T>() >= LARGE { n + n / 8 } else { n.max(2 * table.capacity()) };
+        table.reserve_exact(more - table.len());
         ask_for_huge_pages(table);
     }
     table.resize(n, value);

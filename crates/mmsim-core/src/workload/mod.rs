@@ -18,6 +18,9 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::NR_ORDERS;
 
+/// Pages of all mappings and files that a machine can number, with room for its own.
+pub const MOST_PAGES: u32 = u32::MAX - (1 << 18) + 1;
+
 /// What came of one [`Op::KernelAlloc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelAllocResult {

@@ -94,6 +94,12 @@ impl ReaderConfig {
         self.blocks(self.item.most())
     }
 
+    /// Pages of its data, its index and the old file.
+    pub fn file_pages(&self) -> [u64; 3] {
+        let data = u64::from(self.items).saturating_mul(self.most_blocks().into());
+        [data.saturating_mul(self.block.into()), self.index.into(), self.stale.into()]
+    }
+
     /// One workload per client; `seed` draws the sizes of items that follow a law. Panics on a value
     /// that its field does not allow.
     pub fn workloads(&self, seed: u64) -> Vec<Box<dyn Workload>> {

@@ -97,6 +97,13 @@ struct Now {
     left: u32,
 }
 
+impl MasimOptions {
+    /// Pages of the table of prepared numbers.
+    pub fn table_pages(&self) -> u32 {
+        (NUMBERS * u64::from(self.number_bytes)).div_ceil(PAGE) as u32
+    }
+}
+
 impl MasimWorkload {
     /// Maps all regions, untouched.
     fn map(&self, ops: &mut Vec<Op>) {
@@ -126,7 +133,7 @@ impl MasimWorkload {
     }
 
     fn table_pages(&self) -> u32 {
-        (NUMBERS * u64::from(self.options.number_bytes)).div_ceil(PAGE) as u32
+        self.options.table_pages()
     }
 
     /// Reads `count` prepared numbers from `first` on.

@@ -29,8 +29,10 @@ pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap, SwapDevice};
 pub use spawned::ChildWorkload;
 
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::FileSpec;
+use std::collections::BTreeMap;
 
 /// A zipf table of a script: `ranks` ranks with exponent `theta`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -76,6 +78,40 @@ impl Script {
     pub fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Script, ScriptError> {
         parse::parse(lines)
     }
+    /// Pages that its mappings need to have numbers, in whole page tables, and those of its files. A
+    /// region that is unmapped leaves its numbers to later ones of as many page tables.
+    pub fn pages(&self) -> (u64, u64) {
+        let tables = |pages: u32| u64::from(pages.div_ceil(GROUP_PAGES));
+        let mut all = self.child.as_ref().map_or(0, |c| tables(c.pages));
+        let (mut free, mut mapped) = (BTreeMap::<u64, u64>::new(), BTreeMap::new());
+        let mut take = |n: u64, free: &mut BTreeMap<u64, u64>| match free.get_mut(&n) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => all += n,
+        };
+        for command in &self.commands {
+            let (region, n) = match *command {
+                Command::Map { region, pages, .. } => (region, tables(pages)),
+                Command::Thp { region, pieces } => (region, pieces.into()),
+                Command::Ebizzy(Ebizzy { buffer, chunk, .. }) => (buffer, tables(chunk)),
+                Command::Unmap { region } => {
+                    if let Some(n) = mapped.remove(&region.0) {
+                        *free.entry(n).or_default() += 1;
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            take(n, &mut free);
+            if matches!(command, Command::Ebizzy(_)) {
+                *free.entry(n).or_default() += 1;
+            } else {
+                mapped.insert(region.0, n);
+            }
+        }
+        let files = self.files.iter().map(|f| u64::from(f.pages)).sum();
+        (all * u64::from(GROUP_PAGES), files)
+    }
+
     /// The accesses of the script, or the first command that is not modelled.
     pub fn workload(&self) -> Result<ScriptWorkload, NotYet> {
         match self.not_yet.first() {

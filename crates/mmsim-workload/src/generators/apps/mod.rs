@@ -167,13 +167,10 @@ impl AppsConfig {
         let least = SimDuration::from_nanos(self.interval.least());
         assert!(self.start <= least, "start: must be at most interval");
         assert!(least >= STEP, "interval: must be at least 100 ms");
-        let [mapped, read, heap] =
-            [("mapped", self.mapped), ("read", self.read), ("heap", self.heap)]
-                .map(|(key, size)| self.sizes(key, size, seed));
-        let of = |i: u32| [&mapped, &read, &heap].map(|sizes| sizes[i as usize]);
+        let pages = self.pages(seed);
         pace::threads((1, self.windows, self.end, None), |_| Phone {
             config: self.clone(),
-            apps: (0..self.apps).map(|i| App::new(self, i, of(i))).collect(),
+            apps: (0..self.apps).map(|i| App::new(self, i, pages[i as usize])).collect(),
             interval: self.interval.source("interval"),
             reuse_within: self.reuse_within.source("reuse-within"),
             background: self.background.source("background"),
@@ -185,6 +182,15 @@ impl AppsConfig {
             launch: None,
             killer: Killer::new(self.partial_stall, self.complete_stall),
         })
+    }
+
+    /// Pages of its mapped files, of those that are read, and of its heap, for each app; `seed` draws the
+    /// sizes that follow a law.
+    pub fn pages(&self, seed: u64) -> Vec<[u32; 3]> {
+        let [mapped, read, heap] =
+            [("mapped", self.mapped), ("read", self.read), ("heap", self.heap)]
+                .map(|(key, size)| self.sizes(key, size, seed));
+        (0..mapped.len()).map(|i| [mapped[i], read[i], heap[i]]).collect()
     }
 
     /// What each app has of one size: by its place in the progression, or drawn.

@@ -142,6 +142,18 @@ impl BuildConfig {
         if self.link_every == 0 { 0 } else { self.sources.div_ceil(self.link_every) }
     }
 
+    /// Its files, so many with so many pages each: the compiler, headers, sources, objects, archives.
+    pub fn file_pages(&self) -> [(u32, u64); 5] {
+        let object = self.object.bounds().1;
+        [
+            (1, self.text.into()),
+            (self.headers, self.header_pages.into()),
+            (self.sources, self.source_pages.into()),
+            (self.sources, object),
+            (self.archives(), object.saturating_mul(self.link_every.into())),
+        ]
+    }
+
     /// One workload per worker. Panics on a value that its field does not allow.
     pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
         // Worker t maps regions 2t and 2t + 1.

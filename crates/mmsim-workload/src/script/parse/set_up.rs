@@ -232,8 +232,21 @@ impl Parser {
             };
             (pages, RegionKind::File { file: self.file(path, size), random })
         };
-        self.regions.insert(number, Region { pages, kind });
+        self.map(number, Region { pages, kind }, w)?;
         self.script.commands.push(Command::Map { region: RegionId(number), pages, kind });
+        Ok(())
+    }
+
+    /// Maps a region, if all that are mapped have numbers for their pages.
+    fn map(&mut self, number: u16, region: Region, w: &Words<'_>) -> Result<(), ScriptError> {
+        self.regions.insert(number, region);
+        let all: u64 = self.regions.values().map(|r| u64::from(r.pages)).sum();
+        if all > MAX_PAGES.into() {
+            let found = region.pages.to_string();
+            let what =
+                format!("with which {all} pages are mapped; write at most {MAX_PAGES} in all");
+            return Err(w.error(&found, what));
+        }
         Ok(())
     }
 
@@ -253,7 +266,7 @@ impl Parser {
     pub(super) fn huge_pieces(&mut self, w: &mut Words<'_>) -> Result<(), ScriptError> {
         let number = self.new_region(w.usage("thp region pieces"))?;
         let pieces = w.number("pieces of 2 MiB", 1..=MAX_PAGES >> 9)?;
-        self.regions.insert(number, Region { pages: pieces << 9, kind: RegionKind::Anon });
+        self.map(number, Region { pages: pieces << 9, kind: RegionKind::Anon }, w)?;
         self.script.commands.push(Command::Thp { region: RegionId(number), pieces });
         self.touched = true;
         Ok(())
