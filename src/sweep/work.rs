@@ -279,7 +279,7 @@ pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, Error> {
     let place = plan.place(n);
     let planned = sound(plan, place)?;
     let report = report_of(&planned, scenario_of(plan, place.scenario), check)?;
-    let mut json = before_report(id_at(plan, place)?).into_bytes();
+    let mut json = before_report(id_at(plan, n)?).into_bytes();
     let report = serde_json::to_vec(&report).expect("a report is plain data");
     json.extend_from_slice(&report[1..]);
     Ok(json)
@@ -290,12 +290,10 @@ fn before_report(id: UnitId) -> String {
     format!("{{\"unit\":\"{id}\",")
 }
 
-/// The name of the unit at a place of a plan.
-fn id_at(plan: &SweepPlan, place: UnitPlace) -> Result<UnitId, Error> {
-    let ids = plan.ids(place.scenario, place.setting)?;
-    let seeds = ids.len() / plan.variants(place.scenario).count();
-    let of_seed = place.seed - plan.seed_of(place.scenario);
-    Ok(UnitId(ids[place.variant * seeds + of_seed as usize]))
+/// The name of a unit of a plan.
+fn id_at(plan: &SweepPlan, n: u64) -> Result<UnitId, Error> {
+    let pieces = plan.pieces(n..n + 1);
+    Ok(UnitId(plan.ids(&pieces[0])?[0]))
 }
 
 /// The report of a unit that [`make`] made, as [`Writer::keep`] takes it.
