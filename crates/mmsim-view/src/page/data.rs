@@ -45,6 +45,9 @@ struct VariantData<'a> {
     outcome: String,
     /// Settings that are not those of the base.
     set: Vec<(&'a str, String)>,
+    /// Settings of the base that it does not have: knobs of another LRU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without: Vec<&'a str>,
     zones: &'a [ZoneReport],
     runs: Vec<RunData<'a>>,
 }
@@ -210,16 +213,20 @@ impl<'a> RunData<'a> {
     }
 }
 
-fn group<'a>(source: &Source<'a>, group: &Group<'a>, base: &[(&str, String)]) -> GroupData<'a> {
+fn group<'a>(source: &Source<'a>, group: &Group<'a>, base: &[(&'a str, String)]) -> GroupData<'a> {
     let variant = |v: &mmsim::report::groups::VariantRuns<'a>| {
         let first = v.runs[0];
-        let set = settings(first).into_iter().filter(|s| !base.contains(s)).collect();
+        let all = settings(first);
+        let lacks = |name: &&str| !all.iter().any(|s| s.0 == *name);
+        let without = base.iter().map(|s| s.0).filter(lacks).collect();
+        let set = all.into_iter().filter(|s| !base.contains(s)).collect();
         VariantData {
             name: v.name,
             kernel: &first.kernel,
             policy: &first.policy,
             outcome: v.outcome(),
             set,
+            without,
             zones: &first.zones,
             runs: v.runs.iter().map(|run| RunData::of(source, run)).collect(),
         }

@@ -13,16 +13,21 @@ function counters(host) {
     ...names.map(n => [n, ...of.map(m => m.get(n) ?? 0)])];
   host.append(sheet([`Seed ${run().seed} `, input], 'Counters', list, heads(list()[0]), body), el('p.why', 'Counters that stayed zero are left out.'));
 }
+/* Settings of a variant by name: those of the base unless it has another, or none. */
+function settings(v) {
+  const all = new Map(D.base);
+  for (const n of v.without ?? []) all.delete(n);
+  for (const [n, value] of v.set) all.set(n, value);
+  return all;
+}
 function setup(host) {
-  const g = group(), names = [...new Set(g.variants.flatMap(v => v.set.map(s => s[0])))];
-  const base = new Map(D.base);
-  const of = g.variants.map(v => new Map(v.set));
-  const value = (m, n) => m.has(n) ? m.get(n) : base.get(n) ?? '';
+  const g = group(), of = g.variants.map(settings);
+  const value = (m, n) => m.has(n) ? m.get(n) : '-';
+  const names = [...new Set(of.flatMap(m => [...m.keys()]))];
   const differing = names.filter(n => new Set(of.map(m => value(m, n))).size > 1);
   if (differing.length) host.append(table(['setting', ...g.variants.map(v => v.name)],
     differing.map(n => [n, ...of.map(m => value(m, n))]), 'Set otherwise'));
-  const m = new Map(variant().set);
-  const all = [...new Set([...base.keys(), ...m.keys()])].map(n => [n, value(m, n)]);
+  const all = [...settings(variant())];
   host.append(el('details', el('summary', `All ${all.length} settings of `
     + variant().name), table(['setting', 'value'], all, 'Settings')));
 }
