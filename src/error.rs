@@ -186,8 +186,12 @@ impl Diagnostic {
         .decor_style(DecorStyle::Ascii);
         let mut group = Level::ERROR.primary_title(printable(&brief(&self.title))).elements(
             self.place.as_ref().map(|p| {
-                let here = AnnotationKind::Primary.span(p.span.clone()).label(printable(&p.label));
-                let text = Snippet::source(&*p.text).line_start(p.first_line);
+                let (text, span) = match p.text.contains(|c| acts(c) && !c.is_ascii()) {
+                    true => source(&p.text, &p.span),
+                    false => (p.text.to_string(), p.span.clone()),
+                };
+                let here = AnnotationKind::Primary.span(span).label(printable(&p.label));
+                let text = Snippet::source(text).line_start(p.first_line);
                 text.path(printable(&p.origin)).annotation(here)
             }),
         );
@@ -205,9 +209,26 @@ const LONGEST_WORD: usize = 200;
 /// Lines of a message.
 const MOST_LINES: usize = 100;
 
-/// A text whose control characters, and those that turn the direction of writing, are shown instead
-/// of done: as in JSON, `\u001b`. Line ends and tabs stay. Names come from input, and must not
-/// reach a terminal as they are.
+/// True for characters that are shown and not done: controls except line ends and tabs, separators
+/// of lines and paragraphs, those that turn the direction of writing (Unicode's Bidi_Control), and
+/// noncharacters, which no text should have.
+pub fn acts(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+        || matches!(c, '\u{fdd0}'..='\u{fdef}')
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// A character as JSON escapes it: `\u001b`; one of two units has two of them.
+pub fn escape(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+/// A text whose characters that [act](acts) are shown, as in JSON: `\u001b`. Line ends and tabs
+/// stay. Names come from input, and must not reach a terminal as they are.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     // Most texts have nothing else, and a report may have hundreds of megabytes. Piece by piece,
     // without a branch in between, so that many bytes are looked at together.
@@ -216,18 +237,26 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     if text.as_bytes().chunks(256).all(all_plain) {
         return Cow::Borrowed(text);
     }
-    let acts = |c: char| {
-        c.is_control() && !matches!(c, '\n' | '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match acts(c) {
-            true => out += &format!("\\u{:04x}", u32::from(c)),
+            true => out += &escape(c),
             false => out.push(c),
         }
     }
     Cow::Owned(out)
+}
+
+/// A text that a message shows, and the place in it: each character that acts is U+FFFD, so that
+/// columns stay. What is drawn for controls of ASCII, the renderer decides.
+fn source(text: &str, span: &Range<usize>) -> (String, Range<usize>) {
+    let hidden = |c: char| acts(c) && !c.is_ascii();
+    let safe = |part: &str| -> String {
+        part.chars().map(|c| if hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    };
+    let (before, within) = (safe(&text[..span.start]), safe(&text[span.clone()]));
+    let place = before.len()..before.len() + within.len();
+    (before + &within + &safe(&text[span.end..]), place)
 }
 
 /// A message as it may be printed: [`escaped`], and cut where it quotes too much.
@@ -282,6 +311,11 @@ mod tests {
             escaped("a\u{1b}[31m\u{7}\r\tµ\n\u{202e}"),
             "a\\u001b[31m\\u0007\\u000d\tµ\n\\u202e"
         );
+        // A noncharacter of two units is one character for readers of JSON too.
+        let shown = escaped("\u{61c}\u{2028}\u{fdd0}\u{fffe}\u{ffff}\u{1ffff}\u{fffd}\u{200d}");
+        assert_eq!(shown, "\\u061c\\u2028\\ufdd0\\ufffe\\uffff\\ud83f\\udfff\u{fffd}\u{200d}");
+        let json = format!("\"{}\"", escaped("\u{10ffff}"));
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), "\u{10ffff}");
         let long = "x".repeat(300_000);
         let e = Error::plain(format!("no number: {long}")).help(long.as_str());
         assert!(e.to_string().len() < 1400, "{}", e.to_string().len());
@@ -293,6 +327,18 @@ mod tests {
         let text: Arc<str> = format!("a = {long}\u{1b}[31m\n").into();
         let e = Error::plain("x").at("a\u{7}.toml", &text, 4..9, long.clone());
         assert!(e.to_string().len() < 4000 && !e.to_string().contains(['\u{1b}', '\u{7}']));
+    }
+
+    /// The quoted line of a file does nothing either, and its columns stay.
+    #[test]
+    fn a_quoted_line_does_nothing() {
+        let text: Arc<str> = "a = \"\u{202e}\u{61c}\u{1ffff}\" # bc\n".into();
+        let at = text.find("bc").unwrap();
+        let e = Error::plain("x").at("x.toml", &text, at..at + 2, "here");
+        let shown = e.to_string();
+        assert!(shown.contains("--> x.toml:1:12"), "{shown}");
+        assert!(shown.contains("a = \"\u{fffd}\u{fffd}\u{fffd}\" # bc"), "{shown}");
+        assert!(!shown.contains(acts));
     }
 
     #[test]

@@ -14,9 +14,14 @@
 //!
 //! The long form keeps one meaning per column whatever counters there are, and every
 //! program that reads CSV can turn it into the wide form. Quoting follows RFC 4180.
+//!
+//! A spreadsheet computes cells that begin as formulas do, and names come from users. [`Spreadsheet`]
+//! and [`for_spreadsheets`] put an apostrophe before such cells, which spreadsheets take for "this is
+//! text". Programs would see it, so it is only there on request.
 
 use std::fmt::Display;
 use std::fmt::Write as _;
+use std::io;
 
 use super::counters;
 use super::document::{LatencyReport, PressureReport, Report, RunReport, TaskReport, Throughput};
@@ -25,13 +30,107 @@ use super::pairs::Pairs;
 /// The first line.
 pub const CSV_HEADER: &str = "scenario,variant,axes,seed,outcome,phase,kind,name,value";
 
-/// A field of a row, quoted if it has to be (RFC 4180).
+/// A field of a row, quoted if it has to be (RFC 4180), with characters that act shown.
 pub fn csv_field(text: &str) -> String {
+    let text = crate::error::escaped(text);
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_string()
+        text.into_owned()
     }
+}
+
+/// True for the content of a cell that a spreadsheet would compute: it begins with `=`, `+`, `-`, `@`,
+/// a tab or a line end, and is neither a number nor the dash of a missing value.
+fn is_formula(cell: &[u8]) -> bool {
+    // What is shown escaped, as a carriage return is, begins with a backslash.
+    if !matches!(cell, [b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r' | b'\n', ..]) || cell == b"-" {
+        return false;
+    }
+    let number = std::str::from_utf8(cell).ok().and_then(|text| text.parse::<f64>().ok());
+    !(number.is_some() && cell.last().is_some_and(u8::is_ascii_digit))
+}
+
+/// A record with its line end, with an apostrophe before each cell that is a formula.
+fn safe_record(record: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(record.len() + 8);
+    let mut rest = record;
+    loop {
+        let quoted = rest.first() == Some(&b'"');
+        let mut end = usize::from(quoted);
+        let mut open = quoted;
+        while let Some(&b) = rest.get(end) {
+            if b == b'"' {
+                open = !open;
+            } else if !open && matches!(b, b',' | b'\n') {
+                break;
+            }
+            end += 1;
+        }
+        let (cell, after) = rest.split_at(end);
+        let content = cell.strip_prefix(b"\"").and_then(|c| c.strip_suffix(b"\"")).unwrap_or(cell);
+        match (is_formula(content), quoted) {
+            (true, true) => {
+                out.extend_from_slice(b"\"'");
+                out.extend_from_slice(&cell[1..]);
+            }
+            (formula, _) => {
+                out.extend_from_slice(if formula { b"'" } else { b"" });
+                out.extend_from_slice(cell);
+            }
+        }
+        let Some((delimiter, next)) = after.split_first() else { return out };
+        out.push(*delimiter);
+        rest = next;
+        if rest.is_empty() && *delimiter == b'\n' {
+            return out;
+        }
+    }
+}
+
+/// A writer of CSV that makes its cells safe for spreadsheets, record by record.
+pub struct Spreadsheet<W: io::Write> {
+    out: W,
+    record: Vec<u8>,
+    /// Within a quoted cell, where a line end ends no record.
+    open: bool,
+}
+
+impl<W: io::Write> Spreadsheet<W> {
+    /// Writes to `out`. What comes after the last line end is written by [`io::Write::flush`].
+    pub fn new(out: W) -> Self {
+        Spreadsheet { out, record: Vec::new(), open: false }
+    }
+}
+
+impl<W: io::Write> io::Write for Spreadsheet<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for &b in bytes {
+            self.record.push(b);
+            self.open ^= b == b'"';
+            if b == b'\n' && !self.open {
+                self.out.write_all(&safe_record(&self.record))?;
+                self.record.clear();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&safe_record(&self.record))?;
+        self.record.clear();
+        self.out.flush()
+    }
+}
+
+/// CSV whose cells are safe for spreadsheets.
+pub fn for_spreadsheets(csv: &str) -> String {
+    let mut out = Vec::with_capacity(csv.len() + 64);
+    let mut sheet = Spreadsheet::new(&mut out);
+    let written = io::Write::write_all(&mut sheet, csv.as_bytes());
+    written.and_then(|()| io::Write::flush(&mut sheet)).expect("a vector takes all");
+    // Apostrophes were put between whole characters.
+    String::from_utf8(out).expect("text stays text")
 }
 
 struct Rows {
@@ -210,5 +309,23 @@ mod tests {
         assert_eq!(csv_field("plain"), "plain");
         assert_eq!(csv_field("a,b"), "\"a,b\"");
         assert_eq!(csv_field("say \"hm\""), "\"say \"\"hm\"\"\"");
+        assert_eq!(csv_field("a\u{202e}b\u{ffff}"), "a\\u202eb\\uffff");
+    }
+
+    /// Cells as Excel and LibreOffice compute them, and those that only look like it.
+    #[test]
+    fn formulas_become_text_and_numbers_stay() {
+        for (csv, safe) in [
+            ("=1+1,a\n", "'=1+1,a\n"),
+            ("a,+1 x,@SUM(A1)\n", "a,'+1 x,'@SUM(A1)\n"),
+            ("-2+3+cmd|' /C calc'!A0\n", "'-2+3+cmd|' /C calc'!A0\n"),
+            ("-2,-2.5,+3,-1e9,-,-x\n", "-2,-2.5,+3,-1e9,-,'-x\n"),
+            ("\tx,\"=a,\"\"b\"\"\",c\n", "'\tx,\"'=a,\"\"b\"\"\",c\n"),
+            ("\"a\n=b\",1\n=c\n", "\"a\n=b\",1\n'=c\n"),
+            ("a=b,c-d,\n\n=last", "a=b,c-d,\n\n'=last"),
+            ("-inf,+nan,µ=\n", "'-inf,'+nan,µ=\n"),
+        ] {
+            assert_eq!(for_spreadsheets(csv), safe, "{csv:?}");
+        }
     }
 }

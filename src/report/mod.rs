@@ -51,7 +51,7 @@ mod replayed;
 #[cfg(test)]
 pub(crate) mod samples;
 
-pub use csv::{CSV_HEADER, csv_field};
+pub use csv::{CSV_HEADER, Spreadsheet, csv_field, for_spreadsheets};
 pub use document::{
     AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, Ending, ExpectReport,
     GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,

@@ -604,7 +604,7 @@ fn quoted(s: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
+            c if crate::error::acts(c) => {
                 let _ = write!(out, "\\U{:08X}", c as u32);
             }
             c => out.push(c),

@@ -32,7 +32,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
         Format::Csv => rows(&all),
         Format::Table => all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     Ok(Ending::Done)
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
             sizes(args.output.form(), &frames, &trace, runs, timing)
         }
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     Ok(match runs.iter().all(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,

@@ -19,7 +19,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
         Format::Json => comparison.to_json(),
         Format::Csv => comparison.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     match args.fail_above {
         Some(pct) => check(&comparison, pct),
         None => Ok(Ending::Done),

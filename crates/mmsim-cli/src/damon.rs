@@ -45,7 +45,7 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
         Format::Json => json("records", &all),
         Format::Csv => regions(&all),
     };
-    output::show(&text, args.output.output.as_deref())
+    args.output.show(&text)
 }
 
 fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         Format::Json => json("heatmaps", &all),
         Format::Csv => cells(&all),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     if let (Some(path), [map]) = (&args.png, all.as_slice()) {
         output::deliver(&heat::png(map), Some(path))?;
     }

@@ -8,7 +8,9 @@ use crate::args::{
     SweepMergeArgs, SweepVerb, TraceArgs, TraceVerb, Verb,
 };
 use crate::exit::Failure;
+use crate::output;
 use crate::output::form::{self, Content};
+use mmsim::report::for_spreadsheets;
 
 impl OutputArgs {
     /// The form that was asked for, or that the name of the file tells.
@@ -21,8 +23,18 @@ impl OutputArgs {
         self.format.or_else(by_name).unwrap_or(Format::Table)
     }
 
-    /// Refuses a name that promises another form.
+    /// Prints the results in their form.
+    pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
+        let file = self.output.as_deref();
+        match self.csv_safe {
+            true => output::show(&for_spreadsheets(text), file),
+            false => output::show(text, file),
+        }
+    }
+
+    /// Refuses a name that promises another form, and options of another.
     fn agrees(&self) -> Result<(), Failure> {
+        safe_csv(self.csv_safe, self.form() == Format::Csv)?;
         let Some(path) = &self.output else { return Ok(()) };
         form::packable("--output", path)?;
         let form = match self.form() {
@@ -32,6 +44,16 @@ impl OutputArgs {
         };
         form::agree("--output", Some(path), form, &[])
     }
+}
+
+/// Refuses `--csv-safe` where no CSV is written.
+fn safe_csv(asked: bool, is_csv: bool) -> Result<(), Failure> {
+    if !asked || is_csv {
+        return Ok(());
+    }
+    let title = "--csv-safe: nothing is written as CSV";
+    let help = "write --format csv too, or leave it out";
+    Err(Failure::Input(mmsim::Error::of_option(title).help(help)))
 }
 
 impl Verb {
@@ -102,6 +124,7 @@ impl RunArgs {
             form::agree(option, Some(path), writes, also)?;
         }
         match self.dry_run {
+            true if self.output.csv_safe => safe_csv(true, false),
             true => form::agree("--output", self.output.output.as_deref(), Content::Toml, &[]),
             false => self.output.agrees(),
         }
@@ -113,6 +136,11 @@ impl SweepMergeArgs {
         if let Some(path) = self.html.as_deref() {
             form::packable("--html", path)?;
             form::agree("--html", Some(path), Content::Html, &[])?;
+        }
+        if self.csv_safe && !matches!(self.form(), MergeFormat::Tidy | MergeFormat::Wide) {
+            let title = "--csv-safe: nothing is written as CSV";
+            let help = "write --format wide or tidy too, or leave it out";
+            return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
         }
         let Some(path) = &self.output else { return Ok(()) };
         form::packable("--output", path)?;

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     Ok(ending)
 }
 

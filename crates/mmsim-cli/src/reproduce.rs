@@ -26,7 +26,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
         Format::Json => reproduction.to_json(),
         Format::Csv => reproduction.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     let (failures, (_, of)) = (reproduction.failures(), reproduction.score());
     match args.gate && failures > 0 {
         true => Err(Failure::Check(format!("{failures} of {of} figures are missed"))),

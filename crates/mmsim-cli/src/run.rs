@@ -109,7 +109,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         Format::Json => report.to_json(),
         Format::Csv => report.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     if let Some(path) = &args.html {
         let source = Source { name: "", report: &report, observed: &observed };
         output::deliver(page::html(&[source], args.by).as_bytes(), Some(path))?;
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::deliver(&kept.trace, Some(path))?;
     }
     if let Some(path) = &args.folded {
-        output::deliver(stacks(&plans, &results).as_bytes(), Some(path))?;
+        output::show(&stacks(&plans, &results), Some(path))?;
     }
     if let Some(path) = &args.svg {
         output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use mmsim::report::numbers::grouped;
-use mmsim::report::{ExpectReport, Report};
+use mmsim::report::{ExpectReport, Report, Spreadsheet};
 use mmsim::sweep::{
     self, Ahead, Distinct, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError,
 };
@@ -279,14 +279,30 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
             answers
         }
         MergeFormat::Json => write(args.output.as_deref(), |o| sweep::write_json(&merged, o))?,
-        MergeFormat::Tidy => write(args.output.as_deref(), |o| sweep::write_tidy(&merged, o))?,
-        MergeFormat::Wide => write(args.output.as_deref(), |o| sweep::write_wide(&merged, o))?,
+        MergeFormat::Tidy => csv(args, |o| sweep::write_tidy(&merged, o))?,
+        MergeFormat::Wide => csv(args, |o| sweep::write_wide(&merged, o))?,
         MergeFormat::Parquet => parquet(args.output.as_deref(), &merged)?,
     };
     if let Some(path) = &args.html {
         html(&merged, &shown, path)?;
     }
     Ok(told(&plan, &answers))
+}
+
+/// Writes CSV, safe for spreadsheets if that is asked for.
+fn csv(
+    args: &SweepMergeArgs,
+    document: impl FnOnce(&mut dyn Write) -> Result<Vec<ExpectReport>, WriteError>,
+) -> Result<Vec<ExpectReport>, Failure> {
+    write(args.output.as_deref(), |out| {
+        if !args.csv_safe {
+            return document(out);
+        }
+        let mut out = Spreadsheet::new(out);
+        let answers = document(&mut out)?;
+        out.flush()?;
+        Ok(answers)
+    })
 }
 
 /// Writes a document that is made while it is written.

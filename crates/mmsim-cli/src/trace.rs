@@ -49,7 +49,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
         Format::Table => table,
         format => table::pairs(&rows, format),
     };
-    output::show(&text, args.output.output.as_deref())
+    args.output.show(&text)
 }
 
 fn head(args: &TraceHeadArgs) -> Result<(), Failure> {

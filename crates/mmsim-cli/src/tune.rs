@@ -39,7 +39,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
         Format::Csv => rows(&tuning),
         Format::Table => of_tuning(&tuning),
     };
-    output::show(&text, file)?;
+    args.output.show(&text)?;
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {

@@ -49,7 +49,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         Format::Json => validation.to_json(),
         Format::Csv => validation.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     if let Some(path) = &args.html {
         output::deliver(html(&validation).as_bytes(), Some(path))?;
     }
@@ -67,7 +67,7 @@ fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
         Format::Json => decisions.to_json(),
         Format::Csv => decisions.to_csv(),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     Ok(Ending::Done)
 }
 

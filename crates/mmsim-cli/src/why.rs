@@ -68,7 +68,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
         }
         None => return classes(args, plan),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     Ok(Ending::Done)
 }
 
@@ -113,7 +113,7 @@ fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
         Format::Json => report.to_json(),
         Format::Csv => rows(&report),
     };
-    output::show(&text, args.output.output.as_deref())?;
+    args.output.show(&text)?;
     let early = early_ends(std::slice::from_ref(&plan), &report);
     early.iter().for_each(|line| exit::remark(line));
     Ok(match early.is_empty() {

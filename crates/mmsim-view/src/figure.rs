@@ -77,7 +77,7 @@ pub(crate) fn mean_of(runs: &VariantRuns<'_>, figure: Figure) -> Option<Estimate
     estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>())
 }
 
-/// Text as it stands in SVG and HTML.
+/// Text as it stands in SVG and HTML. Characters that act are shown.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -86,7 +86,7 @@ pub fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
+            c if mmsim::error::acts(c) => out.push_str(&mmsim::error::escape(c)),
             c => out.push(c),
         }
     }
@@ -387,6 +387,7 @@ mod tests {
 
     #[test]
     fn markup_in_names_is_text() {
-        assert_eq!(escaped("a<b & \"c\">\u{7}"), "a&lt;b &amp; &quot;c&quot;&gt;\u{fffd}");
+        assert_eq!(escaped("a<b & \"c\">\u{7}"), "a&lt;b &amp; &quot;c&quot;&gt;\\u0007");
+        assert_eq!(escaped("a\u{202e}b\u{ffff}"), "a\\u202eb\\uffff");
     }
 }

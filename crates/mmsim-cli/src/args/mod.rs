@@ -115,6 +115,10 @@ pub(crate) struct OutputArgs {
     /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Put an apostrophe before cells of CSV that a spreadsheet would compute: those that begin with
+    /// =, +, -, @, a tab or a line end, and are no numbers
+    #[arg(long)]
+    pub csv_safe: bool,
 }
 
 /// Run every variant and seed of a scenario and report what happened

@@ -141,6 +141,10 @@ pub(crate) struct SweepMergeArgs {
     /// pack it
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Put an apostrophe before cells of CSV that a spreadsheet would compute: those that begin with
+    /// =, +, -, @, a tab or a line end, and are no numbers
+    #[arg(long)]
+    pub csv_safe: bool,
     /// Write the best settings as one HTML file with charts, which any browser opens
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -298,6 +298,45 @@ fn messages_quote_no_more_than_a_line_of_a_terminal_takes() {
     }
 }
 
+/// Names that a spreadsheet would compute are text with `--csv-safe`, wherever CSV is written, and
+/// names with direction marks and noncharacters are shown.
+#[test]
+fn names_do_nothing_to_a_spreadsheet() {
+    let f = Folder::new();
+    let task = "name = \"@task\"\nworkload = \"sequential\"\nmemory = \"1MiB\"";
+    let variants = "[[variant]]\nname = \"=1+1\"\n[[variant]]\nname = \"a\\u202Eb\\uFFFF\"\n";
+    f.write("x.toml", format!("{}{variants}", scenario("16MiB", task)));
+    let said = f.mmsim(&["run", "x.toml", "--format", "csv"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("x,=1+1,") && said.stdout.contains(",@task.accesses,"));
+    assert!(said.stdout.contains("x,a\\u202eb\\uffff,"), "{}", &said.stdout[..2000]);
+    let safe = f.mmsim(&["run", "x.toml", "--csv-safe", "--format", "csv"]);
+    let expected = said.stdout.replace(",=1+1,", ",'=1+1,").replace(",@task.", ",'@task.");
+    assert_eq!(safe.stdout, expected);
+    for form in ["table", "json"] {
+        let said = f.mmsim(&["run", "x.toml", "--format", form]);
+        assert!(!said.stdout.contains(mmsim::error::acts), "{form}");
+        let said = f.mmsim(&["run", "x.toml", "--csv-safe", "--format", form]);
+        assert_eq!(said.code, Some(2), "{form}");
+        assert!(said.stderr.contains("--csv-safe: nothing is written as CSV"), "{}", said.stderr);
+    }
+    f.write("p.toml", "version = 1\nname = \"p\"\nscenarios = [\"x.toml\"]\n");
+    let swept = f.mmsim(&["sweep", "p.toml", "--store", "s"]);
+    assert_eq!(swept.code, Some(0), "{}", swept.stderr);
+    for form in ["wide", "tidy"] {
+        let args = ["sweep", "merge", "p.toml", "--store", "s", "--format", form];
+        let plain = f.mmsim(&args).stdout;
+        let safe = f.mmsim(&[&args[..], &["--csv-safe"]].concat()).stdout;
+        assert!(plain.contains(",=1+1,") && !plain.contains(mmsim::error::acts), "{form}");
+        assert_eq!(
+            safe.replace(",'=1+1,", ",=1+1,").replace(",'@task.", ",@task."),
+            plain,
+            "{form}"
+        );
+        assert!(!safe.contains(",=1+1,"), "{form}");
+    }
+}
+
 /// A name is of one line and does nothing to a terminal. Those in a report may come from anywhere.
 #[test]
 fn names_do_nothing_to_a_terminal() {

@@ -69,6 +69,19 @@ pub struct Source<'a> {
     pub observed: &'a [Observed],
 }
 
+/// JSON whose texts show the characters that act: the script puts them into the page as they are.
+/// Controls of ASCII do nothing in a page.
+fn visible(json: String) -> Vec<u8> {
+    let shown = |c: char| match mmsim::error::acts(c) {
+        true => mmsim::error::escape(c).replace('\\', "\\\\"),
+        false => c.to_string(),
+    };
+    match json.contains(mmsim::error::acts) {
+        true => json.chars().map(shown).collect::<String>().into_bytes(),
+        false => json.into_bytes(),
+    }
+}
+
 /// Bytes as the page has them: deflated, with the header of zlib, in base64.
 fn packed(bytes: &[u8]) -> String {
     let mut out = ZlibEncoder::new(Vec::new(), Compression::best());
@@ -313,7 +326,7 @@ pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
         header,
         plain: below,
         footer: missing(&parts, series),
-        data: serde_json::to_vec(&data::Data::of(sources)).expect("names and numbers"),
+        data: visible(serde_json::to_string(&data::Data::of(sources)).expect("names and numbers")),
         figure: sources.first().map_or("", main),
         parts: &parts,
     }
@@ -323,6 +336,13 @@ pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_script_gets_what_acts_as_text() {
+        let json = visible(serde_json::to_string(&["a\u{202e}", "\u{ffff}b"]).unwrap());
+        let texts: Vec<String> = serde_json::from_slice(&json).unwrap();
+        assert_eq!(texts, ["a\\u202e", "\\uffffb"]);
+    }
 
     #[test]
     fn base64_as_others_write_it() {

@@ -76,6 +76,46 @@ fn every_number_is_the_reports() {
     assert!(compared > 40, "{compared} cells");
 }
 
+/// Knobs that a variant does not have: of the first variant the script is given those that another
+/// lacks, and each variant has what the first does not.
+#[test]
+fn settings_that_a_variant_lacks_are_known() {
+    let report = report("");
+    let (data, _) = data(&page(&report, &[]));
+    let names = |pairs: &Value| -> Vec<String> {
+        let all = pairs.as_array().into_iter().flatten();
+        all.map(|p| p[0].as_str().or(p.as_str()).unwrap_or_default().to_string()).collect()
+    };
+    let base = names(&data["base"]);
+    let [first, second] = [0, 1].map(|i| &data["groups"][0]["variants"][i]);
+    assert_eq!((names(&first["set"]).len(), first.get("without")), (0, None));
+    let (set, without) = (names(&second["set"]), names(&second["without"]));
+    // What it lacks is of the first; what it has is either its own or of another value.
+    assert!(without.contains(&"reclaim.anon-ratio".to_string()), "{without:?}");
+    assert!(without.iter().all(|n| base.contains(n) && !set.contains(n)), "{without:?}");
+    let run = report.runs.iter().find(|r| r.variant == "</script>").expect("a run");
+    for (knob, _) in run.knobs.iter() {
+        assert!(!without.contains(&knob.to_string()), "{knob}");
+        assert!(set.contains(&knob.to_string()) || base.contains(&knob.to_string()), "{knob}");
+    }
+}
+
+/// Direction marks and noncharacters in names are shown wherever the page has them.
+#[test]
+fn names_do_nothing_to_a_page() {
+    let mut report = report("");
+    for run in report.runs.iter_mut().filter(|r| r.variant == "v5.9") {
+        run.variant = "a\u{202e}b\u{ffff}".into();
+    }
+    report.scenario = "t\u{2066}x".into();
+    let page = page(&report, &[]);
+    assert!(!page.contains(mmsim::error::acts), "a character acts");
+    let plain = within(&page, "<div id=\"plain\"", "<div id=\"views\"");
+    assert!(plain.contains("a\\u202eb\\uffff"), "{plain}");
+    let (data, _) = data(&page);
+    assert_eq!(data["groups"][0]["variants"][0]["name"], "a\\u202eb\\uffff");
+}
+
 /// Without its script the page has the table and a drawing, and names are text wherever they stand.
 #[test]
 fn without_its_script_it_has_the_table_and_a_drawing() {
