@@ -13,7 +13,6 @@ pub mod damo;
 pub mod heatmap;
 pub mod import;
 pub mod kdamonds;
-mod members;
 pub mod perf;
 pub mod summary;
 
@@ -179,7 +178,9 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, Error> {
             return Err(Error::new(ErrorKind::File, title).help(WHAT));
         };
         match text.trim_start().bytes().next() {
-            Some(b'[' | b'{') => damo::read(text, name)?,
+            Some(b'[' | b'{') => {
+                damo::read(text, name).map_err(|e| not_arguments(e, text, name))?
+            }
             _ => perf::read(text, name)?,
         }
     };
@@ -187,6 +188,48 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, Error> {
         return Err(Error::new(ErrorKind::File, format!("`{name}` has no snapshot")).help(WHAT));
     }
     Ok(records)
+}
+
+/// The error of reading JSON as a record, or another if it holds what damo was told.
+fn not_arguments(e: Error, text: &str, name: &str) -> Error {
+    let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let first = json.get(0).unwrap_or(&json);
+    if ["kdamonds", "contexts", "action"].iter().all(|key| first.get(key).is_none()) {
+        return e;
+    }
+    let title = format!("`{name}` is no record: it holds arguments of damo");
+    Error::new(ErrorKind::File, title).help(format!("write `mmsim damon import {name}`"))
+}
+
+/// Reads the arguments of damo at `path` as tables of a scenario; see [`kdamonds::import`].
+///
+/// # Errors
+///
+/// There is no such file, or it is a record, or see [`kdamonds::import`].
+pub fn arguments(path: &Path, tasks: &[String]) -> Result<String, Error> {
+    let name = path.display().to_string();
+    let bytes = files::unpacked(files::read_bytes(path, "arguments of damo")?, &name)?;
+    if is_record(&bytes) {
+        let title = format!("`{name}` is a record of DAMON, and not what damo was told");
+        return Err(Error::new(ErrorKind::File, title).help(format!(
+            "`mmsim damon report {name}` describes it, and `mmsim trace import --from damon {name} \
+             -o OUT.mmt` makes a workload of it"
+        )));
+    }
+    kdamonds::import(&files::text_of(bytes, &name)?, &name, tasks)
+}
+
+/// True for bytes that begin as a record does in any of its forms.
+fn is_record(bytes: &[u8]) -> bool {
+    if damo::is_compressed(bytes) || bytes.starts_with(b"PERFILE2") {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    if text.trim_start().starts_with(['[', '{']) {
+        let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        return json.get(0).unwrap_or(&json).get("snapshots").is_some();
+    }
+    text.lines().any(|l| ["damon:damon_", "damon:damos_"].iter().any(|name| l.contains(name)))
 }
 
 /// What a record is, for who has none.

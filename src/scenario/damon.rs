@@ -16,7 +16,7 @@ use super::read::Reader;
 use super::tables::{
     self, DAMON, DAMON_INTERVALS_GOAL, DAMON_PAUSE, DAMON_REGION, DAMOS, OPS, SchemeCx, micros,
 };
-use super::units::PAGE_SIZE;
+use super::units::{PAGE_SIZE, yes_or_no};
 use super::workload::TaskSpec;
 use crate::error::Error;
 use crate::nearest::nearest;
@@ -194,9 +194,7 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
             let found = "this DAMON has no DAMON_STAT (Linux has it since 6.17)";
             return Err(r.error("module", found, "rules or a kernel of 6.18 too"));
         }
-        if r.has("parameters") {
-            return Err(r.error("parameters", "DAMON_STAT has none", "nothing, leave it out"));
-        }
+        parameters(r, kernel, &[], |_, _| Ok(()))?;
         return Ok(DamonContext::Stat);
     }
     if module == "damon-reclaim" {
@@ -218,6 +216,35 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
     }
 }
 
+/// Files that stand beside the parameters of a module, which it writes and does not read.
+const WRITTEN: &[&str] = &[
+    "kdamond_pid",
+    "nr_reclaim_tried_regions",
+    "bytes_reclaim_tried_regions",
+    "nr_reclaimed_regions",
+    "bytes_reclaimed_regions",
+    "nr_quota_exceeds",
+    "nr_lru_sort_tried_hot_regions",
+    "bytes_lru_sort_tried_hot_regions",
+    "nr_lru_sorted_hot_regions",
+    "bytes_lru_sorted_hot_regions",
+    "nr_hot_quota_exceeds",
+    "nr_lru_sort_tried_cold_regions",
+    "bytes_lru_sort_tried_cold_regions",
+    "nr_lru_sorted_cold_regions",
+    "bytes_lru_sorted_cold_regions",
+    "nr_cold_quota_exceeds",
+    "estimated_memory_bandwidth",
+    "memory_idle_ms_percentiles",
+    "aggr_interval_us",
+];
+
+/// Files of a module that decide nothing here, with the one value that is true of a module that runs.
+const ALWAYS: &[(&str, u64, &str)] = &[
+    ("enabled", 1, "\"Y\", or leave the whole [[damon]] out"),
+    ("commit_inputs", 0, "\"N\": parameters are read when the module starts"),
+];
+
 fn parameters(
     r: &Reader<'_>,
     kernel: Kernel,
@@ -226,8 +253,22 @@ fn parameters(
 ) -> Result<(), Error> {
     let path = r.name_of("parameters");
     for e in r.table("parameters")?.map_or(&[][..], |t| &t.entries) {
-        let names: Vec<&str> = known.iter().map(|p| p.name).collect();
-        let Some(parameter) = known.iter().find(|p| p.name == e.key) else {
+        if let Some(&(_, value, write)) = ALWAYS.iter().find(|a| a.0 == e.key) {
+            if value_of_parameter(Unit::YesNo, &e.node.value) != Some(value) {
+                let found = super::read::describe(&e.node.value);
+                let title = format!("{path}.{}: found {found}, write {write}", e.key);
+                return Err(r.sources.error(e.node.at, title, format!("write {write}")));
+            }
+            continue;
+        }
+        let names: Vec<&str> =
+            ["enabled"].into_iter().chain(known.iter().map(|p| p.name)).collect();
+        let parameter = known.iter().find(|p| p.name == e.key);
+        if parameter.is_none() && WRITTEN.contains(&e.key.as_str()) {
+            let title = format!("{path}.{}: the module writes this, and does not read it", e.key);
+            return Err(r.sources.error(e.key_at, title, "leave it out"));
+        }
+        let Some(parameter) = parameter else {
             let near =
                 nearest(&e.key, &names).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
             let title = format!("{path}: unknown parameter `{}`{near}", e.key);
@@ -259,17 +300,13 @@ fn parameters(
 }
 
 /// The value of a parameter as its file in /sys/module takes it: a number, in hexadecimal too, or for
-/// yes and no also what `kstrtobool` knows. TOML's own `true` and `false` do as well.
+/// yes and no also their words. TOML's own `true` and `false` do as well.
 fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
     let yes_no = unit == Unit::YesNo;
     match value {
         Value::Integer(n) => u64::try_from(*n).ok(),
         Value::Flag(b) if yes_no => Some(u64::from(*b)),
-        Value::Text(s) if yes_no => match s.as_str() {
-            "Y" | "y" | "1" | "on" | "true" => Some(1),
-            "N" | "n" | "0" | "off" | "false" => Some(0),
-            _ => None,
-        },
+        Value::Text(s) if yes_no => yes_or_no(s).map(u64::from),
         Value::Text(s) => match s.strip_prefix("0x") {
             Some(hex) => u64::from_str_radix(hex, 16).ok(),
             None => s.parse().ok(),

@@ -51,7 +51,7 @@ pub use policy::{
 pub use reference::{evaluate_reference, reference, sweep_reference, tune_reference};
 pub use schema::json_schema;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
-pub use units::{bytes, duration, pages};
+pub use units::{bytes, duration, pages, yes_or_no};
 pub use workload::{TaskSpec, WorkloadSpec};
 
 use crate::error::Error;

@@ -11,6 +11,16 @@ use crate::nearest::nearest;
 /// Bytes of a page.
 pub const PAGE_SIZE: u64 = 4096;
 
+/// A yes or no in the words of the kernel's files and of damo: `kstrtobool` of Linux 7.3
+/// `lib/kstrtox.c` looks at the first letter, two of `on` and `off`; here whole words are read.
+pub fn yes_or_no(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" | "t" | "true" | "on" | "1" => Some(true),
+        "n" | "no" | "f" | "false" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// What was wrong with a quantity, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{found}, write {write}")]

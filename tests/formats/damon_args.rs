@@ -179,7 +179,7 @@ max-nr-regions = 1000
 
 [[damon.scheme]]
 action = \"pageout\"
-# `probes` is not known, and left out.
+# `kdamonds[0].contexts[0].schemes[0].probes` is not known, and left out.
 max-nr-accesses = 5
 min-age = \"90s\"
 
@@ -235,6 +235,279 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
         for part in parts {
             assert!(text.contains(part), "{text} lacks {part:?}");
         }
+    }
+}
+
+/// What a text says at the places that an error names.
+fn refused(text: &str, name: &str) -> (String, Option<(usize, usize)>) {
+    let e = import(text, name, &[]).expect_err(text);
+    let place = e.position().map(|(_, line, column)| (line, column));
+    (e.to_string(), place)
+}
+
+/// One strange member in each object of damo's form, whose names are from `to_kvpairs()` of damo 3.4.3:
+/// each is named with its path, and nothing else is.
+#[test]
+fn members_that_are_not_known_are_named_at_every_level() {
+    let json = r#"{"odd": 1, "kdamonds": [{"odd": 1, "state": null, "pid": null, "refresh_ms": 0,
+        "contexts": [{"odd": 1, "ops": "paddr", "addr_unit": "1 B",
+        "targets": [{"odd": 1, "pid": null, "obsolete": false,
+            "regions": [{"odd": 1, "start": "0", "end": "4,096"}]}],
+        "intervals": {"odd": 1, "sample_us": "5 ms", "aggr_us": "100 ms", "ops_update_us": "1 s",
+            "intervals_goal": {"odd": 1, "access_bp": "0 %", "aggrs": "0",
+                "min_sample_us": "0 ns", "max_sample_us": "0 ns"}},
+        "nr_regions": {"odd": 1, "min": "10", "max": "1,000"},
+        "probes": [],
+        "sample_control": {"odd": 1, "sample_filters": [],
+            "primitives_enabled": {"odd": 1, "page_table": true, "page_fault": false}},
+        "pause": false,
+        "schemes": [{"odd": 1, "action": "pageout", "dests": [{"odd": 1, "id": 0, "weight": 1}],
+            "access_pattern": {"odd": 1, "sz_bytes": {"odd": 1, "min": "0 B", "max": "max"},
+                "nr_accesses": {"odd": 1, "min": "0 %", "max": "100 %"},
+                "age": {"odd": 1, "min": "0 ns", "max": "max"}},
+            "apply_interval_us": "0 ns",
+            "quotas": {"odd": 1, "time_ms": "0 ns", "sz_bytes": "1 MiB", "reset_interval_ms": "1 s",
+                "goals": [{"odd": 1, "metric": "user_input", "complement": false, "nid": null,
+                    "memcg_path": null, "target_value": "1", "current_value": "0"}],
+                "goal_tuner": "consist", "fail_charge_num": 0, "fail_charge_denom": 0,
+                "effective_sz_bytes": "0 B",
+                "weights": {"odd": 1, "sz_permil": "0 %", "nr_accesses_permil": "0 %",
+                    "age_permil": "0 %"}},
+            "watermarks": {"odd": 1, "metric": "none", "interval_us": "0 ns", "high_permil": "0 %",
+                "mid_permil": "0 %", "low_permil": "0 %"},
+            "filters": [{"odd": 1, "filter_type": "anon", "matching": true, "allow": false,
+                "memcg_path": "", "address_range": null, "damon_target_idx": null,
+                "hugepage_size": null, "probe_hits_wsum_range": null}],
+            "stats": {"odd": 1, "nr_tried": "0", "sz_tried": "0 B", "nr_applied": "0",
+                "sz_applied": "0 B", "sz_ops_filter_passed": "0 B", "qt_exceeds": "0",
+                "nr_snapshots": "0", "max_nr_snapshots": "0"}}]}]}]}"#;
+    let out = tables(json);
+    let named = |l: &&str| l.contains("is not known, and left out");
+    let comments: Vec<&str> = out.lines().filter(named).collect();
+    let context = "kdamonds[0].contexts[0]";
+    let scheme = "kdamonds[0].contexts[0].schemes[0]";
+    let expected = [
+        "odd".to_string(),
+        "kdamonds[0].odd".into(),
+        format!("{context}.intervals.odd"),
+        format!("{context}.intervals.intervals_goal.odd"),
+        format!("{context}.nr_regions.odd"),
+        format!("{context}.targets[0].odd"),
+        format!("{context}.targets[0].regions[0].odd"),
+        format!("{context}.sample_control.odd"),
+        format!("{context}.sample_control.primitives_enabled.odd"),
+        format!("{context}.odd"),
+        format!("{scheme}.dests[0].odd"),
+        format!("{scheme}.odd"),
+        format!("{scheme}.access_pattern.odd"),
+        format!("{scheme}.access_pattern.sz_bytes.odd"),
+        format!("{scheme}.access_pattern.nr_accesses.odd"),
+        format!("{scheme}.access_pattern.age.odd"),
+        format!("{scheme}.stats.odd"),
+        format!("{scheme}.quotas.odd"),
+        format!("{scheme}.quotas.weights.odd"),
+        format!("{scheme}.watermarks.odd"),
+        format!("{scheme}.quotas.goals[0].odd"),
+        format!("{scheme}.filters[0].odd"),
+    ];
+    let expected = expected.map(|path| format!("# `{path}` is not known, and left out."));
+    assert_eq!(comments, expected);
+    // A name that is nearly one.
+    let near =
+        r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "scheme": [{"action": "stat"}]}]}]}"#;
+    let comment = "`kdamonds[0].contexts[0].scheme` is not known, and left out (is it `schemes`?).";
+    assert!(tables(near).contains(comment), "{}", tables(near));
+    let (text, _) = refused(r#"{"kdamonds": [{"context": []}]}"#, "x.json");
+    assert!(text.contains("did you mean `contexts`?"), "{text}");
+}
+
+/// What would make schemes act on other memory than here, and objects that are none.
+#[test]
+fn what_decides_what_is_acted_on_is_refused() {
+    let context = |member: &str| {
+        format!("{{\"kdamonds\": [{{\"contexts\": [\n {{\"ops\": \"paddr\",\n{member}}}]}}]}}")
+    };
+    for (member, column, says) in [
+        (r#""addr_unit": "4 KiB""#, 14, "found \"4 KiB\", expected 1"),
+        (r#""addr_unit": 4096"#, 14, "expected 1: addresses are in bytes"),
+        (
+            r#""sample_control": {"sample_filters": [{"filter_type": "write"}]}"#,
+            39,
+            "samples are not filtered here",
+        ),
+        (r#""ops_attrs": {"write_only": "Y"}"#, 29, "all accesses are sampled here"),
+        (r#""ops_attrs": {"cpus": "0-3"}"#, 23, "all accesses are sampled here"),
+        (r#""targets": [{"obsolete": true}]"#, 26, "is to be removed"),
+        (
+            r#""schemes": [{"quotas": {"goals": [{"metric": "user_input", "complement": "yes"}]}}]"#,
+            74,
+            "write false",
+        ),
+        (r#""schemes": {"action": "stat"}"#, 12, "expected a list"),
+        (r#""intervals": "5 ms""#, 14, "expected members such as sample_us"),
+        (r#""pause": 2"#, 10, "found 2, expected true or false"),
+        (r#""pause": 1, "pause": 0"#, 22, "contexts[0].pause is there twice"),
+    ] {
+        let (text, place) = refused(&context(member), "x.json");
+        assert!(text.contains(says), "{member}: {text}");
+        assert_eq!(place, Some((3, column)), "{member}: {text}");
+    }
+    // What only says how accesses are found is a comment.
+    let found = r#""probes": [{"filters": []}],
+        "sample_control": {"primitives_enabled": {"page_table": "n", "page_fault": "Y"}}"#;
+    let out = tables(&context(found));
+    assert!(
+        out.contains("# probes are not modelled") && out.contains("# primitives_enabled"),
+        "{out}"
+    );
+}
+
+#[test]
+fn yes_and_no_have_many_spellings() {
+    for (yes, no) in [
+        ("true", "false"),
+        ("1", "0"),
+        ("\"Y\"", "\"N\""),
+        ("\"yes\"", "\"No\""),
+        ("\"on\"", "\"off\""),
+        ("\"T\"", "\"f\""),
+        ("\"1\"", "\"0\""),
+    ] {
+        let pause = |word| format!("{{\"kdamonds\": [{{\"contexts\": [{{\"pause\": {word}}}]}}]}}");
+        assert!(tables(&pause(yes)).contains("pause = [{ from"), "{yes}");
+        assert!(!tables(&pause(no)).contains("pause"), "{no}");
+    }
+}
+
+/// Parameters of a module as its files in /sys/module have them, all that stand there.
+#[test]
+fn modules_take_copies_of_their_files() {
+    let module = |name: &str, parameters: &str| {
+        let path = tempfile::tempdir().expect("a folder for the test");
+        let file = path.path().join("x.toml");
+        let text = format!(
+            "[machine]\nkernel = \"7.3\"\nmemory = \"64MiB\"\n[[task]]\nworkload = \"sequential\"\n\
+             memory = \"1MiB\"\n[[damon]]\nmodule = \"{name}\"\nparameters = {{ {parameters} }}\n"
+        );
+        std::fs::write(&file, text).expect("writing");
+        Scenario::load(&file, &[]).and_then(|s| s.expand(&mmsim::machines::Catalogue)).map(drop)
+    };
+    for name in ["damon-reclaim", "damon-lru-sort", "damon-stat"] {
+        for yes in ["\"Y\"", "\"y\"", "\"yes\"", "\"1\"", "1", "true", "\"on\""] {
+            let parameters = format!("enabled = {yes}, commit_inputs = \"N\"");
+            module(name, &parameters).unwrap_or_else(|e| panic!("{name}, {yes}: {e}"));
+        }
+    }
+    module("damon-reclaim", "enabled = \"Y\", skip_anon = \"Yes\", min_age = 5").expect("taken");
+    for (parameters, says) in [
+        ("enabled = \"N\"", "write \"Y\", or leave the whole [[damon]] out"),
+        ("enabled = 2", "write \"Y\""),
+        ("commit_inputs = \"Y\"", "write \"N\""),
+        ("nr_reclaimed_regions = 0", "the module writes this"),
+        ("kdamond_pid = 0", "the module writes this"),
+        ("enable = \"Y\"", "did you mean `enabled`?"),
+        ("skip_anon = \"perhaps\"", "write \"Y\" or \"N\""),
+    ] {
+        let e = module("damon-reclaim", parameters).expect_err(parameters).to_string();
+        assert!(e.contains(says), "{parameters}: {e}");
+    }
+}
+
+/// The same arguments as damo writes them with `--format yaml`.
+#[test]
+fn yaml_says_what_json_says() {
+    let json = r#"{"kdamonds": [{"refresh_ms": 0, "contexts": [{"ops": "paddr", "addr_unit": "1 B",
+        "targets": [{"pid": null, "obsolete": false,
+            "regions": [{"start": "4,294,967,296", "end": "6,442,450,944"}]}],
+        "nr_regions": {"min": "10", "max": "1,000"},
+        "schemes": [{"action": "pageout",
+            "access_pattern": {"sz_bytes": {"min": "4.000 KiB", "max": "max"},
+                "nr_accesses": {"min": "0 %", "max": "25 %"}, "age": {"min": "5 s", "max": "max"}},
+            "filters": [{"filter_type": "anon", "matching": true, "allow": false}]}]}]}]}"#;
+    let yaml = "\
+# written by damo
+kdamonds:
+- refresh_ms: 0
+  contexts:
+  - ops: paddr
+    addr_unit: 1 B
+    targets:
+    - pid: null
+      obsolete: false
+      regions:
+      - start: 4,294,967,296
+        end: 6,442,450,944
+    nr_regions:
+      min: '10'
+      max: 1,000
+    schemes:
+    - action: pageout
+      access_pattern:
+        sz_bytes: &all
+          min: 4.000 KiB
+          max: max
+        nr_accesses:
+          min: 0 %
+          max: 25 %
+        age: {min: 5 s, max: \"max\"}
+      filters:
+      - filter_type: anon
+        matching: true
+        allow: false
+";
+    assert_eq!(tables(yaml), tables(json));
+    // Brackets in a file of that name, numbers without quotes, a list of schemes, an alias.
+    let flow = "{kdamonds: [{contexts: [{ops: paddr, nr_regions: {min: 0x0a, max: 1000}}]}]}";
+    let out = import(flow, "x.yaml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    assert!(out.contains("min-nr-regions = 10\nmax-nr-regions = 1000"), "{out}");
+    let schemes = "- action: stat\n  access_pattern:\n    sz_bytes: &r {min: 4 KiB, max: max}\n\
+                   - action: pageout\n  access_pattern:\n    sz_bytes: *r\n";
+    assert_eq!(tables(schemes).matches("min-size = \"1 pages\"").count(), 2);
+    for (text, place, says) in [
+        ("kdamonds:\n- contexts:\n  - ops: vadr\n", (3, 10), "kdamonds[0].contexts[0].ops"),
+        ("kdamonds:\n- contexts: [\n", (3, 1), "cannot be read as YAML"),
+        ("kdamonds: []\nkdamonds: []\n", (2, 11), "kdamonds is there twice"),
+        ("--- a\n--- b\n", (2, 5), "several documents"),
+        ("kdamonds: !!python/tuple []\n", (1, 11), "the tag `python/tuple` is of a program"),
+        ("µ: {}\nkdamonds: µ\n", (2, 11), "expected a list of kdamonds"),
+    ] {
+        let (found, at) = refused(text, "x.yaml");
+        assert!(found.contains(says), "{text}: {found}");
+        assert_eq!(at, Some(place), "{text}: {found}");
+    }
+    // Aliases of aliases would be a million million values.
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_string();
+    for i in 1..12 {
+        let ten = vec![format!("*a{}", i - 1); 10].join(", ");
+        bomb += &format!("a{i}: &a{i} [{ten}]\n");
+    }
+    assert!(refused(&bomb, "x.yaml").0.contains("too many values"));
+}
+
+/// Arguments and records are told apart, whichever was expected.
+#[test]
+fn records_and_arguments_are_told_apart() {
+    use mmsim::record;
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let snapshot = r#"[{"kdamond_idx": 0, "snapshots": [{"start_time": 0, "end_time": 5, "regions":
+        [{"start": 0, "end": 4096, "nr_accesses": {"samples": 1}, "age": {"aggr_intervals": 1}}]}]}]"#;
+    let perf = "kdamond.0     0 [000]     0.100000: damon:damon_aggregated: target_id=0 \
+                nr_regions=1 0-4096: 3 7\n";
+    for (name, bytes) in [
+        ("x.data", record::damo::compressed(snapshot)),
+        ("x.json", snapshot.as_bytes().to_vec()),
+        ("x.txt", perf.as_bytes().to_vec()),
+        ("perf.data", b"PERFILE2 and more".to_vec()),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("writing");
+        let e = record::arguments(&path, &[]).expect_err(name).to_string();
+        let helps = e.contains("mmsim damon report") && e.contains("trace import --from damon");
+        assert!(helps && e.contains("is a record of DAMON"), "{e}");
+    }
+    for json in [r#"{"kdamonds": [{"contexts": []}]}"#, r#"[{"action": "stat"}]"#] {
+        let e = record::read(json.as_bytes(), "args.json").expect_err(json).to_string();
+        assert!(e.contains("mmsim damon import args.json"), "{e}");
     }
 }
 

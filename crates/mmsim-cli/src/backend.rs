@@ -279,8 +279,7 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Failure> {
 
 /// Arguments of damo as tables of a scenario.
 pub(crate) fn damon_args(path: &Path, tasks: &[String]) -> Result<String, Failure> {
-    let text = mmsim::files::read_text(path, "arguments of damo").map_err(input)?;
-    record::kdamonds::import(&text, &path.display().to_string(), tasks).map_err(input)
+    record::arguments(path, tasks).map_err(input)
 }
 
 /// Sums a record up, with the snapshot of a number.

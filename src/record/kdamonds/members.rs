@@ -1,11 +1,14 @@
-//! Members of damo's JSON, whose values are texts for people or raw numbers.
+//! Members of damo's documents, whose values are texts for people or raw numbers.
 
 use serde_json::{Map, Value};
+
+use super::document;
+use crate::scenario::yes_or_no;
 
 /// What damo calls `max`.
 pub(super) const MAX: f64 = u64::MAX as f64;
 
-/// A member of the JSON, and what it is called.
+/// A member of a document, and its path.
 #[derive(Clone)]
 pub(super) struct At<'a> {
     pub(super) value: &'a Value,
@@ -15,17 +18,13 @@ pub(super) struct At<'a> {
 impl<'a> At<'a> {
     pub(super) fn get(&self, key: &str) -> Option<At<'a>> {
         let value = self.value.get(key).filter(|v| !v.is_null())?;
-        Some(At { value, path: format!("{}.{key}", self.path) })
+        Some(At { value, path: document::member(&self.path, key) })
     }
 
-    /// The members of a list; none where there is no list.
-    pub(super) fn list(&self, key: &str) -> Vec<At<'a>> {
-        self.get(key).map_or(Vec::new(), |list| list.items())
-    }
-
-    pub(super) fn items(&self) -> Vec<At<'a>> {
-        let items = self.value.as_array().map_or(&[][..], Vec::as_slice).iter().enumerate();
-        items.map(|(i, value)| At { value, path: format!("{}[{i}]", self.path) }).collect()
+    /// The items of a list; none where it is something else.
+    pub(super) fn items(&self) -> Option<Vec<At<'a>>> {
+        let items = self.value.as_array()?.iter().enumerate();
+        Some(items.map(|(i, value)| At { value, path: document::item(&self.path, i) }).collect())
     }
 
     pub(super) fn text(&self) -> String {
@@ -130,11 +129,8 @@ pub(super) fn ratio(at: &At<'_>, whole: f64) -> Option<f64> {
 pub(super) fn flag(at: &At<'_>) -> Option<bool> {
     match at.value {
         Value::Bool(b) => Some(*b),
-        Value::String(text) => match text.to_ascii_lowercase().as_str() {
-            "y" | "yes" | "true" => Some(true),
-            "n" | "no" | "false" => Some(false),
-            _ => None,
-        },
+        Value::Number(n) => yes_or_no(&n.to_string()),
+        Value::String(text) => yes_or_no(text),
         _ => None,
     }
 }
