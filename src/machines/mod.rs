@@ -190,7 +190,7 @@ pub fn about_preset(name: &str) -> String {
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
     let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
     let about = about.or_else(|| KernelRules::preset(name).map(|p| p.about));
-    about.unwrap_or("evicts at random: the bound below which no policy makes sense").into()
+    about.unwrap_or("evicts at random: what no knowledge of accesses is worth").into()
 }
 
 /// What the steps of a preset's history changed last: the preset that it was built on, and each

@@ -1,4 +1,7 @@
-//! Random eviction: the bound below which no policy makes sense.
+//! Random eviction: the base line of a policy that knows nothing about accesses.
+//!
+//! A policy can do worse: a cyclic scan over more pages than memory holds misses always under an LRU,
+//! which evicts the page that is wanted next, while random eviction keeps some of them.
 //!
 //! A victim is a frame drawn uniformly from the node until one is met that holds a listed
 //! folio; accessed bits are never asked. The draws come from a stream of their own.
