@@ -242,19 +242,22 @@ pub(super) fn meminfo(text: &Text, name: &str) -> Result<Option<u64>, Error> {
     Ok(None)
 }
 
-fn total(copies: &Copies, nodes: &[Vec<(ZoneKind, Zone)>]) -> Result<Option<u64>, Error> {
+fn total(
+    copies: &Copies,
+    nodes: &[Vec<(ZoneKind, Zone)>],
+    notes: &mut Vec<Note>,
+) -> Result<Option<u64>, Error> {
     let Some(text) = copies.get("proc/meminfo") else { return Ok(None) };
     let Some(kib) = meminfo(text, "MemTotal")? else {
         return Err(text.bad(1, "no MemTotal", "all of /proc/meminfo"));
     };
     let (total, managed) = (kib / 4, nodes.iter().flatten().map(|z| z.1.managed).sum::<u64>());
     if !nodes.is_empty() && total.abs_diff(managed) > managed / DRIFT {
-        let found =
-            format!("MemTotal is {total} pages, and the zones of /proc/zoneinfo manage {managed}");
-        let error = text.bad(1, found, "copies of one machine, taken together");
-        return Err(error.help(
-            "the files of two machines are mixed, or memory was plugged between two copies",
-        ));
+        let why = format!(
+            "the zones of /proc/zoneinfo manage {managed} pages, which are taken: a guest may be given \
+             its memory while it runs, else the files are not of one moment"
+        );
+        notes.push(Note::new("proc/meminfo", &format!("MemTotal {total} pages"), why));
     }
     if nodes.is_empty() && !(256..=MOST_PAGES).contains(&total) {
         let found = format!("MemTotal is {total} pages");
@@ -430,7 +433,7 @@ impl Facts {
             None => Vec::new(),
         };
         let cpus = cpus(copies, &nodes)?;
-        let total = total(copies, &nodes)?;
+        let total = total(copies, &nodes, notes)?;
         if nodes.is_empty() && total.is_none() {
             let title = format!("`{}` has neither proc/zoneinfo nor proc/meminfo", copies.origin());
             let empty = ["proc/zoneinfo", "proc/meminfo"].iter().any(|f| copies.is_empty(f));
