@@ -6,6 +6,7 @@ use mmsim_core::config::{Kernel, SwapConfig, ZoneKind};
 use super::blocks::{self, Blocks};
 use super::copies::{Copies, Text};
 use super::note::Note;
+use super::release::{self, Release};
 use super::zoneinfo::{self, Zone, number};
 use crate::error::{Error, ErrorKind};
 use crate::report::proc::SwapLine;
@@ -22,6 +23,8 @@ const MOST_PAGES: u64 = (u32::MAX - (1 << 14)) as u64;
 pub(super) struct Facts {
     /// The kernel that stands for its own.
     pub kernel: Kernel,
+    /// The release that policies should be near to: its own, or that of the kernel asked for.
+    pub version: Release,
     /// Its own, as in `6.12.117+deb12-amd64`; empty if nobody says.
     pub release: String,
     /// CPUs that are online.
@@ -39,7 +42,7 @@ pub(super) struct Facts {
 }
 
 /// The release of `/proc/version`: `Linux version 6.12.117+deb12-amd64 (..`.
-fn release(text: &Text) -> Result<(&str, (u32, u32)), Error> {
+fn named_release(text: &Text) -> Result<(&str, Release), Error> {
     let word = text.text().strip_prefix("Linux version ").and_then(|t| t.split_whitespace().next());
     let version = word.and_then(|release| {
         let mut parts = release.split(|c: char| !c.is_ascii_digit());
@@ -48,53 +51,39 @@ fn release(text: &Text) -> Result<(&str, (u32, u32)), Error> {
     version.ok_or_else(|| text.bad(1, "no version of Linux", "`Linux version 6.12.1 ..`"))
 }
 
-/// The modelled kernel of a version: itself, or the last one before it.
-fn modelled(version: (u32, u32)) -> Option<Kernel> {
-    let of = |k: &Kernel| {
-        let (major, minor) = k.name().split_once('.').unwrap_or_default();
-        (major.parse().unwrap_or(0), minor.parse().unwrap_or(0)) <= version
-    };
-    Kernel::ALL.into_iter().rfind(of)
-}
-
+/// The kernel of the scenario, the release that its policies should be near to, and the release as
+/// the box writes it.
 fn kernel(
     copies: &Copies,
     wanted: Option<Kernel>,
     notes: &mut Vec<Note>,
-) -> Result<(Kernel, String), Error> {
+) -> Result<(Kernel, Release, String), Error> {
     let file = "proc/version";
     let Some(text) = copies.get(file) else {
-        return Ok((wanted.unwrap_or(Kernel::V6_12), String::new()));
+        let kernel = wanted.unwrap_or(Kernel::V6_12);
+        return Ok((kernel, release::of_kernel(kernel), String::new()));
     };
-    let (release, version) = release(text)?;
+    let (name, version) = named_release(text)?;
     let (major, minor) = version;
-    let kernel = match (wanted, modelled(version)) {
-        (Some(kernel), _) => {
-            notes.push(Note::new(file, release, format!("kernel {} as asked for", kernel.name())));
-            kernel
-        }
-        (None, Some(kernel)) => {
-            if kernel.name() != format!("{major}.{minor}") {
-                let name = kernel.name();
-                let why = format!(
-                    "{major}.{minor} is not modelled: kernel {name}, the last one before it; \
-                     `--kernel` takes another one"
-                );
-                notes.push(Note::new(file, release, why));
-            }
-            kernel
-        }
-        (None, None) => {
-            let known = Kernel::ALL.map(Kernel::name).join(", ");
-            let error = text.bad(
-                1,
-                format!("Linux {major}.{minor} is not modelled"),
-                "older than any that is",
-            );
-            return Err(error.help(format!("name one that is near with `--kernel`: {known}")));
-        }
+    if let Some(kernel) = wanted {
+        notes.push(Note::new(file, name, format!("kernel {} as asked for", kernel.name())));
+        return Ok((kernel, release::of_kernel(kernel), name.to_string()));
+    }
+    let Some(kernel) = release::kernel(version) else {
+        let known = Kernel::ALL.map(Kernel::name).join(", ");
+        let error =
+            text.bad(1, format!("Linux {major}.{minor} is not modelled"), "older than any that is");
+        return Err(error.help(format!("name one that is near with `--kernel`: {known}")));
     };
-    Ok((kernel, release.to_string()))
+    if release::of_kernel(kernel) != version {
+        let why = format!(
+            "{major}.{minor} is not modelled: the rules of kernel {}, the nearest; `--kernel` takes \
+             another one",
+            kernel.name()
+        );
+        notes.push(Note::new(file, name, why));
+    }
+    Ok((kernel, version, name.to_string()))
 }
 
 /// How many CPUs a list such as `0-3,8` has.
@@ -427,7 +416,7 @@ impl Facts {
         wanted: Option<Kernel>,
         notes: &mut Vec<Note>,
     ) -> Result<Facts, Error> {
-        let (kernel, release) = kernel(copies, wanted, notes)?;
+        let (kernel, version, release) = kernel(copies, wanted, notes)?;
         let nodes = match copies.get("proc/zoneinfo") {
             Some(text) => nodes(text, notes)?,
             None => Vec::new(),
@@ -446,7 +435,7 @@ impl Facts {
         }
         let (blocks, pageblock_order) = free_blocks(copies, &nodes, notes)?;
         let swaps = copies.get("proc/swaps").map(swaps).transpose()?.unwrap_or_default();
-        Ok(Facts { kernel, release, cpus, nodes, total, blocks, pageblock_order, swaps })
+        Ok(Facts { kernel, version, release, cpus, nodes, total, blocks, pageblock_order, swaps })
     }
 
     /// Pages on the lists of each CPU in a zone.

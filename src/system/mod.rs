@@ -25,6 +25,7 @@ mod import;
 mod note;
 mod options;
 pub mod place;
+mod release;
 mod sysctls;
 mod writer;
 pub mod zoneinfo;

@@ -18,10 +18,12 @@ use super::facts::Facts;
 use super::note::Note;
 use super::options::{Options, Programs, Sizes};
 use super::place::{self, Contents, Shape};
+use super::release;
 use super::sysctls;
 use super::zoneinfo::Zone;
 use crate::error::{Error, ErrorKind};
 use crate::machines::Catalogue;
+use crate::scenario::policy::PolicyCatalogue as _;
 use crate::scenario::{RunSpec, Scenario};
 
 /// Frames of a layout at most: 256 GiB.
@@ -62,6 +64,7 @@ impl<'a> Writer<'a> {
         w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
         w.devices()?;
         w.lru()?;
+        w.others();
         Ok(w)
     }
 
@@ -72,7 +75,10 @@ impl<'a> Writer<'a> {
     /// The LRU: of the two that kernels have, the one that is on.
     fn lru(&mut self) -> Result<(), Error> {
         let file = "sys/kernel/mm/lru_gen/enabled";
-        let Some(text) = self.copies.get(file) else { return Ok(()) };
+        let Some(text) = self.copies.get(file) else {
+            self.classic("proc/version", "the LRU");
+            return Ok(());
+        };
         let word = text.word();
         let bits = match word {
             "y" | "Y" => Some(7),
@@ -83,21 +89,18 @@ impl<'a> Writer<'a> {
             return Err(text.bad(1, "no state of MGLRU", "a number such as 0x0007, or y, or n"));
         };
         if bits & 1 == 0 {
+            self.classic(file, word);
             return Ok(());
         }
-        let of = |k: &Kernel| format!("mglru-v{}", k.name());
-        let has = |k: &Kernel| MglruConfig::preset(&of(k)).is_some();
-        let before = Kernel::ALL.into_iter().rfind(|k| *k <= self.facts.kernel && has(k));
-        let kernel = before.or_else(|| Kernel::ALL.into_iter().find(has)).unwrap_or(Kernel::LAST);
-        if kernel != self.facts.kernel {
-            let why = format!(
-                "there is no MGLRU of {}: that of {}",
-                self.facts.kernel.name(),
-                kernel.name()
-            );
+        let (major, minor) = self.facts.version;
+        let (preset, own) = release::mglru(self.facts.version);
+        if !own {
+            let about = MglruConfig::preset(preset).map_or("", |p| p.about);
+            let why =
+                format!("there is no MGLRU of {major}.{minor}: {preset}, the nearest ({about})");
             self.note(file, word, why);
         }
-        let mut reclaim = format!("preset = \"{}\"", of(&kernel));
+        let mut reclaim = format!("preset = \"{preset}\"");
         for (bit, knob) in [(2, "walk-mmu"), (4, "nonleaf-young")] {
             if bits & bit == 0 {
                 reclaim += &format!(", {knob} = false");
@@ -116,6 +119,42 @@ impl<'a> Writer<'a> {
         }
         self.reclaim = Some(format!("{{ {reclaim} }}"));
         Ok(())
+    }
+
+    /// The classic LRU is that of the scenario's kernel, which has one of its own or none.
+    fn classic(&mut self, file: &str, item: &str) {
+        let (preset, own) = release::classic(self.facts.kernel);
+        if !own {
+            let name = self.facts.kernel.name();
+            self.note(file, item, format!("there is no LRU of {name}: {preset}, the nearest"));
+        }
+    }
+
+    /// Compaction and DAMON, which a scenario has only where it asks for them.
+    fn others(&mut self) {
+        let (facts, file) = (self.facts, "proc/version");
+        let (major, minor) = facts.version;
+        let release = format!("{major}.{minor}");
+        let modelled = release::of_kernel(facts.kernel) == facts.version;
+        if facts.kernel != Kernel::V4_1
+            && let Some(preset) = release::compaction(facts.version)
+        {
+            let near = if modelled { "its own" } else { "the nearest" };
+            let why = format!(
+                "off as in any scenario: {near} is `compaction = {{ preset = \"{preset}\" }}`"
+            );
+            self.note(file, format!("compaction of {release}"), why);
+        }
+        let own = Catalogue.default_damon(facts.kernel);
+        if let Some(preset) = release::damon(facts.version).filter(|_| !modelled) {
+            let why = match preset == own {
+                true => format!("not modelled: a [[damon]] has {preset}, the nearest"),
+                false => format!(
+                    "not modelled: the nearest is `rules = {{ preset = \"{preset}\" }}` of a [[damon]]"
+                ),
+            };
+            self.note(file, format!("DAMON of {release}"), why);
+        }
     }
 
     /// Swap, and the device under files.

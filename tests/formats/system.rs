@@ -251,6 +251,76 @@ fn mistakes_are_pointed_at() {
     assert!(refused(empty).to_string().contains("`tar` and `cp -a` see a size of 0"));
 }
 
+/// A guest that is given its memory while it runs counts more in meminfo than its zones manage.
+#[test]
+fn memory_that_zones_do_not_have_yet_is_a_remark() {
+    let (_, box_of_6_12) = import(BOX_6_12, Programs::Ended);
+    let (_, lazy) =
+        import(&with("MemTotal:        5040184", "MemTotal:        8040184"), Programs::Ended);
+    let note = |n: &mmsim::system::Note| n.file == "proc/meminfo";
+    let said: Vec<String> =
+        lazy.notes.iter().filter(|n| note(n)).map(ToString::to_string).collect();
+    assert!(said[0].contains("MemTotal 2010046 pages: the zones"), "{said:?}");
+    assert!(said[0].contains("manage 1260046 pages, which are taken"), "{said:?}");
+    assert_eq!(lazy.scenario, box_of_6_12.scenario);
+    assert!(!box_of_6_12.notes.iter().any(note));
+}
+
+/// A box of each release gets what is nearest, and a remark where that is not its own.
+#[test]
+fn the_nearest_kernel_and_presets_are_taken() {
+    let of = |release: &str, lru_gen: &str| {
+        let text = format!(
+            "==> /proc/version <==\nLinux version {release}.0 (gcc)\n\n==> /proc/meminfo <==\n\
+             MemTotal:        4000000 kB\n\n==> /sys/kernel/mm/lru_gen/enabled <==\n{lru_gen}\n"
+        );
+        let (_, import) = import(&text, Programs::Ended);
+        let notes: String = import.notes.iter().map(|n| format!("{n}\n")).collect();
+        (import.scenario, notes)
+    };
+    for (release, kernel, preset, said) in [
+        ("6.1", "6.1", "mglru-v6.1", &[][..]),
+        ("6.4", "6.6", "mglru-v6.1", &["the rules of kernel 6.6", "no MGLRU of 6.4: mglru-v6.1"]),
+        ("6.6", "6.6", "mglru-v6.7-pre", &["no MGLRU of 6.6: mglru-v6.7-pre, the nearest"]),
+        (
+            "6.8",
+            "6.6",
+            "mglru-v6.8-post",
+            &["6.8 is not modelled: the rules of kernel 6.6", "DAMON of 6.8"],
+        ),
+        ("6.14", "6.12", "mglru-v6.14", &["6.14 is not modelled: the rules of kernel 6.12"]),
+        ("6.17", "6.18", "mglru-v6.18", &["no MGLRU of 6.17: mglru-v6.18"]),
+        ("7.3", "7.3", "mglru-v7.3", &[]),
+    ] {
+        let (scenario, notes) = of(release, "0x0007");
+        assert!(scenario.contains(&format!("kernel = \"{kernel}\"")), "{release}: {scenario}");
+        assert!(scenario.contains(&format!("preset = \"{preset}\"")), "{release}: {scenario}");
+        for part in said {
+            assert!(notes.contains(part), "{release}: {notes}");
+        }
+        let own = said.is_empty();
+        assert_eq!(
+            own,
+            !notes.contains("is not modelled") && !notes.contains("no MGLRU"),
+            "{notes}"
+        );
+    }
+    for (release, kernel, said) in [
+        ("4.1", "4.1", "there is no LRU of 4.1: classic-v5.5"),
+        ("4.19", "5.5", "4.19 is not modelled: the rules of kernel 5.5"),
+        (
+            "5.4",
+            "5.5",
+            "compaction of 5.4: off as in any scenario: the nearest is `compaction = { preset = \"compaction-v6.1\" }`",
+        ),
+        ("5.17", "6.1", "the nearest is `rules = { preset = \"damon-v5.16\" }` of a [[damon]]"),
+    ] {
+        let (scenario, notes) = of(release, "0x0000");
+        assert!(scenario.contains(&format!("kernel = \"{kernel}\"")), "{release}: {scenario}");
+        assert!(notes.contains(said), "{release}: {notes}");
+    }
+}
+
 /// One change each, which is taken with a note.
 #[test]
 fn what_is_guessed_is_said() {
@@ -259,13 +329,13 @@ fn what_is_guessed_is_said() {
             "Linux version 6.12",
             "Linux version 6.14",
             "proc/version",
-            "kernel 6.12, the last one before",
+            "the rules of kernel 6.12, the nearest",
         ),
         (
             "Linux version 6.12",
             "Linux version 9.1",
             "proc/version",
-            "kernel 7.3, the last one before",
+            "the rules of kernel 7.3, the nearest",
         ),
         ("/dev/zram0  ", "/dev/nbd0   ", "proc/swaps", "a kind of device that is not known"),
         (
