@@ -38,6 +38,8 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
             let fit = smallest(run).0 >= of.next_power_of_two().ilog2();
             let help = match instead {
                 Some(larger) if fit => format!("write {larger}"),
+                _ if loads_layout(run) => IMPORT_AGAIN.to_string(),
+                _ if run.machine.vm.thp != Thp::Never => WITHOUT_HUGE_PAGES.to_string(),
                 _ => "leave --miniature out".to_string(),
             };
             return Err(Error::of_option(format!("--miniature: {why}")).help(help));
@@ -53,6 +55,21 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
         return Err(Error::of_option(title).help(help));
     }
     Ok(self::of(run, shift, of))
+}
+
+/// What to do about a machine with a layout, as `mmsim import-system` writes it beside a scenario.
+const IMPORT_AGAIN: &str = "a box that is imported without `-o` has its free memory by zone and no \
+                            layout, which a miniature takes: `mmsim import-system BOX > box.toml`";
+
+/// What to do about a box with huge pages, as most are configured.
+const WITHOUT_HUGE_PAGES: &str =
+    "write `--set machine.vm.transparent_hugepage=never`, or leave --miniature out";
+
+/// True if a task puts a layout into memory.
+fn loads_layout(run: &RunSpec) -> bool {
+    let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
+    run.tasks.iter().any(loads)
+        || run.machine.nodes.iter().flat_map(|n| &n.zones).any(|z| z.layout.is_some())
 }
 
 /// Why a run is no miniature, and which shares would do.
@@ -121,7 +138,7 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
     }
     let why = if m.vm.thp != Thp::Never || m.vm.nr_hugepages > 0 {
         "huge pages are 512 neighbours, and a sample tears them apart"
-    } else if zones().any(|z| z.layout.is_some() || z.free_at_start.is_some()) {
+    } else if zones().any(|z| z.layout.is_some()) {
         "its memory is laid out frame by frame"
     } else if m.batch_shift > 0 {
         "machine.batch-shift scales it down already"

@@ -95,6 +95,25 @@ fn small_machines_come_close() {
     }
 }
 
+/// A machine of which a part is in use for good, as an imported box: that part is scaled as well.
+#[test]
+fn a_machine_that_is_partly_in_use_comes_close() {
+    let machine = format!(
+        "cpus = 1\nzone = [{{ kind = \"Normal\", managed = \"132000 pages\", \
+         free-at-start = \"66000 pages\" }}]\n{SWAP}"
+    );
+    let rest = "[[task]]\nworkload = \"zipf\"\ntheta = 0.7\nmemory = \"130000 pages\"\n\
+                write-permille = 300\naccesses = 500000\n";
+    let spec = &specs(&machine, rest)[0];
+    let (run, small) = (full(spec), estimate(spec, Share::OneIn(4)).report(None));
+    for counter in [VmEvent::PswpIn, VmEvent::PswpOut, VmEvent::PgMajFault] {
+        let (mean, count) = (small.counters.get(counter.name()).unwrap().mean, run.vmstat[counter]);
+        assert!(count > 10_000, "{}: {count}", counter.name());
+        let off = (mean as f64 / count as f64 - 1.0) * 100.0;
+        assert!(off.abs() <= 3.0, "{} is off by {off:.2} %", counter.name());
+    }
+}
+
 /// Any number of jobs, the same bytes; samples differ.
 #[test]
 fn reports_are_deterministic() {
@@ -139,7 +158,7 @@ fn what_has_no_miniature_is_refused() {
             format!("{}\nvm = {{ transparent_hugepage = \"always\" }}", zone(66_000)),
             zipf,
             auto,
-            "huge pages",
+            "write `--set machine.vm.transparent_hugepage=never`",
         ),
         (format!("{}\nbatch-shift = 1", zone(66_000)), zipf, auto, "machine.batch-shift"),
         (

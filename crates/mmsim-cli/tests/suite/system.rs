@@ -71,6 +71,28 @@ fn commands_of_the_document() {
     }
 }
 
+/// A box with its layout is no miniature, and the message says how it becomes one.
+#[test]
+fn a_box_by_zone_has_miniatures() {
+    let f = boxes();
+    let work = "\n[[task]]\nworkload = \"zipf\"\nmemory = \"256MiB\"\naccesses = 20000\n";
+    let plain = f.mmsim(&["import-system", "box.txt"]);
+    f.write("plain.toml", plain.stdout + work);
+    assert_eq!(f.mmsim(&["import-system", "box.txt", "-o", "box.toml"]).code, Some(0));
+    f.write("box.toml", f.read("box.toml") + work);
+    let small = |scenario: &str, more: &[&str]| {
+        f.mmsim(&[&["run", scenario, "--miniature", "1/64"], more].concat())
+    };
+    let never = ["--set", "machine.vm.transparent_hugepage=never"];
+    let said = small("box.toml", &never);
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("imported without `-o`"), "{}", said.stderr);
+    let said = small("plain.toml", &[]);
+    assert!(said.stderr.contains(never[1]), "{}", said.stderr);
+    let said = small("plain.toml", &never);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
 /// The loop of the document fills a folder that is read as well, to the same scenario.
 #[test]
 fn a_folder_does_as_well() {
