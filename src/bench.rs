@@ -283,17 +283,55 @@ fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Erro
         Some(name) => name.parse().map(Some).map_err(|_: UnknownWord| {
             let title =
                 format!("--from: unknown format of requests {name:?}: expected {}", names());
-            Error::new(ErrorKind::Option, title)
+            let error = Error::new(ErrorKind::Option, title);
+            let imported = crate::traces::FORMATS.iter().any(|f| f.0 == name);
+            if imported { error.help(import_first(settings.file, name)) } else { error }
         }),
         None if settings.file.extension().is_some_and(|e| e == MMT) => Ok(None),
         None => RequestFormat::of_name(settings.file).map(Some).ok_or_else(|| {
+            if let Some(format) = imported(settings.file) {
+                let title = format!(
+                    "{}: requests are read from binary files, and this is `{format}` by its name",
+                    settings.file.display()
+                );
+                return Error::new(ErrorKind::Option, title)
+                    .help(import_first(settings.file, format));
+            }
             let title = format!(
                 "{}: the name does not tell the format (.u32, .u64, .oracleGeneral.bin, .{MMT})",
                 settings.file.display()
             );
-            Error::new(ErrorKind::Option, title).help(format!("write --from {}", names()))
+            Error::new(ErrorKind::Option, title).help(format!(
+                "write --from {}; make a trace of any other format with `mmsim trace import` first",
+                names()
+            ))
         }),
     }
+}
+
+/// The format of a name that is read by an import only.
+fn imported(file: &Path) -> Option<&'static str> {
+    const ENDS: [(&str, &str); 7] = [
+        (".csv", "csv"),
+        (".tsv", "csv"),
+        (".txt", "csv"),
+        (".trc", "csv"),
+        (".vscsi", "vscsi"),
+        (".lackey", "lackey"),
+        (".data", "damon"),
+    ];
+    let name = file.file_name()?.to_str()?;
+    let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(name);
+    ENDS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| *format)
+}
+
+/// The commands that take a file of another format.
+fn import_first(file: &Path, format: &str) -> String {
+    let out = Path::new(file.file_stem().unwrap_or_default()).with_extension(MMT);
+    let (file, out) = (file.display(), out.display());
+    format!(
+        "make a trace of it: `mmsim trace import --from {format} {file} -o {out}`, and name {out} here"
+    )
 }
 
 fn of_info(file: &Path, info: &TraceInfo) -> BenchTrace {

@@ -15,7 +15,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
-use mmsim_workload::trace::{ImportOptions, PageKind, TraceError, decompressed};
+use mmsim_workload::trace::{ImportOptions, PageKind, TraceError, opened};
 
 /// Records that are turned into text at a time.
 const BATCH: usize = 4096;
@@ -76,7 +76,7 @@ pub(super) struct Records<R> {
 pub(super) fn records<'a>(
     input: impl Read + Send + 'a,
 ) -> Result<Records<Box<dyn Read + Send + 'a>>, TraceError> {
-    let mut input = decompressed(input)?;
+    let mut input = opened(input, "vscsi", false)?;
     let mut bytes = Vec::new();
     let head = input.by_ref().take(2 * Version::Two.bytes() as u64).read_to_end(&mut bytes);
     head.map_err(|source| TraceError::Io { doing: "reading the input".into(), source })?;

@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read};
 
 use super::error::TraceError;
+use super::foreign;
 use super::source::read_up_to;
 
 /// How a compressed file of a kind that is not read begins, and what unpacks it.
@@ -48,4 +49,31 @@ pub fn decompressed<'a>(
         ),
         _ => Box::new(whole),
     })
+}
+
+/// Bytes that tell whether an input is of another format: many where the format is bare numbers, few
+/// where it is text, which may come bit by bit.
+const HEAD: u64 = 64 << 10;
+const HEAD_OF_TEXT: u64 = 64;
+
+/// The input, decompressed, where its beginning is not that of another format than `format`, which
+/// is one of texts if `text`.
+///
+/// # Errors
+///
+/// It cannot be read, is compressed in a way that is not read, or has another format.
+pub fn opened<'a>(
+    input: impl Read + Send + 'a,
+    format: &str,
+    text: bool,
+) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
+    let mut input = decompressed(input)?;
+    let mut head = Vec::new();
+    let most = if text { HEAD_OF_TEXT } else { HEAD };
+    let read = input.by_ref().take(most).read_to_end(&mut head);
+    read.map_err(TraceError::io(if text { "reading the input after line 0" } else { "reading" }))?;
+    if let Some((what, instead)) = foreign::found(&head, format, text) {
+        return Err(TraceError::invalid("the input", what, format!("{format}: {instead}")));
+    }
+    Ok(Box::new(Cursor::new(head).chain(input)))
 }

@@ -23,6 +23,7 @@
 mod block;
 mod checksum;
 mod error;
+mod foreign;
 mod head;
 mod import;
 mod info;
@@ -44,7 +45,7 @@ pub use error::{TraceError, UnknownWord};
 pub use head::{Head, head};
 pub use import::{Delimiter, ImportFormat, ImportOptions, Like, PageKind, import, time_unit};
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
-pub use input::{decompressed, refused};
+pub use input::{decompressed, opened, refused};
 pub use reader::{Block, Pages, TraceReader};
 pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
 pub use requests::{RequestFormat, RequestWorkload, Requests, import_requests};

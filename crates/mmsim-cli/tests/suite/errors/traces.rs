@@ -112,6 +112,7 @@ fn traces_for_benchmarks() {
     f.write("t.u32", [0; 6]);
     f.write("t.oracleGeneral", [0; 30]);
     f.write("good.u32", [0; 8]);
+    f.write("requests.csv", "time,key,op\n0,a,get\n1,b,set\n");
     let bench = |name: &str, args: &[&str]| {
         let all = [&["bench-trace"], args, &["--frames", "1000", "-o", "report"]].concat();
         let said = f.mmsim(&all);
@@ -120,6 +121,9 @@ fn traces_for_benchmarks() {
     };
     bench("bench-of-no-format", &["t.bin"]);
     bench("bench-of-unknown-format", &["t.bin", "--from", "u16"]);
+    bench("bench-of-a-text", &["requests.csv"]);
+    bench("bench-of-a-text-as-one", &["requests.csv", "--from", "csv"]);
+    bench("bench-of-a-text-as-numbers", &["requests.csv", "--from", "raw-u32"]);
     bench("bench-of-half-a-record", &["t.u32"]);
     bench("bench-of-half-an-object", &["t.oracleGeneral"]);
     bench("bench-of-no-file", &["none.u32"]);

@@ -47,7 +47,7 @@ use self::regions::{Layout, Touched};
 use self::spool::{Chunk, Spool, Spooled};
 use super::block::Sealed;
 use super::error::{TraceError, UnknownWord};
-use super::input::decompressed;
+use super::input::opened;
 use super::summary::ImportSummary;
 use super::table::{Action, Process, Record, Region, TraceTable};
 use super::writer::TraceWriter;
@@ -189,7 +189,7 @@ pub fn import(
         Some(text) => Some(Maps::parse(text)?),
         None => None,
     };
-    let mut lines = Lines::new(decompressed(input)?);
+    let mut lines = Lines::new(opened(input, &format.to_string(), true)?);
     let pass = match format {
         ImportFormat::Lackey => lackey::read(&mut lines, options),
         ImportFormat::Pages => pages::read(&mut lines, options),

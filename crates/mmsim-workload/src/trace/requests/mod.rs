@@ -39,7 +39,7 @@ pub use self::workload::RequestWorkload;
 
 pub(super) use self::ids::Ids;
 use super::error::{TraceError, UnknownWord};
-use super::input::decompressed;
+use super::input::opened;
 use super::source::read_up_to;
 use super::table::{Backing, MAX_TOTAL_PAGES, Process, Region, TraceTable};
 
@@ -345,7 +345,7 @@ impl Pieces {
         let bytes = file.metadata().map_err(doing())?.len();
         let record = format.record_bytes();
         Ok(Pieces {
-            input: decompressed(file)?,
+            input: opened(file, format.name(), false)?,
             buffer: vec![0; PIECE],
             record,
             offset: 0,
