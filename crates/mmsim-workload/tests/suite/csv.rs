@@ -242,6 +242,178 @@ fn delimiters_and_marks() {
     assert_eq!(lirs.touched(), [(0, true), (1, true), (0, false)]);
 }
 
+/// Lines may differ in their numbers of fields where the columns that are used are there.
+#[test]
+fn ragged_lines_are_taken_where_their_columns_are_there() {
+    let text =
+        "page,op,who,note\n5,R,a,x\n6,W\n7,R,a,x,more,\"a, b\",\n\"8\",\"R\",\"a,b\"\n9,W,a,x\n";
+    let imported = csv(text.as_bytes(), |_| ()).unwrap();
+    assert_eq!(imported.touched(), [(5, false), (6, true), (7, false), (8, false), (9, true)]);
+    let note = "3 lines have more or fewer fields than the first one, the first of them is line 3";
+    assert!(imported.assumes(note), "{:?}", imported.table.assumptions);
+    // Without a line of names the first record says how many there are.
+    let bare = csv(b"5,R\n6,W,x\n", columns("page=#1,op=#2")).unwrap();
+    assert_eq!(bare.touched(), [(5, false), (6, true)]);
+    assert!(bare.assumes("1 lines have more or fewer"));
+    // Times that are left out are not used, so they may be missing.
+    let timed = csv(b"page,time\n5,1\n6\n", |o| o.time_unit_ns = Some(0)).unwrap();
+    assert_eq!(timed.touched().len(), 2);
+    for (text, place, says) in [
+        (
+            "page,who,op\n5,a,R\n6,a\n",
+            "line 3, column 4",
+            "field 3, an operation: this column is used",
+        ),
+        ("page,who,size\n5,a,1\n6\n", "line 3, column 2", "field 3, a size in bytes"),
+        ("who,page\na,5\n\n\"b\"\r\n", "line 4, column 5", "field 2, a page number"),
+    ] {
+        let e = csv(text.as_bytes(), |_| ()).err().expect(text).to_string();
+        assert!(e.contains(place) && e.contains(says), "{e}");
+    }
+}
+
+/// Two lines of each layout are refused by every other one, with the line and what it should have.
+#[test]
+fn a_layout_refuses_lines_of_another() {
+    let lines = [
+        (
+            "msr",
+            "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Write,2517712896,8192,1\n",
+        ),
+        ("spc", "0,20941264,8192,W,0.551706\n0,20939840,8192,r,0.554041\n"),
+        ("alibaba", "419,W,8792731648,16384,1577808000000046\n3,R,0,4096,1577808000000050\n"),
+        ("tencent", "1538323200,12910952,128,0,1063\n1538323201,12910952,8,1,1064\n"),
+        (
+            "systor",
+            "1455592199.001038000,0.000311000,R,4,10240000,8192\n1455592199.501038000,,W,4,10240000,512\n",
+        ),
+        ("twitter", "0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n0,yDqF:3q:1AJrrJ1nnCJ,27,27,5,add,0\n"),
+        ("cachelib", "key,op,size,op_count,key_size\n11,GET,0,2,8\n11,SET,5000,1,8\n"),
+        ("lirs", "17\n18\n*\n"),
+        ("ucsd", "l 0x1fffff50 1\ns 0x1fffff58 1\n"),
+    ];
+    assert_eq!(lines.map(|l| l.0), Like::ALL.map(|l| l.name));
+    for (name, text) in lines {
+        for shape in Like::ALL {
+            let read = csv(text.as_bytes(), like(shape.name));
+            match read {
+                Ok(_) => assert_eq!(shape.name, name, "lines of {name} as {}", shape.name),
+                Err(e) => {
+                    assert_ne!(shape.name, name, "{e}");
+                    let e = e.to_string();
+                    assert!(
+                        e.contains("line 1") || e.contains("line 2"),
+                        "{name} as {}: {e}",
+                        shape.name
+                    );
+                }
+            }
+        }
+    }
+    let e = csv(b"0,20941264,8192,W,0.5\n", like("tencent")).err().expect("spc").to_string();
+    assert!(
+        e.contains("line 1, column 17") && e.contains("one of 0, 1, as in the layout `tencent`"),
+        "{e}"
+    );
+    // What is said otherwise is taken: another word, or other columns.
+    let word = csv(b"0,8,4096,X,1\n", |o| {
+        like("spc")(o);
+        o.ops = Some("x=w".into());
+    });
+    assert_eq!(word.unwrap().touched(), [(0, true)]);
+    let own = csv(b"7,R\n", |o| {
+        like("msr")(o);
+        o.columns = Some("page=#1,op=#2".into());
+    });
+    assert_eq!(own.unwrap().touched().len(), 1);
+}
+
+/// Files with the head of one format, or its records, that are given as another.
+#[test]
+fn files_of_another_format_are_named() {
+    use mmsim_workload::trace::{RequestFormat, Requests};
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x");
+    let mut trace = Vec::new();
+    import(ImportFormat::Csv, &b"page,op\n5,R\n"[..], &mut trace, &ImportOptions::default())
+        .unwrap();
+    let gzip = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut out, bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let zlib = |bytes: &[u8]| {
+        let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut out, bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let mut lcs = 0x1234_5678_9abc_def0_u64.to_le_bytes().to_vec();
+    lcs.resize(2048, 0);
+    let mut perf = b"PERFILE2".to_vec();
+    perf.resize(480, 0);
+    // Requests 0 to 5 of objects a b a c a b.
+    let record = |time: u32, object: u64, next: i64| {
+        let mut r = time.to_le_bytes().to_vec();
+        r.extend(object.to_le_bytes());
+        r.extend(4096_u32.to_le_bytes());
+        r.extend(next.to_le_bytes());
+        r
+    };
+    let oracle: Vec<u8> = [(1, 7, 2), (1, 8, 5), (2, 7, 4), (3, 9, -1), (3, 7, -1), (9, 8, -1)]
+        .into_iter()
+        .flat_map(|(time, object, next)| record(time, object, next))
+        .collect();
+    let text = b"op,page,size\nR,5,4096\nW,6,4096\n".to_vec();
+    let files = [
+        ("a page trace of mmsim", "bench-trace --from mmt", trace),
+        ("an lcs trace", "traceConv", lcs),
+        ("a file of perf record", "perf script", perf),
+        ("a record of DAMON", "--from damon", zlib(b"[{\"snapshots\": []}]")),
+        ("compressed twice", "gunzip", gzip(&gzip(&text))),
+        ("oracleGeneral of libCacheSim", "--from oracle-general", oracle.clone()),
+        ("a text", "--from csv", text.clone()),
+    ];
+    for (what, instead, bytes) in &files {
+        for packed in [bytes.clone(), gzip(bytes)] {
+            std::fs::write(&path, packed).unwrap();
+            for format in RequestFormat::ALL {
+                let own = format == RequestFormat::OracleGeneral && what.contains("oracleGeneral");
+                match Requests::open(&path, format, true) {
+                    Ok(_) => assert!(own, "{what} as {format}"),
+                    Err(e) => {
+                        let e = e.to_string();
+                        assert!(!own && e.contains(what) && e.contains(instead), "{format}: {e}");
+                    }
+                }
+            }
+        }
+        if !what.contains("oracleGeneral") && *what != "a text" {
+            let e = csv(bytes, |_| ()).err().expect("no values").to_string();
+            assert!(e.contains(what), "{e}");
+        }
+    }
+    // Numbers that only look like it: a scan, a loop of six, of three, and of one page.
+    for pages in [
+        (0..600).collect::<Vec<u64>>(),
+        (0..600).map(|i| (i + 1) % 6).collect(),
+        (0..600).map(|i| i % 3).collect(),
+        vec![1; 600],
+        vec![0x2020_2020; 3],
+    ] {
+        for (format, bytes) in [
+            (RequestFormat::RawU32, pages.iter().flat_map(|p| (*p as u32).to_le_bytes()).collect()),
+            (
+                RequestFormat::RawU64,
+                pages.iter().flat_map(|p| p.to_le_bytes()).collect::<Vec<u8>>(),
+            ),
+        ] {
+            std::fs::write(&path, &bytes).unwrap();
+            let read = Requests::open(&path, format, true);
+            assert!(read.is_ok(), "{format}, {:?}: {}", &pages[..3], read.unwrap_err());
+        }
+    }
+}
+
 /// One line or two of each public layout, as their descriptions have them.
 #[test]
 fn shapes_of_public_traces() {

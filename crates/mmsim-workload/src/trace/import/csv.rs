@@ -7,8 +7,9 @@
 //! knows the layouts of public traces.
 //!
 //! Fields may stand in quotes as RFC 4180 has it, but a line is a record: no line end
-//! within quotes. Every record has as many fields as the first line. Lines that begin with
-//! `#`, and lines that are nothing but `*`, are passed over and counted. Lines of numbers that
+//! within quotes. A record may have more fields than the first line, or fewer, as long as all
+//! columns with a role are there; such records are counted. Lines that begin with `#`, and lines
+//! that are nothing but `*`, are passed over and counted. Lines of numbers that
 //! are plain digits and of the commonest operations take a fast path, by a [`plan`], all
 //! else the long one.
 //!
@@ -22,6 +23,8 @@ mod like;
 mod names;
 mod plan;
 mod sort;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::io::Read;
@@ -84,6 +87,9 @@ struct Left {
     empty: u64,
     comments: u64,
     marks: u64,
+    /// Records with more or fewer fields than the first line, and the line of the first of them.
+    ragged: u64,
+    first_ragged: u64,
 }
 
 struct Parser<'a> {
@@ -210,6 +216,8 @@ impl<'a> Parser<'a> {
         let tables: Vec<&str> =
             options.ops.as_deref().into_iter().chain(shape.map(|l| l.ops)).collect();
         let ops = Ops::new(&tables)?;
+        let closed = options.layout().is_some_and(|l| !l.ops.is_empty());
+        let ops = if closed { ops.closed() } else { ops };
         let timed = columns.has(Role::Time);
         if options.sort && !timed {
             let found = if unit == Some(0) { "times that are left out" } else { "no time" };
@@ -285,18 +293,23 @@ impl<'a> Parser<'a> {
             match delimiter.next(piece, end) {
                 Some(next) if f + 1 < nr => i = next,
                 None if f + 1 == nr => {}
-                Some(_) if self.columns.more => {}
-                None if self.columns.more && f + 1 >= self.columns.needed => break,
+                None if f + 1 < self.columns.needed() => {
+                    return Err(self.missing(end - at + 1, f + 1, line));
+                }
+                Some(_) if nr >= self.columns.fields.1 => {
+                    let found = format!("more than {nr} fields in {}", show(piece, at));
+                    let layout = self.options.layout();
+                    let expected = layout.map_or(String::new(), Like::expected_fields);
+                    return Err(TraceError::line(line, found, expected));
+                }
                 next => {
-                    let found = match next {
-                        Some(_) => format!("more than {nr}"),
-                        None => (f + 1).to_string(),
-                    };
-                    return Err(TraceError::line(
-                        line,
-                        format!("{found} fields in {}", show(piece, at)),
-                        format!("{nr} fields, as in the first line"),
-                    ));
+                    if self.left.ragged == 0 {
+                        self.left.first_ragged = line;
+                    }
+                    self.left.ragged += 1;
+                    if next.is_none() {
+                        break;
+                    }
                 }
             }
         }
@@ -304,6 +317,19 @@ impl<'a> Parser<'a> {
             v.volume = Some(self.name_of_volume(line)?);
         }
         Ok((v, end_of_line(piece, at) + 1))
+    }
+
+    /// The error of a record that ends at a column after so many fields.
+    fn missing(&self, column: usize, fields: usize, line: u64) -> TraceError {
+        let nth = |i: usize| match self.columns.roles.get(i) {
+            Some(&role) => format!("field {}, {}", i + 1, self.columns.expected(role)),
+            None => format!("field {}", i + 1),
+        };
+        let used = |i: &usize| self.columns.roles.get(*i).is_some_and(|&r| r != Role::Skip);
+        let next = (fields..self.columns.roles.len()).find(used).unwrap_or(fields);
+        let expected = format!("{}: this column is used", nth(next));
+        let found = format!("the end of the line after {fields} of its fields");
+        TraceError::field(line, column, found, expected)
     }
 
     fn name_of_volume(&mut self, line: u64) -> Result<u32, TraceError> {
@@ -326,7 +352,18 @@ impl<'a> Parser<'a> {
         let good = match role {
             Role::Skip => true,
             Role::Op => {
-                v.op = Some(self.ops.of(&text, line));
+                let op = self.ops.of(&text, line);
+                v.op = Some(op);
+                if op == Op::Unknown
+                    && let (Some(words), Some(like)) = (self.ops.words(), self.options.like)
+                {
+                    let found = format!("the operation {:?}", shown(&text));
+                    let expected = format!(
+                        "one of {words}, as in the layout `{}` (--ops says what else means)",
+                        like.name
+                    );
+                    return Err(TraceError::field(line, start - at + 1, found, expected));
+                }
                 true
             }
             Role::Time => {
@@ -357,8 +394,13 @@ impl<'a> Parser<'a> {
         if good {
             return Ok(end);
         }
-        let found = format!("{:?}", String::from_utf8_lossy(&text[..text.len().min(40)]));
-        Err(TraceError::field(line, start - at + 1, found, self.columns.expected(role)))
+        let expected = match (role, self.options.layout()) {
+            (Role::Place, Some(like)) if self.columns.place == Place::Page => {
+                format!("the number of a page or block, as in the layout `{}`", like.name)
+            }
+            _ => self.columns.expected(role).to_string(),
+        };
+        Err(TraceError::field(line, start - at + 1, format!("{:?}", shown(&text)), expected))
     }
 
     /// Reads a place. False: it is none.
@@ -369,6 +411,10 @@ impl<'a> Parser<'a> {
             Some(n) if n < NAMES || self.out.ids.is_none() => v.place = n,
             Some(_) if self.columns.place != Place::Page => return Ok(false),
             None if text.is_empty() => return Ok(false),
+            // In a public layout a page is a number.
+            None if self.options.layout().is_some() && self.columns.place == Place::Page => {
+                return Ok(false);
+            }
             None if self.out.ids.is_none() || self.columns.place.unit().is_some() => {
                 return Ok(false);
             }
@@ -528,7 +574,13 @@ impl<'a> Parser<'a> {
         notes.extend(self.ops.unknown().map(|(_, words)| {
             format!("operations that nobody knows are left out: {words}; --ops says what they do")
         }));
-        let Left { other, empty, comments, marks } = self.left;
+        let Left { other, empty, comments, marks, ragged, first_ragged } = self.left;
+        if ragged > 0 {
+            notes.push(format!(
+                "{ragged} lines have more or fewer fields than the first one, the first of them is \
+                 line {first_ragged}: the columns that are used were there"
+            ));
+        }
         for (n, what) in [
             (other, "operations that neither read nor write are left out"),
             (empty, "requests of no bytes are left out"),
@@ -541,6 +593,11 @@ impl<'a> Parser<'a> {
         }
         Ok(pass)
     }
+}
+
+/// The beginning of a field, for an error.
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned()
 }
 
 const TOO_FAR: &str = "an end below 2^64 bytes";
@@ -599,87 +656,3 @@ impl Out<'_> {
 }
 
 const BEFORE: &str = "a time not before that of the first line (--sort puts them in order)";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn parser<'a>(names: &str, options: &'a ImportOptions) -> Parser<'a> {
-        let line = format!("{names}\n");
-        let (columns, _) = Columns::of_line(line.as_bytes(), 0, 1, options).unwrap();
-        Parser::new(columns, Left::default(), options).unwrap()
-    }
-
-    fn plan<'a>(parser: &'a Parser<'_>) -> &'a Plan {
-        parser.plan.as_ref().expect("a plan for these roles")
-    }
-
-    /// Fields that are plain, that just are not, and that are wrong.
-    fn some_field() -> impl Strategy<Value = String> {
-        prop_oneof![
-            4 => "0{0,3}[0-9]{1,8}",
-            2 => "[0-9]{7,20}",
-            1 => "[0-9]{1,16}\\.[0-9]{0,11}",
-            3 => "R|W|r|w|D|F|N|m|read|Write|TRIM|flush|discard|update|FWFS|RA|modify|discards",
-            1 => "[-+ ]?(0x)?[0-9a-fA-F]{0,17} ?",
-            1 => "\"[0-9RW,a\"]{0,5}\"?",
-            1 => "[ -~]{0,9}",
-            1 => ".{0,5}",
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        /// What takes the fast path would be the same by the slow path; and what is plain does take
-        /// the fast path.
-        #[test]
-        fn the_short_way_leads_where_the_long_one_does(
-            mut fields in prop::collection::vec(some_field(), 6),
-            place in prop::sample::select(vec!["page", "address"]),
-            extent in prop::sample::select(vec!["size", "count", "a"]),
-            others in prop::sample::subsequence(vec!["op", "pid", "time", "b"], 0..5),
-            order in any::<prop::sample::Index>(),
-            page_size in prop::sample::select(vec![1, 512, 4096, 1 << 40, 1 << 63]),
-            unit in prop::sample::select(vec![1, 1_000, 1_000_000_000, 7]),
-            end in "\n|\r\n|\r| \n|,\n",
-            rest in "[0-9,RW\n\"]{24}",
-        ) {
-            let mut roles = vec![place, extent];
-            roles.extend(others);
-            let n = roles.len();
-            roles.rotate_left(order.index(n));
-            let options =
-                ImportOptions { time_unit_ns: Some(unit), page_size, ..ImportOptions::default() };
-            let mut parser = parser(&roles.join(","), &options);
-            fields.resize(n, "0".into());
-            let piece = format!("{}{end}{rest}\n", fields.join(","));
-            if let Some((short, next)) = plan(&parser).request(piece.as_bytes(), 0) {
-                match parser.record(piece.as_bytes(), 0, 1) {
-                    Err(e) => prop_assert!(false, "{piece:?}: {e}"),
-                    Ok((values, end)) => {
-                        prop_assert_eq!(next, end, "{}", piece);
-                        let other = short.op == Some(Op::Other);
-                        let same = |r: Request| if other { r.op == short.op } else { r == short };
-                        prop_assert!(parser.request(values).is_ok_and(same), "{piece:?}: {short:?}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn plain_lines_go_the_short_way() {
-        let options = ImportOptions { time_unit_ns: Some(1_000_000), ..ImportOptions::default() };
-        let parser = parser("time,a,page,size,op", &options);
-        let rest = "1.250,x,12,4096,R\n".repeat(2);
-        for line in
-            ["1.25,usr 0,12345678901,4096,R\n", "17,,0,9,Write\r\n", "0,abcdefghijk,7,9,d\n"]
-        {
-            let piece = format!("{line}{rest}");
-            let next = plan(&parser).request(piece.as_bytes(), 0).map(|r| r.1);
-            assert_eq!(next, Some(line.len()), "{line:?}");
-        }
-    }
-}

@@ -168,6 +168,13 @@ impl Default for ImportOptions {
     }
 }
 
+impl ImportOptions {
+    /// The layout whose lines the input must have: none where columns are given.
+    fn layout(&self) -> Option<&'static Like> {
+        self.like.filter(|_| self.columns.is_none())
+    }
+}
+
 /// What the first pass of an importer leaves.
 struct FirstPass {
     spool: Spool,

@@ -72,10 +72,8 @@ pub(super) struct Columns {
     pub(super) place: Place,
     pub(super) extent: Extent,
     pub(super) delimiter: Delimiter,
-    /// Records may have more fields, or fewer as long as all roles have one.
-    pub(super) more: bool,
-    /// Fields up to the last that matters.
-    pub(super) needed: usize,
+    /// The fewest and most fields of a record. It needs those up to the last that has a role.
+    pub(super) fields: (usize, usize),
 }
 
 /// Names of roles, with what they say about places and extents.
@@ -114,10 +112,18 @@ impl Columns {
         self.roles.iter_mut().filter(|r| **r == role).for_each(|r| *r = Role::Skip);
     }
 
+    /// The fewest fields of a record: up to the last one that matters.
+    pub(super) fn needed(&self) -> usize {
+        let last = self.roles.iter().rposition(|&r| r != Role::Skip);
+        last.map_or(1, |i| i + 1).max(self.fields.0)
+    }
+
     /// What a field should hold.
     pub(super) fn expected(&self, role: Role) -> &'static str {
         match (role, self.place, self.extent) {
-            (Role::Skip | Role::Op | Role::Volume, ..) => "anything",
+            (Role::Skip, ..) => "anything",
+            (Role::Op, ..) => "an operation",
+            (Role::Volume, ..) => "a volume",
             (Role::Place, Place::Page, _) => {
                 "a page number, decimal or 0x hexadecimal (--dense takes any text)"
             }
@@ -150,14 +156,22 @@ impl Columns {
             delimiter.fields(piece, at, line)?.into_iter().map(|(_, text)| text).collect();
         let names: Vec<String> =
             texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+        let layout = options.layout();
         let mut columns = Columns {
             roles: vec![Role::Skip; names.len()],
             place: Place::Page,
             extent: Extent::Pages,
             delimiter,
-            more: options.like.is_some(),
-            needed: 0,
+            fields: layout.map_or((1, usize::MAX), |l| l.fields),
         };
+        if let Some(layout) = layout {
+            let (least, most) = layout.fields;
+            if !(least..=most).contains(&names.len()) {
+                let expected = layout.expected_fields();
+                let found = format!("{} fields in {}", names.len(), show(piece, at));
+                return Err(TraceError::line(line, found, expected));
+            }
+        }
         let list = options.columns.as_deref().or(options.like.map(|l| l.columns));
         let mut said = Said::default();
         let mut named = true;
@@ -178,8 +192,6 @@ impl Columns {
             }
         }
         columns.check(&said, &names, line, options)?;
-        let last = columns.roles.iter().rposition(|&r| r != Role::Skip);
-        columns.needed = last.map_or(0, |i| i + 1);
         let named = named || columns.is_head(&texts);
         Ok((columns, named))
     }

@@ -70,6 +70,8 @@ pub fn time_unit(text: &str) -> Option<u64> {
 pub(super) struct Ops {
     /// As `--ops` says, in small letters.
     table: BTreeMap<String, Op>,
+    /// Words outside the table have no meaning.
+    closed: bool,
     /// Words that nobody knows, and how often they came.
     unknown: BTreeMap<String, u64>,
     others: u64,
@@ -108,6 +110,18 @@ impl Ops {
         Ok(ops)
     }
 
+    /// The same without the words that are known anyway.
+    pub(super) fn closed(mut self) -> Self {
+        self.closed = true;
+        self
+    }
+
+    /// All words, where others are wrong.
+    pub(super) fn words(&self) -> Option<String> {
+        let all: Vec<&str> = self.table.keys().map(String::as_str).collect();
+        self.closed.then(|| all.join(", "))
+    }
+
     /// Whether no table was given.
     pub(super) fn is_plain(&self) -> bool {
         self.table.is_empty()
@@ -121,7 +135,7 @@ impl Ops {
         {
             return op;
         }
-        if let Some(op) = operation(text) {
+        if let Some(op) = operation(text).filter(|_| !self.closed) {
             return op;
         }
         if self.unknown.is_empty() {
