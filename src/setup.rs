@@ -13,7 +13,6 @@ use std::fmt::Write;
 
 use mmsim_core::config::{MachineConfig, ZoneKind};
 use mmsim_core::machine::snapshot::{Snapshot, ZoneSnapshot};
-use mmsim_core::phys::watermarks::min_free_kbytes;
 use mmsim_core::phys::zones::Zones;
 
 use crate::error::Error;
@@ -93,7 +92,7 @@ pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
         .map(|z| z.managed.into())
         .collect();
     let (nr_zones, pages) = (lowmem.len() as u64, lowmem.iter().sum());
-    let mut min_free = min_free_kbytes(pages, &machine.vm);
+    let mut min_free = Zones::new(&machine).min_free_kbytes;
     if request.thp {
         min_free = min_free_kbytes_with_thp(nr_zones, pages, min_free);
     }

@@ -347,7 +347,9 @@ pub(super) fn plan(
     r.opt_text("about")?;
     r.list("expect")?;
     let machine = tables::machine(sources, r.need("machine")?)?;
-    let Given { settings, files } = given(sources, r.table, &machine, dir);
+    let mut told = r.table.clone();
+    tables::fill_of_kernel(&mut told, machine.kernel);
+    let Given { settings, files } = given(sources, &told, &machine, dir);
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
     let tasks = tasks::tasks(&r, &machine, dir)?;
     tasks::check_processes(&r, &tasks)?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::keys::{Fallback, Kind, TableSpec};
 use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
 use super::read::{fill, spec_of_entry};
-use super::tables::ROOT;
+use super::tables::{ROOT, fill_of_kernel};
 use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::config::Kernel;
@@ -36,7 +36,11 @@ pub(super) fn resolved(sources: &Sources, doc: &Table, name: &str) -> String {
             }
         }
     }
-    let mut writer = Writer { out: String::new(), kernel: only_kernel(&doc) };
+    let kernel = only_kernel(&doc);
+    if let Some(kernel) = kernel {
+        fill_of_kernel(&mut doc, kernel);
+    }
+    let mut writer = Writer { out: String::new(), kernel };
     writer.section("", &doc, Some(&ROOT));
     writer.out
 }

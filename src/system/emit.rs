@@ -8,7 +8,6 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::snapshot::Snapshot;
 use mmsim_core::memory::Layout;
-use mmsim_core::phys::watermarks::min_free_kbytes;
 
 use super::copies::Copies;
 use super::facts::Facts;
@@ -59,8 +58,7 @@ pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
     }
     all.push(("proc/meminfo".into(), meminfo(&snapshot, &run.machine)));
     all.push(("proc/swaps".into(), swaps(copies, &run.machine)));
-    let lowmem = managed(&snapshot);
-    let min_free = min_free_kbytes(lowmem, &run.machine.vm);
+    let min_free = machine.mem.zones.min_free_kbytes;
     all.extend(sysctls::texts(&run.machine.vm, min_free, run.machine.kernel));
     let online = run.machine.cpus - 1;
     let online = if online == 0 { "0\n".into() } else { format!("0-{online}\n") };

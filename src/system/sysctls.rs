@@ -248,7 +248,9 @@ pub(super) fn texts(vm: &VmSysctl, min_free_kbytes: u64, kernel: Kernel) -> Vec<
         all.iter().map(word).collect::<Vec<_>>().join(" ") + "\n"
     }
     texts.push((format!("{MODES}/enabled"), modes(&Thp::ALL, &vm.thp)));
-    texts.push((format!("{MODES}/defrag"), modes(&ThpDefrag::ALL, &vm.thp_defrag)));
+    let knows = |d: &(&str, ThpDefrag)| kernel >= Kernel::V5_5 || !d.0.starts_with("defer");
+    let defrag: Vec<_> = ThpDefrag::ALL.into_iter().filter(knows).collect();
+    texts.push((format!("{MODES}/defrag"), modes(&defrag, &vm.thp_defrag)));
     texts
 }
 

@@ -98,7 +98,8 @@ fn watermarks_of_a_box_are_those_of_the_formulas() {
 /// marks are those of the formulas; with any other number some are not.
 #[test]
 fn watermarks_of_a_boot_are_those_of_fewer_pages() {
-    use mmsim::config::{VmSysctl, ZoneKind};
+    use mmsim::base::rules::KernelRules;
+    use mmsim::config::{Kernel, VmSysctl, ZoneKind};
     use mmsim::phys::watermarks::watermarks;
     // Managed pages and marks of the copy; 90112 is its min_free_kbytes.
     let zones = [
@@ -115,10 +116,12 @@ fn watermarks_of_a_boot_are_those_of_fewer_pages() {
         assert!(import.scenario.contains(&row), "{row}{}", import.scenario);
     }
     let lowmem: u64 = zones.iter().map(|z| z.1).sum();
+    let rules = KernelRules::of(Kernel::V6_18);
     let all_fit = |less: &u64| {
         zones.iter().all(|&(kind, managed, marks)| {
             let managed = if kind == ZoneKind::Dma32 { managed - less } else { managed };
-            watermarks(kind, managed, lowmem - less, 90_112, &VmSysctl::linux(), true) == marks
+            let vm = VmSysctl::linux();
+            watermarks(kind, managed, lowmem - less, 90_112, &vm, &rules) == marks
         })
     };
     let fitting: Vec<u64> = (0..20_000).filter(all_fit).collect();

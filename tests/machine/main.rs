@@ -24,6 +24,7 @@ mod killer;
 mod life;
 mod limits;
 mod live;
+mod mark_rules;
 mod masim;
 mod mglru;
 mod mglru_reports;

@@ -27,14 +27,19 @@ pub(crate) fn both(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op])
 }
 
 /// The zones after the operations.
-fn zones_after(c: &MachineConfig, tasks: Vec<TaskConfig>) -> Vec<ZoneSnapshot> {
+pub(crate) fn zones_after(c: &MachineConfig, tasks: Vec<TaskConfig>) -> Vec<ZoneSnapshot> {
     let mut m: Machine = machine(c, tasks);
     let r = m.run(Watch::default().with_check_every(97));
     m.snapshot(mmsim::base::time::SimTime(r.sim_time.0)).zones
 }
 
 /// The first zone after the operations under two values of a rule.
-fn both_zones(c: &MachineConfig, rule: &str, values: [&str; 2], ops: &[Op]) -> [ZoneSnapshot; 2] {
+pub(crate) fn both_zones(
+    c: &MachineConfig,
+    rule: &str,
+    values: [&str; 2],
+    ops: &[Op],
+) -> [ZoneSnapshot; 2] {
     let of = |v| zones_after(&ruled(c.clone(), rule, v), vec![task("t", ops.to_vec())]);
     values.map(|v| of(v).swap_remove(0))
 }
@@ -678,8 +683,9 @@ fn wbt_one_depth() {
 }
 
 /// Witnesses that stand beside others of their mechanism.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 9] = [
     include_str!("compaction.rs"),
+    include_str!("mark_rules.rs"),
     include_str!("sysctls.rs"),
     include_str!("reclaim_rules.rs"),
     include_str!("swap.rs"),

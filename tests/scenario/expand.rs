@@ -161,6 +161,38 @@ fn nested_tables_work_as_overrides_too() {
     assert_eq!(runs[0].machine.swap, []);
 }
 
+/// The default of `thp_defrag` is that of the kernel: in the machine, in what reports say of it, and
+/// in the resolved text, unless runs have different kernels.
+#[test]
+fn thp_defrag_is_the_kernels() {
+    use mmsim::config::ThpDefrag::{Always, Madvise, Never};
+    const KEY: &str = "machine.vm.thp_defrag";
+    const TASK: &str = "[[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
+    let text = |kernel: &str, more: &str| {
+        format!("[machine]\nmemory = \"64MiB\"\nkernel = \"{kernel}\"\n{more}{TASK}")
+    };
+    for (kernel, more, defrag, word) in [
+        ("4.1", "", Always, "\"always\""),
+        ("5.5", "", Madvise, "\"madvise\""),
+        ("7.3", "", Madvise, "\"madvise\""),
+        ("4.1", "vm = { thp_defrag = \"never\" }\n", Never, "\"never\""),
+    ] {
+        let s = scenario(&text(kernel, more));
+        let run = s.expand(&Catalogue).expect("runs").remove(0);
+        assert_eq!(run.machine.vm.thp_defrag, defrag, "{kernel}");
+        let given: Vec<_> = run.given.iter().filter(|(k, _)| k == KEY).collect();
+        assert_eq!(given.len(), 1, "{kernel}");
+        assert_eq!(given[0].1.trim_matches('"'), word.trim_matches('"'), "{kernel}");
+        assert!(s.resolved().contains(&format!("thp_defrag = {word}\n")), "{}", s.resolved());
+    }
+    let both = text("4.1", "") + "[[variant]]\nname = \"new\"\nkernel = \"5.5\"\n";
+    let resolved = scenario(&both).resolved();
+    assert!(
+        resolved.contains("# thp_defrag: ") && !resolved.contains("thp_defrag ="),
+        "{resolved}"
+    );
+}
+
 #[test]
 fn machine_keys_arrive() {
     let text = r#"

@@ -17,14 +17,15 @@ use crate::scenario::machine::{
     SLOWEST_DEVICE, centisecs, cost, dirty_limit, kernel_of, not_both, or, pagelist_fraction,
     part_of_zone, rules, watermarks, wbt_lat, zones_of,
 };
-use crate::scenario::raw::{Node, Sources};
+use crate::scenario::raw::{At, Node, Sources, Table as Doc, Value};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Show as _, Words, rows, words};
 use crate::scenario::units::{PAGE_SIZE, show_pages};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text, Time,
+    Choice, Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text,
+    Time,
 };
 
 rows! {
@@ -334,7 +335,7 @@ rows! {
         page_cluster: ("page-cluster", Count(0, 31), Is("3"),
             "log2 of the pages of swap readahead");
         min_free_kbytes: ("min_free_kbytes", Count(0, MOST_KIB), Auto("by formula"),
-            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144");
+            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144 (65536 before 5.8)");
         watermark_scale_factor: {or(r, "watermark_scale_factor", LINUX.watermark_scale_factor)?;
             ("watermark_scale_factor", Count(1, 3000), Auto("10"),
             "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1")};
@@ -381,8 +382,9 @@ rows! {
             "huge pages of hugetlbfs, set aside from free memory before anything runs");
         thp: ("transparent_hugepage", one of THP, Is("\"never\""),
             "anonymous mappings whose first write takes a huge page: all, those with advice, none");
-        thp_defrag: ("thp_defrag", one of THP_DEFRAG, Is("\"madvise\""),
-            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`");
+        thp_defrag: {thp_defrag(r, kernel)?;
+            ("thp_defrag", Choice(THP_DEFRAG.names), Auto("\"madvise\", up to kernel 4.5 \"always\""),
+            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`")};
     }
 }
 
@@ -446,6 +448,32 @@ pub(super) fn write_of(key: &str, vm: &VmSysctl) -> Op {
     })
 }
 
+/// `thp_defrag` of a kernel, unless the scenario says otherwise: "always" until 4.6 "mm: thp: set THP
+/// defrag by default to madvise and add a stall-free defrag option".
+fn thp_defrag_of(kernel: Kernel) -> &'static str {
+    if kernel < Kernel::V5_5 { "\"always\"" } else { "\"madvise\"" }
+}
+
+fn thp_defrag(r: &Reader<'_>, kernel: Kernel) -> Result<ThpDefrag, Error> {
+    if r.has("thp_defrag") {
+        return r.word("thp_defrag", &THP_DEFRAG);
+    }
+    let word = thp_defrag_of(kernel).trim_matches('"');
+    Ok(ThpDefrag::ALL.into_iter().find(|w| w.0 == word).map_or(LINUX.thp_defrag, |w| w.1))
+}
+
+/// Fills in defaults of `[machine.vm]` that a kernel has in place of others.
+pub(in crate::scenario) fn fill_of_kernel(doc: &mut Doc, kernel: Kernel) {
+    let machine = doc.get_mut("machine").map(|n| &mut n.value);
+    let Some(Value::Table(machine)) = machine else { return };
+    let Some(Value::Table(vm)) = machine.get_mut("vm").map(|n| &mut n.value) else { return };
+    if vm.get("thp_defrag").is_none()
+        && let Some(node) = Node::of_static(thp_defrag_of(kernel))
+    {
+        vm.push("thp_defrag", At::DEFAULT, node);
+    }
+}
+
 /// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
 /// has it, and what Linux says.
 const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
@@ -483,7 +511,7 @@ fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
         return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
     }
     let deferred = [ThpDefrag::Defer, ThpDefrag::DeferMadvise];
-    if kernel < Kernel::V5_5 && deferred.contains(&r.word("thp_defrag", &THP_DEFRAG)?) {
+    if kernel < Kernel::V5_5 && deferred.contains(&thp_defrag(r, kernel)?) {
         let defrag = r.opt_text("thp_defrag")?.unwrap_or_default();
         let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
         return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
@@ -547,7 +575,6 @@ mod tests {
 
     use super::super::ROOT;
     use super::*;
-    use crate::scenario::raw::{At, Value};
     use crate::scenario::read::fill;
 
     #[test]

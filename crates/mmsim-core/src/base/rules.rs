@@ -127,6 +127,14 @@ kernel_rules! {
             "the distance between watermarks grows with the zone; else low is min and a quarter",
             "4.6 \"mm: scale kswapd watermarks in proportion to memory\"";
             false, 4 . 6 => true;
+        min_free_most: Ranged<128, 4_194_304> = "min-free-most",
+            "the most KiB that the kernel chooses for `vm.min_free_kbytes` (without huge pages)",
+            "65536 in 5.6, 262144 in 5.8, mm/page_alloc.c, init_per_zone_wmark_min";
+            Ranged::new(65_536), 5 . 8 => Ranged::new(262_144);
+        movable_shares_min: bool = "movable-shares-min",
+            "a zone Movable gets its share of `min_free_kbytes` as the others do; else it gets a 1024th of its pages, 32 to 128",
+            "6.6 \"mm/page_alloc: fix min_free_kbytes calculation regarding ZONE_MOVABLE\"";
+            true, 6 . 6 => false;
         fallback: Fallback = "fallback",
             "how blocks of other types are taken",
             "4.1, 4.12 and 6.12 with the stable updates of 2025, mm/page_alloc.c, __rmqueue";
@@ -175,6 +183,10 @@ kernel_rules! {
             "per-CPU lists hold blocks up to order 3 and of pageblock order too",
             "5.14 \"mm/page_alloc: allow high-order pages to be stored on the per-cpu lists\"";
             false, 5 . 14 => true;
+        pcp_batch_most: Ranged<4, 65536> = "pcp-batch-most",
+            "a batch is a quarter of a 1024th of the zone, or of so many pages if that is less; then rounded to a power of two minus one",
+            "4.19 \"mm/page_alloc: double zone's batchsize\": half a MiB before, one MiB since";
+            Ranged::new(128), 4 . 19 => Ranged::new(256);
         pcp_batches: PcpBatches = "pcp-batches",
             "how many pages a refill takes, and how many go back at once",
             "5.14 \"mm/page_alloc: scale the number of pages that are batch freed\"; 6.7 \"mm, page_alloc: scale the number of pages that are batch allocated\"";
@@ -476,7 +488,7 @@ mod tests {
             preset.changes().into_iter().map(|c| c.0).collect::<Vec<_>>()
         };
         assert_eq!(changed("rules-v4.1"), [""; 0]);
-        assert_eq!(changed("rules-v5.8"), [""; 0]);
+        assert_eq!(changed("rules-v5.8"), ["min-free-most"]);
         let of_5_9 = [
             "proactive-compaction",
             "cow-of-held-pages",

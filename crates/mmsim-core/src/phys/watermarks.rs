@@ -21,7 +21,7 @@
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::zone::Zone;
 use crate::base::migratetype::Migratetype;
-use crate::base::rules::WmarkForm;
+use crate::base::rules::{KernelRules, WmarkForm};
 use crate::config::{MachineConfig, VmSysctl, ZoneKind};
 
 /// Which watermark a request is held against.
@@ -140,26 +140,28 @@ impl Zone {
     }
 }
 
-/// `vm.min_free_kbytes`: floor(sqrt(16 x lowmem in KiB)), clamped to [128, 262144]
-/// (without transparent huge pages).
-pub fn min_free_kbytes(lowmem_pages: u64, vm: &VmSysctl) -> u64 {
-    vm.min_free_kbytes.unwrap_or_else(|| (lowmem_pages * 4 * 16).isqrt().clamp(128, 262_144))
+/// `vm.min_free_kbytes` as the kernel chooses it at boot: floor(sqrt(16 x lowmem in KiB)), at least
+/// 128 and at most what the rule `min-free-most` allows.
+pub fn min_free_kbytes(lowmem_pages: u64, rules: &KernelRules) -> u64 {
+    (lowmem_pages * 4 * 16).isqrt().clamp(128, rules.min_free_most.get().into())
 }
 
-/// Watermarks min, low, high of a zone in pages. Unless they are `scaled` with the zone, low and
-/// high are min and a quarter, min and a half.
+/// Watermarks min, low, high of a zone in pages, where the zones that share `min_free_kbytes` have
+/// `sharing` pages. Unless they are scaled with the zone, low and high are min and a quarter, min
+/// and a half.
 pub fn watermarks(
     kind: ZoneKind,
     managed: u64,
-    lowmem: u64,
+    sharing: u64,
     min_free_kbytes: u64,
     vm: &VmSysctl,
-    scaled: bool,
+    rules: &KernelRules,
 ) -> [u64; 3] {
     let pages_min = min_free_kbytes / 4;
-    let share = (pages_min * managed).checked_div(lowmem).unwrap_or(0);
-    let min = if kind == ZoneKind::Movable { (managed / 1024).clamp(32, 128) } else { share };
-    if !scaled {
+    let share = (pages_min * managed).checked_div(sharing).unwrap_or(0);
+    let capped = kind == ZoneKind::Movable && !rules.movable_shares_min;
+    let min = if capped { (managed / 1024).clamp(32, 128) } else { share };
+    if !rules.scaled_watermarks {
         return [min, min + share / 4, min + share / 2];
     }
     let d = (share / 4).max(managed * u64::from(vm.watermark_scale_factor) / 10_000);
@@ -179,10 +181,10 @@ pub(super) fn most_boost(z: &Zone, factor: u32) -> u64 {
     if worth && most > 0 { most.max(block) } else { 0 }
 }
 
-/// Refill size of per-CPU lists: a quarter of a 1024th of the zone, at most 64 pages,
-/// rounded to a power of two minus one.
-pub fn pcp_batch(managed: u64) -> u32 {
-    let b = ((managed / 1024).min(256) / 4).max(1);
+/// Refill size of per-CPU lists: a quarter of a 1024th of the zone, or of the `most` pages of the
+/// rule `pcp-batch-most`, rounded to a power of two minus one.
+pub fn pcp_batch(managed: u64, most: u32) -> u32 {
+    let b = ((managed / 1024).min(most.into()) / 4).max(1);
     let b = b + b / 2;
     (1u32 << b.ilog2()) - 1
 }
@@ -190,13 +192,14 @@ pub fn pcp_batch(managed: u64) -> u32 {
 /// Pages of one CPU at which a batch goes back, and pages of a batch (`zone_highsize`,
 /// `zone_batchsize`). The zone is divided among the CPUs of its node, among all where that has none.
 pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
-    let batch = pcp_batch(z.managed.into()).max(1);
+    let rules = z.buddy.rules();
+    let batch = pcp_batch(z.managed.into(), rules.pcp_batch_most.get()).max(1);
     let cpus = match config.cpus_of(z.node) {
         0 => u64::from(config.cpus.max(1)),
         near => near as u64,
     };
     let f = u64::from(config.vm.percpu_pagelist_high_fraction);
-    let of_zone = z.buddy.rules().pcp_high_of_zone;
+    let of_zone = rules.pcp_high_of_zone;
     let base = match u64::from(z.managed).checked_div(f) {
         Some(share) => share / cpus,
         None if !of_zone => 6 * u64::from(batch),
@@ -211,7 +214,6 @@ mod tests {
     use super::*;
     use crate::base::id::{Pfn, ZoneId};
     use crate::base::kernel::Kernel;
-    use crate::base::rules::KernelRules;
     use crate::phys::buddy::{Buddy, Columns};
     use crate::phys::frames::Frames;
     use crate::phys::lists::Lists;
@@ -228,13 +230,13 @@ mod tests {
             (1_048_576, 8192, [2048, 3096, 4144]),
             (4_194_304, 16384, [4096, 8290, 12484]),
         ] {
-            let m = min_free_kbytes(managed, &vm);
+            let m = min_free_kbytes(managed, &V6_12);
             assert_eq!(m, kb);
-            assert_eq!(watermarks(ZoneKind::Normal, managed, managed, m, &vm, true), want);
+            assert_eq!(watermarks(ZoneKind::Normal, managed, managed, m, &vm, &V6_12), want);
         }
         let steep = VmSysctl { watermark_scale_factor: 100, ..VmSysctl::linux() };
         assert_eq!(
-            watermarks(ZoneKind::Normal, 262_144, 262_144, 4096, &steep, true),
+            watermarks(ZoneKind::Normal, 262_144, 262_144, 4096, &steep, &V6_12),
             [1024, 3645, 6266]
         );
     }
@@ -243,9 +245,10 @@ mod tests {
     #[test]
     fn old_watermarks_as_worked_by_hand() {
         let vm = VmSysctl::linux();
-        let m = min_free_kbytes(122_500, &vm);
+        let v4_1 = KernelRules::of(Kernel::V4_1);
+        let m = min_free_kbytes(122_500, &v4_1);
         assert_eq!(m, 2800);
-        let old = watermarks(ZoneKind::Normal, 122_500, 122_500, m, &vm, false);
+        let old = watermarks(ZoneKind::Normal, 122_500, 122_500, m, &vm, &v4_1);
         assert_eq!(old, [700, 875, 1050]);
     }
 
@@ -253,18 +256,32 @@ mod tests {
     #[test]
     fn two_zones_as_worked_by_hand() {
         let vm = VmSysctl::linux();
-        let m = min_free_kbytes(259_840, &vm);
+        let m = min_free_kbytes(259_840, &V6_12);
         assert_eq!(m, 4077);
-        assert_eq!(watermarks(ZoneKind::Dma, 3840, 259_840, m, &vm, true), [15, 18, 21]);
-        assert_eq!(watermarks(ZoneKind::Dma32, 256_000, 259_840, m, &vm, true), [1003, 1259, 1515]);
+        let of = |kind, managed| watermarks(kind, managed, 259_840, m, &vm, &V6_12);
+        assert_eq!(of(ZoneKind::Dma, 3840), [15, 18, 21]);
+        assert_eq!(of(ZoneKind::Dma32, 256_000), [1003, 1259, 1515]);
+    }
+
+    /// The root of 16 x 512 GiB in KiB is 92,681, which is beyond the bound of 65,536 up to 5.7; that
+    /// of 16 TiB is 524,288, beyond the bound of later kernels as well.
+    #[test]
+    fn the_kernels_own_choice_has_a_bound() {
+        let of = |gib: u64, kernel| min_free_kbytes(gib << 18, &KernelRules::of(kernel));
+        let old = [Kernel::V4_1, Kernel::V5_5];
+        assert_eq!(old.map(|k| of(512, k)), [65_536; 2]);
+        assert_eq!(old.map(|k| of(255, k)), [65_407; 2]);
+        for kernel in Kernel::ALL.into_iter().filter(|&k| k >= Kernel::V5_8) {
+            assert_eq!([256, 512, 16_384].map(|gib| of(gib, kernel)), [65_536, 92_681, 262_144]);
+        }
     }
 
     /// Worked by hand: a 1 GiB zone, a small one, a tiny one.
     #[test]
     fn pcp_batch_as_worked_by_hand() {
-        assert_eq!(pcp_batch(262_144), 63);
-        assert_eq!(pcp_batch(20_000), 3);
-        assert_eq!(pcp_batch(3_000), 0);
+        for (most, batches) in [(256, [63, 31, 3, 0]), (128, [31, 31, 3, 0])] {
+            assert_eq!([262_144, 131_072, 20_000, 3_000].map(|z| pcp_batch(z, most)), batches);
+        }
     }
 
     /// Worked by hand: a 1 GiB zone with 1300 free pages passes at its low mark of 1286, and

@@ -41,6 +41,8 @@ pub struct Zones {
     nr_frames: u32,
     /// Σ of the larger of reserve and high watermark: what is not dirtyable.
     pub totalreserve: u64,
+    /// `vm.min_free_kbytes` in force.
+    pub min_free_kbytes: u64,
 }
 
 impl Zones {
@@ -82,6 +84,7 @@ impl Zones {
             starts,
             nr_frames: next,
             totalreserve: 0,
+            min_free_kbytes: 0,
         };
         this.setup(config);
         this.deal_shares();
@@ -96,15 +99,7 @@ impl Zones {
     fn setup(&mut self, config: &MachineConfig) {
         let configs: Vec<&ZoneConfig> =
             config.nodes.iter().flat_map(|n| n.zones.iter().filter(|z| z.managed > 0)).collect();
-        let lowmem: u64 = self.lowmem();
-        let min_free = min_free_kbytes(lowmem, &config.vm);
-        for (z, c) in self.zones.iter_mut().zip(&configs) {
-            let scaled = z.buddy.rules().scaled_watermarks;
-            z.watermark = c.watermarks.map_or_else(
-                || watermarks(z.kind, z.managed.into(), lowmem, min_free, &config.vm, scaled),
-                |w| w.map(u64::from),
-            );
-        }
+        self.set_watermarks(config, &configs);
         for ids in self.by_node.iter() {
             for (i, &id) in ids.iter().enumerate() {
                 let kind = self.zones[id].kind;
@@ -152,12 +147,26 @@ impl Zones {
             .sum();
     }
 
-    fn lowmem(&self) -> u64 {
-        self.zones
-            .iter()
-            .filter(|z| z.kind != ZoneKind::Movable)
-            .map(|z| u64::from(z.managed))
-            .sum()
+    /// `vm.min_free_kbytes`, and the watermarks that follow from it.
+    fn set_watermarks(&mut self, config: &MachineConfig, configs: &[&ZoneConfig]) {
+        let below = self.zones.iter().filter(|z| z.kind != ZoneKind::Movable);
+        let lowmem = below.map(|z| u64::from(z.managed)).sum();
+        let by_formula = min_free_kbytes(lowmem, &config.kernel_rules());
+        self.mark(config, configs, config.vm.min_free_kbytes.unwrap_or(by_formula));
+    }
+
+    fn mark(&mut self, config: &MachineConfig, configs: &[&ZoneConfig], min_free_kbytes: u64) {
+        let rules = config.kernel_rules();
+        let shares = |z: &&Zone| rules.movable_shares_min || z.kind != ZoneKind::Movable;
+        let sharing: u64 = self.zones.iter().filter(shares).map(|z| u64::from(z.managed)).sum();
+        for (z, c) in self.zones.iter_mut().zip(configs) {
+            let by_formula = || {
+                let managed = z.managed.into();
+                watermarks(z.kind, managed, sharing, min_free_kbytes, &config.vm, &rules)
+            };
+            z.watermark = c.watermarks.map_or_else(by_formula, |w| w.map(u64::from));
+        }
+        self.min_free_kbytes = min_free_kbytes;
     }
 
     /// Sysctls were written while the machine runs: watermarks, reserves and sizes of per-CPU lists
