@@ -6,8 +6,7 @@
 //! memory (the frame table and what boots before the allocator are taken off), so for an
 //! exact comparison give the pages of each zone as the host manages them.
 //!
-//! Sources: Linux 6.12 mm/page_alloc.c (the formulas, in `mmsim_core::phys::zones`),
-//! mm/khugepaged.c (`set_recommended_min_free_kbytes`).
+//! The formulas are those of the machine, in `mmsim_core::phys::zones`.
 
 use std::fmt::Write;
 
@@ -35,23 +34,12 @@ pub struct SetupRequest<'a> {
     pub nodes: u32,
     /// Keys of `[machine.vm]` with values.
     pub vm: &'a [(String, String)],
-    /// Transparent huge pages are on (`always` or `madvise`), which raises
-    /// `min_free_kbytes`.
-    pub thp: bool,
 }
 
 impl Default for SetupRequest<'_> {
     /// Linux 6.12 on one CPU and one node; memory is to be filled in.
     fn default() -> Self {
-        SetupRequest {
-            memory: "",
-            zones: &[],
-            kernel: "6.12",
-            cpus: 1,
-            nodes: 1,
-            vm: &[],
-            thp: false,
-        }
+        SetupRequest { memory: "", zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[] }
     }
 }
 
@@ -65,43 +53,17 @@ pub struct Setup {
     pub snapshot: Snapshot,
 }
 
-/// Pages of a pageblock.
-const PAGEBLOCK: u64 = 512;
-/// Migratetypes that are kept apart: unmovable, movable, reclaimable.
-const KEPT_APART: u64 = 3;
-
-/// `vm.min_free_kbytes` where transparent huge pages are on: two pageblocks of each zone,
-/// and one for each pair of migratetypes, so that types can be kept apart; at most a
-/// twentieth of memory, and no less than without.
-pub fn min_free_kbytes_with_thp(nr_zones: u64, lowmem_pages: u64, without: u64) -> u64 {
-    let pages = PAGEBLOCK * nr_zones * (2 + KEPT_APART * KEPT_APART);
-    without.max(pages.min(lowmem_pages / 20) * 4)
-}
-
 /// Sets up the zones of a machine.
 ///
 /// # Errors
 /// A size, a kernel or a key that a scenario file could not have either.
 pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
-    let mut machine = machine(request)?;
-    let lowmem: Vec<u64> = machine
-        .nodes
-        .iter()
-        .flat_map(|n| &n.zones)
-        .filter(|z| z.kind != ZoneKind::Movable && z.managed > 0)
-        .map(|z| z.managed.into())
-        .collect();
-    let (nr_zones, pages) = (lowmem.len() as u64, lowmem.iter().sum());
-    let mut min_free = Zones::new(&machine).min_free_kbytes;
-    if request.thp {
-        min_free = min_free_kbytes_with_thp(nr_zones, pages, min_free);
-    }
-    machine.vm.min_free_kbytes = Some(min_free);
+    let machine = machine(request)?;
     let zones = Zones::new(&machine);
     // Nobody has put its memory on free lists: sizes are all that is looked at.
     let all_free = |zone: ZoneSnapshot| ZoneSnapshot { free: zone.managed, ..zone };
     Ok(Setup {
-        min_free_kbytes: min_free,
+        min_free_kbytes: zones.min_free_kbytes,
         snapshot: Snapshot {
             cpus: machine.cpus,
             unreclaimable: vec![false; machine.nodes.len()],
@@ -159,7 +121,11 @@ mod tests {
     use mmsim_core::phys::pcp::PcpView;
 
     fn request(memory: &str) -> SetupRequest<'_> {
-        SetupRequest { memory, zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[], thp: false }
+        SetupRequest { memory, zones: &[], kernel: "6.12", cpus: 1, nodes: 1, vm: &[] }
+    }
+
+    fn thp(mode: &str) -> [(String, String); 1] {
+        [("transparent_hugepage".to_string(), mode.to_string())]
     }
 
     fn marks(s: &Setup) -> Vec<[u64; 4]> {
@@ -195,9 +161,77 @@ mod tests {
         assert_eq!(s.min_free_kbytes, 4077);
         assert_eq!(marks(&s), [[15, 18, 21, 24], [1003, 1259, 1515, 1771]]);
         assert_eq!(s.snapshot.zones[0].lowmem_reserve, [0, 1000, 1000, 1000]);
-        assert_eq!(setup(&SetupRequest { thp: true, ..two }).unwrap().min_free_kbytes, 45_056);
-        assert_eq!(min_free_kbytes_with_thp(1, 20_000, 1131), 4000, "a twentieth of memory");
-        assert_eq!(min_free_kbytes_with_thp(1, 20_000, 4001), 4001, "it only raises");
+        let vm = thp("madvise");
+        assert_eq!(setup(&SetupRequest { vm: &vm, ..two }).unwrap().min_free_kbytes, 45_056);
+    }
+
+    /// Eleven pageblocks of 2 MiB for each zone up to Normal, on every kernel, however many nodes
+    /// there are. Where that is more than a twentieth of the pages above the high watermarks, that
+    /// twentieth: 384 MiB have zones of 3,840 and 94,208 pages, whose high watermarks without huge
+    /// pages are 36 and 901, so 97,111 pages are left.
+    #[test]
+    fn huge_pages_raise_min_free_kbytes() {
+        let min = |memory, nodes, kernel, mode: &str| {
+            let vm = thp(mode);
+            let request = SetupRequest { nodes, kernel, vm: &vm, ..request(memory) };
+            setup(&request).unwrap().min_free_kbytes
+        };
+        for kernel in mmsim_core::config::Kernel::ALL.map(|k| k.name()) {
+            for mode in ["always", "madvise"] {
+                assert_eq!(min("4GiB", 1, kernel, mode), 3 * 22_528, "{kernel} {mode}");
+                assert_eq!(min("2GiB", 1, kernel, mode), 2 * 22_528, "{kernel} {mode}");
+                assert_eq!(min("8GiB", 2, kernel, mode), 4 * 22_528, "{kernel} {mode}");
+                assert_eq!(min("384MiB", 1, kernel, mode), 97_111 / 20 * 4, "{kernel} {mode}");
+            }
+            assert_eq!(min("4GiB", 1, kernel, "never"), 8190, "{kernel}");
+        }
+        // What the kernel chooses anyway is more than three zones want.
+        assert_eq!(min("300GiB", 1, "6.12", "always"), min("300GiB", 1, "6.12", "never"));
+        assert_eq!(min("300GiB", 1, "5.5", "always"), 3 * 22_528, "up to 5.7 at most 65,536");
+    }
+
+    /// A zone Movable needs no room for other types; up to 4.16 it was counted all the same.
+    #[test]
+    fn movable_zones_count_up_to_4_16() {
+        let zones =
+            [(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 1 << 19), (ZoneKind::Movable, 1 << 19)];
+        let vm = thp("always");
+        let min = |kernel| {
+            setup(&SetupRequest { zones: &zones, kernel, vm: &vm, ..request("") }).unwrap()
+        };
+        assert_eq!(min("4.1").min_free_kbytes, 3 * 22_528);
+        assert_eq!(min("5.5").min_free_kbytes, 2 * 22_528);
+    }
+
+    /// A value of the user's own stays, below what huge pages want and above it.
+    #[test]
+    fn a_value_of_the_user_stays() {
+        for kib in ["1024", "4096", "200000"] {
+            let own = ("min_free_kbytes".to_string(), kib.to_string());
+            let vm = [own, thp("always")[0].clone()];
+            let s = setup(&SetupRequest { vm: &vm, ..request("4GiB") }).unwrap();
+            assert_eq!(s.min_free_kbytes.to_string(), kib);
+        }
+    }
+
+    /// Up to 6.5 a zone Movable has its share of min. The change that ended this measured 1, 151, 233
+    /// and 1434 pages on 16 GiB with `movablecore=12G`, of 7,288 KiB: these sizes of zones fit all
+    /// five figures.
+    #[test]
+    fn movable_zones_share_min_up_to_6_5() {
+        let zones = [
+            (ZoneKind::Dma, 3840),
+            (ZoneKind::Dma32, 325_300),
+            (ZoneKind::Normal, 500_781),
+            (ZoneKind::Movable, 3_070_361),
+        ];
+        let of = |kernel| {
+            let s = setup(&SetupRequest { zones: &zones, kernel, ..request("") }).unwrap();
+            let min = s.snapshot.zones.iter().map(|z| z.watermark[0]).collect::<Vec<_>>();
+            (s.min_free_kbytes, min)
+        };
+        assert_eq!(of("6.1"), (7288, vec![1, 151, 233, 1434]));
+        assert_eq!(of("6.6"), (7288, vec![8, 714, 1099, 128]));
     }
 
     /// What a host with 16 GiB, 2 CPUs and huge pages on `madvise` prints (Linux 6.18, whose
@@ -206,7 +240,8 @@ mod tests {
     fn a_host_says_the_same() {
         let zones =
             [(ZoneKind::Dma, 3840), (ZoneKind::Dma32, 772_915), (ZoneKind::Normal, 3_506_176)];
-        let s = setup(&SetupRequest { zones: &zones, cpus: 2, thp: true, ..request("") }).unwrap();
+        let vm = thp("madvise");
+        let s = setup(&SetupRequest { zones: &zones, cpus: 2, vm: &vm, ..request("") }).unwrap();
         assert_eq!(s.min_free_kbytes, 67_584);
         assert_eq!(
             marks(&s),

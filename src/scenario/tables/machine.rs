@@ -335,7 +335,7 @@ rows! {
         page_cluster: ("page-cluster", Count(0, 31), Is("3"),
             "log2 of the pages of swap readahead");
         min_free_kbytes: ("min_free_kbytes", Count(0, MOST_KIB), Auto("by formula"),
-            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144 (65536 before 5.8)");
+            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144 (65536 before 5.8), and raised for transparent huge pages");
         watermark_scale_factor: {or(r, "watermark_scale_factor", LINUX.watermark_scale_factor)?;
             ("watermark_scale_factor", Count(1, 3000), Auto("10"),
             "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1")};
@@ -381,7 +381,7 @@ rows! {
         nr_hugepages: ("nr_hugepages", Count(0, U32), Is("0"),
             "huge pages of hugetlbfs, set aside from free memory before anything runs");
         thp: ("transparent_hugepage", one of THP, Is("\"never\""),
-            "anonymous mappings whose first write takes a huge page: all, those with advice, none");
+            "anonymous mappings whose first write takes a huge page: all, those with advice, none; the first two raise the kernel's choice of `min_free_kbytes`");
         thp_defrag: {thp_defrag(r, kernel)?;
             ("thp_defrag", Choice(THP_DEFRAG.names), Auto("\"madvise\", up to kernel 4.5 \"always\""),
             "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`")};

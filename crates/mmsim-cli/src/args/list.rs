@@ -98,7 +98,7 @@ pub(crate) struct MachineArgs {
     /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub vm: Vec<(String, String)>,
-    /// Transparent huge pages are on, which raises min_free_kbytes
+    /// Short for `--vm transparent_hugepage=madvise`, which raises min_free_kbytes
     #[arg(long)]
     pub thp: bool,
 }

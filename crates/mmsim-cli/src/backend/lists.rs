@@ -143,8 +143,16 @@ pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
     request.kernel = args.kernel.as_deref().unwrap_or(request.kernel);
     request.cpus = args.cpus.unwrap_or(request.cpus);
     request.nodes = args.nodes.unwrap_or(request.nodes);
-    request.vm = &args.vm;
-    request.thp = args.thp;
+    let mut vm = args.vm.clone();
+    if args.thp {
+        const KEY: &str = "transparent_hugepage";
+        if vm.iter().any(|(key, _)| key == KEY) {
+            let both = format!("--thp is short for `--vm {KEY}=madvise`, leave one of them out");
+            return Err(Failure::said(&both));
+        }
+        vm.push((KEY.to_string(), "madvise".to_string()));
+    }
+    request.vm = &vm;
     mmsim::setup::setup(&request).map_err(input)
 }
 

@@ -135,6 +135,14 @@ kernel_rules! {
             "a zone Movable gets its share of `min_free_kbytes` as the others do; else it gets a 1024th of its pages, 32 to 128",
             "6.6 \"mm/page_alloc: fix min_free_kbytes calculation regarding ZONE_MOVABLE\"";
             true, 6 . 6 => false;
+        thp_reserves_movable: bool = "thp-reserves-movable",
+            "with transparent huge pages on, `min_free_kbytes` rises for zones Movable too",
+            "4.17 \"mm/thp: don't count ZONE_MOVABLE as the target for freepage reserving\"";
+            true, 4 . 17 => false;
+        thp_off_lowers_min: bool = "thp-off-lowers-min",
+            "`min_free_kbytes` falls again when transparent huge pages are switched off while the machine runs",
+            "5.16 \"mm: khugepaged: recalculate min_free_kbytes after stopping khugepaged\"";
+            false, 5 . 16 => true;
         fallback: Fallback = "fallback",
             "how blocks of other types are taken",
             "4.1, 4.12 and 6.12 with the stable updates of 2025, mm/page_alloc.c, __rmqueue";

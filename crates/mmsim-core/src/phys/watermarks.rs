@@ -7,7 +7,8 @@
 //! pages of pageblocks that are kept for requests that cannot sleep. A request of several pages
 //! needs a block that is large enough besides.
 //!
-//! Min is the zone's share of a reserve that grows with the square root of memory. Low and high lie
+//! Min is the zone's share of a reserve that grows with the square root of memory, and that is
+//! larger where transparent huge pages are on. Low and high lie
 //! above it by a distance that grows with the zone; up to 4.5, with min. When a request had to take
 //! from pageblocks of another type, all three rise for a while, so that kswapd makes room before
 //! types are mixed again. The lengths of per-CPU lists follow from the same sizes and are here
@@ -16,7 +17,8 @@
 //! Sources: Linux 6.12 mm/page_alloc.c (`__setup_per_zone_wmarks`,
 //! `calculate_min_free_kbytes`, `__zone_watermark_ok`, `zone_watermark_fast`,
 //! `boost_watermark`, `zone_batchsize`, `zone_highsize`), mm/compaction.c
-//! (`compaction_suitable`). Left out: drift of per-CPU counters (free pages are exact).
+//! (`compaction_suitable`), mm/khugepaged.c (`set_recommended_min_free_kbytes`; mm/huge_memory.c up to
+//! 4.7). Left out: drift of per-CPU counters (free pages are exact).
 
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::zone::Zone;
@@ -144,6 +146,15 @@ impl Zone {
 /// 128 and at most what the rule `min-free-most` allows.
 pub fn min_free_kbytes(lowmem_pages: u64, rules: &KernelRules) -> u64 {
     (lowmem_pages * 4 * 16).isqrt().clamp(128, rules.min_free_most.get().into())
+}
+
+/// `vm.min_free_kbytes` that khugepaged asks for (`set_recommended_min_free_kbytes`): two pageblocks
+/// of each zone, and one for each pair of the three migratetypes of programs and kernel, so that
+/// types can be kept apart; at most a twentieth of the pages above the high watermarks.
+pub fn min_free_kbytes_for_thp(zones: u64, pages_above_high: u64, rules: &KernelRules) -> u64 {
+    let kept_apart = Migratetype::REQUESTS.len() as u64;
+    let blocks = zones * (2 + kept_apart * kept_apart);
+    (blocks << rules.pageblock_order).min(pages_above_high / 20) * 4
 }
 
 /// Watermarks min, low, high of a zone in pages, where the zones that share `min_free_kbytes` have
@@ -274,6 +285,17 @@ mod tests {
         for kernel in Kernel::ALL.into_iter().filter(|&k| k >= Kernel::V5_8) {
             assert_eq!([256, 512, 16_384].map(|gib| of(gib, kernel)), [65_536, 92_681, 262_144]);
         }
+    }
+
+    /// Worked by hand: eleven pageblocks of 512 pages for each of two zones, or a twentieth of 97,111
+    /// pages above the high watermarks.
+    #[test]
+    fn huge_pages_as_worked_by_hand() {
+        assert_eq!(min_free_kbytes_for_thp(2, 524_288, &V6_12), 2 * 11 * 512 * 4);
+        assert_eq!(min_free_kbytes_for_thp(2, 97_111, &V6_12), 4855 * 4);
+        let small = KernelRules { pageblock_order: 5, ..V6_12 };
+        assert_eq!(min_free_kbytes_for_thp(2, 524_288, &small), 2 * 11 * 32 * 4);
+        assert_eq!(min_free_kbytes_for_thp(0, 0, &V6_12), 0);
     }
 
     /// Worked by hand: a 1 GiB zone, a small one, a tiny one.

@@ -12,10 +12,12 @@
 use super::buddy::Columns;
 use super::gfp::AllocFlags;
 use super::pcp::PcpSizes;
-use super::watermarks::{Mark, min_free_kbytes, most_boost, pcp_sizes, watermarks};
+use super::watermarks::{
+    Mark, min_free_kbytes, min_free_kbytes_for_thp, most_boost, pcp_sizes, watermarks,
+};
 use super::zone::Zone;
 use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
-use crate::config::{MachineConfig, ZoneConfig, ZoneKind};
+use crate::config::{MachineConfig, Thp, ZoneConfig, ZoneKind};
 
 /// Per node and highest kind, the zone that is asked first, or [`NO_ZONE`]. There is room for all
 /// nodes that a number can name, so that to look one up takes a single instruction.
@@ -147,12 +149,30 @@ impl Zones {
             .sum();
     }
 
-    /// `vm.min_free_kbytes`, and the watermarks that follow from it.
+    /// `vm.min_free_kbytes`, and the watermarks that follow from it. Where transparent huge pages are
+    /// on, khugepaged raises what the kernel chose at boot, by the watermarks of that. A value that
+    /// the user gave stays, as one that was written after the mode of huge pages. (4.1 raises it
+    /// when the mode is written, and at boot since its stable update with "mm: update
+    /// min_free_kbytes from khugepaged after core initialization".)
     fn set_watermarks(&mut self, config: &MachineConfig, configs: &[&ZoneConfig]) {
-        let below = self.zones.iter().filter(|z| z.kind != ZoneKind::Movable);
-        let lowmem = below.map(|z| u64::from(z.managed)).sum();
-        let by_formula = min_free_kbytes(lowmem, &config.kernel_rules());
-        self.mark(config, configs, config.vm.min_free_kbytes.unwrap_or(by_formula));
+        let rules = config.kernel_rules();
+        let below = |z: &&Zone| z.kind != ZoneKind::Movable;
+        let lowmem: Vec<u64> = self.zones.iter().filter(below).map(|z| z.managed.into()).collect();
+        let chosen = config.vm.min_free_kbytes;
+        // What was raised for huge pages stays when they are switched off.
+        let stays = if rules.thp_off_lowers_min { 0 } else { self.min_free_kbytes };
+        let by_formula = min_free_kbytes(lowmem.iter().sum(), &rules).max(stays);
+        self.mark(config, configs, chosen.unwrap_or(by_formula));
+        if chosen.is_some() || config.vm.thp == Thp::Never {
+            return;
+        }
+        let above = |z: &Zone| u64::from(z.managed).saturating_sub(z.watermark[2]);
+        let above_high = self.zones.iter().filter(below).map(above).sum();
+        let counted = if rules.thp_reserves_movable { self.zones.len() } else { lowmem.len() };
+        let for_thp = min_free_kbytes_for_thp(counted as u64, above_high, &rules);
+        if for_thp > by_formula {
+            self.mark(config, configs, for_thp);
+        }
     }
 
     fn mark(&mut self, config: &MachineConfig, configs: &[&ZoneConfig], min_free_kbytes: u64) {

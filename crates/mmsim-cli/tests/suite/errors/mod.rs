@@ -415,6 +415,10 @@ fn machines_that_cannot_be() {
         ("zoneinfo-of-no-size", &["zoneinfo", "--memory", "16"]),
         ("zoneinfo-of-no-zone", &["zoneinfo", "--zones", "High=5"]),
         ("zoneinfo-of-no-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swapiness=1"]),
+        (
+            "zoneinfo-of-two-modes",
+            &["zoneinfo", "--memory", "1GiB", "--thp", "--vm", "transparent_hugepage=never"],
+        ),
         ("memory-of-presets", &["presets", "--memory", "1GiB"]),
         ("text-of-presets", &["presets", "--format", "text"]),
     ] {
