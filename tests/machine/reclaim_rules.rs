@@ -217,3 +217,18 @@ fn badness_below_one() {
     assert_eq!(survivor("no"), [false, true]);
     assert_eq!(survivor("yes"), [true, false]);
 }
+
+/// 700 of 1500 pages are asked for, all of them accessed. A quarter of the rest each time ends within
+/// a batch, and so does a batch each time, in more tries; all of the rest at once goes beyond it.
+#[test]
+fn memory_reclaim_try() {
+    let ops = [anon(1500), write(0, 0, 1500), reclaim(700)];
+    let of = |v| {
+        run(&ruled(newest("ramdisk"), "memory-reclaim-try", v), vec![member("t", ops.to_vec())])
+    };
+    let runs = ["whole", "batch", "quarter"].map(of);
+    let [whole, batch, quarter] = [0, 1, 2].map(|i| count(&runs[i], "pgsteal_anon"));
+    assert!((700..764).contains(&quarter) && (700..764).contains(&batch), "{batch} {quarter}");
+    assert!(whole > quarter.max(batch), "{whole} {batch} {quarter}");
+    assert_ne!(runs[1].digest, runs[2].digest);
+}

@@ -517,16 +517,6 @@ fn process_kernel_pages() {
     assert!(few < SimDuration::from_secs(1) && many > SimDuration::from_secs(10), "{few} {many}");
 }
 
-/// 700 of 1500 pages are asked for, all of them accessed. A quarter of the rest each time ends within
-/// a batch; all of the rest at once goes beyond it.
-#[test]
-fn memory_reclaim_parts() {
-    let ops = [anon(1500), write(0, 0, 1500), reclaim(700)];
-    let of = both(&newest("ramdisk"), "memory-reclaim-parts", ["1", "4"], &ops);
-    let [whole, part] = of.map(|r| count(&r, "pgsteal_anon"));
-    assert!((700..764).contains(&part) && whole > part, "{whole} {part}");
-}
-
 /// A process goes above `memory.high` with pages that were all used just now, so that a first try
 /// frees little. If it goes on as long as that helps, it sleeps less.
 #[test]

@@ -183,7 +183,7 @@ steps! { r;
     "drop-caches", "Writes 1 to drop_caches.", DropCaches {}
     "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", MemcgReclaim {
         pages: ("memory", Size(1), Required,
-            "how much; kernels before 6.9 take more, since each try asks for all that is left");
+            "how much; kernels before 6.6 take more, since each try asks for all that is left");
         swappiness: {r.reclaim_swappiness()?; ("swappiness", Count(0, 200), Auto("`vm.swappiness`"),
             "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)"),
             ("anon_only", Flag, Is("false"),

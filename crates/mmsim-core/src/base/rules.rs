@@ -77,6 +77,13 @@ crate::knob_enums! {
         Skips = "skips", "it leaves the group alone while that is within its protection";
     }
 
+    /// How much a try of `memory.reclaim` asks for.
+    ReclaimTry {
+        Whole = "whole", "all that is missing";
+        Batch = "batch", "at most 32 pages of it";
+        Quarter = "quarter", "a quarter of it";
+    }
+
     /// Who of several gets a CPU.
     Scheduler {
         Cfs = "cfs", "the smallest virtual runtime first";
@@ -397,10 +404,10 @@ kernel_rules! {
             "memory.reclaim counts in pgscan_proactive and pgsteal_proactive; else in pgscan_direct and pgsteal_direct",
             "absent in 6.12, present in 6.17, mm/vmscan.c, reclaimer_offset";
             false, 6 . 18 => true;
-        memory_reclaim_parts: Ranged<1, 64> = "memory-reclaim-parts",
-            "a try of memory.reclaim asks for this part of what is missing: 4 is a quarter",
-            "6.9 \"mm: memcg: use larger batches for proactive reclaim\"";
-            Ranged::new(1), 6 . 9 => Ranged::new(4);
+        memory_reclaim_try: ReclaimTry = "memory-reclaim-try",
+            "how much of what is missing a try of memory.reclaim asks for",
+            "6.6 \"mm:vmscan: fix inaccurate reclaim during proactive reclaim\"; 6.9 \"mm: memcg: use larger batches for proactive reclaim\"";
+            ReclaimTry::Whole, 6 . 6 => ReclaimTry::Batch, 6 . 9 => ReclaimTry::Quarter;
         stale_protection: StaleProtection = "stale-protection",
             "what reclaim for a group's own limit makes of the `memory.min` and `memory.low` that the last pass over all groups noted",
             "5.4 \"mm, memcg: proportional memory.{low,min} reclaim\"; 5.9 \"mm, memcg: decouple e{low,min} state mutations from protection checks\"; 6.2 \"mm: memcg: fix stale protection of reclaim target memcg\"";

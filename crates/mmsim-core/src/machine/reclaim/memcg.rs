@@ -5,6 +5,7 @@
 //! `memory_reclaim`), mm/vmscan.c (`try_to_free_mem_cgroup_pages`, `do_try_to_free_pages`).
 
 use crate::base::id::{MemcgId, ThreadId};
+use crate::base::rules::ReclaimTry;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -68,8 +69,8 @@ impl Machine {
     /// for, or came to nothing so often that Linux ends with `EAGAIN`.
     ///
     /// Each time a part of the rest is asked for, since what a list scan frees beyond its target
-    /// grows with the target. The last try takes in what waits in LRU
-    /// batches. `memory.reclaim` is of 5.19; older kernels get the loop that it began with.
+    /// grows with the target. The last try takes in what waits in LRU batches. `memory.reclaim` is of
+    /// 5.19; rules of older kernels have the loop that it began with.
     pub(in crate::machine) fn memory_reclaim(
         &mut self,
         tid: ThreadId,
@@ -77,7 +78,13 @@ impl Machine {
         pages: u64,
         swappiness: Option<u8>,
     ) {
-        let parts = u64::from(self.mem.rules.memory_reclaim_parts.get());
+        let (amount, batch) =
+            (self.mem.rules.memory_reclaim_try, self.config.batch(SWAP_CLUSTER_MAX));
+        let asks = |missing: u64| match amount {
+            ReclaimTry::Whole => missing,
+            ReclaimTry::Batch => missing.min(batch),
+            ReclaimTry::Quarter => missing / 4,
+        };
         let mut reclaimed = 0;
         let mut retries = MAX_RECLAIM_RETRIES;
         while reclaimed < pages {
@@ -85,7 +92,8 @@ impl Machine {
                 self.mem.lru_drain_all(&mut *self.policy);
             }
             let by = Reclaimer::Proactive(memcg);
-            let freed = self.reclaim_group(tid, by, (pages - reclaimed) / parts, swappiness);
+            let target = asks(pages - reclaimed);
+            let freed = self.reclaim_group(tid, by, target, swappiness);
             reclaimed += freed;
             if freed == 0 {
                 if retries == 0 {
