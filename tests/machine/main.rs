@@ -39,6 +39,7 @@ mod steps;
 mod stuck;
 mod support;
 mod swap;
+mod swap_rules;
 mod swarm;
 mod sysctls;
 mod tasks;

@@ -587,8 +587,15 @@ fn threads_that_take_each_others_pages_are_stuck() {
     for name in ["highatomic", "avoid-fragmentation", "pcp-orders", "pcp-high-of-zone"] {
         rule(&mut rules, name, "yes");
     }
-    rule(&mut rules, "kswapd-by-zone", "no");
-    rule(&mut rules, "high-retries", "yes");
+    // The machine that was found stuck read swap as later kernels do.
+    for (name, value) in [
+        ("kswapd-by-zone", "no"),
+        ("high-retries", "yes"),
+        ("swapin-by-slot", "no"),
+        ("sync-swapin-skips-cache", "yes"),
+    ] {
+        rule(&mut rules, name, value);
+    }
     let given = Some((Kernel::V4_1, rules, "classic-v5.9"));
     let (about, mut machine) = build_of(131, Huge::None, given);
     let r = machine.run(Watch::default());

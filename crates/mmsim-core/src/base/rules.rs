@@ -373,8 +373,16 @@ kernel_rules! {
             "swap devices without a priority all have -1, so they take turns; else the first has -2, the next -3, so each is full before the next is asked",
             "absent in 6.18, present in 7.3, mm/swapfile.c, DEF_SWAP_PRIO";
             false, 6 . 19 => true;
+        swapin_by_slot: bool = "swapin-by-slot",
+            "swap-in reads ahead the slots beside the wanted one on every device; else on disks that rotate alone, and what is mapped beside the page on others",
+            "4.14 \"mm, swap: VMA based swap readahead\"";
+            true, 4 . 14 => false;
+        sync_swapin_skips_cache: bool = "sync-swapin-skips-cache",
+            "a page that one process has on a synchronous device is read past the swap cache, alone, and its slot is freed",
+            "4.15 \"mm, swap: skip swapcache for swapin of synchronous device\"";
+            false, 4 . 15 => true;
         sync_swapin_caches: bool = "sync-swapin-caches",
-            "a page read from a synchronous device is in the swap cache until it is mapped: one that fills an LRU batch reaches its list there",
+            "a page that is read alone from a synchronous device is in the swap cache until it is mapped: one that fills an LRU batch reaches its list there",
             "absent in 6.19, present in 7.1, mm/memory.c, do_swap_page";
             false, 7 . 0 => true;
 

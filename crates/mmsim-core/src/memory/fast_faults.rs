@@ -242,7 +242,8 @@ impl Memory {
         let (entry, latency) = if kind == ArrivalKind::SwapIn {
             let swap = self.swap.as_ref()?;
             let device = swap.only_device()?;
-            if !(device.config().synchronous && swap.has_room()) {
+            let past = self.rules.sync_swapin_skips_cache && device.config().synchronous;
+            if !(past && swap.has_room()) {
                 return None;
             }
             let entry = self.cost.t_major_cpu;

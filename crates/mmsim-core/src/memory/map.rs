@@ -30,11 +30,12 @@ impl Memory {
     }
 
     /// What a fault has to know of a slot to read it past the swap cache: the device is
-    /// synchronous and nobody else wants the slot. Then the shadow, if one was left there.
+    /// synchronous, nobody else wants the slot, and the kernel knows this way. Then the shadow, if
+    /// one was left there.
     #[inline]
     pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
         let swap = self.swap.as_ref().expect("a swap entry without swap");
-        if !swap.device_of(slot).config().synchronous {
+        if !(self.rules.sync_swapin_skips_cache && swap.device_of(slot).config().synchronous) {
             return None;
         }
         match swap.look(slot) {

@@ -2,8 +2,8 @@
 //! mm/swap_state.c).
 //!
 //! Three ways: the device is synchronous and nobody else wants the slot, then it is read past
-//! the swap cache; the page is in the swap cache already; or a window of slots around it is
-//! read into the swap cache, and the thread waits.
+//! the swap cache (4.15 and later); the page is in the swap cache already; or a window of slots
+//! around it is read into the swap cache, and the thread waits.
 
 use crate::backing::Shadow;
 use crate::backing::device::Io;
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     fn reads_ahead_by_address(&self) -> bool {
-        self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
+        !self.mem.rules.swapin_by_slot && self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
     }
 
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
@@ -228,7 +228,8 @@ impl Machine {
             self.retry_fault(tid);
             self.wait_for_folio(tid, wanted, refault);
         } else {
-            // A synchronous device read it already; several users share the slot.
+            // A synchronous device read it already; several users share the slot, or the kernel
+            // reads nothing past the swap cache.
             return FaultOutcome::Again;
         }
         FaultOutcome::Blocked
