@@ -168,7 +168,12 @@ fn maps_files(task: &TaskSpec) -> Result<bool, Error> {
         WorkloadSpec::Apps(_) | WorkloadSpec::Build(_) => true,
         WorkloadSpec::Replay(w) => {
             let trace = machines::open(task, &w.trace)?;
-            let mapped = |b: &Backing| matches!(b, Backing::File { .. } | Backing::Text { .. });
+            let mapped = |b: &Backing| {
+                matches!(
+                    b,
+                    Backing::File { .. } | Backing::Text { .. } | Backing::SharedText { .. }
+                )
+            };
             trace.info().regions.iter().any(|region| mapped(&region.region.backing))
         }
         _ => false,

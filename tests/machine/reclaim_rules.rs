@@ -232,3 +232,32 @@ fn memory_reclaim_try() {
     assert!(whole > quarter.max(batch), "{whole} {batch} {quarter}");
     assert_ne!(runs[1].digest, runs[2].digest);
 }
+
+/// Pages of a mapped file are used once each, and then memory is short. Those of an executable mapping
+/// are kept, and whether the mapping is shared makes no difference to either LRU: VM_EXEC counts
+/// (Linux 6.12 mm/vmscan.c, `folio_check_references`).
+#[test]
+fn shared_text_is_text() {
+    let back = |exec, shared, mglru: bool| {
+        let c = newest("ramdisk");
+        let flags = VmaFlags { exec, ..VmaFlags::default() };
+        let mut ops = vec![file(1, 600, shared, flags), anon(6000)];
+        for i in 0..40 {
+            ops.extend([read(1, 0, 600), write(0, 100 * i, 100)]);
+        }
+        let tasks = vec![task("t", ops)];
+        let mut m = match mglru {
+            false => machine(&c, tasks),
+            true => Machine::new(&c, tasks, 1, |mem| {
+                Box::new(Mglru::new(MglruConfig::V7_3, mem, 1)) as Box<dyn ReclaimPolicy>
+            }),
+        };
+        let r = m.run(Watch::default().with_check_every(97));
+        counts(&r, ["pgmajfault", "pgactivate", "pgsteal_file", "pgpgin"])
+    };
+    for mglru in [false, true] {
+        let [private, shared] = [false, true].map(|shared| back(true, shared, mglru));
+        assert_eq!(private, shared, "mglru {mglru}");
+    }
+    assert_ne!(back(true, true, false), back(false, true, false));
+}

@@ -256,6 +256,9 @@ impl TraceWorkload {
             Backing::Text { file, offset } => {
                 (MapKind::File { file: slot(file), offset, shared: false }, true)
             }
+            Backing::SharedText { file, offset } => {
+                (MapKind::File { file: slot(file), offset, shared: true }, true)
+            }
             Backing::Descriptor { .. } => return,
         };
         ops.push(Op::Mmap {

@@ -73,6 +73,13 @@ pub enum Backing {
         /// First page of the file.
         offset: u32,
     },
+    /// A shared executable mapping of a file.
+    SharedText {
+        /// The file.
+        file: u16,
+        /// First page of the file.
+        offset: u32,
+    },
     /// Nobody knows; replayed as anonymous memory.
     Unknown,
     /// File pages that are read and written through a descriptor, never mapped. It has no
@@ -91,6 +98,7 @@ impl Backing {
         match self {
             Backing::File { file, offset, .. }
             | Backing::Text { file, offset }
+            | Backing::SharedText { file, offset }
             | Backing::Descriptor { file, offset } => Some((file, offset)),
             Backing::Anon | Backing::Unknown => None,
         }
@@ -104,6 +112,9 @@ impl Backing {
             }
             Backing::Text { file, offset } => {
                 Backing::Text { file, offset: offset.saturating_add(pages) }
+            }
+            Backing::SharedText { file, offset } => {
+                Backing::SharedText { file, offset: offset.saturating_add(pages) }
             }
             Backing::Descriptor { file, offset } => {
                 Backing::Descriptor { file, offset: offset.saturating_add(pages) }
@@ -119,6 +130,7 @@ impl Backing {
             Backing::File { shared: false, .. } => "file, private",
             Backing::File { shared: true, .. } => "file, shared",
             Backing::Text { .. } => "executable file",
+            Backing::SharedText { .. } => "executable file, shared",
             Backing::Unknown => "unknown",
             Backing::Descriptor { .. } => "file, by descriptor",
         }
@@ -390,6 +402,7 @@ fn put_region(out: &mut Vec<u8>, region: &Region) {
         Backing::Text { .. } => 3,
         Backing::Unknown => 4,
         Backing::Descriptor { .. } => 5,
+        Backing::SharedText { .. } => 6,
     });
     if let Some((file, offset)) = region.backing.file() {
         put_varint(out, u64::from(file));
@@ -404,7 +417,7 @@ fn get_region(at: &mut Cursor<'_>) -> Result<Region, TraceError> {
     let at_start = at.bounded("when a region is mapped (0 start, 1 later)", 0, 1)? == 0;
     let kind = at.byte("the kind of a region")?;
     let (file, offset) = match kind {
-        1 | 2 | 3 | 5 => (
+        1 | 2 | 3 | 5 | 6 => (
             at.bounded("the file of a region", 0, u64::from(u16::MAX))? as u16,
             at.bounded("the file offset of a region", 0, u64::from(u32::MAX))? as u32,
         ),
@@ -417,7 +430,8 @@ fn get_region(at: &mut Cursor<'_>) -> Result<Region, TraceError> {
         3 => Backing::Text { file, offset },
         4 => Backing::Unknown,
         5 => Backing::Descriptor { file, offset },
-        other => return Err(at.wrong(format!("region kind {other}"), "a kind from 0 to 5")),
+        6 => Backing::SharedText { file, offset },
+        other => return Err(at.wrong(format!("region kind {other}"), "a kind from 0 to 6")),
     };
     Ok(Region { process, start, pages, backing, at_start })
 }

@@ -20,11 +20,12 @@ impl Choices<'_> {
 
 fn backing(c: &mut Choices<'_>) -> Backing {
     let (file, offset) = (c.below(2) as u16, c.below(1 << 20) as u32);
-    match c.below(5) {
+    match c.below(6) {
         0 => Backing::Anon,
         1 => Backing::File { file, offset, shared: false },
         2 => Backing::File { file, offset, shared: true },
         3 => Backing::Text { file, offset },
+        4 => Backing::SharedText { file, offset },
         _ => Backing::Unknown,
     }
 }

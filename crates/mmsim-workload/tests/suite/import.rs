@@ -107,6 +107,16 @@ fn maps_say_what_addresses_are() {
     assert_eq!(table.files, ["ld.so", "shop.db"]);
 }
 
+/// What is executable is so whether the mapping is shared or not.
+#[test]
+fn shared_text_is_text() {
+    let maps = "04000000-04100000 r-xs 00005000 08:01 1 /usr/lib/ld.so\n";
+    let options = ImportOptions { maps: Some(maps.into()), ..ImportOptions::default() };
+    let (_, table, _) = run(ImportFormat::Lackey, PROGRAM.as_bytes(), &options).unwrap();
+    assert_eq!(table.regions[0].backing, Backing::SharedText { file: 0, offset: 0x1a + 5 });
+    assert_eq!(table.regions[0].backing.label(), "executable file, shared");
+}
+
 /// Two processes in turn are two things a record, where a block has room for 65,536.
 #[test]
 fn processes_in_turn_fill_a_block() {

@@ -331,11 +331,11 @@ impl Layout {
         match &segment.mapping {
             Mapping::Anon => Backing::Anon,
             Mapping::File { path, offset, shared, exec } => {
-                let file = self.file(path);
-                let backing = if *exec && !*shared {
-                    Backing::Text { file, offset: *offset }
-                } else {
-                    Backing::File { file, offset: *offset, shared: *shared }
+                let (file, offset) = (self.file(path), *offset);
+                let backing = match (*exec, *shared) {
+                    (true, false) => Backing::Text { file, offset },
+                    (true, true) => Backing::SharedText { file, offset },
+                    (false, shared) => Backing::File { file, offset, shared },
                 };
                 backing.skip(skipped)
             }
