@@ -107,14 +107,24 @@ fn maps_say_what_addresses_are() {
     assert_eq!(table.files, ["ld.so", "shop.db"]);
 }
 
-/// What is executable is so whether the mapping is shared or not.
+/// What is executable is so whether shared or not. Shared memory is no file: it is anonymous, and an
+/// assumption of the trace says so, with its pages.
 #[test]
-fn shared_text_is_text() {
-    let maps = "04000000-04100000 r-xs 00005000 08:01 1 /usr/lib/ld.so\n";
+fn maps_tell_text_and_shared_memory_from_files() {
+    let maps = "\
+04000000-04100000 r-xs 00005000 08:01 1 /usr/lib/ld.so
+04a00000-04b00000 rw-s 00000000 00:01 2 /SYSV00000000 (deleted)
+1ffe000000-1fff001000 rw-s 00000000 00:0f 3 /anon_hugepage (deleted)
+";
     let options = ImportOptions { maps: Some(maps.into()), ..ImportOptions::default() };
     let (_, table, _) = run(ImportFormat::Lackey, PROGRAM.as_bytes(), &options).unwrap();
+    let labels: Vec<&str> = table.regions.iter().map(|r| r.backing.label()).collect();
+    assert_eq!(labels, ["executable file, shared", "anonymous", "unknown", "anonymous"]);
     assert_eq!(table.regions[0].backing, Backing::SharedText { file: 0, offset: 0x1a + 5 });
-    assert_eq!(table.regions[0].backing.label(), "executable file, shared");
+    assert_eq!(table.files, ["ld.so"]);
+    let said = |start: &str| table.assumptions.iter().filter(|a| a.starts_with(start)).count();
+    assert_eq!(said("2 pages of shared memory"), 1, "{:?}", table.assumptions);
+    assert_eq!(said("1 pages of hugetlbfs"), 1, "{:?}", table.assumptions);
 }
 
 /// Two processes in turn are two things a record, where a block has room for 65,536.

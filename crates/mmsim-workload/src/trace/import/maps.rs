@@ -7,16 +7,91 @@
 //! its place to the end).
 //!
 //! Only the last part of a path becomes a name in the trace.
+//!
+//! Not every path is a file of a disk. Shared memory (System V, memfd, `/dev/shm`, ashmem, shared
+//! mappings of `/dev/zero`, buffers of graphics drivers) is kept in files that the kernel makes on a
+//! file system of its own; its pages are swap-backed and lie on the anonymous lists (mm/shmem.c).
+//! Mappings of hugetlbfs have paths too, and pages that no reclaim takes. Both are imported as
+//! anonymous memory. Other paths below `/dev` are devices, whose memory is no disk's either.
 
 use crate::trace::error::TraceError;
 use crate::trace::table::USER_PAGES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is mapped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mapping {
     Anon,
-    File { path: String, offset: u32, shared: bool, exec: bool },
+    /// Memory that has the name of a file and lies on no disk.
+    Nameless(Nameless),
+    File {
+        path: String,
+        offset: u32,
+        shared: bool,
+        exec: bool,
+    },
+}
+
+/// Kinds of memory that has the name of a file and lies on no disk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Nameless {
+    /// Shared memory: `shmem`.
+    Shared,
+    /// Huge pages of hugetlbfs.
+    HugeTlb,
+    /// Memory of a device.
+    Device,
+}
+
+impl Nameless {
+    pub(super) const ALL: [Nameless; 3] = [Nameless::Shared, Nameless::HugeTlb, Nameless::Device];
+
+    /// What the import makes of it, for people.
+    pub(super) const fn assumption(self) -> &'static str {
+        match self {
+            Nameless::Shared => {
+                "shared memory (System V, memfd, /dev/shm, ashmem, /dev/zero, graphics buffers) are \
+                 anonymous memory of each process: swapped like shared memory, and not shared"
+            }
+            Nameless::HugeTlb => {
+                "hugetlbfs are anonymous memory: there is no pool of huge pages in a trace, and \
+                 reclaim may take them"
+            }
+            Nameless::Device => {
+                "devices are anonymous memory: what a driver maps lies on no disk, and reclaim may \
+                 take it"
+            }
+        }
+    }
+}
+
+/// Paths and beginnings of paths of such memory. Those of files without a folder (`/memfd:name`) are
+/// made by the kernel, which adds ` (deleted)`.
+const NAMELESS: &[(&str, Nameless)] = &[
+    ("/SYSV", Nameless::Shared),
+    ("/memfd:", Nameless::Shared),
+    ("/dev/shm/", Nameless::Shared),
+    ("/run/shm/", Nameless::Shared),
+    ("/dev/zero", Nameless::Shared),
+    ("/dev/ashmem", Nameless::Shared),
+    ("/drm mm object", Nameless::Shared),
+    ("/i915", Nameless::Shared),
+    ("/dev/dri/", Nameless::Shared),
+    ("/dev/dma_heap/", Nameless::Shared),
+    ("/dmabuf:", Nameless::Shared),
+    ("/anon_hugepage", Nameless::HugeTlb),
+    ("/dev/hugepages", Nameless::HugeTlb),
+    ("/[aio]", Nameless::Device),
+    ("/dev/", Nameless::Device),
+];
+
+/// The kind of such memory, if a path is of any. `made`: it was deleted, and lies in no folder.
+fn nameless(path: &str, made: bool) -> Option<Nameless> {
+    let of = |(start, _): &&(&str, Nameless)| {
+        let folder = start.starts_with("/dev/") || start.starts_with("/run/");
+        path.starts_with(start) && (folder || made)
+    };
+    NAMELESS.iter().find(of).map(|n| n.1)
 }
 
 /// Consecutive pages of one mapping.
@@ -35,20 +110,28 @@ impl Maps {
     pub(super) fn parse(text: &str) -> Result<Self, TraceError> {
         let mut maps = Maps(BTreeMap::new());
         let mut segments = Vec::new();
+        let mut of_shmem = BTreeSet::new();
         for (i, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
-            let segment = parse_line(line).ok_or_else(|| {
+            let (segment, device) = parse_line(line).ok_or_else(|| {
                 let found = format!("{:?}", line.chars().take(80).collect::<String>());
                 let expected = "`start-end perms offset dev inode [path]` as in /proc/PID/maps";
                 TraceError::Maps(Box::new(TraceError::line(i as u64 + 1, found, expected)))
             })?;
+            // The kernel's own file systems have devices of major number 0, one each.
+            if segment.mapping == Mapping::Nameless(Nameless::Shared) && device.starts_with("00:") {
+                of_shmem.insert(device);
+            }
             if segment.end <= USER_PAGES {
-                segments.push(segment);
+                segments.push((segment, device));
             }
         }
-        for segment in segments.into_iter().rev() {
+        for (mut segment, device) in segments.into_iter().rev() {
+            if matches!(segment.mapping, Mapping::File { .. }) && of_shmem.contains(device) {
+                segment.mapping = Mapping::Nameless(Nameless::Shared);
+            }
             maps.insert(segment);
         }
         maps.join();
@@ -107,6 +190,7 @@ impl Segment {
 fn advance(mapping: &Mapping, pages: u64) -> Mapping {
     match mapping {
         Mapping::Anon => Mapping::Anon,
+        Mapping::Nameless(kind) => Mapping::Nameless(*kind),
         Mapping::File { path, offset, shared, exec } => Mapping::File {
             path: path.clone(),
             offset: (u64::from(*offset) + pages).min(u64::from(u32::MAX)) as u32,
@@ -116,34 +200,41 @@ fn advance(mapping: &Mapping, pages: u64) -> Mapping {
     }
 }
 
-fn parse_line(line: &str) -> Option<Segment> {
+/// A line, and the device of its file.
+fn parse_line(line: &str) -> Option<(Segment, &str)> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let start = u64::from_str_radix(start, 16).ok()? >> 12;
     let end = u64::from_str_radix(end, 16).ok()? >> 12;
     let perms = fields.next()?.as_bytes();
     let offset = u64::from_str_radix(fields.next()?, 16).ok()? >> 12;
-    let (_device, _inode) = (fields.next()?, fields.next()?);
+    let (device, _inode) = (fields.next()?, fields.next()?);
     // A path may hold spaces: it is all that follows.
-    let path = match fields.next() {
-        Some(first) => &line[first.as_ptr() as usize - line.as_ptr() as usize..],
+    let whole = match fields.next() {
+        Some(first) => line[first.as_ptr() as usize - line.as_ptr() as usize..].trim_end(),
         None => "",
     };
-    let path = path.trim_end().trim_end_matches(" (deleted)");
+    let path = whole.trim_end_matches(" (deleted)");
     if perms.len() != 4 || start > end {
         return None;
     }
-    let mapping = if path.starts_with('/') && !path.starts_with("/dev/zero") {
+    let shared = perms[3] == b's';
+    let made = path.len() < whole.len() && path.rfind('/') == Some(0);
+    let mapping = if path.starts_with("[anon_shmem:") {
+        Mapping::Nameless(Nameless::Shared)
+    } else if !path.starts_with('/') || path == "/dev/zero" && !shared {
+        Mapping::Anon
+    } else if let Some(kind) = nameless(path, made) {
+        Mapping::Nameless(kind)
+    } else {
         Mapping::File {
             path: path.to_string(),
             offset: u32::try_from(offset).ok()?,
-            shared: perms[3] == b's',
+            shared,
             exec: perms[2] == b'x',
         }
-    } else {
-        Mapping::Anon
     };
-    Some(Segment { start, end, mapping })
+    Some((Segment { start, end, mapping }, device))
 }
 
 #[cfg(test)]
@@ -187,6 +278,60 @@ mod tests {
         let after = maps.find(5).unwrap();
         assert_eq!((after.start, after.end), (3, 8));
         assert!(matches!(after.mapping, Mapping::File { offset: 0x13, .. }));
+    }
+
+    /// What the kernel prints of each kind, and files of disks with names that are alike.
+    #[test]
+    fn memory_with_the_name_of_a_file_is_no_file() {
+        use Nameless::{Device, HugeTlb, Shared};
+        for (line, kind) in [
+            ("rw-s 00000000 00:01 1000 /SYSV00000000 (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:01 65537 /SYSV51010d2a (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:01 1024 /dev/zero (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:01 3 /memfd:wayland-shm (deleted)", Some(Shared)),
+            ("r-xs 00000000 00:01 3 /memfd:doublemapper (deleted)", Some(Shared)),
+            ("rw-p 00000000 00:01 3 /memfd:x (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:1a 5 /dev/shm/PostgreSQL.1804289383", Some(Shared)),
+            ("rw-s 00000000 00:1a 5 /dev/shm/sem.x (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:04 8 /dev/ashmem/dalvik-jit-code-cache (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:01 9 /drm mm object (deleted)", Some(Shared)),
+            ("rw-s 00000000 00:01 9 /i915 (deleted)", Some(Shared)),
+            ("rw-s 1009ab000 00:06 9 /dev/dri/card0", Some(Shared)),
+            ("rw-s 00000000 00:01 9 [anon_shmem:pool]", Some(Shared)),
+            ("rw-p 00000000 00:0f 9 /anon_hugepage (deleted)", Some(HugeTlb)),
+            ("rw-s 00000000 00:2b 9 /dev/hugepages/rtemap_0", Some(HugeTlb)),
+            ("rw-s 00000000 00:0d 9 /[aio] (deleted)", Some(Device)),
+            ("rw-s 00000000 00:06 9 /dev/nvidia0", Some(Device)),
+            ("rw-s 00000000 08:01 9 /data/dev/shm/x", None),
+            ("rw-s 00000000 08:01 9 /memfd:x", None),
+            ("rw-s 00000000 08:01 9 /tmp/SYSV00000000 (deleted)", None),
+            ("r-xs 00000000 08:01 9 /usr/lib/i915_dri.so (deleted)", None),
+        ] {
+            let maps = Maps::parse(&format!("00001000-00002000 {line}\n")).unwrap();
+            let found = match maps.find(1).unwrap().mapping {
+                Mapping::Nameless(kind) => Some(kind),
+                _ => None,
+            };
+            assert_eq!(found, kind, "{line}");
+        }
+        for line in ["rw-p 00000000 00:06 4 /dev/zero", "rw-p 00000000 00:00 0 [anon:x]"] {
+            let maps = Maps::parse(&format!("00001000-00002000 {line}\n")).unwrap();
+            assert_eq!(maps.find(1).unwrap().mapping, Mapping::Anon, "{line}");
+        }
+    }
+
+    /// `/shm/x` of a container is on the file system that another line shows to be shared memory;
+    /// a file of another device is not.
+    #[test]
+    fn one_device_is_one_file_system() {
+        let text = "\
+00001000-00002000 rw-s 00000000 00:4d 3 /shm/x
+00002000-00003000 rw-s 00000000 00:4d 2 /dev/shm/y
+00003000-00004000 rw-s 00000000 00:4e 2 /overlay/z
+";
+        let maps = Maps::parse(text).unwrap();
+        let shared = |page| maps.find(page).unwrap().mapping == Mapping::Nameless(Nameless::Shared);
+        assert_eq!([1, 2, 3].map(shared), [true, true, false]);
     }
 
     #[test]

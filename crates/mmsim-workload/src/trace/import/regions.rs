@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::PageKind;
-use super::maps::{Mapping, Maps, Segment};
+use super::maps::{Mapping, Maps, Nameless, Segment};
 use crate::trace::table::{Backing, Region};
 
 /// What kind of reference it was.
@@ -276,6 +276,8 @@ pub(super) struct Layout {
     guessed: u64,
     guessed_text: u64,
     unknown: u64,
+    /// Pages of memory that has the name of a file and lies on no disk.
+    nameless: BTreeMap<Nameless, u64>,
 }
 
 impl Layout {
@@ -314,7 +316,7 @@ impl Layout {
         let Some(o) = open else { return };
         let pages = (o.last - o.start + 1) as u32;
         let backing = match (o.segment, self.kind) {
-            (Some(segment), _) => self.mapped(segment, o.start),
+            (Some(segment), _) => self.mapped(segment, o.start, pages),
             (None, None) => self.guess(name, &o, u64::from(pages)),
             (None, Some(PageKind::Anon)) => Backing::Anon,
             // An offset that is too large is refused when the table is checked.
@@ -326,10 +328,14 @@ impl Layout {
         self.regions.push(Region { process, start: o.start, pages, backing, at_start: true });
     }
 
-    fn mapped(&mut self, segment: &Segment, start: u64) -> Backing {
+    fn mapped(&mut self, segment: &Segment, start: u64, pages: u32) -> Backing {
         let skipped = (start - segment.start) as u32;
         match &segment.mapping {
             Mapping::Anon => Backing::Anon,
+            Mapping::Nameless(kind) => {
+                *self.nameless.entry(*kind).or_default() += u64::from(pages);
+                Backing::Anon
+            }
             Mapping::File { path, offset, shared, exec } => {
                 let (file, offset) = (self.file(path), *offset);
                 let backing = match (*exec, *shared) {
@@ -378,6 +384,11 @@ impl Layout {
         assumptions.push(
             "a region reaches from its first to its last touched page, whatever was mapped".into(),
         );
+        for kind in Nameless::ALL {
+            if let Some(pages) = self.nameless.get(&kind) {
+                assumptions.push(format!("{pages} pages of {}", kind.assumption()));
+            }
+        }
         if self.guessed == 0 {
             return;
         }
