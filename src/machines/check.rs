@@ -69,6 +69,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     for (i, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, i, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        workloads::check_kernel(task, run.machine.kernel).map_err(at)?;
         if run.compaction.preset == NO_COMPACTION && workloads::compacts(task) {
             let what = "compact_memory does nothing without compaction";
             let remedy = "name a preset of `compaction`, or leave it out";

@@ -287,6 +287,7 @@ fn build(
     for (nth, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, nth, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        workloads::check_kernel(task, run.machine.kernel).map_err(at)?;
         let n = workloads::processes(task).map_err(at)?;
         let all = tasks.len() as u64 + u64::from(n);
         check::count(task, all).map_err(at)?;

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{LruGen, Op, Workload};
 use mmsim_workload::generators::Step;
 use mmsim_workload::masim::MasimConfig;
@@ -16,6 +17,7 @@ use mmsim_workload::trace::{RequestWorkload, Trace, TraceReader, TraceWorkload};
 use super::Machine;
 use crate::error::{Error, ErrorKind};
 use crate::files;
+use crate::scenario::since::advice_of_line;
 use crate::scenario::workload::{self as spec, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
@@ -183,32 +185,59 @@ pub(crate) fn pages_of_script(task: &TaskSpec, w: &spec::Script) -> Option<(u64,
     parsed(task, w).ok().map(|(script, _)| script.pages())
 }
 
-fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload), Error> {
-    let text: Arc<str> = match w {
+/// Refuses commands of a script that the kernel does not have.
+pub(crate) fn check_kernel(task: &TaskSpec, kernel: Kernel) -> Result<(), Error> {
+    let WorkloadSpec::Script(w) = &task.work else { return Ok(()) };
+    let text = text_of(w)?;
+    for (i, line) in lines_of(w, &text).into_iter().enumerate() {
+        if let Some((found, write)) = advice_of_line(line, kernel) {
+            return Err(wrong_line(task, w, &text, i, format!("{found}, write {write}")));
+        }
+    }
+    Ok(())
+}
+
+/// The text of a file of commands.
+fn text_of(w: &spec::Script) -> Result<Arc<str>, Error> {
+    Ok(match w {
         spec::Script::Commands(_) => "".into(),
         spec::Script::File(path) => files::read_text(path, "a list of commands")?.into(),
-    };
-    let lines: Vec<&str> = match w {
+    })
+}
+
+fn lines_of<'a>(w: &'a spec::Script, text: &'a str) -> Vec<&'a str> {
+    match w {
         spec::Script::Commands(c) => c.iter().map(String::as_str).collect(),
         spec::Script::File(_) => text.lines().collect(),
-    };
-    let wrong = |line: usize, what: String| match w {
+    }
+}
+
+/// An error about a command.
+fn wrong_line(
+    task: &TaskSpec,
+    w: &spec::Script,
+    text: &Arc<str>,
+    line: usize,
+    what: String,
+) -> Error {
+    match w {
         spec::Script::Commands(_) => {
             let key = format!("commands[{line}]");
             error(task, ErrorKind::Scenario, format!("{key}: {what}")).about(key)
         }
         spec::Script::File(path) => {
             let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-            let span = start..start + lines.get(line).map_or(0, |l| l.len());
-            error(task, ErrorKind::Scenario, what).at(
-                &path.display().to_string(),
-                &text,
-                span,
-                "this line",
-            )
+            let span = start..start + text.lines().nth(line).map_or(0, str::len);
+            let path = path.display().to_string();
+            error(task, ErrorKind::Scenario, what).at(&path, text, span, "this line")
         }
-    };
-    let script = Script::parse(&lines)
+    }
+}
+
+fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload), Error> {
+    let text = text_of(w)?;
+    let wrong = |line: usize, what: String| wrong_line(task, w, &text, line, what);
+    let script = Script::parse(&lines_of(w, &text))
         .map_err(|e| wrong(e.line, format!("found `{}`, {}", e.found, e.instead)))?;
     let workload = script
         .workload()

@@ -116,6 +116,7 @@ pub(super) fn monitors(
             return Err(r.error("name", found, "another name"));
         }
         let rules = policy::read(sources, r.find("rules"), &r.name_of("rules"), "damon-v6.12")?;
+        kernel_has_damon(&r, &path, kernel)?;
         let (truth, record) = (r.get("truth")?, r.get::<bool>("record")?);
         let what = if r.has("module") {
             module(&r, rules_of(&r, kernel))?
@@ -162,10 +163,25 @@ const OWN: [&str; 11] = [
     "scheme",
 ];
 
+/// DAMON is of 5.15. On an older kernel it is a backport, of which somebody has to say the rules.
+fn kernel_has_damon(r: &Reader<'_>, path: &str, kernel: Kernel) -> Result<(), Error> {
+    if kernel >= Kernel::V6_1 || preset_of_rules(r).is_some() {
+        return Ok(());
+    }
+    let found = format!("kernel {} has no DAMON (Linux has it since 5.15)", kernel.name());
+    let write = "kernel = \"6.1\", or rules = { preset = \"damon-v5.16\" } for a backport";
+    let title = format!("{path}: {found}, write {write}");
+    Err(r.sources.error(r.at, title, format!("write {write}")))
+}
+
+/// The preset that `rules` names.
+fn preset_of_rules<'a>(r: &Reader<'a>) -> Option<&'a str> {
+    r.find("rules").and_then(Node::table).and_then(|t| t.get("preset")).and_then(Node::as_text)
+}
+
 /// The kernel whose DAMON a monitor is: that of its rules, else the machine's.
 fn rules_of(r: &Reader<'_>, machine: Kernel) -> Kernel {
-    let preset = r.find("rules").and_then(Node::table).and_then(|t| t.get("preset"));
-    let named = preset.and_then(Node::as_text).and_then(|p| p.strip_prefix("damon-v"));
+    let named = preset_of_rules(r).and_then(|p| p.strip_prefix("damon-v"));
     match named {
         Some("5.16") => Kernel::V5_10,
         Some(version) => Kernel::from_name(version).unwrap_or(machine),
@@ -175,7 +191,7 @@ fn rules_of(r: &Reader<'_>, machine: Kernel) -> Kernel {
 
 /// Parameters that modules got later than others: the first modelled kernel with them, and Linux's.
 const LATER: &[(&str, Kernel, &str)] = &[
-    ("skip_anon", Kernel::V6_12, "6.3"),
+    ("skip_anon", Kernel::V6_6, "6.3"),
     ("quota_mem_pressure_us", Kernel::V6_12, "6.9"),
     ("quota_autotune_feedback", Kernel::V6_12, "6.9"),
     ("autotune_monitoring_intervals", Kernel::V7_3, "7.2"),
@@ -325,6 +341,10 @@ fn own(
         return Err(r.error("parameters", "there is no `module`", "`module` too, or leave it out"));
     }
     let ops = if r.has("ops") { r.word("ops", &OPS)? } else { OpsId::Paddr };
+    if ops == OpsId::Fvaddr && kernel < Kernel::V6_1 {
+        let found = "this DAMON watches no fixed ranges of processes (Linux has it since 5.19)";
+        return Err(r.error("ops", found, "\"vaddr\", or use rules or a kernel of 6.1"));
+    }
     let task = r.opt_name("task")?;
     let processes = |t: &TaskSpec| t.name.clone();
     match (ops, task) {

@@ -28,6 +28,7 @@ mod reference;
 mod resolved;
 mod rows;
 mod schema;
+pub(crate) mod since;
 pub mod sweep;
 pub mod tables;
 mod tasks;

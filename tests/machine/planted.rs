@@ -38,7 +38,7 @@ const ZIPF: &str = r#"
 /// Two hot sets, and a window over cold memory that pushes the second out in each round.
 const ROUNDS: &str = r#"
     machine = { memory = "64MiB", swap = { size = "256MiB", device = "ramdisk" } }
-    variant = [{ name = "x", kernel = "KERNEL" }]
+    variant = [{ name = "x", reclaim = { preset = "classic-vKERNEL" } }]
     [[task]]
     workload = "phased"
     regions = { cold = { memory = "100MiB" }, hot-1 = { memory = "20MiB" }, hot-2 = { memory = "20MiB" } }

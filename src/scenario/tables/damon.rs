@@ -152,18 +152,8 @@ rows! {
     "Regions of this pattern, and what is done with them. All bounds are included.";
     check quota_and_target;
     fn scheme(r, cx: &SchemeCx<'_>) -> Scheme {
-        action: ("action", one of {
-                "willneed" => Action::Willneed,
-                "cold" => Action::Cold,
-                "pageout" => Action::Pageout,
-                "hugepage" => Action::Hugepage,
-                "nohugepage" => Action::Nohugepage,
-                "lru_prio" => Action::LruPrio,
-                "lru_deprio" => Action::LruDeprio,
-                "migrate_hot" => Action::MigrateHot,
-                "migrate_cold" => Action::MigrateCold,
-                "stat" => Action::Stat,
-            }, Required, "what is done");
+        action: {action(r, cx)?; ("action", one of ACTIONS, Required,
+            "what is done; `lru_prio` and `lru_deprio` are of 6.1 and later, migrations of 6.12")};
         pattern: {pattern(r, cx.attrs)?;
             ("min-size", Size(0), Is("\"0 pages\""), "smallest region"),
             ("max-size", Size(0), Auto("any"), "largest region"),
@@ -171,8 +161,9 @@ rows! {
             ("max-nr-accesses", Count(0, U32), Auto("any"), "most samples with an access"),
             ("min-age", Time, Is("\"0ns\""), "least age, rounded down to aggregations"),
             ("max-age", Time, Auto("any"), "largest age")};
-        apply_interval_us: {r.opt_time("apply-interval")?.map_or(0, micros);
-            ("apply-interval", Time, Auto("an aggregation"), "time between two passes")};
+        apply_interval_us: {apply_interval(r, cx)?;
+            ("apply-interval", Time, Auto("an aggregation"),
+                "time between two passes (6.12 and later)")};
         quota: (struct Quota {
             ms: {r.opt_time("quota-time")?.map_or(0, |t| micros(t) / 1000);
                 ("quota-time", Time, Auto("no limit"), "time of work in a charge window")};
@@ -186,7 +177,8 @@ rows! {
                 "weight of the accesses in the score");
             weight_age: ("weight-age", Count(0, U32), Is("0"), "weight of the age in the score");
             goals: {each(r, "goal", &DAMOS_GOAL, |g| goal(g, cx))?;
-                ("goal", Tables(&DAMOS_GOAL), Auto("none"), "what the quota is to achieve")};
+                ("goal", Tables(&DAMOS_GOAL), Auto("none"),
+                    "what the quota is to achieve (6.12 and later)")};
             tuner: {tuner(r, cx)?;
                 ("goal-tuner", Choice(&["consist", "temporal"]), Auto("`consist`"),
                     "how the quota follows its goals: in proportion, or all until one is achieved and then \
@@ -199,13 +191,46 @@ rows! {
             ("wmarks", Table(&DAMOS_WMARKS), Auto("always on"),
                 "when it works at all, by free memory")};
         filters: {each(r, "filter", &DAMOS_FILTER, |f| filter(f, cx))?;
-            ("filter", Tables(&DAMOS_FILTER), Auto("none"), "what it leaves out, or takes")};
+            ("filter", Tables(&DAMOS_FILTER), Auto("none"),
+                "what it leaves out, or takes (6.6 and later)")};
         max_nr_snapshots: {max_nr_snapshots(r, cx)?;
             ("max-nr-snapshots", Count(0, MANY), Is("0"),
                 "snapshots after which it stops; 0: it goes on (7.3)")};
         target_nid: ("target-node", Count(0, 255), Auto("none"), "where migrations go");
         state: {SchemeState::default()};
     }
+}
+
+/// What schemes do.
+const ACTIONS: Words<Action> = words! {
+    "willneed" => Action::Willneed,
+    "cold" => Action::Cold,
+    "pageout" => Action::Pageout,
+    "hugepage" => Action::Hugepage,
+    "nohugepage" => Action::Nohugepage,
+    "lru_prio" => Action::LruPrio,
+    "lru_deprio" => Action::LruDeprio,
+    "migrate_hot" => Action::MigrateHot,
+    "migrate_cold" => Action::MigrateCold,
+    "stat" => Action::Stat,
+};
+
+fn action(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Action, Error> {
+    let action = s.word("action", &ACTIONS)?;
+    match action {
+        Action::LruPrio | Action::LruDeprio => cx.since(s, "action", Kernel::V6_1, "6.0")?,
+        Action::MigrateHot | Action::MigrateCold => {
+            cx.since(s, "action", Kernel::V6_12, "6.11")?;
+        }
+        _ => {}
+    }
+    Ok(action)
+}
+
+fn apply_interval(s: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<u64, Error> {
+    let Some(interval) = s.opt_time("apply-interval")? else { return Ok(0) };
+    cx.since(s, "apply-interval", Kernel::V6_12, "6.7")?;
+    Ok(micros(interval))
 }
 
 fn pattern(s: &Reader<'_>, attrs: &MonitoringAttrs) -> Result<AccessPattern, Error> {
@@ -249,8 +274,8 @@ rows! {
     "A quota that finds its own size.";
     keys {
         ("metric", Choice(&Metric::NAMES), Required,
-            "what is looked at; `node_mem_*` are of 6.18 and later, those of groups and lists and \
-             `node_eligible_mem_bp` of 7.3")
+            "what is looked at; the first two are of 6.12 and later, `node_mem_*` of 6.18, those of \
+             groups and lists and `node_eligible_mem_bp` of 7.3")
         ("target", Count(1, MANY), Required, "the value that is wanted; `_bp` are 1/10000")
         ("current", Count(0, MANY), Auto("0"), "the value that the user gives, for `user_input`")
         ("node", Count(0, 255), Auto("none"), "the node, for `node_*`")
@@ -277,16 +302,15 @@ fn goal(g: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Goal, Error> {
             return Err(g.error("metric", format!("nobody says which {key}"), write));
         }
     }
-    let first = match metric {
-        "user_input" | "some_mem_psi_us" => None,
-        "node_mem_used_bp" | "node_mem_free_bp" => Some((Kernel::V6_18, "6.16")),
-        "node_memcg_used_bp" | "node_memcg_free_bp" => Some((Kernel::V7_3, "6.19")),
-        "node_eligible_mem_bp" => Some((Kernel::V7_3, "7.2")),
-        _ => Some((Kernel::V7_3, "7.1")),
+    let (first, linux) = match metric {
+        "user_input" => (Kernel::V6_12, "6.8"),
+        "some_mem_psi_us" => (Kernel::V6_12, "6.9"),
+        "node_mem_used_bp" | "node_mem_free_bp" => (Kernel::V6_18, "6.16"),
+        "node_memcg_used_bp" | "node_memcg_free_bp" => (Kernel::V7_3, "6.19"),
+        "node_eligible_mem_bp" => (Kernel::V7_3, "7.2"),
+        _ => (Kernel::V7_3, "7.1"),
     };
-    if let Some((first, linux)) = first {
-        cx.since(g, "metric", first, linux)?;
-    }
+    cx.since(g, "metric", first, linux)?;
     if metric == "node_eligible_mem_bp" && cx.ops != OpsId::Paddr {
         let found = "only regions of physical memory lie on nodes";
         return Err(g.error("metric", found, "`ops = \"paddr\"`, or another metric"));
@@ -392,7 +416,7 @@ rows! {
     "Memory that a scheme leaves out, or takes. The first filter that speaks about it decides.";
     keys {
         ("type", Choice(&FilterType::NAMES), Required,
-            "what it speaks about; the last three are of 6.18 and later")
+            "what it speaks about; `young` is of 6.12 and later, the last three of 6.18")
         ("matching", Flag, Is("true"), "`false`: it speaks about all other memory")
         ("allow", Flag, Is("false"),
             "`true`: it takes what it speaks about; after a last such filter all else is left out (6.18 and \
@@ -421,9 +445,13 @@ fn filter(f: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Filter, Error> {
             return Err(f.error(key, found, format!("`type = \"{of}\"`, or leave it out")));
         }
     }
-    if ["active", "hugepage_size", "unmapped"].contains(&kind) {
-        cx.since(f, "type", Kernel::V6_18, "6.14 to 6.16")?;
-    }
+    let (first, linux) = match kind {
+        "anon" | "memcg" => (Kernel::V6_6, "6.3"),
+        "addr" | "target" => (Kernel::V6_6, "6.6"),
+        "young" => (Kernel::V6_12, "6.10"),
+        _ => (Kernel::V6_18, "6.14 to 6.16"),
+    };
+    cx.since(f, "type", first, linux)?;
     let allow: bool = f.get("allow")?;
     if allow {
         cx.since(f, "allow", Kernel::V6_18, "6.14")?;

@@ -20,6 +20,7 @@ use crate::scenario::machine::{
 use crate::scenario::raw::{At, Node, Sources, Table as Doc, Value};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Show as _, Words, rows, words};
+use crate::scenario::since::{Since, since};
 use crate::scenario::units::{PAGE_SIZE, show_pages};
 
 use Fallback::{Auto, Is, Required};
@@ -527,14 +528,23 @@ rows! {
     fn memcg(r, _cx: ()) -> MemcgConfig {
         name: {r.name("name")?.to_string();
             ("name", Text, Required, "name, for `task.memcg` and reports")};
-        min: ("min", Size(0), Is("\"0 pages\""), "never reclaimed below this");
+        min: ("min", Size(0), Is("\"0 pages\""),
+            "never reclaimed below this, from kernel 5.5 on (Linux 4.18)");
         low: ("low", Size(0), Is("\"0 pages\""),
             "reclaimed below this only if nothing else is left");
         high: ("high", Limit, Is("\"max\""), "throttled and reclaimed above this");
         max: ("max", Limit, Is("\"max\""), "hard limit");
-        swap_max: ("swap-max", Limit, Is("\"max\""), "limit of swapped memory");
+        swap_max: ("swap-max", Limit, Is("\"max\""),
+            "limit of swapped memory, from kernel 5.5 on (Linux 4.5)");
     }
 }
+
+/// Files of groups that came while the modelled kernels did. `memory.low`, `memory.high` and
+/// `memory.max` are of 4.0.
+const GROUP_SINCE: &[(&str, &str, Since)] = &[
+    ("min", "memory.min", since(Kernel::V5_5, "4.18")),
+    ("swap-max", "memory.swap.max", since(Kernel::V5_5, "4.5")),
+];
 
 /// Groups besides the root.
 const MOST_GROUPS: usize = 65_535;
@@ -549,6 +559,9 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
             return Err(g.error("name", found, "fewer of them"));
         }
         let group = memcg(&g, ())?;
+        for &(key, file, since) in GROUP_SINCE.iter().filter(|f| !g.is_default(f.0)) {
+            since.check(&g, key, kernel_of(r)?, file)?;
+        }
         if groups.iter().any(|o| o.name == group.name) {
             return Err(g.error(
                 "name",

@@ -18,6 +18,7 @@ use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32, Varia
 use crate::scenario::raw::{Node, Value};
 use crate::scenario::read::{Reader, describe, unknown};
 use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::since::{of_advice, since};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
@@ -174,16 +175,16 @@ steps! { r;
         from: {r.part()?.0};
         count: {r.part()?.1};
         advice: {r.advice()?; ("advice", one of ADVICE, Required,
-            "which, named as MADV_ in lower case; `free` is for anonymous memory")};
+            "which, named as MADV_ in lower case; `free` is for anonymous memory. `free`, `cold` and `pageout` from kernel 5.5 on, `populate-read` and `populate-write` from 6.1 on")};
     }
     "free", "Unmaps the region.", Free { 0: {r.mapped()?; ..WHOLE}; }
     "sleep", "Sleeps.", Sleep { 0: ("time", TIMES, Required, "how long"); }
     "compute", "Uses the CPU without touching memory.", Compute { 0: ("time", TIMES, Required, "how long"); }
     "records", "Counts records as done.", Records { 0: ("count", Count(1, U32), Is("1"), "how many"); }
     "drop-caches", "Writes 1 to drop_caches.", DropCaches {}
-    "memcg-reclaim", "Writes to memory.reclaim of the task's own group.", MemcgReclaim {
-        pages: ("memory", Size(1), Required,
-            "how much; kernels before 6.6 take more, since each try asks for all that is left");
+    "memcg-reclaim", "Writes to memory.reclaim of the task's own group, from kernel 6.1 on (Linux 5.19).", MemcgReclaim {
+        pages: {r.memcg_reclaim()?; ("memory", Size(1), Required,
+            "how much; kernels before 6.6 take more, since each try asks for all that is left")};
         swappiness: {r.reclaim_swappiness()?; ("swappiness", Count(0, 200), Auto("`vm.swappiness`"),
             "`swappiness=` of the write, from kernel 6.12 on (Linux 6.9)"),
             ("anon_only", Flag, Is("false"),
@@ -309,18 +310,8 @@ impl StepReader<'_> {
         Ok(Some(ANON_ONLY))
     }
 
-    /// Kernels before 6.1 have no `lru_gen`.
     fn kernel_has_lru_gen(&self) -> Result<(), Error> {
-        let kernel = self.scope.machine.kernel;
-        if kernel < Kernel::V6_1 {
-            let found = format!("kernel {} has no lru_gen (Linux has it since 6.1)", kernel.name());
-            return Err(self.error(
-                "do",
-                found,
-                "kernel = \"6.1\" or later, or leave the step out",
-            ));
-        }
-        Ok(())
+        since(Kernel::V6_1, "6.1").check(self, "do", self.scope.machine.kernel, "lru_gen")
     }
 
     fn lru_gen(&self) -> Result<Vec<Op>, Error> {
@@ -376,8 +367,19 @@ impl StepReader<'_> {
         Ok(NodeId(node))
     }
 
+    /// Pages of a write to `memory.reclaim`.
+    fn memcg_reclaim(&self) -> Result<u32, Error> {
+        let file = since(Kernel::V6_1, "5.19");
+        file.check(self, "do", self.scope.machine.kernel, "memory.reclaim")?;
+        self.get("memory")
+    }
+
     fn advice(&self) -> Result<Advice, Error> {
         let (advice, region) = (self.word("advice", &ADVICE)?, self.region()?);
+        let word = self.opt_text("advice")?.unwrap_or_default();
+        if let Some(since) = of_advice(word) {
+            since.check(self, "advice", self.scope.machine.kernel, &format!("advice \"{word}\""))?;
+        }
         if advice == Advice::Free && region.kind != MemoryKind::Anon {
             let found = format!(
                 "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",

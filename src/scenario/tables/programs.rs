@@ -1,6 +1,7 @@
 //! Workloads that behave as a kind of program: builds, apps, a database that reads.
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_workload::generators::{
     Amount, AppsConfig, BuildConfig, ItemChoice, LaunchOrder, PRESSURE_WINDOW, ReaderConfig,
     ReuseOrder,
@@ -15,6 +16,7 @@ use crate::scenario::fields::{TaskCx, between, end, out_of_order};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Field, Words, rows, words};
+use crate::scenario::since::{of_advice, since};
 use crate::scenario::units::show_pages;
 
 use Fallback::{Auto, Is, Required};
@@ -153,9 +155,9 @@ rows! {
         cached: {r.get::<Option<u32>>("cached")?.map_or_else(|| r.get("apps"), Ok)?;
             ("cached", Count(1, 32_767), Auto("all apps"),
                 "apps alive at a time; beyond it the one launched longest ago is killed")};
-        partial_stall: {stall(r, "psi-partial-stall")?; ("psi-partial-stall", Time, Auto("no killer"),
+        partial_stall: {stall(r, "psi-partial-stall", task.kernel)?; ("psi-partial-stall", Time, Auto("no killer"),
             "time within a second in which some thread is stalled on memory, that kills the app in the background launched longest ago; from 1us to 1s. Android's `ro.lmk.psi_partial_stall_ms`: 70ms, with little memory 200ms")};
-        complete_stall: {stall(r, "psi-complete-stall")?; ("psi-complete-stall", Time, Auto("no killer"),
+        complete_stall: {stall(r, "psi-complete-stall", task.kernel)?; ("psi-complete-stall", Time, Auto("no killer"),
             "the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms")};
         sequential: ("sequential-permille", Count(0, 1000), Is("700"),
             "touches of mapped files at a start that go in order; the others draw");
@@ -167,8 +169,9 @@ rows! {
             ("reread-min", Count(0, 1000), Is("1"), "how often again, at least"),
             ("reread-max", Count(0, 1000), Is("4"), "and at most")};
         collections: ("collections", Count(0, 100), Is("2"), "garbage collections during a start");
-        free: ("free-permille", Count(0, 1000), Is("350"),
-            "part of the heap dirtied so far that each gives back with `MADV_FREE`");
+        free: {given_back(r, "free-permille", task.kernel)?;
+            ("free-permille", Count(0, 1000), Is("350"),
+            "part of the heap dirtied so far that each gives back with `MADV_FREE` (from kernel 5.5 on)")};
         run: ("free-run", Size(1), Is("\"256KiB\""), "pages that are given back together");
         reuse: ("reuse-permille", Count(0, 1000), Is("250"),
             "part of what was given back that is dirtied again");
@@ -187,8 +190,9 @@ rows! {
             "part of heap and files that it then touches in a second");
         trim_after: ("trim-after", TIMES, Is("\"10s\""),
             "when, after going there, it is trimmed; the same");
-        trim: ("trim-permille", Count(0, 1000), Is("200"),
-            "part of its heap that trimming gives back; 0 is never");
+        trim: {given_back(r, "trim-permille", task.kernel)?;
+            ("trim-permille", Count(0, 1000), Is("200"),
+            "part of its heap that trimming gives back; 0 is never")};
     }
 }
 
@@ -247,9 +251,23 @@ fn size_of_app(r: &Reader<'_>, key: &str) -> Result<Varying, Error> {
     }
 }
 
-/// A threshold of the killer; 0 without one.
-fn stall(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error> {
+/// A part of a heap that is given back with `MADV_FREE`, which has to be nothing where there is none.
+fn given_back(r: &Reader<'_>, key: &str, kernel: Kernel) -> Result<u32, Error> {
+    let part = r.get(key)?;
+    if part > 0 {
+        let free = of_advice("free").expect("it is of 4.5");
+        // A default has no place of its own.
+        let key = if r.is_default(key) { "workload" } else { key };
+        let none = "free-permille = 0 and trim-permille = 0";
+        free.check_or(r, key, kernel, "advice \"free\"", none)?;
+    }
+    Ok(part)
+}
+
+/// A threshold of the killer, which listens to pressure; 0 without one.
+fn stall(r: &Reader<'_>, key: &str, kernel: Kernel) -> Result<SimDuration, Error> {
     let Some(stall) = r.get::<Option<SimDuration>>(key)? else { return Ok(SimDuration::ZERO) };
+    since(Kernel::V5_5, "4.20").check(r, key, kernel, "pressure to listen to")?;
     if stall < SimDuration::from_micros(1) || stall > PRESSURE_WINDOW {
         let found = format!("{stall} within {PRESSURE_WINDOW} are no threshold");
         return Err(r.error(key, found, "a duration from \"1us\" to \"1s\", or leave it out"));
