@@ -378,7 +378,12 @@ impl StepReader<'_> {
         let (advice, region) = (self.word("advice", &ADVICE)?, self.region()?);
         let word = self.opt_text("advice")?.unwrap_or_default();
         if let Some(since) = of_advice(word) {
-            since.check(self, "advice", self.scope.machine.kernel, &format!("advice \"{word}\""))?;
+            since.check(
+                self,
+                "advice",
+                self.scope.machine.kernel,
+                &format!("advice \"{word}\""),
+            )?;
         }
         if advice == Advice::Free && region.kind != MemoryKind::Anon {
             let found = format!(

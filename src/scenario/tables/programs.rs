@@ -155,9 +155,9 @@ rows! {
         cached: {r.get::<Option<u32>>("cached")?.map_or_else(|| r.get("apps"), Ok)?;
             ("cached", Count(1, 32_767), Auto("all apps"),
                 "apps alive at a time; beyond it the one launched longest ago is killed")};
-        partial_stall: {stall(r, "psi-partial-stall", task.kernel)?; ("psi-partial-stall", Time, Auto("no killer"),
+        partial_stall: {stall(r, "psi-partial-stall", task.machine.kernel)?; ("psi-partial-stall", Time, Auto("no killer"),
             "time within a second in which some thread is stalled on memory, that kills the app in the background launched longest ago; from 1us to 1s. Android's `ro.lmk.psi_partial_stall_ms`: 70ms, with little memory 200ms")};
-        complete_stall: {stall(r, "psi-complete-stall", task.kernel)?; ("psi-complete-stall", Time, Auto("no killer"),
+        complete_stall: {stall(r, "psi-complete-stall", task.machine.kernel)?; ("psi-complete-stall", Time, Auto("no killer"),
             "the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms")};
         sequential: ("sequential-permille", Count(0, 1000), Is("700"),
             "touches of mapped files at a start that go in order; the others draw");
@@ -169,7 +169,7 @@ rows! {
             ("reread-min", Count(0, 1000), Is("1"), "how often again, at least"),
             ("reread-max", Count(0, 1000), Is("4"), "and at most")};
         collections: ("collections", Count(0, 100), Is("2"), "garbage collections during a start");
-        free: {given_back(r, "free-permille", task.kernel)?;
+        free: {given_back(r, "free-permille", task.machine.kernel)?;
             ("free-permille", Count(0, 1000), Is("350"),
             "part of the heap dirtied so far that each gives back with `MADV_FREE` (from kernel 5.5 on)")};
         run: ("free-run", Size(1), Is("\"256KiB\""), "pages that are given back together");
@@ -190,7 +190,7 @@ rows! {
             "part of heap and files that it then touches in a second");
         trim_after: ("trim-after", TIMES, Is("\"10s\""),
             "when, after going there, it is trimmed; the same");
-        trim: {given_back(r, "trim-permille", task.kernel)?;
+        trim: {given_back(r, "trim-permille", task.machine.kernel)?;
             ("trim-permille", Count(0, 1000), Is("200"),
             "part of its heap that trimming gives back; 0 is never")};
     }
