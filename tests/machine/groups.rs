@@ -3,7 +3,7 @@
 use crate::support::*;
 use mmsim::base::time::SimDuration;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig};
-use mmsim::machine::result::{Outcome, RunResult};
+use mmsim::machine::result::{Outcome, RunResult, Shortage};
 use mmsim::machine::{Machine, Watch};
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
@@ -111,7 +111,8 @@ fn running_out_within_a_group_kills_only_there() {
     let mut c = config(Kernel::V6_12, "ramdisk");
     (c.memcgs[0].max, c.memcgs[0].swap_max) = (Some(100), Some(0));
     let r = beside(&c, 500, 150);
-    assert!(matches!(r.outcome, Outcome::OutOfMemory(_)));
+    let Outcome::OutOfMemory(s) = &r.outcome else { panic!("{:?}", r.outcome) };
+    assert_eq!((s.victim.as_str(), s.shortage), ("wants", Shortage::Group));
     assert_eq!(counts(&r, ["oom_kill", "pgfault"]), [1, 500 + 101]);
     assert!(r.phases.is_empty());
     let stays = r.threads.iter().find(|t| t.name == "stays").expect("it is there");
@@ -130,6 +131,7 @@ fn the_largest_process_is_killed_and_the_summary_says_who_held_what() {
     let tasks = vec![task("small", process(400)), task("large", process(1300)), task("late", late)];
     let r = run(&c, tasks);
     let Outcome::OutOfMemory(s) = &r.outcome else { panic!("{:?}", r.outcome) };
+    assert_eq!((s.victim.as_str(), s.shortage), ("large", Shortage::Machine));
     assert_eq!(count(&r, "oom_kill"), 1);
     let sizes: Vec<_> = s.processes.iter().map(|p| (p.0.as_str(), p.1, p.2)).collect();
     assert_eq!((sizes[0], sizes[2]), (("large", 1300, 0), ("late", sizes[2].1, 0)));

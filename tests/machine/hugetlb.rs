@@ -4,7 +4,7 @@ use mmsim::base::id::PageIdx;
 use mmsim::base::time::SimDuration;
 use mmsim::config::cost::CostModel;
 use mmsim::config::{Kernel, MachineConfig};
-use mmsim::machine::result::Outcome;
+use mmsim::machine::result::{Outcome, Shortage};
 use mmsim::machine::{TaskConfig, Watch};
 use mmsim::memory::HugePool;
 use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
@@ -81,7 +81,9 @@ fn a_mapping_that_the_pool_cannot_back_ends_its_process() {
     let first = vec![huge(0, 1024), sleep_ms(10), write(0, 0, 1024)];
     let second = vec![sleep_ms(1), huge(0, 1024), write(0, 0, 1)];
     let r = run(&pool(3), vec![task("first", first), task("second", second)]);
-    assert!(matches!(&r.outcome, Outcome::OutOfMemory(s) if s.free > 0), "{:?}", r.outcome);
+    let Outcome::OutOfMemory(s) = &r.outcome else { panic!("{:?}", r.outcome) };
+    assert_eq!((s.victim.as_str(), s.shortage), ("second", Shortage::HugePages));
+    assert!(s.free > 0, "{s:?}");
     assert_eq!((count(&r, "oom_kill"), r.accesses), (0, 1024));
 }
 

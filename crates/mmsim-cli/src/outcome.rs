@@ -1,9 +1,7 @@
 //! How runs ended: their report, the exit code, and the lines about them on standard error.
 
 use mmsim::report::expect;
-use mmsim::report::{
-    self, AimReport, ExpectReport, OomReport, Report, RunReport, StuckReport, StuckThread,
-};
+use mmsim::report::{self, AimReport, ExpectReport, Report, RunReport};
 
 use crate::backend::{self, Plan};
 use crate::exit::Ending;
@@ -59,10 +57,10 @@ pub(crate) fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
             return Some(format!("{}: panicked: {message}", planned.label));
         }
         if let Some(stuck) = &run.stuck {
-            return Some(format!("{}: {}", planned.label, who_waits(stuck)));
+            return Some(format!("{}: {}", planned.label, stuck.who_waits()));
         }
         let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
-        Some(format!("{}: {}", planned.label, who_held_it(oom)))
+        Some(format!("{}: {}", planned.label, oom.who_held_it()))
     };
     planned.zip(&report.runs).filter_map(line).collect()
 }
@@ -107,42 +105,6 @@ fn unexpected(plans: &[Plan], report: &Report) -> Vec<String> {
 pub(crate) fn missed(e: &ExpectReport, changed: &str) -> String {
     let scenario = e.scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
     format!("{scenario}expected{changed}: {}; found: {}", e.expected, e.found)
-}
-
-fn who_waits(stuck: &StuckReport) -> String {
-    let word = |t: &StuckThread| {
-        let since = t.since_ns as f64 / 1e9;
-        format!("{}: {}, waits for {} since {since:.3} s", t.thread, t.doing, t.waits_for)
-    };
-    let mut waiting: Vec<String> = stuck.waiting.iter().take(3).map(word).collect();
-    if stuck.waiting.len() > 3 {
-        waiting.push(format!("{} more threads", stuck.waiting.len() - 3));
-    }
-    let at = stuck.at_ns as f64 / 1e9;
-    format!("stuck after {at:.3} s: {}; {}", stuck.why, waiting.join("; "))
-}
-
-/// When memory ran out, and who held it.
-pub(crate) fn who_held_it(oom: &OomReport) -> String {
-    let mut holders: Vec<String> = oom
-        .processes
-        .iter()
-        .take(3)
-        .map(|p| format!("{} {} resident and {} swapped", p.name, p.resident, p.swapped))
-        .collect();
-    if oom.processes.len() > 3 {
-        holders.push(format!("{} more processes", oom.processes.len() - 3));
-    }
-    holders.push(format!("page cache {}", oom.cache));
-    holders.push(format!("kernel {}", oom.kernel));
-    holders.push(format!("free {}", oom.free));
-    format!(
-        "out of memory after {:.3} s; pages: {}; swap slots: {} of {} free",
-        oom.at_ns as f64 / 1e9,
-        holders.join(", "),
-        oom.swap_free,
-        oom.swap_total
-    )
 }
 
 #[cfg(test)]

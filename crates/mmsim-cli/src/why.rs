@@ -15,7 +15,7 @@ use mmsim::why::{Class, Counted};
 use crate::args::{Format, WhyArgs};
 use crate::backend::{self, Overrides, Plan};
 use crate::exit::{self, Ending, Failure};
-use crate::outcome::{early_ends, who_held_it};
+use crate::outcome::early_ends;
 use crate::{output, table};
 
 /// Prints why pages came back.
@@ -155,7 +155,7 @@ pub(crate) fn of_first(run: &RunReport, seeds: usize) -> String {
     let of = if seeds > 1 { format!(", the first of {seeds}") } else { String::new() };
     let mut out = format!("{}{axes}, seed {}{of}\n", run.variant, run.seed);
     if let Some(oom) = &run.oom {
-        out += &table::wrap(&format!("It ran {}.", who_held_it(oom)), 0);
+        out += &table::wrap(&format!("It ran {}.", oom.who_held_it()), 0);
     }
     match &run.why {
         Some(why) => out += &of_why(why),

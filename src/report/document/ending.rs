@@ -104,6 +104,12 @@ impl Ending {
 pub struct OomReport {
     /// When.
     pub at_ns: u64,
+    /// The process that was killed first; empty in reports of before this was written down.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub victim: String,
+    /// The shortage that it was killed for, for people; empty likewise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shortage: String,
     /// Processes, the largest first.
     pub processes: Vec<OomProcess>,
     /// Free pages.
@@ -139,6 +145,11 @@ impl From<&OomSummary> for OomReport {
         };
         OomReport {
             at_ns: s.at.0,
+            victim: s.victim.clone(),
+            shortage: match s.victim.is_empty() {
+                true => String::new(),
+                false => s.shortage.describe().to_string(),
+            },
             processes: s.processes.iter().map(process).collect(),
             free: s.free,
             cache: s.cache,
@@ -146,5 +157,46 @@ impl From<&OomSummary> for OomReport {
             swap_free: s.swap_free,
             swap_total: s.swap_total,
         }
+    }
+}
+
+impl OomReport {
+    /// When memory ran out, and who held it, for people.
+    pub fn who_held_it(&self) -> String {
+        let mut holders: Vec<String> = self
+            .processes
+            .iter()
+            .take(3)
+            .map(|p| format!("{} {} resident and {} swapped", p.name, p.resident, p.swapped))
+            .collect();
+        if self.processes.len() > 3 {
+            holders.push(format!("{} more processes", self.processes.len() - 3));
+        }
+        holders.push(format!("page cache {}", self.cache));
+        holders.push(format!("kernel {}", self.kernel));
+        holders.push(format!("free {}", self.free));
+        format!(
+            "out of memory after {:.3} s; pages: {}; swap slots: {} of {} free",
+            self.at_ns as f64 / 1e9,
+            holders.join(", "),
+            self.swap_free,
+            self.swap_total
+        )
+    }
+}
+
+impl StuckReport {
+    /// When and why it was ended, and who waited for what, for people.
+    pub fn who_waits(&self) -> String {
+        let word = |t: &StuckThread| {
+            let since = t.since_ns as f64 / 1e9;
+            format!("{}: {}, waits for {} since {since:.3} s", t.thread, t.doing, t.waits_for)
+        };
+        let mut waiting: Vec<String> = self.waiting.iter().take(3).map(word).collect();
+        if self.waiting.len() > 3 {
+            waiting.push(format!("{} more threads", self.waiting.len() - 3));
+        }
+        let at = self.at_ns as f64 / 1e9;
+        format!("stuck after {at:.3} s: {}; {}", self.why, waiting.join("; "))
     }
 }

@@ -13,6 +13,7 @@
 use super::Machine;
 use super::fault::touch::FaultOutcome;
 use super::reclaim::alloc::AllocOutcome;
+use super::watch::result::Shortage;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
@@ -81,7 +82,7 @@ impl Machine {
         let fits = self.mem.hugetlb.reserve(pages / GROUP_PAGES);
         if !fits {
             if self.oom.is_none() {
-                self.oom = Some(self.oom_summary());
+                self.oom = Some(self.oom_summary(space, Shortage::HugePages));
             }
             self.kill(space);
         }

@@ -12,6 +12,7 @@
 use super::alloc::{AllocOutcome, TICK};
 use crate::base::id::{AsId, MemcgId, ThreadId};
 use crate::base::vmstat::VmEvent;
+use crate::machine::watch::result::Shortage;
 use crate::machine::{Machine, OomSummary};
 use crate::memory::trace::TraceEvent;
 
@@ -22,9 +23,10 @@ impl Machine {
         tid: ThreadId,
         memcg: Option<MemcgId>,
     ) -> AllocOutcome {
+        let shortage = if memcg.is_some() { Shortage::Group } else { Shortage::Machine };
         let spaces = &self.mem.spaces;
         let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
-        let Some(victim) = doomed.or_else(|| self.kill_worst(memcg)) else {
+        let Some(victim) = doomed.or_else(|| self.kill_worst(memcg, shortage)) else {
             if memcg.is_none() {
                 self.watchdog.nobody_to_kill();
             }
@@ -44,9 +46,9 @@ impl Machine {
     /// a victim in Linux dies on its own way out of the kernel.
     pub(in crate::machine) fn kill_for_working_set(&mut self) {
         if !self.amid_step {
-            self.kill_worst(None);
+            self.kill_worst(None, Shortage::WorkingSet);
         } else if self.doomed.is_none() {
-            self.doomed = self.mark_victim(None);
+            self.doomed = self.mark_victim(None, Shortage::WorkingSet);
         }
     }
 
@@ -60,14 +62,14 @@ impl Machine {
     }
 
     /// Kills the process with the most points, of a group if one is named. `None`: nobody may be killed.
-    fn kill_worst(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
-        let victim = self.mark_victim(memcg)?;
+    fn kill_worst(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
+        let victim = self.mark_victim(memcg, shortage)?;
         self.kill(victim);
         Some(victim)
     }
 
     /// Chooses the process with the most points, of a group if one is named, to be killed.
-    fn mark_victim(&mut self, memcg: Option<MemcgId>) -> Option<AsId> {
+    fn mark_victim(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
         let size = |m: &Self, a: AsId| {
             let s = &m.mem.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
@@ -81,7 +83,7 @@ impl Machine {
         });
         let victim = candidates.max()?.1.0;
         if self.oom.is_none() {
-            self.oom = Some(self.oom_summary());
+            self.oom = Some(self.oom_summary(victim, shortage));
         }
         let pages = size(self, victim);
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
@@ -102,7 +104,8 @@ impl Machine {
         }
     }
 
-    pub(in crate::machine) fn oom_summary(&self) -> OomSummary {
+    /// This moment, in which a process is killed for a shortage.
+    pub(in crate::machine) fn oom_summary(&self, victim: AsId, shortage: Shortage) -> OomSummary {
         let mem = &self.mem;
         let mut processes: Vec<(String, u64, u64)> = mem
             .spaces
@@ -116,6 +119,8 @@ impl Machine {
         processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));
         OomSummary {
             at: mem.now,
+            victim: mem.spaces[victim].name.clone(),
+            shortage,
             processes,
             free: mem.zones.nr_free(),
             cache: mem.files.nr_cached,

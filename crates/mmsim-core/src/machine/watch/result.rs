@@ -67,12 +67,43 @@ pub struct WaitingThread {
     pub since: SimTime,
 }
 
+/// The shortage for which the OOM killer is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Shortage {
+    /// No page for an allocation, after reclaim.
+    #[default]
+    Machine,
+    /// No room below the limit of a group.
+    Group,
+    /// Every page is younger than MGLRU's `min_ttl_ms`.
+    WorkingSet,
+    /// Too few pages in the pool of huge pages for a mapping.
+    HugePages,
+}
+
+impl Shortage {
+    /// For people.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Shortage::Machine => "no page was left for an allocation",
+            Shortage::Group => "no room was left below the limit of its group",
+            Shortage::WorkingSet => "no page was older than min_ttl_ms",
+            Shortage::HugePages => "the pool of huge pages was too small for its mapping",
+        }
+    }
+}
+
 /// Who held memory when it ran out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct OomSummary {
     /// When.
     pub at: SimTime,
+    /// The process that was killed first.
+    pub victim: String,
+    /// The shortage that it was killed for.
+    pub shortage: Shortage,
     /// Per process: name, resident pages, swapped pages. In order of size.
     pub processes: Vec<(String, u64, u64)>,
     /// Free pages, pages of the page cache, pages the kernel itself holds.
