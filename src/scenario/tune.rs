@@ -17,7 +17,7 @@ use super::sweep::template::folder_of;
 use super::tables::{
     MOST_OBJECTIVES, ROOT, SHARES, TUNE, TUNE_CONSTRAINT, TUNE_OBJECTIVE, VARIANT,
 };
-use super::units::PAGE_SIZE;
+use super::units::{self, PAGE_SIZE};
 use super::{RunSpec, check_schema, spec_of};
 use crate::error::Error;
 use crate::report::derived::Figure;
@@ -125,6 +125,13 @@ pub struct Constraint {
     pub above: Option<f64>,
     /// It is below this.
     pub below: Option<f64>,
+}
+
+impl Constraint {
+    /// Whether a value keeps it. A bound itself does not.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        self.above.is_none_or(|bound| value > bound) && self.below.is_none_or(|bound| value < bound)
+    }
 }
 
 impl std::fmt::Display for Constraint {
@@ -613,6 +620,50 @@ impl Knob {
                 _ => no(format!("a number from {from} to {to}")),
             },
             _ => no("another".into()),
+        }
+    }
+
+    /// A value by its name in reports, as [`Knob::value_of`] takes it.
+    pub(crate) fn given(&self, label: &str) -> serde_json::Value {
+        let number = match self.axis.range() {
+            Some(range) if range.form == Form::Pages => {
+                units::pages(label).ok().map(|n| n as f64 * PAGE_SIZE as f64)
+            }
+            Some(_) => units::measure(label),
+            None => None,
+        };
+        match number {
+            Some(x) if x.fract() == 0.0 => serde_json::json!(x as i64),
+            Some(x) => serde_json::json!(x),
+            None => serde_json::json!(label),
+        }
+    }
+
+    /// A value that the scenario has itself, as a report prints it: its coordinate if it is a value
+    /// of the knob, and its name as values of the knob are named.
+    pub(crate) fn present(&self, text: &str) -> (Option<f64>, String) {
+        match (self.axis.list(), self.axis.range()) {
+            (Some(list), _) => {
+                let size = units::measure(text);
+                let same = |label: &str| {
+                    label == text || (size.is_some() && units::measure(label) == size)
+                };
+                match list.iter().position(|(_, label)| same(label)) {
+                    Some(i) => (Some((i as f64 + 0.5) / list.len() as f64), list[i].1.clone()),
+                    None => (None, text.to_string()),
+                }
+            }
+            (None, Some(range)) => {
+                let number = match range.form {
+                    Form::Pages => units::pages(text).ok().map(|n| n as f64),
+                    _ => units::measure(text),
+                };
+                match number {
+                    Some(x) => (range.place(x), range.value(x).1),
+                    None => (None, text.to_string()),
+                }
+            }
+            (None, None) => (None, text.to_string()),
         }
     }
 

@@ -35,4 +35,4 @@ pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;
 pub use note::Note;
 pub use options::{Options, Programs, Sizes};
-pub(crate) use sysctls::file_of_sysctl;
+pub(crate) use sysctls::{file_of_sysctl, sysctl_of};

@@ -9,6 +9,7 @@
 //! A search tries good settings more often than others, and knobs together. So shares are no
 //! effects of a designed experiment, and need not sum to 1.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Groups along a range.
@@ -17,7 +18,7 @@ const GROUPS: usize = 5;
 const LEAST: usize = 4;
 
 /// What a knob has to do with a figure.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Contribution {
     /// The knob.

@@ -1,10 +1,10 @@
-//! What a plan asks of a run, as numbers.
+//! What a plan asks of a run, as numbers, or why the run has none.
 
 use crate::error::Error;
 use crate::machines;
-use crate::report::RunReport;
 use crate::report::derived::{Figure, Scope};
 use crate::report::expect::Subject;
+use crate::report::{Ending, RunReport};
 use crate::scenario::RunSpec;
 use crate::scenario::tune::{TunePlan, Wanted};
 
@@ -62,7 +62,8 @@ pub(super) fn all(plan: &TunePlan) -> Vec<Measure> {
     wanted(plan).map(Measure::of).collect()
 }
 
-fn wanted(plan: &TunePlan) -> impl Iterator<Item = &Wanted> {
+/// What it asks for, in the same order.
+pub(super) fn wanted(plan: &TunePlan) -> impl Iterator<Item = &Wanted> {
     let constraints = plan.constraints().iter().map(|c| &c.wanted);
     plan.objectives().iter().map(|o| &o.wanted).chain(constraints)
 }
@@ -76,4 +77,54 @@ pub(super) fn check(plan: &TunePlan, run: &RunSpec) -> Result<(), Error> {
             .map_err(|(key, what, instead)| plan.no_figure(of, key, &what, &instead))?;
     }
     Ok(())
+}
+
+/// The end of a run that has no figures.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Failure {
+    /// How the run ended.
+    pub(super) outcome: Ending,
+    /// When it ended early.
+    pub(super) at_ns: Option<u64>,
+    /// What ended it, without times and sizes, so that runs can be counted by it.
+    pub(super) cause: String,
+    /// The same with times and sizes.
+    pub(super) detail: String,
+}
+
+impl Failure {
+    /// The failure of a run; `None`: it did its work.
+    fn of(report: &RunReport) -> Option<Failure> {
+        let outcome = report.outcome;
+        let (cause, detail) = match (&report.oom, &report.stuck, &report.panic) {
+            _ if outcome.is_whole() => return None,
+            (Some(oom), ..) => {
+                (format!("`{}` was killed: {}", oom.victim, oom.shortage), oom.who_held_it())
+            }
+            (_, Some(stuck), _) => (stuck.why.clone(), stuck.who_waits()),
+            (.., Some(message)) => ("the simulator failed".to_string(), message.clone()),
+            _ => (outcome.name().to_string(), outcome.name().to_string()),
+        };
+        let at_ns = report.oom.as_ref().map(|o| o.at_ns);
+        let at_ns = at_ns.or(report.stuck.as_ref().map(|s| s.at_ns));
+        Some(Failure { outcome, at_ns, cause, detail })
+    }
+}
+
+/// The figures of a run with their own signs, or why it has none.
+pub(super) fn figures(
+    plan: &TunePlan,
+    measures: &[Measure],
+    report: &RunReport,
+) -> Result<Vec<f64>, Failure> {
+    if let Some(failure) = Failure::of(report) {
+        return Err(failure);
+    }
+    let value = |(m, wanted): (&Measure, &Wanted)| {
+        m.value(report).ok_or_else(|| {
+            let cause = format!("{wanted} is undefined in the run");
+            Failure { outcome: report.outcome, at_ns: None, detail: cause.clone(), cause }
+        })
+    };
+    measures.iter().zip(wanted(plan)).map(value).collect()
 }

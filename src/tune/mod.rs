@@ -3,7 +3,9 @@
 //! A [`TunePlan`] names a scenario, knobs with ranges, objectives and constraints. [`tune`] searches:
 //! first points of a low-discrepancy sequence, then NSGA-II, with a race over paired seeds
 //! (`search.rs`). What it finds is a front: settings of which none is better than another in
-//! everything. The front is run on all seeds, and then on seeds that the search never saw.
+//! everything, with the scenario's own setting among them if it belongs there. The front is run on
+//! all seeds, and then on seeds that the search never saw. These decide what is advised
+//! (`advice.rs`), which may be to change nothing.
 //!
 //! The same plan gives the same [`Tuning`], whatever the number of jobs.
 //!
@@ -12,23 +14,31 @@
 //!
 //! let plan = TunePlan::from_path("swappiness.toml")?;
 //! let tuning = tune(&plan, &TuneOptions::default(), &())?;
-//! for setting in &tuning.front {
-//!     println!("{:?} {:?}", setting.knobs, setting.objectives);
+//! println!("{}: {}", tuning.advice.decision.name(), tuning.advice.why);
+//! for advised in &tuning.advice.settings {
+//!     println!("{:?} {:?}", advised.knobs, advised.worse);
 //! }
 //! # Ok::<(), mmsim::Error>(())
 //! ```
 
+pub mod advice;
 pub mod ask;
 pub mod contributions;
 pub mod guess;
 mod measure;
 pub mod offspring;
 pub mod pareto;
+mod present;
 mod screen;
 mod search;
 mod small;
 pub mod writes;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -36,8 +46,9 @@ use crate::report::Pairs;
 use crate::report::statistics::estimate;
 use crate::scenario::RunSpec;
 pub use crate::scenario::tune::{Constraint, Knob, Objective, Takes, TunePlan, Wanted};
+use advice::{Advice, Change, Changes, Measured, Offered};
 use contributions::Contribution;
-use search::{Candidate, Search, State, means};
+use search::{Candidate, OWN, Search, State, means, turn};
 use writes::Write;
 
 /// How a tuning is made.
@@ -60,12 +71,17 @@ pub trait Watcher: Sync {
     fn finished(&self, label: &str) {
         let _ = label;
     }
+    /// A flag that ends the tuning once it is set, amid a run too: there is an error instead of a
+    /// result then.
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
 }
 
 impl Watcher for () {}
 
 /// The mean of a figure.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Mean {
     /// Over the seeds of the search.
@@ -79,13 +95,20 @@ pub struct Mean {
     /// Whether the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
     /// cases.
     pub holds: Option<bool>,
+    /// The change from the scenario's own setting on held-out seeds, paired by seed; none for that
+    /// setting itself.
+    pub change: Option<Change>,
+    /// The same on the seeds of the search, which picked the setting by them.
+    pub change_in_search: Option<Change>,
 }
 
-/// A setting, and what comes of it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// A setting with its figures.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Each knob with its value; none for the scenario's own setting.
+    /// True of the scenario's own setting.
+    pub own: bool,
+    /// Each knob with its value. One of the own setting is left out where it is not known.
     pub knobs: Pairs<String>,
     /// Each objective, in the order of the plan.
     pub objectives: Vec<Mean>,
@@ -97,8 +120,29 @@ pub struct Setting {
     pub writes: Vec<Write>,
 }
 
+/// A setting that has no figures, because a run did not do its work.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Failed {
+    /// True of the scenario's own setting.
+    pub own: bool,
+    /// Each knob with its value.
+    pub knobs: Pairs<String>,
+    /// The first seed with which it failed.
+    pub seed: u64,
+    /// How that run ended: `out of memory`, `stuck` or `panicked`; `completed` where it only lacks a
+    /// figure.
+    pub outcome: String,
+    /// When it ended in simulated time, if it did not finish.
+    pub at_ns: Option<u64>,
+    /// What ended it, without times and sizes: who was killed, and for what.
+    pub cause: String,
+    /// The same with times and sizes.
+    pub detail: String,
+}
+
 /// What is wanted, as results say it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Aim {
     /// The figure.
@@ -110,7 +154,7 @@ pub struct Aim {
 }
 
 /// The volume of objectives that a front is better than, from the reference point on.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Hypervolume {
     /// Of the means over the seeds of the search.
@@ -130,7 +174,7 @@ pub struct Hypervolume {
 }
 
 /// How the runs were spent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Spent {
     /// Runs of the search.
@@ -158,7 +202,7 @@ pub struct Spent {
 }
 
 /// What a tuning found.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Tuning {
     /// Name of the plan.
@@ -181,16 +225,47 @@ pub struct Tuning {
     pub held_out: Vec<u64>,
     /// How the runs were spent.
     pub spent: Spent,
-    /// The scenario's own setting; none where it does not do its work.
+    /// What to do.
+    pub advice: Advice,
+    /// The scenario's own setting, in the front or not; none where it does not do its work.
     pub own: Option<Setting>,
-    /// The front, the best in the first objective first. Empty: no setting keeps all constraints.
+    /// The front, the best in the first objective first. The own setting is one of it if no other is
+    /// better. Empty: no setting keeps all constraints.
     pub front: Vec<Setting>,
-    /// Which of the front is the nearest to the best of all objectives, each over the front's span.
-    pub balanced: Option<usize>,
+    /// Settings that killed a process, or did not finish for another reason, in the order of their
+    /// values.
+    pub failed: Vec<Failed>,
     /// What the front is worth.
     pub hypervolume: Hypervolume,
     /// What each knob has to do with each objective.
     pub contributions: Vec<Contribution>,
+}
+
+/// A tuning as a document of this version of mmsim.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Document<'a> {
+    /// The version of mmsim that wrote it.
+    pub mmsim: String,
+    /// The version of the form of all documents.
+    pub schema: u32,
+    /// The tuning.
+    pub tuning: Cow<'a, Tuning>,
+}
+
+impl Tuning {
+    /// The document of `mmsim tune --format json`.
+    pub fn to_json(&self) -> String {
+        let (mmsim, schema) = (env!("CARGO_PKG_VERSION").to_string(), crate::report::SCHEMA);
+        let document = Document { mmsim, schema, tuning: Cow::Borrowed(self) };
+        let value = serde_json::to_value(&document).expect("plain data");
+        format!("{value:#}\n")
+    }
+}
+
+/// The JSON Schema of [`Document`], with a sentence for every field.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Document<'static>).to_value()
 }
 
 /// Searches, and runs what was found on held-out seeds.
@@ -205,13 +280,14 @@ pub fn tune(
 ) -> Result<Tuning, Error> {
     let mut search = Search::new(plan, options, watcher)?;
     search.run()?;
-    let seeds = search.seeds();
     let mut front = search.found();
     let first = |c: &usize| means(&search.all[*c].values)[0];
     front.sort_by(|a, b| first(a).total_cmp(&first(b)));
 
-    let shown: Vec<usize> = std::iter::once(0).chain(front.iter().copied()).collect();
-    let shown: Vec<usize> = shown.into_iter().filter(|&c| search.all[c].seeds() == seeds).collect();
+    let mut shown: Vec<usize> = front.clone();
+    if !shown.contains(&OWN) && search.all[OWN].seeds() == search.seeds() {
+        shown.insert(0, OWN);
+    }
     let held_out = plan.held_out();
     let specs: Vec<RunSpec> = shown
         .iter()
@@ -220,19 +296,33 @@ pub fn tune(
         .collect();
     let made = search.made(&specs)?;
     let n = held_out.clone().count();
-    let of_held_out: Vec<Option<Vec<Vec<f64>>>> =
-        made.chunks(n).map(|runs| runs.iter().cloned().collect()).collect();
-    let found = Found { search: &search, shown, of_held_out };
+    for ((&c, runs), first) in shown.iter().zip(made.chunks(n)).zip((0..).step_by(n)) {
+        let failed = runs.iter().zip(&specs[first..]);
+        let mut failed = failed.filter_map(|(run, spec)| Some((spec.seed, run.clone().err()?)));
+        search.all[c].failed = search.all[c].failed.take().or(failed.next());
+    }
+    let own_signs = |mut values: Vec<f64>| {
+        turn(plan, &mut values);
+        values
+    };
+    let measured = shown.iter().zip(made.chunks(n)).map(|(&c, runs)| Measured {
+        search: search.all[c].values.iter().cloned().map(own_signs).collect(),
+        held_out: runs.iter().cloned().map(|run| run.ok().map(own_signs)).collect(),
+    });
+    let measured: Vec<Measured> = measured.collect();
+    let found = Found { search: &search, front, shown, measured };
     Ok(found.tuning(specs.len() as u64))
 }
 
 /// A search that has ended, with what held-out seeds say of its front.
 struct Found<'a> {
     search: &'a Search<'a>,
-    /// The scenario's own setting where it has figures, then the front.
+    /// The front, the best in the first objective first.
+    front: Vec<usize>,
+    /// The front, and the scenario's own setting where it has figures.
     shown: Vec<usize>,
-    /// Figures of each of these, seed by seed.
-    of_held_out: Vec<Option<Vec<Vec<f64>>>>,
+    /// Figures of each of these.
+    measured: Vec<Measured>,
 }
 
 impl Found<'_> {
@@ -244,8 +334,6 @@ impl Found<'_> {
             max: o.max,
             reference: signed(o, *r),
         };
-        let mut settings: Vec<Setting> = (0..self.shown.len()).map(|i| self.setting(i)).collect();
-        let own = (self.shown.first() == Some(&0)).then(|| settings.remove(0));
         Tuning {
             name: plan.name().to_string(),
             about: plan.about().to_string(),
@@ -257,98 +345,143 @@ impl Found<'_> {
             seeds: plan.seeds().collect(),
             held_out: plan.held_out().collect(),
             spent: self.spent(held_out),
-            own,
-            balanced: self.balanced(),
-            front: settings,
+            advice: self.advice(),
+            own: self.shown.contains(&OWN).then(|| self.setting(OWN)),
+            front: self.front.iter().map(|&c| self.setting(c)).collect(),
+            failed: self.failed(),
             hypervolume: self.hypervolume(&reference),
             contributions: contributions_of(search),
         }
     }
 
-    fn setting(&self, i: usize) -> Setting {
+    /// The figures of a setting that is shown.
+    fn measured(&self, c: usize) -> Option<&Measured> {
+        self.shown.iter().position(|&s| s == c).map(|i| &self.measured[i])
+    }
+
+    fn setting(&self, c: usize) -> Setting {
         let plan = self.search.plan;
-        let candidate = &self.search.all[self.shown[i]];
-        let others = self.of_held_out[i].as_ref();
+        let candidate = &self.search.all[c];
+        let measured = self.measured(c).expect("settings that are shown have figures");
+        let others = measured.held_out.as_ref();
         let objectives = plan.objectives().len();
-        let figures = candidate.values.first().map_or(0, Vec::len);
+        let own = self.measured(OWN).filter(|_| c != OWN);
+        let changes = own.map(|own| advice::changes(plan, own, measured));
         let one = |m: usize| {
-            let sign = if plan.objectives().get(m).is_some_and(|o| o.max) { -1.0 } else { 1.0 };
-            let of =
-                |all: &[Vec<f64>]| estimate(&all.iter().map(|v| v[m] * sign).collect::<Vec<_>>());
-            let here = of(&candidate.values);
+            let of = |all: &[Vec<f64>]| estimate(&all.iter().map(|v| v[m]).collect::<Vec<_>>());
+            let here = of(&measured.search);
             let there = others.and_then(|all| of(all));
             let holds = here.zip(there).and_then(|(a, b)| {
                 // A mean of further seeds: the interval of a mean, and what those seeds do.
                 let wider = (1.0 + a.n as f64 / b.n as f64).sqrt();
                 Some((a.mean - b.mean).abs() <= a.ci95? * wider)
             });
+            let Changes { search, held_out } =
+                changes.as_ref().map_or(Changes::default(), |all| all[m].clone());
             Mean {
                 mean: here.map_or(0.0, |e| e.mean),
                 ci95: here.and_then(|e| e.ci95),
                 held_out: there.map(|e| e.mean),
                 held_out_ci95: there.and_then(|e| e.ci95),
                 holds,
+                change: held_out,
+                change_in_search: search,
             }
         };
+        let figures = measured.search.first().map_or(0, Vec::len);
         let all: Vec<Mean> = (0..figures).map(one).collect();
-        let names = plan.knobs().iter().map(|k| k.path().to_string());
         Setting {
-            knobs: names.zip(candidate.labels.iter().cloned()).collect(),
+            own: c == OWN,
+            knobs: self.search.named(c),
             objectives: all[..objectives].to_vec(),
             constraints: all[objectives..].to_vec(),
             keeps: others.is_some_and(|o| self.search.plan.violation(&means(o)) == 0.0),
-            writes: match &candidate.spec {
-                Some(spec) => writes::of(plan.knobs(), &candidate.labels, spec),
-                None => Vec::new(),
-            },
+            writes: self.writes(candidate),
         }
     }
 
-    /// The places of the front among those that are shown.
-    fn front(&self) -> std::ops::Range<usize> {
-        usize::from(self.shown.first() == Some(&0))..self.shown.len()
+    /// What to write for a setting. A present value that is not known needs no writing.
+    fn writes(&self, candidate: &Candidate) -> Vec<Write> {
+        let knobs = self.search.plan.knobs().iter().zip(&candidate.labels);
+        let known = knobs.filter_map(|(knob, label)| Some((knob, label.as_deref()?)));
+        candidate.spec.as_ref().map_or(Vec::new(), |spec| writes::of(known, spec))
     }
 
-    fn balanced(&self) -> Option<usize> {
+    fn advice(&self) -> Advice {
+        let distances = self.distances();
+        let offered = self.front.iter().enumerate().filter(|(_, c)| **c != OWN);
+        let offered = offered.filter_map(|(place, &c)| {
+            Some(Offered {
+                place,
+                measured: self.measured(c)?,
+                distance: distances[place],
+                knobs: self.search.named(c),
+                writes: self.writes(&self.search.all[c]),
+            })
+        });
+        advice::decide(self.search.plan, self.measured(OWN), offered.collect())
+    }
+
+    /// How far each setting of the front is from the best of all objectives, each over the front's
+    /// span.
+    fn distances(&self) -> Vec<f64> {
         let objectives = self.search.plan.objectives().len();
         let means: Vec<Vec<f64>> =
-            self.front().map(|i| means(&self.search.all[self.shown[i]].values)).collect();
-        let ends = |m: usize| {
-            let of = || means.iter().map(|v| v[m]);
-            (of().fold(f64::INFINITY, f64::min), of().fold(f64::NEG_INFINITY, f64::max))
+            self.front.iter().map(|&c| means(&self.search.all[c].values)).collect();
+        advice::distances(&means, objectives)
+    }
+
+    /// Settings without figures.
+    fn failed(&self) -> Vec<Failed> {
+        let all = self.search.all.iter().enumerate();
+        let mut failed: Vec<(usize, &Candidate)> =
+            all.filter(|(_, c)| c.failed.is_some()).collect();
+        let genes = |c: &Candidate| c.genes.clone().unwrap_or_default();
+        failed.sort_by(|(i, a), (j, b)| {
+            let pairs = genes(a).into_iter().zip(genes(b));
+            let order = pairs.map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne());
+            order.unwrap_or(std::cmp::Ordering::Equal).then(i.cmp(j))
+        });
+        let of = |(i, c): (usize, &Candidate)| {
+            let (seed, failure) = c.failed.clone()?;
+            Some(Failed {
+                own: i == OWN,
+                knobs: self.search.named(i),
+                seed,
+                outcome: failure.outcome.name().to_string(),
+                at_ns: failure.at_ns,
+                cause: failure.cause,
+                detail: failure.detail,
+            })
         };
-        let ends: Vec<(f64, f64)> = (0..objectives).map(ends).collect();
-        let far = |v: &Vec<f64>| -> f64 {
-            let share = |(x, (low, high)): (&f64, &(f64, f64))| match high > low {
-                true => (x - low) / (high - low),
-                false => 0.0,
-            };
-            v.iter().zip(&ends).map(share).map(|s| s * s).sum()
-        };
-        let all: Vec<f64> = means.iter().map(far).collect();
-        (0..all.len()).min_by(|&a, &b| all[a].total_cmp(&all[b]))
+        failed.into_iter().filter_map(of).collect()
     }
 
     fn hypervolume(&self, reference: &[f64]) -> Hypervolume {
         let objectives = reference.len();
-        let cut = |v: Vec<f64>| v[..objectives].to_vec();
-        let volume = |all: Vec<Vec<f64>>| pareto::hypervolume(&all, reference);
-        let of = |i: usize| &self.search.all[self.shown[i]].values;
-        let kept = || self.front().filter_map(|i| self.of_held_out[i].as_ref());
-        let of_seed = |s: usize| volume(self.front().map(|i| cut(of(i)[s].clone())).collect());
-        let of_other = |s: usize| volume(kept().map(|all| cut(all[s].clone())).collect());
         let plan = self.search.plan;
+        // Less is better in all of them.
+        let cut = |mut v: Vec<f64>| {
+            turn(plan, &mut v);
+            v.truncate(objectives);
+            v
+        };
+        let volume = |all: Vec<Vec<f64>>| pareto::hypervolume(&all, reference);
+        let all = || self.front.iter().filter_map(|&c| self.measured(c));
+        let kept = || all().filter_map(|m| m.held_out.as_ref());
+        let of_seed = |s: usize| volume(all().map(|m| cut(m.search[s].clone())).collect());
+        let of_other = |s: usize| volume(kept().map(|all| cut(all[s].clone())).collect());
         let here = estimate(&(0..plan.seeds().count()).map(of_seed).collect::<Vec<_>>());
         let there = estimate(&(0..plan.held_out().count()).map(of_other).collect::<Vec<_>>());
-        let own = self.shown.first() == Some(&0);
+        let own = self.measured(OWN);
         Hypervolume {
-            of_means: volume(self.front().map(|i| cut(means(of(i)))).collect()),
+            of_means: volume(all().map(|m| cut(means(&m.search))).collect()),
             mean: here.map_or(0.0, |e| e.mean),
             ci95: here.and_then(|e| e.ci95),
             held_out_of_means: volume(kept().map(|all| cut(means(all))).collect()),
             held_out: there.map_or(0.0, |e| e.mean),
             held_out_ci95: there.and_then(|e| e.ci95),
-            own: if own { volume(vec![cut(means(of(0)))]) } else { 0.0 },
+            own: own.map_or(0.0, |m| volume(vec![cut(means(&m.search))])),
         }
     }
 
@@ -381,7 +514,8 @@ fn signed(objective: &Objective, value: f64) -> f64 {
 
 fn contributions_of(search: &Search<'_>) -> Vec<Contribution> {
     let plan = search.plan;
-    let all: Vec<usize> = (1..search.all.len()).filter(|&c| search.all[c].seeds() > 0).collect();
+    let placed = search.placed();
+    let all: Vec<usize> = placed.iter().map(|p| p.0).collect();
     let figures = search.adjusted_all(&all);
     let mut found = Vec::new();
     for (k, knob) in plan.knobs().iter().enumerate() {
@@ -389,11 +523,11 @@ fn contributions_of(search: &Search<'_>) -> Vec<Contribution> {
             Takes::OneOf(words) if !knob.is_ordered() => words,
             _ => Vec::new(),
         };
-        let place = |c: &usize| {
-            let c = &search.all[*c];
-            words.iter().position(|w| *w == c.labels[k]).map_or(c.genes[k], |at| at as f64)
+        let place = |(c, genes): &(usize, &[f64])| {
+            let label = search.all[*c].labels[k].as_deref();
+            words.iter().position(|w| Some(*w) == label).map_or(genes[k], |at| at as f64)
         };
-        let x: Vec<f64> = all.iter().map(place).collect();
+        let x: Vec<f64> = placed.iter().map(place).collect();
         for (m, objective) in plan.objectives().iter().enumerate() {
             let y: Vec<f64> = figures.iter().map(|v| signed(objective, v[m])).collect();
             let (share, correlation) = contributions::of(&x, &y, !words.is_empty());

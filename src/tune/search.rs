@@ -3,29 +3,37 @@
 //! Which settings are good is known by means over seeds, and a setting with few seeds has a mean of
 //! its own seeds. So that they can be compared, a value is taken as a sum of what the setting does
 //! and what the seed does. What a seed does is the mean difference of its runs from those of all
-//! seeds, over the settings that have all; the scenario's own setting has them from the start.
+//! seeds, over the settings that have all.
+//!
+//! The scenario's own setting is the first of all: it has all seeds from the start, takes part in
+//! every front, and is never out of the race, as there are no runs of it left to save. So nothing
+//! that it dominates gets seeds that finish a front. It has children where its values are values of
+//! the knobs.
 //!
 //! A race ([`Search::race`]) decides who gets more seeds: those of the first front that were kept for
 //! a round. Whoever is worse than another in everything, with its 95 % interval of paired
 //! differences, is out of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mmsim_core::base::rng::Rng;
 use mmsim_core::machine::Watch;
 
 use super::guess::Known;
-use super::measure::{self, Measure};
+use super::measure::{self, Failure, Measure};
 use super::offspring;
 use super::pareto::{self, Point};
+use super::present;
 use super::screen::{ANYWHERE, MOST_KNOWN, MOST_OF_FRONT, POOL, Screen};
 use super::small;
 use super::{TuneOptions, Watcher};
 use crate::error::Error;
 use crate::machines::{self, Catalogue, Machine};
 use crate::report::statistics::{Estimate, estimate};
-use crate::report::{Ending, RunReport};
-use crate::run::{CHECK_EVERY, RunError, or_panicked, run_one, side_by_side};
+use crate::report::{Ending, Pairs, RunReport};
+use crate::run::{CHECK_EVERY, RunError, cancel, or_panicked, run_one, side_by_side};
 use crate::scenario::RunSpec;
 use crate::scenario::tune::{KnobValue, Objective, TunePlan};
 
@@ -36,7 +44,7 @@ pub(super) enum State {
     Racing,
     /// It is worse than another, beyond chance.
     Beaten,
-    /// A run of it did not do its work, or a figure is undefined in it.
+    /// A run of it did not do its work, or a figure is undefined in it: see [`Candidate::failed`].
     Failed,
     /// The machine cannot be: no run was made.
     Impossible,
@@ -47,12 +55,16 @@ pub(super) enum State {
 /// A setting of the knobs.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    pub(super) genes: Vec<f64>,
-    pub(super) labels: Vec<String>,
+    /// Its coordinates; none of an own setting that has a value which no knob takes.
+    pub(super) genes: Option<Vec<f64>>,
+    /// A name of each value; none of an own value that is not known.
+    pub(super) labels: Vec<Option<String>>,
     pub(super) spec: Option<RunSpec>,
     /// Of each seed that was run the figures, those of objectives so that less is better.
     pub(super) values: Vec<Vec<f64>>,
     pub(super) state: State,
+    /// The seed of the first run that did not do its work, and what ended it.
+    pub(super) failed: Option<(u64, Failure)>,
 }
 
 impl Candidate {
@@ -68,9 +80,10 @@ pub(super) struct Search<'a> {
     options: &'a TuneOptions,
     watcher: &'a dyn Watcher,
     measures: Vec<Measure>,
-    /// The scenario's own setting comes first, and takes no part.
+    /// The scenario's own setting comes first.
     pub(super) all: Vec<Candidate>,
-    known: BTreeMap<Vec<String>, usize>,
+    /// Settings by the names of their values.
+    known: BTreeMap<Vec<Option<String>>, usize>,
     /// Points of the low-discrepancy sequence that were taken.
     points: u64,
     rng: Rng,
@@ -91,20 +104,33 @@ impl<'a> Search<'a> {
         measure::check(plan, &own)?;
         small::check(plan, &own)?;
         ends_can_be(plan)?;
+        let values: Vec<(Option<f64>, Option<String>)> = present::values(plan.knobs(), &own)
+            .into_iter()
+            .zip(plan.knobs())
+            .map(|(value, knob)| match value {
+                Some(text) => {
+                    let (gene, label) = knob.present(&text);
+                    (gene, Some(label))
+                }
+                None => (None, None),
+            })
+            .collect();
         let own = Candidate {
-            genes: Vec::new(),
-            labels: Vec::new(),
+            genes: values.iter().map(|v| v.0).collect(),
+            labels: values.into_iter().map(|v| v.1).collect(),
             spec: Some(own),
             values: Vec::new(),
             state: State::Racing,
+            failed: None,
         };
+        let known = BTreeMap::from([(own.labels.clone(), OWN)]);
         Ok(Search {
             plan,
             options,
             watcher,
             measures: measure::all(plan),
             all: vec![own],
-            known: BTreeMap::new(),
+            known,
             points: 0,
             rng: Rng::for_purpose(plan.draws(), "tune"),
             budget: plan.budget(),
@@ -118,9 +144,10 @@ impl<'a> Search<'a> {
     pub(super) fn run(&mut self) -> Result<(), Error> {
         let seeds = self.seeds();
         self.watcher.begins(self.budget);
-        self.spend(&(0..seeds).map(|_| 0).collect::<Vec<_>>())?;
+        self.spend(&vec![OWN; seeds])?;
         let size = self.plan.population();
-        let mut kept = self.first(size)?;
+        let mut kept = vec![OWN];
+        kept.extend(self.first(size)?);
         // Whatever the rounds find, its front can be finished.
         let reserve = (size * (seeds - 1)) as u64;
         let children = size / 2;
@@ -187,10 +214,11 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// The reference point: as the plan says, else the worst of the first settings.
+    /// The reference point: as the plan says, else the worst of the first settings, the own one
+    /// among them.
     pub(super) fn reference(&self) -> Vec<f64> {
         let plan = self.plan;
-        let first: Vec<usize> = (1..self.all.len().min(plan.population() + 1)).collect();
+        let first: Vec<usize> = (0..self.all.len().min(plan.population() + 1)).collect();
         let first: Vec<Vec<f64>> = first
             .iter()
             .map(|&c| &self.all[c])
@@ -225,13 +253,21 @@ impl<'a> Search<'a> {
         let state = if spec.is_some() { State::Racing } else { State::Impossible };
         let n = self.all.len();
         self.known.insert(labels.clone(), n);
-        self.all.push(Candidate { genes, labels, spec, values: Vec::new(), state });
+        self.all.push(Candidate {
+            genes: Some(genes),
+            labels,
+            spec,
+            values: Vec::new(),
+            state,
+            failed: None,
+        });
         (state == State::Racing).then_some(n)
     }
 
     /// So many children of those that are kept, all new; fewer where there are no others.
     fn new_ones(&mut self, kept: &[usize], n: usize) -> Vec<usize> {
-        let order: Vec<usize> = self.ordered(kept);
+        let mut order: Vec<usize> = self.ordered(kept);
+        order.retain(|&c| self.all[c].genes.is_some());
         let mut screen = self.screen();
         let mut new = Vec::new();
         // Guesses know nothing of machines that cannot be: these take a slot and no run.
@@ -289,7 +325,7 @@ impl<'a> Search<'a> {
                 let n = order.len() as u64;
                 let mut one = || order[self.rng.below(n).min(self.rng.below(n)) as usize];
                 let parents = [one(), one()];
-                let of = parents.map(|p| self.all[p].genes.as_slice());
+                let of = parents.map(|p| self.all[p].genes.as_deref().expect("they have places"));
                 offspring::child(&mut self.rng, of, &self.plan.ordered_knobs())
             };
             if !self.known.contains_key(&labels(&self.values_at(&genes))) {
@@ -299,15 +335,20 @@ impl<'a> Search<'a> {
         None
     }
 
+    /// Settings that were run and have a place among the values of the knobs.
+    pub(super) fn placed(&self) -> Vec<(usize, &[f64])> {
+        let all = self.all.iter().enumerate().filter(|(_, c)| c.seeds() > 0);
+        all.filter_map(|(i, c)| Some((i, c.genes.as_deref()?))).collect()
+    }
+
     /// What children are screened by: all that was run, and the front of it.
     fn screen(&self) -> Screen<'a> {
         let of_seeds = self.of_seeds();
-        let run: Vec<usize> = (1..self.all.len()).filter(|&c| self.all[c].seeds() > 0).collect();
+        let run = self.placed();
         let newest = run.len().saturating_sub(MOST_KNOWN);
-        let known = |&c: &usize| {
-            let Candidate { genes, .. } = &self.all[c];
+        let known = |&(c, genes): &(usize, &[f64])| {
             let figures = self.adjusted(&self.all[c], &of_seeds);
-            Known { genes: genes.clone(), figures, seeds: self.all[c].seeds() }
+            Known { genes: genes.to_vec(), figures, seeds: self.all[c].seeds() }
         };
         let mut front = self.front();
         front.truncate(MOST_OF_FRONT);
@@ -336,42 +377,45 @@ impl<'a> Search<'a> {
         }
         self.spent += runs.len() as u64;
         let specs: Vec<RunSpec> = runs.iter().map(|r| r.1.clone()).collect();
-        for ((c, _), values) in runs.iter().zip(self.made(&specs)?) {
+        for ((c, spec), values) in runs.iter().zip(self.made(&specs)?) {
             let candidate = &mut self.all[*c];
             match values {
-                Some(values) if candidate.state != State::Failed => candidate.values.push(values),
-                _ => candidate.state = State::Failed,
+                Ok(values) if candidate.state != State::Failed => candidate.values.push(values),
+                Ok(_) => {}
+                Err(failure) => {
+                    candidate.state = State::Failed;
+                    candidate.failed.get_or_insert((spec.seed, failure));
+                }
             }
         }
         Ok(())
     }
 
-    /// Makes runs. Of each its figures, those of objectives so that less is better; `None` where a
-    /// run did not do its work, or has no such figure.
-    pub(super) fn made(&mut self, specs: &[RunSpec]) -> Result<Vec<Option<Vec<f64>>>, Error> {
+    /// Makes runs. Of each its figures, those of objectives so that less is better, or why it has
+    /// none.
+    pub(super) fn made(
+        &mut self,
+        specs: &[RunSpec],
+    ) -> Result<Vec<Result<Vec<f64>, Failure>>, Error> {
         let (check, watcher) = (self.options.check, self.watcher);
         crate::host::check(specs, self.options.jobs)?;
         let made = side_by_side(specs, self.options.jobs, |_, spec| {
-            let report = report_of(spec, check)?;
+            let report = report_of(spec, check, watcher.stop())?;
             watcher.finished(&spec.label());
-            Ok::<_, Error>((report.outcome, self.figures(&report)))
+            let mut figures = measure::figures(self.plan, &self.measures, &report);
+            if let Ok(all) = &mut figures {
+                turn(self.plan, all);
+            }
+            Ok::<_, Error>((report.outcome, figures))
         })?;
         self.panicked += made.iter().filter(|m| m.0 == Ending::Panicked).count() as u64;
         Ok(made.into_iter().map(|m| m.1).collect())
     }
 
-    fn figures(&self, report: &RunReport) -> Option<Vec<f64>> {
-        if !report.outcome.is_whole() {
-            return None;
-        }
-        let all: Option<Vec<f64>> = self.measures.iter().map(|m| m.value(report)).collect();
-        let signed = |mut all: Vec<f64>| {
-            for (value, objective) in all.iter_mut().zip(self.plan.objectives()) {
-                *value *= if objective.max { -1.0 } else { 1.0 };
-            }
-            all
-        };
-        all.map(signed)
+    /// Each knob of a setting with its value, as far as it is known.
+    pub(super) fn named(&self, c: usize) -> Pairs<String> {
+        let labels = self.plan.knobs().iter().zip(&self.all[c].labels);
+        labels.filter_map(|(knob, label)| Some((knob.path().to_string(), label.clone()?))).collect()
     }
 
     /// What each seed does to each figure: the mean over settings that have all seeds.
@@ -445,7 +489,7 @@ impl<'a> Search<'a> {
 
     /// The front of all settings; where it is larger than a population, the most room apart.
     fn front(&self) -> Vec<usize> {
-        let all: Vec<usize> = (1..self.all.len()).collect();
+        let all: Vec<usize> = (0..self.all.len()).collect();
         let front = self.front_of(&all);
         self.select(&front, self.plan.population())
     }
@@ -454,16 +498,22 @@ impl<'a> Search<'a> {
     /// whoever is worse than another beyond chance.
     fn race(&mut self, kept: &[usize], before: &[usize]) -> Result<(), Error> {
         let lacks = |c: &usize| before.contains(c) && self.all[*c].seeds() < self.seeds();
-        let more: Vec<usize> = self.front_of(kept).into_iter().filter(lacks).collect();
+        let mut who = kept.to_vec();
+        if !who.contains(&OWN) {
+            who.push(OWN);
+        }
+        let more: Vec<usize> = self.front_of(&who).into_iter().filter(lacks).collect();
         self.spend(&more)?;
-        self.drop_beaten(kept);
+        self.drop_beaten(&who);
         Ok(())
     }
 
+    /// Takes out of the race who is worse than another of these. The own setting stays: it has all
+    /// seeds, and who beats it with few may yet be worse.
     fn drop_beaten(&mut self, who: &[usize]) {
         let mut racing: Vec<usize> = who.to_vec();
         racing.retain(|&c| self.all[c].state == State::Racing);
-        let beaten = |&c: &usize| racing.iter().any(|&r| r != c && self.beats(r, c));
+        let beaten = |&c: &usize| c != OWN && racing.iter().any(|&r| r != c && self.beats(r, c));
         let beaten: Vec<usize> = racing.iter().copied().filter(beaten).collect();
         for c in beaten {
             self.all[c].state = State::Beaten;
@@ -518,7 +568,7 @@ impl<'a> Search<'a> {
     fn finished(&self) -> Vec<usize> {
         let whole =
             |&c: &usize| self.all[c].seeds() == self.seeds() && self.all[c].state == State::Racing;
-        (1..self.all.len()).filter(whole).collect()
+        (0..self.all.len()).filter(whole).collect()
     }
 
     /// What was found: the front of the settings that have all seeds and keep the constraints.
@@ -526,6 +576,17 @@ impl<'a> Search<'a> {
         let mut finished = self.finished();
         finished.retain(|&c| self.plan.violation(&means(&self.all[c].values)) == 0.0);
         self.ordered(&self.front_of(&finished))
+    }
+}
+
+/// The scenario's own setting among all.
+pub(super) const OWN: usize = 0;
+
+/// Turns the sign of objectives that are to be large: then less is better in all of them, or the
+/// signs are their own again.
+pub(super) fn turn(plan: &TunePlan, figures: &mut [f64]) {
+    for (value, objective) in figures.iter_mut().zip(plan.objectives()) {
+        *value *= if objective.max { -1.0 } else { 1.0 };
     }
 }
 
@@ -567,9 +628,21 @@ fn ends_can_be(plan: &TunePlan) -> Result<(), Error> {
 }
 
 /// The report of a run. One that panics has one too.
-pub(super) fn report_of(spec: &RunSpec, check: bool) -> Result<RunReport, Error> {
+pub(super) fn report_of(
+    spec: &RunSpec,
+    check: bool,
+    stop: Option<Arc<AtomicBool>>,
+) -> Result<RunReport, Error> {
     let watch = |_: usize, _: &Machine| {
-        Watch::default().with_check_every(if check { CHECK_EVERY } else { 0 })
+        let watch = Watch::default().with_check_every(if check { CHECK_EVERY } else { 0 });
+        let Some(stop) = stop.clone() else { return watch };
+        let ask = move |_: u64| {
+            if stop.load(Ordering::Relaxed) {
+                cancel();
+            }
+        };
+        ask(0);
+        watch.with_progress(Box::new(ask))
     };
     match or_panicked(spec, run_one(0, spec, &watch)) {
         Ok((meta, result)) => Ok(RunReport::from_result(meta, &result)),
@@ -578,8 +651,8 @@ pub(super) fn report_of(spec: &RunSpec, check: bool) -> Result<RunReport, Error>
     }
 }
 
-fn labels(values: &[KnobValue]) -> Vec<String> {
-    values.iter().map(|v| v.label.clone()).collect()
+fn labels(values: &[KnobValue]) -> Vec<Option<String>> {
+    values.iter().map(|v| Some(v.label.clone())).collect()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {

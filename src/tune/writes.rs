@@ -6,6 +6,7 @@
 use mmsim_damon::damos::filter::Filter;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::damos::watermark::WmarkMetric;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::scenario::tune::Knob;
@@ -13,7 +14,7 @@ use crate::scenario::{DamonContext, DamonSpec, PAGE_SIZE, RunSpec, pages};
 use crate::system;
 
 /// What a knob is on a machine.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Write {
     /// A file and what is written into it.
@@ -40,14 +41,17 @@ pub enum Write {
 const DAMON: &str = "/sys/module/";
 
 /// What to write for values of knobs, which made this run.
-pub(crate) fn of(knobs: &[Knob], labels: &[String], run: &RunSpec) -> Vec<Write> {
+pub(crate) fn of<'a>(
+    values: impl Iterator<Item = (&'a Knob, &'a str)>,
+    run: &RunSpec,
+) -> Vec<Write> {
     let mut all: Vec<Write> = Vec::new();
     let mut add = |write: Write| {
         if !all.contains(&write) {
             all.push(write);
         }
     };
-    for (knob, label) in knobs.iter().zip(labels) {
+    for (knob, label) in values {
         of_knob(knob.path(), label, run).into_iter().for_each(&mut add);
     }
     // A module that runs takes its parameters when it is told to.
@@ -110,7 +114,7 @@ fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
 }
 
 /// The number and the key of a path such as `damon[0].sample`.
-fn entry<'a>(path: &'a str, list: &str) -> Option<(usize, &'a str)> {
+pub(super) fn entry<'a>(path: &'a str, list: &str) -> Option<(usize, &'a str)> {
     let (number, key) = path.strip_prefix(list)?.strip_prefix('[')?.split_once("].")?;
     Some((number.parse().ok()?, key))
 }

@@ -268,6 +268,10 @@ pub(crate) fn report_schema() -> String {
     format!("{:#}\n", mmsim::report::json_schema())
 }
 
+pub(crate) fn tuning_schema() -> String {
+    format!("{:#}\n", mmsim::tune::json_schema())
+}
+
 pub(crate) fn schema() -> String {
     format!("{:#}\n", mmsim::scenario::json_schema(&Catalogue))
 }

@@ -4,11 +4,12 @@ use crate::args::{Document, SchemaArgs};
 use crate::exit::{Ending, Failure};
 use crate::{backend, output};
 
-/// Prints the schema of scenario files, or of reports.
+/// Prints the schema of scenario files, of reports or of tunings.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Ending, Failure> {
     let schema = match args.of {
         Document::Scenario => backend::schema(),
         Document::Report => backend::report_schema(),
+        Document::Tuning => backend::tuning_schema(),
     };
     output::deliver(schema.as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)

@@ -4,14 +4,15 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use mmsim::report::csv_field;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{Pairs, csv_field};
+use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
-use mmsim::tune::{Aim, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
+use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
 
 use crate::args::{Format, TuneArgs};
-use crate::backend::{self, input};
+use crate::backend::input;
 use crate::exit::{self, Ending, Failure};
 use crate::progress::Progress;
 use crate::{output, table};
@@ -35,7 +36,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     drop(heard);
     let tuning = tuning.map_err(input)?;
     let text = match args.output.form() {
-        Format::Json => format!("{:#}\n", backend::document("tuning", &tuning)),
+        Format::Json => tuning.to_json(),
         Format::Csv => rows(&tuning),
         Format::Table => of_tuning(&tuning),
     };
@@ -43,8 +44,8 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {
-            exit::remark(match tuning.spent.with_all_seeds {
-                0 => "no setting did all of its work on all seeds",
+            exit::remark(match (tuning.spent.with_all_seeds, &tuning.own) {
+                (0, None) => "no setting did all of its work on all seeds",
                 _ => "no setting that was finished keeps all constraints",
             });
             Ending::Missed
@@ -107,13 +108,15 @@ fn of_tuning(t: &Tuning) -> String {
     out += &front(t);
     out += &judged(t);
     out.push('\n');
+    out += &advice(t);
+    out.push('\n');
+    if !t.failed.is_empty() {
+        out += &failed(t);
+        out.push('\n');
+    }
     out += &hypervolume(t);
     out.push('\n');
     out += &contributions(t);
-    if let Some(nth) = t.balanced {
-        out.push('\n');
-        out += &writes(t, nth);
-    }
     out
 }
 
@@ -133,7 +136,7 @@ fn spent(t: &Tuning) -> String {
     );
     for (count, words) in [
         (s.beaten, "out of the race by paired seeds"),
-        (s.failed, "did not do all work"),
+        (s.failed, "did not do all work (below)"),
         (s.impossible, "cannot be, and took no run"),
         (s.as_miniatures, "were miniatures only"),
     ] {
@@ -148,31 +151,67 @@ fn head(aim: &Aim) -> String {
     format!("{} ({})", aim.figure, if aim.max { "max" } else { "min" })
 }
 
+/// Names of the settings of the front: `own`, and numbers for the others.
+fn names(t: &Tuning) -> Vec<String> {
+    let mut n = 0;
+    let name = |s: &Setting| {
+        n += u32::from(!s.own);
+        if s.own { "own".to_string() } else { n.to_string() }
+    };
+    t.front.iter().map(name).collect()
+}
+
+/// The own setting where it is not in the front, then the front, each with its name.
+fn rows_of(t: &Tuning) -> Vec<(String, &Setting)> {
+    let outside = t.own.iter().filter(|_| !t.front.iter().any(|s| s.own));
+    let outside = outside.map(|s| ("own".to_string(), s));
+    outside.chain(names(t).into_iter().zip(&t.front)).collect()
+}
+
 fn front(t: &Tuning) -> String {
     let mut header = vec!["".to_string()];
     header.extend(t.knobs.iter().map(|(path, _)| short(path).to_string()));
     for aim in &t.objectives {
-        header.extend([head(aim), "held out".to_string()]);
+        header.extend([head(aim), "change".to_string()]);
     }
     header.extend(t.constraints.iter().map(|c| short(c).to_string()));
-    let row = |name: String, s: &Setting| {
+    let row = |(name, s): (String, &Setting)| {
         let mut row = vec![name];
         let value = |path: &str| s.knobs.get(path).map_or("as it is", String::as_str).to_string();
         row.extend(t.knobs.iter().map(|(path, _)| value(path)));
         for m in &s.objectives {
             row.push(with_interval(Some(m.mean), m.ci95));
-            row.push(with_interval(m.held_out, None));
+            row.push(match (&m.change, s.own) {
+                (Some(change), _) => of_change(change),
+                (None, true) => String::new(),
+                (None, false) => "-".to_string(),
+            });
         }
         row.extend(s.constraints.iter().map(|m| with_interval(Some(m.mean), m.ci95)));
         row
     };
-    let own = t.own.iter().map(|s| row("own".into(), s));
-    let rows = t.front.iter().enumerate().map(|(i, s)| row((i + 1).to_string(), s));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table::grid(Some(&header), own.chain(rows), 1)
+    table::grid(Some(&header), rows_of(t).into_iter().map(row), 1)
 }
 
-/// Whether the front holds on held-out seeds.
+/// A change in per cent, or in the unit of its figure where the present value is zero.
+fn of_change(c: &Change) -> String {
+    let half = |half: Option<String>| half.map_or(String::new(), |h| format!(" ±{h}"));
+    let plus = if c.mean > 0.0 { "+" } else { "" };
+    let Some(percent) = c.percent else {
+        return format!("{plus}{}{}", number(c.mean), half(c.ci95.map(number)));
+    };
+    let per_cent = |x: f64| match (percent.abs(), percent == 0.0) {
+        (100.0.., _) => grouped(x.round()),
+        // So many digits that a proven change is not printed as zero.
+        (..0.1, false) => format!("{x:.3}"),
+        _ => format!("{x:.1}"),
+    };
+    format!("{plus}{} %{}", per_cent(percent), half(c.percent_ci95.map(per_cent)))
+}
+
+/// What the columns are, whether the own setting is in the front, and whether the front holds on
+/// held-out seeds.
 fn judged(t: &Tuning) -> String {
     let (mut all, mut held) = (0, 0);
     for holds in t.front.iter().flat_map(|s| &s.objectives).filter_map(|m: &Mean| m.holds) {
@@ -184,17 +223,120 @@ fn judged(t: &Tuning) -> String {
         _ => String::new(),
     };
     let mut text = format!(
-        "Means over seeds {} ± 95 % confidence, and over held-out seeds {}. {held} of {all} means \
-         of held-out seeds are within what the others let expect, at 95 %.",
+        "Means over seeds {} ± 95 % confidence. Changes are from `own` on seeds {}, which the search \
+         did not use: means over pairs of equal seeds ± 95 % confidence.",
         seeds(&t.seeds),
         seeds(&t.held_out)
     );
-    let breaks: Vec<String> =
-        (1..).zip(&t.front).filter(|(_, s)| !s.keeps).map(|(i, _)| i.to_string()).collect();
+    text += match (&t.own, t.front.iter().any(|s| s.own)) {
+        (None, _) => " `own` has no figures: a run of it did not do its work.",
+        (Some(_), true) => " `own` is in the front.",
+        (Some(_), false) => " `own` is not in the front.",
+    };
+    if all > 0 {
+        text += &format!(
+            " {held} of {all} means over held-out seeds are within what the others let expect, at \
+             95 %."
+        );
+    }
+    let breaks = names(t).into_iter().zip(&t.front).filter(|(_, s)| !s.keeps);
+    let breaks: Vec<String> = breaks.map(|(name, _)| name).collect();
     if !breaks.is_empty() {
         text += &format!(" On held-out seeds a constraint is broken by {}.", breaks.join(", "));
     }
     table::wrap(&text, 0)
+}
+
+/// Knobs with their values, by short names.
+fn values(knobs: &Pairs<String>) -> String {
+    let one = |(path, value): (&str, &String)| format!("{} {value}", short(path));
+    knobs.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The decision, a line for each setting that is advised, and what to write for the first.
+fn advice(t: &Tuning) -> String {
+    let advice = &t.advice;
+    let mut out = table::wrap(&format!("Advice: {}. {}", advice.decision.name(), advice.why), 0);
+    let Some(first) = advice.settings.first() else { return out };
+    let names = names(t);
+    for s in &advice.settings {
+        let (name, values) = (&names[s.setting], values(&s.knobs));
+        out += &table::wrap(&format!("- {name} ({values}): {}", effects(s)), 2);
+    }
+    out += &format!("What to write for {}:\n", names[first.setting]);
+    for write in &first.writes {
+        out += &match write {
+            Write::File { path, value } => format!("echo {value} > {path}\n"),
+            Write::Damo { arguments } => format!("damo start {arguments}\n"),
+            Write::Nothing { knob, why } => format!("# {knob}: {why}\n"),
+        };
+    }
+    out
+}
+
+/// What a setting makes better and worse, and what is not proven.
+fn effects(s: &Advised) -> String {
+    let list = |words: &str, all: &[Moved]| {
+        let one = |m: &Moved| format!("{} ({})", m.figure, of_change(&m.change));
+        let all: Vec<String> = all.iter().map(one).collect();
+        (!all.is_empty()).then(|| format!("{words} {}", all.join(", ")))
+    };
+    let parts = [
+        list("better in", &s.better),
+        list("worse in", &s.worse),
+        list("no change proven in", &s.unproven),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "it does all of its work".to_string() } else { parts.join("; ") }
+}
+
+/// Settings that are named before the rest is counted.
+const MOST_FAILED: usize = 12;
+
+/// Settings that killed a process or did not finish: a line for each cause, then the settings.
+fn failed(t: &Tuning) -> String {
+    let mut out = table::wrap("Settings that did not do all of their work:", 0);
+    let mut causes: Vec<(&str, &str)> = Vec::new();
+    for f in &t.failed {
+        let cause = (f.outcome.as_str(), f.cause.as_str());
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    let several = causes.len() > 1;
+    for (outcome, cause) in causes {
+        let same = |f: &&Failed| (f.outcome.as_str(), f.cause.as_str()) == (outcome, cause);
+        let n = t.failed.iter().filter(same).count();
+        let outcome = if outcome == "completed" { "no figure" } else { outcome };
+        out += &table::wrap(&format!("- {} {outcome}: {cause}", grouped(n as f64)), 2);
+    }
+    let mut header = vec![""];
+    header.extend(t.knobs.iter().map(|(path, _)| short(path)));
+    header.extend(["seed", "after"]);
+    // Where all have one cause, it stands above.
+    if several {
+        header.push("cause");
+    }
+    let row = |f: &Failed| {
+        let mut row = vec![if f.own { "own".to_string() } else { String::new() }];
+        let value = |path: &str| f.knobs.get(path).map_or("as it is", String::as_str).to_string();
+        row.extend(t.knobs.iter().map(|(path, _)| value(path)));
+        let after = f.at_ns.map_or("-".to_string(), |at| format!("{:.3} s", at as f64 / 1e9));
+        row.extend([f.seed.to_string(), after]);
+        if several {
+            row.push(f.cause.clone());
+        }
+        row
+    };
+    // The own setting is named in any case.
+    let (own, others): (Vec<&Failed>, Vec<&Failed>) = t.failed.iter().partition(|f| f.own);
+    let shown = own.into_iter().chain(others);
+    out += &table::grid(Some(&header), shown.take(MOST_FAILED).map(row), 1);
+    if t.failed.len() > MOST_FAILED {
+        let more = grouped((t.failed.len() - MOST_FAILED) as f64);
+        out += &table::wrap(&format!("{more} more are in --format json."), 0);
+    }
+    out
 }
 
 fn hypervolume(t: &Tuning) -> String {
@@ -236,39 +378,23 @@ fn contributions(t: &Tuning) -> String {
     out
 }
 
-/// What to write for a setting of the front.
-fn writes(t: &Tuning, nth: usize) -> String {
-    let mut out = table::wrap(
-        &format!("What to write for {}, the nearest to the best of all objectives:", nth + 1),
-        0,
-    );
-    for write in &t.front[nth].writes {
-        out += &match write {
-            Write::File { path, value } => format!("echo {value} > {path}\n"),
-            Write::Damo { arguments } => format!("damo start {arguments}\n"),
-            Write::Nothing { knob, why } => format!("# {knob}: {why}\n"),
-        };
-    }
-    out
-}
-
 /// The front as rows.
 fn rows(t: &Tuning) -> String {
     let mut heads = vec!["setting".to_string()];
     heads.extend(t.knobs.iter().map(|(path, _)| path.to_string()));
     let figures = t.objectives.iter().map(|a| &a.figure).chain(&t.constraints);
     for figure in figures {
-        let parts = ["", " ci95", " held-out", " held-out ci95"];
+        let parts = ["", " ci95", " held-out", " held-out ci95", " change", " change ci95"];
         heads.extend(parts.map(|part| format!("{figure}{part}")));
     }
+    heads.extend(["front", "advice"].map(str::to_string));
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|c| csv_field(c).to_string()).collect();
         cells.join(",") + "\n"
     };
     let mut out = line(&heads);
-    let own = t.own.iter().map(|s| ("own".to_string(), s));
-    let front = t.front.iter().enumerate().map(|(i, s)| ((i + 1).to_string(), s));
-    for (name, setting) in own.chain(front) {
+    let advised = |s: &Setting| t.advice.settings.iter().any(|a| t.front[a.setting] == *s);
+    for (name, setting) in rows_of(t) {
         let mut cells = vec![name];
         let value = |path: &str| setting.knobs.get(path).cloned().unwrap_or_default();
         cells.extend(t.knobs.iter().map(|(path, _)| value(path)));
@@ -276,7 +402,16 @@ fn rows(t: &Tuning) -> String {
             let or_nothing = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
             cells.push(m.mean.to_string());
             cells.extend([m.ci95, m.held_out, m.held_out_ci95].map(or_nothing));
+            let change = m.change.as_ref();
+            cells.extend([change.map(|c| c.mean), change.and_then(|c| c.ci95)].map(or_nothing));
         }
+        cells.push(if t.front.contains(setting) { "yes" } else { "no" }.to_string());
+        cells.push(match (setting.own, t.advice.settings.is_empty()) {
+            (true, true) => t.advice.decision.name().to_string(),
+            (true, false) => String::new(),
+            (false, _) if advised(setting) => t.advice.decision.name().to_string(),
+            (false, _) => String::new(),
+        });
         out += &line(&cells);
     }
     out

@@ -166,18 +166,39 @@ impl Axis {
     pub(in crate::scenario) fn at(&self, x: f64) -> (Node, String) {
         match &self.values {
             Values::List(list) => list[(x * list.len() as f64) as usize].clone(),
-            Values::Range(range) if range.form == Form::Number => range.value(range.position(x)),
-            // Whole numbers have room around them, those at the ends too.
-            Values::Range(range) => {
-                let wide = Range { from: range.from - 0.5, to: range.to + 0.5, ..*range };
-                let wide = if range.log && range.from < 1.0 { *range } else { wide };
-                range.value(wide.position(x).clamp(range.from, range.to))
-            }
+            Values::Range(range) => range.value(range.number(x)),
         }
     }
 }
 
 impl Range {
+    /// The number at a coordinate in [0, 1), before it is rounded.
+    fn number(&self, x: f64) -> f64 {
+        if self.form == Form::Number {
+            return self.position(x);
+        }
+        // Whole numbers have room around them, those at the ends too.
+        let wide = Range { from: self.from - 0.5, to: self.to + 0.5, ..*self };
+        let wide = if self.log && self.from < 1.0 { *self } else { wide };
+        wide.position(x).clamp(self.from, self.to)
+    }
+
+    /// A coordinate in [0, 1) of a number; `None`: it is not in the range. It is found by halving,
+    /// because a logarithm need not be the same on each machine.
+    pub(in crate::scenario) fn place(&self, number: f64) -> Option<f64> {
+        if !(self.from..=self.to).contains(&number) {
+            return None;
+        }
+        let (mut low, mut high) = (0.0, 1.0 - f64::EPSILON);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if self.number(middle) < number { low = middle } else { high = middle }
+        }
+        // Of the two, the one that has the number: rounding may part them.
+        let same = |x: &f64| self.value(self.number(*x)).1 == self.value(number).1;
+        [high, low].into_iter().find(same)
+    }
+
     /// The number at a share of the way.
     fn position(&self, share: f64) -> f64 {
         let Range { from, to, .. } = *self;

@@ -93,6 +93,8 @@ pub(crate) enum Document {
     Scenario,
     /// Reports.
     Report,
+    /// Results of `mmsim tune`.
+    Tuning,
 }
 
 /// The form of results.
@@ -296,7 +298,7 @@ Examples:
   mmsim schema -o scenario.schema.json
   mmsim schema report -o report.schema.json")]
 pub(crate) struct SchemaArgs {
-    /// Which documents: scenario files, or the JSON report of `mmsim run`
+    /// Which documents: scenario files, the JSON report of `mmsim run`, or the JSON of `mmsim tune`
     #[arg(value_enum, default_value_t = Document::Scenario)]
     pub of: Document,
     /// Write the schema to FILE, whole or not at all, instead of to stdout

@@ -93,14 +93,20 @@ fn every_form_and_any_jobs() {
     let front = tuning["front"].as_array().expect("a front");
     assert!(!front.is_empty() && tuning["spent"]["runs"].as_u64() <= Some(40), "{tuning}");
     let csv = tuned(&["--format", "csv"]);
-    assert_eq!(csv.lines().count(), front.len() + 2, "{csv}");
-    let swappiness = front[0]["knobs"]["machine.vm.swappiness"].as_str().expect("a value");
-    assert!(csv.lines().nth(2).is_some_and(|l| l.starts_with(&format!("1,{swappiness},"))));
-    let write = &front[0]["writes"][0]["file"];
+    let own_is_outside = usize::from(!front.iter().any(|s| s["own"] == true));
+    assert_eq!(csv.lines().count(), front.len() + 1 + own_is_outside, "{csv}");
+    let own = csv.lines().find(|l| l.starts_with("own,60,10,")).expect("its values");
+    let decision = tuning["advice"]["decision"].as_str().expect("a decision");
+    assert_eq!(own.ends_with(",change nothing"), decision == "change nothing", "{own}");
+    assert!(tuned(&[]).contains(&format!("\nAdvice: {decision}. ")));
+    let first = front.iter().find(|s| s["own"] == false).expect("another setting");
+    let swappiness = first["knobs"]["machine.vm.swappiness"].as_str().expect("a value");
+    assert!(csv.lines().any(|l| l.starts_with(&format!("1,{swappiness},"))), "{csv}");
+    let write = &first["writes"][0]["file"];
     assert_eq!(write["path"], "/proc/sys/vm/swappiness");
     assert_eq!(write["value"], swappiness);
     // What a search says of a setting somebody else can have again.
-    let knobs = front[0]["knobs"].as_object().expect("knobs").iter();
+    let knobs = first["knobs"].as_object().expect("knobs").iter();
     let knobs: serde_json::Map<String, serde_json::Value> = knobs
         .map(|(k, v)| (k.clone(), v.as_str().and_then(|v| v.parse::<i64>().ok()).into()))
         .collect();
@@ -109,8 +115,72 @@ fn every_form_and_any_jobs() {
     let answer = out.lines().nth(1).and_then(|l| serde_json::from_str::<serde_json::Value>(l).ok());
     let answer = answer.expect("an answer");
     assert_eq!((code, &answer["id"]), (Some(0), &"again".into()));
-    assert_eq!(answer["objectives"]["pswpout"], front[0]["objectives"][1]["mean"]);
-    assert_eq!(answer["objectives"]["memory-pressure"], front[0]["objectives"][0]["mean"]);
+    assert_eq!(answer["objectives"]["pswpout"], first["objectives"][1]["mean"]);
+    assert_eq!(answer["objectives"]["memory-pressure"], first["objectives"][0]["mean"]);
+}
+
+/// An answer of `--ask-tell` as JSON.
+fn answers(f: &Folder, plan: &str, lines: &str) -> Vec<serde_json::Value> {
+    let (code, out, said) = answered(f, &["tune", plan, "--ask-tell"], lines);
+    assert_eq!(code, Some(0), "{said}");
+    out.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect()
+}
+
+/// The advice on settings that others ask for is that of a search: nothing, where what was asked
+/// does the same or worse; a setting with its price, where it helps. Less than all seeds count for
+/// nothing, and the present setting is known by its values.
+#[test]
+fn advice_on_what_was_asked() {
+    let f = of_document(&document());
+    let ask = |mib: u64| format!("{{\"knobs\": {{\"machine.memory\": {}}}}}\n", mib << 20);
+    let nothing = answers(&f, "memory.toml", "{\"id\": 1, \"advise\": true}\n");
+    assert_eq!(nothing[0]["own"], serde_json::json!({ "machine.memory": 12 << 20 }));
+    assert_eq!((&nothing[1]["id"], &nothing[1]["runs"]), (&1.into(), &6.into()));
+    assert_eq!(nothing[1]["advice"]["decision"], "change nothing");
+    assert_eq!(nothing[1]["front"][0]["own"], true);
+
+    let few = "{\"knobs\": {\"machine.memory\": 25165824}, \"seeds\": 2}\n";
+    let lines = format!("{}{few}{{\"advise\": true}}\n", ask(12));
+    let same = answers(&f, "memory.toml", &lines);
+    assert_eq!((&same[1]["runs"], &same[1]["change"]["swap-ins"]), (&3.into(), &().into()));
+    let change = &same[2]["change"]["swap-ins"]["mean"];
+    assert!(change.as_f64().is_some_and(|mean| mean < 0.0), "{}", same[2]);
+    assert_eq!(same[3]["advice"]["decision"], "change nothing", "{}", same[3]);
+
+    let help = answers(&f, "memory.toml", &format!("{}{{\"advise\": true}}\n", ask(24)));
+    let advice = &help[2]["advice"];
+    assert_eq!(advice["decision"], "change", "{advice}");
+    let [setting] = &advice["settings"].as_array().expect("settings")[..] else {
+        panic!("{advice}");
+    };
+    assert_eq!(setting["knobs"]["machine.memory"], "24MiB");
+    assert_eq!(setting["better"][0]["figure"], "swap-ins");
+    assert_eq!(setting["worse"][0]["figure"], "peak_resident");
+    let place = setting["setting"].as_u64().expect("a place") as usize;
+    assert_eq!(help[2]["front"][place]["knobs"], setting["knobs"]);
+}
+
+/// A run that kills is named with what it killed, in an answer and in the table.
+#[test]
+fn kills_are_named() {
+    let f = of_document(&document());
+    let ask = "{\"knobs\": {\"reclaim.min-ttl-ms\": 60000}, \"seeds\": 1}\n";
+    let all = answers(&f, "ttl.toml", ask);
+    assert_eq!((&all[1]["done"], &all[1]["objectives"]["swap-ins"]), (&false.into(), &().into()));
+    let failed = &all[1]["failed"][0];
+    assert_eq!((&failed["seed"], &failed["outcome"]), (&1.into(), &"out of memory".into()));
+    let cause = "was killed: no page was older than min_ttl_ms";
+    assert!(failed["cause"].as_str().is_some_and(|c| c.contains(cause)), "{failed}");
+    let said = f.mmsim(&["tune", "ttl.toml", "--budget", "21"]);
+    assert!(said.stdout.contains(cause), "{}", said.stdout);
+}
+
+/// `mmsim schema tuning` is a document of its own.
+#[test]
+fn the_schema_of_tunings() {
+    let said = Folder::new().mmsim(&["schema", "tuning"]);
+    let schema: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+    assert!(schema["properties"]["tuning"].is_object(), "{schema}");
 }
 
 /// A line that makes no sense ends it: what was asked before is answered, and the place is told.
@@ -123,6 +193,12 @@ fn lines_that_make_no_sense() {
         ("{\"knob\": {}}", "stdin:2:3", "line 2: unknown key `knob`"),
         ("{\"seeds\": 4}", "stdin:2:3", "line 2: seeds: there are 1 to 3"),
         ("{\"held-out\": 1}", "stdin:2:3", "line 2: held-out: no flag"),
+        ("{\"advise\": 1}", "stdin:2:3", "line 2: advise: found no `true`"),
+        (
+            "{\"advise\": true, \"seeds\": 1}",
+            "stdin:2:19",
+            "line 2: seeds: advice is on all that was asked",
+        ),
         (
             "{\"knobs\": {\"machine.vm.swapiness\": 1}}",
             "stdin:2:13",
