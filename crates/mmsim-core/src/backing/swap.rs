@@ -407,10 +407,16 @@ impl Swap {
     /// A slot that some CPU held is the device's again.
     #[inline]
     fn put_back(&mut self, s: u32) {
+        self.count_put_back(s);
+        self.free_in_cluster(s);
+    }
+
+    /// Frees a slot in its cluster, for who counts it.
+    #[inline]
+    fn free_in_cluster(&mut self, s: u32) {
         let c = (s / CLUSTER) as usize;
         let t = self.table_of[c];
         self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
-        self.count_put_back(s);
         let used = &mut self.cluster_used[c];
         *used -= 1;
         let left = *used;
@@ -437,8 +443,12 @@ impl Swap {
     #[inline(never)]
     fn flush_freed(&mut self, cpu: CpuId) {
         let mut freed = std::mem::take(&mut self.per_cpu[cpu].freed);
+        let counted = self.count_all_put_back(freed.len() as u32);
         for s in freed.drain(..) {
-            self.put_back(s);
+            if !counted {
+                self.count_put_back(s);
+            }
+            self.free_in_cluster(s);
         }
         self.per_cpu[cpu].freed = freed;
     }

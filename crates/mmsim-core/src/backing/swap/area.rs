@@ -58,6 +58,39 @@ impl Area {
     }
 }
 
+/// Holds free slots until `out` has `want` of them, eight states at a time. Slot `first` has the
+/// first of the states. Returns how many were looked at.
+fn hold_free(states: &mut [u8], first: u32, want: usize, out: &mut Vec<u32>) -> u32 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let n = states.len();
+    let mut room = want - out.len();
+    out.reserve(room);
+    let mut i = 0;
+    while i < n {
+        if let Some(eight) = states[i..].first_chunk::<8>() {
+            let x = u64::from_le_bytes(*eight);
+            // Bits at bytes that are 0. Above the lowest one some may be wrong.
+            let zeros = x.wrapping_sub(LOW) & !x & (LOW << 7);
+            if zeros == 0 {
+                i += 8;
+                continue;
+            }
+            i += (zeros.trailing_zeros() / 8) as usize;
+        } else if states[i] != 0 {
+            i += 1;
+            continue;
+        }
+        states[i] = HELD;
+        out.push(first + i as u32);
+        i += 1;
+        room -= 1;
+        if room == 0 {
+            break;
+        }
+    }
+    i as u32
+}
+
 /// Whether a slot is neither in use nor held by a CPU.
 fn is_free(tables: &[SlotTable], table_of: &[u32], slot: u32) -> bool {
     let t = table_of[(slot / CLUSTER) as usize];
@@ -213,6 +246,20 @@ impl Swap {
         self.held += n;
     }
 
+    /// Counts `n` slots that CPUs held as the device's again, if there is one device, which has others
+    /// free and no clusters of its own. False, and nothing counted: each is to be counted.
+    #[inline]
+    pub(super) fn count_all_put_back(&mut self, n: u32) -> bool {
+        let [area] = &mut self.areas[..] else { return false };
+        let alike = area.free > 0 && area.clusters.is_none();
+        if alike {
+            area.free += n;
+            self.held -= n;
+            self.free += n;
+        }
+        alike
+    }
+
     /// An area has one slot more to hand out.
     #[inline]
     pub(super) fn count_put_back(&mut self, slot: u32) {
@@ -255,18 +302,9 @@ impl Swap {
                 continue;
             }
             let had = out.len();
-            let state = &mut self.table(next).state[(next % CLUSTER) as usize..];
-            let mut seen = next;
-            for state in state.iter_mut().take((end - next) as usize) {
-                if *state == 0 {
-                    *state = HELD;
-                    out.push(seen);
-                }
-                seen += 1;
-                if out.len() == want {
-                    break;
-                }
-            }
+            let from = (next % CLUSTER) as usize;
+            let states = &mut self.table(next).state[from..from + (end - next) as usize];
+            let seen = next + hold_free(states, next, want, out);
             let got = (out.len() - had) as u32;
             self.cluster_used[c as usize] += got as u16;
             self.count_taken(area, got);

@@ -135,9 +135,10 @@ proptest! {
             if frees {
                 for _ in 0..n.min(taken.len()) {
                     let s = taken.swap_remove(n * 31 % taken.len());
-                    batch.put_back(s);
+                    batch.per_cpu[cpu].freed.push(s);
                     single.put_back(s);
                 }
+                batch.flush_freed(cpu);
             } else {
                 let mut got = Vec::new();
                 batch.take(cpu, n, &mut got);
