@@ -14,8 +14,11 @@ use mmsim_core::machine::{self as core, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::{Observer, TraceEvent, TraceKind, TraceKinds};
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::workload::{Advice, CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_core::workload::{
+    Advice, CopyRun, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
+};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
+use mmsim_workload::generators::{Populate, ZipfConfig};
 use std::sync::{Arc, Mutex};
 
 const PAGES: u32 = 1 << 14;
@@ -165,6 +168,48 @@ fn watching_changes_nothing() {
             let all = if matches!(what, "recording" | "all") { plain.accesses } else { 0 };
             assert_eq!(recorded, all, "{what}, {threads} threads");
         }
+    }
+}
+
+/// Hands over all accesses as operations.
+struct SpeltOut(Box<dyn Workload>);
+
+impl Workload for SpeltOut {
+    fn phases(&self) -> Vec<String> {
+        self.0.phases()
+    }
+    fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>) {
+        self.0.fill(cx, rng, ops);
+    }
+}
+
+/// Touches in short form are those accesses: the same result by each path, whoever watches, also
+/// where pages are drawn that nothing has touched before.
+#[test]
+fn touches_in_short_form_are_those_accesses() {
+    type Policy = fn(&mut Memory) -> Box<dyn ReclaimPolicy>;
+    let mglru: Policy = |mem| Box::new(Mglru::new(MglruConfig::V6_12, mem, 1));
+    // Reads of pages that nothing has touched find the zero page, which takes no memory.
+    for (what, policy, threads, populate, write_permille) in [
+        ("classic", cells::classic as Policy, 1, Populate::Write, 300),
+        ("unpopulated", cells::classic, 1, Populate::None, 1000),
+        ("three threads", cells::classic, 3, Populate::Write, 300),
+        ("mglru", mglru, 1, Populate::Write, 300),
+    ] {
+        let machine = |spelt_out: bool| {
+            let zipf = cells::zipf(PAGES, ACCESSES, threads);
+            let config = ZipfConfig { populate, write_permille, ..zipf };
+            let mut work = config.workloads();
+            if spelt_out {
+                work = work.into_iter().map(|w| Box::new(SpeltOut(w)) as _).collect();
+            }
+            core::Machine::new(&self::config(), cells::task(work), 1, policy)
+        };
+        let (short, accesses) = fast_is_slow_recorded(what, || machine(false));
+        let (long, same) = fast_is_slow_recorded(what, || machine(true));
+        assert_eq!(short, long, "{what}");
+        assert!(accesses == same, "{what}: accesses differ");
+        assert!(short.vmstat[VmEvent::PswpIn] > 1000, "{what}: {short:?}");
     }
 }
 

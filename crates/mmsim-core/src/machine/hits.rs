@@ -1,7 +1,7 @@
 //! Hits: accesses to pages that are there, as hardware carries them out on the hot bytes of PTEs.
 
 use crate::virt::pages::pte;
-use crate::workload::{CopyRun, Op, RegionId, Run};
+use crate::workload::{CopyRun, Op, RegionId, Run, Touch};
 
 /// An access that is no hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +37,11 @@ pub(super) fn fitting(left: u32, time: u64, t_hit: u64) -> u32 {
 
 /// The access to one page of a region that an operation is.
 #[inline(always)]
-pub(super) fn is_single(op: &Op, region: RegionId) -> Option<&Run> {
+pub(super) fn single(op: &Op, region: RegionId) -> Option<Touch> {
     match op {
-        Op::Access(run) if run.region == region && run.count == 1 => Some(run),
+        Op::Access(run) if run.region == region && run.count == 1 => {
+            Some(Touch::new(run.first, run.write))
+        }
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use super::cpu::deadline::Deadline;
 use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
 use super::fault::touch::FaultOutcome;
-use super::walk::{OnMiss, Progress, Resolved, Stop};
+use super::walk::{OnMiss, Resolved, Stop};
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -582,9 +582,6 @@ impl Machine {
     fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
         let t = &mut self.threads[tid];
         let Some(&op) = t.progress.op() else {
-            let Progress { ops, next, looked, .. } = &mut t.progress;
-            ops.clear();
-            (*next, *looked) = (0, 0);
             let cx = WorkloadCx {
                 now: self.mem.now,
                 free_pages: self.mem.zones.nr_free(),
@@ -592,12 +589,12 @@ impl Machine {
                 free_blocks: t.free_blocks.take(),
                 pressure: &self.psi,
             };
-            t.workload.fill(&cx, &mut t.rng, ops);
+            let given = t.progress.refill(&mut *t.workload, &cx, &mut t.rng);
             t.kernel_allocs.clear();
             let again = t.given.0 == self.mem.now;
-            let times = if again { self.watchdog.given(t.given.1, ops) } else { 0 };
+            let times = if again { self.watchdog.given(t.given.1, given.unwrap_or(0)) } else { 0 };
             t.given = (self.mem.now, times);
-            if ops.is_empty() {
+            if given.is_none() {
                 self.finish(tid);
             }
             return FaultOutcome::Done;

@@ -12,10 +12,11 @@
 //! The three differ in what a miss does, and in nothing else: [`OnMiss`]. Each has code of its own
 //! (the walk is generic), so that nobody asks what a miss does.
 
+use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
-use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, is_single};
+use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, single};
 use crate::machine::watch::latency::RecordClock;
-use crate::workload::{Op, RegionId, Run};
+use crate::workload::{Op, RegionId, Run, Touch, Workload, WorkloadCx};
 
 /// Why a walk ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,11 +69,18 @@ pub(super) trait OnMiss {
         let _ = (first, count);
     }
 
-    /// Operations from `ops[next]` on come soon, many of them single pages of a region that begins
-    /// at `start`. Returns the operation before which it wants to be told again.
+    /// The walk has come to access `next` of `singles`, pages of a region that begins at `start`: has
+    /// memory fetch what the next ones need. Changes nothing. Returns the access at which it wants
+    /// to be called again.
     #[inline(always)]
-    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) -> usize {
-        let _ = (ops, next, region, start);
+    fn look_ahead(
+        &self,
+        singles: &impl Singles,
+        next: usize,
+        start: u32,
+        seen: &mut Ahead,
+    ) -> usize {
+        let _ = (singles, next, start, seen);
         usize::MAX
     }
 
@@ -80,17 +88,64 @@ pub(super) trait OnMiss {
     fn miss(&mut self, run: &Run, page: usize, left: u32, now: u64) -> Resolved;
 }
 
+/// Accesses in their order, some of which touch one page of the region of the walk.
+pub(super) trait Singles {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// The touch that an access is. `None`: it is another operation, or there is none.
+    fn get(&self, i: usize) -> Option<Touch>;
+}
+
+/// Operations, of which some touch single pages of a region.
+struct OfOps<'a>(&'a [Op], RegionId);
+
+impl Singles for OfOps<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    fn get(&self, i: usize) -> Option<Touch> {
+        self.0.get(i).and_then(|op| single(op, self.1))
+    }
+}
+
+impl Singles for &[Touch] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        <[Touch]>::len(self)
+    }
+    #[inline(always)]
+    fn get(&self, i: usize) -> Option<Touch> {
+        <[Touch]>::get(self, i).copied()
+    }
+}
+
+/// How far a walk has looked ahead: accesses before these are being fetched.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ahead {
+    /// Their PTEs.
+    pub ptes: usize,
+    /// What their PTEs name.
+    pub slots: usize,
+}
+
 /// How far a thread is in its operations, and what it has done.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::machine) struct Progress {
     /// Operations handed over.
-    pub ops: Vec<Op>,
+    ops: Vec<Op>,
     /// The first that is not done.
     pub next: usize,
     /// Pages of it that are done.
     pub done: u32,
-    /// Operations before this were looked at ahead.
-    pub looked: usize,
+    /// Or touches of pages of a region handed over, of which so many are done. One that is neither a
+    /// hit nor resolved by a walk becomes the only operation.
+    touches: Vec<Touch>,
+    region: RegionId,
+    touched: usize,
+    /// How far operations or touches were looked at ahead.
+    ahead: Ahead,
     /// Accesses so far.
     pub accesses: u64,
     /// Records so far.
@@ -99,10 +154,48 @@ pub(in crate::machine) struct Progress {
     pub record_clock: RecordClock,
 }
 
+impl Default for Progress {
+    fn default() -> Self {
+        Progress::new(false)
+    }
+}
+
 impl Progress {
     /// Of a thread that has begun nothing; its records are timed, or not.
     pub(in crate::machine) fn new(timed: bool) -> Self {
-        Progress { record_clock: RecordClock::new(timed), ..Progress::default() }
+        Progress {
+            ops: Vec::new(),
+            next: 0,
+            done: 0,
+            touches: Vec::new(),
+            region: RegionId(0),
+            touched: 0,
+            ahead: Ahead::default(),
+            accesses: 0,
+            records: 0,
+            record_clock: RecordClock::new(timed),
+        }
+    }
+
+    /// All operations are done: asks a workload for more. Returns how many accesses it gives; `None`:
+    /// it has ended.
+    pub(in crate::machine) fn refill(
+        &mut self,
+        workload: &mut dyn Workload,
+        cx: &WorkloadCx<'_>,
+        rng: &mut Rng,
+    ) -> Option<u64> {
+        debug_assert!(self.next >= self.ops.len() && self.touched == self.touches.len());
+        self.ops.clear();
+        self.touches.clear();
+        (self.next, self.touched, self.ahead) = (0, 0, Ahead::default());
+        if let Some(region) = workload.fill_touches(cx, rng, &mut self.touches) {
+            self.region = region;
+            return Some(self.touches.len() as u64);
+        }
+        workload.fill(cx, rng, &mut self.ops);
+        let accesses = self.ops.iter().map(|op| u64::from(op.touches())).sum();
+        (!self.ops.is_empty()).then_some(accesses)
     }
 
     /// The operation that is next, if it is known.
@@ -137,6 +230,12 @@ impl Progress {
     #[inline]
     pub(super) fn walk<M: OnMiss>(&mut self, m: &mut M, t_hit: u64, mut now: u64) -> (Stop, u64) {
         loop {
+            if self.touched < self.touches.len() && self.next >= self.ops.len() {
+                match self.touches(m, t_hit, &mut now) {
+                    Some(stop) => return (stop, now),
+                    None => continue,
+                }
+            }
             let Some(op) = self.op() else { return (Stop::Other, now) };
             if now >= m.hits_end() {
                 return (Stop::Bound, now);
@@ -146,7 +245,12 @@ impl Progress {
                 Op::Access(run) => {
                     let Some(start) = m.start_of(run.region) else { return (Stop::Other, now) };
                     if run.count == 1 {
-                        match self.singles(m, (run.region, start), t_hit, &mut now) {
+                        let at = Along { region: run.region, start, next: self.next };
+                        let ops = OfOps(&self.ops, run.region);
+                        let (next, stop) = singles(m, &ops, at, &mut self.ahead, t_hit, &mut now);
+                        self.accesses += (next - self.next) as u64;
+                        self.next = next;
+                        match stop {
                             Some(stop) => return (stop, now),
                             None => continue,
                         }
@@ -202,42 +306,26 @@ impl Progress {
         }
     }
 
-    /// Executes accesses to single pages of one region. `None`: the next operation is another.
-    #[inline(never)] // Few things to keep in mind: they all fit into registers.
-    fn singles<M: OnMiss>(
-        &mut self,
-        m: &mut M,
-        (region, start): (RegionId, u32),
-        t_hit: u64,
-        at: &mut u64,
-    ) -> Option<Stop> {
-        let ops = &self.ops[..];
-        let (mut next, mut now, mut end) = (self.next, *at, m.hits_end());
-        let mut told = next;
-        let stop = loop {
-            if next >= told {
-                told = m.soon(ops, next, region, start);
-            }
-            let Some(run) = ops.get(next).and_then(|op| is_single(op, region)) else { break None };
-            if now >= end {
-                break Some(Stop::Bound);
-            }
-            let page = (start + run.first) as usize;
-            if hit(&mut m.hot()[page], run.write) {
-                m.hits(page, 1);
-                now += t_hit;
-                next += 1;
-                continue;
-            }
-            let resolved = m.miss(run, page, 1, now);
-            (now, end) = (resolved.now, m.hits_end());
-            next += resolved.pages as usize;
-            if resolved.stop.is_some() {
-                break resolved.stop;
+    /// Executes touches, up to the last (`None`) or to the first that the walk does not resolve.
+    fn touches<M: OnMiss>(&mut self, m: &mut M, t_hit: u64, now: &mut u64) -> Option<Stop> {
+        let stop = match m.start_of(self.region) {
+            None => Some(Stop::Other),
+            Some(start) => {
+                let at = Along { region: self.region, start, next: self.touched };
+                let touches = &self.touches[..];
+                let (next, stop) = singles(m, &touches, at, &mut self.ahead, t_hit, now);
+                self.accesses += (next - self.touched) as u64;
+                self.touched = next;
+                stop
             }
         };
-        self.accesses += (next - self.next) as u64;
-        (self.next, *at) = (next, now);
+        if let Some(Stop::Miss | Stop::Other) = stop {
+            // Whoever carries it out finds an operation.
+            self.ops.clear();
+            self.ops.push(Op::Access(self.touches[self.touched].of(self.region)));
+            self.next = 0;
+            self.touched += 1;
+        }
         stop
     }
 
@@ -256,10 +344,58 @@ impl Progress {
     }
 }
 
+/// A place in accesses to pages of a region.
+#[derive(Clone, Copy)]
+struct Along {
+    region: RegionId,
+    /// Where the region begins.
+    start: u32,
+    /// The access that is next.
+    next: usize,
+}
+
+/// Executes accesses to single pages of one region. Returns the first that is not done, and why:
+/// `None`, it is another operation or the end.
+#[inline(never)] // Few things to keep in mind: they all fit into registers.
+fn singles<M: OnMiss>(
+    m: &mut M,
+    singles: &impl Singles,
+    Along { region, start, mut next }: Along,
+    ahead: &mut Ahead,
+    t_hit: u64,
+    at: &mut u64,
+) -> (usize, Option<Stop>) {
+    let (mut now, mut end) = (*at, m.hits_end());
+    let mut look_at = next;
+    let stop = loop {
+        if next >= look_at {
+            look_at = m.look_ahead(singles, next, start, ahead);
+        }
+        let Some(touch) = singles.get(next) else { break None };
+        if now >= end {
+            break Some(Stop::Bound);
+        }
+        let page = (start + touch.page()) as usize;
+        if hit(&mut m.hot()[page], touch.write()) {
+            m.hits(page, 1);
+            now += t_hit;
+            next += 1;
+            continue;
+        }
+        let resolved = m.miss(&touch.of(region), page, 1, now);
+        (now, end) = (resolved.now, m.hits_end());
+        next += resolved.pages as usize;
+        if resolved.stop.is_some() {
+            break resolved.stop;
+        }
+    };
+    *at = now;
+    (next, stop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::rng::Rng;
     use crate::virt::pages::pte;
     use crate::workload::CopyRun;
 
@@ -375,5 +511,49 @@ mod tests {
             }
         }
         assert!(stops.iter().all(|&n| n > 100), "{stops:?}");
+    }
+
+    /// Touches handed over in short form, and as operations: the same stops, times and bits, also
+    /// where somebody else resolves a miss and the walk goes on.
+    #[test]
+    fn touches_are_operations_in_short_form() {
+        let mut rng = Rng::for_purpose(1, "touches");
+        let (mut stops, mut missed) = ([0; 2], 0);
+        for _ in 0..1000 {
+            let region = RegionId(rng.below(2) as u16);
+            let touches: Vec<Touch> = (0..1 + rng.below(60))
+                .map(|_| Touch::new(rng.below(60) as u32, rng.below(2) == 0))
+                .collect();
+            let ops: Vec<Op> = touches.iter().map(|t| Op::Access(t.of(region))).collect();
+            let hot: Vec<u8> = (0..200)
+                .map(|_| if rng.below(10) == 0 { 0 } else { pte::PRESENT | pte::WRITABLE })
+                .collect();
+            let resolves = rng.below(2) == 0;
+            let new = || Pages { hot: hot.clone(), end: 0, resolves };
+            let mut a = (Progress { touches, region, ..Progress::new(false) }, new());
+            let mut b = (Progress { ops, ..Progress::new(false) }, new());
+            let mut now = 0;
+            loop {
+                let end = now + rng.below(300);
+                (a.1.end, b.1.end) = (end, end);
+                let got = a.0.walk(&mut a.1, T_HIT, now);
+                assert_eq!(got, b.0.walk(&mut b.1, T_HIT, now));
+                assert_eq!((a.0.accesses, &a.1.hot), (b.0.accesses, &b.1.hot));
+                now = got.1;
+                match got.0 {
+                    Stop::Miss => {
+                        assert_eq!(a.0.missed(), b.0.missed());
+                        missed += 1;
+                        a.0.did(1, 1);
+                        b.0.did(1, 1);
+                    }
+                    Stop::Bound => stops[0] += 1,
+                    Stop::Full | Stop::Other => break,
+                }
+            }
+            stops[1] += 1;
+            assert_eq!((a.0.op(), b.0.op()), (None, None));
+        }
+        assert!(stops.iter().all(|&n| n > 500) && missed > 500, "{stops:?}, {missed} missed");
     }
 }

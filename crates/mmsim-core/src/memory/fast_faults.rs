@@ -25,6 +25,7 @@ use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::PrivateSlots;
+use crate::base::host::prefetch;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -89,7 +90,7 @@ impl FastFaults {
     }
 }
 
-/// Operations that are looked at ahead.
+/// Accesses and pages that are looked at ahead together.
 pub const AHEAD: usize = 16;
 
 /// Faults in a ledger at most.
@@ -113,23 +114,24 @@ impl SwapInRun<'_> {
         self.hot
     }
 
-    /// Looks at what faults on some pages would need, so that memory fetches it for all at
-    /// once: else each fault waits for its own. Changes nothing.
-    #[inline]
-    pub fn prefetch(&self, pages: impl Iterator<Item = usize>) {
-        let (mut slots, mut nr, mut seen) = ([SwapSlot(0); AHEAD], 0, 0);
-        let (hot, entry) = (&self.hot[..], &self.entry[..self.hot.len()]);
+    /// Has memory fetch the PTEs of pages.
+    #[inline(always)]
+    pub fn fetch_ptes(&self, pages: impl Iterator<Item = usize>) {
         for page in pages {
-            if page >= hot.len() {
-                continue;
-            }
-            let e = entry[page];
-            seen ^= u32::from(hot[page]);
-            // Without a branch: whether a page is there is as good as random.
-            slots[nr % AHEAD] = SwapSlot(slot_of(e));
-            nr += usize::from(names_slot(e));
+            prefetch(self.hot, page);
+            prefetch(self.entry, page);
         }
-        std::hint::black_box(slots[..nr].iter().fold(seen, |a, &s| a ^ self.slots.peek(s)));
+    }
+
+    /// Has memory fetch what is known of the slots of pages, whose PTEs are there by now.
+    #[inline(always)]
+    pub fn fetch_slots(&self, pages: impl Iterator<Item = usize>) {
+        for page in pages {
+            let e = self.entry.get(page).copied().unwrap_or(0);
+            if names_slot(e) {
+                self.slots.fetch(SwapSlot(slot_of(e)));
+            }
+        }
     }
 
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
@@ -171,6 +173,25 @@ pub struct SettledFaults<'a> {
 }
 
 impl SettledFaults<'_> {
+    /// The faults and their folios, if these come from swap and nobody sees or follows them: then a
+    /// policy may judge them together, and ends with [`SettledFaults::all_came`].
+    pub fn unseen(&self, mem: &Memory) -> Option<(&[PendingFault], &[FolioId])> {
+        let unseen = self.run.swapped() && !mem.tracer.on() && !mem.followed();
+        unseen.then_some((self.pending, self.folios))
+    }
+    /// What passes from the beginning of a fault until the policy judges it.
+    pub fn entry(&self) -> SimDuration {
+        self.run.entry
+    }
+    /// The policy has judged all of them: counts them in the LRU batch, which may be full now.
+    pub fn all_came<P: ReclaimPolicy + ?Sized>(&self, mem: &mut Memory, policy: &mut P) {
+        let Some(last) = self.pending.last() else { return };
+        mem.refaulting = Some(last.page);
+        mem.now = last.begin + self.run.entry;
+        mem.lru_added(policy, self.pending.len() as u64);
+        mem.now = last.begin + self.run.latency;
+    }
+
     /// Tells a policy and an observer of all faults, each at the time of the slow path. With the
     /// last the LRU batch may be full.
     #[inline(always)] // Once for each policy.
@@ -320,18 +341,27 @@ impl Memory {
         }
         let stock = self.zones[run.zone].stock(self.cpu, mt);
         let (flags, rmap) = self.frames.flags_and_rmap_mut();
-        folios.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
-            if swapped {
-                self.pages.entries_mut()[f.page.0 as usize] = frame;
-            } else {
+        if swapped {
+            let entry = self.pages.entries_mut();
+            let adding = self.batches.adding(self.cpu);
+            let (at, rmap) = (adding.len(), &mut rmap[..flags.len()]);
+            adding.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
+                entry[f.page.0 as usize] = frame;
+                flags[frame as usize] = bits;
+                rmap[frame as usize] = f.page.0;
+                (Pfn(frame), run.how)
+            }));
+            folios.extend(adding[at..].iter().map(|&(f, _)| f));
+        } else {
+            folios.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
                 self.pages.first_touched(f.page, Pfn(frame));
-            }
-            flags[frame as usize] = bits;
-            rmap[frame as usize] = f.page.0;
-            Pfn(frame)
-        }));
+                flags[frame as usize] = bits;
+                rmap[frame as usize] = f.page.0;
+                Pfn(frame)
+            }));
+            self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
+        }
         debug_assert_eq!(folios.len(), nr, "the stock of {} has too few pages", run.zone);
-        self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
         self.zones[run.zone].take_stock(self.cpu, mt, nr);
         self.count_allocated(run.zone, n);
         self.count(VmEvent::PgFault, n);

@@ -10,7 +10,7 @@
 mod op;
 
 pub use op::{
-    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, VmaFlags,
+    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, Touch, VmaFlags,
 };
 
 use crate::base::id::Pfn;
@@ -167,4 +167,17 @@ pub trait Workload: Send {
     /// Appends the next operations (some hundreds to some thousands where accesses are
     /// single pages). Nothing appended means: finished. `ops` comes empty.
     fn fill(&mut self, cx: &WorkloadCx<'_>, rng: &mut Rng, ops: &mut Vec<Op>);
+    /// Appends the next operations in short form, if each of them is an access to one page of the same
+    /// region, and returns the region. The machine asks before each [`fill`](Workload::fill). With
+    /// `None` nothing is appended and nothing has changed, and `fill` follows. Whoever calls only
+    /// `fill` gets the same accesses from it. `touches` comes empty.
+    fn fill_touches(
+        &mut self,
+        cx: &WorkloadCx<'_>,
+        rng: &mut Rng,
+        touches: &mut Vec<Touch>,
+    ) -> Option<RegionId> {
+        let _ = (cx, rng, touches);
+        None
+    }
 }

@@ -40,6 +40,36 @@ pub struct Run {
     pub count: u32,
 }
 
+/// A touch of one page of a region, in short form: 4 bytes, where an [`Op`] has 40.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch(u32);
+
+impl Touch {
+    /// Regions up to this many pages have touches in short form.
+    pub const MOST_PAGES: u32 = 1 << 31;
+
+    /// Of a page within its region, below [`Touch::MOST_PAGES`].
+    #[inline(always)]
+    pub fn new(page: u32, write: bool) -> Self {
+        Touch(page << 1 | u32::from(write))
+    }
+    /// The page within the region.
+    #[inline(always)]
+    pub fn page(self) -> u32 {
+        self.0 >> 1
+    }
+    /// Whether it is written (else read).
+    #[inline(always)]
+    pub fn write(self) -> bool {
+        self.0 & 1 != 0
+    }
+    /// The operation that it stands for.
+    #[inline]
+    pub fn of(self, region: RegionId) -> Run {
+        Run { region, write: self.write(), first: self.page(), count: 1 }
+    }
+}
+
 /// Touches of two stretches of as many pages in turn: a page of the one is read, then the page
 /// of the other written that it is copied to, and so on in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

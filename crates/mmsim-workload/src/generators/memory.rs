@@ -39,7 +39,7 @@ pub(super) struct Memory {
     pub(super) flags: VmaFlags,
 }
 
-const REGION: RegionId = RegionId(0);
+pub(super) const REGION: RegionId = RegionId(0);
 const FILE: FileSlot = FileSlot(0);
 
 impl Memory {

@@ -19,7 +19,7 @@
 use crate::law::{Source, Varying};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
+use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, Workload, WorkloadCx};
 
 /// When a generator ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,16 @@ pub(super) trait Body: Send {
     fn set_up(&mut self, ops: &mut Vec<Op>);
     /// Appends `units` units of work.
     fn work(&mut self, units: u64, rng: &mut Rng, ops: &mut Vec<Op>);
+    /// The same in short form, if each unit is a touch of the same region, which it returns. `None`:
+    /// nothing is appended, and no number is drawn.
+    fn touch(
+        &mut self,
+        _units: u64,
+        _rng: &mut Rng,
+        _touches: &mut Vec<Touch>,
+    ) -> Option<RegionId> {
+        None
+    }
     /// Goes on with a unit that [`work`](Body::work) only began; appends nothing when none is under
     /// way. Here a body may look at the machine.
     fn go_on(&mut self, _cx: &WorkloadCx<'_>, _rng: &mut Rng, _ops: &mut Vec<Op>) {}
@@ -169,6 +179,25 @@ impl<B: Body> Workload for Paced<B> {
             k => names.extend((1..=k).map(|i| format!("access{i}"))),
         }
         names
+    }
+    fn fill_touches(
+        &mut self,
+        cx: &WorkloadCx<'_>,
+        rng: &mut Rng,
+        touches: &mut Vec<Touch>,
+    ) -> Option<RegionId> {
+        let At::Window { number, began, done } = self.at else { return None };
+        if number == self.windows || self.arrivals.is_some() {
+            return None;
+        }
+        let start = began.unwrap_or(cx.now);
+        let units = self.next_units(number, done, cx.now.since(start));
+        if units == 0 {
+            return None;
+        }
+        let region = self.body.touch(units, rng, touches)?;
+        self.at = At::Window { number, began: Some(start), done: done + units };
+        Some(region)
     }
     fn fill(&mut self, cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
         self.body.go_on(cx, rng, ops);

@@ -4,13 +4,13 @@
 //! something about popularity and nothing else. All threads draw from one law over one
 //! region, each with its own random numbers.
 
-use super::memory::{Memory, MemoryKind, Populate, SetUp, Syncs};
+use super::memory::{self, Memory, MemoryKind, Populate, SetUp, Syncs};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::{KeptPages, PageSampler, RankMap};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
+use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, VmaFlags, Workload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -231,6 +231,13 @@ struct Draws {
     think: Source,
 }
 
+impl Draws {
+    /// True if nothing comes between two draws.
+    fn only_draws(&self) -> bool {
+        self.think.of().is_zero() && !self.syncs.on()
+    }
+}
+
 impl Body for Draws {
     fn files(&self) -> Vec<FileSpec> {
         self.memory.files()
@@ -245,7 +252,7 @@ impl Body for Draws {
             true => Memory::touch(page, write),
             false => memory.access(page, 1, write),
         };
-        if self.think.of().is_zero() && !self.syncs.on() {
+        if self.only_draws() {
             self.sampler.sample_all(rng, units as usize, ops, |r| writes.draw(r), make);
             return;
         }
@@ -256,6 +263,15 @@ impl Body for Draws {
                 ops.push(Op::Compute(self.think.time(rng)));
             }
         }
+    }
+    fn touch(&mut self, units: u64, rng: &mut Rng, touches: &mut Vec<Touch>) -> Option<RegionId> {
+        let (writes, memory) = (self.writes, &self.memory);
+        let short = memory.is_mapped() && memory.pages <= Touch::MOST_PAGES;
+        if !short || !self.only_draws() {
+            return None;
+        }
+        self.sampler.sample_all(rng, units as usize, touches, |r| writes.draw(r), Touch::new);
+        Some(memory::REGION)
     }
     fn batch(&self) -> (u64, u64) {
         (1024, 64)

@@ -71,6 +71,9 @@ impl PageSampler {
         match &self.0 {
             Kind::Ranks(z) => z.sample_all(rng, n, out, more, make),
             Kind::Pages(t) => append(rng, n, out, |r| (t.sample(r), more(r)), make),
+            &Kind::Scattered(ref z, s) if s.is_one_round() => {
+                z.sample_all(rng, n, out, more, move |rank, d| make(s.map_in_one_round(rank), d));
+            }
             &Kind::Scattered(ref z, s) => {
                 z.sample_all(rng, n, out, more, move |rank, d| make(s.map(rank), d));
             }

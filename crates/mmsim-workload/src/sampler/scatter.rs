@@ -45,13 +45,21 @@ impl Scatter {
     /// Where `x` (below n) goes.
     #[inline(always)]
     pub fn map(&self, x: u32) -> u32 {
-        let mut y = u64::from(x);
-        loop {
+        let mut y = self.round(u64::from(x));
+        while y >= self.n {
             y = self.round(y);
-            if y < self.n {
-                return y as u32;
-            }
         }
+        y as u32
+    }
+    /// Whether one round of [`Scatter::map`] is enough: n is a power of two.
+    #[inline]
+    pub fn is_one_round(&self) -> bool {
+        self.n == self.mask + 1
+    }
+    /// Where `x` goes then, without a branch.
+    #[inline(always)]
+    pub fn map_in_one_round(&self, x: u32) -> u32 {
+        self.round(u64::from(x)) as u32
     }
     /// What goes to `y` (below n).
     pub fn unmap(&self, y: u32) -> u32 {

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{
-    FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, VmaFlags, Workload, WorkloadCx,
+    FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, Touch, VmaFlags, Workload, WorkloadCx,
 };
 
 use super::error::TraceError;
@@ -165,6 +165,8 @@ pub struct TraceWorkload {
     /// The clock when the last compute or sleep was handed out.
     paid: u64,
     accesses: u64,
+    /// Accesses handed over as touches, whose records are to follow.
+    owed: u32,
     phases_ended: u16,
     total: u64,
 }
@@ -222,6 +224,7 @@ impl TraceWorkload {
             carry: 0,
             paid: 0,
             accesses: 0,
+            owed: 0,
             phases_ended: 0,
             total: per_round.saturating_mul(u64::from(options.repeat)),
             trace,
@@ -338,25 +341,48 @@ impl TraceWorkload {
 
     /// Ends the quarters that are done; the last one ends with the replay.
     fn end_phases(&mut self, ops: &mut Vec<Op>) {
-        while self.phases_ended < PHASES - 1
-            && u128::from(self.accesses) * u128::from(PHASES)
-                >= u128::from(self.total) * u128::from(self.phases_ended + 1)
-        {
+        while self.phase_ends_by(self.accesses) {
             ops.push(Op::PhaseEnd(self.phases_ended));
             self.phases_ended += 1;
         }
+    }
+
+    /// Whether a quarter that has not ended is done after so many accesses.
+    fn phase_ends_by(&self, accesses: u64) -> bool {
+        self.phases_ended < PHASES - 1
+            && u128::from(accesses) * u128::from(PHASES)
+                >= u128::from(self.total) * u128::from(self.phases_ended + 1)
+    }
+
+    /// The region that all records of some touch one page of, each without any time before it, if no
+    /// quarter ends among them.
+    fn touched(&self, some: &[Record]) -> Option<RegionId> {
+        let mut found = None;
+        let mut accesses = self.accesses;
+        for record in some.iter().filter(|r| r.process == self.process) {
+            let Action::Access { region, count: 1, .. } = record.action else { return None };
+            let at_once = record.ticks == 0 || self.options.think == Think::None;
+            if !at_once || *found.get_or_insert(region) != region {
+                return None;
+            }
+            accesses += 1;
+        }
+        let own = self.own[usize::from(found?)];
+        let region = &self.regions[usize::from(own)].region;
+        let mapped = !matches!(region.backing, Backing::Descriptor { .. });
+        let short = mapped && region.pages <= Touch::MOST_PAGES && !self.phase_ends_by(accesses);
+        short.then_some(RegionId(own))
     }
 
     /// The next records of the block, or of the next one, with some of the process among
     /// them. None: the round is over.
     fn next_records(&mut self) -> Option<std::ops::Range<usize>> {
         loop {
-            let from = self.used;
-            self.used = self.block.len().min(from + BATCH);
-            let some = from..self.used;
+            let some = self.used..self.block.len().min(self.used + BATCH);
             if self.block[some.clone()].iter().any(|r| r.process == self.process) {
                 return Some(some);
             }
+            self.used = some.end;
             if !some.is_empty() {
                 continue;
             }
@@ -398,14 +424,41 @@ impl Workload for TraceWorkload {
         Some(Replayed { recorded, took, behind: self.behind })
     }
 
+    fn fill_touches(
+        &mut self,
+        cx: &WorkloadCx<'_>,
+        _rng: &mut Rng,
+        touches: &mut Vec<Touch>,
+    ) -> Option<RegionId> {
+        if self.started.is_none() || self.owed > 0 || self.rounds_left == 0 {
+            return None;
+        }
+        let some = self.next_records()?;
+        let region = self.touched(&self.block[some.clone()])?;
+        self.look(cx.now);
+        self.used = some.end;
+        let records = self.block[some].iter().filter(|r| r.process == self.process);
+        touches.extend(records.filter_map(|r| match r.action {
+            Action::Access { write, first, .. } => Some(Touch::new(first, write)),
+            _ => None,
+        }));
+        self.accesses += touches.len() as u64;
+        self.owed = touches.len() as u32;
+        Some(region)
+    }
+
     fn fill(&mut self, cx: &WorkloadCx, _rng: &mut Rng, ops: &mut Vec<Op>) {
         let first = self.started.is_none();
         self.look(cx.now);
+        if self.owed > 0 {
+            return ops.push(Op::Records(std::mem::take(&mut self.owed)));
+        }
         if first {
             self.mappings_of_the_start(ops);
         }
         while self.rounds_left > 0 {
             if let Some(some) = self.next_records() {
+                self.used = some.end;
                 let before = self.accesses;
                 let block = std::mem::take(&mut self.block);
                 let process = self.process;

@@ -6,3 +6,4 @@ mod import;
 mod laws;
 mod recorded;
 mod replay;
+mod touches;

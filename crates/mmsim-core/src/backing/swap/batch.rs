@@ -3,6 +3,7 @@
 
 use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, SLOT_CACHE, SlotTable, Swap};
 use crate::backing::Shadow;
+use crate::base::host;
 use crate::base::id::{CpuId, SwapSlot};
 
 /// Slots of which some may be let go by the only PTE that refers to them.
@@ -17,14 +18,16 @@ pub struct PrivateSlots<'a> {
 }
 
 impl PrivateSlots<'_> {
-    /// Words of a slot, to have them fetched.
+    /// Has memory fetch what is known of a slot.
     #[inline(always)]
-    pub fn peek(&self, s: SwapSlot) -> u32 {
+    pub fn fetch(&self, s: SwapSlot) {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of.get((s.0 / CLUSTER) as usize);
-        self.tables.get(at.map_or(usize::MAX, |&t| t as usize)).map_or(0, |t| {
-            u32::from(t.state[i]) ^ t.value[i] ^ u32::from(t.entries[i / NODE_SLOTS as usize])
-        })
+        if let Some(t) = self.tables.get(at.map_or(usize::MAX, |&t| t as usize)) {
+            host::prefetch(&t.state, i);
+            host::prefetch(&t.value, i);
+            host::prefetch(&t.entries, 0);
+        }
     }
 
     /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
@@ -77,35 +80,87 @@ impl Swap {
     /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
     #[inline]
     pub fn store(&mut self, evicted: impl Iterator<Item = (SwapSlot, Option<Shadow>)>) {
-        for (s, shadow) in evicted {
-            let i = (s.0 % CLUSTER) as usize;
-            let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
-            let t = &mut self.tables[at];
-            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
-            t.state[i] = 1;
-            let node = i / NODE_SLOTS as usize;
-            if let Some(Shadow(value)) = shadow {
-                t.state[i] = 1 | HAS_SHADOW;
-                t.value[i] = value as u32;
-                t.shadows[node] += 1;
-                t.entries[node] += 1;
-                if self.wide {
-                    self.upper[at][i] = (value >> 32) as u32;
-                } else {
-                    debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-                }
-            }
-            // The folio was there for a moment: from its end on the node holds only shadows.
-            let (entries, shadows) = (t.entries[node], t.shadows[node]);
-            if entries > 0 && entries == shadows {
-                self.clock += 1;
-                t.since[node] = self.clock;
-                self.order.push(self.clock, s.0 / NODE_SLOTS);
-                let first = u64::from(entries == 1 && shadow.is_some());
-                self.nodes += first;
-                self.shadow_nodes += first;
+        let mut evicted = evicted.peekable();
+        while let Some(&(first, _)) = evicted.peek() {
+            let stored = self.store_shadows(first, || {
+                let same = |s: &SwapSlot| s.0 / NODE_SLOTS == first.0 / NODE_SLOTS;
+                evicted.next_if(|(s, shadow)| same(s) && shadow.is_some())
+            });
+            if !stored && let Some((s, shadow)) = evicted.next() {
+                self.store_one(s, shadow);
             }
         }
         self.sweep();
+    }
+
+    /// Stores slots with shadows that lie in the same node as `first`, if all of its entries are
+    /// shadows: the node is counted and moved in the order of nodes once. False, and nothing done:
+    /// it has other entries, or there is no such slot.
+    #[inline]
+    fn store_shadows(
+        &mut self,
+        first: SwapSlot,
+        mut next: impl FnMut() -> Option<(SwapSlot, Option<Shadow>)>,
+    ) -> bool {
+        let at = self.table_of[(first.0 / CLUSTER) as usize] as usize;
+        let t = &mut self.tables[at];
+        let node = (first.0 % CLUSTER / NODE_SLOTS) as usize;
+        let before = t.entries[node];
+        if before != t.shadows[node] || self.wide {
+            return false;
+        }
+        let mut n = 0;
+        while let Some((s, Some(shadow))) = next() {
+            let i = (s.0 % CLUSTER) as usize;
+            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
+            debug_assert!(shadow.0 >> 32 == 0, "{s}: a shadow of more than 32 bits");
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = shadow.0 as u32;
+            n += 1;
+        }
+        if n == 0 {
+            return false;
+        }
+        t.entries[node] = before + n;
+        t.shadows[node] = before + n;
+        // Each slot has moved the node, the last one for good.
+        self.clock += u64::from(n);
+        t.since[node] = self.clock;
+        self.order.push(self.clock, first.0 / NODE_SLOTS);
+        let new = u64::from(before == 0);
+        self.nodes += new;
+        self.shadow_nodes += new;
+        true
+    }
+
+    #[inline]
+    fn store_one(&mut self, s: SwapSlot, shadow: Option<Shadow>) {
+        let i = (s.0 % CLUSTER) as usize;
+        let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
+        let t = &mut self.tables[at];
+        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
+        t.state[i] = 1;
+        let node = i / NODE_SLOTS as usize;
+        if let Some(Shadow(value)) = shadow {
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = value as u32;
+            t.shadows[node] += 1;
+            t.entries[node] += 1;
+            if self.wide {
+                self.upper[at][i] = (value >> 32) as u32;
+            } else {
+                debug_assert!(value >> 32 == 0, "{s}: a shadow of more than 32 bits");
+            }
+        }
+        // The folio was there for a moment: from its end on the node holds only shadows.
+        let (entries, shadows) = (t.entries[node], t.shadows[node]);
+        if entries > 0 && entries == shadows {
+            self.clock += 1;
+            t.since[node] = self.clock;
+            self.order.push(self.clock, s.0 / NODE_SLOTS);
+            let first = u64::from(entries == 1 && shadow.is_some());
+            self.nodes += first;
+            self.shadow_nodes += first;
+        }
     }
 }

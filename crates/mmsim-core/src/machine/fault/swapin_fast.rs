@@ -10,8 +10,7 @@ use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
-use crate::machine::hits::is_single;
-use crate::machine::walk::{OnMiss, Resolved, Stop};
+use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
 use crate::memory::follow::{Followed, NoteUses, WantsUses};
 use crate::memory::{AHEAD, FastFaults, SwapInRun};
 use crate::policy::ArrivalKind;
@@ -34,8 +33,6 @@ struct SwapIns<'a, N> {
     looks_at: u64,
     /// What a fault takes, with the access.
     t_fault: u64,
-    /// Operations before this were looked at.
-    looked: usize,
     /// Who notes uses.
     notes: N,
 }
@@ -64,19 +61,32 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
     }
 
     #[inline(always)]
-    fn soon(&mut self, ops: &[Op], next: usize, region: RegionId, start: u32) -> usize {
-        if next >= self.looked && next < ops.len() {
-            let some = &ops[next..ops.len().min(next + AHEAD)];
-            let runs = some.iter().filter_map(|op| is_single(op, region));
-            let pages = runs.map(|run| (start + run.first) as usize);
-            self.run.prefetch(pages.clone());
-            self.notes.soon(pages);
-            self.looked = next + AHEAD;
+    fn look_ahead(
+        &self,
+        singles: &impl Singles,
+        next: usize,
+        start: u32,
+        seen: &mut Ahead,
+    ) -> usize {
+        // Far enough for memory to answer meanwhile, and near enough to be in the first cache then.
+        let pages = |from: usize, ahead: usize| {
+            let some = from.max(next)..singles.len().min(next + ahead);
+            some.filter_map(|i| singles.get(i)).map(|touch| (start + touch.page()) as usize)
+        };
+        if seen.ptes < singles.len() {
+            let ptes = pages(seen.ptes, 4 * AHEAD);
+            self.notes.soon(ptes.clone());
+            self.run.fetch_ptes(ptes);
+            seen.ptes = next + 4 * AHEAD;
         }
-        self.looked
+        if seen.slots < singles.len() {
+            self.run.fetch_slots(pages(seen.slots, 2 * AHEAD));
+            seen.slots = next + 2 * AHEAD;
+        }
+        next + AHEAD
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn miss(&mut self, run: &Run, page: usize, _left: u32, now: u64) -> Resolved {
         if now >= self.faults_end && now != self.since {
             return Resolved::not(Stop::Bound, now);
@@ -185,14 +195,12 @@ impl Machine {
             // Accesses are recorded in their order: hits by `run_hits`.
             looks_at: if record || singly { 0 } else { due.min(other).min(slice).min(sample).0 },
             t_fault: each,
-            looked: t.progress.looked,
             notes,
         };
         let (mut stop, now) = t.progress.walk(&mut swap_ins, t_hit, start.0);
-        let SwapIns { since, elsewhere, looked, .. } = swap_ins;
+        let SwapIns { since, elsewhere, .. } = swap_ins;
         let faults = swap_ins.run.faults();
         drop(swap_ins);
-        t.progress.looked = looked;
         if stop == Stop::Other && elsewhere {
             stop = Stop::Bound;
         }

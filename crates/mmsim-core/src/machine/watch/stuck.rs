@@ -73,10 +73,10 @@ impl Watchdog {
         self.look_at = self.in_vain + self.most;
         (slept || one_sleeps) && self.in_vain <= self.most * WHILE_ONE_SLEEPS
     }
-    /// A thread was given operations. How often at this instant, if it was so many times before.
+    /// A thread was given operations with so many accesses. How often at this instant, if it was so
+    /// many times before.
     #[inline]
-    pub(in crate::machine) fn given(&mut self, before: u32, ops: &[Op]) -> u32 {
-        let accesses: u64 = ops.iter().map(|op| u64::from(op.touches())).sum();
+    pub(in crate::machine) fn given(&mut self, before: u32, accesses: u64) -> u32 {
         let batches = u32::try_from(1 + accesses / BATCH).unwrap_or(u32::MAX);
         let times = before.saturating_add(batches);
         self.stands |= times > MOST_AT_ONCE;

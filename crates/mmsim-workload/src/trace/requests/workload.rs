@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mmsim_core::base::rng::Rng;
-use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
+use mmsim_core::workload::{MapKind, Op, RegionId, Run, Touch, VmaFlags, Workload, WorkloadCx};
 
 use super::{Pieces, Requests};
 use crate::trace::error::TraceError;
@@ -25,6 +25,8 @@ pub struct RequestWorkload {
     pages: Vec<u32>,
     used: usize,
     done: u64,
+    /// Requests handed over as touches, whose records are to follow.
+    owed: u32,
     phases_ended: u16,
 }
 
@@ -40,6 +42,7 @@ impl RequestWorkload {
             pages: Vec::new(),
             used: 0,
             done: 0,
+            owed: 0,
             phases_ended: 0,
         })
     }
@@ -65,17 +68,45 @@ impl RequestWorkload {
         assert!(last < self.requests.pages, "{:?} changed while it was replayed", self.requests);
     }
 
-    /// Appends the accesses to some pages; the first of them is request `at`.
-    fn touch(&self, at: u64, pages: &[u32], rng: &mut Rng, ops: &mut Vec<Op>) {
-        let access = |first, write| Op::Access(Run { region: REGION, write, first, count: 1 });
+    /// Appends the next requests of the quarter, each made of its page and whether it writes. Returns
+    /// how many.
+    fn give<T>(&mut self, rng: &mut Rng, out: &mut Vec<T>, make: impl Fn(u32, bool) -> T) -> u32 {
+        let wanted = (self.quarter_end() - self.done).min(BATCH as u64) as usize;
+        let given = if let Some(numbers) = &self.requests.numbers {
+            let at = self.done as usize;
+            self.make(&numbers[at..at + wanted], rng, out, make);
+            wanted
+        } else {
+            if self.used == self.pages.len() {
+                self.refill();
+            }
+            let wanted = wanted.min(self.pages.len() - self.used);
+            self.make(&self.pages[self.used..self.used + wanted], rng, out, make);
+            self.used += wanted;
+            wanted
+        };
+        self.done += given as u64;
+        given as u32
+    }
+
+    /// Appends the next requests, which are for these pages.
+    fn make<T>(
+        &self,
+        pages: &[u32],
+        rng: &mut Rng,
+        out: &mut Vec<T>,
+        make: impl Fn(u32, bool) -> T,
+    ) {
+        let requests = pages.iter().zip(self.done..);
+        let is_first = |i| self.requests.is_first(i);
         if self.write_permille == 0 {
-            ops.extend(pages.iter().zip(at..).map(|(&p, i)| access(p, self.requests.is_first(i))));
+            out.extend(requests.map(|(&page, i)| make(page, is_first(i))));
             return;
         }
-        for (&page, i) in pages.iter().zip(at..) {
+        out.extend(requests.map(|(&page, i)| {
             let write = rng.below(1000) < u64::from(self.write_permille);
-            ops.push(access(page, write || self.requests.is_first(i)));
-        }
+            make(page, write || is_first(i))
+        }));
     }
 }
 
@@ -84,8 +115,22 @@ impl Workload for RequestWorkload {
         (1..=PHASES).map(|i| format!("replay{i}")).collect()
     }
 
+    fn fill_touches(
+        &mut self,
+        _cx: &WorkloadCx<'_>,
+        rng: &mut Rng,
+        touches: &mut Vec<Touch>,
+    ) -> Option<RegionId> {
+        let mapped = self.done > 0 && self.requests.pages <= Touch::MOST_PAGES;
+        if !mapped || self.owed > 0 || self.done == self.requests.requests {
+            return None;
+        }
+        self.owed = self.give(rng, touches, Touch::new);
+        Some(REGION)
+    }
+
     fn fill(&mut self, _cx: &WorkloadCx, rng: &mut Rng, ops: &mut Vec<Op>) {
-        if self.done == self.requests.requests {
+        if self.done == self.requests.requests && self.owed == 0 {
             return;
         }
         if self.done == 0 {
@@ -97,22 +142,12 @@ impl Workload for RequestWorkload {
                 at: Some(0),
             });
         }
-        let wanted = (self.quarter_end() - self.done).min(BATCH as u64) as usize;
-        let given = if let Some(numbers) = &self.requests.numbers {
-            let at = self.done as usize;
-            self.touch(self.done, &numbers[at..at + wanted], rng, ops);
-            wanted
-        } else {
-            if self.used == self.pages.len() {
-                self.refill();
-            }
-            let wanted = wanted.min(self.pages.len() - self.used);
-            self.touch(self.done, &self.pages[self.used..self.used + wanted], rng, ops);
-            self.used += wanted;
-            wanted
+        let access = |first, write| Op::Access(Run { region: REGION, write, first, count: 1 });
+        let given = match std::mem::take(&mut self.owed) {
+            0 => self.give(rng, ops, access),
+            owed => owed,
         };
-        self.done += given as u64;
-        ops.push(Op::Records(given as u32));
+        ops.push(Op::Records(given));
         // Of fewer than four requests some quarters are empty.
         while self.phases_ended < PHASES && self.done == self.quarter_end() {
             ops.push(Op::PhaseEnd(self.phases_ended));
