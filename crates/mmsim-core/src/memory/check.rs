@@ -123,11 +123,12 @@ impl Memory {
         let mut mapped = vec![0u32; self.frames.len()];
         let mut anon = vec![0u64; self.spaces.ids().count()];
         let mut swapped = anon.clone();
-        let (mut huge, mut parted, mut hugetlb) = (0, 0, Vec::new());
+        let (mut huge, mut parted, mut hugetlb, mut unplain) = (0, 0, Vec::new(), 0);
         for g in 0..self.pages.nr_groups() {
             let g = crate::base::id::GroupId::from_index(g);
             let group = *self.pages.group(g);
             huge += u64::from(group.huge);
+            unplain += u32::from(group.is_unplain());
             let mut used = 0;
             // Most are empty on machines whose processes are short-lived.
             let pages = if self.pages.holds_nothing(g) { 0 } else { GROUP_PAGES };
@@ -195,6 +196,7 @@ impl Memory {
         assert_eq!(huge, self.pages.nr_huge(), "mapped huge folios");
         assert_eq!(parted, self.pages.nr_parted(), "huge folios mapped in parts");
         assert_eq!(parted, self.split_queues.len() as u64, "huge folios in queues");
+        assert_eq!(unplain, self.pages.nr_unplain(), "groups that are not plain");
         self.check_hugetlb(hugetlb);
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);

@@ -18,6 +18,7 @@ use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::Swap;
+use crate::base::host;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
@@ -109,13 +110,65 @@ struct Isolating<'a> {
     hot: &'a mut [[u8; GROUP_PAGES as usize]],
     groups: &'a [Group],
     verdicts: Option<&'a Verdicts>,
+    /// All groups with mappings are plain, so no folio's own needs to be looked up.
+    all_plain: bool,
     seen: Seen,
 }
 
 impl Isolating<'_> {
-    /// Isolates a run of folios of a list, the last first.
+    /// Isolates a run of folios of a list, the last first. Those of the run that are plain up to the
+    /// first that is not take a loop without a look at their groups.
     #[inline(never)] // Nearly all time goes into the loop, which has all registers here.
     fn isolate(&mut self, run: &[u32], looks: &mut Vec<Look>) {
+        let Some(v) = self.verdicts.filter(|_| self.all_plain) else {
+            return self.isolate_any(run, looks);
+        };
+        let at = looks.len();
+        let keep = !(flag::LRU | v.clear);
+        looks.extend_from_slice(&UNSEEN[..run.len()]);
+        let hot = self.hot.as_flattened_mut();
+        let flags = &mut *self.flags;
+        // Lengths that are known to be equal are checked once.
+        let rmap = &self.rmap[..flags.len()];
+        let mut done = 0;
+        // Neighbours on a list lie anywhere in the tables.
+        for &folio in run {
+            host::prefetch(flags, folio as usize);
+            host::prefetch(rmap, folio as usize);
+        }
+        for &folio in run {
+            host::prefetch(hot, rmap.get(folio as usize).copied().unwrap_or(0) as usize);
+        }
+        for (look, &folio) in looks[at..].iter_mut().zip(run.iter().rev()) {
+            let i = folio as usize;
+            let was = flags[i];
+            if !is_plain(was) {
+                break;
+            }
+            let page = rmap[i];
+            let h = &mut hot[page as usize];
+            let young = *h & pte::YOUNG != 0;
+            *h &= pte::after_query(young);
+            let before = was & flag::REFERENCED != 0;
+            let set = v.set[2 * usize::from(young) + usize::from(before)];
+            let bits = was & keep | flag::ISOLATED | set;
+            flags[i] = bits;
+            *look = Look { folio: Pfn(folio), bits, page };
+            done += 1;
+        }
+        if done > 0 {
+            // What all plain folios have, and others of the run need not.
+            self.seen.any |= flag::SWAPBACKED;
+        }
+        if done < run.len() {
+            looks.truncate(at + done);
+            self.isolate_any(&run[..run.len() - done], looks);
+        }
+    }
+
+    /// The same, of folios that need not be plain.
+    #[inline(never)]
+    fn isolate_any(&mut self, run: &[u32], looks: &mut Vec<Look>) {
         let (flags, hot) = (&mut *self.flags, &mut *self.hot);
         // Lengths that are known to be equal are checked once.
         let (rmap, groups) = (&self.rmap[..flags.len()], &self.groups[..hot.len()]);
@@ -188,6 +241,11 @@ pub struct FastPath {
 }
 
 impl FastPath {
+    /// Makes room for `n` evictions.
+    #[inline]
+    pub fn expect(&mut self, n: usize) {
+        self.victims.reserve(n);
+    }
     /// The answers of `n` plain folios were used: asking them took time.
     #[inline(always)]
     pub fn asked(&mut self, n: u64) {
@@ -235,8 +293,10 @@ impl Memory {
         let before = (looks.len(), self.lists.extra(list));
         let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
         let (flags, rmap) = self.frames.flags_and_rmap();
+        let all_plain = self.pages.nr_unplain() == 0;
         let (hot, groups) = self.pages.hot_and_groups();
         let mut isolating = Isolating {
+            all_plain,
             flags,
             rmap,
             hot: hot.as_chunks_mut().0,
@@ -279,12 +339,13 @@ impl Memory {
         }
         let (flags, _) = self.frames.flags_and_rmap();
         let mut seen = Seen::default();
-        self.lists.push_head_batch(list, folios, |&folio| {
+        let (keep, set) = (!clear, set | flag::LRU);
+        for &folio in folios {
             let bits = &mut flags[folio.0 as usize];
             seen.add(*bits);
-            *bits = *bits & !clear | flag::LRU | set;
-            folio
-        });
+            *bits = *bits & keep | set;
+        }
+        self.lists.push_head_batch(list, folios, |&folio| folio);
         self.count_listed(list, folios.iter().copied(), seen, true);
     }
 
@@ -438,6 +499,10 @@ impl Memory {
     fn unmap_short(&mut self, victims: &[Victim]) {
         let mut of = (AsId(0), 0);
         let pages = &mut self.pages;
+        if let Some(space) = self.spaces.only_one() {
+            victims.iter().for_each(|v| pages.swap_out(v.page, v.slot, pte::EXCLUSIVE));
+            return swapped_out(&mut self.spaces, (space, victims.len() as u64));
+        }
         for v in victims {
             let Owner::Process(space) = pages.group(v.page.group()).owner else {
                 unreachable!("{} is of no process", v.page)

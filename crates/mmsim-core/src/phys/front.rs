@@ -156,16 +156,25 @@ impl Zone {
     ) {
         let mut queued = std::mem::take(&mut self.scratch);
         queued.clear();
-        queued.extend(pages.into_iter().map(|p| p.0));
         if self.sizes.high == 0 {
+            queued.extend(pages.into_iter().map(|p| p.0));
             self.buddy.free_pages(c, &queued);
             self.settle();
         } else {
-            queued.iter().for_each(|&p| c.frames.reset(Pfn(p), FrameKind::Pcp));
+            let (flags, _) = c.frames.flags_and_rmap_mut();
+            let mut movable = true;
+            queued.extend(pages.into_iter().map(|p| {
+                flags[p.0 as usize] = FrameKind::Pcp as u32;
+                movable &= self.buddy.is_movable(p);
+                p.0
+            }));
+            // Nearly always all of them are.
             let mut rest = &queued[..];
             while let Some(&first) = rest.first() {
-                let mt = self.buddy.block_type(Pfn(first));
-                let (alike, others) = rest.split_at(self.buddy.nr_of_type(rest, mt));
+                let mt =
+                    if movable { Migratetype::Movable } else { self.buddy.block_type(Pfn(first)) };
+                let nr = if movable { rest.len() } else { self.buddy.nr_of_type(rest, mt) };
+                let (alike, others) = rest.split_at(nr);
                 self.put_alike(c, cpu, mt, alike);
                 rest = others;
             }

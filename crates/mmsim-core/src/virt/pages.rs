@@ -97,6 +97,13 @@ pub struct Group {
     pub table: Option<Pfn>,
 }
 
+impl Group {
+    /// Whether it has mappings that are not plain.
+    pub(crate) fn is_unplain(&self) -> bool {
+        self.vma.is_some() && !self.plain
+    }
+}
+
 /// Whether the entry of a page of a process names a slot: if the page is not present.
 #[inline(always)]
 pub fn names_slot(entry: u32) -> bool {
@@ -131,6 +138,8 @@ pub struct Pages {
     nr_huge: u64,
     /// Groups that map parts of one.
     nr_parted: u64,
+    /// Groups with mappings that are not plain.
+    nr_unplain: u32,
 }
 
 impl Pages {
@@ -181,8 +190,8 @@ impl Pages {
             let g = &mut self.groups[GroupId(g)];
             assert!(g.used == 0 && g.table.is_none(), "group of {:?} still in use", g.owner);
             g.owner = Owner::Free;
-            g.vma = None;
         }
+        (first.0..first.0 + n).for_each(|g| self.set_mappings(GroupId(g), None, false));
         (first.0..first.0 + n).for_each(|g| self.set_anon(GroupId(g), false));
         self.free.entry(n).or_default().push(first.0);
     }
@@ -196,6 +205,19 @@ impl Pages {
     #[inline]
     pub fn group_mut(&mut self, g: GroupId) -> &mut Group {
         &mut self.groups[g]
+    }
+    /// Says which mapping is the first in a group, and whether all of them are plain.
+    pub(crate) fn set_mappings(&mut self, g: GroupId, first: Option<VmaId>, plain: bool) {
+        let group = &mut self.groups[g];
+        self.nr_unplain -= u32::from(group.is_unplain());
+        (group.vma, group.plain) = (first, plain);
+        self.nr_unplain += u32::from(group.is_unplain());
+    }
+    /// Groups with mappings that are not plain. While there are none, the group of each mapped page
+    /// is plain.
+    #[inline]
+    pub(crate) fn nr_unplain(&self) -> u32 {
+        self.nr_unplain
     }
     /// Says whether all mappings in a group are of anonymous memory, so that each frame that its pages
     /// name is mapped once.

@@ -218,6 +218,11 @@ pub struct Spaces {
 }
 
 impl Spaces {
+    /// The owner of all pages of processes, where there is one process only.
+    #[inline]
+    pub(crate) fn only_one(&self) -> Option<AsId> {
+        (self.spaces.len() == 1).then_some(AsId(0))
+    }
     /// A new process.
     pub fn create(&mut self, name: String, memcg: MemcgId) -> AsId {
         self.spaces.push(AddressSpace {
@@ -425,10 +430,9 @@ impl Spaces {
             });
             let over = |v: &&Vma| v.end() > g.first() && v.start.0 < g.first().0 + GROUP_PAGES;
             let all = || self.spaces[a].vmas.iter().map(|&v| &self.vmas[v]).filter(over);
-            let group = pages.group_mut(g);
-            group.vma = first;
-            group.plain =
-                self.spaces[a].memcg.0 == 0 && all().all(|v| v.flags == VmaFlags::default());
+            let of_root = self.spaces[a].memcg.0 == 0;
+            let plain = of_root && all().all(|v| v.flags == VmaFlags::default());
+            pages.set_mappings(g, first, plain);
             pages.set_anon(g, all().all(|v| v.kind == VmaKind::Anon));
         }
     }
