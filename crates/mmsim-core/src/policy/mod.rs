@@ -147,8 +147,9 @@ pub trait ReclaimPolicy: Send {
         self.folio_entering(mem, folio, how);
     }
     /// Faults of a ledger have their frames: `folio_swapped_in` and `swapin_mapped`, or
-    /// `folio_entering`, for each. Nobody overrides this: it is a method so that each policy has
-    /// code of its own, whose calls are direct.
+    /// `folio_entering`, for each. It is a method so that each policy has code of its own, whose calls
+    /// are direct. A policy that overrides it does the same for all of them in one loop, where
+    /// nobody sees each ([`SettledFaults::unseen`]).
     fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
         settled.tell(mem, self);
     }

@@ -50,7 +50,7 @@ use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, SwapSlot,
 use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{FastPath, Look, Memory, Verdicts};
+use mmsim_core::memory::{FastPath, Look, Memory, SettledFaults, Verdicts};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -96,7 +96,7 @@ pub struct Classic {
     /// Pages that one scan takes (`SWAP_CLUSTER_MAX`).
     cluster: u64,
     /// Places in passes under way: of direct reclaimers, and of kswapd.
-    passes: IndexVec<NodeId, [Option<Pass>; 2]>,
+    passes: IndexVec<NodeId, [Option<Box<Pass>>; 2]>,
     /// The memory cgroup where the next partial walk starts.
     walk: IndexVec<LruScope, usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
@@ -334,13 +334,19 @@ impl Classic {
     }
 
     fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
-        let s = self.balanced(mem, scope, memcg).map(|pages| pages << mem.scale_shift);
+        let s = scaled(self.balanced(mem, scope, memcg), mem.scale_shift);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],
             s[formulas::ACTIVE_ANON],
         )
     }
+}
+
+/// Sizes of lists on the machine that a miniature stands for.
+// Written out: `map` of an array is a call.
+fn scaled([a, b, c, d]: PerList, shift: u32) -> PerList {
+    [a << shift, b << shift, c << shift, d << shift]
 }
 
 impl ReclaimPolicy for Classic {
@@ -412,6 +418,23 @@ impl ReclaimPolicy for Classic {
 
     fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
         mem.lru_del_pages(folios);
+    }
+
+    /// Refaults of a ledger differ in their shadows only, unless each of them costs something, is
+    /// activated anyway, or has a group or zone of its own.
+    fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
+        let alike = self.config.balance_model != BalanceModel::Cost58
+            && !self.config.swapin_activate
+            && self.ids.only_root()
+            && !self.by_zone
+            && !mem.is_planted(Planted::RefaultsForgotten);
+        match settled.unseen(mem).filter(|_| alike) {
+            Some((pending, folios)) => {
+                self.refaults_together(mem, pending, folios, settled.entry());
+                settled.all_came(mem, self);
+            }
+            None => settled.tell(mem, self),
+        }
     }
 
     #[inline]

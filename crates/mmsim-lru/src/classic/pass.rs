@@ -9,7 +9,7 @@ use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
     ScanModeInput,
 };
-use super::{Classic, LruScope, Lruvec};
+use super::{Classic, LruScope, Lruvec, scaled};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
@@ -62,7 +62,7 @@ impl Classic {
             Some(p) => p,
             None => {
                 self.reckon_costs(mem, req);
-                self.begin(mem, req)
+                Box::new(self.begin(mem, req))
             }
         };
         let mut out = ReclaimOutcome::default();
@@ -163,7 +163,8 @@ impl Classic {
         memcg: MemcgId,
     ) -> Control {
         let s = self.balanced(mem, scope, memcg);
-        let may_deactivate = PerType::from_fn(|t| self.may_deactivate(mem, req, scope, memcg, t));
+        let may = |t| self.may_deactivate(mem, req, scope, memcg, t);
+        let may_deactivate = PerType::new([may(ANON), may(FILE)]);
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim
             && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[FILE]);
@@ -198,8 +199,7 @@ impl Classic {
         if req.force_deactivate {
             return true;
         }
-        // The ratio of a miniature's lists is that of the machine that it stands for.
-        let s = self.balanced(mem, scope, memcg).map(|pages| pages << mem.scale_shift);
+        let s = scaled(self.balanced(mem, scope, memcg), mem.scale_shift);
         let low = if t == ANON {
             let ratio = self.config.anon_ratio;
             formulas::inactive_anon_is_low(ratio, s[INACTIVE_ANON], s[ACTIVE_ANON])
@@ -293,13 +293,14 @@ impl Classic {
             eligible.map(|&z| mem.lists.len_in(list, z)).sum()
         };
         let sizes: PerList = [size(0), size(1), size(2), size(3)];
-        let base = sizes.map(|s| {
+        let base_of = |s| {
             if protection > 0 {
                 formulas::scan_base_protected(s, priority, protection, usage)
             } else {
                 formulas::scan_base(s, priority)
             }
-        });
+        };
+        let base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
         if !can_swap && req.anon_only() && !mem.rules.anon_only_falls_back {
             return (sizes, [0; 4]);
         }
@@ -333,7 +334,7 @@ impl Classic {
         pass: &mut Pass,
         out: &mut ReclaimOutcome,
     ) {
-        let mut w = pass.work.take().expect("a round needs an lruvec");
+        let w = pass.work.as_mut().expect("a round needs an lruvec");
         let left = |nr: &PerList| nr[INACTIVE_ANON] + nr[INACTIVE_FILE] + nr[ACTIVE_FILE] > 0;
         let mut goes_on = left(&w.nr);
         if goes_on {
@@ -383,9 +384,9 @@ impl Classic {
             goes_on &= left(&w.nr);
         }
         if goes_on {
-            pass.work = Some(w);
             return;
         }
+        let w = pass.work.take().expect("its round was executed");
         let (node, memcg) = (req.node, self.ids.memcg(w.lv));
         let Work { sizes, targets, scanned, reclaimed, .. } = w;
         mem.emit(|| TraceEvent::SimShrinkLruvec {
@@ -399,7 +400,8 @@ impl Classic {
             reclaimed: [reclaimed[ANON], reclaimed[FILE]],
         });
         // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let s = [0, 1].map(|l| mem.lists.len(self.lruvecs[w.lv].lists[l]) << mem.scale_shift);
+        let of = |l: usize| mem.lists.len(self.lruvecs[w.lv].lists[l]) << mem.scale_shift;
+        let s = [of(0), of(1)];
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }

@@ -7,11 +7,11 @@
 //! `folio_check_references`, `isolate_lru_folios`).
 
 use super::config::{AnonRefRule, BalanceModel, BitsFound};
-use super::workingset::Leaving;
+use super::workingset::{Leaving, Stamps};
 use super::{Classic, LIST_NAMES};
 use crate::index::{ANON, LruType, LruvecId};
 use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
-use mmsim_core::base::id::{MemcgId, Pfn};
+use mmsim_core::base::id::{MemcgId, Pfn, SwapSlot};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
@@ -175,34 +175,21 @@ impl Classic {
         // Promotions may move the age that the next shadow takes along.
         let ages = u64::from(self.config.age_on_scan_activation);
         let before = [b.back[0].len(), b.back[1].len()];
-        for look in looks {
-            let mut bits = look.bits;
-            if bits & flag::RECLAIM != 0 {
-                if let Some(slot) = slots.pop() {
-                    let shadow = match &b.leaving {
-                        Some(l) => self.leave(l, bits),
-                        None => None,
-                    };
-                    mem.evict_fast(&mut b.fast, look, slot, shadow);
-                    continue;
-                }
-                debug_assert!(swap_full);
-                bits = bits & !flag::RECLAIM | flag::ACTIVE;
-                mem.frames.store(look.folio, bits);
-            }
-            let active = bits & flag::ACTIVE != 0;
-            b.back[usize::from(active)].push(look.folio);
-            if ages > 0 && active {
-                self.advance_age(b.lv, LruType::of(b.file), ages);
-            }
+        let simple = !swap_full && ages == 0;
+        let stamps = b.leaving.as_ref().filter(|_| simple).and_then(|l| self.stamps(l, evicts));
+        match stamps {
+            Some(stamps) => shrink_stamped(mem, b, looks, &mut slots, stamps),
+            None => self.shrink_each(mem, b, looks, &mut slots, ages),
         }
         self.slots = slots;
         if self.config.bits_found == BitsFound::Around {
             let stay = looks.iter().filter(|l| l.bits & flag::RECLAIM == 0);
             self.accessed.extend(stay.map(Look::page));
         }
-        let stays = |l: &&Look| l.bits & (flag::RECLAIM | flag::ACTIVE) == 0;
-        mem.kept(looks.iter().filter(stays).map(Look::page));
+        if mem.followed() {
+            let stays = |l: &&Look| l.bits & (flag::RECLAIM | flag::ACTIVE) == 0;
+            mem.kept(looks.iter().filter(stays).map(Look::page));
+        }
         let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
         b.kept += kept;
         b.promoted += promoted;
@@ -220,6 +207,38 @@ impl Classic {
                 _ => ScanOutcome::KeepReferenced,
             };
             b.tell(mem, &looks[0], outcome);
+        }
+    }
+
+    /// Judges plain folios of which some may find no slot, or leave no shadow.
+    fn shrink_each(
+        &mut self,
+        mem: &mut Memory,
+        b: &mut Batch,
+        looks: &[Look],
+        slots: &mut Vec<SwapSlot>,
+        ages: u64,
+    ) {
+        for look in looks {
+            let mut bits = look.bits;
+            if bits & flag::RECLAIM != 0 {
+                if let Some(slot) = slots.pop() {
+                    let shadow = match &b.leaving {
+                        Some(l) => self.leave(l, bits),
+                        None => None,
+                    };
+                    mem.evict_fast(&mut b.fast, look, slot, shadow);
+                    continue;
+                }
+                // Swap is full.
+                bits = bits & !flag::RECLAIM | flag::ACTIVE;
+                mem.frames.store(look.folio, bits);
+            }
+            let active = bits & flag::ACTIVE != 0;
+            b.back[usize::from(active)].push(look.folio);
+            if ages > 0 && active {
+                self.advance_age(b.lv, LruType::of(b.file), ages);
+            }
         }
     }
 
@@ -504,6 +523,33 @@ impl Classic {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);
+    }
+}
+
+/// Judges plain folios, of which those to be evicted have their slots and their shadows: what
+/// [`Classic::shrink_each`] does, in one loop without a question.
+#[inline(always)]
+fn shrink_stamped(
+    mem: &mut Memory,
+    b: &mut Batch,
+    looks: &[Look],
+    slots: &mut Vec<SwapSlot>,
+    mut stamps: Stamps,
+) {
+    let [inactive, active] = &mut b.back;
+    inactive.reserve(looks.len());
+    active.reserve(looks.len());
+    b.fast.expect(slots.len());
+    let mut slots = slots.drain(..).rev();
+    for look in looks {
+        if look.bits & flag::RECLAIM != 0 {
+            let slot = slots.next().expect("each has a slot");
+            mem.evict_fast(&mut b.fast, look, slot, Some(stamps.next(look.bits)));
+        } else if look.bits & flag::ACTIVE != 0 {
+            active.push(look.folio);
+        } else {
+            inactive.push(look.folio);
+        }
     }
 }
 

@@ -15,9 +15,10 @@ use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
 use mmsim_core::base::planted::Planted;
+use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
-use mmsim_core::memory::{Memory, NodeStatItem};
+use mmsim_core::memory::{Memory, NodeStatItem, PendingFault};
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::policy::Reclaimer;
 
@@ -88,7 +89,36 @@ pub(super) struct Leaving {
     skips: u32,
 }
 
+/// Shadows of folios that leave one after the other, for whom the age was moved beforehand.
+pub(super) struct Stamps {
+    packing: Packing,
+    whose: Shadow,
+    age: u64,
+}
+
+impl Stamps {
+    /// The shadow of the next folio, which has these flags.
+    #[inline(always)]
+    pub(super) fn next(&mut self, bits: u32) -> Shadow {
+        let shadow = self.packing.stamp(self.whose, bits & flag::WORKINGSET != 0, self.age);
+        self.age += 1;
+        shadow
+    }
+}
+
 impl Classic {
+    /// Moves the age for `n` folios that leave, as [`Classic::leave`] does for each, and returns
+    /// their shadows. `None`, and the age stays: some of them would leave none.
+    #[inline]
+    pub(super) fn stamps(&mut self, l: &Leaving, n: u64) -> Option<Stamps> {
+        if l.skips != 0 || !l.leaves {
+            return None;
+        }
+        let age = self.lruvecs[l.lv].age[l.age] + l.own;
+        self.advance_age(l.lv, l.age, n);
+        Some(Stamps { packing: self.packing, whose: l.whose, age })
+    }
+
     /// What a shadow remembers: the age at the eviction, and whether the page had been active.
     pub fn shadow_says(mem: &Memory, shadow: Shadow) -> (u64, bool) {
         let packing = Packing::of(mem);
@@ -240,6 +270,40 @@ impl Classic {
         }
     }
 
+    /// Pages of a ledger come back on a machine of one group and one scope, and nobody sees each:
+    /// what [`Classic::refault`] does for all of them. None is on a list yet, so the threshold, which
+    /// depends on the sizes of lists, is the same for all.
+    pub(super) fn refaults_together(
+        &mut self,
+        mem: &mut Memory,
+        pending: &[PendingFault],
+        folios: &[FolioId],
+        entry: SimDuration,
+    ) {
+        let Some(age) = self.age_of(false) else {
+            let n = pending.iter().filter(|f| f.shadow.is_some()).count();
+            return mem.count(VmEvent::WorkingsetRefaultAnon, n as u64);
+        };
+        let packing = self.packing;
+        let threshold = self.threshold(mem, false, LruScope(0), MemcgId(0));
+        let lv = self.lruvec_at(LruScope(0), MemcgId(0));
+        // An activation may move the age.
+        let mut now = self.lruvecs[lv].age[age];
+        let mut n = 0;
+        for (f, &folio) in pending.iter().zip(folios) {
+            let Some(shadow) = f.shadow else { continue };
+            n += 1;
+            let s = packing.unpack(shadow);
+            let distance = formulas::refault_distance(now, s.age, packing.age_mask);
+            if distance <= threshold {
+                mem.now = f.begin + entry;
+                self.refault_active(mem, folio, age, s.workingset);
+                now = self.lruvecs[lv].age[age];
+            }
+        }
+        mem.count(VmEvent::WorkingsetRefaultAnon, n);
+    }
+
     /// Activated refaults of a group, as far as reclaim can see them. Groups count theirs
     /// themselves, and reclaim brings them up to date before it looks (`mem_cgroup_flush_stats`);
     /// without groups the counters are the node's, to which CPUs add with delay.
@@ -251,7 +315,8 @@ impl Classic {
     ) -> PerType<u64> {
         if self.of_nodes() {
             let node = self.node_of(mem, scope);
-            return PerType::from_fn(|t| mem.node_page_state(node, ACTIVATIONS[t]));
+            let of = |t| mem.node_page_state(node, ACTIVATIONS[t]);
+            return PerType::new([of(ANON), of(FILE)]);
         }
         let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
         if memcg != MemcgId(0) || own {
