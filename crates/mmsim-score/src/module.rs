@@ -9,6 +9,7 @@
 //! A call has so much fuel and so deep a stack. What runs out of them, or traps, ends the run with
 //! an error that names the call.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub const MOST_CALLS: usize = 64;
 pub const MOST_STACK: usize = 64 << 10;
 /// Bytes of memory, of which a call can only read.
 pub const MOST_MEMORY: usize = 2 << 20;
+/// The first bytes of a module in binary form.
+const MAGIC: &[u8] = b"\0asm";
 /// Elements of tables.
 const MOST_ELEMENTS: usize = 1 << 10;
 
@@ -61,7 +64,7 @@ impl std::fmt::Debug for Function {
 }
 
 impl Module {
-    /// Reads a module: `.wasm`, or `.wat`, its text.
+    /// Reads a module: `.wasm`, or with the feature `wat` its text.
     ///
     /// # Errors
     ///
@@ -73,7 +76,7 @@ impl Module {
         Module::from_bytes(&bytes, &shown)
     }
 
-    /// Takes a module, or its text. `name` stands for the file in messages.
+    /// Takes a module, or with the feature `wat` its text. `name` stands for the file in messages.
     ///
     /// # Errors
     ///
@@ -82,7 +85,8 @@ impl Module {
         if bytes.len() > MOST_BYTES {
             return Err(too_large(name));
         }
-        let binary = wat::parse_bytes(bytes).map_err(|e| of_text(&e, bytes, name))?;
+        let binary: Cow<'_, [u8]> =
+            if bytes.starts_with(MAGIC) { bytes.into() } else { assembled(bytes, name)?.into() };
         if binary.len() > MOST_BYTES {
             return Err(too_large(name));
         }
@@ -195,7 +199,31 @@ fn config() -> Config {
     config
 }
 
+/// A module in binary form, from its text.
+#[cfg(feature = "wat")]
+fn assembled(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+    match wat::parse_bytes(text) {
+        Ok(binary) => Ok(binary.into_owned()),
+        Err(e) => Err(of_text(&e, text, name)),
+    }
+}
+
+#[cfg(not(feature = "wat"))]
+fn assembled(_: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+    Err(no_parser(name))
+}
+
+/// The error of a program that reads no text.
+#[cfg(any(test, not(feature = "wat")))]
+fn no_parser(name: &str) -> Error {
+    let title =
+        format!("`{name}` is no module in binary form, and this mmsim reads no text of one");
+    Error::new(ErrorKind::Policy, title)
+        .help("build mmsim with the feature `wat`, or make a .wasm of the text with wat2wasm")
+}
+
 /// An error of a text, at its place.
+#[cfg(feature = "wat")]
 fn of_text(e: &wat::Error, bytes: &[u8], name: &str) -> Error {
     let said = e.to_string();
     let what = said.lines().next().unwrap_or_default();
@@ -286,5 +314,18 @@ fn written(operator: &Operator<'_>) -> Option<&'static str> {
         | TableInit { .. }
         | ElemDrop { .. } => Some("table"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_parser;
+
+    #[test]
+    fn without_the_parser_a_text_has_a_way_out() {
+        let said = no_parser("p.wat").to_string();
+        assert!(said.contains("`p.wat`") && said.contains("no text"), "{said}");
+        let help = format!("{:?}", no_parser("p.wat"));
+        assert!(help.contains("feature `wat`") && help.contains("wat2wasm"), "{help}");
     }
 }
