@@ -1,7 +1,7 @@
 //! `/proc/sys/vm` and the settings of `/sys` beside it, to a scenario and back.
 
 use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, Thp, ThpDefrag, VmSysctl};
-use mmsim_core::phys::watermarks::min_free_kbytes;
+use mmsim_core::phys::zones::Zones;
 
 use super::copies::{Copies, Text};
 use super::note::Note;
@@ -210,8 +210,7 @@ pub(crate) fn file_of_sysctl(key: &str) -> String {
 
 /// The value of a key of `[machine.vm]` on the machine of a run, a default of the kernel included.
 pub(crate) fn sysctl_of(machine: &MachineConfig, key: &str) -> Option<String> {
-    let managed = machine.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum();
-    let min_free = min_free_kbytes(managed, &machine.vm);
+    let min_free = Zones::new(machine).min_free_kbytes;
     let file = file_of_sysctl(key);
     let all = texts(&machine.vm, min_free, machine.kernel).into_iter();
     let (_, text) = all.into_iter().find(|(path, _)| format!("/{path}") == file)?;

@@ -10,7 +10,8 @@
 mod op;
 
 pub use op::{
-    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, Touch, VmaFlags,
+    Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, Touch,
+    VmaFlags,
 };
 
 use crate::base::id::Pfn;
