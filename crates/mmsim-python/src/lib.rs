@@ -12,6 +12,7 @@ mod report;
 mod scenario;
 mod sweep;
 mod trace;
+mod tune;
 mod values;
 
 use pyo3::prelude::*;
@@ -27,5 +28,6 @@ fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<sweep::SweepPlan>()?;
     m.add_class::<sweep::Store>()?;
     m.add_function(wrap_pyfunction!(trace::write_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(tune::tune, m)?)?;
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::errors;
 use crate::policy::Own;
 
 /// How often signals are asked for, and progress is told.
-const LOOKS_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const LOOKS_EVERY: Duration = Duration::from_millis(50);
 /// How often pictures are sampled where nobody says it, as `mmsim run --html` does.
 const USUAL: SimDuration = SimDuration::from_millis(10);
 

@@ -121,7 +121,7 @@ fn at_of(value: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, String)>> {
 }
 
 /// A number of runs at a time.
-fn jobs_of(jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+pub(crate) fn jobs_of(jobs: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
     let jobs = jobs.map(|jobs| whole(jobs, "jobs", 1..=u64::MAX)).transpose()?;
     Ok(jobs.map(|jobs| usize::try_from(jobs).unwrap_or(usize::MAX)))
 }
@@ -132,7 +132,10 @@ fn seed_of(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
 }
 
 /// Who hears of progress: nobody, a line on standard error, or a function.
-fn progress_of(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+pub(crate) fn progress_of(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Option<Py<PyAny>>> {
     let Some(progress) = progress else { return Ok(None) };
     if let Ok(wanted) = progress.cast::<PyBool>() {
         let line = || py.import("mmsim._progress")?.getattr("line").map(Bound::unbind);

@@ -21,6 +21,27 @@ seeds = 3
 """
 
 
+TUNING = """
+version = 1
+scenario = "box.toml"
+budget = 30
+population = 6
+seeds = 3
+[knobs]
+"machine.memory" = { from = "FROM", to = "TO" }
+[[objective]]
+figure = "swap-ins"
+goal = "min"
+[[objective]]
+figure = "peak_resident"
+goal = "min"
+"""
+BOX = """
+machine = { memory = "8MiB", swap = { size = "64MiB", device = "nvme" } }
+task = [{ workload = "zipf", memory = "12MiB", accesses = 6000, write-permille = 300 }]
+"""
+
+
 class Sieve(mmsim.Policy):
     """SIEVE: what the hand has passed is one list, what lies before it another."""
 
@@ -237,6 +258,41 @@ class Sweeps(InFolder):
             with futures.ThreadPoolExecutor(1) as executor:
                 mmsim.sweep("plan.toml").map(executor)
 
+
+class Tunings(InFolder):
+    def plan(self, low, high, figure="peak_resident"):
+        pathlib.Path("box.toml").write_text(BOX)
+        text = TUNING.replace("FROM", low).replace("TO", high).replace("peak_resident", figure)
+        pathlib.Path("plan.toml").write_text(text)
+        return "plan.toml"
+
+    def test_advice(self):
+        worse = mmsim.tune(self.plan("6MiB", "7MiB", "major-faults"))
+        self.assertEqual(worse["advice"]["decision"], "change nothing")
+        self.assertEqual([s["own"] for s in worse["front"]], [True])
+        ended = []
+        heard = lambda done, most: ended.append((done, most))  # noqa: E731
+        better = mmsim.tune(self.plan("9MiB", "16MiB"), budget=25, jobs=1, progress=heard)
+        self.assertEqual(better["advice"]["decision"], "change")
+        worse = [moved["figure"] for moved in better["advice"]["settings"][0]["worse"]]
+        self.assertEqual(worse, ["peak_resident"])
+        self.assertTrue(ended and ended[-1][1] == 25, ended)
+
+    def test_as_the_command(self):
+        plan = self.plan("9MiB", "16MiB")
+        code, out, _ = command("tune", plan, "--format", "json")
+        self.assertEqual((code, json.loads(out)["tuning"]), (0, mmsim.tune(plan)))
+
+    def test_errors(self):
+        plan = self.plan("9MiB", "16MiB")
+        with self.assertRaisesRegex(mmsim.InputError, "budget: 5 runs are fewer than 21"):
+            mmsim.tune(plan, budget=5)
+
+        def stop(done, most):
+            raise KeyError("enough")
+
+        with self.assertRaises(KeyError):
+            mmsim.tune(plan, progress=stop)
 
 if __name__ == "__main__":
     unittest.main()

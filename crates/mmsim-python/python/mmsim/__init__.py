@@ -20,6 +20,7 @@ from ._mmsim import (
     SweepPlan,
     Table,
     __version__,
+    tune,
 )
 from .policy import Policy
 from .sweep import Sweep, sweep
@@ -45,4 +46,5 @@ __all__ = [
     "Trace",
     "__version__",
     "sweep",
+    "tune",
 ]

@@ -17,6 +17,7 @@ __all__ = [
     "SweepPlan",
     "Store",
     "write_trace",
+    "tune",
 ]
 
 __version__: str
@@ -257,3 +258,17 @@ class Store:
 
 def write_trace(frame: ArrowFrame, path: _Path, name: str) -> list[tuple[str, str]]:
     """Writes a frame as a trace. :class:`mmsim.Trace` is for users."""
+
+def tune(
+    plan: _Path,
+    *,
+    budget: int | None = None,
+    jobs: int | None = None,
+    check: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """Searches as ``mmsim tune`` does. Gives the ``tuning`` of its JSON as a dict.
+
+    ``["advice"]["decision"]`` is ``"change"`` or ``"change nothing"``. ``["advice"]["settings"]``
+    are the settings that are advised, with what each makes better and worse.
+    """
