@@ -336,7 +336,7 @@ mod tests {
         let at = text.find("bc").unwrap();
         let e = Error::plain("x").at("x.toml", &text, at..at + 2, "here");
         let shown = e.to_string();
-        assert!(shown.contains("--> x.toml:1:12"), "{shown}");
+        assert!(shown.contains("--> x.toml:1:13"), "{shown}");
         assert!(shown.contains("a = \"\u{fffd}\u{fffd}\u{fffd}\" # bc"), "{shown}");
         assert!(!shown.contains(acts));
     }

@@ -244,6 +244,11 @@ impl SettledFaults<'_> {
 }
 
 impl Memory {
+    /// Sets the clock to when a fault of the ledger asks the policy: `entry` after it began.
+    pub fn go_to_fault(&mut self, fault: &PendingFault, entry: SimDuration) {
+        self.now = fault.begin + entry;
+    }
+
     /// Whether new pages of a process, or pages that come from swap, may take the fast path now.
     /// `recency`: that of their mapping. `awake`: kswapd knows already that memory is wanted, so
     /// that a request below the low watermark wakes nobody.

@@ -296,7 +296,7 @@ impl Classic {
             let s = packing.unpack(shadow);
             let distance = formulas::refault_distance(now, s.age, packing.age_mask);
             if distance <= threshold {
-                mem.now = f.begin + entry;
+                mem.go_to_fault(f, entry);
                 self.refault_active(mem, folio, age, s.workingset);
                 now = self.lruvecs[lv].age[age];
             }
