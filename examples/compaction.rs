@@ -60,6 +60,7 @@ fn fragmented() -> (Memory, OneList) {
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: Vec::new(),
+        disks: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),

@@ -2,8 +2,11 @@
 //! a monitor has its process. It is asked before the first run, and by `--dry-run`, so that what
 //! cannot run is an error at its place in the scenario.
 
-use mmsim_core::base::id::AsId;
-use mmsim_core::workload::MOST_PAGES;
+use std::collections::BTreeMap;
+
+use mmsim_core::base::id::{AsId, DiskId, Idx as _};
+use mmsim_core::config::DEFAULT_DISK;
+use mmsim_core::workload::{FileSpec, MOST_PAGES};
 
 use super::misplaced::{Misplaced, of_task};
 use super::pages::Pages;
@@ -65,7 +68,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
         return build(run, &workloads::threads, |mem| policy.create(mem, run.seed)).map(drop);
     }
     let mut names = Vec::new();
-    let mut needed = 0;
+    let (mut needed, mut disks) = (0, Disks::of(run));
     for (i, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, i, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
@@ -87,8 +90,9 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
                 | WorkloadSpec::Requests(_)
                 | WorkloadSpec::Fragment(_)
         );
-        if asked && n > 0 {
+        if (asked || !run.machine.disks.is_empty()) && n > 0 {
             let threads = workloads::threads(task, run.seed, 0).map_err(at)?;
+            disks.add(task, threads.iter().flat_map(|w| w.files()).collect()).map_err(at)?;
             needed = threads.iter().map(|w| w.minimum_pages()).max().unwrap_or(0).max(needed);
         }
     }
@@ -118,6 +122,57 @@ fn numbered(run: &RunSpec) -> Result<(), Misplaced> {
         }
     }
     Ok(())
+}
+
+/// The disks of all files so far: a file lies on one.
+pub(super) struct Disks<'a> {
+    run: &'a RunSpec,
+    /// By file, with the task that came first.
+    of: BTreeMap<String, (DiskId, &'a str)>,
+}
+
+impl<'a> Disks<'a> {
+    pub(super) fn of(run: &'a RunSpec) -> Self {
+        Disks { run, of: BTreeMap::new() }
+    }
+
+    fn name(&self, disk: DiskId) -> &str {
+        match disk.index() {
+            0 => DEFAULT_DISK,
+            i => &self.run.machine.disks[i - 1].name,
+        }
+    }
+
+    /// Adds the files of a process of a task.
+    pub(super) fn add(&mut self, task: &'a TaskSpec, files: Vec<FileSpec>) -> Result<(), Error> {
+        if self.run.machine.disks.is_empty() {
+            return Ok(());
+        }
+        if files.is_empty() && task.disks.all != DiskId(0) {
+            let what = "has no file that could lie on it; leave `disk` out";
+            let error = format!(
+                "task `{}`: disk: found \"{}\", and the task {what}",
+                task.name,
+                self.name(task.disks.all)
+            );
+            return Err(Error::plain(error).about("disk"));
+        }
+        for file in files {
+            let disk = task.disks.of(&file.name);
+            let &mut (before, first) =
+                self.of.entry(file.name.clone()).or_insert((disk, &task.name));
+            if before != disk {
+                let [a, b] = [before, disk].map(|d| self.name(d));
+                let what = format!(
+                    "file `{}` lies on disk \"{a}\" in task `{first}` and on \"{b}\" here",
+                    file.name
+                );
+                let error = format!("task `{}`: {what}; name the same disk in both", task.name);
+                return Err(Error::plain(error).about("disk"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// There are no more processes than have a number: `all`, with those of `task`.

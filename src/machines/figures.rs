@@ -1,9 +1,12 @@
 //! Whether the figures that a scenario expects something of can exist: each is looked up, before
 //! anything runs, in a report of zeros that has the shape of the run's own.
 
+use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::{MachineConfig, NodeConfig, SwapConfig, ZoneConfig};
-use mmsim_core::machine::result::{Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult};
+use mmsim_core::config::{DEFAULT_DISK, MachineConfig, NodeConfig, SwapConfig, ZoneConfig};
+use mmsim_core::machine::result::{
+    FileDisk, Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult,
+};
 use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
@@ -52,6 +55,9 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     result.compaction = compacts.then(Default::default);
     let swap = |s: &SwapConfig| SwapArea::new(s.device.name.clone(), s.slots, 0);
     result.swaps = run.machine.swap.iter().map(swap).collect();
+    let disk = |name: &str, d: &DeviceConfig| FileDisk::new(name, d.name.as_str());
+    result.disks = vec![disk(DEFAULT_DISK, &run.machine.file_device)];
+    result.disks.extend(run.machine.disks.iter().map(|d| disk(&d.name, &d.device)));
     let zones = run.machine.nodes.iter().flat_map(|node| &node.zones);
     result.zones = zones.map(|_| (String::new(), [0; 5])).collect();
     result.mean_resident = run.mean_resident.then_some(0.0);

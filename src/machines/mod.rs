@@ -283,7 +283,7 @@ fn build(
 ) -> Result<Machine, Misplaced> {
     let groups: BTreeMap<&str, usize> =
         run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
-    let mut tasks = Vec::new();
+    let (mut tasks, mut disks) = (Vec::new(), check::Disks::of(run));
     for (nth, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, nth, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
@@ -296,7 +296,9 @@ fn build(
             let config = TaskConfig::new(process_name(task, i, n), threads)
                 .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
                 .with_oom_score_adj(task.oom_score_adj)
+                .with_disks(task.disks.clone())
                 .with_start(SimTime(task.start.0));
+            disks.add(task, config.files().collect()).map_err(at)?;
             tasks.push(config);
         }
     }

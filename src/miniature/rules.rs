@@ -192,7 +192,8 @@ fn waits_in_company(run: &RunSpec) -> Result<bool, Error> {
         }
     }
     let swap = run.machine.swap.iter().any(|s| !s.device.synchronous);
-    Ok(threads > 1 && (swap || files && !run.machine.file_device.synchronous))
+    let mut disks = run.machine.disks.iter().map(|d| &d.device).chain([&run.machine.file_device]);
+    Ok(threads > 1 && (swap || files && disks.any(|d| !d.synchronous)))
 }
 
 /// log2 of the smallest share that a run may have, and what half of that would leave.

@@ -79,6 +79,7 @@ pub(super) fn machine(full: &MachineConfig, shift: u32, scaling: Scaling) -> Mac
         device(&mut s.device, dearer);
     }
     device(&mut m.file_device, dearer);
+    m.disks.iter_mut().for_each(|d| device(&mut d.device, dearer));
     for g in &mut m.memcgs {
         (g.min, g.low) = (down(g.min), down(g.low));
         for limit in [&mut g.high, &mut g.max, &mut g.swap_max] {

@@ -53,7 +53,7 @@ pub(crate) mod samples;
 
 pub use csv::{CSV_HEADER, Spreadsheet, csv_field, for_spreadsheets};
 pub use document::{
-    AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, Ending, ExpectReport,
+    AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, DiskReport, Ending, ExpectReport,
     GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,
     PressureReport, QuantilesReport, ReadingReport, RecordReport, Report, ReportError, RunMeta,
     RunReport, SCHEMA, SchemeReport, ShareReport, StuckReport, StuckThread, SwapDeviceReport,

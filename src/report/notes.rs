@@ -41,6 +41,7 @@ impl Report {
                 unseen(&of),
                 unrecorded(&of),
                 without_the_file(&of),
+                without_files(&of),
                 refused_writes(&of),
                 half_of_defrag_mode(&of),
                 without_reclaim(&of),
@@ -122,6 +123,20 @@ fn unrecorded(groups: &[&Group<'_>]) -> Vec<String> {
         )
     };
     first.into_iter().map(note).collect()
+}
+
+/// Disks that no run puts a file on.
+fn without_files(groups: &[&Group<'_>]) -> Vec<String> {
+    let mut used = BTreeMap::<&str, bool>::new();
+    for d in runs(groups).flat_map(|r| r.disk.iter().skip(1)) {
+        *used.entry(&d.name).or_insert(false) |= d.files > 0;
+    }
+    let note = |(name, _)| {
+        format!(
+            "no file lies on disk {name}: name it with `disk` in a task or in a region of `phased`"
+        )
+    };
+    used.into_iter().filter(|(_, used)| !used).map(note).collect()
 }
 
 /// Runs that write to `memory.reclaim` on kernels that do not have it.

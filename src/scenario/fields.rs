@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use mmsim_core::config::MachineConfig;
+use mmsim_core::base::id::{DiskId, Idx as _};
+use mmsim_core::config::{DEFAULT_DISK, MachineConfig};
 use mmsim_workload::generators::End;
 
 use super::keys::TableSpec;
@@ -55,6 +56,17 @@ pub(super) fn out_of_order<T: Display>(r: &Reader<'_>, low: (&str, T), high: (&s
     }
     let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
     r.error(high.0, found, format!("\"{}\" or more, or change `{}`", low.1, low.0))
+}
+
+/// The disk that the key `disk` names.
+pub(super) fn disk_of(r: &Reader<'_>, machine: &MachineConfig) -> Result<Option<DiskId>, Error> {
+    let Some(name) = r.opt_name("disk")? else { return Ok(None) };
+    let others = machine.disks.iter().map(|d| d.name.as_str());
+    let known: Vec<&str> = std::iter::once(DEFAULT_DISK).chain(others).collect();
+    match known.iter().position(|&n| n == name) {
+        Some(i) => Ok(Some(DiskId::from_index(i))),
+        None => Err(r.unknown_word("disk", "disk", name, &known)),
+    }
 }
 
 /// A file that must exist, relative to the scenario's folder.

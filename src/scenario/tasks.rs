@@ -6,12 +6,13 @@ use std::path::Path;
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::MachineConfig;
+use mmsim_core::machine::DisksOfFiles;
 use mmsim_workload::generators::{End, MemoryKind};
 
-use super::fields::TaskCx;
+use super::fields::{TaskCx, disk_of};
 use super::raw::Node;
 use super::read::Reader;
-use super::tables::{TASK_TABLES, WORKLOADS};
+use super::tables::{TASK_TABLES, WORKLOADS, disks_of_regions};
 use super::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::error::Error;
 
@@ -64,12 +65,27 @@ pub(super) fn tasks(
             threads,
             processes: r.get("processes")?,
             memcg: memcg.map(str::to_string),
+            disks: disks(&r, machine, &work)?,
             start: r.get("start")?,
             oom_score_adj: r.get("oom_score_adj")?,
             work,
         });
     }
     Ok(tasks)
+}
+
+/// Where the files of a task lie.
+fn disks(
+    r: &Reader<'_>,
+    machine: &MachineConfig,
+    work: &WorkloadSpec,
+) -> Result<DisksOfFiles, Error> {
+    let all = disk_of(r, machine)?.unwrap_or_default();
+    let by_name = match work {
+        WorkloadSpec::Phased(w) => disks_of_regions(r, machine, w)?,
+        _ => Vec::new(),
+    };
+    Ok(DisksOfFiles { all, by_name })
 }
 
 /// Threads of a process: not more than the workload has work for.

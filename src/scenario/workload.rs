@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::machine::DisksOfFiles;
 use mmsim_core::memory::Layout;
 use mmsim_workload::generators::{
     AppsConfig, BuildConfig, EbizzyConfig, FragmentConfig, HighAllocConfig, KernelAllocConfig,
@@ -27,6 +28,8 @@ pub struct TaskSpec {
     pub processes: u32,
     /// Memory cgroup; `None`: the root.
     pub memcg: Option<String>,
+    /// Where its files lie.
+    pub disks: DisksOfFiles,
     /// When it begins.
     pub start: SimDuration,
     /// `oom_score_adj` of each process.

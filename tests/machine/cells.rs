@@ -57,6 +57,7 @@ pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConf
             }],
         }],
         swap: vec![SwapConfig::new(slots, device)],
+        disks: Vec::new(),
         file_device: DeviceConfig::preset("nvme", cpus).expect("a preset"),
         vm: VmSysctl { page_cluster: 0, ..VmSysctl::linux() },
         memcgs: Vec::new(),

@@ -9,6 +9,7 @@ mod counters;
 mod damon;
 mod determinism;
 mod dirty;
+mod disks;
 mod drawn;
 mod embedding;
 mod extremes;

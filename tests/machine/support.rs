@@ -95,6 +95,7 @@ pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
         swap: vec![SwapConfig::new(4000, device(swap))],
+        disks: Vec::new(),
         file_device: device("ssd"),
         vm: VmSysctl { page_cluster: 0, ra_pages: 0, fault_around: 1, ..VmSysctl::linux() },
         memcgs: vec![group("group")],

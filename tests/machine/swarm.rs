@@ -103,6 +103,7 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
             .then(|| SwapConfig::new(pick(rng, &[60, 700, 3000, 20_000]), device(rng)))
             .into_iter()
             .collect(),
+        disks: Vec::new(),
         file_device: device(rng),
         vm: VmSysctl {
             swappiness: pick(rng, &[0, 10, 60, 100]),

@@ -104,6 +104,10 @@ fn place(t: &TableSpec) -> Place {
             at(format!("{MACHINE}{PHASED}{REGIONS}{step}"), "task[0].steps[0].vm.", &[], "")
         }
         "[machine.vm]" => at(format!("{MACHINE}[machine.vm]\n"), "machine.vm.", &[], TASK),
+        "[[machine.disk]]" => {
+            let given = [("device", "\"hdd\"")];
+            at(format!("{MACHINE}[[machine.disk]]\n"), "machine.disk[0].", &given, TASK)
+        }
         "[[machine.memcg]]" => {
             at(format!("{MACHINE}[[machine.memcg]]\n"), "machine.memcg[0].", &[], TASK)
         }
@@ -437,6 +441,7 @@ fn tables(path: &str) -> Vec<String> {
         "pcp" => &["{ high = 0, batch = 1 }", "{ high = 8, batch = 2 }"],
         "vm" => &["{}", "{ swappiness = 1 }", "{ swappiness = 2 }"],
         "memcg" => &["[]", "[{ name = \"g\" }]"],
+        "disk" => &["[]", "[{ name = \"d\", device = \"hdd\" }]"],
         "damon" => &["[]", "[{ ops = \"paddr\" }]"],
         "region" => &["[]", "[{ start = \"0 pages\", end = \"100 pages\" }]"],
         "scheme" => &["[]", "[{ action = \"stat\" }]", "[{ action = \"pageout\" }]"],

@@ -23,7 +23,9 @@ pub use expected::ExpectReport;
 pub use figures::{
     Bounds, LatencyReport, PressureReport, QuantilesReport, ReadingReport, Throughput,
 };
-pub use run::{KnobValue, Monitored, RunMeta, RunReport, SwapDeviceReport, SwapReport, ZoneReport};
+pub use run::{
+    DiskReport, KnobValue, Monitored, RunMeta, RunReport, SwapDeviceReport, SwapReport, ZoneReport,
+};
 pub use shares::ShareReport;
 pub use tasks::{AimReport, GenerationReport, PhaseReport, RecordReport, TaskReport, ThreadReport};
 pub use troubles::{TroubleClass, TroubleReport};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::config::{MachineConfig, SwapConfig};
-use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::result::{FileDisk, Outcome, RunResult};
 use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_damon::truth::TruthMap;
 use mmsim_damon::{Applied, DamonConfig, MonitoringAttrs, Snapshot};
@@ -45,6 +45,9 @@ pub struct RunReport {
     pub policy: String,
     /// Swap space, if there is any.
     pub swap: Option<SwapReport>,
+    /// Each of several disks for files, the default one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk: Vec<DiskReport>,
     /// Every resolved knob under its kernel name.
     pub knobs: Pairs<KnobValue>,
     /// Everything else that it was given, by the paths of scenario files: machine, tasks, monitors,
@@ -207,6 +210,40 @@ impl SwapReport {
     }
 }
 
+/// One of several disks for files.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct DiskReport {
+    /// Its name.
+    pub name: String,
+    /// Its device.
+    pub device: String,
+    /// Files on it.
+    pub files: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Time of its reads: latency and transfer, without waiting in line.
+    pub reading_ns: u64,
+}
+
+impl DiskReport {
+    /// Those of a machine with several.
+    fn all(disks: &[FileDisk]) -> Vec<Self> {
+        let report = |d: &FileDisk| DiskReport {
+            name: d.name.clone(),
+            device: d.device.clone(),
+            files: d.files as u64,
+            read: d.read * PAGE_SIZE,
+            written: d.written * PAGE_SIZE,
+            reading_ns: d.reading.0,
+        };
+        let several = Some(disks).filter(|all| all.len() > 1);
+        several.into_iter().flatten().map(report).collect()
+    }
+}
+
 /// The value of a knob.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -347,6 +384,7 @@ impl RunReport {
             cpus: meta.cpus,
             policy: meta.policy,
             swap: meta.swap.map(|s| s.with_areas(&result.swaps)),
+            disk: DiskReport::all(&result.disks),
             knobs: meta.knobs.into_iter().collect(),
             setup: meta.setup.into_iter().collect(),
             sim_time_ns: result.sim_time.0,

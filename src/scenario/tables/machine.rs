@@ -3,15 +3,15 @@
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, SysctlWrite, Thp, ThpDefrag,
-    VmSysctl, ZoneConfig, ZoneKind,
+    DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig,
+    SysctlWrite, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
 };
 
 use mmsim_core::workload::Op;
 
 use super::key;
 use crate::error::Error;
-use crate::scenario::fields::{one_or_more, within};
+use crate::scenario::fields::{each, one_or_more, within};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 use crate::scenario::machine::{
     SLOWEST_DEVICE, centisecs, cost, dirty_limit, kernel_of, not_both, or, pagelist_fraction,
@@ -53,7 +53,11 @@ rows! {
             ("swap", OneOrMore(&SWAP), Auto("no swap"),
             "swap device, or `[[machine.swap]]` for each of several, in the order of `swapon`")};
         file_device: {device(r, "file-device", r.get("cpus")?)?;
-            ("file-device", Device(&DEVICE), Is("\"nvme\""), "device under all files")};
+            ("file-device", Device(&DEVICE), Is("\"nvme\""),
+            "device under files, but for those on other disks")};
+        disks: {disks(r)?;
+            ("disk", Tables(&DISK), Auto("no other disk"),
+            "other disks for files, one `[[machine.disk]]` each")};
         vm: {sysctls(r)?;
             ("vm", Table(&VM), Is("{}"), "sysctls")};
         rules: {rules(r, kernel_of(r)?)?;
@@ -518,6 +522,43 @@ fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
         return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
     }
     Ok(())
+}
+
+rows! {
+    /// `[[machine.disk]]`.
+    DISK,
+    "[[machine.disk]]",
+    "A disk for files besides `file-device`. Files lie on it whose task, or whose region of `phased`, names it with `disk`.";
+    fn disk(r, cpus: u32) -> DiskConfig {
+        name: {r.name("name")?.to_string(); ("name", Text, Required, "name, unique")};
+        device: {device(r, "device", cpus)?;
+            ("device", Device(&DEVICE), Required, "device of the disk, as `file-device`")};
+    }
+}
+
+/// Disks besides the one that a machine always has. Linux has no such limit.
+const MOST_DISKS: usize = 63;
+
+fn disks(r: &Reader<'_>) -> Result<Vec<DiskConfig>, Error> {
+    let cpus = r.get("cpus")?;
+    let mut disks: Vec<DiskConfig> = Vec::new();
+    each(r, "disk", &DISK, |d| {
+        let config = disk(d, cpus)?;
+        if disks.len() == MOST_DISKS {
+            return Err(d.error("name", format!("more than {MOST_DISKS} disks"), "fewer of them"));
+        }
+        if config.name == DEFAULT_DISK {
+            let found = format!("\"{DEFAULT_DISK}\" is the disk that every machine has");
+            return Err(d.error("name", found, "another name"));
+        }
+        if disks.iter().any(|o| o.name == config.name) {
+            let found = format!("\"{}\" names two disks", config.name);
+            return Err(d.error("name", found, "another name"));
+        }
+        disks.push(config);
+        Ok(())
+    })?;
+    Ok(disks)
 }
 
 rows! {

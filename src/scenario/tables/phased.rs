@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use mmsim_core::base::id::{MemcgId, NodeId};
+use mmsim_core::base::id::{DiskId, MemcgId, NodeId};
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::ANON_ONLY;
 use mmsim_core::workload::{Advice, LruGen, Op, VmaFlags};
@@ -13,7 +13,7 @@ use super::laws::TIMES;
 use super::sysctls;
 use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
 use crate::error::Error;
-use crate::scenario::fields::TaskCx;
+use crate::scenario::fields::{TaskCx, disk_of};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32, Variants};
 use crate::scenario::raw::{Node, Value};
 use crate::scenario::read::{Reader, describe, unknown};
@@ -58,6 +58,27 @@ pub(in crate::scenario) fn phased(
     Ok(PhasedConfig { regions, steps })
 }
 
+/// The files of regions that name a disk themselves.
+pub(in crate::scenario) fn disks_of_regions(
+    r: &Reader<'_>,
+    machine: &MachineConfig,
+    task: &PhasedConfig,
+) -> Result<Vec<(String, DiskId)>, Error> {
+    let mut disks = Vec::new();
+    let entries = r.table("regions")?.map_or(&[][..], |t| &t.entries);
+    for (e, region) in entries.iter().zip(&task.regions) {
+        let path = format!("{}.{}", r.name_of("regions"), e.key);
+        let g = Reader::open(r.sources, &e.node, &REGION, &path)?;
+        let Some(disk) = disk_of(&g, machine)? else { continue };
+        let Some(file) = region.kind.file() else {
+            let found = format!("`{}` is anonymous memory, which lies on no disk", region.name);
+            return Err(g.error("disk", found, "a `kind` that is a file, or leave it out"));
+        };
+        disks.push((file.to_string(), disk));
+    }
+    Ok(disks)
+}
+
 rows! {
     /// A region of `phased`.
     REGION,
@@ -71,7 +92,8 @@ rows! {
                 "size in pages, instead of `memory`")};
         kind: {r.word("kind", &REGION_KINDS)?(format!("{}/{}", names.0, names.1));
             ("kind", one of REGION_KINDS, Is("\"anon\""),
-                "anonymous memory, a mapped file, or a file through read()")};
+                "anonymous memory, a mapped file, or a file through read()"),
+            ("disk", Text, Auto("that of the task"), "disk of the file")};
         flags: {VmaFlags::default()};
     }
 }

@@ -32,6 +32,12 @@ pub(super) const TASK: &[KeySpec] = &[
     key("threads", Count(1, 1024), Is("1"), "threads of each process; they share its regions"),
     key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
     key("memcg", Text, Auto("the root"), "memory cgroup"),
+    key(
+        "disk",
+        Text,
+        Auto("`file-device`"),
+        "disk of its files: the name of a `[[machine.disk]]`, or \"file-device\"",
+    ),
     key("start", Time, Is("\"0ns\""), "when it begins"),
     key(
         "oom_score_adj",

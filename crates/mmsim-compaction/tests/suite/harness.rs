@@ -129,6 +129,7 @@ impl Rig {
             cpus: 2,
             nodes: vec![NodeConfig { zones: vec![zone] }],
             swap: Vec::new(),
+            disks: Vec::new(),
             file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),

@@ -11,7 +11,8 @@
 
 use crate::backing::Shadow;
 use crate::backing::shadow_queue::{ShadowQueue, Since};
-use crate::base::id::{FileId, IndexVec, MemcgId, PageIdx};
+use crate::backing::shares::Shares;
+use crate::base::id::{DiskId, FileId, Idx as _, IndexVec, MemcgId, PageIdx};
 use crate::base::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,6 +45,8 @@ pub struct File {
     /// On ramfs. Its pages are unevictable, always dirty and never written, so nothing evicts or
     /// migrates them (`ramfs_get_inode`, `fallback_migrate_folio`).
     pub ramfs: bool,
+    /// The disk that it lies on.
+    pub disk: DiskId,
 }
 
 /// The pages of files that are charged to one group: what its writeback domain counts.
@@ -55,6 +58,15 @@ pub struct MemcgPages {
     pub dirty: u64,
     /// Under write.
     pub writeback: u64,
+}
+
+/// The pages of one group on one disk (`struct bdi_writeback`).
+#[derive(Clone, Default, Debug)]
+pub struct WbPages {
+    /// Dirty.
+    pub dirty: u64,
+    /// Under write.
+    pub writeback: u64,
     /// Dirtied so far.
     pub dirtied: u64,
     /// Written so far.
@@ -62,6 +74,14 @@ pub struct MemcgPages {
     /// Pages whose folios were dirtied, in that order, with the time; entries whose folio is clean
     /// by now are passed over.
     pub queue: VecDeque<(PageIdx, SimTime)>,
+}
+
+/// The pages of all groups on one disk.
+#[derive(Clone, Debug)]
+struct DiskPages {
+    dirty: u64,
+    writeback: u64,
+    groups: IndexVec<MemcgId, WbPages>,
 }
 
 impl MemcgPages {
@@ -81,6 +101,9 @@ pub struct Files {
     pub nr_shadows: u64,
     /// Pages of each group, the root first.
     groups: IndexVec<MemcgId, MemcgPages>,
+    disks: IndexVec<DiskId, DiskPages>,
+    /// The parts that disks have in what is written, of the machine and, below it, of each group.
+    shares: Vec<Shares>,
     /// Dirty folios of files.
     pub nr_dirty: u64,
     /// File folios under write.
@@ -120,14 +143,21 @@ impl TreeNode {
 }
 
 impl Files {
-    /// No files, on a machine with so many groups, the root included.
-    pub fn new(groups: usize) -> Self {
+    /// No files, on a machine with so many groups, the root included, and so many disks.
+    pub fn new(groups: usize, disks: usize) -> Self {
+        let disk = DiskPages {
+            dirty: 0,
+            writeback: 0,
+            groups: IndexVec::filled(groups, WbPages::default()),
+        };
         Files {
             files: IndexVec::new(),
             shadows: Vec::new(),
             free_cells: Vec::new(),
             nr_shadows: 0,
             groups: IndexVec::filled(groups, MemcgPages::default()),
+            disks: IndexVec::filled(disks, disk),
+            shares: vec![Shares::new(disks); groups],
             nr_dirty: 0,
             nr_writeback: 0,
             nr_cached: 0,
@@ -143,13 +173,26 @@ impl Files {
     pub fn group(&self, m: MemcgId) -> &MemcgPages {
         &self.groups[m]
     }
-    /// The oldest entry of a group's queue of dirty pages, taken out of it.
-    pub(crate) fn pop_dirty(&mut self, m: MemcgId) -> Option<(PageIdx, SimTime)> {
-        self.groups[m].queue.pop_front()
+    /// The pages of a group on a disk.
+    pub fn wb(&self, disk: DiskId, m: MemcgId) -> &WbPages {
+        &self.disks[disk].groups[m]
+    }
+    /// Pages of a disk that are dirty, and that are under write.
+    pub fn on_disk(&self, disk: DiskId) -> [u64; 2] {
+        let d = &self.disks[disk];
+        [d.dirty, d.writeback]
+    }
+    /// The part of `pages` of a domain that a disk has: of the machine, or of a group.
+    pub(crate) fn share(&self, disk: DiskId, m: Option<MemcgId>, pages: u64, now: SimTime) -> u64 {
+        self.shares[m.map_or(0, MemcgId::index)].of(disk, pages, now)
+    }
+    /// The oldest entry of a queue of dirty pages, taken out of it.
+    pub(crate) fn pop_dirty(&mut self, disk: DiskId, m: MemcgId) -> Option<(PageIdx, SimTime)> {
+        self.disks[disk].groups[m].queue.pop_front()
     }
     /// A page is dirty still, and its turn comes again.
-    pub(crate) fn requeue_dirty(&mut self, m: MemcgId, entry: (PageIdx, SimTime)) {
-        self.groups[m].queue.push_back(entry);
+    pub(crate) fn requeue_dirty(&mut self, disk: DiskId, m: MemcgId, entry: (PageIdx, SimTime)) {
+        self.disks[disk].groups[m].queue.push_back(entry);
     }
     /// A page of a group enters the cache.
     pub(crate) fn cached(&mut self, m: MemcgId) {
@@ -162,27 +205,46 @@ impl Files {
         self.groups[m].cached -= 1;
     }
     /// A page of a group became dirty.
-    pub(crate) fn dirtied(&mut self, m: MemcgId, page: PageIdx, now: SimTime) {
+    pub(crate) fn dirtied(&mut self, disk: DiskId, m: MemcgId, page: PageIdx, now: SimTime) {
         self.nr_dirty += 1;
         self.groups[m].dirty += 1;
-        self.groups[m].dirtied += 1;
-        self.groups[m].queue.push_back((page, now));
+        let d = &mut self.disks[disk];
+        d.dirty += 1;
+        let wb = &mut d.groups[m];
+        wb.dirty += 1;
+        wb.dirtied += 1;
+        wb.queue.push_back((page, now));
     }
     /// A page of a group is about to be written: it is not dirty any more.
-    pub(crate) fn cleaned(&mut self, m: MemcgId) {
+    pub(crate) fn cleaned(&mut self, disk: DiskId, m: MemcgId) {
         self.nr_dirty -= 1;
         self.groups[m].dirty -= 1;
+        self.disks[disk].dirty -= 1;
+        self.disks[disk].groups[m].dirty -= 1;
     }
     /// The write of a page of a group is under way.
-    pub(crate) fn write_began(&mut self, m: MemcgId) {
+    pub(crate) fn write_began(&mut self, disk: DiskId, m: MemcgId) {
         self.nr_writeback += 1;
         self.groups[m].writeback += 1;
+        self.disks[disk].writeback += 1;
+        self.disks[disk].groups[m].writeback += 1;
     }
     /// It ended.
-    pub(crate) fn write_ended(&mut self, m: MemcgId) {
+    pub(crate) fn write_ended(&mut self, disk: DiskId, m: MemcgId, now: SimTime) {
         self.nr_writeback -= 1;
         self.groups[m].writeback -= 1;
-        self.groups[m].written += 1;
+        self.disks[disk].writeback -= 1;
+        let wb = &mut self.disks[disk].groups[m];
+        wb.writeback -= 1;
+        wb.written += 1;
+        self.wrote(disk, m, now);
+    }
+    /// A page of a group was written: its disk's parts of what is written grow.
+    pub(crate) fn wrote(&mut self, disk: DiskId, m: MemcgId, now: SimTime) {
+        self.shares[0].wrote(disk, now);
+        if m.0 > 0 {
+            self.shares[m.index()].wrote(disk, now);
+        }
     }
     /// The file of that name, created if need be; an existing one grows to `pages`.
     pub fn open(&mut self, name: &str) -> Option<FileId> {
@@ -191,7 +253,14 @@ impl Files {
     /// Adds a file whose slice of the page index starts at `base`.
     pub fn create(&mut self, name: String, pages: u32, base: PageIdx) -> FileId {
         let ra = FileRa { start: 0, size: 0, async_size: 0, prev: None, mmap_miss: 0 };
-        let id = self.files.push(File { name: name.clone(), pages, base, ra, ramfs: false });
+        let id = self.files.push(File {
+            name: name.clone(),
+            pages,
+            base,
+            ra,
+            ramfs: false,
+            disk: DiskId(0),
+        });
         self.by_name.insert(name, id);
         id
     }
@@ -267,6 +336,20 @@ impl Files {
         let queued =
             self.order.iter().filter(|&(since, n)| self.tree[n as usize].only_since(since));
         assert_eq!(queued.count(), only, "nodes of files in the queue");
+    }
+    /// Pages of disks against those of their groups and of the machine.
+    ///
+    /// # Panics
+    /// If they differ.
+    pub(crate) fn check_disks(&self) {
+        let mut all = [0; 2];
+        for d in self.disks.ids() {
+            let groups = self.disks[d].groups.iter();
+            let sum = groups.fold([0, 0], |s, g| [s[0] + g.dirty, s[1] + g.writeback]);
+            assert_eq!(self.on_disk(d), sum, "{d}: dirty pages and those under write");
+            all = [all[0] + sum[0], all[1] + sum[1]];
+        }
+        assert_eq!(all, [self.nr_dirty, self.nr_writeback], "pages of all disks");
     }
     /// Nodes of the files' radix trees.
     pub fn nr_nodes(&self) -> u64 {

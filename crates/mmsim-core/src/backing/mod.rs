@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod device;
 mod shadow_queue;
+mod shares;
 pub mod swap;
 mod throttle;
 

@@ -99,6 +99,9 @@ typed_index!(
     /// A memory cgroup; 0 is the root.
     MemcgId(u16), "memcg");
 typed_index!(
+    /// A disk for files; 0 is the one that a machine always has.
+    DiskId(u8), "disk");
+typed_index!(
     /// A file of the page cache.
     FileId(u32), "file");
 typed_index!(

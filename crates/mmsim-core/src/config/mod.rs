@@ -298,6 +298,18 @@ pub struct MemcgConfig {
     pub swap_max: Option<u64>,
 }
 
+/// Another disk for files.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DiskConfig {
+    /// Name, unique, and not [`DEFAULT_DISK`].
+    pub name: String,
+    /// Its device.
+    pub device: DeviceConfig,
+}
+
+/// The name of the disk that every machine has.
+pub const DEFAULT_DISK: &str = "file-device";
+
 /// The priority at which the kernel begins a pass of reclaim.
 pub const DEF_PRIORITY: u8 = 12;
 
@@ -314,8 +326,10 @@ pub struct MachineConfig {
     pub nodes: Vec<NodeConfig>,
     /// Swap devices, in the order of `swapon`.
     pub swap: Vec<SwapConfig>,
-    /// The device under all files.
+    /// The device under files, but for those on other disks.
     pub file_device: DeviceConfig,
+    /// Other disks for files: disk 1 is the first of them.
+    pub disks: Vec<DiskConfig>,
     /// Sysctls.
     pub vm: VmSysctl,
     /// Groups besides the root, all its children.

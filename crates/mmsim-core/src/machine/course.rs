@@ -59,7 +59,7 @@ impl Machine {
         let vm = &self.config.vm;
         // A flusher that looked at nothing so far begins at once (`dirty_writeback_centisecs_handler`).
         if before.dirty_writeback == SimDuration::ZERO && vm.dirty_writeback > SimDuration::ZERO {
-            self.wake_flusher();
+            self.wake_flushers();
         }
         if self.config.vm.compaction_proactiveness != before.compaction_proactiveness {
             self.proactiveness_written(before.compaction_proactiveness > 0);

@@ -95,20 +95,22 @@ impl Machine {
                 run.push((m, p));
             }
         }
-        self.submit_file_reads(base, &run);
+        self.submit_file_reads(file, &run);
         self.queue_io();
         self.mem.settle_kernel();
         FaultOutcome::Done
     }
 
-    fn submit_file_reads(&mut self, base: u32, run: &[(u32, Pfn)]) {
+    fn submit_file_reads(&mut self, file: FileId, run: &[(u32, Pfn)]) {
+        let (base, disk) = (self.mem.files[file].base.0, self.mem.files[file].disk);
+        self.mem.disks[disk].read += run.len() as u64;
         let mut i = 0;
         while i < run.len() {
             let mut n = 1;
             while i + n < run.len() && run[i + n].0 == run[i].0 + n as u32 {
                 n += 1;
             }
-            let dev = &mut self.mem.file_device;
+            let dev = &mut self.mem.disks[disk].device;
             if dev.config().synchronous {
                 let cost = dev.read_sync(n as u32);
                 self.mem.now += cost;

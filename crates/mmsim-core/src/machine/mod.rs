@@ -37,14 +37,15 @@ mod walk;
 mod watch;
 mod writeback;
 
-pub use task::TaskConfig;
+pub use task::{DisksOfFiles, TaskConfig};
 pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::compact_result::NoBlock;
 use crate::base::digest::Digest;
 use crate::base::id::{
-    AsId, CpuId, FileId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+    AsId, CpuId, DiskId, FileId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn,
+    ThreadId,
 };
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -104,7 +105,7 @@ pub struct Machine {
     kswapds: IndexVec<NodeId, Kswapd>,
     kcompactds: IndexVec<NodeId, Kcompactd>,
     kdamonds: IndexVec<KdamondId, Kdamond>,
-    flusher: Flusher,
+    flushers: IndexVec<DiskId, Flusher>,
     /// Threads that wait for a folio.
     waiters: BTreeMap<Pfn, Vec<ThreadId>>,
     live: u32,
@@ -208,7 +209,10 @@ impl Machine {
             kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
-            flusher: Flusher::new(1 + config.memcgs.len()),
+            flushers: IndexVec::filled(
+                1 + config.disks.len(),
+                Flusher::new(1 + config.memcgs.len()),
+            ),
             waiters: BTreeMap::new(),
             live: 0,
             timer_generation: 0,
@@ -257,13 +261,17 @@ impl Machine {
             touches_each: 0,
         };
         // One name is one file, as large as anybody wants it.
-        let mut files: BTreeMap<String, u32> = BTreeMap::new();
-        for f in tasks.iter().flat_map(|t| &t.threads).flat_map(|w| w.files()) {
-            let size = files.entry(f.name).or_default();
-            *size = (*size).max(f.pages);
+        let mut files: BTreeMap<String, (u32, DiskId)> = BTreeMap::new();
+        for (t, f) in tasks.iter().flat_map(|t| t.files().map(move |f| (t, f))) {
+            let disk = t.disks.of(&f.name);
+            assert!(disk.index() < m.mem.disks.len(), "{}: there is no {disk}", f.name);
+            let (pages, on) = files.entry(f.name.clone()).or_insert((0, disk));
+            assert_eq!(*on, disk, "{} lies on one disk", f.name);
+            *pages = f.pages.max(*pages);
         }
-        for (name, pages) in files {
-            m.mem.open_file(&name, pages);
+        for (name, (pages, disk)) in files {
+            let file = m.mem.open_file(&name, pages);
+            m.mem.files[file].disk = disk;
         }
         for t in tasks {
             m.add_task(t, seed);
@@ -295,12 +303,17 @@ impl Machine {
             threads: Vec::new(),
             waiting: 0,
         };
-        let many = t.threads.len() > 1;
+        let (many, disks) = (t.threads.len() > 1, t.disks);
         for (i, workload) in t.threads.into_iter().enumerate() {
             if i == 0 {
                 task.phases = workload.phases();
                 for FileSpec { name, pages } in workload.files() {
-                    task.files.push(self.mem.open_file(&name, pages));
+                    let there = self.mem.files.open(&name).is_some();
+                    let file = self.mem.open_file(&name, pages);
+                    if !there {
+                        self.mem.files[file].disk = disks.of(&name);
+                    }
+                    task.files.push(file);
                 }
             }
             let name = if many { format!("{}/{i}", task.name) } else { task.name.clone() };

@@ -132,7 +132,7 @@ impl Machine {
             Event::Wake(t, _) | Event::Start(t) => self.threads[t].cpu,
             Event::Kswapd(n, _) => self.kswapds[n].cpu(),
             Event::Kcompactd(n, _) => self.kcompactds[n].cpu,
-            Event::Flusher | Event::FlusherGoesOn => self.flusher.cpu,
+            Event::Flusher(d) | Event::FlusherGoesOn(d) => self.flushers[d].cpu,
             Event::Kdamond(k) => self.kdamonds[k].cpu,
         }
     }
@@ -156,8 +156,8 @@ impl Machine {
             }
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
             Event::Kcompactd(n, g) => self.kcompactd_timer(n, g),
-            Event::Flusher => self.flusher_period(),
-            Event::FlusherGoesOn => self.enqueue_flusher(),
+            Event::Flusher(d) => self.flusher_period(d),
+            Event::FlusherGoesOn(d) => self.enqueue_flusher(d),
             Event::Kdamond(k) => self.wake_kdamond(k),
         }
     }
@@ -346,7 +346,7 @@ impl Machine {
         match e {
             Entity::Kswapd(n) => self.step_kswapd(n),
             Entity::Kcompactd(n) => self.step_kcompactd(n),
-            Entity::Flusher => self.step_flusher(),
+            Entity::Flusher(d) => self.step_flusher(d),
             Entity::Kdamond(k) => self.step_kdamond(k),
             Entity::Thread(t) => unreachable!("{t} is no kernel thread"),
         }

@@ -2,9 +2,9 @@
 
 use super::watch::latency::Histogram;
 use super::watch::result::TaskResult;
-use crate::base::id::{AsId, FileId, ThreadId};
+use crate::base::id::{AsId, DiskId, FileId, ThreadId};
 use crate::base::time::SimTime;
-use crate::workload::Workload;
+use crate::workload::{FileSpec, Workload};
 
 /// A process to run: its threads share an address space.
 #[non_exhaustive]
@@ -20,13 +20,31 @@ pub struct TaskConfig {
     pub start: SimTime,
     /// One workload per thread.
     pub threads: Vec<Box<dyn Workload>>,
+    /// Where its files lie.
+    pub disks: DisksOfFiles,
+}
+
+/// The disk of each file of a task.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DisksOfFiles {
+    /// Of all that have no other.
+    pub all: DiskId,
+    /// Of files by name.
+    pub by_name: Vec<(String, DiskId)>,
+}
+
+impl DisksOfFiles {
+    /// The disk of a file.
+    pub fn of(&self, file: &str) -> DiskId {
+        self.by_name.iter().find(|(name, _)| name == file).map_or(self.all, |&(_, disk)| disk)
+    }
 }
 
 impl TaskConfig {
     /// A process in the root group, with one workload per thread, that starts with the run.
     pub fn new(name: impl Into<String>, threads: Vec<Box<dyn Workload>>) -> Self {
         let (name, memcg, start) = (name.into(), None, SimTime::ZERO);
-        TaskConfig { name, memcg, oom_score_adj: 0, start, threads }
+        TaskConfig { name, memcg, oom_score_adj: 0, start, threads, disks: DisksOfFiles::default() }
     }
 
     /// In the group at this position of [`MachineConfig::memcgs`](super::MachineConfig::memcgs).
@@ -46,6 +64,18 @@ impl TaskConfig {
         assert!((-1000..=1000).contains(&adj), "{}: oom_score_adj of {adj}", self.name);
         self.oom_score_adj = adj;
         self
+    }
+
+    /// With its files on these disks.
+    #[must_use]
+    pub fn with_disks(mut self, disks: DisksOfFiles) -> Self {
+        self.disks = disks;
+        self
+    }
+
+    /// The files of all its threads.
+    pub fn files(&self) -> impl Iterator<Item = FileSpec> + '_ {
+        self.threads.iter().flat_map(|w| w.files())
     }
 
     /// When it starts.

@@ -21,6 +21,7 @@ impl Memory {
         self.check_frames();
         let references = self.check_pages();
         self.check_slots(&references);
+        self.files.check_disks();
         self.check_shadow_nodes();
     }
 

@@ -205,7 +205,7 @@ impl Memory {
             }
             self.write_to_swap(slot, folio);
         } else {
-            self.files.cleaned(self.frames.memcg(folio));
+            self.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
             if self.start_file_write(&[folio], Writer::Other) {
                 return true;
             }

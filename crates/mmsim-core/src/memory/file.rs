@@ -2,9 +2,11 @@
 
 use super::{IoDone, Memory};
 use crate::backing::Shadow;
-use crate::backing::device::{Io, Writer};
-use crate::base::id::{FileId, PageIdx};
+use crate::backing::device::{Device, DeviceConfig, Io, Writer};
+use crate::base::id::{DiskId, FileId, IndexVec, PageIdx};
+use crate::base::rules::KernelRules;
 use crate::base::vmstat::VmEvent;
+use crate::config::{DEFAULT_DISK, MachineConfig};
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, Departure, ReclaimPolicy};
@@ -14,7 +16,53 @@ use std::ops::Range;
 /// Pages of the largest write of the flusher (`BIO_MAX_VECS`).
 const LARGEST_WRITE: u32 = 256;
 
+/// A disk for files.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    /// Name in scenario files.
+    pub name: String,
+    /// The device.
+    pub device: Device,
+    /// Pages read.
+    pub read: u64,
+    /// Pages written.
+    pub written: u64,
+}
+
+impl Disk {
+    /// Those of a machine, the default one first.
+    pub(super) fn all(config: &MachineConfig, rules: &KernelRules) -> IndexVec<DiskId, Disk> {
+        let disk = |name: &str, device: &DeviceConfig| Disk {
+            name: name.to_string(),
+            device: Device::new(device.clone(), rules),
+            read: 0,
+            written: 0,
+        };
+        let first = disk(DEFAULT_DISK, &config.file_device);
+        let others = config.disks.iter().map(|d| disk(&d.name, &d.device));
+        std::iter::once(first).chain(others).collect::<Vec<_>>().into()
+    }
+}
+
 impl Memory {
+    /// The disk of a page of a file.
+    pub(crate) fn disk_of(&self, page: PageIdx) -> DiskId {
+        match self.disks.len() {
+            1 => DiskId(0),
+            _ => self.files[self.file_at(page).0].disk,
+        }
+    }
+
+    /// The disk of a folio of the page cache.
+    pub(crate) fn disk_of_folio(&self, folio: FolioId) -> DiskId {
+        match self.disks.len() {
+            1 => DiskId(0),
+            _ => {
+                self.disk_of(self.file_page_of(folio).expect("a file folio has a place in a file"))
+            }
+        }
+    }
+
     /// Opens a file by name, creating it if need be.
     ///
     /// # Panics
@@ -117,7 +165,7 @@ impl Memory {
         }
         self.frames.set(folio, flag::DIRTY);
         if let Some(page) = file {
-            self.files.dirtied(self.frames.memcg(folio), page, self.now);
+            self.files.dirtied(self.disk_of(page), self.frames.memcg(folio), page, self.now);
             self.count(VmEvent::NrDirtied, 1);
         }
     }
@@ -128,18 +176,24 @@ impl Memory {
         let n = folios.len() as u32;
         self.count(VmEvent::PgpgOut, 4 * u64::from(n));
         let page = self.file_page_of(folios[0]).expect("a file folio has a place in a file");
-        if self.file_device.config().synchronous {
-            self.now += self.file_device.sync_cost(Io::Write, n);
+        let id = self.disk_of(page);
+        let now = self.goes_on_at();
+        let disk = &mut self.disks[id];
+        disk.written += u64::from(n);
+        if disk.device.config().synchronous {
+            self.now += disk.device.sync_cost(Io::Write, n);
             self.count(VmEvent::NrWritten, n.into());
+            for &folio in folios {
+                self.files.wrote(id, self.frames.memcg(folio), self.now);
+            }
             return true;
         }
-        let now = self.goes_on_at();
-        let at = self.file_device.lets_write(now, by, 0).expect("nothing is held back");
+        let at = disk.device.lets_write(now, by, 0).expect("nothing is held back");
         self.throttled = self.throttled.max(at);
-        let done = self.file_device.write(at, by, page.0.into(), n);
+        let done = disk.device.write(at, by, page.0.into(), n);
         for &folio in folios {
             self.io.push((done, IoDone::Write(folio)));
-            self.files.write_began(self.frames.memcg(folio));
+            self.files.write_began(id, self.frames.memcg(folio));
         }
         false
     }
@@ -189,7 +243,7 @@ impl Memory {
             self.pages.set_hot(p, hot & !(pte::DIRTY | pte::WRITABLE));
         }
         self.frames.clear(folio, flag::DIRTY);
-        self.files.cleaned(self.frames.memcg(folio));
+        self.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
     }
 
     /// Drops an unmapped, clean, idle folio of the page cache without a shadow

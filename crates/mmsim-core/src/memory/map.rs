@@ -304,7 +304,8 @@ impl Memory {
             IoDone::Write(folio) | IoDone::EvictWritten(folio) => {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
-                    self.files.write_ended(self.frames.memcg(folio));
+                    let disk = self.disk_of_folio(folio);
+                    self.files.write_ended(disk, self.frames.memcg(folio), self.now);
                     self.count(VmEvent::NrWritten, 1);
                 }
                 self.emit(|| crate::memory::trace::TraceEvent::SimWritebackEnd { pfn: folio });

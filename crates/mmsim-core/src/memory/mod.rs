@@ -41,6 +41,7 @@ pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SettledFaults, SwapInRun};
+pub use file::Disk;
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
@@ -58,9 +59,10 @@ pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
 use crate::backing::cache::Files;
-use crate::backing::device::Device;
 use crate::backing::swap::Swap;
-use crate::base::id::{AsId, CpuId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
+use crate::base::id::{
+    AsId, CpuId, DiskId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId,
+};
 use crate::base::planted::Planted;
 use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
@@ -132,8 +134,8 @@ pub struct Memory {
     pub rmap: Rmap,
     /// Files and page cache.
     pub files: Files,
-    /// The device under the files.
-    pub file_device: Device,
+    /// The disks for files, the default one first.
+    pub disks: IndexVec<DiskId, Disk>,
     /// Swap space.
     pub swap: Option<Swap>,
     /// Counters.
@@ -226,8 +228,8 @@ impl Memory {
             pages: Pages::default(),
             spaces: Spaces::default(),
             rmap: Rmap::default(),
-            files: Files::new(1 + config.memcgs.len()),
-            file_device: Device::new(config.file_device.clone(), &rules),
+            files: Files::new(1 + config.memcgs.len(), 1 + config.disks.len()),
+            disks: Disk::all(config, &rules),
             swap: config.swap.iter().any(|s| s.slots > 0).then(|| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
                 Swap::new(&config.swap, &rules, config.cpus, wide)

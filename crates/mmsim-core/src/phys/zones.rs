@@ -372,6 +372,7 @@ pub(super) mod tests {
             cpus: 1,
             nodes: vec![crate::config::NodeConfig { zones: managed.iter().map(zone).collect() }],
             swap: Vec::new(),
+            disks: Vec::new(),
             file_device: device("nvme"),
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),

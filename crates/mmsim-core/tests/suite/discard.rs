@@ -66,6 +66,7 @@ pub(crate) fn mapped_beside(
         cpus: 1,
         nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: swap.into_iter().collect(),
+        disks: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),

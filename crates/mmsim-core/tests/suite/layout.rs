@@ -35,6 +35,7 @@ fn config(kernel: Kernel, pcp: (u32, u32)) -> MachineConfig {
             zones: vec![zone(ZoneKind::Dma32, 4096, pcp), zone(ZoneKind::Normal, 9300, pcp)],
         }],
         swap: Vec::new(),
+        disks: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),

@@ -4,7 +4,7 @@
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{
-    AsId, CpuId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
+    AsId, CpuId, DiskId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
 };
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
@@ -86,6 +86,7 @@ impl Rig {
                 }],
             }],
             swap: vec![SwapConfig::new(1024, device())],
+            disks: Vec::new(),
             file_device: device(),
             vm: VmSysctl::linux(),
             memcgs: vec![memcg],
@@ -260,8 +261,8 @@ fn the_flusher_finds_what_moved() {
     let (other, second) = r.cached(1);
     r.mem.dirty_folio(second, Some(other));
     let now = r.moves(folio);
-    let found: Vec<_> =
-        r.mem.files.group(GROUP).queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
+    let queue = &r.mem.files.wb(DiskId(0), GROUP).queue;
+    let found: Vec<_> = queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
     assert_eq!(found, [now, second].map(Entry::Frame));
     assert!(r.mem.frames.has(now, flag::DIRTY));
     assert_eq!(r.mem.files.nr_dirty, 2);

@@ -39,6 +39,7 @@ fn machine(nodes: usize, groups: usize) -> MachineConfig {
         cpus: 1,
         nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone(ZoneKind::Normal)] }).collect(),
         swap: Vec::new(),
+        disks: Vec::new(),
         file_device: DeviceConfig::preset("nvme", 1).unwrap(),
         vm: VmSysctl::linux(),
         memcgs: (0..groups)

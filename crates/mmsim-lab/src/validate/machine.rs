@@ -304,6 +304,7 @@ fn machine_config(
         cpus,
         nodes: vec![NodeConfig { zones }],
         swap: setup.swap.iter().map(swap).collect(),
+        disks: Vec::new(),
         file_device: DeviceConfig {
             name: "recorded file device".into(),
             synchronous: true,

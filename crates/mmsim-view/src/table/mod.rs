@@ -7,7 +7,7 @@ use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Report, RunReport, SwapDeviceReport, closing};
+use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing};
 
 use crate::page::Observed;
 use crate::rows::{Row, rows};
@@ -228,12 +228,27 @@ fn machine(report: &Report, width: Width) -> String {
         Some(swap) => swap.devices.iter().map(of_several).collect::<Vec<_>>().join(" and "),
         None => "none".to_string(),
     };
+    let of_disk = |d: &DiskReport| {
+        let moved = match once {
+            true => format!(", {} read, {} written", bytes(d.read), bytes(d.written)),
+            false => String::new(),
+        };
+        let files = if d.files == 1 { "1 file" } else { &format!("{} files", d.files) };
+        format!("{} on {} ({files}{moved})", d.name, d.device)
+    };
+    let disks = |run: &RunReport| match &run.disk[..] {
+        [] => "one".to_string(),
+        several => several.iter().map(of_disk).collect::<Vec<_>>().join(" and "),
+    };
     let cpus = |n: u32| if n == 1 { "1 CPU".to_string() } else { format!("{n} CPUs") };
     let kernel = |run: &RunReport| format!("{}, {}", run.kernel, cpus(run.cpus));
     let mut out = String::new();
     out += &property("kernel", &by_variant(report, kernel), width);
     out += &property("policy", &by_variant(report, policy), width);
     out += &property("swap", &by_variant(report, swap), width);
+    if report.runs.iter().any(|run| !run.disk.is_empty()) {
+        out += &property("disks", &by_variant(report, disks), width);
+    }
     out += &property("seed", &[(seeds(report), Vec::new())], width);
     out += &property("digest", &[(digest(report), Vec::new())], width);
     if report.runs.iter().any(|run| !run.assumed.is_empty()) {

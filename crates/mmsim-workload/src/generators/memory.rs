@@ -20,6 +20,18 @@ pub enum MemoryKind {
     FileRead(String),
 }
 
+impl MemoryKind {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            MemoryKind::Anon => None,
+            MemoryKind::FileShared(name)
+            | MemoryKind::FilePrivate(name)
+            | MemoryKind::FileRead(name) => Some(name),
+        }
+    }
+}
+
 /// How every page is visited once, in ascending order, before the measured work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Populate {
@@ -45,14 +57,8 @@ const FILE: FileSlot = FileSlot(0);
 impl Memory {
     /// The file, if any.
     pub(super) fn files(&self) -> Vec<FileSpec> {
-        match &self.kind {
-            MemoryKind::Anon => Vec::new(),
-            MemoryKind::FileShared(name)
-            | MemoryKind::FilePrivate(name)
-            | MemoryKind::FileRead(name) => {
-                vec![FileSpec { name: name.clone(), pages: self.pages }]
-            }
-        }
+        let file = |name: &str| FileSpec { name: name.to_string(), pages: self.pages };
+        self.kind.file().map(file).into_iter().collect()
     }
     /// Maps it, where that is needed.
     pub(super) fn map(&self, ops: &mut Vec<Op>) {

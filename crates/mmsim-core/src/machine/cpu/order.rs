@@ -35,7 +35,7 @@ pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> 
     let rank = match entity {
         Entity::Kswapd(n) => u64::from(n.0),
         Entity::Kcompactd(n) => (1 << 8) + u64::from(n.0),
-        Entity::Flusher => 1 << 9,
+        Entity::Flusher(d) => (1 << 9) + u64::from(d.0),
         Entity::Kdamond(k) => (1 << 10) + u64::from(k.0),
         Entity::Thread(t) => (1 << 20) + u64::from(t.0),
     };

@@ -1,6 +1,6 @@
 //! The queue of timed events, ordered by (time, class, order of queueing).
 
-use crate::base::id::{KdamondId, NodeId, ThreadId};
+use crate::base::id::{DiskId, KdamondId, NodeId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,10 +18,10 @@ pub(in crate::machine) enum Event {
     Kcompactd(NodeId, u64),
     /// The end of a monitor's sleep.
     Kdamond(KdamondId),
-    /// The flusher's period.
-    Flusher,
-    /// The flusher has waited for the device.
-    FlusherGoesOn,
+    /// The period of a disk's flusher.
+    Flusher(DiskId),
+    /// It has waited for the device.
+    FlusherGoesOn(DiskId),
     /// A thread starts.
     Start(ThreadId),
 }
@@ -31,7 +31,7 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Wake(..) | Event::Start(_) | Event::Flusher | Event::FlusherGoesOn => 1,
+            Event::Wake(..) | Event::Start(_) | Event::Flusher(_) | Event::FlusherGoesOn(_) => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
         }
     }
@@ -162,7 +162,7 @@ mod tests {
         q.push(t, Event::Wake(ThreadId(2), 0));
         q.push(t, Event::Wake(ThreadId(1), 0));
         q.push(t, Event::Io(IoDone::Read(crate::base::id::Pfn(9))));
-        q.push(SimTime(4), Event::Flusher);
+        q.push(SimTime(4), Event::Flusher(DiskId(0)));
         assert_eq!(q.next(), SimTime(4));
         let order: Vec<Event> = std::iter::from_fn(|| {
             let next = q.next();
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(
             order,
             [
-                Event::Flusher,
+                Event::Flusher(DiskId(0)),
                 Event::Io(IoDone::Read(crate::base::id::Pfn(9))),
                 Event::Wake(ThreadId(2), 0),
                 Event::Wake(ThreadId(1), 0),

@@ -1,6 +1,6 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
-use crate::base::id::{AsId, CpuId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, DiskId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::blocks::Blocks;
@@ -98,8 +98,9 @@ pub(in crate::machine) struct Thread {
     pub paused_until: SimTime,
     /// An `fsync(2)` under way.
     pub sync: Option<Sync>,
-    /// It paused because dirty pages of this group or of the machine were at their limit.
-    pub held: Option<MemcgId>,
+    /// It paused because dirty pages of this group or of the machine were at their limit, and
+    /// wrote to this disk.
+    pub held: Option<(DiskId, MemcgId)>,
     pub user: SimDuration,
     pub system: SimDuration,
     pub io_wait: SimDuration,
@@ -118,8 +119,8 @@ pub(in crate::machine) enum Entity {
     Kswapd(NodeId),
     /// The background compactor of a node.
     Kcompactd(NodeId),
-    /// The flusher of dirty pages.
-    Flusher,
+    /// The flusher of dirty pages of a disk.
+    Flusher(DiskId),
     /// A monitor of accesses.
     Kdamond(KdamondId),
     /// A thread of a workload.

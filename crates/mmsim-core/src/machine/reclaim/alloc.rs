@@ -297,7 +297,7 @@ impl Machine {
             return AllocOutcome::Failed;
         }
         if self.much_is_cleanable() {
-            self.wake_flusher();
+            self.wake_flushers();
             let wait = self.until_a_write_ends();
             self.sleep(tid, wait, true);
             return AllocOutcome::Blocked;
@@ -533,7 +533,7 @@ impl Machine {
                 None => self.give_way(tid),
             }
             if out.wakes_flusher {
-                self.wake_flusher();
+                self.wake_flushers();
             }
             all.add(&out);
             freed += out.reclaimed;

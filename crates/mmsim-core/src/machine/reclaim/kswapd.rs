@@ -385,7 +385,7 @@ impl Machine {
         self.mem.finish_throttled(&mut p.plug);
         self.queue_io();
         if out.wakes_flusher {
-            self.wake_flusher();
+            self.wake_flushers();
         }
         let sleeps = self.mem.take_throttled();
         let p = b.pass.as_mut().expect("a pass is under way");

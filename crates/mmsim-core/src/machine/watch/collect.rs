@@ -5,6 +5,7 @@ use crate::base::id::{MemcgId, PAGE_SIZE};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::machine::Machine;
+use crate::machine::watch::disks::FileDisk;
 use crate::machine::watch::latency::Histogram;
 use crate::machine::watch::psi::PsiMeter;
 use crate::machine::watch::result::{
@@ -215,7 +216,7 @@ impl Machine {
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
             reading: [
                 self.mem.swap.as_ref().map_or(SimDuration::ZERO, Swap::reading),
-                self.mem.file_device.reading,
+                SimDuration(self.mem.disks.iter().map(|d| d.device.reading.0).sum()),
             ],
             cache_misses: self.mem.cache_misses,
             not_kept: self.not_kept().collect(),
@@ -249,6 +250,7 @@ impl Machine {
             unwritten: self.unwritten(),
             zones: self.zones_at_start.clone(),
             swaps: SwapArea::all(&self.mem),
+            disks: FileDisk::all(&self.mem),
             digest: self.digest(),
             mean_resident: self.resident.mean(),
             peak_resident: self.peak_resident,

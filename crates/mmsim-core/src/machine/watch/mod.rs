@@ -2,6 +2,7 @@
 
 pub(in crate::machine) mod collect;
 pub(in crate::machine) mod contents;
+mod disks;
 pub(in crate::machine) mod latency;
 pub mod laws;
 pub(in crate::machine) mod psi;

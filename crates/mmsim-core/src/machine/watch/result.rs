@@ -3,6 +3,7 @@
 use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::{VmEvent, VmStat};
+pub use crate::machine::watch::disks::FileDisk;
 use crate::machine::watch::swaps::SwapArea;
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
@@ -373,6 +374,8 @@ pub struct RunResult {
     pub zones: Vec<(String, [u64; 5])>,
     /// Swap devices at the end.
     pub swaps: Vec<SwapArea>,
+    /// Disks for files, the default one first.
+    pub disks: Vec<FileDisk>,
     /// Fingerprint of the final state.
     pub digest: u64,
     /// Mean of resident workload pages over time, if it was asked for

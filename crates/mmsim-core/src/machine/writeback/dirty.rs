@@ -4,17 +4,18 @@
 //! pages may be as large a share of what it can have as the machine's of all memory. Writers are
 //! never delayed while dirty pages are below the middle of the background threshold and the limit,
 //! in either domain. Above it each pauses so that it dirties at a rate which the controller in
-//! `ratelimit` finds.
+//! `ratelimit` finds, for each disk and group: of the dirty pages of a domain each disk may have the
+//! part that it has in what is written, so writers to a slow disk pause longer.
 //!
 //! Source: Linux 6.12 mm/page-writeback.c (`balance_dirty_pages`, `domain_dirty_limits`,
-//! `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
+//! `wb_dirty_limits`, `mdtc_calc_avail`), mm/memcontrol.c (`mem_cgroup_wb_stats`).
 
-use crate::base::id::{MemcgId, ThreadId};
+use crate::base::id::{DiskId, MemcgId, ThreadId};
 use crate::base::time::SimDuration;
 use crate::config::DirtyLimit;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::Wait;
-use crate::machine::writeback::ratelimit::{self, Control};
+use crate::machine::writeback::ratelimit::{self, Control, Part};
 use crate::phys::frames::FolioId;
 
 /// A writer is looked at at least this often in pages while a limit is exceeded: 32 KiB.
@@ -105,29 +106,60 @@ impl Machine {
 
     /// A thread dirtied a page of a file: wakes the flusher, and may pause the thread.
     pub(in crate::machine) fn balance_dirty_pages(&mut self, tid: ThreadId, folio: FolioId) {
-        self.arm_flusher();
+        self.arm_flusher(self.mem.disk_of_folio(folio));
         let t = &mut self.threads[tid];
         t.dirtied += 1;
         if t.dirtied < t.unseen {
             return;
         }
-        self.balance(tid, self.mem.frames.memcg(folio));
+        self.balance(tid, self.mem.disk_of_folio(folio), self.mem.frames.memcg(folio));
     }
 
     /// A thread is about to dirty a page: whether it has to wait because a limit is reached still.
     pub(in crate::machine) fn held_back(&mut self, tid: ThreadId) -> bool {
-        let Some(memcg) = self.threads[tid].held.take() else { return false };
-        self.balance(tid, memcg);
+        let Some((disk, memcg)) = self.threads[tid].held.take() else { return false };
+        self.balance(tid, disk, memcg);
         self.threads[tid].wait != Wait::Not
     }
 
-    fn balance(&mut self, tid: ThreadId, memcg: MemcgId) {
+    /// The pages of a disk in a domain of the machine, or of a group.
+    fn part(&self, disk: DiskId, group: Option<MemcgId>, domain: &Domain) -> Part {
+        let [dirty, writeback] = self.dirty_on(disk, group);
+        let limit = self.mem.files.share(disk, group, domain.limit, self.mem.now);
+        Part { of: domain.limit, limit, all: dirty + writeback }
+    }
+
+    /// Pages of a disk, of all or of a group, that are dirty, and that are under write.
+    fn dirty_on(&self, disk: DiskId, group: Option<MemcgId>) -> [u64; 2] {
+        match group {
+            None => self.mem.files.on_disk(disk),
+            Some(m) => {
+                let wb = self.mem.files.wb(disk, m);
+                [wb.dirty, wb.writeback]
+            }
+        }
+    }
+
+    /// The flusher of a disk has to write pages of a group: the machine or the group has more dirty
+    /// pages than its background threshold, or the disk more than its part of that
+    /// (`wb_over_bg_thresh`).
+    pub(in crate::machine) fn over_background(&self, disk: DiskId, memcg: MemcgId) -> bool {
+        let over = |group: Option<MemcgId>, d: &Domain| {
+            let part = self.mem.files.share(disk, group, d.background, self.mem.now);
+            d.above_background() > 0 || self.dirty_on(disk, group)[0] > part
+        };
+        let global = self.global_domain();
+        over(None, &global)
+            || self.group_domain(memcg, &global).is_some_and(|g| over(Some(memcg), &g))
+    }
+
+    fn balance(&mut self, tid: ThreadId, disk: DiskId, memcg: MemcgId) {
         let global = self.global_domain();
         let group = self.group_domain(memcg, &global);
         let most_unseen = self.most_unseen(&global);
         let (now, free) = (self.mem.now, |d: Domain| d.all <= d.freerun());
         if global.above_background() > 0 {
-            self.write_in_background(memcg);
+            self.write_in_background(disk, memcg);
         }
         if free(global) && group.is_none_or(free) {
             let t = &mut self.threads[tid];
@@ -136,12 +168,14 @@ impl Machine {
             t.unseen = unseen.min(most_unseen);
             return;
         }
-        self.write_in_background(memcg);
-        if self.mem.file_device.config().synchronous {
+        self.write_in_background(disk, memcg);
+        if self.mem.disks[disk].device.config().synchronous {
             self.threads[tid].dirtied = 0;
             return;
         }
-        self.pause(tid, memcg, [Some(global), group], most_unseen);
+        let part = |d: Domain, group| (d, self.part(disk, group, &d));
+        let domains = [Some(part(global, None)), group.map(|g| part(g, Some(memcg)))];
+        self.pause(tid, (disk, memcg), domains, most_unseen);
     }
 
     /// Pages that may be dirtied between two looks whatever a writer's pace (`ratelimit_pages`).
@@ -153,26 +187,26 @@ impl Machine {
     fn pause(
         &mut self,
         tid: ThreadId,
-        memcg: MemcgId,
-        domains: [Option<Domain>; 2],
+        (disk, memcg): (DiskId, MemcgId),
+        domains: [Option<(Domain, Part)>; 2],
         most_unseen: u64,
     ) {
         let now = self.mem.now;
-        let pages = self.mem.files.group(memcg);
+        let pages = self.mem.files.wb(disk, memcg);
         let (dirtied, written) = (pages.dirtied, pages.written);
-        let wb = &mut self.flusher.wb[usize::from(memcg.0)];
-        let limits = domains.map(|d| d.map_or(0, |d| d.limit));
-        wb.follow_limits(now, limits, domains.map(|d| d.map_or(0, |d| d.all)));
+        let wb = &mut self.flushers[disk].wb[usize::from(memcg.0)];
+        let limits = domains.map(|d| d.map_or(0, |(d, _)| d.limit));
+        wb.follow_limits(now, limits, domains.map(|d| d.map_or(0, |(d, _)| d.all)));
         let held = domains.iter().zip(wb.limits).filter_map(|(&d, hard)| Some((d?, hard)));
-        let mut controls = held.map(|(d, hard)| Control::of(&d, hard, wb.write_bandwidth()));
+        let mut controls = held.map(|(d, hard)| Control::of(d, hard, wb.write_bandwidth()));
         let first = controls.next().expect("the machine is a domain");
         let second = controls.next();
         wb.update(now, dirtied, written, [Some(first), second]);
         // The stricter domain counts.
         let control = second.filter(|g| g.ratio < first.ratio).unwrap_or(first);
-        let over = domains.iter().flatten().any(|d| d.all > d.limit);
+        let over = domains.iter().flatten().any(|(d, p)| d.all > d.limit && p.all > p.limit);
         let rate = wb.task_ratelimit(control.ratio);
-        let bounds = wb.pause_bounds(control.all, rate);
+        let bounds = wb.pause_bounds(control.on_disk, rate);
         let t = &mut self.threads[tid];
         let period = match rate {
             0 => bounds.longest,
@@ -197,20 +231,20 @@ impl Machine {
         t.unseen = bounds.pages.clamp(1, most_unseen);
         // At the limit nothing goes on, but for what counters may miss (`wb_stat_error`).
         let cpus = u64::from(self.config.cpus);
-        if rate == 0 && control.all > cpus * 8 * (1 + u64::from(cpus.ilog2())) {
-            t.held = Some(memcg);
+        if rate == 0 && control.on_disk > cpus * 8 * (1 + u64::from(cpus.ilog2())) {
+            t.held = Some((disk, memcg));
         }
-        self.flusher.last_pause = Some(now);
+        self.flushers[disk].last_pause = Some(now);
         self.sleep(tid, SimDuration(pause), false);
     }
 }
 
 /// A control needs no more of a domain than this.
 impl Control {
-    fn of(d: &Domain, hard_limit: u64, write_bandwidth: u64) -> Self {
+    fn of((d, disk): (Domain, Part), hard_limit: u64, write_bandwidth: u64) -> Self {
         let limit = hard_limit.max(d.limit);
         let set_point = (d.freerun() + limit) / 2;
-        let ratio = ratelimit::position_ratio(d.all, set_point, limit, write_bandwidth);
-        Control { all: d.all, set_point, ratio }
+        let ratio = ratelimit::position_ratio(d.all, set_point, limit, write_bandwidth, disk);
+        Control { all: d.all, on_disk: disk.all, set_point, ratio }
     }
 }

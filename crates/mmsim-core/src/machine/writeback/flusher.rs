@@ -1,16 +1,16 @@
-//! The flusher: writes dirty pages of files in the background.
+//! The flushers: each writes dirty pages of the files on one disk in the background.
 //!
-//! It runs periodically for pages that have been dirty for long, when a domain has more dirty pages
+//! A flusher runs periodically for pages that have been dirty for long, when a domain has more dirty pages
 //! than its background threshold, and when reclaim meets nothing but dirty pages: then it writes
 //! all that are dirty by now. Pages that lie side by side are one request, and it sleeps when the
-//! device has enough of them. Groups are written in turn, a request each. One thread stands for the
-//! workers that Linux runs for the groups.
+//! device has enough of them. Groups are written in turn, a request each. One thread of a disk stands
+//! for the workers that Linux runs for its groups.
 //!
 //! Source: Linux 6.12 fs/fs-writeback.c (`wb_workfn`, `wb_check_start_all`), mm/page-writeback.c
 //! (`wb_over_bg_thresh`).
 
 use crate::backing::device::Writer;
-use crate::base::id::{CpuId, MemcgId, ThreadId};
+use crate::base::id::{CpuId, DiskId, MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
@@ -35,7 +35,7 @@ struct Work {
     all: u64,
 }
 
-/// State of the flusher.
+/// State of a flusher.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Flusher {
     awake: bool,
@@ -68,103 +68,107 @@ impl Flusher {
 }
 
 impl Machine {
-    /// Wakes the flusher to write all that is dirty (`wakeup_flusher_threads`).
-    pub(in crate::machine) fn wake_flusher(&mut self) {
-        for m in self.mem.memcgs.ids() {
-            self.flusher.work[usize::from(m.0)].all = self.mem.files.group(m).dirty;
+    /// Wakes the flushers to write all that is dirty (`wakeup_flusher_threads`).
+    pub(in crate::machine) fn wake_flushers(&mut self) {
+        for disk in self.flushers.ids() {
+            for m in self.mem.memcgs.ids() {
+                self.flushers[disk].work[usize::from(m.0)].all = self.mem.files.wb(disk, m).dirty;
+            }
+            self.run_flusher(disk);
         }
-        self.run_flusher();
     }
 
-    /// Wakes the flusher to write a group's pages down to the background threshold
+    /// Wakes the flusher of a disk to write a group's pages down to the background threshold
     /// (`wb_start_background_writeback`).
-    pub(in crate::machine) fn write_in_background(&mut self, memcg: MemcgId) {
-        self.flusher.work[usize::from(memcg.0)].background = true;
-        self.run_flusher();
+    pub(in crate::machine) fn write_in_background(&mut self, disk: DiskId, memcg: MemcgId) {
+        self.flushers[disk].work[usize::from(memcg.0)].background = true;
+        self.run_flusher(disk);
     }
 
-    fn run_flusher(&mut self) {
-        if !self.flusher.awake && self.mem.files.nr_dirty > 0 {
-            self.flusher.awake = true;
-            self.enqueue_flusher();
+    fn run_flusher(&mut self, disk: DiskId) {
+        if !self.flushers[disk].awake && self.is_dirty(disk) {
+            self.flushers[disk].awake = true;
+            self.enqueue_flusher(disk);
         }
     }
 
-    pub(in crate::machine) fn enqueue_flusher(&mut self) {
-        self.flusher.cpu = self.enqueue_daemon(Entity::Flusher);
+    fn is_dirty(&self, disk: DiskId) -> bool {
+        self.mem.files.on_disk(disk)[0] > 0
+    }
+
+    pub(in crate::machine) fn enqueue_flusher(&mut self, disk: DiskId) {
+        self.flushers[disk].cpu = self.enqueue_daemon(Entity::Flusher(disk));
     }
 
     /// The periodic wake-up; armed by the first dirty page.
-    pub(in crate::machine) fn flusher_period(&mut self) {
-        self.flusher.timer = false;
-        if self.mem.files.nr_dirty > 0 {
-            self.arm_flusher();
-            self.run_flusher();
+    pub(in crate::machine) fn flusher_period(&mut self, disk: DiskId) {
+        self.flushers[disk].timer = false;
+        if self.is_dirty(disk) {
+            self.arm_flusher(disk);
+            self.run_flusher(disk);
         }
     }
 
-    pub(in crate::machine) fn arm_flusher(&mut self) {
+    pub(in crate::machine) fn arm_flusher(&mut self, disk: DiskId) {
         let period = self.mem.vm.dirty_writeback;
-        if !self.flusher.timer && period > SimDuration::ZERO {
-            self.flusher.timer = true;
-            self.queue.push(self.mem.now + period, Event::Flusher);
+        if !self.flushers[disk].timer && period > SimDuration::ZERO {
+            self.flushers[disk].timer = true;
+            self.queue.push(self.mem.now + period, Event::Flusher(disk));
         }
     }
 
     /// One step: one request. False: nothing is left that is due, or it waits for the device.
-    pub(in crate::machine) fn step_flusher(&mut self) -> bool {
-        let groups = self.flusher.work.len();
+    pub(in crate::machine) fn step_flusher(&mut self, disk: DiskId) -> bool {
+        let groups = self.flushers[disk].work.len();
         for _ in 0..groups {
-            let turn = self.flusher.turn;
-            self.flusher.turn = (turn + 1) % groups;
-            if !self.flush_group(MemcgId(turn as u16)) {
-                self.flusher.work[turn] = Work::default();
+            let turn = self.flushers[disk].turn;
+            self.flushers[disk].turn = (turn + 1) % groups;
+            if !self.flush_group(disk, MemcgId(turn as u16)) {
+                self.flushers[disk].work[turn] = Work::default();
                 continue;
             }
             let until = self.mem.take_throttled();
             self.queue_io();
             if let Some(until) = until {
-                self.queue.push(until, Event::FlusherGoesOn);
+                self.queue.push(until, Event::FlusherGoesOn(disk));
             }
             return until.is_none();
         }
-        self.flusher.awake = false;
-        if self.mem.files.nr_dirty > 0 {
-            self.arm_flusher();
+        self.flushers[disk].awake = false;
+        if self.is_dirty(disk) {
+            self.arm_flusher(disk);
         }
         false
     }
 
     /// Writes a run of pages of a group, if one is due.
-    fn flush_group(&mut self, m: MemcgId) -> bool {
-        let global = self.global_domain();
-        let group = self.group_domain(m, &global).map_or(0, |g| g.above_background());
-        let above = global.above_background().max(group) > 0;
-        let paused = self.flusher.last_pause;
+    fn flush_group(&mut self, disk: DiskId, m: MemcgId) -> bool {
+        let above = self.over_background(disk, m);
+        let paused = self.flushers[disk].last_pause;
         let hurried = paused.is_some_and(|at| self.mem.now.since(at) < RECENT);
-        for _ in 0..self.mem.files.group(m).queue.len() {
-            let work = &self.flusher.work[usize::from(m.0)];
+        for _ in 0..self.mem.files.wb(disk, m).queue.len() {
+            let work = &self.flushers[disk].work[usize::from(m.0)];
             let wanted = work.all > 0 || work.background && above;
-            let front = self.mem.files.group(m).queue.front();
+            let front = self.mem.files.wb(disk, m).queue.front();
             let expired =
                 |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= self.mem.vm.dirty_expire;
             if !wanted && !front.is_some_and(expired) {
                 break;
             }
-            let entry = self.mem.files.pop_dirty(m).expect("the queue has so many");
+            let entry = self.mem.files.pop_dirty(disk, m).expect("the queue has so many");
             // The folio may have been written or dropped since.
             let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
             match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
                 flag::DIRTY => {
                     let by = Writer::Flusher { hurried };
                     let written = self.mem.flush_run(entry.0, folio, by);
-                    let work = &mut self.flusher.work[usize::from(m.0)];
+                    let work = &mut self.flushers[disk].work[usize::from(m.0)];
                     work.all = work.all.saturating_sub(written);
                     return true;
                 }
                 // Dirtied again while it is written: another time.
                 bits if bits == flag::DIRTY | flag::WRITEBACK => {
-                    self.mem.files.requeue_dirty(m, entry);
+                    self.mem.files.requeue_dirty(disk, m, entry);
                 }
                 _ => {}
             }
@@ -182,7 +186,7 @@ impl Machine {
         if self.mem.files.group(memcg).cleanable() == 0 {
             return false;
         }
-        self.wake_flusher();
+        self.wake_flushers();
         let wait = self.until_a_write_ends();
         self.sleep(tid, wait, true);
         true

@@ -8,7 +8,8 @@
 //!
 //! Source: Linux 6.12 mm/page-writeback.c (`pos_ratio_polynom`, `wb_position_ratio`,
 //! `wb_update_dirty_ratelimit`, `wb_update_write_bandwidth`, `update_dirty_limit`, `wb_max_pause`,
-//! `wb_min_pause`). Left out: the share of a device in a domain of several; there is one.
+//! `wb_min_pause`). Left out: the part that one group has in what a disk writes for the machine; each
+//! group on it has the part of the whole disk.
 
 use crate::base::time::SimTime;
 
@@ -32,18 +33,33 @@ const SECOND: u64 = 1_000_000_000;
 pub(in crate::machine) struct Control {
     /// Pages dirty or under write.
     pub all: u64,
+    /// Those of them on the disk.
+    pub on_disk: u64,
     /// Where they should come to rest.
     pub set_point: u64,
     /// The position ratio, of [`ONE`].
     pub ratio: u64,
 }
 
-/// How much faster or slower than the base rate writers go with so many dirty pages, of [`ONE`].
+/// The pages of a disk in a domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::machine) struct Part {
+    /// The limit of the domain, as it is now.
+    pub of: u64,
+    /// The part of it that the disk has.
+    pub limit: u64,
+    /// Pages dirty or under write on the disk.
+    pub all: u64,
+}
+
+/// How much faster or slower than the base rate writers to a disk go with so many dirty pages, of
+/// [`ONE`].
 pub(in crate::machine) fn position_ratio(
     all: u64,
     set_point: u64,
     limit: u64,
     write_bandwidth: u64,
+    disk: Part,
 ) -> u64 {
     if all >= limit {
         return 0;
@@ -53,11 +69,33 @@ pub(in crate::machine) fn position_ratio(
     let one = i128::from(ONE);
     let cube = (((x * x) >> SHIFT) * x) >> SHIFT;
     let ratio = (cube + one).clamp(0, 2 * one) as u64;
-    // Dirty pages of the device: a line that is 1 at its set point and 0 eight seconds of writes
-    // above.
-    let span = 8 * write_bandwidth;
+    // Dirty pages of the disk: a line that is 1 at its set point and 0 eight seconds of writes above;
+    // one of several disks has its part of either, and a line as long as what the others have. A
+    // disk that has written nothing yet may begin.
+    let part = disk.limit.max((limit - all) / 8).min(disk.of);
+    let scaled = |pages: u64| match part == disk.of {
+        true => pages,
+        false => (pages * ((part << 16) / disk.of)) >> 16,
+    };
+    let set_point = scaled(set_point);
+    let span = scaled(disk.of - part + 8 * write_bandwidth);
     let zero = set_point + span;
-    if all < zero - span / 4 { ratio * (zero - all) / (span | 1) } else { ratio / 4 }
+    let ratio = match disk.all < zero - span / 4 {
+        true => ratio * (zero - disk.all) / (span | 1),
+        false => ratio / 4,
+    };
+    // Below half of its part it is in danger of running dry. A disk alone is not: below half of the
+    // limit nobody is delayed.
+    match part / 2 {
+        reserve if part < disk.of && disk.all < reserve => {
+            if disk.all > reserve / 8 {
+                ratio * reserve / disk.all
+            } else {
+                ratio * 8
+            }
+        }
+        _ => ratio,
+    }
 }
 
 /// How long a writer may pause, in ns, and how many pages it may dirty before it is looked at again.
@@ -223,12 +261,38 @@ impl Writeback {
 mod tests {
     use super::*;
 
+    /// The only disk.
+    fn alone(all: u64) -> Part {
+        Part { of: 2000, limit: 2000, all }
+    }
+
+    /// Worked from the formula of the kernel. At the set point of the machine, 1500 of 2000 pages, a
+    /// disk with a quarter of the limit has its set point at 375 pages and its line ends 2375 pages
+    /// above it: a quarter of the 1500 that others may have and of 8 seconds at 1000 pages.
+    #[test]
+    fn a_disk_is_held_to_its_part() {
+        let ratio = |on_disk| {
+            position_ratio(1500, 1500, 2000, 1000, Part { of: 2000, limit: 500, all: on_disk })
+        };
+        let line = |above: u64| ONE * (2375 - above) / 2375;
+        for above in [0, 500, 1000] {
+            assert_eq!(ratio(375 + above), line(above), "{above}");
+        }
+        // Far above it a quarter of the machine's ratio, below half of its part more than that.
+        assert_eq!(ratio(2300), ONE / 4);
+        assert_eq!(ratio(125), (ONE * 2625 / 2375) * 250 / 125);
+        assert_eq!(ratio(31), (ONE * (2375 + 375 - 31) / 2375) * 8);
+        // A disk that wrote nothing yet has an eighth of what is free.
+        let begins = Part { of: 2000, limit: 0, all: 31 };
+        assert!(position_ratio(1500, 1500, 2000, 1000, begins) > ONE / 2);
+    }
+
     /// From the formula of the kernel: with a freerun ceiling of 1000 and a limit of 2000 pages the
     /// cubic part is 2, 1 and 0 at 1000, 1500 and 2000; the line of a device of 1000 pages a second is
     /// 8 seconds of writes long.
     #[test]
     fn the_ratio_is_one_at_the_set_point() {
-        let ratio = |all| position_ratio(all, 1500, 2000, 1000);
+        let ratio = |all| position_ratio(all, 1500, 2000, 1000, alone(all));
         // The kernel divides by the span and one: a little less than 1.
         assert_eq!(ratio(1500), ONE * 8000 / 8001);
         let at = |cube: f64, all: f64| cube * (1.0 - (all - 1500.0) / 8000.0) * ONE as f64;
@@ -247,8 +311,9 @@ mod tests {
         let mut wb = Writeback::default();
         let (mut dirty, mut dirtied, mut written) = (1500.0_f64, 0.0_f64, 0.0_f64);
         for i in 1..2000_u64 {
-            let ratio = position_ratio(dirty as u64, 1500, 2000, wb.write_bandwidth());
-            let control = Control { all: dirty as u64, set_point: 1500, ratio };
+            let all = dirty as u64;
+            let ratio = position_ratio(all, 1500, 2000, wb.write_bandwidth(), alone(all));
+            let control = Control { all, on_disk: all, set_point: 1500, ratio };
             let rate = 2.0 * wb.task_ratelimit(ratio) as f64;
             let step = rate * 0.21;
             dirtied += step;

@@ -70,6 +70,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
             }],
         }],
         swap: (slots > 0).then(|| SwapConfig::new(slots, instant_device())).into_iter().collect(),
+        disks: Vec::new(),
         file_device: instant_device(),
         vm: VmSysctl::linux(),
         memcgs: Vec::new(),
