@@ -408,7 +408,7 @@ fn records_of_monitors() {
     let monitors = "\n[[damon]]\nname = \"all\"\nrecord = true\nsample = \"200us\"\naggr = \"2ms\"\n\
                     [[damon]]\nname = \"heap\"\nops = \"vaddr\"\ntask = \"heap\"\nrecord = true\n\
                     sample = \"200us\"\naggr = \"2ms\"\nops-update = \"1ms\"\n[[damon]]\nname = \"no\"\n";
-    f.write("x.toml", harness::heap_and_file(32, 40, 16) + monitors);
+    f.write("x.toml", harness::heap_and_file(32, 40, 16).replace("5.9", "6.1") + monitors);
     let run = |dir: &str, jobs: &str| {
         let said =
             f.mmsim(&["run", "x.toml", "--seeds", "2", "--jobs", jobs, "--damon-record", dir]);
@@ -416,7 +416,7 @@ fn records_of_monitors() {
     };
     run("one", "1");
     run("two", "2");
-    for run in ["v5.9-seed1", "v5.9-seed2", "v6.12-seed1", "v6.12-seed2"] {
+    for run in ["v6.1-seed1", "v6.1-seed2", "v6.12-seed1", "v6.12-seed2"] {
         for name in ["all.data", "all.perf.txt", "heap.data", "heap.perf.txt"] {
             let file = |dir: &str| {
                 let path = f.path(&format!("{dir}/{run}/{name}"));
