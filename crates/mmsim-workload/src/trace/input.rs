@@ -1,6 +1,6 @@
 //! Input as users have it: compressed or not.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 
 use super::error::TraceError;
 use super::foreign;
@@ -53,8 +53,8 @@ pub fn decompressed<'a>(
 
 /// Bytes that tell whether an input is of another format: many where the format is bare numbers, few
 /// where it is text, which may come bit by bit.
-const HEAD: u64 = 64 << 10;
-const HEAD_OF_TEXT: u64 = 64;
+const HEAD: usize = 64 << 10;
+const HEAD_OF_TEXT: usize = 64;
 
 /// The input, decompressed, where its beginning is not that of another format than `format`, which
 /// is one of texts if `text`.
@@ -68,10 +68,21 @@ pub fn opened<'a>(
     text: bool,
 ) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
     let mut input = decompressed(input)?;
-    let mut head = Vec::new();
-    let most = if text { HEAD_OF_TEXT } else { HEAD };
-    let read = input.by_ref().take(most).read_to_end(&mut head);
-    read.map_err(TraceError::io(if text { "reading the input after line 0" } else { "reading" }))?;
+    let mut head = vec![0; if text { HEAD_OF_TEXT } else { HEAD }];
+    let mut got = 0;
+    // A text is waited for up to the end of its first line, since more may never come by a pipe.
+    while got < head.len() && !(text && head[..got].contains(&b'\n')) {
+        match input.read(&mut head[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => {
+                let doing = if text { "reading the input after line 0" } else { "reading" };
+                return Err(TraceError::io(doing)(e));
+            }
+        }
+    }
+    head.truncate(got);
     if let Some((what, instead)) = foreign::found(&head, format, text) {
         return Err(TraceError::invalid("the input", what, format!("{format}: {instead}")));
     }
