@@ -174,7 +174,8 @@ impl Writeback {
         written: u64,
         domains: [Option<Control>; 2],
     ) {
-        let elapsed = now.0 - self.updated.0;
+        // The clock of another CPU may be ahead, and have brought them up to date.
+        let elapsed = now.0.saturating_sub(self.updated.0);
         if elapsed <= INTERVAL {
             return;
         }
@@ -285,6 +286,16 @@ mod tests {
         // A disk that wrote nothing yet has an eighth of what is free.
         let begins = Part { of: 2000, limit: 0, all: 31 };
         assert!(position_ratio(1500, 1500, 2000, 1000, begins) > ONE / 2);
+    }
+
+    /// Another CPU, whose clock is ahead, has brought the estimates up to date: nothing is due.
+    #[test]
+    fn a_clock_that_is_behind_moves_no_estimate() {
+        let mut wb = Writeback::default();
+        wb.update(SimTime(2 * SECOND), 100, 100, [None, None]);
+        let before = format!("{wb:?}");
+        wb.update(SimTime(SECOND), 200, 200, [None, None]);
+        assert_eq!(format!("{wb:?}"), before);
     }
 
     /// From the formula of the kernel: with a freerun ceiling of 1000 and a limit of 2000 pages the
