@@ -635,6 +635,10 @@ impl ReclaimPolicy for Classic {
             }
         }
         let s = &mem.vmstat;
+        if s[VmEvent::SimLruGenWrites] > 0 {
+            // MGLRU may have counted as well, by rules of its own.
+            return;
+        }
         // Advice deactivates without a scan.
         let scanned = s[VmEvent::PgRefill] + self.advised;
         assert!(s[VmEvent::PgDeactivate] <= scanned || !self.ids.only_root());
