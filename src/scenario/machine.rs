@@ -113,7 +113,7 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
 }
 
 /// Sysctls that are bases of formulas, and the key of `[[machine.zone]]` that replaces the formula.
-const BASES: &[(&str, &str, &str)] = &[
+pub(super) const BASES: &[(&str, &str, &str)] = &[
     ("machine.vm.min_free_kbytes", "min", "watermarks"),
     ("machine.vm.watermark_scale_factor", "min", "watermarks"),
     ("machine.vm.percpu_pagelist_high_fraction", "pcp", "per-CPU lists"),

@@ -213,7 +213,7 @@ steps! { r;
             "`swappiness=max` of the write: anonymous memory alone, from kernel 6.18 on")};
     }
     "sysctl", "Writes sysctls while the machine runs: `{ do = \"sysctl\", vm.swappiness = 10 }`.", Writes {
-        0: {sysctls::writes(r, r.scope.machine.kernel)?; [sysctls::WRITTEN]};
+        0: {sysctls::writes(r, r.scope.machine)?; [sysctls::WRITTEN]};
     }
     "lru-gen", "Writes to /sys/kernel/mm/lru_gen, from kernel 6.1 on. Give `enabled`, `min_ttl_ms` or both.", Writes {
         0: {r.lru_gen()?; ("enabled", Count(0, 7), Auto("not written"),

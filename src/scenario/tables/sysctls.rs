@@ -1,8 +1,9 @@
 //! Sysctls that a step writes while the machine runs: the keys of `[machine.vm]`, and two commands.
 
-use mmsim_core::config::{Kernel, VmSysctl};
+use mmsim_core::config::{MachineConfig, VmSysctl, ZoneConfig};
 use mmsim_core::workload::Op;
 
+use super::super::machine::BASES;
 use super::key;
 use super::machine::{VM, sysctls_of, write_of};
 use crate::error::Error;
@@ -69,7 +70,7 @@ pub(super) const WRITTEN: KeySpec = key(
 );
 
 /// The writes of a step.
-pub(super) fn writes(r: &Reader<'_>, kernel: Kernel) -> Result<Vec<Op>, Error> {
+pub(super) fn writes(r: &Reader<'_>, machine: &MachineConfig) -> Result<Vec<Op>, Error> {
     let (path, node) = (r.name_of("vm"), r.need("vm")?);
     let given = Reader::open(r.sources, node, &SYSCTLS, &path)?;
     if given.table.entries.is_empty() {
@@ -84,8 +85,26 @@ pub(super) fn writes(r: &Reader<'_>, kernel: Kernel) -> Result<Vec<Op>, Error> {
     }
     fill(&mut vm, &VM);
     let vm = Node { value: Value::Table(vm), at: node.at };
-    let vm = sysctls_of(&Reader::open(r.sources, &vm, &VM, &path)?, kernel)?;
+    let vm = sysctls_of(&Reader::open(r.sources, &vm, &VM, &path)?, machine.kernel)?;
+    for e in &given.table.entries {
+        acts(&given, &e.key, machine)?;
+    }
     given.table.entries.iter().map(|e| write(&given, &e.key, &vm)).collect()
+}
+
+/// Refuses a sysctl that would do nothing, since every zone has what it is the base of.
+fn acts(given: &Reader<'_>, key: &str, machine: &MachineConfig) -> Result<(), Error> {
+    let of_vm = |path: &str| path.strip_prefix("machine.vm.") == Some(key);
+    let Some((_, instead, what)) = BASES.iter().find(|b| of_vm(b.0)) else { return Ok(()) };
+    let own = |z: &ZoneConfig| match *instead {
+        "min" => z.watermarks.is_some(),
+        _ => z.pcp.is_some(),
+    };
+    if !machine.nodes.iter().flat_map(|n| &n.zones).all(own) {
+        return Ok(());
+    }
+    let found = format!("each zone has {what} of its own, so this does nothing");
+    Err(given.error(key, found, format!("no `{instead}` in [[machine.zone]], or leave it out")))
 }
 
 /// The write of one key, whose value is read in `vm`.
