@@ -4,7 +4,6 @@ use std::io::{Cursor, ErrorKind, Read};
 
 use super::error::TraceError;
 use super::foreign;
-use super::source::read_up_to;
 
 /// How a compressed file of a kind that is not read begins, and what unpacks it.
 const PACKED: [(&[u8], &str, &str); 4] = [
@@ -34,9 +33,8 @@ pub fn refused(magic: &[u8]) -> Option<(&'static str, &'static str)> {
 pub fn decompressed<'a>(
     mut input: impl Read + Send + 'a,
 ) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
-    let mut magic = [0; MAGIC];
-    let got = read_up_to(&mut input, &mut magic).map_err(TraceError::io("reading the input"))?;
-    let magic = &magic[..got];
+    let magic = beginning(&mut input, MAGIC, true).map_err(TraceError::io("reading the input"))?;
+    let magic = &magic[..];
     if let Some((how, unpack)) = refused(magic) {
         let expected = format!("text, gzip or zstd: unpack it with `{unpack}`");
         return Err(TraceError::invalid("the input", format!("a file packed by {how}"), expected));
@@ -49,6 +47,21 @@ pub fn decompressed<'a>(
         ),
         _ => Box::new(whole),
     })
+}
+
+/// The first bytes of an input, or no more than its first line: by a pipe more may come late.
+fn beginning(input: &mut impl Read, most: usize, line: bool) -> std::io::Result<Vec<u8>> {
+    let (mut head, mut got) = (vec![0; most], 0);
+    while got < most && !(line && head[..got].contains(&b'\n')) {
+        match input.read(&mut head[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    head.truncate(got);
+    Ok(head)
 }
 
 /// Bytes that tell whether an input is of another format: many where the format is bare numbers, few
@@ -68,21 +81,9 @@ pub fn opened<'a>(
     text: bool,
 ) -> Result<Box<dyn Read + Send + 'a>, TraceError> {
     let mut input = decompressed(input)?;
-    let mut head = vec![0; if text { HEAD_OF_TEXT } else { HEAD }];
-    let mut got = 0;
-    // A text is waited for up to the end of its first line, since more may never come by a pipe.
-    while got < head.len() && !(text && head[..got].contains(&b'\n')) {
-        match input.read(&mut head[got..]) {
-            Ok(0) => break,
-            Ok(n) => got += n,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => {
-                let doing = if text { "reading the input after line 0" } else { "reading" };
-                return Err(TraceError::io(doing)(e));
-            }
-        }
-    }
-    head.truncate(got);
+    let doing = if text { "reading the input after line 0" } else { "reading" };
+    let most = if text { HEAD_OF_TEXT } else { HEAD };
+    let head = beginning(&mut input, most, text).map_err(TraceError::io(doing))?;
     if let Some((what, instead)) = foreign::found(&head, format, text) {
         return Err(TraceError::invalid("the input", what, format!("{format}: {instead}")));
     }
