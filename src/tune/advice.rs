@@ -214,7 +214,7 @@ pub(super) fn decide(plan: &TunePlan, own: Option<&Measured>, front: Vec<Offered
     let settings: Vec<Advised> = advised.into_iter().map(|(.., s)| s).collect();
     let both = "by both the seeds of the search and the held-out ones";
     let mut why = match (own.is_some(), settings.len(), tried) {
-        (_, 0, 0) => "There is no other setting in the front.".to_string(),
+        (true, 0, 0) => "There is no other setting in the front.".to_string(),
         (true, 0, 1) => {
             format!("The other setting of the front is not proven better in any objective {both}.")
         }

@@ -93,6 +93,9 @@ fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
         let name = key.replacen('-', ".", 1);
         return Some(file(format!("/sys/fs/cgroup/{group}/memory.{name}"), &bytes));
     }
+    if knob.ends_with("].oom_score_adj") {
+        return Some(none("it is /proc/PID/oom_score_adj of each process"));
+    }
     if let Some((i, key)) = entry(knob, "damon") {
         let monitor = run.damon.get(i)?;
         let module = match &monitor.what {

@@ -28,6 +28,7 @@ mod run;
 #[cfg(test)]
 mod samples;
 mod schema;
+mod shell;
 mod show;
 mod sweep;
 mod table;

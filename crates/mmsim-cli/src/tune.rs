@@ -15,7 +15,7 @@ use crate::args::{Format, TuneArgs};
 use crate::backend::input;
 use crate::exit::{self, Ending, Failure};
 use crate::progress::Progress;
-use crate::{output, table};
+use crate::{output, shell, table};
 
 /// Searches and prints the front, or answers what others ask.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
@@ -266,7 +266,9 @@ fn advice(t: &Tuning) -> String {
     out += &format!("What to write for {}:\n", names[first.setting]);
     for write in &first.writes {
         out += &match write {
-            Write::File { path, value } => format!("echo {value} > {path}\n"),
+            Write::File { path, value } => {
+                format!("echo {} > {}\n", shell::word(value), shell::word(path))
+            }
             Write::Damo { arguments } => format!("damo start {arguments}\n"),
             Write::Nothing { knob, why } => format!("# {knob}: {why}\n"),
         };

@@ -5,7 +5,7 @@ use mmsim::sweep::{Estimate, SweepPlan, Trial};
 
 use crate::args::SweepPlace;
 use crate::progress::span;
-use crate::table;
+use crate::{shell, table};
 
 /// Memory of the program itself.
 const PROGRAM: u64 = 64 << 20;
@@ -40,15 +40,6 @@ fn minutes(e: &Estimate) -> u64 {
     ((seconds * 3.0 / 60.0).ceil() as u64).max(10)
 }
 
-/// A word of a shell's command line.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_string();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// A name as Kubernetes takes it.
 fn dns(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -81,9 +72,9 @@ pub(super) fn text(
     out += &table::left_aligned(trials.iter().map(|(t, seconds)| {
         vec![t.label.clone(), t.outcome.name().to_string(), span(*seconds), bytes(t.disk)]
     }));
-    let file = word(&place.plan().display().to_string());
+    let file = shell::word(&place.plan().display().to_string());
     let store = match &place.store {
-        Some(store) => format!(" --store {}", word(&store.display().to_string())),
+        Some(store) => format!(" --store {}", shell::word(&store.display().to_string())),
         None => String::new(),
     };
     let sweep = format!("mmsim sweep {file}{store}");
@@ -150,10 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(word("a/b.toml"), "a/b.toml");
-        assert_eq!(word("a b"), "'a b'");
-        assert_eq!(word("it's"), "'it'\\''s'");
+    fn names_suit_kubernetes() {
         assert_eq!(dns("My sweep_1"), "my-sweep-1");
         assert_eq!(dns("§"), "sweep");
     }
