@@ -21,8 +21,11 @@ use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 
 /// Host bytes of a page that a task maps, or of a page of a file: its entry.
 const PER_PAGE: u64 = 6;
-/// Addresses of such a page: its tables grow by an eighth at a time.
+/// Addresses of such a page where one mapping makes the tables at once.
 const PER_PAGE_ADDRESSES: u64 = 7;
+/// The same where mapping follows mapping: tables have room for an eighth more, and the larger of two
+/// (4 bytes of 5) is beside its former self while it grows.
+const PER_PAGE_ADDRESSES_GROWING: u64 = 11;
 /// Host bytes of a frame that was used once.
 const PER_USED_FRAME: u64 = 16;
 /// Addresses of a frame, used or not.
@@ -89,11 +92,20 @@ pub fn need(spec: &RunSpec) -> Need {
     let others = (slots.min(numbered) * PER_USED_SLOT)
         .saturating_add(recorded * PER_ACCESS)
         .saturating_add(records * COPIES_OF_RECORDS);
+    let addresses = if maps_once(spec) { PER_PAGE_ADDRESSES } else { PER_PAGE_ADDRESSES_GROWING };
     let of = |per_page: u64| numbered.saturating_mul(per_page).saturating_add(others);
     Need {
         memory: of(PER_PAGE).saturating_add(used * PER_USED_FRAME),
-        addresses: of(PER_PAGE_ADDRESSES).saturating_add(frames * PER_FRAME),
+        addresses: of(addresses).saturating_add(frames * PER_FRAME),
     }
+}
+
+/// True if all pages of a run are of one mapping.
+fn maps_once(spec: &RunSpec) -> bool {
+    use WorkloadSpec::{Cyclic, Sequential, Uniform, Zipf};
+    let [task] = &spec.tasks[..] else { return false };
+    let one = matches!(task.work, Zipf(_) | Uniform(_) | Sequential(_) | Cyclic(_));
+    one && machines::processes(task).is_ok_and(|n| n == 1)
 }
 
 /// Time after which the work of a run has ended; `None`: its scenario does not tell.
@@ -368,6 +380,18 @@ mod tests {
         // Whoever takes memory for the kernel may use all of its frames.
         let kernel = runs("16MiB", "workload = \"kernel-alloc\"\norder = 0\nattempts = 10", 1);
         assert_eq!(need(&kernel[0]).memory, machines::managed_pages(&kernel[0].machine) * 16);
+    }
+
+    /// A table of 300 Mi entries of 4 bytes that becomes one of 600 Mi needs 1.2 GB beside 2.7 GB, and
+    /// one byte of the other table for each: of one mapping it is 3 GB in all.
+    #[test]
+    fn tables_that_grow_are_beside_themselves() {
+        let of = |regions: &str| {
+            let task = format!("workload = \"script\"\ncommands = [{regions}]");
+            need(&runs("128MiB", &task, 1)[0]).addresses
+        };
+        let two = of("\"anon 0 314572800\", \"anon 1 314572800\"");
+        assert!(two > (600 << 20) * 9 / 8 * 5 + (300 << 20) * 4, "{two}");
     }
 
     /// A machine has no more pages than are counted, and not many fewer: those of shipped workloads that
