@@ -87,9 +87,10 @@ pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
         | WorkingsetActivateFile
         | WorkingsetRestoreAnon
         | WorkingsetRestoreFile => Worth::Nothing(ACTIVE),
-        SimDirectReclaimNs | SimDirectCompactNs => Worth::Nothing(TIME),
+        SimDirectReclaimNs | SimDirectCompactNs | SimFsyncNs => Worth::Nothing(TIME),
         SimAccesses => Worth::Nothing(DRAWN),
-        OomKill | DropPagecache | SimMemcgReclaimShort => Worth::Nothing(EVENTS),
+        OomKill | DropPagecache | SimMemcgReclaimShort | SimFsync | SimLruGenWrites
+        | SimLruGenRefused => Worth::Nothing(EVENTS),
         _ => Worth::Nothing(BLOCKS),
     }
 }
