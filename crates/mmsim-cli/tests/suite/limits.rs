@@ -107,7 +107,7 @@ fn many_variants_and_values_take_memory_by_their_number() {
     assert!(out.contains("100,000"), "{out}");
 }
 
-/// Text that is nested too deep is told where, whoever reads it.
+/// Each reader of nested text names the place where it goes too deep.
 #[test]
 fn nesting_has_a_limit_and_a_place() {
     let f = Folder::new();

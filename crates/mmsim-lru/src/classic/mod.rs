@@ -636,7 +636,8 @@ impl ReclaimPolicy for Classic {
         }
         let s = &mem.vmstat;
         if s[VmEvent::SimLruGenWrites] > 0 {
-            // MGLRU may have counted as well, by rules of its own.
+            // MGLRU may have counted as well, by rules of its own. So no write to lru_gen, not even of
+            // min_ttl_ms, leaves these two laws audited.
             return;
         }
         // Advice deactivates without a scan.
