@@ -356,7 +356,10 @@ struct Along {
 
 /// Executes accesses to single pages of one region. Returns the first that is not done, and why:
 /// `None`, it is another operation or the end.
-#[inline(never)] // Few things to keep in mind: they all fit into registers.
+///
+/// Three loops: over blocks that are looked at ahead, over the misses of a block, and over the
+/// hits before a miss. The innermost needs few things, which all fit into registers.
+#[inline(never)]
 fn singles<M: OnMiss>(
     m: &mut M,
     singles: &impl Singles,
@@ -366,31 +369,55 @@ fn singles<M: OnMiss>(
     at: &mut u64,
 ) -> (usize, Option<Stop>) {
     let (mut now, mut end) = (*at, m.hits_end());
-    let mut look_at = next;
-    let stop = loop {
-        if next >= look_at {
-            look_at = m.look_ahead(singles, next, start, ahead);
+    let stop = 'blocks: loop {
+        let block = m.look_ahead(singles, next, start, ahead).min(singles.len());
+        while next < block {
+            let missed = hits(m, singles, (&mut next, block), start, t_hit, (&mut now, end));
+            let touch = match missed {
+                Ok(None) => break,
+                Ok(Some(touch)) => touch,
+                Err(stop) => break 'blocks stop,
+            };
+            let page = (start + touch.page()) as usize;
+            let resolved = m.miss(&touch.of(region), page, 1, now);
+            (now, end) = (resolved.now, m.hits_end());
+            next += resolved.pages as usize;
+            if resolved.stop.is_some() {
+                break 'blocks resolved.stop;
+            }
         }
-        let Some(touch) = singles.get(next) else { break None };
-        if now >= end {
-            break Some(Stop::Bound);
-        }
-        let page = (start + touch.page()) as usize;
-        if hit(&mut m.hot()[page], touch.write()) {
-            m.hits(page, 1);
-            now += t_hit;
-            next += 1;
-            continue;
-        }
-        let resolved = m.miss(&touch.of(region), page, 1, now);
-        (now, end) = (resolved.now, m.hits_end());
-        next += resolved.pages as usize;
-        if resolved.stop.is_some() {
-            break resolved.stop;
+        if next >= singles.len() {
+            break None;
         }
     };
     *at = now;
     (next, stop)
+}
+
+/// Executes accesses that hit, up to the first that does not, or to the end of a block (`None`).
+#[inline(always)]
+fn hits<M: OnMiss>(
+    m: &mut M,
+    singles: &impl Singles,
+    (next, block): (&mut usize, usize),
+    start: u32,
+    t_hit: u64,
+    (now, end): (&mut u64, u64),
+) -> Result<Option<Touch>, Option<Stop>> {
+    while *next < block {
+        let Some(touch) = singles.get(*next) else { return Err(None) };
+        if *now >= end {
+            return Err(Some(Stop::Bound));
+        }
+        let page = (start + touch.page()) as usize;
+        if !hit(&mut m.hot()[page], touch.write()) {
+            return Ok(Some(touch));
+        }
+        m.hits(page, 1);
+        *now += t_hit;
+        *next += 1;
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
         self.notes.uses(first, count);
     }
 
-    #[inline(always)]
+    #[inline(never)] // Once for many accesses; what it needs is in no hit's way.
     fn look_ahead(
         &self,
         singles: &impl Singles,
