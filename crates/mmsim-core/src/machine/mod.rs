@@ -162,8 +162,10 @@ pub struct Machine {
     progress_at: u64,
     /// How long a thread has slept amid the current step.
     slept: SimDuration,
-    /// So many first touches are taken alone before a team is tried.
+    /// So many first touches are taken alone before a team is tried, and so many before the one
+    /// after that if it is not worth it.
     alone_for: u32,
+    pause: u32,
     /// First touches that a team may still take, and each of its members at a time.
     touches_left: usize,
     touches_each: usize,
@@ -257,6 +259,7 @@ impl Machine {
             progress_at: u64::MAX,
             slept: SimDuration::ZERO,
             alone_for: 0,
+            pause: 1,
             touches_left: 0,
             touches_each: 0,
         };

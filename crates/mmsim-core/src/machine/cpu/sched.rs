@@ -155,11 +155,10 @@ impl Cpu {
         !self.queue.is_empty()
     }
 
-    /// The entity that runs, if nobody else wants the CPU and none is to be chosen.
+    /// The entity that runs, if it does not have to give way.
     #[inline]
-    pub(in crate::machine) fn alone(&self) -> Option<Entity> {
-        let alone = self.queue.is_empty() && self.resched == Resched::No;
-        self.current.filter(|_| alone).map(|c| c.0)
+    pub(in crate::machine) fn undisturbed(&self) -> Option<Entity> {
+        self.current.filter(|_| self.resched == Resched::No).map(|c| c.0)
     }
 
     /// How many compete.

@@ -3,8 +3,8 @@
 //! Between two things that others can see, threads that populate memory do nothing but hits
 //! and first touches served from their CPU's own stock, and their turns change after every
 //! one of them. A first touch is seen by nobody until the CPU's LRU batch is full
-//! (`memory/fast_faults.rs`). So the threads of all CPUs that run one thread alone form a team
-//! here. Their turns are those of the run loop, to the nanosecond, and each turn executes
+//! (`memory/fast_faults.rs`). So the threads that all CPUs run form a team here, each up to the end
+//! of its slice. Their turns are those of the run loop, to the nanosecond, and each turn executes
 //! what `run_thread` would; but a turn costs little more than finding out whose it is. Frames
 //! are settled when a batch is full, at the very fault that fills it, or when the team
 //! breaks up: at the first thing that is neither a hit nor such a first touch, at an event,
@@ -43,15 +43,17 @@ struct Known {
 const UNKNOWN: Known = Known { region: u32::MAX, start: 0, pages: 0, touchable: false };
 
 /// First touches that a team has to have taken for another one to follow at once. After one
-/// that took less, so many are taken alone before the next.
+/// that took less, one is taken alone, and twice as many after each further one, up to the pause.
 const WORTH_A_TEAM: u64 = 4;
 const PAUSE: u32 = 16;
 
-/// A thread that runs alone on its CPU.
+/// A thread that a CPU runs.
 pub(in crate::machine) struct Member {
     tid: ThreadId,
     cpu: CpuId,
     begin: u64,
+    /// The end of its slice, if others want its CPU.
+    slice: u64,
     /// The thread's own, as long as the team exists.
     progress: Progress,
     /// Its accesses and records when the team was formed.
@@ -165,7 +167,8 @@ impl Machine {
     pub(in crate::machine) fn first_touches(&mut self, due: SimTime) -> Option<CpuId> {
         let due = due.min(TEAM_END);
         self.touching = false;
-        self.alone_for = PAUSE;
+        self.alone_for = self.pause;
+        self.pause = (2 * self.pause).min(PAUSE);
         // Samples look between faults; two that note accesses have to share them.
         let shared = self.mem.uses.on() && self.watch.record_accesses;
         let ordered = self.watch.sample.is_some() || shared;
@@ -213,14 +216,18 @@ impl Machine {
             t.user += SimDuration(clock - m.begin) - system;
             let cpu = m.cpu;
             self.cpus[cpu].clock = SimTime(clock);
-            self.cpus[cpu].yield_if_due();
+            if acts != Some(cpu) {
+                self.cpus[cpu].yield_if_due();
+            }
             self.order.changed(cpu, &self.cpus[cpu]);
         }
         self.team = team;
         self.mem.tell_of_uses();
         // Less than a team costs comes from threads that do something else in between.
         self.touching = faults >= WORTH_A_TEAM;
-        self.alone_for = if self.touching { 0 } else { PAUSE };
+        if self.touching {
+            (self.alone_for, self.pause) = (0, 1);
+        }
         self.latency[0].add_many(self.mem.cost.t_minor_anon, faults);
         self.note_resident();
         self.took_steps(faults);
@@ -233,9 +240,10 @@ impl Machine {
         let mut outside = u128::MAX;
         let mut nr = 0;
         for (cpu, c) in self.cpus.pairs() {
-            let tid = match c.alone() {
+            let slice = c.slice_end();
+            let tid = match c.undisturbed() {
                 Some(Entity::Thread(t))
-                    if c.clock < TEAM_END && self.threads[t].fault.is_none() =>
+                    if c.clock < slice.min(TEAM_END) && self.threads[t].fault.is_none() =>
                 {
                     t
                 }
@@ -247,7 +255,7 @@ impl Machine {
             if team.len() == nr {
                 team.push(Member::nobody());
             }
-            (team[nr].tid, team[nr].cpu) = (tid, cpu);
+            (team[nr].tid, team[nr].cpu, team[nr].slice) = (tid, cpu, slice.0);
             nr += 1;
         }
         if !team[..nr].is_sorted_by_key(|m| m.tid) {
@@ -317,6 +325,9 @@ impl Machine {
                     return (place, None);
                 }
             }
+            if clock >= m.slice {
+                return (place, None);
+            }
             let (stop, now) = m.turn(c, clock, next.min(outside_clock));
             turns.moved(place, now);
             if stop != Stop::Bound || matches!(c.notes, Notes::Recorded(_)) {
@@ -362,6 +373,7 @@ impl Member {
             tid: ThreadId(0),
             cpu: CpuId(0),
             begin: 0,
+            slice: 0,
             progress: Progress::default(),
             before: (0, 0),
             faults: 0,
@@ -380,7 +392,8 @@ impl Member {
     #[inline(always)] // There is one caller, and most turns are short.
     fn turn(&mut self, c: &mut Columns<'_>, clock: u64, other: u64) -> (Stop, u64) {
         let t_hit = c.t_hit;
-        let mut turn = Turn { touches: &mut self.touches, c, start: clock, other };
+        let (touches, slice) = (&mut self.touches, self.slice);
+        let mut turn = Turn { touches, c, start: clock, other, slice };
         let (stop, now) = self.progress.walk(&mut turn, t_hit, clock);
         match stop {
             Stop::Other if !turn.may_act(now) => (Stop::Bound, now),
@@ -422,6 +435,8 @@ struct Turn<'a, 'b> {
     start: u64,
     /// The earliest other thread's clock.
     other: u64,
+    /// The end of its slice.
+    slice: u64,
 }
 
 impl Turn<'_, '_> {
@@ -475,7 +490,8 @@ impl OnMiss for Turn<'_, '_> {
 
     #[inline(always)]
     fn hits_end(&self) -> u64 {
-        self.c.due.min(self.other.saturating_add(self.c.run_ahead)).max(self.start + 1)
+        let ahead = self.other.saturating_add(self.c.run_ahead).max(self.start + 1);
+        self.c.due.min(ahead).min(self.slice)
     }
 
     #[inline(always)]
@@ -497,7 +513,7 @@ impl OnMiss for Turn<'_, '_> {
         }
         // Where memory is filled, the pages behind wait for their first touch as well. The last
         // of them begins before it is another's turn.
-        let (t_fault, end) = (self.c.t_fault, self.c.due.min(self.other));
+        let (t_fault, end) = (self.c.t_fault, self.c.due.min(self.other).min(self.slice));
         let fits = fitting(left, end.saturating_sub(now), t_fault).max(1);
         let pages = self.touch(page, fits as usize, now) as u32;
         if pages == 0 {
