@@ -1,4 +1,6 @@
-//! What becomes of one isolated folio: the routine that every list-based policy shares.
+//! Eviction of isolated folios, which every list-based policy shares: the loop over a run of them
+//! ([`shrink`]), in which a policy only judges, and what becomes of one that is out of the ordinary
+//! ([`shrink_folio`]).
 //!
 //! The order of the tests is the kernel's and matters: a folio under write is recycled
 //! before anybody asks for references; references decide before a slot is taken; a dirty
@@ -10,10 +12,11 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`).
 
-use crate::index::{LruType, PerType};
+use crate::index::{ANON, LruType, PerType};
 use mmsim_core::backing::Shadow;
-use mmsim_core::memory::trace::ScanOutcome;
-use mmsim_core::memory::{Evicting, Memory, Prepared};
+use mmsim_core::base::id::{ListId, Pfn};
+use mmsim_core::memory::trace::{ScanOutcome, TraceEvent};
+use mmsim_core::memory::{Evicting, FastPath, Memory, Prepared, Run, each, first};
 use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
 use mmsim_core::policy::{PassStats, Reclaimer};
 
@@ -186,6 +189,283 @@ fn activate_out(
     let file = mem.frames.is_file_lru(folio);
     stats.activated[LruType::of(file)] += mem.frames.pages(folio);
     ShrinkOutcome::Activated(why)
+}
+
+/// What becomes of folios of a run: each has at most one bit of these masks. One with none of them
+/// takes the slow path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fates {
+    /// Evicted, each to a slot.
+    pub evict: u64,
+    /// Stays where it was.
+    pub keep: u64,
+    /// Was used, and is activated.
+    pub activate: u64,
+    /// Should have been evicted, but there is no slot left: activated.
+    pub refused: u64,
+    /// Under write: it goes round once more, marked so that the end of the write frees it.
+    pub recycle: u64,
+}
+
+impl Fates {
+    fn within(self, some: u64) -> Self {
+        Fates {
+            evict: self.evict & some,
+            keep: self.keep & some,
+            activate: self.activate & some,
+            refused: self.refused & some,
+            recycle: self.recycle & some,
+        }
+    }
+    /// Those whose active flag is set.
+    #[inline(always)]
+    pub(crate) fn up(&self) -> u64 {
+        self.activate | self.refused | self.recycle
+    }
+    /// What an observer sees of a folio.
+    fn outcome(&self, i: usize) -> ScanOutcome {
+        let is = |mask: u64| mask >> i & 1 != 0;
+        match () {
+            () if is(self.evict) => ScanOutcome::Reclaimed,
+            () if is(self.refused) => ScanOutcome::ActivateNoSwap,
+            () if is(self.recycle) => ScanOutcome::ActivateWriteback,
+            () if is(self.activate) => ScanOutcome::ActivateReferenced,
+            () => ScanOutcome::KeepReferenced,
+        }
+    }
+}
+
+/// Where a folio is after the slow path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stays {
+    /// Evicted, or on some other list already.
+    Gone,
+    /// It goes back to the list that it was on.
+    Kept,
+    /// It goes back to the list of active ones of its type.
+    Activated,
+    /// It was huge: so many pages, of which those that are isolated are processed like others.
+    Split(u32),
+}
+
+/// What goes back to lists: folios of the run as masks, and before them the pages of huge folios that
+/// were split, with what stood before those.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Back {
+    pub(crate) stay: [u64; 2],
+    spilled: [Vec<FolioId>; 2],
+}
+
+impl Back {
+    /// Lists what stays so far, so that pages may follow.
+    #[cold]
+    fn spill(&mut self, mem: &mut Memory, run: &mut Run) {
+        for (stay, spilled) in self.stay.iter_mut().zip(&mut self.spilled) {
+            for i in each(std::mem::take(stay)) {
+                mem.leave_fast_path(run, i);
+                spilled.push(run.folio(i));
+            }
+        }
+    }
+    /// Puts back what stays, at the heads of two lists, in the order of the run.
+    pub(crate) fn put_back(&mut self, mem: &mut Memory, run: &Run, lists: [ListId; 2]) {
+        for ((stay, spilled), list) in self.stay.iter_mut().zip(&mut self.spilled).zip(lists) {
+            if !spilled.is_empty() {
+                mem.lru_add_heads(list, spilled);
+                spilled.clear();
+            }
+            mem.put_back_run(list, run, std::mem::take(stay));
+        }
+    }
+}
+
+/// What a scan of a list works with, kept from scan to scan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) run: Run,
+    pub(crate) fast: FastPath,
+    pub(crate) back: Back,
+}
+
+/// A run of folios on their way through eviction.
+pub(crate) struct Batch<'a> {
+    pub(crate) file: bool,
+    pub(crate) how: Shrinking,
+    /// Plain folios may be evicted by the fast path.
+    pub(crate) evicts_fast: bool,
+    pub(crate) fast: &'a mut FastPath,
+    pub(crate) back: &'a mut Back,
+    pub(crate) stats: BatchStats,
+    /// Pages kept and activated.
+    pub(crate) kept: u64,
+    pub(crate) promoted: u64,
+}
+
+/// What a policy adds to [`shrink`]: it only judges.
+pub(crate) trait Judge {
+    /// The list that activated folios go back to: the second one, or the same.
+    const UP: usize;
+    /// Folios of a run that may take the fast path.
+    fn plain(&self, run: &Run, b: &Batch<'_>) -> u64;
+    /// What shall become of some neighbours, plain ones or such under write.
+    fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, b: &mut Batch<'_>) -> Fates;
+    /// Has the folios that leave evicted ([`Memory::evict_run`]), each with its shadow, as if the
+    /// activations before it were done.
+    fn leave(&mut self, mem: &mut Memory, run: &Run, fates: &Fates, b: &mut Batch<'_>);
+    /// Notes what stays.
+    fn stayed(&mut self, mem: &mut Memory, run: &mut Run, fates: &Fates, b: &mut Batch<'_>);
+    /// The slow path of a folio. `asked`: the judgement if it was asked already.
+    fn one(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        asked: Option<Judgement>,
+        b: &mut Batch<'_>,
+    ) -> Stays;
+}
+
+/// How many folios from `at` on have their bit in a mask.
+#[inline(always)]
+fn ahead(mask: u64, at: usize) -> usize {
+    (mask >> at).trailing_ones() as usize
+}
+
+/// Evicts the folios of a run, as far as `j` finds that nobody uses them. Those that stay are in
+/// `b.back` then.
+///
+/// Neighbours of one sort are judged together: plain folios, or anonymous ones under write. All
+/// others go one by one, and what was judged before is carried out first. With an observer of
+/// evictions a plain folio is alone.
+#[inline(always)] // Once for each policy.
+pub(crate) fn shrink<J: Judge>(j: &mut J, mem: &mut Memory, run: &mut Run, b: &mut Batch<'_>) {
+    let (single, plain) = (mem.evicts_singly(), j.plain(run, b));
+    let most = if single { 1 } else { run.len() };
+    let writing = if b.file || mem.slow_paths || plain == run.all() { 0 } else { writing(run) };
+    let mut at = 0;
+    while at < run.len() {
+        let of_plain = ahead(plain, at).min(most);
+        let mut n = if of_plain > 0 { of_plain } else { ahead(writing, at) };
+        if n == 0 {
+            slow(j, mem, run, at, None, b);
+            at += 1;
+            continue;
+        }
+        let mut f = j.judge(mem, run, first(n) << at, b);
+        if f.evict != 0 && !b.evicts_fast {
+            // It was asked already, but leaves by the slow path: a device with a queue, or no writes.
+            n = n.min(ahead(!f.evict, at));
+            if n == 0 {
+                b.fast.asked(1);
+                slow(j, mem, run, at, Some(Judgement::Reclaim), b);
+                at += 1;
+                continue;
+            }
+            f = f.within(first(n) << at);
+        }
+        if f.recycle == 0 {
+            b.fast.asked(n as u64);
+        }
+        apply(j, mem, run, n, f, b, single);
+        at += n;
+    }
+    mem.settle_fast(b.fast, b.how.by);
+}
+
+/// Carries out and counts the fates of `n` neighbours.
+#[inline(always)]
+fn apply<J: Judge>(
+    j: &mut J,
+    mem: &mut Memory,
+    run: &mut Run,
+    n: usize,
+    mut f: Fates,
+    b: &mut Batch<'_>,
+    single: bool,
+) {
+    if f.evict != 0 {
+        let evict = mem.slots_for_run(b.fast, f.evict);
+        (f.refused, f.evict) = (f.evict & !evict, evict);
+    }
+    j.leave(mem, run, &f, b);
+    j.stayed(mem, run, &f, b);
+    let [kept, up, evicted] = [f.keep, f.up(), f.evict].map(|some| u64::from(some.count_ones()));
+    b.back.stay[0] |= f.keep;
+    b.back.stay[J::UP] |= f.up();
+    b.kept += kept;
+    b.promoted += up;
+    b.stats.scanned += n as u64;
+    b.stats.activated[ANON] += up;
+    b.stats.pageout += evicted;
+    b.stats.reclaimed += evicted;
+    if f.recycle == 0 {
+        b.fast.activated(up);
+    }
+    if single {
+        mem.settle_fast(b.fast, b.how.by);
+        tell(mem, run, &f, b.file);
+    }
+}
+
+/// Lets an observer see what became of folios, after what they took.
+#[cold]
+#[inline(never)]
+fn tell(mem: &mut Memory, run: &Run, f: &Fates, file: bool) {
+    for i in each(f.evict | f.keep | f.up()) {
+        let (pfn, outcome) = (run.folio(i), f.outcome(i));
+        let page = if f.recycle >> i & 1 != 0 { mem.page_of(pfn) } else { Some(run.page(i)) };
+        mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
+    }
+}
+
+/// The slow path of a folio of a run.
+#[inline(never)]
+fn slow<J: Judge>(
+    j: &mut J,
+    mem: &mut Memory,
+    run: &mut Run,
+    i: usize,
+    asked: Option<Judgement>,
+    b: &mut Batch<'_>,
+) {
+    mem.settle_fast(b.fast, b.how.by);
+    mem.leave_fast_path(run, i);
+    match j.one(mem, run.folio(i), asked, b) {
+        Stays::Gone => {}
+        Stays::Kept => b.back.stay[0] |= 1 << i,
+        Stays::Activated => b.back.stay[J::UP] |= 1 << i,
+        Stays::Split(pages) => {
+            b.back.spill(mem, run);
+            split(j, mem, run.folio(i), pages, b);
+        }
+    }
+}
+
+/// The pages of a huge folio that was split.
+#[cold]
+fn split<J: Judge>(j: &mut J, mem: &mut Memory, folio: FolioId, pages: u32, b: &mut Batch<'_>) {
+    for page in (folio.0..folio.0 + pages).map(Pfn) {
+        if !mem.is_isolated_page(page) {
+            continue;
+        }
+        mem.settle_fast(b.fast, b.how.by);
+        match j.one(mem, page, None, b) {
+            Stays::Gone => {}
+            Stays::Kept => b.back.spilled[0].push(page),
+            Stays::Activated => b.back.spilled[J::UP].push(page),
+            Stays::Split(_) => unreachable!("{page} is one page"),
+        }
+    }
+}
+
+/// Folios of a run that are anonymous, under write, and not worked on.
+fn writing(run: &Run) -> u64 {
+    const MASK: u32 = flag::WRITEBACK
+        | flag::SWAPBACKED
+        | flag::LOCKED
+        | flag::IN_BATCH
+        | flag::MLOCKED
+        | flag::UNEVICTABLE;
+    run.with(MASK, flag::WRITEBACK | flag::SWAPBACKED)
 }
 
 /// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.

@@ -20,7 +20,7 @@ use mmsim::base::digest::Digest;
 use mmsim::base::id::{ListId, MemcgId, NodeId, Pfn};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::evaluate::Meter;
-use mmsim::memory::{Look, Memory, Scan, ScanFor};
+use mmsim::memory::{Memory, Run, Scan, ScanFor};
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -85,7 +85,6 @@ pub struct Scored<S> {
     calls: u64,
     /// Folios of the batch, with what each is worth.
     batch: Vec<(i64, FolioId, Judgement)>,
-    looks: Vec<Look>,
 }
 
 impl<S: Score> Scored<S> {
@@ -103,7 +102,6 @@ impl<S: Score> Scored<S> {
             mask: u64::MAX >> (64 - mem.shadow_bits()),
             calls: 0,
             batch: Vec::new(),
-            looks: Vec::new(),
         }
     }
 
@@ -158,19 +156,19 @@ impl<S: Score> Scored<S> {
     fn round(&mut self, mem: &mut Memory, req: &ReclaimRequest, stats: &mut BatchStats) -> u64 {
         self.batch.clear();
         let mut taken = 0;
+        let mut run = Run::default();
         for (memcg, file) in self.sources(mem, req) {
             let scan = Scan { req, memcg, file: file == 1, to: ScanFor::Eviction, lru: "scored" };
-            let mut looks = std::mem::take(&mut self.looks);
+            run.clear();
             let list = self.lists_of(req.node, memcg)[file];
-            let nr = mem.isolate_batch(&scan, list, SWAP_CLUSTER_MAX, None, &mut looks);
+            let nr = mem.isolate_batch(&scan, list, SWAP_CLUSTER_MAX, None, &mut run);
             taken += nr;
             stats.pass.taken += nr;
             stats.pass.file_taken += if file == 1 { nr } else { 0 };
-            for look in looks.drain(..) {
-                let worth = self.look(mem, req, look.folio);
+            for folio in run.folios(run.all()) {
+                let worth = self.look(mem, req, folio);
                 self.batch.push(worth);
             }
-            self.looks = looks;
         }
         // Sorting is stable, and of each list the tail came first.
         let mut order: Vec<usize> = (0..self.batch.len()).collect();

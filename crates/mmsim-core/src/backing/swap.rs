@@ -332,25 +332,30 @@ impl Swap {
         self.pick_slowly(cpu)
     }
 
-    /// Picks `n` slots, fewer if there are not so many, and appends them to `out`: as many
-    /// calls of [`Swap::pick`].
-    pub fn pick_many(&mut self, cpu: CpuId, n: usize, out: &mut Vec<SwapSlot>) {
-        let mut left = n;
-        while left > 0 {
+    /// Picks slots until `out` is full, fewer if there are not so many: as many calls of
+    /// [`Swap::pick`]. Returns how many.
+    pub fn pick_many(&mut self, cpu: CpuId, out: &mut [u32]) -> usize {
+        let mut done = 0;
+        while done < out.len() {
             if self.cache_active && self.free >= self.cache_floor {
                 let cache = &mut self.per_cpu[cpu].cache;
-                let some = left.min(cache.len());
-                out.extend(cache.drain(cache.len() - some..).rev().map(SwapSlot));
+                let some = cache.len().min(out.len() - done);
+                let left = cache.len() - some;
+                for (to, &slot) in out[done..].iter_mut().zip(cache[left..].iter().rev()) {
+                    *to = slot;
+                }
+                cache.truncate(left);
                 self.held -= some as u32;
-                left -= some;
-                if left == 0 {
-                    return;
+                done += some;
+                if done == out.len() {
+                    break;
                 }
             }
-            let Some(slot) = self.pick_slowly(cpu) else { return };
-            out.push(slot);
-            left -= 1;
+            let Some(slot) = self.pick_slowly(cpu) else { break };
+            out[done] = slot.0;
+            done += 1;
         }
+        done
     }
 
     /// Caches are in use while the device has plenty of free slots.

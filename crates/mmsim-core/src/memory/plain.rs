@@ -18,15 +18,14 @@ use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::Swap;
-use crate::base::host;
 use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
+use crate::memory::run::{Isolating, RUN, Run, Seen, Verdicts, each, first, lowest};
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
-use crate::phys::lists::MOST_IN_RUN;
 use crate::policy::request::Reclaimer;
-use crate::virt::pages::{Group, Owner, pte};
+use crate::virt::pages::{Owner, pte};
 use crate::virt::space::Spaces;
 
 /// Events of single folios of a batch that is evicted.
@@ -69,141 +68,7 @@ impl Look {
     }
 }
 
-/// What becomes of the flags of plain folios that are isolated and asked for their accessed
-/// bit.
-#[derive(Clone, Copy, Debug)]
-pub struct Verdicts {
-    /// Flags that each loses.
-    pub clear: u32,
-    /// Flags that it gets: neither accessed nor `REFERENCED`, `REFERENCED`, accessed, both.
-    pub set: [u32; 4],
-}
-
-/// Flags that some folios of a batch have, and those that all of them have.
-#[derive(Clone, Copy)]
-struct Seen {
-    any: u32,
-    all: u32,
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Seen { any: 0, all: u32::MAX }
-    }
-}
-
-impl Seen {
-    #[inline(always)]
-    fn add(&mut self, bits: u32) {
-        self.any |= bits;
-        self.all &= bits;
-    }
-}
-
-/// Places for the folios of a run of a list.
-const UNSEEN: [Look; MOST_IN_RUN] = [Look { folio: Pfn(0), bits: 0, page: 0 }; MOST_IN_RUN];
-
-/// The columns that isolating folios touches.
-struct Isolating<'a> {
-    flags: &'a mut [u32],
-    rmap: &'a [u32],
-    hot: &'a mut [[u8; GROUP_PAGES as usize]],
-    groups: &'a [Group],
-    verdicts: Option<&'a Verdicts>,
-    /// All groups with mappings are plain, so no folio's own needs to be looked up.
-    all_plain: bool,
-    seen: Seen,
-}
-
 impl Isolating<'_> {
-    /// Isolates a run of folios of a list, the last first. Those of the run that are plain up to the
-    /// first that is not take a loop without a look at their groups.
-    #[inline(never)] // Nearly all time goes into the loop, which has all registers here.
-    fn isolate(&mut self, run: &[u32], looks: &mut Vec<Look>) {
-        let Some(v) = self.verdicts.filter(|_| self.all_plain) else {
-            return self.isolate_any(run, looks);
-        };
-        let at = looks.len();
-        let keep = !(flag::LRU | v.clear);
-        looks.extend_from_slice(&UNSEEN[..run.len()]);
-        let hot = self.hot.as_flattened_mut();
-        let flags = &mut *self.flags;
-        // Lengths that are known to be equal are checked once.
-        let rmap = &self.rmap[..flags.len()];
-        let mut done = 0;
-        // Neighbours on a list lie anywhere in the tables.
-        for &folio in run {
-            host::prefetch(flags, folio as usize);
-            host::prefetch(rmap, folio as usize);
-        }
-        for &folio in run {
-            host::prefetch(hot, rmap.get(folio as usize).copied().unwrap_or(0) as usize);
-        }
-        for (look, &folio) in looks[at..].iter_mut().zip(run.iter().rev()) {
-            let i = folio as usize;
-            let was = flags[i];
-            if !is_plain(was) {
-                break;
-            }
-            let page = rmap[i];
-            let h = &mut hot[page as usize];
-            let young = *h & pte::YOUNG != 0;
-            *h &= pte::after_query(young);
-            let before = was & flag::REFERENCED != 0;
-            let set = v.set[2 * usize::from(young) + usize::from(before)];
-            let bits = was & keep | flag::ISOLATED | set;
-            flags[i] = bits;
-            *look = Look { folio: Pfn(folio), bits, page };
-            done += 1;
-        }
-        if done > 0 {
-            // What all plain folios have, and others of the run need not.
-            self.seen.any |= flag::SWAPBACKED;
-        }
-        if done < run.len() {
-            looks.truncate(at + done);
-            self.isolate_any(&run[..run.len() - done], looks);
-        }
-    }
-
-    /// The same, of folios that need not be plain.
-    #[inline(never)]
-    fn isolate_any(&mut self, run: &[u32], looks: &mut Vec<Look>) {
-        let (flags, hot) = (&mut *self.flags, &mut *self.hot);
-        // Lengths that are known to be equal are checked once.
-        let (rmap, groups) = (&self.rmap[..flags.len()], &self.groups[..hot.len()]);
-        let any_plain = self.verdicts.is_some();
-        let v = *self.verdicts.unwrap_or(&Verdicts { clear: 0, set: [0; 4] });
-        let mut seen = Seen::default();
-        let at = looks.len();
-        // At most a chunk of a list: copied in one go, where `resize` would go over each.
-        looks.extend_from_slice(&UNSEEN[..run.len()]);
-        for (look, &folio) in looks[at..].iter_mut().zip(run.iter().rev()) {
-            let i = folio as usize;
-            let was = flags[i];
-            seen.add(was);
-            let page = if any_plain && is_plain(was) { rmap[i] } else { 0 };
-            let g = (page / GROUP_PAGES) as usize;
-            // Page 0 lies in a group of nobody, which is not plain.
-            if !groups[g].plain {
-                let bits = was & !flag::LRU | flag::ISOLATED;
-                flags[i] = bits;
-                *look = Look { folio: Pfn(folio), bits, page: 0 };
-                continue;
-            }
-            let h = &mut hot[g][(page % GROUP_PAGES) as usize];
-            let young = *h & pte::YOUNG != 0;
-            *h &= pte::after_query(young);
-            let before = was & flag::REFERENCED != 0;
-            let set = v.set[2 * usize::from(young) + usize::from(before)];
-            let bits = was & !(flag::LRU | v.clear) | flag::ISOLATED | set;
-            flags[i] = bits;
-            *look = Look { folio: Pfn(folio), bits, page };
-        }
-        self.seen.any |= seen.any;
-        self.seen.all &= seen.all;
-    }
-
     /// Isolates a run of folios of a list, the last first, and asks none.
     #[inline(never)]
     fn isolate_unasked(&mut self, run: &[u32], any_plain: bool, looks: &mut Vec<Look>) {
@@ -223,29 +88,38 @@ impl Isolating<'_> {
     }
 }
 
-/// An eviction to carry out: the folio has a slot.
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    folio: FolioId,
-    page: PageIdx,
-    slot: SwapSlot,
-    shadow: Option<Shadow>,
-}
-
-/// What took the fast path and is not accounted for yet.
-#[derive(Clone, Debug, Default)]
+/// What took the fast path and is not accounted for yet. Folios to evict are columns, since each of
+/// the loops that carry them out wants other things of them.
+#[derive(Clone, Debug)]
 pub struct FastPath {
     asked: u64,
     activated: u64,
-    victims: Vec<Victim>,
+    /// Folios to evict.
+    nr: usize,
+    folio: [u32; RUN],
+    page: [u32; RUN],
+    slot: [u32; RUN],
+    shadow: [Shadow; RUN],
+    /// Those that leave a shadow.
+    leaves: u64,
+}
+
+impl Default for FastPath {
+    fn default() -> Self {
+        FastPath {
+            asked: 0,
+            activated: 0,
+            nr: 0,
+            folio: [0; RUN],
+            page: [0; RUN],
+            slot: [0; RUN],
+            shadow: [Shadow(0); RUN],
+            leaves: 0,
+        }
+    }
 }
 
 impl FastPath {
-    /// Makes room for `n` evictions.
-    #[inline]
-    pub fn expect(&mut self, n: usize) {
-        self.victims.reserve(n);
-    }
     /// The answers of `n` plain folios were used: asking them took time.
     #[inline(always)]
     pub fn asked(&mut self, n: u64) {
@@ -256,11 +130,16 @@ impl FastPath {
     pub fn activated(&mut self, n: u64) {
         self.activated += n;
     }
+    /// The folios to evict, each with its page.
+    fn victims(&self) -> impl ExactSizeIterator<Item = (FolioId, PageIdx)> + Clone + '_ {
+        let folios = self.folio[..self.nr].iter();
+        folios.zip(&self.page[..self.nr]).map(|(&f, &p)| (Pfn(f), PageIdx(p)))
+    }
 }
 
 impl Memory {
     /// Isolates folios at the tail of a list, up to `n` pages or one folio more, and appends
-    /// them to `looks`, oldest first. Returns their pages. With `verdicts`, the accessed bits of
+    /// them to a run, oldest first. Returns their pages. With `verdicts`, the accessed bits of
     /// plain ones are tested and cleared, and their flags changed; that takes time, which
     /// [`FastPath::asked`] notes. Without, none is taken for plain.
     pub(super) fn lru_isolate_asked(
@@ -268,29 +147,42 @@ impl Memory {
         list: ListId,
         n: u64,
         verdicts: Option<&Verdicts>,
-        looks: &mut Vec<Look>,
+        run: &mut Run,
     ) -> u64 {
         let verdicts = verdicts.filter(|_| !self.slow_paths);
-        self.lru_isolate(list, n, verdicts, looks, |i, run, looks| i.isolate(run, looks))
+        let before = run.len();
+        let isolate = |i: &mut Isolating<'_>, entries: &[u32]| i.isolate(entries, run);
+        let (seen, extra) = self.lru_isolate(list, n, verdicts, isolate);
+        let taken = run.all() & !first(before);
+        let nr = run.len() - before;
+        self.count_listed(list, run.folios(taken), nr as u32, seen, false);
+        nr as u64 + extra - self.lists.extra(list)
     }
 
     /// The same without asking anybody: the accessed bits of plain ones are still there, for
     /// [`Memory::test_clear_young_of`].
     pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
-        let plain = !self.slow_paths;
-        self.lru_isolate(list, n, None, looks, |i, run, looks| i.isolate_unasked(run, plain, looks))
+        let (plain, before) = (!self.slow_paths, looks.len());
+        let isolate =
+            |i: &mut Isolating<'_>, entries: &[u32]| i.isolate_unasked(entries, plain, looks);
+        let (seen, extra) = self.lru_isolate(list, n, None, isolate);
+        let taken = &looks[before..];
+        let nr = taken.len();
+        self.count_listed(list, taken.iter().map(|l| l.folio), nr as u32, seen, false);
+        nr as u64 + extra - self.lists.extra(list)
     }
 
+    /// Takes folios off the tail of a list. Returns the flags seen, and the pages of the list beyond
+    /// one each as they were before.
     #[inline]
     fn lru_isolate(
         &mut self,
         list: ListId,
         n: u64,
         verdicts: Option<&Verdicts>,
-        looks: &mut Vec<Look>,
-        isolate: impl Fn(&mut Isolating<'_>, &[u32], &mut Vec<Look>),
-    ) -> u64 {
-        let before = (looks.len(), self.lists.extra(list));
+        mut isolate: impl FnMut(&mut Isolating<'_>, &[u32]),
+    ) -> (Seen, u64) {
+        let extra = self.lists.extra(list);
         let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
         let (flags, rmap) = self.frames.flags_and_rmap();
         let all_plain = self.pages.nr_unplain() == 0;
@@ -304,10 +196,9 @@ impl Memory {
             verdicts,
             seen: Seen::default(),
         };
-        self.lists.pop_tail_batch(list, n, |run| isolate(&mut isolating, run, looks));
-        let seen = isolating.seen;
-        self.count_listed(list, looks[before.0..].iter().map(|l| l.folio), seen, false);
-        (looks.len() - before.0) as u64 + before.1 - self.lists.extra(list)
+        self.lists.pop_tail_batch(list, n, |entries| isolate(&mut isolating, entries));
+        isolating.fetch(self.lists.ahead(list), n);
+        (isolating.seen, extra)
     }
 
     /// Tests and clears the accessed bit of a plain folio. That takes time, which is settled by
@@ -346,18 +237,19 @@ impl Memory {
             *bits = *bits & keep | set;
         }
         self.lists.push_head_batch(list, folios, |&folio| folio);
-        self.count_listed(list, folios.iter().copied(), seen, true);
+        self.count_listed(list, folios.iter().copied(), folios.len() as u32, seen, true);
     }
 
     /// Accounts for the zones and types of folios that came to a list or left it.
-    fn count_listed(
+    pub(super) fn count_listed(
         &mut self,
         list: ListId,
-        folios: impl ExactSizeIterator<Item = FolioId> + Clone,
+        folios: impl Iterator<Item = FolioId> + Clone,
+        nr: u32,
         seen: Seen,
         came: bool,
     ) {
-        let n = folios.len() as u64;
+        let n = u64::from(nr);
         if seen.any & (flag::UNEVICTABLE | ORDER_MASK) == 0
             && let Some(zone) = self.zones.of_all(folios.clone())
         {
@@ -420,14 +312,47 @@ impl Memory {
         if self.evicts_singly() { n.min(1) } else { n }
     }
 
+    /// Takes slots for plain folios of a run that shall be evicted by [`Memory::evict_run`]. Returns
+    /// those that got one: the oldest, if there are not enough.
+    pub fn slots_for_run(&mut self, short: &mut FastPath, these: u64) -> u64 {
+        let want = these.count_ones() as usize;
+        let slots = &mut short.slot[short.nr..short.nr + want];
+        let nr = self.swap.as_mut().map_or(0, |swap| swap.pick_many(self.cpu, slots));
+        lowest(these, nr)
+    }
+
+    /// Evicts plain folios of a run to the slots that were taken for them, by
+    /// [`Memory::settle_fast`]. `shadow` says what a folio with these flags leaves behind, one after
+    /// the other.
+    #[inline(always)]
+    pub fn evict_run(
+        &mut self,
+        short: &mut FastPath,
+        run: &Run,
+        these: u64,
+        mut shadow: impl FnMut(u32) -> Option<Shadow>,
+    ) {
+        let mut at = short.nr;
+        let mut leaves = 0;
+        for i in each(these) {
+            short.folio[at % RUN] = run.folio(i).0;
+            short.page[at % RUN] = run.page(i).0;
+            let shadow = shadow(run.bits(i));
+            short.shadow[at % RUN] = shadow.unwrap_or(Shadow(0));
+            leaves |= u64::from(shadow.is_some()) << at;
+            at += 1;
+        }
+        short.leaves |= leaves;
+        short.nr = at;
+    }
+
     /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
     /// not so many: the first is the last of `slots`.
     pub fn slots_for_short(&mut self, n: usize, slots: &mut Vec<SwapSlot>) {
         slots.clear();
-        if let Some(swap) = &mut self.swap {
-            swap.pick_many(self.cpu, n, slots);
-            slots.reverse();
-        }
+        let mut got = [0; RUN];
+        let nr = self.swap.as_mut().map_or(0, |swap| swap.pick_many(self.cpu, &mut got[..n]));
+        slots.extend(got[..nr].iter().rev().map(|&s| SwapSlot(s)));
     }
 
     /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_fast`].
@@ -440,8 +365,13 @@ impl Memory {
         shadow: Option<Shadow>,
     ) {
         debug_assert!(look.is_plain());
-        let page = PageIdx(look.page);
-        short.victims.push(Victim { folio: look.folio, page, slot, shadow });
+        let at = short.nr;
+        (short.folio[at], short.page[at], short.slot[at]) = (look.folio.0, look.page, slot.0);
+        if let Some(shadow) = shadow {
+            short.shadow[at] = shadow;
+            short.leaves |= 1 << at;
+        }
+        short.nr += 1;
     }
 
     /// Carries out and accounts for what took the fast path since the last time.
@@ -449,43 +379,51 @@ impl Memory {
         self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked);
         self.count(VmEvent::PgActivate, short.activated);
         (short.asked, short.activated) = (0, 0);
-        if short.victims.is_empty() {
-            return;
+        if short.nr > 0 {
+            self.carry_out(short, by);
+            (short.nr, short.leaves) = (0, 0);
         }
+    }
+
+    fn carry_out(&mut self, short: &FastPath, by: Reclaimer) {
+        let (slots, n) = (&short.slot[..short.nr], short.nr as u64);
         let swap = self.swap.as_mut().expect("the folios have slots");
-        swap.store(short.victims.iter().map(|v| (v.slot, v.shadow)));
-        let n = short.victims.len() as u64;
+        swap.store(slots, &short.shadow, short.leaves);
         let device = swap.only_device().expect("the fast path is for one device");
         let write = device.sync_cost(Io::Write, 1);
         self.zram_stored += n * u64::from(device.config().stored_bytes_per_page);
+        let slots = slots.iter().map(|&s| SwapSlot(s));
         if self.evicts_singly() {
-            short.victims.iter().for_each(|v| self.tell_of_eviction(v, write));
+            short.victims().zip(slots).for_each(|(v, s)| self.tell_of_eviction(v, s, write));
         } else {
             let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
             self.now += SimDuration(each.0 * n);
-            self.name_evictions(short.victims.iter().map(|v| (v.slot, v.page)));
+            self.name_evictions(slots.zip(short.victims().map(|v| v.1)));
         }
         if self.followed() {
-            let of = short.victims.iter().map(|v| (v.folio, v.page));
-            self.tell_of_evictions(of, by, false, true);
+            self.tell_of_evictions(short.victims(), by, false, true);
         }
-        self.unmap_short(&short.victims);
-        self.free_frames(short.victims.iter().map(|v| v.folio));
+        self.unmap_victims(short);
+        self.free_victims(&short.folio[..short.nr]);
         self.count_steal(by, MemcgId(0), false, n);
         self.memcgs.charge_swap(MemcgId(0), n);
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);
         self.count(VmEvent::PswpOut, n);
         self.count_swap_requests(Io::Write, n);
-        short.victims.clear();
     }
 
     /// Lets the time of an eviction pass, with its events, which an observer sees.
     #[cold]
     #[inline(never)]
-    fn tell_of_eviction(&mut self, v: &Victim, write: SimDuration) {
-        let (pfn, page, slot) = (v.folio, Some(v.page), Some(v.slot));
-        self.note_page_of_slot(v.slot, v.page);
+    fn tell_of_eviction(
+        &mut self,
+        (pfn, page): (FolioId, PageIdx),
+        slot: SwapSlot,
+        write: SimDuration,
+    ) {
+        self.note_page_of_slot(slot, page);
+        let (page, slot) = (Some(page), Some(slot));
         self.now += self.cost.t_unmap;
         self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn, file: false });
         self.now += self.cost.t_swap_submit + write;
@@ -496,25 +434,37 @@ impl Memory {
     }
 
     /// Makes swap entries of the PTEs that map the victims.
-    fn unmap_short(&mut self, victims: &[Victim]) {
-        let mut of = (AsId(0), 0);
-        let pages = &mut self.pages;
+    fn unmap_victims(&mut self, short: &FastPath) {
+        let slots = short.slot[..short.nr].iter().map(|&s| SwapSlot(s));
+        let pages = short.page[..short.nr].iter().map(|&p| PageIdx(p));
         if let Some(space) = self.spaces.only_one() {
-            victims.iter().for_each(|v| pages.swap_out(v.page, v.slot, pte::EXCLUSIVE));
-            return swapped_out(&mut self.spaces, (space, victims.len() as u64));
+            for (page, slot) in pages.zip(slots) {
+                self.pages.swap_out(page, slot, pte::EXCLUSIVE);
+            }
+            return swapped_out(&mut self.spaces, (space, short.nr as u64));
         }
-        for v in victims {
-            let Owner::Process(space) = pages.group(v.page.group()).owner else {
-                unreachable!("{} is of no process", v.page)
+        let mut of = (AsId(0), 0);
+        for (page, slot) in pages.zip(slots) {
+            let Owner::Process(space) = self.pages.group(page.group()).owner else {
+                unreachable!("{page} is of no process")
             };
             if space != of.0 {
                 swapped_out(&mut self.spaces, of);
                 of = (space, 0);
             }
             of.1 += 1;
-            pages.swap_out(v.page, v.slot, pte::EXCLUSIVE);
+            self.pages.swap_out(page, slot, pte::EXCLUSIVE);
         }
         swapped_out(&mut self.spaces, of);
+    }
+
+    /// Frees the frames of victims, whose flags still say that they are on a list.
+    fn free_victims(&mut self, folios: &[u32]) {
+        let folios = folios.iter().map(|&f| Pfn(f));
+        if self.zones.of_all(folios.clone()).is_none() {
+            folios.clone().for_each(|f| self.frames.clear(f, flag::LRU));
+        }
+        self.free_frames(folios);
     }
 }
 

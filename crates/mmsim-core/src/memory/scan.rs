@@ -10,7 +10,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`isolate_lru_folios`, `scan_folios`, `shrink_inactive_list`,
 //! `shrink_active_list`).
 
-use super::{Look, Memory, Verdicts};
+use super::{Memory, Run, Verdicts, each};
 use crate::base::id::{ListId, MemcgId};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Takes folios of the zones asked for off the tail of a list, of `n` pages or one folio more,
-    /// and appends them to `looks`, oldest first. Folios of other zones go to the head. Returns
+    /// and appends them to a run, oldest first. Folios of other zones go to the head. Returns
     /// the pages taken.
     ///
     /// With `verdicts`, plain folios are asked for their accessed bits; whoever uses an answer
@@ -105,17 +105,17 @@ impl Memory {
         list: ListId,
         n: u64,
         verdicts: Option<&Verdicts>,
-        looks: &mut Vec<Look>,
+        run: &mut Run,
     ) -> u64 {
-        let (req, before) = (scan.req, looks.len());
+        let (req, before) = (scan.req, run.len());
         let mut zones = self.zones.of_node(req.node).iter();
         let all = self.zones.lru_by_zone() || zones.all(|&z| req.wants(self.zones[z].kind));
         let nr = if all {
-            self.lru_isolate_asked(list, n, verdicts, looks)
+            self.lru_isolate_asked(list, n, verdicts, run)
         } else {
-            self.isolate_eligible(req, list, n, looks)
+            self.isolate_eligible(req, list, n, run)
         };
-        self.charge(self.cost.t_scan * (looks.len() - before) as u64);
+        self.charge(self.cost.t_scan * (run.len() - before) as u64);
         let refilled = if scan.to == ScanFor::Deactivation { nr } else { 0 };
         self.account(scan, n, Scanned { looked: nr, taken: nr, refilled });
         nr
@@ -127,20 +127,20 @@ impl Memory {
         req: &ReclaimRequest,
         list: ListId,
         n: u64,
-        looks: &mut Vec<Look>,
+        run: &mut Run,
     ) -> u64 {
         let mut skipped = Vec::new();
         let mut nr = 0;
         while nr < n && self.lists.len(list) > 0 {
-            nr += self.lru_isolate_asked(list, n - nr, None, looks);
-            looks.retain(|look| {
-                let kind = self.zones[self.zones.of(look.folio)].kind;
+            nr += self.lru_isolate_asked(list, n - nr, None, run);
+            run.retain(|folio, bits| {
+                let kind = self.zones[self.zones.of(folio)].kind;
                 let wanted = req.wants(kind);
                 if !wanted {
-                    let pages = pages_of(look.bits);
+                    let pages = pages_of(bits);
                     self.count_skipped(kind, pages);
                     nr -= pages;
-                    skipped.push(look.folio);
+                    skipped.push(folio);
                 }
                 wanted
             });
@@ -289,11 +289,11 @@ impl Memory {
     }
 
     /// Activates isolated folios of a group, each of one page, which get the flags `set` too.
-    pub fn activate_batch(&mut self, memcg: MemcgId, looks: &[Look], set: u32) {
-        for look in looks {
-            self.frames.store(look.folio, look.bits | set | flag::ACTIVE);
+    pub fn activate_batch(&mut self, memcg: MemcgId, run: &Run, these: u64, set: u32) {
+        for i in each(these) {
+            self.frames.store(run.folio(i), run.bits(i) | set | flag::ACTIVE);
         }
-        self.count_in(memcg, VmEvent::PgActivate, looks.len() as u64);
+        self.count_in(memcg, VmEvent::PgActivate, these.count_ones().into());
     }
 
     /// Deactivates a folio that is on no list, on advice.

@@ -287,6 +287,33 @@ impl Lists {
         }
     }
 
+    /// The same, of some of 64 folios: those whose bits `these` has, lowest first.
+    #[inline]
+    pub fn push_head_masked(&mut self, list: ListId, folios: &[u32; CHUNK], these: u64) {
+        let mut rest = these;
+        while rest != 0 {
+            if self.lists[list].head_slot == 0 {
+                self.grow_head(list);
+            }
+            let l = &mut self.lists[list];
+            let now = u32::from(l.head_slot).min(rest.count_ones());
+            l.len += u64::from(now);
+            self.tallies[l.tally] += u64::from(now);
+            let (chunk, mut slot) = (l.head, l.head_slot);
+            l.head_slot -= now as u8;
+            self.chunks[chunk as usize].live += now as u8;
+            let entries = &mut self.entries[chunk as usize];
+            let pos = self.pos.raw_mut();
+            for _ in 0..now {
+                let folio = folios[rest.trailing_zeros() as usize % CHUNK];
+                rest &= rest - 1;
+                slot -= 1;
+                entries[usize::from(slot) % CHUNK] = folio;
+                pos[folio as usize] = chunk << 6 | u32::from(slot);
+            }
+        }
+    }
+
     /// Pages that a batch brought to a list, or took off it, by their zone.
     #[inline]
     pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
@@ -398,6 +425,15 @@ impl Lists {
             }
         }
         self.pack_if_sparse(list);
+    }
+
+    /// The folios at the tail of a list, as far as they lie side by side: what
+    /// [`Lists::pop_tail_batch`] is going to hand over next, as a guess. Some may be no folios.
+    #[inline]
+    pub fn ahead(&self, list: ListId) -> &[u32] {
+        let l = &self.lists[list];
+        let chunk = self.entries.get(l.tail as usize);
+        chunk.map_or(&[], |entries| &entries[..=usize::from(l.tail_slot) % CHUNK])
     }
 
     /// Takes a folio off its list.
@@ -559,6 +595,7 @@ mod tests {
         PopTail(u8),
         PopTailBatch(u8, u64),
         PushHeadBatch(u8, u16, u16),
+        PushHeadMasked(u8, u16, u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -571,6 +608,8 @@ mod tests {
             1 => (0u8..3, 0u64..100).prop_map(|(l, n)| Step::PopTailBatch(l, n)),
             1 => (0u8..3, 0u16..600, 0u16..100)
                 .prop_map(|(l, f, n)| Step::PushHeadBatch(l, f, n)),
+            1 => (0u8..3, 0u16..600, any::<u64>())
+                .prop_map(|(l, f, these)| Step::PushHeadMasked(l, f, these)),
         ]
     }
 
@@ -635,6 +674,20 @@ mod tests {
                         lists.count_zone(ids[l as usize], Z, folios.len() as u64, 0);
                         for f in folios {
                             model[l as usize].push_front(f.0);
+                        }
+                    }
+                    Step::PushHeadMasked(l, f, these) => {
+                        let folios: [u32; CHUNK] = std::array::from_fn(|i| u32::from(f) + i as u32);
+                        let free = |i: &usize| {
+                            let f = folios[*i];
+                            these >> i & 1 != 0 && f < 600 && !model.iter().any(|m| m.contains(&f))
+                        };
+                        let some: Vec<usize> = (0..CHUNK).filter(free).collect();
+                        let mask = some.iter().fold(0, |mask, i| mask | 1 << i);
+                        lists.push_head_masked(ids[l as usize], &folios, mask);
+                        lists.count_zone(ids[l as usize], Z, some.len() as u64, 0);
+                        for i in some {
+                            model[l as usize].push_front(folios[i]);
                         }
                     }
                 }

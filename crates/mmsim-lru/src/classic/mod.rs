@@ -43,14 +43,15 @@ mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
 use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, NewAnonRotated};
+use crate::shrink::Work;
 use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, SwapSlot, TallyId, ZoneId};
+use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, TallyId, ZoneId};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{FastPath, Look, Memory, SettledFaults, Verdicts};
+use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
@@ -58,6 +59,7 @@ use mmsim_core::policy::{
 };
 use mmsim_core::typed_index;
 use pass::Pass;
+use scan::Judging;
 use std::ops::RangeInclusive;
 use workingset::Packing;
 
@@ -103,14 +105,12 @@ pub struct Classic {
     leaking: bool,
     /// Pages deactivated on advice.
     advised: u64,
-    inactive_verdicts: Verdicts,
-    /// Scratch of scans: what was taken, what takes the fast path, what goes back (to the
-    /// inactive list, to the active one).
-    looks: Vec<Look>,
-    fast: FastPath,
-    slots: Vec<SwapSlot>,
+    judging: Judging,
+    /// Scratch of scans, taken out while one is under way.
+    work: Option<Box<Work>>,
     /// Pages that a scan found accessed, where their neighbours are looked at.
     accessed: Vec<PageIdx>,
+    /// Arrivals on their way to the inactive and to the active list.
     back: [Vec<FolioId>; 2],
     packing: Packing,
 }
@@ -150,10 +150,8 @@ impl Classic {
             walk: IndexVec::filled(scopes, 0),
             leaking: false,
             advised: 0,
-            inactive_verdicts: scan::inactive_verdicts(config.anon_ref_rule),
-            looks: Vec::new(),
-            fast: FastPath::default(),
-            slots: Vec::new(),
+            judging: Judging::new(config.anon_ref_rule),
+            work: None,
             accessed: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),

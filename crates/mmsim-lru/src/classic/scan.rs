@@ -7,51 +7,33 @@
 //! `folio_check_references`, `isolate_lru_folios`).
 
 use super::config::{AnonRefRule, BalanceModel, BitsFound};
-use super::workingset::{Leaving, Stamps};
+use super::workingset::Leaving;
 use super::{Classic, LIST_NAMES};
-use crate::index::{ANON, LruType, LruvecId};
-use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
-use mmsim_core::base::id::{MemcgId, Pfn, SwapSlot};
+use crate::index::{LruType, LruvecId};
+use crate::shrink::{
+    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work, shrink,
+    shrink_folio,
+};
+use mmsim_core::base::id::{ListId, MemcgId};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
-use mmsim_core::memory::{FastPath, Look, Memory, References, Scan, ScanFor, Verdicts};
+use mmsim_core::memory::{Kinds, Memory, References, Run, Scan, ScanFor, Verdicts, each};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
-/// A batch of folios on their way through an inactive scan.
-pub(super) struct Batch {
+/// An inactive scan: what it judges by.
+struct Inactive<'a> {
+    classic: &'a mut Classic,
     lv: LruvecId,
-    file: bool,
-    how: Shrinking,
-    /// Plain folios may be evicted by the fast path.
-    evicts_fast: bool,
+    judging: Judging,
     /// How plain folios leave.
     leaving: Option<Leaving>,
-    fast: FastPath,
-    /// What goes back to the inactive and to the active list.
-    back: [Vec<FolioId>; 2],
-    stats: BatchStats,
-    /// Folios kept and promoted by the slow path.
-    kept: u64,
-    promoted: u64,
-}
-
-impl Batch {
-    /// Lets an observer see what became of a plain folio, after what it took.
-    #[inline]
-    fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
-        if mem.evicts_singly() {
-            mem.settle_fast(&mut self.fast, self.how.by);
-            let (pfn, page, file) = (look.folio, Some(look.page()), self.file);
-            mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
-        }
-    }
 }
 
 impl Classic {
-    /// Takes up to `n` pages off the tail of a list into `self.looks`, and the rest of the last
-    /// folio. Returns how many.
+    /// Takes up to `n` pages off the tail of a list into a run, and the rest of the last folio.
+    /// Returns how many.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
@@ -59,11 +41,12 @@ impl Classic {
         scan: &Scan<'_>,
         n: u64,
         verdicts: Option<&Verdicts>,
+        run: &mut Run,
     ) -> u64 {
         mem.lru_drain(self);
-        self.looks.clear();
+        run.clear();
         let list = 2 * usize::from(scan.file) + usize::from(scan.to == ScanFor::Deactivation);
-        mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, &mut self.looks)
+        mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, run)
     }
 
     fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
@@ -87,29 +70,54 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) -> BatchStats {
+        let mut work = self.work.take().unwrap_or_default();
+        let stats = self.shrink_inactive_with(mem, lv, file, n, req, &mut work);
+        self.work = Some(work);
+        stats
+    }
+
+    fn shrink_inactive_with(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        file: bool,
+        n: u64,
+        req: &ReclaimRequest,
+        Work { run, fast, back }: &mut Work,
+    ) -> BatchStats {
         let scan = self.scan(lv, file, ScanFor::Eviction, req);
-        let verdicts = match mem.is_planted(Planted::LostReference) {
-            true => EVICTED,
-            false => self.inactive_verdicts,
-        };
-        let nr = self.isolate_folios(mem, lv, &scan, n, Some(&verdicts));
+        let judging =
+            if mem.is_planted(Planted::LostReference) { Judging::LOST } else { self.judging };
+        let nr = self.isolate_folios(mem, lv, &scan, n, Some(&judging.verdicts), run);
         if nr == 0 {
             return BatchStats::default();
         }
+        // Plain ones were asked, and those under write are not.
+        if run.plain != run.all() {
+            let judged = run.with(flag::WRITEBACK, 0) & !run.plain;
+            mem.prefetch_pages_of(run.folios(judged));
+        }
         let mut b = Batch {
-            lv,
             file,
             how: self.shrinking(req.by, req.may_writepage),
             evicts_fast: req.may_writepage && mem.evicts_short(),
-            leaving: self.leaving(file, self.scope_of_lruvec(lv), scan.memcg, req.by),
-            fast: std::mem::take(&mut self.fast),
-            back: std::mem::take(&mut self.back),
+            fast,
+            back,
             stats: BatchStats::default(),
             kept: 0,
             promoted: 0,
         };
-        self.shrink_taken(mem, &mut b);
-        let stats = &mut b.stats;
+        let leaving = self.leaving(file, self.scope_of_lruvec(lv), scan.memcg, req.by);
+        shrink(&mut Inactive { classic: self, lv, judging, leaving }, mem, run, &mut b);
+        let Batch { back, mut stats, kept, promoted, .. } = b;
+        mem.count(VmEvent::SimScanKeep, kept);
+        back.put_back(mem, run, self.lists_of_type(lv, file));
+        self.age_by_scan(lv, promoted);
+        if !self.accessed.is_empty() {
+            let mut pages = std::mem::take(&mut self.accessed);
+            self.look_around(mem, lv, &mut pages);
+            self.accessed = pages;
+        }
         self.note_rotated(lv, file, nr, 0);
         for (t, &activated) in stats.activated.pairs() {
             self.note_rotated(lv, t.is_file(), 0, activated);
@@ -120,252 +128,13 @@ impl Classic {
         stats.pass.taken = nr;
         stats.pass.file_taken = if file { nr } else { 0 };
         mem.end_batch(req, file);
-        self.fast = b.fast;
-        self.back = b.back;
-        b.stats
+        stats
     }
 
-    /// Processes the folios that were taken, and puts back those that stay. Plain ones go
-    /// the fast path, which ends as the slow path does.
-    fn shrink_taken(&mut self, mem: &mut Memory, b: &mut Batch) {
-        let looks = std::mem::take(&mut self.looks);
-        // Plain ones were asked, and those under write are not.
-        let judged = looks.iter().filter(|l| !l.is_plain() && l.bits & flag::WRITEBACK == 0);
-        mem.prefetch_pages_of(judged.map(|l| l.folio));
-        // Nearly always all of them are plain.
-        let mut rest = &looks[..];
-        while let Some(first) = rest.first() {
-            let plain = mem.evict_batch(plain_ahead(rest));
-            let together = plain == 0 && !b.file && !mem.slow_paths;
-            let writing = if together { writing_ahead(rest) } else { 0 };
-            let (some, behind) = rest.split_at((plain + writing).max(1));
-            if plain > 0 {
-                self.shrink_plain(mem, b, some);
-            } else if writing > 0 {
-                self.shrink_writing(mem, b, some);
-            } else {
-                self.shrink_other(mem, b, first.folio, None);
-            }
-            rest = behind;
-        }
-        self.looks = looks;
-        mem.settle_fast(&mut b.fast, b.how.by);
-        mem.count(VmEvent::SimScanKeep, b.kept);
-        self.put_back(mem, b.lv, b.file, &mut b.back);
-        self.age_by_scan(b.lv, b.promoted);
-        if !self.accessed.is_empty() {
-            let mut pages = std::mem::take(&mut self.accessed);
-            self.look_around(mem, b.lv, &mut pages);
-            self.accessed = pages;
-        }
-    }
-
-    /// Plain folios one after the other: those to be evicted are collected.
-    fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
-        if !b.evicts_fast {
-            return self.shrink_asked(mem, b, looks);
-        }
-        let nr = looks.len();
-        b.fast.asked(nr as u64);
-        let wanted: u32 = looks.iter().map(|l| (l.bits / flag::RECLAIM) & 1).sum();
-        let mut slots = std::mem::take(&mut self.slots);
-        mem.slots_for_short(wanted as usize, &mut slots);
-        let evicts = slots.len() as u64;
-        let swap_full = evicts < u64::from(wanted);
-        // Promotions may move the age that the next shadow takes along.
-        let ages = u64::from(self.config.age_on_scan_activation);
-        let before = [b.back[0].len(), b.back[1].len()];
-        let simple = !swap_full && ages == 0;
-        let stamps = b.leaving.as_ref().filter(|_| simple).and_then(|l| self.stamps(l, evicts));
-        match stamps {
-            Some(stamps) => shrink_stamped(mem, b, looks, &mut slots, stamps),
-            None => self.shrink_each(mem, b, looks, &mut slots, ages),
-        }
-        self.slots = slots;
-        if self.config.bits_found == BitsFound::Around {
-            let stay = looks.iter().filter(|l| l.bits & flag::RECLAIM == 0);
-            self.accessed.extend(stay.map(Look::page));
-        }
-        if mem.followed() {
-            let stays = |l: &&Look| l.bits & (flag::RECLAIM | flag::ACTIVE) == 0;
-            mem.kept(looks.iter().filter(stays).map(Look::page));
-        }
-        let [kept, promoted] = [0, 1].map(|i| (b.back[i].len() - before[i]) as u64);
-        b.kept += kept;
-        b.promoted += promoted;
-        b.stats.scanned += nr as u64;
-        b.stats.pageout += evicts;
-        b.stats.reclaimed += evicts;
-        b.stats.activated[ANON] += promoted;
-        b.fast.activated(promoted);
-        if mem.evicts_singly() {
-            let wanted = looks[0].bits & flag::RECLAIM != 0;
-            let outcome = match (evicts > 0, promoted > 0) {
-                (true, _) => ScanOutcome::Reclaimed,
-                (_, true) if wanted => ScanOutcome::ActivateNoSwap,
-                (_, true) => ScanOutcome::ActivateReferenced,
-                _ => ScanOutcome::KeepReferenced,
-            };
-            b.tell(mem, &looks[0], outcome);
-        }
-    }
-
-    /// Judges plain folios of which some may find no slot, or leave no shadow.
-    fn shrink_each(
-        &mut self,
-        mem: &mut Memory,
-        b: &mut Batch,
-        looks: &[Look],
-        slots: &mut Vec<SwapSlot>,
-        ages: u64,
-    ) {
-        for look in looks {
-            let mut bits = look.bits;
-            if bits & flag::RECLAIM != 0 {
-                if let Some(slot) = slots.pop() {
-                    let shadow = match &b.leaving {
-                        Some(l) => self.leave(l, bits),
-                        None => None,
-                    };
-                    mem.evict_fast(&mut b.fast, look, slot, shadow);
-                    continue;
-                }
-                // Swap is full.
-                bits = bits & !flag::RECLAIM | flag::ACTIVE;
-                mem.frames.store(look.folio, bits);
-            }
-            let active = bits & flag::ACTIVE != 0;
-            b.back[usize::from(active)].push(look.folio);
-            if ages > 0 && active {
-                self.advance_age(b.lv, LruType::of(b.file), ages);
-            }
-        }
-    }
-
-    /// Plain folios that cannot be evicted by the fast path, but were asked already.
-    #[inline(never)]
-    fn shrink_asked(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
-        for look in looks {
-            b.fast.asked(1);
-            if look.bits & flag::RECLAIM != 0 {
-                mem.frames.store(look.folio, look.bits & !flag::RECLAIM);
-                self.shrink_other(mem, b, look.folio, Some(Judgement::Reclaim));
-                continue;
-            }
-            b.stats.scanned += 1;
-            if self.config.bits_found == BitsFound::Around {
-                self.accessed.push(look.page());
-            }
-            if look.bits & flag::ACTIVE == 0 {
-                b.kept += 1;
-                b.back[0].push(look.folio);
-                mem.kept(std::iter::once(look.page()));
-                b.tell(mem, look, ScanOutcome::KeepReferenced);
-                continue;
-            }
-            b.promoted += 1;
-            b.stats.activated[ANON] += 1;
-            b.fast.activated(1);
-            b.back[1].push(look.folio);
-            if self.config.age_on_scan_activation {
-                self.advance_age(b.lv, LruType::of(b.file), 1);
-            }
-            b.tell(mem, look, ScanOutcome::ActivateReferenced);
-        }
-    }
-
-    /// Anonymous folios under write: they are recycled through the active list, and marked so
-    /// that the end of the write frees them. What `shrink_folio` does with such, for many.
-    #[inline(never)]
-    fn shrink_writing(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
-        let nr = looks.len() as u64;
-        let node = self.node_of(mem, self.scope_of_lruvec(b.lv));
-        let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
-        let at_once = kswapd && mem.node_flags[node].writeback;
-        let recycled = |look: &&Look| look.bits & flag::RECLAIM != 0;
-        let immediate = if at_once { looks.iter().filter(recycled).count() as u64 } else { 0 };
-        b.back[1].extend(looks.iter().map(|look| look.folio));
-        let stats = &mut b.stats;
-        stats.scanned += nr;
-        stats.pass.immediate += immediate;
-        stats.pass.writeback += nr - immediate;
-        stats.activated[ANON] += nr;
-        b.promoted += nr;
-        mem.activate_batch(self.ids.memcg(b.lv), looks, flag::RECLAIM);
-        if mem.tracer.wants(TraceKind::SimScanFolio) {
-            mem.settle_fast(&mut b.fast, b.how.by);
-            for &Look { folio: pfn, .. } in looks {
-                let (page, file, outcome) =
-                    (mem.page_of(pfn), false, ScanOutcome::ActivateWriteback);
-                mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
-            }
-        }
-        if self.config.age_on_scan_activation {
-            self.advance_age(b.lv, LruType::of(b.file), nr);
-        }
-    }
-
-    /// The slow path of a folio; `asked`: the judgement if it was asked already.
-    #[inline(never)]
-    fn shrink_other(
-        &mut self,
-        mem: &mut Memory,
-        b: &mut Batch,
-        folio: FolioId,
-        asked: Option<Judgement>,
-    ) {
-        mem.settle_fast(&mut b.fast, b.how.by);
-        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
-        let (by, file) = (b.how.by, b.file);
-        let limit = match by {
-            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
-            _ => None,
-        };
-        let (rule, locked_activates) =
-            (self.config.anon_ref_rule, self.config.locked_is_activated());
-        let pages = mem.frames.pages(folio);
-        let fate = shrink_folio(
-            mem,
-            folio,
-            b.how,
-            &mut b.stats,
-            |mem, f| asked.unwrap_or_else(|| judge(mem, f, limit, rule, locked_activates)),
-            |mem, f| self.evicted(mem, f, by),
-        );
-        let outcome = match fate {
-            ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
-            ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
-            ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
-            ShrinkOutcome::Split => {
-                for page in (folio.0..folio.0 + pages as u32).map(Pfn) {
-                    if mem.is_isolated_page(page) {
-                        self.shrink_other(mem, b, page, None);
-                    }
-                }
-                return;
-            }
-        };
-        mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-        if outcome == ScanOutcome::KeepReferenced {
-            mem.kept_folio(folio);
-        }
-        let used = [ScanOutcome::KeepReferenced, ScanOutcome::ActivateReferenced];
-        if self.config.bits_found == BitsFound::Around && used.contains(&outcome) {
-            self.accessed.extend(mem.page_of(folio));
-        }
-        match fate {
-            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => return,
-            ShrinkOutcome::Kept(_) => b.kept += pages,
-            ShrinkOutcome::Activated(_) => {
-                b.promoted += pages;
-                self.age_by_promotion(mem, b.lv, folio);
-            }
-        }
-        let list = Self::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
-        match b.back.get_mut(list) {
-            Some(back) if !mem.frames.has(folio, flag::MLOCKED) => back.push(folio),
-            _ => self.add_head_of(mem, b.lv, folio),
-        }
+    /// The inactive and the active list of a type.
+    fn lists_of_type(&self, lv: LruvecId, file: bool) -> [ListId; 2] {
+        let lists = &self.lruvecs[lv].lists;
+        if file { [lists[2], lists[3]] } else { [lists[0], lists[1]] }
     }
 
     /// Reclaims folios that somebody else took off their lists (`reclaim_folio_list`): the
@@ -427,20 +196,6 @@ impl Classic {
         }
     }
 
-    /// Puts folios back at the heads of the inactive and the active list of a type.
-    fn put_back(
-        &mut self,
-        mem: &mut Memory,
-        lv: LruvecId,
-        file: bool,
-        back: &mut [Vec<FolioId>; 2],
-    ) {
-        for (active, folios) in back.iter_mut().enumerate() {
-            mem.lru_add_heads(self.lruvecs[lv].lists[2 * usize::from(file) + active], folios);
-            folios.clear();
-        }
-    }
-
     /// Scans `n` folios of an active list and demotes all but running program text.
     pub(super) fn shrink_active(
         &mut self,
@@ -450,11 +205,25 @@ impl Classic {
         n: u64,
         req: &ReclaimRequest,
     ) {
+        let mut work = self.work.take().unwrap_or_default();
+        self.shrink_active_with(mem, lv, file, n, req, &mut work);
+        self.work = Some(work);
+    }
+
+    fn shrink_active_with(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        file: bool,
+        n: u64,
+        req: &ReclaimRequest,
+        Work { run, fast, back }: &mut Work,
+    ) {
         // Whether accessed bits are left alone.
         let leaves_young = !self.config.anon_demote_clears_young && !file;
         let scan = self.scan(lv, file, ScanFor::Deactivation, req);
         let verdicts = if leaves_young { None } else { Some(&DEMOTED) };
-        let nr = self.isolate_folios(mem, lv, &scan, n, verdicts);
+        let nr = self.isolate_folios(mem, lv, &scan, n, verdicts, run);
         if nr == 0 {
             return;
         }
@@ -463,57 +232,59 @@ impl Classic {
             _ => None,
         };
         let young_counts = self.config.demoted_young_counts_as_rotated();
-        let looks = std::mem::take(&mut self.looks);
-        let mut back = std::mem::take(&mut self.back);
         let observed = mem.tracer.wants(TraceKind::SimDeactivate);
-        let (mut kept, mut rotated, mut asked, mut extra) = (0, 0, 0, 0);
-        for look in &looks {
-            let folio = look.folio;
-            if look.bits & flag::MLOCKED != 0 {
+        let (mut kept, mut extra) = (0, 0);
+        let mut rotated = if young_counts { u64::from(run.young.count_ones()) } else { 0 };
+        back.stay[0] = run.plain;
+        fast.asked(if observed { 0 } else { run.plain.count_ones().into() });
+        let singly = observed || mem.followed();
+        for i in each(if singly { run.all() } else { run.all() & !run.plain }) {
+            let (folio, bits) = (run.folio(i), run.bits(i));
+            if run.plain >> i & 1 != 0 {
+                if run.young >> i & 1 != 0 {
+                    mem.overlooked(run.page(i));
+                }
+                if observed {
+                    fast.asked(1);
+                    mem.settle_fast(fast, req.by);
+                    mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
+                }
+                continue;
+            }
+            if bits & flag::MLOCKED != 0 {
                 self.add_head_of(mem, lv, folio);
                 continue;
             }
             let mut clear = 0;
-            if look.is_plain() {
-                asked += 1;
-                rotated += u64::from(look.bits & flag::RECLAIM != 0 && young_counts);
-                if look.bits & flag::RECLAIM != 0 {
-                    mem.overlooked(look.page());
-                }
-                clear = flag::RECLAIM;
-                if observed {
-                    self.fast.asked(std::mem::take(&mut asked));
-                    mem.settle_fast(&mut self.fast, req.by);
-                }
-            } else if leaves_young {
+            if leaves_young {
                 clear = flag::REFERENCED;
             } else {
                 let r = mem.references(folio, limit);
                 if r.count > 0 || r.locked {
                     let keep = r.exec && mem.frames.is_file_lru(folio);
-                    rotated += u64::from(keep || young_counts) * pages_of(look.bits);
+                    rotated += u64::from(keep || young_counts) * pages_of(bits);
                     if keep {
                         kept += 1;
-                        back[1].push(folio);
+                        back.stay[1] |= 1 << i;
                         continue;
                     }
                     mem.overlooked_folio(folio);
                 }
             }
             mem.demote(folio, clear);
-            extra += pages_of(look.bits) - 1;
-            back[0].push(folio);
+            extra += pages_of(bits) - 1;
+            back.stay[0] |= 1 << i;
         }
-        let demoted = back[0].len() as u64 + extra;
-        self.fast.asked(asked);
-        mem.settle_fast(&mut self.fast, req.by);
+        let demoted = u64::from(back.stay[0].count_ones()) + extra;
+        mem.settle_fast(fast, req.by);
+        let lists = self.lists_of_type(lv, file);
         if mem.is_planted(Planted::DemotedToTail) {
-            let list = self.lruvecs[lv].lists[2 * usize::from(file)];
-            back[0].drain(..).for_each(|f| mem.lru_add_tail(list, f));
+            for i in each(std::mem::take(&mut back.stay[0])) {
+                mem.leave_fast_path(run, i);
+                mem.lru_add_tail(lists[0], run.folio(i));
+            }
         }
-        self.put_back(mem, lv, file, &mut back);
-        self.looks = looks;
-        self.back = back;
+        back.put_back(mem, run, lists);
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
         let memcg = self.ids.memcg(lv);
@@ -526,52 +297,152 @@ impl Classic {
     }
 }
 
-/// Judges plain folios, of which those to be evicted have their slots and their shadows: what
-/// [`Classic::shrink_each`] does, in one loop without a question.
-#[inline(always)]
-fn shrink_stamped(
-    mem: &mut Memory,
-    b: &mut Batch,
-    looks: &[Look],
-    slots: &mut Vec<SwapSlot>,
-    mut stamps: Stamps,
-) {
-    let [inactive, active] = &mut b.back;
-    inactive.reserve(looks.len());
-    active.reserve(looks.len());
-    b.fast.expect(slots.len());
-    let mut slots = slots.drain(..).rev();
-    for look in looks {
-        if look.bits & flag::RECLAIM != 0 {
-            let slot = slots.next().expect("each has a slot");
-            mem.evict_fast(&mut b.fast, look, slot, Some(stamps.next(look.bits)));
-        } else if look.bits & flag::ACTIVE != 0 {
-            active.push(look.folio);
-        } else {
-            inactive.push(look.folio);
+impl Judge for Inactive<'_> {
+    const UP: usize = 1;
+
+    fn plain(&self, run: &Run, _: &Batch<'_>) -> u64 {
+        run.plain
+    }
+
+    /// Plain folios were asked when they were taken.
+    #[inline(always)]
+    fn judge(&mut self, _: &mut Memory, run: &mut Run, some: u64, _: &mut Batch<'_>) -> Fates {
+        let judging = self.judging;
+        let (evict, activate) = (judging.evicts.of(run) & some, judging.activates.of(run) & some);
+        let plain = run.plain & some;
+        let keep = plain & !evict & !activate;
+        Fates { evict, keep, activate, refused: 0, recycle: some & !plain }
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, mem: &mut Memory, run: &Run, f: &Fates, b: &mut Batch<'_>) {
+        let classic = &mut *self.classic;
+        // Promotions may move the age that the next shadow takes along.
+        let ages = classic.config.age_on_scan_activation && f.up() != 0;
+        let n = u64::from(f.evict.count_ones());
+        let stamps = self.leaving.as_ref().filter(|_| !ages);
+        match stamps.and_then(|l| classic.stamps(l, n)) {
+            Some(mut stamps) => mem.evict_run(b.fast, run, f.evict, |bits| Some(stamps.next(bits))),
+            None => self.leave_singly(mem, run, f, b),
         }
     }
-}
 
-/// How many of the first folios are plain.
-#[inline]
-fn plain_ahead(looks: &[Look]) -> usize {
-    if looks.iter().all(Look::is_plain) {
-        return looks.len();
+    #[inline(always)]
+    fn stayed(&mut self, mem: &mut Memory, run: &mut Run, f: &Fates, b: &mut Batch<'_>) {
+        if self.classic.config.bits_found == BitsFound::Around {
+            self.classic.accessed.extend(run.pages(f.keep | f.activate));
+        }
+        if mem.followed() {
+            mem.kept(run.pages(f.keep));
+        }
+        if f.refused != 0 {
+            run.change(f.refused, 0, flag::ACTIVE);
+        }
+        if f.recycle != 0 {
+            self.recycle(mem, run, f.recycle, b);
+        }
     }
-    looks.iter().take_while(|l| l.is_plain()).count()
+
+    fn one(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        asked: Option<Judgement>,
+        b: &mut Batch<'_>,
+    ) -> Stays {
+        self.shrink_one(mem, folio, asked, b)
+    }
 }
 
-/// How many of the first folios are anonymous ones under write that nobody works on.
-#[inline]
-fn writing_ahead(looks: &[Look]) -> usize {
-    const MASK: u32 = flag::WRITEBACK
-        | flag::SWAPBACKED
-        | flag::LOCKED
-        | flag::IN_BATCH
-        | flag::MLOCKED
-        | flag::UNEVICTABLE;
-    looks.iter().take_while(|l| l.bits & MASK == flag::WRITEBACK | flag::SWAPBACKED).count()
+impl Inactive<'_> {
+    /// Folios leave, or are promoted, one after the other.
+    #[cold]
+    #[inline(never)]
+    fn leave_singly(&mut self, mem: &mut Memory, run: &Run, f: &Fates, b: &mut Batch<'_>) {
+        let ages = self.classic.config.age_on_scan_activation;
+        for i in each(f.evict | f.up()) {
+            if f.evict >> i & 1 != 0 {
+                let leave = |bits| self.leaving.as_ref().and_then(|l| self.classic.leave(l, bits));
+                mem.evict_run(b.fast, run, 1 << i, leave);
+            } else if ages {
+                self.classic.advance_age(self.lv, LruType::of(b.file), 1);
+            }
+        }
+    }
+
+    /// Anonymous folios under write: they are recycled through the active list, and marked so
+    /// that the end of the write frees them. What `shrink_folio` does with such, for many.
+    #[cold]
+    #[inline(never)]
+    fn recycle(&mut self, mem: &mut Memory, run: &Run, some: u64, b: &mut Batch<'_>) {
+        let classic = &mut *self.classic;
+        let node = classic.node_of(mem, classic.scope_of_lruvec(self.lv));
+        let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
+        let at_once = kswapd && mem.node_flags[node].writeback;
+        let recycled = if at_once { run.with(flag::RECLAIM, flag::RECLAIM) & some } else { 0 };
+        let pass = &mut b.stats.pass;
+        pass.immediate += u64::from(recycled.count_ones());
+        pass.writeback += u64::from((some & !recycled).count_ones());
+        mem.activate_batch(classic.ids.memcg(self.lv), run, some, flag::RECLAIM);
+    }
+
+    /// The slow path of a folio.
+    fn shrink_one(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        asked: Option<Judgement>,
+        b: &mut Batch<'_>,
+    ) -> Stays {
+        let (classic, lv) = (&mut *self.classic, self.lv);
+        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
+        let (by, file) = (b.how.by, b.file);
+        let limit = match by {
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
+            _ => None,
+        };
+        let (rule, locked_activates) =
+            (classic.config.anon_ref_rule, classic.config.locked_is_activated());
+        let pages = mem.frames.pages(folio);
+        let fate = shrink_folio(
+            mem,
+            folio,
+            b.how,
+            &mut b.stats,
+            |mem, f| asked.unwrap_or_else(|| judge(mem, f, limit, rule, locked_activates)),
+            |mem, f| classic.evicted(mem, f, by),
+        );
+        let outcome = match fate {
+            ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
+            ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
+            ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
+            ShrinkOutcome::Split => return Stays::Split(pages as u32),
+        };
+        mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
+        if outcome == ScanOutcome::KeepReferenced {
+            mem.kept_folio(folio);
+        }
+        let used = [ScanOutcome::KeepReferenced, ScanOutcome::ActivateReferenced];
+        if classic.config.bits_found == BitsFound::Around && used.contains(&outcome) {
+            classic.accessed.extend(mem.page_of(folio));
+        }
+        match fate {
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => {
+                return Stays::Gone;
+            }
+            ShrinkOutcome::Kept(_) => b.kept += pages,
+            ShrinkOutcome::Activated(_) => {
+                b.promoted += pages;
+                classic.age_by_promotion(mem, lv, folio);
+            }
+        }
+        let list = Classic::list_index(mem, folio).wrapping_sub(2 * usize::from(file));
+        if list > 1 || mem.frames.has(folio, flag::MLOCKED) {
+            classic.add_head_of(mem, lv, folio);
+            return Stays::Gone;
+        }
+        if list == 1 { Stays::Activated } else { Stays::Kept }
+    }
 }
 
 /// What a page\'s references mean.
@@ -619,23 +490,41 @@ pub(super) fn decide(
     }
 }
 
-/// All plain folios of an inactive list are to be freed: a planted fault.
-const EVICTED: Verdicts = Verdicts { clear: flag::REFERENCED, set: [flag::RECLAIM; 4] };
+/// Plain folios of an active list are demoted.
+const DEMOTED: Verdicts = Verdicts { clear: flag::ACTIVE, set: [flag::WORKINGSET; 4] };
 
-/// Plain folios of an active list: who was accessed is marked.
-const DEMOTED: Verdicts = Verdicts { clear: 0, set: [0, 0, flag::RECLAIM, flag::RECLAIM] };
+/// How plain folios of an inactive list are judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judging {
+    verdicts: Verdicts,
+    /// Which of the four kinds are evicted, and which are activated.
+    evicts: Kinds,
+    activates: Kinds,
+}
 
-/// Verdicts on plain folios of an inactive list: `RECLAIM` if they are to be freed.
-pub(super) fn inactive_verdicts(rule: AnonRefRule) -> Verdicts {
-    let set = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
-        let r = References { count, ..References::default() };
-        match decide(r, before, false, rule) {
-            (Judgement::Reclaim, mark) => mark | flag::RECLAIM,
-            (Judgement::Activate, mark) => mark | flag::ACTIVE,
-            (_, mark) => mark,
+impl Judging {
+    /// All of them are to be freed: a planted fault.
+    const LOST: Judging = Judging {
+        verdicts: Verdicts { clear: flag::REFERENCED, set: [0; 4] },
+        evicts: Kinds::new([true; 4]),
+        activates: Kinds::new([false; 4]),
+    };
+
+    pub(super) fn new(rule: AnonRefRule) -> Self {
+        let of = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
+            let r = References { count, ..References::default() };
+            decide(r, before, false, rule)
+        });
+        let set = of.map(|(judgement, mark)| match judgement {
+            Judgement::Activate => mark | flag::ACTIVE,
+            _ => mark,
+        });
+        Judging {
+            verdicts: Verdicts { clear: flag::REFERENCED, set },
+            evicts: Kinds::new(of.map(|(judgement, _)| judgement == Judgement::Reclaim)),
+            activates: Kinds::new(of.map(|(judgement, _)| judgement == Judgement::Activate)),
         }
-    });
-    Verdicts { clear: flag::REFERENCED, set }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Many slots at once: those that a run of swap-ins lets go, and those that a batch of evictions
 //! fills. Each slot ends as [`Swap`] leaves it one at a time.
 
-use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, SLOT_CACHE, SlotTable, Swap};
+use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, NODES, SLOT_CACHE, SlotTable, Swap};
 use crate::backing::Shadow;
 use crate::base::host;
 use crate::base::id::{CpuId, SwapSlot};
@@ -77,56 +77,52 @@ impl Swap {
     }
 
     /// Slots just picked get the contents of folios that are evicted at once, each for the
-    /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do.
+    /// one PTE that mapped it: what `set` with the folio, `get` and `uncache` do. Those whose bits
+    /// `leaves` has leave their shadow.
     #[inline]
-    pub fn store(&mut self, evicted: impl Iterator<Item = (SwapSlot, Option<Shadow>)>) {
-        let mut evicted = evicted.peekable();
-        while let Some(&(first, _)) = evicted.peek() {
-            let stored = self.store_shadows(first, || {
-                let same = |s: &SwapSlot| s.0 / NODE_SLOTS == first.0 / NODE_SLOTS;
-                evicted.next_if(|(s, shadow)| same(s) && shadow.is_some())
-            });
-            if !stored && let Some((s, shadow)) = evicted.next() {
-                self.store_one(s, shadow);
+    pub fn store(&mut self, slots: &[u32], shadows: &[Shadow], leaves: u64) {
+        let mut at = 0;
+        while at < slots.len() {
+            let node = slots[at] / NODE_SLOTS;
+            let most = (leaves >> at).trailing_ones() as usize;
+            let rest = &slots[at..slots.len().min(at + most)];
+            let n = rest.iter().position(|s| s / NODE_SLOTS != node).unwrap_or(rest.len());
+            if n > 0 && self.store_shadows(node, &slots[at..at + n], &shadows[at..at + n]) {
+                at += n;
+            } else {
+                let shadow = (leaves >> at & 1 != 0).then_some(shadows[at]);
+                self.store_one(SwapSlot(slots[at]), shadow);
+                at += 1;
             }
         }
         self.sweep();
     }
 
-    /// Stores slots with shadows that lie in the same node as `first`, if all of its entries are
-    /// shadows: the node is counted and moved in the order of nodes once. False, and nothing done:
-    /// it has other entries, or there is no such slot.
+    /// Stores slots of one node with their shadows, if all of its entries are shadows: the node is
+    /// counted and moved in the order of nodes once. False, and nothing done: it has other entries.
     #[inline]
-    fn store_shadows(
-        &mut self,
-        first: SwapSlot,
-        mut next: impl FnMut() -> Option<(SwapSlot, Option<Shadow>)>,
-    ) -> bool {
-        let at = self.table_of[(first.0 / CLUSTER) as usize] as usize;
+    fn store_shadows(&mut self, node: u32, slots: &[u32], shadows: &[Shadow]) -> bool {
+        let at = self.table_of[(node / NODES as u32) as usize] as usize;
         let t = &mut self.tables[at];
-        let node = (first.0 % CLUSTER / NODE_SLOTS) as usize;
-        let before = t.entries[node];
-        if before != t.shadows[node] || self.wide {
+        let i = node as usize % NODES;
+        let before = t.entries[i];
+        if before != t.shadows[i] || self.wide {
             return false;
         }
-        let mut n = 0;
-        while let Some((s, Some(shadow))) = next() {
-            let i = (s.0 % CLUSTER) as usize;
-            debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
-            debug_assert!(shadow.0 >> 32 == 0, "{s}: a shadow of more than 32 bits");
+        for (&s, &shadow) in slots.iter().zip(shadows) {
+            let i = (s % CLUSTER) as usize;
+            debug_assert_eq!(t.state[i], HELD, "slot {s} was not picked");
+            debug_assert!(shadow.0 >> 32 == 0, "slot {s}: a shadow of more than 32 bits");
             t.state[i] = 1 | HAS_SHADOW;
             t.value[i] = shadow.0 as u32;
-            n += 1;
         }
-        if n == 0 {
-            return false;
-        }
-        t.entries[node] = before + n;
-        t.shadows[node] = before + n;
+        let n = slots.len() as u8;
+        t.entries[i] = before + n;
+        t.shadows[i] = before + n;
         // Each slot has moved the node, the last one for good.
         self.clock += u64::from(n);
-        t.since[node] = self.clock;
-        self.order.push(self.clock, first.0 / NODE_SLOTS);
+        t.since[i] = self.clock;
+        self.order.push(self.clock, node);
         let new = u64::from(before == 0);
         self.nodes += new;
         self.shadow_nodes += new;

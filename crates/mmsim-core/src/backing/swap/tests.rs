@@ -163,10 +163,17 @@ proptest! {
             long.set(slot, Cached::Folio(Pfn(i as u32)));
             long.get(slot);
             long.uncache(slot, shadow, CPU);
-            prop_assert_eq!(short.pick(CPU), Some(slot));
             evicted.push((slot, shadow));
         }
-        short.store(evicted.iter().copied());
+        for some in evicted.chunks(64) {
+            let mut slots = [0; 64];
+            prop_assert_eq!(short.pick_many(CPU, &mut slots[..some.len()]), some.len());
+            let want: Vec<u32> = some.iter().map(|(slot, _)| slot.0).collect();
+            prop_assert_eq!(&slots[..some.len()], &want[..]);
+            let shadows: Vec<Shadow> = some.iter().map(|e| e.1.unwrap_or(Shadow(0))).collect();
+            let leaves = some.iter().rev().fold(0, |all, e| all << 1 | u64::from(e.1.is_some()));
+            short.store(&slots[..some.len()], &shadows, leaves);
+        }
         for (s, shadow) in evicted {
             let what = shadow.map_or(Cached::Nothing, Cached::Shadow);
             prop_assert_eq!((short.count(s), short.cached(s)), (1, what));
