@@ -42,8 +42,8 @@ mod scan;
 mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
-use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, NewAnonRotated};
 use crate::shrink::Work;
+use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, NewAnonRotated};
 use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
