@@ -443,11 +443,8 @@ impl Swap {
     fn free_slot(&mut self, s: SwapSlot, cpu: CpuId) {
         debug_assert_eq!(self.record(s.0), 0, "{s} is in use");
         self.held += 1;
-        let freed = &mut self.per_cpu[cpu].freed;
-        freed.push(s.0);
-        if freed.len() >= SLOT_CACHE || !self.cache_active {
-            self.flush_freed(cpu);
-        }
+        self.per_cpu[cpu].freed.push(s.0);
+        self.flush_if_full(cpu);
     }
 
     /// PTEs that refer to a slot.
@@ -512,21 +509,14 @@ impl Swap {
     /// If others refer to the slot, or it holds a folio.
     #[inline]
     pub fn put_last(&mut self, s: SwapSlot, cpu: CpuId) {
-        let done = self.private_slots(cpu).0.take(s);
+        let done = self.private_slots().take(s);
         assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.record(s.0));
-        self.per_cpu[cpu].freed.push(s.0);
-        self.freed(cpu, 1);
+        self.free_slot(s, cpu);
     }
 
-    /// Slots that a CPU freed; those let go are added here, then [`Swap::freed`] is called.
+    /// A CPU frees the slots that it holds, if they are enough.
     #[inline]
-    pub fn freed_by(&mut self, cpu: CpuId) -> &mut Vec<u32> {
-        &mut self.per_cpu[cpu].freed
-    }
-    /// So many slots were added to those that a CPU freed.
-    #[inline]
-    pub fn freed(&mut self, cpu: CpuId, n: usize) {
-        self.held += n as u32;
+    fn flush_if_full(&mut self, cpu: CpuId) {
         if self.per_cpu[cpu].freed.len() >= SLOT_CACHE || !self.cache_active {
             self.flush_freed(cpu);
         }

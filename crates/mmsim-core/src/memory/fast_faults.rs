@@ -24,7 +24,7 @@
 use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
-use crate::backing::swap::PrivateSlots;
+use crate::backing::swap::{PrivateSlots, Swap};
 use crate::base::host::prefetch;
 use crate::base::id::{AsId, CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId};
 use crate::base::time::{SimDuration, SimTime};
@@ -49,13 +49,28 @@ pub struct PendingFault {
     pub write: bool,
     /// When it began.
     pub begin: SimTime,
+    /// The page comes from swap, and its slot held a shadow.
+    pub had_shadow: bool,
+    /// That shadow, or any value.
+    pub left: Shadow,
+}
+
+impl PendingFault {
+    /// The fault that began then.
+    pub fn new(page: PageIdx, write: bool, begin: SimTime) -> Self {
+        PendingFault { page, write, begin, had_shadow: false, left: Shadow(0) }
+    }
+
     /// The shadow that the page's slot held, if it comes from swap.
-    pub shadow: Option<Shadow>,
+    #[inline]
+    pub fn shadow(&self) -> Option<Shadow> {
+        self.had_shadow.then_some(self.left)
+    }
 }
 
 impl Default for PendingFault {
     fn default() -> Self {
-        PendingFault { page: PageIdx(0), write: false, begin: SimTime::ZERO, shadow: None }
+        PendingFault::new(PageIdx(0), false, SimTime::ZERO)
     }
 }
 
@@ -144,9 +159,10 @@ impl SwapInRun<'_> {
             return false;
         }
         let Some(shadow) = self.slots.take(slot) else { return false };
+        let (had_shadow, left) = (shadow.is_some(), shadow.unwrap_or(Shadow(0)));
         let page_idx = PageIdx(page as u32);
         self.pending[self.nr % MOST_PENDING] =
-            PendingFault { page: page_idx, write, begin, shadow };
+            PendingFault { page: page_idx, write, begin, had_shadow, left };
         self.nr += 1;
         let write = u8::from(write) * pte::DIRTY;
         self.hot[page] = pte::PRESENT | pte::ACCESSED | pte::WRITABLE | write;
@@ -205,7 +221,7 @@ impl SettledFaults<'_> {
         }
         let enters = |mem: &mut Memory, policy: &mut P, f: &PendingFault, folio| {
             mem.refaulting = Some(f.page);
-            policy.folio_swapped_in(mem, folio, f.shadow, how);
+            policy.folio_swapped_in(mem, folio, f.shadow(), how);
             mem.tell_of_swap_in(folio, Some(f.page));
         };
         self.tell_each(mem, policy, enters, |mem, policy, folio| policy.swapin_mapped(mem, folio));
@@ -249,7 +265,8 @@ impl Memory {
         self.now = fault.begin + entry;
     }
 
-    /// Whether new pages of a process, or pages that come from swap, may take the fast path now.
+    /// What new pages of a process, or pages that come from swap, have in common, if they may take
+    /// the fast path now.
     /// `recency`: that of their mapping. `awake`: kswapd knows already that memory is wanted, so
     /// that a request below the low watermark wakes nobody.
     pub fn fast_faults(
@@ -260,16 +277,12 @@ impl Memory {
         awake: bool,
     ) -> Option<FastFaults> {
         let zone = self.zones.first_asked(NodeId(0), AllocRequest::USER.highest)?;
-        let one = self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
-        let quiet = !self.slow_paths && self.io.is_empty() && self.boosted.is_none();
-        if !(one && quiet && self.settled == self.kernel_needs() && self.serves_user(zone, awake)) {
+        if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 || self.slow_paths {
             return None;
         }
         let (entry, latency) = if kind == ArrivalKind::SwapIn {
-            let swap = self.swap.as_ref()?;
-            let device = swap.only_device()?;
-            let past = self.rules.sync_swapin_skips_cache && device.config().synchronous;
-            if !(past && swap.has_room()) {
+            let device = self.swap.as_ref()?.only_device()?;
+            if !(self.rules.sync_swapin_skips_cache && device.config().synchronous) {
                 return None;
             }
             let entry = self.cost.t_major_cpu;
@@ -278,15 +291,28 @@ impl Memory {
             (self.cost.t_minor_anon, self.cost.t_minor_anon)
         };
         let how = Arrival { kind, in_fault: Some(recency), position: 0 };
-        Some(FastFaults { thread, space, how, latency, entry, zone })
+        let run = FastFaults { thread, space, how, latency, entry, zone };
+        self.more_faults(&run, || awake).then_some(run)
+    }
+
+    /// Whether faults may go on as they were: of what [`Memory::fast_faults`] asks, what can change
+    /// from one ledger to the next.
+    pub(crate) fn more_faults(&self, run: &FastFaults, awake: impl FnOnce() -> bool) -> bool {
+        let room = || self.swap.as_ref().is_some_and(Swap::has_room);
+        self.zones.first_asked(NodeId(0), AllocRequest::USER.highest) == Some(run.zone)
+            && self.io.is_empty()
+            && self.boosted.is_none()
+            && self.settled == self.kernel_needs()
+            && self.serves_user(run.zone, awake)
+            && (!run.swapped() || room())
     }
 
     /// Whether pages of processes come out of a zone's stocks without further ado: it is above
     /// the low watermark, or all are below and kswapd is `awake`, so that nobody is woken.
-    fn serves_user(&self, zone: ZoneId, awake: bool) -> bool {
+    fn serves_user(&self, zone: ZoneId, awake: impl FnOnce() -> bool) -> bool {
         let (z, highest) = (&self.zones[zone], AllocRequest::USER.highest);
         z.watermark_ok(Mark::Low, highest)
-            || awake
+            || awake()
                 && !self.zones.fair()
                 && z.watermark_ok(Mark::Min, highest)
                 && !self.zones.any_allows(Mark::Low, highest)
@@ -294,6 +320,7 @@ impl Memory {
 
     /// How many faults a CPU may take before they have to be settled, as far as the CPU is
     /// concerned; all CPUs together may take as many as [`Memory::share_left`].
+    #[inline]
     pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
         let stock = self.zones[run.zone].stock(cpu, AllocRequest::USER.migratetype).len();
         stock.min(self.batches.room(cpu)).min(MOST_PENDING)
@@ -306,24 +333,34 @@ impl Memory {
     }
 
     /// How many pages the zone of some faults may give in its turn.
+    #[inline]
     pub fn share_left(&self, run: &FastFaults) -> usize {
         self.zones[run.zone].share_left()
     }
 
-    /// What faults on pages in swap touch, and who notes the uses; [`Memory::settle_faults`] is to
-    /// follow.
+    /// Fills the stock for the next fault of a run, on a page in swap, if it is used up. False, and
+    /// nothing done: that fault is one for the slow path.
+    pub(crate) fn restock_for(&mut self, run: &FastFaults, page: PageIdx) -> bool {
+        let slot = self.pages.swap_entry(page);
+        slot.is_some_and(|s| self.private_swap(s).is_some()) && self.restock(run.zone)
+    }
+
+    /// What faults on pages in swap touch, `most` of them at most, and who notes the uses;
+    /// [`Memory::settle_faults`] is to follow.
+    #[inline(always)] // What it returns is large, and is taken apart at once.
     pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
         &'a mut self,
         run: &FastFaults,
         pending: &'a mut [PendingFault; MOST_PENDING],
+        most: usize,
         who: W,
     ) -> (SwapInRun<'a>, W::Notes<'a>) {
-        let room = self.fault_room(run, self.cpu).min(self.share_left(run));
+        let room = self.fault_room(run, self.cpu).min(self.share_left(run)).min(most);
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);
-        let (slots, slot_room) = swap.private_slots(self.cpu);
-        let room = room.min(slot_room).min(zram_room(self.zram_stored, store));
+        let slots = swap.private_slots();
+        let room = room.min(zram_room(self.zram_stored, store));
         let (hot, entry) = self.pages.hot_and_entries();
         let notes = who.notes(&mut self.uses, hot.len());
         (SwapInRun { hot, entry, slots, pending, nr: 0, room }, notes)
@@ -339,34 +376,9 @@ impl Memory {
     ) {
         let (nr, swapped) = (pending.len(), run.swapped());
         let (n, mt) = (nr as u64, AllocRequest::USER.migratetype);
-        let bits = ANON_MAPPED_ONCE | flag::IN_BATCH | if swapped { flag::DIRTY } else { 0 };
-        let mut folios = std::mem::take(&mut self.settling);
-        if swapped {
-            self.free_slots_of(pending);
-        }
-        let stock = self.zones[run.zone].stock(self.cpu, mt);
-        let (flags, rmap) = self.frames.flags_and_rmap_mut();
-        if swapped {
-            let entry = self.pages.entries_mut();
-            let adding = self.batches.adding(self.cpu);
-            let (at, rmap) = (adding.len(), &mut rmap[..flags.len()]);
-            adding.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
-                entry[f.page.0 as usize] = frame;
-                flags[frame as usize] = bits;
-                rmap[frame as usize] = f.page.0;
-                (Pfn(frame), run.how)
-            }));
-            folios.extend(adding[at..].iter().map(|&(f, _)| f));
-        } else {
-            folios.extend(pending.iter().zip(stock.iter().rev()).map(|(f, &frame)| {
-                self.pages.first_touched(f.page, Pfn(frame));
-                flags[frame as usize] = bits;
-                rmap[frame as usize] = f.page.0;
-                Pfn(frame)
-            }));
-            self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
-        }
-        debug_assert_eq!(folios.len(), nr, "the stock of {} has too few pages", run.zone);
+        let folios = self.give_frames(run, pending);
+        let folios = &folios[..nr];
+        self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
         self.zones[run.zone].take_stock(self.cpu, mt, nr);
         self.count_allocated(run.zone, n);
         self.count(VmEvent::PgFault, n);
@@ -380,7 +392,7 @@ impl Memory {
             s.wrote_anon = true;
         }
         let now = self.now;
-        let settled = SettledFaults { run, pending, folios: &folios };
+        let settled = SettledFaults { run, pending, folios };
         if swapped {
             let before = self.come_for_uses();
             policy.faults_settled(self, &settled);
@@ -388,25 +400,60 @@ impl Memory {
         } else {
             policy.faults_settled(self, &settled);
         }
-        folios.clear();
-        self.settling = folios;
         if swapped {
             self.settle_kernel();
         }
         self.now = now;
     }
 
+    /// Gives the pages of faults the frames of the stock, and lets go of the slots that they were in.
+    #[inline(always)] // There is one caller.
+    fn give_frames(
+        &mut self,
+        run: &FastFaults,
+        pending: &[PendingFault],
+    ) -> [FolioId; MOST_PENDING] {
+        let swapped = run.swapped();
+        let bits = ANON_MAPPED_ONCE | flag::IN_BATCH | if swapped { flag::DIRTY } else { 0 };
+        let (mut folios, mut slots) = ([Pfn(0); MOST_PENDING], [0; MOST_PENDING]);
+        let stock = self.zones[run.zone].stock(self.cpu, AllocRequest::USER.migratetype);
+        debug_assert!(pending.len() <= stock.len(), "the stock of {} has too few pages", run.zone);
+        let (flags, rmap) = self.frames.flags_and_rmap_mut();
+        let rmap = &mut rmap[..flags.len()];
+        // The last page first.
+        let mut stock = stock.iter().rev();
+        let given = pending.iter().zip(&mut folios);
+        if swapped {
+            let entry = self.pages.entries_mut();
+            for ((f, folio), slot) in given.zip(&mut slots) {
+                let Some(&frame) = stock.next() else { break };
+                let entry = &mut entry[f.page.0 as usize];
+                *slot = slot_of(*entry);
+                (*entry, *folio) = (frame, Pfn(frame));
+                flags[frame as usize] = bits;
+                rmap[frame as usize] = f.page.0;
+            }
+            self.free_slots(&slots[..pending.len()]);
+        } else {
+            for (f, folio) in given {
+                let Some(&frame) = stock.next() else { break };
+                self.pages.first_touched(f.page, Pfn(frame));
+                *folio = Pfn(frame);
+                flags[frame as usize] = bits;
+                rmap[frame as usize] = f.page.0;
+            }
+        }
+        folios
+    }
+
     /// Accounts for the slots of pages that came back.
-    fn free_slots_of(&mut self, pending: &[PendingFault]) {
-        let (nr, n) = (pending.len(), pending.len() as u64);
+    fn free_slots(&mut self, slots: &[u32]) {
+        let (nr, n) = (slots.len(), slots.len() as u64);
         let swap = self.swap.as_mut().expect("the pages are in swap");
-        let entry = self.pages.entries_mut();
-        swap.freed_by(self.cpu).extend(pending.iter().map(|f| slot_of(entry[f.page.0 as usize])));
-        let first = SwapSlot(slot_of(entry[pending[0].page.0 as usize]));
-        let device = swap.device_of_mut(first);
+        let device = swap.device_of_mut(SwapSlot(slots[0]));
         device.read_sync(nr as u32);
         let stored = n * u64::from(device.config().stored_bytes_per_page);
-        swap.freed(self.cpu, nr);
+        swap.let_go(self.cpu, slots);
         self.count(VmEvent::PgMajFault, n);
         self.count(VmEvent::PswpIn, n);
         self.count_swap_requests(Io::Read, n);

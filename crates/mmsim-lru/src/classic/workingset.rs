@@ -73,6 +73,31 @@ impl Packing {
     fn age(self, s: Shadow) -> u64 {
         s.0 >> self.age_shift
     }
+    /// Who is within a distance at an age.
+    #[inline]
+    fn near(self, age: u64, threshold: u64) -> Near {
+        Near {
+            now: age << self.age_shift | ((1 << self.age_shift) - 1),
+            mask: self.age_mask << self.age_shift,
+            most: threshold.min(self.age_mask) << self.age_shift,
+        }
+    }
+}
+
+/// [`formulas::refault_distance`] against a threshold, on shadows as they are: everything is shifted
+/// to where their ages are, and what is below them never borrows from the age.
+#[derive(Clone, Copy)]
+struct Near {
+    now: u64,
+    mask: u64,
+    most: u64,
+}
+
+impl Near {
+    #[inline(always)]
+    fn is(self, s: Shadow) -> bool {
+        self.now.wrapping_sub(s.0) & self.mask <= self.most
+    }
 }
 
 /// How the folios of a type leave an lruvec: which age they move, what they leave behind.
@@ -281,25 +306,30 @@ impl Classic {
         entry: SimDuration,
     ) {
         let Some(age) = self.age_of(false) else {
-            let n = pending.iter().filter(|f| f.shadow.is_some()).count();
-            return mem.count(VmEvent::WorkingsetRefaultAnon, n as u64);
+            let n = pending.iter().map(|f| u64::from(f.had_shadow)).sum();
+            return mem.count(VmEvent::WorkingsetRefaultAnon, n);
         };
         let packing = self.packing;
         let threshold = self.threshold(mem, false, LruScope(0), MemcgId(0));
         let lv = self.lruvec_at(LruScope(0), MemcgId(0));
-        // An activation may move the age.
-        let mut now = self.lruvecs[lv].age[age];
-        let mut n = 0;
-        for (f, &folio) in pending.iter().zip(folios) {
-            let Some(shadow) = f.shadow else { continue };
-            n += 1;
-            let s = packing.unpack(shadow);
-            let distance = formulas::refault_distance(now, s.age, packing.age_mask);
-            if distance <= threshold {
-                mem.go_to_fault(f, entry);
-                self.refault_active(mem, folio, age, s.workingset);
-                now = self.lruvecs[lv].age[age];
-            }
+        // Which of them are near, a bit each, and how many left a shadow: as good as random, so
+        // without a branch.
+        let near = |pending: &[PendingFault], now: u64| {
+            let near = packing.near(now, threshold);
+            pending.iter().rev().fold((0_u64, 0), |(bits, n), f| {
+                let bit = u64::from(f.had_shadow & near.is(f.left));
+                (bits << 1 | bit, n + u64::from(f.had_shadow))
+            })
+        };
+        let mut judged = 0;
+        let (mut active, n) = near(pending, self.lruvecs[lv].age[age]);
+        while active != 0 {
+            judged += active.trailing_zeros() as usize + 1;
+            let (f, folio) = (&pending[judged - 1], folios[judged - 1]);
+            mem.go_to_fault(f, entry);
+            self.refault_active(mem, folio, age, packing.unpack(f.left).workingset);
+            // That may have moved the age.
+            active = near(&pending[judged..], self.lruvecs[lv].age[age]).0;
         }
         mem.count(VmEvent::WorkingsetRefaultAnon, n);
     }
@@ -313,17 +343,26 @@ impl Classic {
         scope: LruScope,
         memcg: MemcgId,
     ) -> PerType<u64> {
+        let of = |t| self.activations_of(mem, scope, memcg, t);
+        PerType::new([of(ANON), of(FILE)])
+    }
+
+    /// The same of one type.
+    pub(super) fn activations_of(
+        &self,
+        mem: &Memory,
+        scope: LruScope,
+        memcg: MemcgId,
+        t: LruType,
+    ) -> u64 {
         if self.of_nodes() {
-            let node = self.node_of(mem, scope);
-            let of = |t| mem.node_page_state(node, ACTIVATIONS[t]);
-            return PerType::new([of(ANON), of(FILE)]);
+            return mem.node_page_state(self.node_of(mem, scope), ACTIVATIONS[t]);
         }
         let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
         if memcg != MemcgId(0) || own {
-            return self.lruvecs[self.lruvec_at(scope, memcg)].activations;
+            return self.lruvecs[self.lruvec_at(scope, memcg)].activations[t];
         }
-        let all = self.ids.at(scope.0);
-        PerType::from_fn(|t| all.clone().map(|lv| self.lruvecs[lv].activations[t]).sum())
+        self.ids.at(scope.0).map(|lv| self.lruvecs[lv].activations[t]).sum()
     }
 
     /// There is one lruvec for each node.

@@ -60,19 +60,29 @@ impl PrivateSlots<'_> {
 }
 
 impl Swap {
-    /// Slots to be let go as [`Swap::put_last`] does, and how many of them a CPU can hold.
+    /// Slots to be let go as [`Swap::put_last`] does; [`Swap::let_go`] is to follow.
     #[inline]
-    pub fn private_slots(&mut self, cpu: CpuId) -> (PrivateSlots<'_>, usize) {
-        let room = SLOT_CACHE - self.per_cpu[cpu].freed.len();
-        let slots = PrivateSlots {
+    pub fn private_slots(&mut self) -> PrivateSlots<'_> {
+        PrivateSlots {
             tables: &mut self.tables,
             table_of: &self.table_of,
             upper: &self.upper,
             nodes: &mut self.nodes,
             shadow_nodes: &mut self.shadow_nodes,
             emptied: false,
-        };
-        (slots, room)
+        }
+    }
+
+    /// A CPU holds slots that were let go, and frees what it holds whenever that is enough.
+    pub fn let_go(&mut self, cpu: CpuId, mut slots: &[u32]) {
+        while !slots.is_empty() {
+            let freed = &mut self.per_cpu[cpu].freed;
+            let (now, later) = slots.split_at(slots.len().min(SLOT_CACHE - freed.len()));
+            freed.extend_from_slice(now);
+            self.held += now.len() as u32;
+            self.flush_if_full(cpu);
+            slots = later;
+        }
     }
 
     /// Slots just picked get the contents of folios that are evicted at once, each for the

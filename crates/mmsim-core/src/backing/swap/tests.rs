@@ -219,3 +219,26 @@ fn the_last_slots_are_found_in_clusters_of_other_cpus() {
     swap.take(CPU, 3, &mut one);
     assert_eq!(one, [5]);
 }
+
+/// Slots that are let go together are slots let go one by one, however many the CPU holds before.
+#[test]
+fn let_go_together_is_let_go_one_by_one() {
+    for (before, n) in [(0, 5), (0, 64), (10, 60), (63, 64), (40, 31)] {
+        let (mut single, mut together) = (swap(1000), swap(1000));
+        let used = |swap: &mut Swap| -> Vec<SwapSlot> {
+            let slots: Vec<_> = (0..before + n).map_while(|_| swap.alloc(CPU)).collect();
+            slots.iter().for_each(|&s| swap.get(s));
+            slots[..before].iter().for_each(|&s| swap.put_last(s, CPU));
+            slots[before..].to_vec()
+        };
+        let slots = used(&mut single);
+        assert_eq!(used(&mut together), slots);
+        slots.iter().for_each(|&s| single.put_last(s, CPU));
+        let mut private = together.private_slots();
+        assert!(slots.iter().all(|&s| private.take(s) == Some(None)));
+        together.let_go(CPU, &slots.iter().map(|s| s.0).collect::<Vec<_>>());
+        assert_eq!(state(&together), state(&single), "{n} slots, {before} held");
+        let next = |swap: &mut Swap| (0..300).map(|_| swap.alloc(CPU)).collect::<Vec<_>>();
+        assert_eq!(next(&mut together), next(&mut single), "{n} slots, {before} held");
+    }
+}

@@ -466,7 +466,7 @@ impl Turn<'_, '_> {
             *hot = pte::PRESENT | pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
             let begin = SimTime(now + touched as u64 * c.t_fault);
             let page = PageIdx((page + touched) as u32);
-            *pending = PendingFault { page, write: true, begin, shadow: None };
+            *pending = PendingFault::new(page, true, begin);
             touched += 1;
         }
         (page..page + touched).for_each(|page| c.notes.came(page));

@@ -14,14 +14,16 @@ use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
 use crate::memory::follow::{Followed, NoteUses, WantsUses};
 use crate::memory::{AHEAD, FastFaults, SwapInRun};
 use crate::policy::ArrivalKind;
-use crate::virt::space::Place;
 use crate::workload::{Op, RegionId, Run};
+
+/// Regions of accesses, and where they begin: that of the first, and the other side of a copy that
+/// is under way.
+type Sides = [(RegionId, u32); 2];
 
 /// Misses that are faults on pages in swap go into the ledger.
 struct SwapIns<'a, N> {
     run: SwapInRun<'a>,
-    /// The region of the first, and the other side of a copy that is under way.
-    places: [Place; 2],
+    sides: Sides,
     /// An access to a third region is next: the run loop finds its place.
     elsewhere: bool,
     /// The end of the last fault.
@@ -45,9 +47,9 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
 
     #[inline(always)]
     fn start_of(&mut self, region: RegionId) -> Option<u32> {
-        let place = self.places.iter().find(|p| p.region() == region);
-        self.elsewhere = place.is_none();
-        place.map(|p| p.start.0)
+        let side = self.sides.iter().find(|s| s.0 == region);
+        self.elsewhere = side.is_none();
+        side.map(|s| s.1)
     }
 
     #[inline(always)]
@@ -109,6 +111,7 @@ impl Machine {
     /// A thread that may act stopped at a page that is not there: resolves faults of the
     /// common kind and executes the hits between them. Returns where it stopped, and when
     /// the hits before that began.
+    #[inline(never)]
     pub(in crate::machine) fn swap_in_fast(
         &mut self,
         tid: ThreadId,
@@ -120,10 +123,12 @@ impl Machine {
         if self.mem.pages.swap_entry(page).is_none() {
             return at;
         }
-        while let Some((run, places)) = self.swap_in_run(tid) {
+        let Some(run) = self.swap_in_run(tid) else { return at };
+        let mut most = usize::MAX;
+        while let Some(sides) = self.swap_in_sides(tid) {
             at = if self.mem.uses.on() {
                 let (faults, singly) = (self.mem.vmstat[VmEvent::PgFault], self.mem.uses.singly());
-                let at = self.swap_in_some(tid, &run, places, (until, singly), Followed);
+                let at = self.swap_in_some(tid, (&run, most), sides, (&until, singly), Followed);
                 if self.mem.vmstat[VmEvent::PgFault] > faults {
                     self.mem.tell_after_step();
                 } else {
@@ -131,63 +136,107 @@ impl Machine {
                 }
                 at
             } else {
-                self.swap_in_some(tid, &run, places, (until, false), ())
+                self.swap_in_some(tid, (&run, most), sides, (&until, false), ())
             };
             match at.0 {
-                Stop::Full => at.0 = Stop::Bound,
+                Stop::Full => {
+                    (at.0, most) = (Stop::Bound, usize::MAX);
+                    if !self.mem.more_faults(&run, || self.kswapds_awake()) {
+                        break;
+                    }
+                }
                 Stop::Other => {
                     // Perhaps an access to another region.
                     at.0 = self.run_hits(tid, until.pause(at.1));
                     break;
                 }
-                Stop::Bound | Stop::Miss => break,
+                Stop::Miss => {
+                    most = self.restock(tid, &run, &until, at.1);
+                    if most == 0 {
+                        break;
+                    }
+                }
+                Stop::Bound => break,
             }
         }
         at
     }
 
-    /// What the faults of a thread have in common, if they are of the common kind, and where they
-    /// are: the region of the first, and the other side of a copy that is under way.
+    /// A walk stopped at a miss. If that is a fault like those before, for which the stock was used
+    /// up, fills it, and returns how many more may be taken.
+    fn restock(
+        &mut self,
+        tid: ThreadId,
+        run: &FastFaults,
+        until: &Deadline,
+        since: SimTime,
+    ) -> usize {
+        if !until.may_act(since, self.mem.now) {
+            return 0;
+        }
+        let t = &self.threads[tid];
+        let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
+        if !self.mem.restock_for(run, page) {
+            return 0;
+        }
+        // As after a step of this fault alone.
+        self.watchdog.tried(true);
+        let t = &mut self.threads[tid];
+        t.tries = None;
+        t.done_at = self.mem.now + run.latency + self.mem.cost.t_hit;
+        // This request has looked at the watermark, and the next one will.
+        if self.mem.more_faults(run, || self.kswapds_awake()) { usize::MAX } else { 1 }
+    }
+
+    /// What the faults of a thread have in common, if they are of the common kind.
     #[inline]
-    fn swap_in_run(&mut self, tid: ThreadId) -> Option<(FastFaults, [Place; 2])> {
+    fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
         let t = &self.threads[tid];
         if t.fault.is_some() || t.place.flags.locked || !self.policy.faults_together() {
             return None;
         }
-        let mut places = [t.place; 2];
-        if let Some(Op::Copy(copy)) = t.progress.op() {
-            let side = if copy.from == t.place.region() { copy.to } else { copy.from };
-            places[1] = self.mem.spaces.place(t.space, side)?;
-            if places[1].flags != t.place.flags {
-                return None;
-            }
-        }
         let recency = t.place.flags.recency(self.mem.ignores_random());
         let (who, awake) = ((tid, t.space), self.kswapds_awake());
-        let run = self.mem.fast_faults(who, ArrivalKind::SwapIn, recency, awake)?;
-        Some((run, places))
+        self.mem.fast_faults(who, ArrivalKind::SwapIn, recency, awake)
+    }
+
+    /// Where these faults are. `None`: the sides of a copy differ in what their faults have in common.
+    #[inline]
+    fn swap_in_sides(&self, tid: ThreadId) -> Option<Sides> {
+        let t = &self.threads[tid];
+        let mut sides = [(t.place.region(), t.place.start.0); 2];
+        if let Some(Op::Copy(copy)) = t.progress.op() {
+            let side = if copy.from == t.place.region() { copy.to } else { copy.from };
+            let place = self.mem.spaces.place(t.space, side)?;
+            if place.flags != t.place.flags {
+                return None;
+            }
+            sides[1] = (side, place.start.0);
+        }
+        Some(sides)
     }
 
     /// One run of faults. [`Stop::Full`]: it may go on with another.
+    #[inline(always)]
     fn swap_in_some(
         &mut self,
         tid: ThreadId,
-        run: &FastFaults,
-        places: [Place; 2],
-        (until, singly): (Deadline, bool),
+        (run, most): (&FastFaults, usize),
+        sides: Sides,
+        (until, singly): (&Deadline, bool),
         who: impl WantsUses,
     ) -> (Stop, SimTime) {
         let t = &mut self.threads[tid];
-        let Deadline { due, other, slice, sample, .. } = until;
+        let &Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.now;
         let record = self.watch.record_accesses;
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
-        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, who);
+        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, most, who);
         let mut swap_ins = SwapIns {
             run: run_of,
-            places,
+            sides,
             elsewhere: false,
             since: start.0,
             hits_end: until.pause(start).0,
@@ -204,8 +253,11 @@ impl Machine {
         if stop == Stop::Other && elsewhere {
             stop = Stop::Bound;
         }
-        if stop == Stop::Miss && t.progress.missed().run.region != t.place.region() {
-            t.place = places[1];
+        if stop == Stop::Miss {
+            let region = t.progress.missed().run.region;
+            if region != t.place.region() {
+                t.place = self.mem.spaces.place(t.space, region).expect("a side of the copy");
+            }
         }
         self.work_done.0 += t.progress.accesses - before.0;
         self.work_done.1 += t.progress.records - before.1;
