@@ -170,7 +170,7 @@ impl LruvecIds {
     /// The root cgroup's lruvec at the place of another.
     #[inline]
     pub(crate) const fn root_of(self, lv: LruvecId) -> LruvecId {
-        LruvecId(lv.0 - lv.0 % self.nr_memcgs)
+        if self.only_root() { lv } else { LruvecId(lv.0 - lv.0 % self.nr_memcgs) }
     }
     /// The place of an lruvec.
     #[inline]

@@ -121,9 +121,9 @@ impl Machine {
         if !taken.is_empty() {
             let ignore_references = self.mem.rules.pageout_ignores_references;
             // The kernel's plug is that of the whole advice.
-            self.mem.start_plug(std::mem::take(&mut self.plug));
+            self.mem.start_plug(&mut self.plug);
             self.reclaim_isolated(taken, ignore_references);
-            self.plug = self.mem.take_plug();
+            self.mem.end_plug(&mut self.plug);
             self.mem.finish_plug(&mut self.plug);
             self.queue_io();
             taken.clear();

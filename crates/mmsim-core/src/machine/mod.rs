@@ -155,7 +155,7 @@ pub struct Machine {
     team: Vec<fault::first_touch::Member>,
     touching: bool,
     /// Kept for the plug of direct reclaim.
-    plug: Plug,
+    plug: Box<Plug>,
     /// Accesses and records of all threads.
     work_done: (u64, u64),
     /// Accesses at which progress is told next.
@@ -254,7 +254,7 @@ impl Machine {
             pending: [PendingFault::default(); MOST_PENDING],
             team: Vec::new(),
             touching: false,
-            plug: Plug::default(),
+            plug: Box::default(),
             work_done: (0, 0),
             progress_at: u64::MAX,
             slept: SimDuration::ZERO,

@@ -160,8 +160,9 @@ pub struct Memory {
     pub cpu: CpuId,
     /// Requests submitted by the current step; the machine queues their ends.
     pub io: Vec<(SimTime, IoDone)>,
-    /// Writes that wait for others of who acts.
-    plug: Option<Plug>,
+    /// Writes that wait for others of who acts, while he holds a plug.
+    plug: Box<Plug>,
+    plugged: bool,
     /// Until when whoever acts sleeps, since its writes were throttled; past: it does not.
     throttled: SimTime,
     /// The batch of the reclaimer at work.
@@ -245,7 +246,8 @@ impl Memory {
             now: SimTime::ZERO,
             cpu: CpuId(0),
             io: Vec::new(),
-            plug: None,
+            plug: Box::default(),
+            plugged: false,
             throttled: SimTime::ZERO,
             scan_batch: scan::ScanBatch::default(),
             node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),

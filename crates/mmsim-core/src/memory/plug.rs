@@ -76,19 +76,32 @@ impl Memory {
         self.count(event, if self.rules.counts_swap_requests { n } else { 0 });
     }
 
-    /// Writes of swap wait in `plug` from now on.
-    pub(crate) fn start_plug(&mut self, plug: Plug) {
-        debug_assert!(self.plug.is_none(), "a plug is held already");
-        self.plug = Some(plug);
+    /// Writes of swap wait in `plug` from now on, until [`Memory::end_plug`].
+    #[inline]
+    pub(crate) fn start_plug(&mut self, plug: &mut Box<Plug>) {
+        debug_assert!(!self.plugged, "a plug is held already");
+        std::mem::swap(&mut self.plug, plug);
+        self.plugged = true;
     }
 
-    /// The plug, with what waits in it; further writes do not.
-    pub(crate) fn take_plug(&mut self) -> Plug {
-        self.plug.take().expect("a plug was started")
+    /// Gives the plug back, with what waits in it; further writes do not.
+    #[inline]
+    pub(crate) fn end_plug(&mut self, plug: &mut Box<Plug>) {
+        debug_assert!(self.plugged, "a plug was started");
+        std::mem::swap(&mut self.plug, plug);
+        self.plugged = false;
     }
 
     /// What waits in a plug goes to the device (`blk_finish_plug`).
+    #[inline]
     pub(crate) fn finish_plug(&mut self, plug: &mut Plug) {
+        if !plug.requests.is_empty() {
+            self.write_plug(plug);
+        }
+    }
+
+    #[inline(never)]
+    fn write_plug(&mut self, plug: &mut Plug) {
         let mut folios = plug.folios.drain(..);
         let now = self.goes_on_at();
         for (at, n) in plug.requests.drain(..) {
@@ -106,10 +119,7 @@ impl Memory {
 
     /// Writes a folio to its slot on an asynchronous device, with others if there is a plug.
     pub(super) fn write_to_swap(&mut self, slot: SwapSlot, folio: Pfn) {
-        let (mut plug, held) = match self.plug.take() {
-            Some(plug) => (plug, true),
-            None => (Plug::default(), false),
-        };
+        let mut plug = std::mem::take(&mut *self.plug);
         if !plug.joins(slot, folio) {
             if plug.is_full() {
                 self.finish_plug(&mut plug);
@@ -118,11 +128,10 @@ impl Memory {
             plug.requests.push((slot.0, 1));
             plug.folios.push(folio);
         }
-        if held {
-            self.plug = Some(plug);
-        } else {
+        if !self.plugged {
             self.finish_plug(&mut plug);
         }
+        *self.plug = plug;
     }
 
     /// When the owner of a plug may write one request more, to the device of a slot.

@@ -283,6 +283,9 @@ pub fn scan_targets(
     rounding: ScanRounding,
 ) -> PerList {
     let target = |list: usize| {
+        if base[list] == 0 {
+            return 0;
+        }
         let page_type = LruType::of(list >= INACTIVE_FILE);
         match mode {
             ScanMode::Equal => base[list],

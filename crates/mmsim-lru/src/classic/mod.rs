@@ -99,6 +99,8 @@ pub struct Classic {
     cluster: u64,
     /// Places in passes under way: of direct reclaimers, and of kswapd.
     passes: IndexVec<NodeId, [Option<Box<Pass>>; 2]>,
+    /// The memory of one that has ended, for the next.
+    ended: Option<Box<Pass>>,
     /// The memory cgroup where the next partial walk starts.
     walk: IndexVec<LruScope, usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
@@ -147,6 +149,7 @@ impl Classic {
             by_zone,
             cluster: (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
             passes: IndexVec::filled(nodes, [None, None]),
+            ended: None,
             walk: IndexVec::filled(scopes, 0),
             leaking: false,
             advised: 0,
@@ -236,8 +239,14 @@ impl Classic {
     /// The same of the evictable lists.
     #[inline(always)]
     fn sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
-        let [a, b, c, d, _] = self.list_sizes(mem, scope, memcg);
-        [a, b, c, d]
+        if memcg.0 == 0 {
+            let [a, b, c, d, _] = self.tallies[scope];
+            let n = |t| mem.lists.tally(t);
+            return [n(a), n(b), n(c), n(d)];
+        }
+        let [a, b, c, d, _] = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
+        let n = |l| mem.lists.len(l);
+        [n(a), n(b), n(c), n(d)]
     }
 
     /// Puts a folio at the head of the list that its flags name.

@@ -62,7 +62,7 @@ impl Classic {
             Some(p) => p,
             None => {
                 self.reckon_costs(mem, req);
-                Box::new(self.begin(mem, req))
+                self.begin(mem, req)
             }
         };
         let mut out = ReclaimOutcome::default();
@@ -95,14 +95,16 @@ impl Classic {
             out.cache_trim_failed = self.config.kswapd_retry_without_cache_trim
                 && pass.control.cache_trim
                 && pass.reclaimed == 0;
+            self.ended = Some(pass);
         }
         out
     }
 
-    fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Pass {
+    #[inline(never)]
+    fn begin(&mut self, mem: &Memory, req: &ReclaimRequest) -> Box<Pass> {
         let all = u8::MAX;
         let scope = self.wanted_below(mem, req, all).expect("a request wants some zone");
-        let mut pass = Pass {
+        let pass = Pass {
             scope,
             control: self.control(mem, req, scope, target(req)),
             next: 0,
@@ -111,6 +113,14 @@ impl Classic {
             reclaimed: 0,
             skipped_deactivate: false,
             low_skipped: false,
+        };
+        // In the memory of one that has ended.
+        let mut pass = match self.ended.take() {
+            Some(mut ended) => {
+                *ended = pass;
+                ended
+            }
+            None => Box::new(pass),
         };
         self.enter(mem, req, &mut pass, scope);
         pass
@@ -163,17 +173,21 @@ impl Classic {
         memcg: MemcgId,
     ) -> Control {
         let s = self.balanced(mem, scope, memcg);
-        let may = |t| self.may_deactivate(mem, req, scope, memcg, t);
+        let may = |t| self.opens(mem, req, scope, memcg, (&s, t));
         let may_deactivate = PerType::new([may(ANON), may(FILE)]);
         let priority = u32::from(req.priority);
         let cache_trim = !req.no_cache_trim
             && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[FILE]);
         let file_is_tiny = target(req).0 == 0 && {
             let all = self.sizes(mem, scope, MemcgId(0));
-            let zones = mem.zones.of_node(req.node).iter();
-            let own = || zones.clone().filter(|z| !self.by_zone || z.0 == scope.0);
-            let free = own().map(|&z| mem.zones[z].free).sum();
-            let high = own().map(|&z| mem.zones[z].watermark[2] + mem.zones[z].boost).sum();
+            let (mut free, mut high) = (0, 0);
+            for &z in mem.zones.of_node(req.node) {
+                if !self.by_zone || z.0 == scope.0 {
+                    let zone = &mem.zones[z];
+                    free += zone.free;
+                    high += zone.watermark[2] + zone.boost;
+                }
+            }
             formulas::file_is_tiny(
                 all[INACTIVE_FILE] + all[ACTIVE_FILE],
                 free,
@@ -196,10 +210,23 @@ impl Classic {
         memcg: MemcgId,
         t: LruType,
     ) -> bool {
+        self.opens(mem, req, scope, memcg, (&self.balanced(mem, scope, memcg), t))
+    }
+
+    /// The same, where the sizes of the lists are known.
+    #[inline]
+    fn opens(
+        &self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        scope: LruScope,
+        memcg: MemcgId,
+        (sizes, t): (&PerList, LruType),
+    ) -> bool {
         if req.force_deactivate {
             return true;
         }
-        let s = scaled(self.balanced(mem, scope, memcg), mem.scale_shift);
+        let s = scaled(*sizes, mem.scale_shift);
         let low = if t == ANON {
             let ratio = self.config.anon_ratio;
             formulas::inactive_anon_is_low(ratio, s[INACTIVE_ANON], s[ACTIVE_ANON])
@@ -207,10 +234,11 @@ impl Classic {
             formulas::inactive_is_low(s[INACTIVE_FILE], s[ACTIVE_FILE])
         };
         let before = self.lruvecs[self.lruvec_at(scope, memcg)].snapshot[t];
-        low || self.activations(mem, scope, memcg)[t] != before
+        low || self.activations_of(mem, scope, memcg, t) != before
     }
 
     /// The lists of a memory cgroup that are held against each other.
+    #[inline]
     pub(super) fn balanced(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         match self.config.inactive_ratio_scope {
             InactiveRatioScope::Target => self.sizes(mem, scope, memcg),
@@ -222,6 +250,7 @@ impl Classic {
     }
 
     /// Goes on to the next group that is not protected. False: there is none.
+    #[inline(never)] // Once a pass; what it computes is in no round's way.
     fn next_memcg(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
         while pass.left > 0 {
             let m = pass.next;
@@ -286,13 +315,14 @@ impl Classic {
             file_is_tiny: control.file_is_tiny,
             cache_trim_mode: control.cache_trim,
         });
-        let zones = mem.zones.of_node(req.node);
-        let size = |l: usize| -> u64 {
-            let list = self.lruvecs[lv].lists[l];
-            let eligible = zones.iter().filter(|&&z| req.wants(mem.zones[z].kind));
-            eligible.map(|&z| mem.lists.len_in(list, z)).sum()
-        };
-        let sizes: PerList = [size(0), size(1), size(2), size(3)];
+        let mut sizes: PerList = [0; 4];
+        for &z in mem.zones.of_node(req.node) {
+            if req.wants(mem.zones[z].kind) {
+                for (size, &list) in sizes.iter_mut().zip(&self.lruvecs[lv].lists) {
+                    *size += mem.lists.len_in(list, z);
+                }
+            }
+        }
         let base_of = |s| {
             if protection > 0 {
                 formulas::scan_base_protected(s, priority, protection, usage)
@@ -327,6 +357,7 @@ impl Classic {
     }
 
     /// One round over the lists of the current lruvec; the last one ends its work.
+    #[inline(never)]
     fn round(
         &mut self,
         mem: &mut Memory,

@@ -62,6 +62,7 @@ impl Classic {
     }
 
     /// Scans `n` folios of an inactive list and evicts what nobody used.
+    #[inline(never)] // What it keeps is in no pass's way.
     pub(super) fn shrink_inactive(
         &mut self,
         mem: &mut Memory,

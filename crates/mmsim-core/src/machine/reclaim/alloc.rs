@@ -515,14 +515,14 @@ impl Machine {
         let mut req = *req;
         let mut freed = 0;
         loop {
-            self.mem.start_plug(std::mem::take(&mut self.plug));
+            self.mem.start_plug(&mut self.plug);
             let out = self.policy.reclaim(&mut self.mem, &req);
             self.mem.end_step();
             if !out.more {
                 self.mem.shrink_split_queues(&mut *self.policy, &req);
                 self.mem.now += self.mem.cost.t_shrink_node;
             }
-            self.plug = self.mem.take_plug();
+            self.mem.end_plug(&mut self.plug);
             if !out.more {
                 self.mem.finish_plug(&mut self.plug);
             }

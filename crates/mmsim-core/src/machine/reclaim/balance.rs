@@ -1,6 +1,5 @@
 //! How far a run of kswapd has come.
 
-use crate::backing::device::Writer;
 use crate::config::ZoneKind;
 use crate::memory::Plug;
 use crate::policy::PassStats;
@@ -23,6 +22,8 @@ pub(in crate::machine) struct Balance {
     pub(in crate::machine) boosts: Vec<u64>,
     /// The pass under way.
     pub(in crate::machine) pass: Option<PassProgress>,
+    /// What waits to be written, nothing between two passes.
+    pub(in crate::machine) plug: Box<Plug>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,7 +44,6 @@ pub(in crate::machine) struct PassProgress {
     /// How much it wants of all.
     pub(in crate::machine) attempted: u64,
     pub(in crate::machine) stats: PassStats,
-    pub(in crate::machine) plug: Plug,
     /// It slept for its writes after a step; whether the pass goes on.
     pub(in crate::machine) slept: Option<bool>,
 }
@@ -61,7 +61,6 @@ impl PassProgress {
             later: Vec::new(),
             attempted: 0,
             stats: PassStats::default(),
-            plug: Plug::of(Writer::Kswapd),
             slept: None,
         }
     }
@@ -84,6 +83,19 @@ impl PassProgress {
         (self.zones, self.target, self.scanned) = ([zone; 2], target, 0);
         true
     }
+}
+
+/// What a pass came to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct PassEnd {
+    pub(in crate::machine) scanned: u64,
+    pub(in crate::machine) reclaimed: u64,
+    pub(in crate::machine) target: u64,
+    pub(in crate::machine) attempted: u64,
+    pub(in crate::machine) compact: bool,
+    pub(in crate::machine) enough: bool,
+    /// kswapd should wait for writes.
+    pub(in crate::machine) stall: bool,
 }
 
 /// What kswapd of 4.1 does next in a run.

@@ -9,6 +9,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`balance_pgdat`, `kswapd_try_to_sleep`,
 //! `wakeup_kswapd`).
 
+use crate::backing::device::Writer;
 use crate::base::id::{CpuId, NodeId, ThreadId, ZoneId};
 use crate::base::planted::Planted;
 use crate::base::time::{SimDuration, SimTime};
@@ -17,11 +18,11 @@ use crate::config::ZoneKind;
 use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
 use crate::machine::cpu::thread::Entity;
-use crate::machine::reclaim::balance::{Balance, NextPass, PassProgress};
+use crate::machine::reclaim::balance::{Balance, NextPass, PassEnd, PassProgress};
 use crate::machine::watch::psi::Psi;
-use crate::memory::NodeFlags;
 use crate::memory::trace::TraceEvent;
 use crate::memory::trouble::Background;
+use crate::memory::{NodeFlags, Plug};
 use crate::phys::gfp::AllocRequest;
 use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX};
 
@@ -227,6 +228,7 @@ impl Machine {
             boost: boosts.iter().sum(),
             boosts,
             pass: None,
+            plug: Box::new(Plug::of(Writer::Kswapd)),
         })
     }
 
@@ -286,7 +288,7 @@ impl Machine {
             // Fragmentation may keep the zones from ever being balanced for the order.
             b.order = 0;
         }
-        let (p, stall) = self.pass_ended(n, &mut b);
+        let p = self.pass_ended(n, &mut b);
         b.boost -= b.boost.min(p.reclaimed);
         let vain = b.boost > 0 && p.reclaimed == 0;
         let slow = p.scanned.max(p.reclaimed) < p.target;
@@ -306,7 +308,7 @@ impl Machine {
                 return self.end_balance(n, &b);
             }
         }
-        self.next_pass(n, b, stall)
+        self.next_pass(n, b, p.stall)
     }
 
     /// A step of kswapd that looks at each zone by itself.
@@ -338,7 +340,7 @@ impl Machine {
             self.kswapds[n].state = State::Running(b);
             return true;
         }
-        let (p, stall) = self.pass_ended(n, &mut b);
+        let p = self.pass_ended(n, &mut b);
         if b.order > 0 && p.reclaimed >= 2 << b.order {
             b.order = 0;
         }
@@ -352,7 +354,7 @@ impl Machine {
         if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
             return self.end_by_zones(n, &b);
         }
-        self.next_pass(n, b, stall)
+        self.next_pass(n, b, p.stall)
     }
 
     fn age_before_pass(&mut self, n: NodeId, b: &Balance) {
@@ -369,8 +371,7 @@ impl Machine {
             return if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds };
         }
         let request = self.kswapd_request(n, b);
-        let p = b.pass.as_mut().expect("a pass is under way");
-        self.mem.start_plug(std::mem::take(&mut p.plug));
+        self.mem.start_plug(&mut b.plug);
         let out = self.policy.reclaim(&mut self.mem, &request);
         self.mem.end_step();
         if !out.more {
@@ -378,11 +379,11 @@ impl Machine {
             let request = ReclaimRequest { priority, ..request };
             self.mem.shrink_split_queues(&mut *self.policy, &request);
         }
-        p.plug = self.mem.take_plug();
+        self.mem.end_plug(&mut b.plug);
         if !out.more {
-            self.mem.finish_plug(&mut p.plug);
+            self.mem.finish_plug(&mut b.plug);
         }
-        self.mem.finish_throttled(&mut p.plug);
+        self.mem.finish_throttled(&mut b.plug);
         self.queue_io();
         if out.wakes_flusher {
             self.wake_flushers();
@@ -412,15 +413,17 @@ impl Machine {
         if goes_on { StepOutcome::Another } else { StepOutcome::PassEnds }
     }
 
-    /// What a pass did, and whether kswapd should wait for writes after it.
-    fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> (PassProgress, bool) {
-        let p = b.pass.take().expect("it was under way");
+    /// Ends the pass of a run.
+    fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> PassEnd {
         self.mem.now += self.mem.cost.t_shrink_node;
+        let p = b.pass.as_ref().expect("it was under way");
+        let &PassProgress { scanned, reclaimed, target, attempted, compact, enough, .. } = p;
         let stall = self.note_pass(n, &p.stats);
-        if self.allow_direct_reclaim(n) {
+        b.pass = None;
+        if !self.kswapds[n].throttled.is_empty() && self.allow_direct_reclaim(n) {
             self.release_throttled(n);
         }
-        (p, stall)
+        PassEnd { scanned, reclaimed, target, attempted, compact, enough, stall }
     }
 
     /// The run goes on with another pass, now or after a wait for writes. False: it waits.

@@ -79,10 +79,10 @@ impl Machine {
             LruGen::MinTtl(_) | LruGen::Enabled(_) => {}
         }
         loop {
-            self.mem.start_plug(std::mem::take(&mut self.plug));
+            self.mem.start_plug(&mut self.plug);
             let written = self.policy.write_lru_gen(&mut self.mem, command);
             self.mem.end_step();
-            self.plug = self.mem.take_plug();
+            self.mem.end_plug(&mut self.plug);
             if !matches!(written, LruGenWritten::Evicted(_)) {
                 self.mem.finish_plug(&mut self.plug);
             }
