@@ -293,11 +293,30 @@ impl Machine {
 
     // ---- one CPU ----
 
-    /// The earliest CPU acts.
-    fn step_cpu(&mut self, cpu: CpuId, due: SimTime) {
+    /// The earliest CPU acts, step by step, for as long as the main loop would come back to it and do
+    /// nothing else before.
+    fn step_cpu(&mut self, cpu: CpuId, mut due: SimTime) {
         self.order.acts(cpu);
-        self.act(cpu, due);
+        loop {
+            self.act(cpu, due);
+            due = self.queue.next().min(SimTime::LAST);
+            if !self.acts_again(cpu, due) {
+                break;
+            }
+        }
         self.order.acted(cpu, &self.cpus[cpu]);
+    }
+
+    /// Whether the CPU that acts is still the earliest of all, with nothing due, nobody who looks, and
+    /// no first touches to be taken together.
+    #[inline]
+    fn acts_again(&self, cpu: CpuId, due: SimTime) -> bool {
+        let now = self.cpus[cpu].clock;
+        let looked_at = self.sample_at < now || self.work_done.0 >= self.progress_at;
+        let ends = self.live == 0 || self.paused || self.watchdog.barks();
+        now < due
+            && !(looked_at || ends || self.touching)
+            && self.order.is_before_others(cpu, &self.cpus[cpu])
     }
 
     #[inline]

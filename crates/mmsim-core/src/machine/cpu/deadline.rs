@@ -19,6 +19,7 @@ pub(in crate::machine) struct Deadline {
 
 impl Deadline {
     /// Before this a hit may begin, for a thread that acts since `start`.
+    #[inline]
     pub(in crate::machine) fn hits_end(&self, start: SimTime) -> SimTime {
         // Of several earliest CPUs this one is first: it may at least begin an access.
         let ahead = (self.other + self.run_ahead).max(start + SimDuration(1));
@@ -26,6 +27,7 @@ impl Deadline {
     }
 
     /// Before this a hit may begin without anybody to look.
+    #[inline]
     pub(in crate::machine) fn pause(&self, start: SimTime) -> SimTime {
         self.hits_end(start).min(self.sample)
     }
@@ -38,6 +40,7 @@ impl Deadline {
     }
 
     /// Whether a thread that acts since `start` may do now what is no hit.
+    #[inline]
     pub(in crate::machine) fn may_act(&self, start: SimTime, now: SimTime) -> bool {
         now <= self.other && now < self.due || now == start
     }

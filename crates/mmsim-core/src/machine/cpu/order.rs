@@ -26,11 +26,13 @@ pub(in crate::machine) struct Order {
 }
 
 /// The place of an idle CPU, or of one that would run something.
+#[inline]
 fn key(cpu: CpuId, state: &Cpu) -> u128 {
     state.next().map_or(NOBODY, |e| key_of(cpu, state.clock, e))
 }
 
 /// The place of a CPU that would run an entity.
+#[inline]
 pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> u128 {
     let rank = match entity {
         Entity::Kswapd(n) => u64::from(n.0),
@@ -58,6 +60,11 @@ impl Order {
     #[inline]
     pub(in crate::machine) fn earliest(&self) -> SimTime {
         SimTime((self.nodes[1] >> 64) as u64)
+    }
+    /// Whether the acting CPU would be the next again.
+    #[inline]
+    pub(in crate::machine) fn is_before_others(&self, cpu: CpuId, state: &Cpu) -> bool {
+        key(cpu, state) < self.nodes[1]
     }
     /// The place of a CPU that does not act now: the smaller, the earlier.
     pub(in crate::machine) fn key_at(&self, cpu: CpuId) -> u128 {
