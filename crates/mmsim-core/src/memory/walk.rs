@@ -21,10 +21,11 @@
 
 use super::Memory;
 use crate::base::digest::Digest;
+use crate::base::host;
 use crate::base::id::{AsId, GROUP_PAGES, GroupId, Idx, MemcgId, NodeId, PageIdx, Pfn};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
-use crate::phys::frames::{FolioId, FrameKind, KIND_MASK, flag};
+use crate::phys::frames::{FolioId, FrameKind, Frames, KIND_MASK, flag};
 use crate::virt::pages::{Owner, pte};
 use crate::virt::space::{Vma, VmaKind};
 use std::ops::Range;
@@ -61,6 +62,8 @@ const AROUND: u32 = 64;
 const PTES: usize = GROUP_PAGES as usize;
 /// PTEs that are looked at together.
 const CHUNK: usize = 64;
+/// Maps of the PTEs of a table.
+const MAPS: usize = PTES / CHUNK;
 
 /// A young PTE that maps a frame of its own: of these bits it has those.
 const MEANT: u8 = pte::PRESENT | pte::YOUNG | pte::ZERO;
@@ -69,10 +72,17 @@ const WANTED: u8 = pte::PRESENT | pte::YOUNG;
 /// A one in each of eight bytes.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The ones among eight bytes that are 0 or 1 as eight bits.
+/// Eight rows of eight bits with rows and columns exchanged.
 #[inline(always)]
-fn as_bits(bytes: u64) -> u64 {
-    bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56
+fn transposed(bits: u64) -> u64 {
+    // Exchanges single bits, then blocks of two by two, then of four by four.
+    let exchange = |x: u64, mask: u64, by: u32| {
+        let differ = (x ^ x >> by) & mask;
+        x ^ differ ^ differ << by
+    };
+    let x = exchange(bits, 0x00aa_00aa_00aa_00aa, 7);
+    let x = exchange(x, 0x0000_cccc_0000_cccc, 14);
+    exchange(x, 0x0000_0000_f0f0_f0f0, 28)
 }
 
 impl WalkScope {
@@ -196,7 +206,7 @@ impl Memory {
                 }
                 met.slots += range.len() as u32;
                 let dirt = self.dirt_is_told(vma);
-                let (present, found) = self.harvest(g, range, scope, dirt, young);
+                let (present, found) = self.harvest::<MAPS>(g, range, scope, dirt, young);
                 self.charge_walk(present, found);
                 met.young += found;
             }
@@ -224,7 +234,7 @@ impl Memory {
             return TableWalk { slots: 1, young: 1, exec: 0 };
         }
         let (dirt, exec) = (self.dirt_is_told(vma), vma.flags.exec);
-        let (_, found) = self.harvest(g, range, scope, dirt, young);
+        let (_, found) = self.harvest::<1>(g, range, scope, dirt, young);
         // Each PTE of the window is read, mapped or not.
         self.charge_walk(slots, found);
         TableWalk { slots, young: 1 + found, exec: if exec { found } else { 0 } }
@@ -249,7 +259,8 @@ impl Memory {
     /// Appends the folios of the young PTEs in a part of a table, and clears their bits. If `dirt` is told, the
     /// folios of dirty ones are looked at, which takes as long as all the rest. Returns the numbers of present PTEs and of
     /// folios found.
-    fn harvest(
+    #[inline(always)] // A part of 64 PTEs needs no loops over more.
+    fn harvest<const MAPS: usize>(
         &mut self,
         g: GroupId,
         range: Range<usize>,
@@ -259,53 +270,72 @@ impl Memory {
     ) -> (u32, u32) {
         let everything =
             scope.anon && !scope.listed && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
-        let parted = self.pages.group(g).parts > 0;
-        let (frames, zones) = (&self.frames, &self.zones);
-        let (hot, entry) = self.pages.hot_and_entries_of(g);
-        let mut ptes = YoungPtes::of(hot, range);
+        let mut ptes = YoungPtes::<MAPS>::of(self.pages.hot_of(g), range);
         if !everything {
-            // A PTE whose folio is out of scope stays young.
-            ptes.retain(|p| {
-                let folio = Pfn(entry[p]);
-                (scope.anon || !frames.has(folio, flag::SWAPBACKED))
-                    && (!scope.listed || frames.has(folio, flag::LRU))
-                    && zones[zones.of(folio)].node == scope.node
-                    && frames.memcg(folio) == scope.memcg
-            });
+            self.keep_in_scope(g, scope, &mut ptes);
         }
         let (before, mut any) = (young.len(), 0);
+        let (flags, _) = self.frames.flags_and_rmap();
+        let (hot, entry) = self.pages.hot_and_entries_of(g);
         ptes.for_each(|p| {
+            // The policy looks at them next.
+            host::prefetch(flags, entry[p] as usize);
             young.push(Pfn(entry[p]));
             any |= hot[p];
             hot[p] &= !pte::YOUNG;
         });
-        let (present, found) = (ptes.nr_present(), young.len() - before);
-        if parted {
+        let found = (young.len() - before) as u32;
+        if self.pages.group(g).parts > 0 {
             // Parts of a huge folio in a row are one sighting of it.
             let mut rest = young.split_off(before);
             rest.dedup();
             young.append(&mut rest);
         }
-        let clean = |f: FolioId| {
-            // Of these bits plain anonymous memory has those.
-            const MEANT: u32 = KIND_MASK | flag::SWAPBACKED | flag::SWAPCACHE;
-            const PLAIN: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
-            let bits = frames.bits(f);
-            bits & flag::DIRTY == 0 && bits & MEANT != PLAIN
-        };
         if !dirt {
-            debug_assert!(!young[before..].iter().any(|&f| clean(f)), "{g}: a folio to be told");
-        } else if any & pte::DIRTY != 0
-            && young[before..].iter().fold(false, |any, &f| any | clean(f))
-        {
-            ptes.retain(|p| hot[p] & pte::DIRTY != 0 && clean(Pfn(entry[p])));
-            ptes.for_each(|p| {
-                let folio = Pfn(self.pages.hot_and_entries_of(g).1[p]);
-                let file = self.file_page_of(folio);
-                self.dirty_folio(folio, file);
-            });
+            let owes = |f: &FolioId| owes_dirt(&self.frames, *f);
+            debug_assert!(!young[before..].iter().any(owes), "{g}: a folio to be told");
+        } else if any & pte::DIRTY != 0 {
+            self.tell_of_dirt(g, &young[before..], &mut ptes);
         }
-        (present, found as u32)
+        (ptes.nr_present(), found)
+    }
+
+    /// A PTE whose folio is out of scope stays young.
+    #[inline(never)]
+    fn keep_in_scope<const MAPS: usize>(
+        &self,
+        g: GroupId,
+        scope: &WalkScope,
+        ptes: &mut YoungPtes<MAPS>,
+    ) {
+        let (frames, zones, entry) = (&self.frames, &self.zones, self.pages.entries_of(g));
+        ptes.retain(|p| {
+            let folio = Pfn(entry[p]);
+            (scope.anon || !frames.has(folio, flag::SWAPBACKED))
+                && (!scope.listed || frames.has(folio, flag::LRU))
+                && zones[zones.of(folio)].node == scope.node
+                && frames.memcg(folio) == scope.memcg
+        });
+    }
+
+    /// Folios of young PTEs become dirty where the PTE is dirty and the folio is clean.
+    #[inline(never)]
+    fn tell_of_dirt<const MAPS: usize>(
+        &mut self,
+        g: GroupId,
+        folios: &[FolioId],
+        ptes: &mut YoungPtes<MAPS>,
+    ) {
+        if !folios.iter().fold(false, |any, &f| any | owes_dirt(&self.frames, f)) {
+            return;
+        }
+        let (hot, entry) = (self.pages.hot_of(g), self.pages.entries_of(g));
+        ptes.retain(|p| hot[p] & pte::DIRTY != 0 && owes_dirt(&self.frames, Pfn(entry[p])));
+        ptes.for_each(|p| {
+            let folio = Pfn(self.pages.entries_of(g)[p]);
+            let file = self.file_page_of(folio);
+            self.dirty_folio(folio, file);
+        });
     }
 
     /// PTEs were looked at, and the folios of some of them found.
@@ -313,6 +343,16 @@ impl Memory {
         let looked = self.cost.t_walk_pte.0 * u64::from(looked);
         self.now += SimDuration(looked + self.cost.t_walk_young.0 * u64::from(found));
     }
+}
+
+/// Whether a folio is clean and has to be told of a dirty PTE: plain anonymous memory need not be.
+#[inline(always)]
+fn owes_dirt(frames: &Frames, folio: FolioId) -> bool {
+    // Of these bits plain anonymous memory has those.
+    const MEANT: u32 = KIND_MASK | flag::SWAPBACKED | flag::SWAPCACHE;
+    const PLAIN: u32 = FrameKind::Anon as u32 | flag::SWAPBACKED;
+    let bits = frames.bits(folio);
+    bits & flag::DIRTY == 0 && bits & MEANT != PLAIN
 }
 
 /// The part of a page table that a mapping takes.
@@ -339,59 +379,62 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
 }
 
 /// What the hot bytes of a part of a page table say.
-struct YoungPtes {
+struct YoungPtes<const MAPS: usize> {
     /// How many are present, in eight parts, a byte each.
     present: u64,
     /// The first PTE of the part.
     first: usize,
-    /// The young ones that map a frame of their own, 64 PTEs a map; so many maps are in use.
-    maps: [u64; PTES / CHUNK],
-    nr_maps: usize,
+    /// The young ones that map a frame of their own, 64 PTEs a map.
+    maps: [u64; MAPS],
 }
 
-impl YoungPtes {
+impl<const MAPS: usize> YoungPtes<MAPS> {
     #[inline(always)]
     fn of(hot: &[u8; PTES], range: Range<usize>) -> Self {
-        let (maps, first) = ([0; PTES / CHUNK], range.start);
-        let mut found = YoungPtes { present: 0, first, maps, nr_maps: 0 };
+        let mut found = YoungPtes { present: 0, first: range.start, maps: [0; MAPS] };
         let (chunks, rest) = hot[range].as_chunks::<CHUNK>();
-        for chunk in chunks {
-            found.add(chunk);
+        debug_assert!(chunks.len() + usize::from(!rest.is_empty()) <= MAPS);
+        for (i, chunk) in chunks.iter().enumerate().take(MAPS) {
+            found.maps[i] = found.map(chunk);
         }
         if !rest.is_empty() {
             let mut chunk = [0; CHUNK];
             chunk[..rest.len()].copy_from_slice(rest);
-            found.add(&chunk);
+            found.maps[chunks.len() % MAPS] = found.map(&chunk);
         }
         found
     }
 
     /// How many are present.
+    #[inline(always)]
     fn nr_present(&self) -> u32 {
-        self.present.to_le_bytes().into_iter().map(u32::from).sum()
+        // Adds pairs, and then all of them: 512 have room in two bytes.
+        const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+        let pairs = (self.present & EVEN) + (self.present >> 8 & EVEN);
+        (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as u32
     }
 
-    /// The next PTEs.
+    /// The map of some PTEs.
     #[inline(always)]
-    fn add(&mut self, ptes: &[u8; CHUNK]) {
+    fn map(&mut self, ptes: &[u8; CHUNK]) -> u64 {
         // Eight bytes at a time, whatever the compiler makes of loops over bytes.
         const { assert!(MEANT == 0b1_0011 && pte::PRESENT == 1) };
-        let mut map = 0;
-        for (row, bytes) in ptes.as_chunks::<8>().0.iter().enumerate() {
+        // The top bit of a byte says that it is another one; row by row, from the top bit down.
+        const TOP: u64 = ONES << 7;
+        let mut others = 0;
+        for bytes in ptes.as_chunks::<8>().0 {
             let eight = u64::from_le_bytes(*bytes);
             let other = eight & (ONES * MEANT as u64) ^ (ONES * WANTED as u64);
-            let young = !(other | other >> 1 | other >> 4) & ONES;
-            map |= as_bits(young) << (8 * row);
+            others = others >> 1 | (other + (TOP - ONES)) & TOP;
             self.present += eight & ONES;
         }
-        self.maps[self.nr_maps % self.maps.len()] = map;
-        self.nr_maps += 1;
+        !transposed(others)
     }
 
     /// The places of the young PTEs, in order.
     #[inline(always)]
     fn for_each(&self, mut visit: impl FnMut(usize)) {
-        for (i, &map) in self.maps.iter().take(self.nr_maps).enumerate() {
+        for (i, &map) in self.maps.iter().enumerate() {
             let (mut map, first) = (map, self.first + CHUNK * i);
             while map != 0 {
                 visit((first + map.trailing_zeros() as usize) % PTES);
@@ -402,7 +445,7 @@ impl YoungPtes {
 
     /// Keeps those of which a question says so.
     fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        let mut kept = [0; PTES / CHUNK];
+        let mut kept = [0; MAPS];
         self.for_each(|p| {
             let i = p - self.first;
             kept[i / CHUNK] |= u64::from(keep(p)) << (i % CHUNK);
@@ -429,7 +472,7 @@ mod tests {
             let is_young = |h: u8| h & (pte::PRESENT | pte::YOUNG | pte::ZERO) == 3;
             let expected: Vec<usize> = range.clone().filter(|&p| is_young(hot[p])).collect();
             let present = range.clone().filter(|&p| hot[p] & pte::PRESENT != 0).count();
-            let ptes = YoungPtes::of(&hot, range.clone());
+            let ptes = YoungPtes::<MAPS>::of(&hot, range.clone());
             let mut found = Vec::new();
             ptes.for_each(|p| found.push(p));
             assert_eq!(found, expected, "{range:?} of {hot:?}");

@@ -388,6 +388,23 @@ impl Pages {
     pub fn hot_of(&self, g: GroupId) -> &[u8; GROUP_PAGES as usize] {
         &self.hot.as_chunks().0[g.0 as usize]
     }
+    /// Has memory fetch the PTEs of the 32 pages before one and of those behind it, and what is known
+    /// of its group.
+    #[inline(always)]
+    pub(crate) fn fetch_around(&self, p: PageIdx) {
+        let at = p.0 as usize;
+        host::prefetch(self.groups.raw(), at / GROUP_PAGES as usize);
+        host::prefetch(&self.hot, at.wrapping_sub(32));
+        host::prefetch(&self.hot, at + 31);
+        for line in 0..5 {
+            host::prefetch(&self.entry, (at + 16 * line).wrapping_sub(32));
+        }
+    }
+    /// The entries of a group.
+    #[inline]
+    pub fn entries_of(&self, g: GroupId) -> &[u32; GROUP_PAGES as usize] {
+        &self.entry.as_chunks().0[g.0 as usize]
+    }
     /// The hot bytes of a group, to change, and its entries.
     #[inline]
     pub fn hot_and_entries_of(

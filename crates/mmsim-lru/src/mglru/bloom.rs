@@ -16,9 +16,11 @@ const SHIFT: u32 = 15;
 pub(super) struct Filters([Option<Box<[u64]>>; 2]);
 
 /// The two bits of a table.
+#[inline(always)]
 fn keys(table: GroupId) -> [usize; 2] {
     let h = (u64::from(table.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    [h >> (64 - SHIFT), (h >> (64 - 2 * SHIFT)) & ((1 << SHIFT) - 1)].map(|k| k as usize)
+    let second = h >> (64 - 2 * SHIFT) & ((1 << SHIFT) - 1);
+    [(h >> (64 - SHIFT)) as usize, second as usize]
 }
 
 impl Filters {
@@ -41,7 +43,10 @@ impl Filters {
     /// Whether a table may be in.
     pub(super) fn has(&self, seq: u64, table: GroupId) -> bool {
         match &self.0[(seq % 2) as usize] {
-            Some(bits) => keys(table).into_iter().all(|k| bits[k >> 6] & 1 << (k & 63) != 0),
+            Some(bits) => {
+                let [a, b] = keys(table);
+                bits[a >> 6] >> (a & 63) & bits[b >> 6] >> (b & 63) & 1 != 0
+            }
             None => true,
         }
     }
