@@ -205,6 +205,10 @@ pub(crate) struct Fates {
     pub refused: u64,
     /// Under write: it goes round once more, marked so that the end of the write frees it.
     pub recycle: u64,
+    /// Was asked whether it was used, which takes time. The other masks say nothing of that.
+    pub asked: u64,
+    /// An observer saw already what became of it.
+    pub told: u64,
 }
 
 impl Fates {
@@ -215,6 +219,8 @@ impl Fates {
             activate: self.activate & some,
             refused: self.refused & some,
             recycle: self.recycle & some,
+            asked: self.asked & some,
+            told: self.told & some,
         }
     }
     /// Those whose active flag is set.
@@ -267,6 +273,18 @@ impl Back {
             }
         }
     }
+    /// What stays of a run, if activated folios stay where they were, in order. [`Back::give`] gives
+    /// the room back.
+    pub(crate) fn take(&mut self, run: &Run) -> Vec<FolioId> {
+        let mut stays = std::mem::take(&mut self.spilled[0]);
+        stays.extend(run.folios(std::mem::take(&mut self.stay[0])));
+        stays
+    }
+    /// Room for what stays.
+    pub(crate) fn give(&mut self, mut room: Vec<FolioId>) {
+        room.clear();
+        self.spilled[0] = room;
+    }
     /// Puts back what stays, at the heads of two lists, in the order of the run.
     pub(crate) fn put_back(&mut self, mem: &mut Memory, run: &Run, lists: [ListId; 2]) {
         for ((stay, spilled), list) in self.stay.iter_mut().zip(&mut self.spilled).zip(lists) {
@@ -301,10 +319,24 @@ pub(crate) struct Batch<'a> {
     pub(crate) promoted: u64,
 }
 
+impl<'a> Batch<'a> {
+    /// A batch of which nothing is judged yet.
+    pub(crate) fn new(
+        (file, how, evicts_fast): (bool, Shrinking, bool),
+        fast: &'a mut FastPath,
+        back: &'a mut Back,
+    ) -> Self {
+        let stats = BatchStats::default();
+        Batch { file, how, evicts_fast, fast, back, stats, kept: 0, promoted: 0 }
+    }
+}
+
 /// What a policy adds to [`shrink`]: it only judges.
 pub(crate) trait Judge {
     /// The list that activated folios go back to: the second one, or the same.
     const UP: usize;
+    /// Anonymous folios under write are judged together, too.
+    const RECYCLES: bool;
     /// Folios of a run that may take the fast path.
     fn plain(&self, run: &Run, b: &Batch<'_>) -> u64;
     /// What shall become of some neighbours, plain ones or such under write.
@@ -340,7 +372,8 @@ fn ahead(mask: u64, at: usize) -> usize {
 pub(crate) fn shrink<J: Judge>(j: &mut J, mem: &mut Memory, run: &mut Run, b: &mut Batch<'_>) {
     let (single, plain) = (mem.evicts_singly(), j.plain(run, b));
     let most = if single { 1 } else { run.len() };
-    let writing = if b.file || mem.slow_paths || plain == run.all() { 0 } else { writing(run) };
+    let recycles = J::RECYCLES && !b.file && !mem.slow_paths && plain != run.all();
+    let writing = if recycles { writing(run) } else { 0 };
     let mut at = 0;
     while at < run.len() {
         let of_plain = ahead(plain, at).min(most);
@@ -362,9 +395,7 @@ pub(crate) fn shrink<J: Judge>(j: &mut J, mem: &mut Memory, run: &mut Run, b: &m
             }
             f = f.within(first(n) << at);
         }
-        if f.recycle == 0 {
-            b.fast.asked(n as u64);
-        }
+        b.fast.asked(f.asked.count_ones().into());
         apply(j, mem, run, n, f, b, single);
         at += n;
     }
@@ -401,16 +432,17 @@ fn apply<J: Judge>(
         b.fast.activated(up);
     }
     if single {
-        mem.settle_fast(b.fast, b.how.by);
-        tell(mem, run, &f, b.file);
+        tell(mem, run, &f, b);
     }
 }
 
 /// Lets an observer see what became of folios, after what they took.
 #[cold]
 #[inline(never)]
-fn tell(mem: &mut Memory, run: &Run, f: &Fates, file: bool) {
-    for i in each(f.evict | f.keep | f.up()) {
+pub(crate) fn tell(mem: &mut Memory, run: &Run, f: &Fates, b: &mut Batch<'_>) {
+    mem.settle_fast(b.fast, b.how.by);
+    let file = b.file;
+    for i in each((f.evict | f.keep | f.up()) & !f.told) {
         let (pfn, outcome) = (run.folio(i), f.outcome(i));
         let page = if f.recycle >> i & 1 != 0 { mem.page_of(pfn) } else { Some(run.page(i)) };
         mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
@@ -436,6 +468,24 @@ fn slow<J: Judge>(
         Stays::Split(pages) => {
             b.back.spill(mem, run);
             split(j, mem, run.folio(i), pages, b);
+        }
+    }
+}
+
+/// The slow path of folios of which the run knows nothing any more. Those that stay are in `b.back`.
+#[cold]
+pub(crate) fn shrink_others<J: Judge>(
+    j: &mut J,
+    mem: &mut Memory,
+    folios: &[FolioId],
+    b: &mut Batch<'_>,
+) {
+    for &folio in folios {
+        match j.one(mem, folio, None, b) {
+            Stays::Gone => {}
+            Stays::Kept => b.back.spilled[0].push(folio),
+            Stays::Activated => b.back.spilled[J::UP].push(folio),
+            Stays::Split(pages) => split(j, mem, folio, pages, b),
         }
     }
 }

@@ -277,11 +277,11 @@ impl Memory {
         }
         self.batches.cpus[cpu].lazyfree = b;
         let mut b = std::mem::take(&mut self.batches.cpus[cpu].activate);
-        for folio in b.drain(..) {
-            if self.leaves_batch(folio) && !self.frames.has(folio, flag::ACTIVE) {
-                policy.folio_activated(self, folio);
-            }
+        b.retain(|&folio| self.leaves_batch(folio) && !self.frames.has(folio, flag::ACTIVE));
+        if !b.is_empty() {
+            policy.folios_activated(self, &b);
         }
+        b.clear();
         self.batches.cpus[cpu].activate = b;
     }
 

@@ -195,6 +195,10 @@ impl SettledFaults<'_> {
         let unseen = self.run.swapped() && !mem.tracer.on() && !mem.followed();
         unseen.then_some((self.pending, self.folios))
     }
+    /// How the folios arrive.
+    pub fn how(&self) -> Arrival {
+        self.run.how
+    }
     /// What passes from the beginning of a fault until the policy judges it.
     pub fn entry(&self) -> SimDuration {
         self.run.entry

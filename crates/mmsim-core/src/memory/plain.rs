@@ -18,12 +18,12 @@ use super::Memory;
 use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::Swap;
-use crate::base::id::{AsId, GROUP_PAGES, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
+use crate::base::id::{AsId, ListId, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::run::{Isolating, RUN, Run, Seen, Verdicts, each, first, lowest};
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
-use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain, pages_of};
+use crate::phys::frames::{FolioId, ORDER_MASK, flag, pages_of};
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Owner, pte};
 use crate::virt::space::Spaces;
@@ -36,57 +36,6 @@ const OF_EVICTION: TraceKinds = TraceKinds::of(&[
     TraceKind::SimEvict,
     TraceKind::MmPageFree,
 ]);
-
-/// A folio that a scan took off its list.
-#[derive(Clone, Copy, Debug)]
-pub struct Look {
-    /// The folio.
-    pub folio: FolioId,
-    /// Its flags; of a plain one those that its verdict gave it.
-    pub bits: u32,
-    /// Its page if it is plain, else 0, which is no page.
-    page: u32,
-}
-
-impl Look {
-    /// Whether the fast path is open for it.
-    #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        self.page != 0
-    }
-    /// The same with other flags.
-    #[inline(always)]
-    #[must_use]
-    pub fn with_bits(self, bits: u32) -> Look {
-        Look { bits, ..self }
-    }
-    /// The page that a plain one is mapped at.
-    #[inline(always)]
-    pub fn page(&self) -> PageIdx {
-        debug_assert!(self.is_plain(), "{} is not plain", self.folio);
-        PageIdx(self.page)
-    }
-}
-
-impl Isolating<'_> {
-    /// Isolates a run of folios of a list, the last first, and asks none.
-    #[inline(never)]
-    fn isolate_unasked(&mut self, run: &[u32], any_plain: bool, looks: &mut Vec<Look>) {
-        let mut seen = Seen::default();
-        for &folio in run.iter().rev() {
-            let i = folio as usize;
-            let was = self.flags[i];
-            seen.add(was);
-            let page = if any_plain && is_plain(was) { self.rmap[i] } else { 0 };
-            let page = if self.groups[(page / GROUP_PAGES) as usize].plain { page } else { 0 };
-            let bits = was & !flag::LRU | flag::ISOLATED;
-            self.flags[i] = bits;
-            looks.push(Look { folio: Pfn(folio), bits, page });
-        }
-        self.seen.any |= seen.any;
-        self.seen.all &= seen.all;
-    }
-}
 
 /// What took the fast path and is not accounted for yet. Folios to evict are columns, since each of
 /// the loops that carry them out wants other things of them.
@@ -159,19 +108,6 @@ impl Memory {
         nr as u64 + extra - self.lists.extra(list)
     }
 
-    /// The same without asking anybody: the accessed bits of plain ones are still there, for
-    /// [`Memory::test_clear_young_of`].
-    pub fn lru_isolate_unasked(&mut self, list: ListId, n: u64, looks: &mut Vec<Look>) -> u64 {
-        let (plain, before) = (!self.slow_paths, looks.len());
-        let isolate =
-            |i: &mut Isolating<'_>, entries: &[u32]| i.isolate_unasked(entries, plain, looks);
-        let (seen, extra) = self.lru_isolate(list, n, None, isolate);
-        let taken = &looks[before..];
-        let nr = taken.len();
-        self.count_listed(list, taken.iter().map(|l| l.folio), nr as u32, seen, false);
-        nr as u64 + extra - self.lists.extra(list)
-    }
-
     /// Takes folios off the tail of a list. Returns the flags seen, and the pages of the list beyond
     /// one each as they were before.
     #[inline]
@@ -201,11 +137,11 @@ impl Memory {
         (isolating.seen, extra)
     }
 
-    /// Tests and clears the accessed bit of a plain folio. That takes time, which is settled by
-    /// [`FastPath::asked`].
+    /// Tests and clears the accessed bit of the page that maps a plain folio. That takes time, which
+    /// is settled by [`FastPath::asked`].
     #[inline(always)]
-    pub fn test_clear_young_of(&mut self, look: &Look) -> bool {
-        self.pages.test_clear_young(look.page())
+    pub fn test_clear_young_at(&mut self, page: PageIdx) -> bool {
+        self.pages.test_clear_young(page)
     }
 
     /// Puts isolated folios at the head of a list, one after the other.
@@ -273,7 +209,7 @@ impl Memory {
     }
 
     #[inline]
-    fn count_of_zone(
+    pub(super) fn count_of_zone(
         &mut self,
         list: ListId,
         zone: ZoneId,
@@ -305,13 +241,6 @@ impl Memory {
         self.tracer.wants_any(OF_EVICTION)
     }
 
-    /// How many of `n` plain folios are judged and evicted at once: with an observer of evictions
-    /// one, which [`Memory::settle_fast`] follows.
-    #[inline]
-    pub fn evict_batch(&self, n: usize) -> usize {
-        if self.evicts_singly() { n.min(1) } else { n }
-    }
-
     /// Takes slots for plain folios of a run that shall be evicted by [`Memory::evict_run`]. Returns
     /// those that got one: the oldest, if there are not enough.
     pub fn slots_for_run(&mut self, short: &mut FastPath, these: u64) -> u64 {
@@ -322,7 +251,7 @@ impl Memory {
     }
 
     /// Evicts plain folios of a run to the slots that were taken for them, by
-    /// [`Memory::settle_fast`]. `shadow` says what a folio with these flags leaves behind, one after
+    /// [`Memory::settle_fast`]. `shadow` says what a folio, with these flags, leaves behind, one after
     /// the other.
     #[inline(always)]
     pub fn evict_run(
@@ -330,48 +259,20 @@ impl Memory {
         short: &mut FastPath,
         run: &Run,
         these: u64,
-        mut shadow: impl FnMut(u32) -> Option<Shadow>,
+        mut shadow: impl FnMut(FolioId, u32) -> Option<Shadow>,
     ) {
         let mut at = short.nr;
         let mut leaves = 0;
         for i in each(these) {
             short.folio[at % RUN] = run.folio(i).0;
             short.page[at % RUN] = run.page(i).0;
-            let shadow = shadow(run.bits(i));
+            let shadow = shadow(run.folio(i), run.bits(i));
             short.shadow[at % RUN] = shadow.unwrap_or(Shadow(0));
             leaves |= u64::from(shadow.is_some()) << at;
             at += 1;
         }
         short.leaves |= leaves;
         short.nr = at;
-    }
-
-    /// Takes swap slots for so many plain folios that shall be evicted, fewer if there are
-    /// not so many: the first is the last of `slots`.
-    pub fn slots_for_short(&mut self, n: usize, slots: &mut Vec<SwapSlot>) {
-        slots.clear();
-        let mut got = [0; RUN];
-        let nr = self.swap.as_mut().map_or(0, |swap| swap.pick_many(self.cpu, &mut got[..n]));
-        slots.extend(got[..nr].iter().rev().map(|&s| SwapSlot(s)));
-    }
-
-    /// Evicts a plain folio to the slot that was taken for it, by [`Memory::settle_fast`].
-    #[inline(always)]
-    pub fn evict_fast(
-        &mut self,
-        short: &mut FastPath,
-        look: &Look,
-        slot: SwapSlot,
-        shadow: Option<Shadow>,
-    ) {
-        debug_assert!(look.is_plain());
-        let at = short.nr;
-        (short.folio[at], short.page[at], short.slot[at]) = (look.folio.0, look.page, slot.0);
-        if let Some(shadow) = shadow {
-            short.shadow[at] = shadow;
-            short.leaves |= 1 << at;
-        }
-        short.nr += 1;
     }
 
     /// Carries out and accounts for what took the fast path since the last time.

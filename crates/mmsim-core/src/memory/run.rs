@@ -29,12 +29,12 @@ const _: () = assert!(MOST_IN_RUN == RUN);
 /// Folios that a scan took off a list, oldest first.
 #[derive(Clone, Debug)]
 pub struct Run {
-    folio: [u32; RUN],
+    pub(super) folio: [u32; RUN],
     /// The page that a plain one is mapped at.
-    page: [u32; RUN],
+    pub(super) page: [u32; RUN],
     /// Flags. Those of a plain one are stored when it goes back.
-    bits: [u32; RUN],
-    nr: usize,
+    pub(super) bits: [u32; RUN],
+    pub(super) nr: usize,
     /// Folios that the fast path is open for.
     pub plain: u64,
     /// Plain ones that were asked and found accessed.
@@ -109,6 +109,16 @@ impl Run {
         for i in each(some) {
             self.bits[i] = self.bits[i] & !clear | set;
         }
+    }
+    /// Moves a folio to an earlier place, where it has these flags.
+    pub fn place(&mut self, to: usize, from: usize, bits: u32) {
+        (self.folio[to], self.page[to], self.bits[to]) = (self.folio[from], self.page[from], bits);
+        self.plain = self.plain & !(1 << to) | (self.plain >> from & 1) << to;
+    }
+    /// Keeps the first `n`.
+    pub fn truncate(&mut self, n: usize) {
+        self.nr = n;
+        self.plain &= first(n);
     }
     /// Drops the folios of which `keep` is false, in their order.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(FolioId, u32) -> bool) {

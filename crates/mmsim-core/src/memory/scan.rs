@@ -161,7 +161,7 @@ impl Memory {
     }
 
     /// Ends a scan by a policy that looks at the folios of
-    /// [`lru_isolate_unasked`](Memory::lru_isolate_unasked) itself: accounts for all that it met.
+    /// [`lru_sort_tail`](Memory::lru_sort_tail) itself: accounts for all that it met.
     /// `most`: how many it might have looked at.
     pub fn end_scan(&mut self, scan: &Scan<'_>, most: u64, met: Scanned) {
         self.charge(self.cost.t_scan * met.taken + self.cost.t_rotate * (met.looked - met.taken));
@@ -286,6 +286,15 @@ impl Memory {
     pub fn activate_used(&mut self, folio: FolioId) {
         self.activate(folio);
         self.emit(|| TraceEvent::MmLruActivate { pfn: folio });
+    }
+
+    /// The same of folios of the root group, of one page each. Their `ACTIVE` flags are for the policy
+    /// to set, which knows what its list makes of them.
+    pub fn activate_used_pages(&mut self, folios: &[FolioId]) {
+        self.count(VmEvent::PgActivate, folios.len() as u64);
+        if self.tracer.on() {
+            folios.iter().for_each(|&pfn| self.emit(|| TraceEvent::MmLruActivate { pfn }));
+        }
     }
 
     /// Activates isolated folios of a group, each of one page, which get the flags `set` too.

@@ -286,6 +286,11 @@ impl Frames {
         let n = flags.len();
         (flags, &mut self.rmap.raw_mut()[..n])
     }
+    /// The bits of all frames.
+    #[inline]
+    pub(crate) fn all_bits(&self) -> &[u32] {
+        self.flags.raw()
+    }
     /// The bits of some frames in a row.
     #[inline]
     pub fn bits_of(&self, frames: std::ops::Range<u32>) -> &[u32] {

@@ -384,6 +384,12 @@ impl Lists {
         }
     }
 
+    /// Has memory fetch the position of a folio.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, folio: Pfn) {
+        host::prefetch(self.pos.raw(), folio.0 as usize);
+    }
+
     /// Takes the folio at the tail.
     #[inline]
     pub fn pop_tail(&mut self, list: ListId, zone_of: impl Fn(Pfn) -> ZoneId) -> Option<Pfn> {

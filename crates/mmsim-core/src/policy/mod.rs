@@ -184,6 +184,10 @@ pub trait ReclaimPolicy: Send {
     fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
+    /// Listed folios leave an activation batch, first to last: `folio_activated` for each.
+    fn folios_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) {
+        folios.iter().for_each(|&folio| self.folio_activated(mem, folio));
+    }
     /// Advice says that a listed folio is cold (MADV_COLD).
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);

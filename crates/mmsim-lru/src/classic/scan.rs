@@ -300,6 +300,7 @@ impl Classic {
 
 impl Judge for Inactive<'_> {
     const UP: usize = 1;
+    const RECYCLES: bool = true;
 
     fn plain(&self, run: &Run, _: &Batch<'_>) -> u64 {
         run.plain
@@ -312,7 +313,7 @@ impl Judge for Inactive<'_> {
         let (evict, activate) = (judging.evicts.of(run) & some, judging.activates.of(run) & some);
         let plain = run.plain & some;
         let keep = plain & !evict & !activate;
-        Fates { evict, keep, activate, refused: 0, recycle: some & !plain }
+        Fates { evict, keep, activate, recycle: some & !plain, asked: plain, ..Fates::default() }
     }
 
     #[inline(always)]
@@ -323,7 +324,7 @@ impl Judge for Inactive<'_> {
         let n = u64::from(f.evict.count_ones());
         let stamps = self.leaving.as_ref().filter(|_| !ages);
         match stamps.and_then(|l| classic.stamps(l, n)) {
-            Some(mut stamps) => mem.evict_run(b.fast, run, f.evict, |bits| Some(stamps.next(bits))),
+            Some(mut stamps) => mem.evict_run(b.fast, run, f.evict, |_, bits| Some(stamps.next(bits))),
             None => self.leave_singly(mem, run, f, b),
         }
     }
@@ -363,7 +364,7 @@ impl Inactive<'_> {
         let ages = self.classic.config.age_on_scan_activation;
         for i in each(f.evict | f.up()) {
             if f.evict >> i & 1 != 0 {
-                let leave = |bits| self.leaving.as_ref().and_then(|l| self.classic.leave(l, bits));
+                let leave = |_, bits| self.leaving.as_ref().and_then(|l| self.classic.leave(l, bits));
                 mem.evict_run(b.fast, run, 1 << i, leave);
             } else if ages {
                 self.classic.advance_age(self.lv, LruType::of(b.file), 1);

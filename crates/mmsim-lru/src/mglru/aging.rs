@@ -33,6 +33,18 @@ pub(super) struct Walk {
     began: bool,
 }
 
+/// How a step of eviction looks around.
+pub(super) struct Around {
+    lv: LruvecId,
+    scope: WalkScope,
+    /// The reclaimer walks page tables, so what it finds accessed it promotes itself.
+    walks: bool,
+    /// The youngest generation.
+    seq: u64,
+    /// What was found last.
+    pub(super) young: Vec<FolioId>,
+}
+
 /// What became of the wish for a generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Aging {
@@ -211,29 +223,14 @@ impl Mglru {
         let mut young = std::mem::take(&mut self.young);
         young.clear();
         let met = mem.walk_table(table, &walk.scope, &mut young);
-        let youngest = self.lruvecs[lv].max_seq;
+        let youngest = Gen::from_seq(self.lruvecs[lv].max_seq);
         let (others, exec) = young.split_at(young.len() - met.exec as usize);
-        self.promote_all(mem, lv, others, youngest, false);
-        self.promote_all(mem, lv, exec, youngest, true);
+        self.update_gens(mem, lv, others, youngest, false);
+        self.update_gens(mem, lv, exec, youngest, true);
         self.young = young;
         // Worth a walk: an accessed bit in each cache line, of eight PTEs, on average.
         if !huge && met.young * 8 >= met.slots {
             self.lruvecs[lv].mm.filters.insert(walk.seq + 1, table);
-        }
-    }
-
-    /// Folios that a walk found accessed move to a generation; `exec`: in executable mappings.
-    fn promote_all(
-        &mut self,
-        mem: &mut Memory,
-        lv: LruvecId,
-        folios: &[FolioId],
-        seq: u64,
-        exec: bool,
-    ) {
-        let generation = Gen::from_seq(seq);
-        for &folio in folios {
-            self.update_gen(mem, lv, folio, generation, exec);
         }
     }
 
@@ -402,46 +399,48 @@ impl Mglru {
         types.iter().copied().flat_map(of).sum()
     }
 
+    /// How a step of eviction looks around.
+    pub(super) fn around(&mut self, lv: LruvecId, t: LruType, walks: bool) -> Around {
+        let (node, memcg) = self.node_and_memcg(lv);
+        let anon = t == ANON || self.config.access_marks == AccessMarks::Counted614;
+        let scope = WalkScope { node, memcg, anon, listed: !self.config.walks_unlisted };
+        let seq = self.lruvecs[lv].max_seq;
+        Around { lv, scope, walks, seq, young: std::mem::take(&mut self.young) }
+    }
+
     /// Neighbours of a page that was found accessed while it was to be evicted are looked at too
     /// (`lru_gen_look_around`).
-    pub(super) fn look_around(
-        &mut self,
-        mem: &mut Memory,
-        lv: LruvecId,
-        page: PageIdx,
-        file: bool,
-        walks: bool,
-    ) {
-        let (node, memcg) = self.node_and_memcg(lv);
-        let counted = self.config.access_marks == AccessMarks::Counted614;
-        let listed = !self.config.walks_unlisted;
-        let scope = WalkScope { node, memcg, anon: counted || !file, listed };
-        let mut young = std::mem::take(&mut self.young);
+    pub(super) fn look_around(&mut self, mem: &mut Memory, page: PageIdx, around: &mut Around) {
+        let Around { lv, ref scope, walks, seq, ref mut young } = *around;
         young.clear();
-        let met = mem.look_around(page, &scope, &mut young);
-        let seq = self.lruvecs[lv].max_seq;
-        let generation = Gen::from_seq(seq);
-        for &folio in &young {
-            let bits = mem.frames.bits(folio);
-            let elsewhere = gen_of(bits).is_some_and(|g| g != generation);
-            if walks {
-                self.update_gen(mem, lv, folio, generation, met.exec > 0);
-            } else if counted {
-                match self.set_refs(mem, folio, met.exec > 0) {
-                    true if elsewhere => mem.lru_activate(self, folio),
-                    true => {}
-                    false => mem.overlooked_folio(folio),
-                }
-            } else if gen_of(bits).is_none() {
-                mem.frames.set(folio, flag::REFERENCED);
-            } else if elsewhere {
-                mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
-                mem.lru_activate(self, folio);
-            }
+        let met = mem.look_around(page, scope, young);
+        let (generation, exec) = (Gen::from_seq(seq), met.exec > 0);
+        if walks {
+            self.update_gens(mem, lv, young, generation, exec);
+        } else {
+            young.iter().for_each(|&folio| self.found_used(mem, folio, generation, exec));
         }
-        self.young = young;
         if met.slots > 1 && met.young * 8 >= met.slots {
             self.lruvecs[lv].mm.filters.insert(seq, page.group());
+        }
+    }
+
+    /// A reclaimer that does not walk page tables found a folio used: it is activated, unless it
+    /// belongs to the youngest generation, or is only marked.
+    fn found_used(&mut self, mem: &mut Memory, folio: FolioId, youngest: Gen, exec: bool) {
+        let bits = mem.frames.bits(folio);
+        let elsewhere = gen_of(bits).is_some_and(|g| g != youngest);
+        if self.config.access_marks == AccessMarks::Counted614 {
+            match self.set_refs(mem, folio, exec) {
+                true if elsewhere => mem.lru_activate(self, folio),
+                true => {}
+                false => mem.overlooked_folio(folio),
+            }
+        } else if gen_of(bits).is_none() {
+            mem.frames.set(folio, flag::REFERENCED);
+        } else if elsewhere {
+            mem.frames.clear(folio, flag::REFERENCED | flag::WORKINGSET);
+            mem.lru_activate(self, folio);
         }
     }
 }

@@ -9,48 +9,39 @@
 //! Source: Linux 6.12 mm/vmscan.c (`evict_folios`, `isolate_folios`, `shrink_folio_list`,
 //! `folio_check_references`).
 
+use super::aging::Around;
 use super::config::{
-    AccessMarks, AgingSite, BudgetRule, MglruConfig, SecondTouch, TypeFallback, TypeRule,
+    AccessMarks, AgingSite, BudgetRule, MglruConfig, RefaultDistance, SecondTouch, TypeFallback,
+    TypeRule,
 };
 use super::lruvec::type_of;
+use super::moves::flags_of;
 use super::pass::Pass;
 use super::rates::{Control, MAX_SWAPPINESS, by_cost};
 use super::{Mglru, place};
 use crate::classic::formulas::cost612;
 use crate::index::{ANON, Evictable, FILE, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
-use crate::shrink::{BatchStats, Judgement, ShrinkOutcome, Shrinking, shrink_folio};
-use mmsim_core::base::id::Pfn;
+use crate::shrink::{
+    Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work, shrink,
+    shrink_folio, shrink_others, tell,
+};
 use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
-use mmsim_core::memory::{FastPath, Look, Memory};
-use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag, pages_of};
+use mmsim_core::memory::{Memory, Run, each};
+use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag};
 use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
+use std::ops::Range;
 
-/// Folios on their way through a step.
-struct Batch {
+/// Folios on their way through a step, as MGLRU judges them.
+struct Evicting<'a> {
+    mglru: &'a mut Mglru,
     lv: LruvecId,
     t: LruType,
-    how: Shrinking,
-    /// Plain folios may be evicted by the fast path.
-    evicts_fast: bool,
-    /// The reclaimer walks page tables, so what it finds accessed it promotes itself.
-    walks: bool,
-    fast: FastPath,
-    stats: BatchStats,
-    /// What stays, in order.
-    back: Vec<FolioId>,
-}
-
-impl Batch {
-    /// Lets an observer see what became of a plain folio, after what it took.
-    #[inline]
-    fn tell(&mut self, mem: &mut Memory, look: &Look, outcome: ScanOutcome) {
-        if mem.evicts_singly() {
-            mem.settle_fast(&mut self.fast, self.how.by);
-            let (pfn, page, file) = (look.folio, Some(look.page()), self.t == FILE);
-            mem.emit(|| TraceEvent::SimScanFolio { pfn, page, file, outcome });
-        }
-    }
+    around: Around,
+    /// References may be ignored.
+    ignore: bool,
+    /// The pages of a huge folio that was split last, and its counter, which each of them gets.
+    split: (Range<u32>, u32),
 }
 
 impl Mglru {
@@ -67,13 +58,28 @@ impl Mglru {
         pass: &Pass,
         out: &mut ReclaimOutcome,
     ) -> u64 {
+        let mut work = self.work.take().unwrap_or_default();
+        let scanned = self.evict_with(mem, lv, (swappiness, left), (req, pass), out, &mut work);
+        self.work = Some(work);
+        scanned
+    }
+
+    fn evict_with(
+        &mut self,
+        mem: &mut Memory,
+        lv: LruvecId,
+        (swappiness, left): (u64, u64),
+        (req, pass): (&ReclaimRequest, &Pass),
+        out: &mut ReclaimOutcome,
+        work: &mut Work,
+    ) -> u64 {
         let types = Evictable::of(swappiness);
         // The loop of 7.2 judges by generations before each step, others after it.
         let loops = self.config.aging_site == AgingSite::Loop;
         if loops {
             self.try_to_inc_min_seq(mem, lv, types);
         }
-        let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, left, req);
+        let (t, mut scanned) = self.isolate_folios(mem, lv, swappiness, left, req, &mut work.run);
         let moved = (!loops || scanned > 0) && self.try_to_inc_min_seq(mem, lv, types);
         scanned += u64::from(moved && self.config.budget_rule == BudgetRule::EachStep);
         let v = &self.lruvecs[lv];
@@ -85,47 +91,51 @@ impl Mglru {
         if gens == MIN_NR_GENS && !loops {
             scanned = 0;
         }
-        let nr: u64 = self.looks.iter().map(|l| pages_of(l.bits)).sum();
+        let nr = self.taken;
         if nr == 0 {
             return scanned;
         }
-        let mut b = Batch {
-            lv,
-            t,
-            how: Shrinking {
-                by: req.by,
-                may_writepage: req.may_writepage,
-                keep_marked: self.config.access_marks == AccessMarks::WorkingsetSecond,
-                writes_files: false,
-            },
-            evicts_fast: t == ANON && req.may_writepage && mem.evicts_short(),
-            walks: pass.walks,
-            fast: std::mem::take(&mut self.fast),
-            stats: BatchStats::default(),
-            back: std::mem::take(&mut self.back),
-        };
-        self.shrink(mem, &mut b);
-        let written = if mem.end_writes() { written(mem, &mut b.back) } else { Vec::new() };
-        self.put_back(mem, &mut b);
+        let Work { run, fast, back } = work;
+        let how = self.shrinking(req.by, req.may_writepage);
+        let evicts_fast = t == ANON && req.may_writepage && mem.evicts_short();
+        if !evicts_fast {
+            run.plain = 0;
+        }
+        let mut b = Batch::new((t == FILE, how, evicts_fast), fast, back);
+        let around = self.around(lv, t, pass.walks);
+        let mut e = Evicting { mglru: self, lv, t, around, ignore: false, split: (0..0, 0) };
+        shrink(&mut e, mem, run, &mut b);
+        let stays = b.back.take(run);
+        let (stays, written) = if mem.end_writes() { written(mem, stays) } else { (stays, vec![]) };
+        e.mglru.put_back(mem, (lv, t), &stays);
         if !written.is_empty() {
             let scanned = b.stats.scanned;
-            written.into_iter().for_each(|folio| self.shrink_other(mem, &mut b, folio));
+            shrink_others(&mut e, mem, &written, &mut b);
             b.stats.scanned = scanned;
-            self.put_back(mem, &mut b);
+            let stay = b.back.take(run);
+            e.mglru.put_back(mem, (lv, t), &stay);
+            b.back.give(stay);
         }
-        let reclaimed = b.stats.reclaimed;
+        b.back.give(stays);
+        let mut stats = b.stats;
+        self.young = e.around.young;
+        let reclaimed = stats.reclaimed;
         let memcg = self.node_and_memcg(lv).1;
         mem.count_rotated(memcg, t == FILE, nr.saturating_sub(reclaimed));
-        self.note_cost(lv, t, cost612(b.stats.pageout, nr.saturating_sub(reclaimed)));
+        self.note_cost(lv, t, cost612(stats.pageout, nr.saturating_sub(reclaimed)));
         mem.end_batch(req, t == FILE);
-        b.stats.pass.taken = nr;
-        b.stats.pass.file_taken = if t == FILE { nr } else { 0 };
-        out.scanned += b.stats.scanned;
+        stats.pass.taken = nr;
+        stats.pass.file_taken = if t == FILE { nr } else { 0 };
+        out.scanned += stats.scanned;
         out.reclaimed += reclaimed;
-        out.stats.add(&b.stats.pass);
-        self.fast = b.fast;
-        self.back = b.back;
+        out.stats.add(&stats.pass);
         scanned
+    }
+
+    /// Who shrinks, and how far it may go.
+    fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
+        let keep_marked = self.config.access_marks == AccessMarks::WorkingsetSecond;
+        Shrinking { by, may_writepage, keep_marked, writes_files: false }
     }
 
     /// The type to evict, and the last of its tiers that may be.
@@ -154,7 +164,7 @@ impl Mglru {
     }
 
     /// Chooses a type, and the other one if that has nothing (`isolate_folios`). What it isolates
-    /// is in `self.looks`.
+    /// is the run.
     fn isolate_folios(
         &mut self,
         mem: &mut Memory,
@@ -162,8 +172,10 @@ impl Mglru {
         swappiness: u64,
         left: u64,
         req: &ReclaimRequest,
+        run: &mut Run,
     ) -> (LruType, u64) {
-        self.looks.clear();
+        run.clear();
+        self.taken = 0;
         self.bounced = PassStats::default();
         let v = &self.lruvecs[lv];
         let first_tier = self.config.type_rule == TypeRule::FirstTier;
@@ -187,11 +199,11 @@ impl Mglru {
         let mut all = 0;
         loop {
             let last = limit.unwrap_or_else(|| self.control(lv).own_limit(t));
-            let scanned = self.scan_folios(mem, lv, t, last, left, req);
+            let scanned = self.scan_folios(mem, lv, (t, last), left, req, run);
             all += scanned;
             let done = match self.config.type_fallback {
                 TypeFallback::NoneIsolated => scanned > 0,
-                TypeFallback::NoneScanned => !self.looks.is_empty(),
+                TypeFallback::NoneScanned => !run.is_empty(),
             };
             if done || others == 0 {
                 return (t, all);
@@ -202,154 +214,211 @@ impl Mglru {
         }
     }
 
-    /// Evicts what was isolated, as far as nobody used it meanwhile (`shrink_folio_list`).
-    fn shrink(&mut self, mem: &mut Memory, b: &mut Batch) {
-        let looks = std::mem::take(&mut self.looks);
-        let mut rest = &looks[..];
-        while let Some((first, behind)) = rest.split_first() {
-            let plain = rest.iter().take_while(|l| b.evicts_fast && l.is_plain()).count();
-            let plain = mem.evict_batch(plain);
-            if plain > 0 {
-                self.shrink_plain(mem, b, &rest[..plain]);
-                rest = &rest[plain..];
-            } else {
-                self.shrink_other(mem, b, first.folio);
-                rest = behind;
+    /// Evicts isolated folios on advice (`reclaim_folio_list`), and puts back what stays.
+    pub(super) fn reclaim_isolated(
+        &mut self,
+        mem: &mut Memory,
+        folios: &[FolioId],
+        ignore: bool,
+    ) -> u64 {
+        let mut freed = 0;
+        for &folio in folios {
+            let (lv, t) = (self.lruvec_of(mem, folio), type_of(mem.frames.bits(folio)));
+            let (mut how, mut stats) = (self.shrinking(Reclaimer::Advice, true), BatchStats::default());
+            how.keep_marked &= !ignore;
+            let around = self.around(lv, t, false);
+            let mut e = Evicting { mglru: self, lv, t, around, ignore, split: (0..0, 0) };
+            let outcome = e.shrink_one(mem, folio, how, &mut stats);
+            self.young = e.around.young;
+            match outcome {
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => freed += 1,
+                ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => mem.put_back(self, folio),
+                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
             }
         }
-        mem.settle_fast(&mut b.fast, b.how.by);
-        self.looks = looks;
+        freed
     }
 
-    /// Plain folios: asked one after the other, evicted together.
-    fn shrink_plain(&mut self, mem: &mut Memory, b: &mut Batch, looks: &[Look]) {
-        let mut victims = std::mem::take(&mut self.victims);
-        victims.clear();
-        let before = b.back.len();
-        b.stats.scanned += looks.len() as u64;
-        for look in looks {
-            let bits = mem.frames.bits(look.folio);
-            if b.how.keep_marked && bits & flag::REFERENCED != 0 {
-                b.back.push(look.folio);
-                b.tell(mem, look, ScanOutcome::KeepReferenced);
-                continue;
-            }
-            b.fast.asked(1);
-            if !mem.test_clear_young_of(look) {
-                victims.push(look.with_bits(bits));
-                continue;
-            }
-            let (judgement, bits, counted) =
-                used(&self.config, bits, self.counts.get(look.folio), 1, false);
-            b.tell(
-                mem,
-                look,
-                match judgement {
-                    Judgement::Activate => ScanOutcome::ActivateReferenced,
-                    _ => ScanOutcome::KeepReferenced,
-                },
-            );
-            self.look_around(mem, b.lv, look.page(), false, b.walks);
-            mem.frames.store(look.folio, bits);
-            self.note_counted(mem, look.folio, counted);
-            if judgement == Judgement::Activate {
-                mem.activate(look.folio);
-                b.stats.activated[ANON] += 1;
-            }
-            b.back.push(look.folio);
-        }
-        let mut slots = std::mem::take(&mut self.slots);
-        mem.slots_for_short(victims.len(), &mut slots);
-        let evicts = slots.len() as u64;
-        if slots.len() < victims.len() {
-            self.stay(mem, b, looks, before, &victims[slots.len()..]);
-            victims.truncate(slots.len());
-        }
-        let hist = self.config.hist_gens.get();
-        let mut untouched = 0;
-        for look in &victims {
-            let slot = slots.pop().expect("a slot for each");
-            let shadow = if look.bits & (flag::WORKINGSET | flag::REFERENCED) == 0 {
-                untouched += 1;
-                self.shadow(b.lv, b.t, false, 0)
-            } else {
-                self.evicted(mem, b.lv, b.t, look.folio)
-            };
-            mem.evict_fast(&mut b.fast, look, slot, Some(shadow));
-            b.tell(mem, look, ScanOutcome::Reclaimed);
-        }
-        let v = &mut self.lruvecs[b.lv];
-        v.rates[b.t].period_mut(v.min_seq[b.t], hist).evicted[Tier::FIRST] += untouched;
-        b.stats.pageout += evicts;
-        b.stats.reclaimed += evicts;
-        self.slots = slots;
-        self.victims = victims;
-    }
-
-    /// Plain folios that should be evicted, but there is no slot for them: they stay at their
-    /// places among those that are kept, the ones in `back` from `before` on.
-    #[cold]
-    #[inline(never)]
-    fn stay(&self, mem: &mut Memory, b: &mut Batch, looks: &[Look], before: usize, these: &[Look]) {
-        let kept = b.back.split_off(before);
-        let (mut kept, mut staying) = (kept.iter().peekable(), these.iter().peekable());
-        for look in looks {
-            if kept.next_if_eq(&&look.folio).is_some() {
-                b.back.push(look.folio);
-            } else if let Some(stays) = staying.next_if(|s| s.folio == look.folio) {
-                let referenced = if self.config.access_marks == AccessMarks::Counted614 {
-                    0
-                } else {
-                    flag::REFERENCED
-                };
-                mem.frames.store(stays.folio, stays.bits & !referenced);
-                mem.activate(stays.folio);
-                b.stats.activated[ANON] += 1;
-                b.back.push(look.folio);
-                b.tell(mem, look, ScanOutcome::ActivateNoSwap);
-            }
+    /// The counter of a folio that was found accessed, if that changes it.
+    fn note_counted(&mut self, mem: &Memory, folio: FolioId, counted: Option<u32>) {
+        match counted {
+            None => {}
+            Some(0) => self.counts.set(folio, 0),
+            Some(n) => self.counts.raise(folio, n, mem.frames.len()),
         }
     }
 
-    /// The slow path of a folio.
-    #[inline(never)]
-    fn shrink_other(&mut self, mem: &mut Memory, b: &mut Batch, folio: FolioId) {
-        mem.settle_fast(&mut b.fast, b.how.by);
-        let pages = mem.frames.pages(folio) as u32;
-        match self.shrink_one(mem, b, folio, false) {
-            ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => b.back.push(folio),
-            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => {}
-            ShrinkOutcome::Split => {
-                let count = self.counts.get(folio);
-                for page in (folio.0..folio.0 + pages).map(Pfn) {
-                    if mem.is_isolated_page(page) {
-                        self.counts.set(page, count);
-                        self.shrink_other(mem, b, page);
-                    }
+    /// Puts back what stays: young, unless it waits for its write.
+    fn put_back(&mut self, mem: &mut Memory, (lv, t): (LruvecId, LruType), stays: &[FolioId]) {
+        if self.put_back_young(mem, t, stays) {
+            return;
+        }
+        for &folio in stays {
+            let bits = mem.frames.bits(folio);
+            let waits = bits & flag::RECLAIM != 0 && bits & (flag::DIRTY | flag::WRITEBACK) != 0;
+            let marks = flag::REFERENCED | flag::WORKINGSET;
+            if bits & flag::MLOCKED != 0 {
+                // To the unevictable list, by its flag.
+            } else if self.config.placement.is_by_distance() {
+                let t = type_of(bits);
+                let v = &self.lruvecs[lv];
+                let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
+                let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
+                if place::seq_of(self.config.placement, placing) == min_seq {
+                    mem.frames.change(folio, flag::REFERENCED, flag::ACTIVE);
                 }
+            } else if waits {
+                if bits & flag::WORKINGSET != 0 {
+                    mem.frames.set(folio, flag::REFERENCED);
+                }
+            } else {
+                mem.frames.change(folio, marks, flag::ACTIVE);
+            }
+            self.add(mem, folio, false);
+        }
+    }
+
+    /// The same for anonymous folios that all become young, at once. False, and nothing done:
+    /// something has to be asked for each.
+    fn put_back_young(&mut self, mem: &mut Memory, t: LruType, stays: &[FolioId]) -> bool {
+        let by_distance = self.config.placement.is_by_distance();
+        if !self.single || by_distance || t != ANON {
+            return false;
+        }
+        let (every, any) = flags_of(mem, stays);
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::RECLAIM | ORDER_MASK;
+        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
+            return false;
+        }
+        let marks = flag::ISOLATED | flag::REFERENCED | flag::WORKINGSET;
+        self.add_young_anon(mem, stays, flag::SWAPBACKED, marks, flag::ACTIVE)
+    }
+}
+
+impl Judge for Evicting<'_> {
+    const UP: usize = 0;
+    const RECYCLES: bool = false;
+
+    fn plain(&self, run: &Run, _: &Batch<'_>) -> u64 {
+        run.plain
+    }
+
+    /// Only looking around a used folio changes another one, which was used too: so all others are
+    /// known at once, and the used ones are asked one after the other.
+    #[inline(always)]
+    fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, b: &mut Batch<'_>) -> Fates {
+        let marks = if b.how.keep_marked { flag::REFERENCED } else { 0 };
+        let mut f = Fates { asked: some, ..Fates::default() };
+        for i in each(mem.used_of(run, some, marks)) {
+            let (folio, page, bit) = (run.folio(i), run.page(i), 1 << i);
+            let bits = mem.frames.bits(folio);
+            if bits & marks != 0 {
+                (f.keep, f.asked) = (f.keep | bit, f.asked & !bit);
+                continue;
+            }
+            if !mem.test_clear_young_at(page) {
+                // A look found it, and may have marked it.
+                run.place(i, i, bits);
+                continue;
+            }
+            let mglru = &mut *self.mglru;
+            let (judgement, bits, counted) =
+                used(&mglru.config, bits, mglru.counts.get(folio), 1, false);
+            let active = judgement == Judgement::Activate;
+            let of = if active { &mut f.activate } else { &mut f.keep };
+            *of |= bit;
+            if mem.evicts_singly() {
+                // Looking around takes time, after what an observer sees of this folio.
+                b.fast.asked(1);
+                f.asked &= !bit;
+                tell(mem, run, &f, b);
+                f.told |= bit;
+            }
+            mglru.look_around(mem, page, &mut self.around);
+            let active = if active { flag::ACTIVE } else { 0 };
+            mem.frames.store(folio, bits | active);
+            mglru.note_counted(mem, folio, counted);
+        }
+        f.evict = some & !(f.keep | f.activate);
+        f
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, mem: &mut Memory, run: &Run, f: &Fates, b: &mut Batch<'_>) {
+        let (mglru, lv, t) = (&mut *self.mglru, self.lv, self.t);
+        let by_distance = mglru.config.refault_distance != RefaultDistance::Off;
+        // A generation is the same for all that leave together, a distance is not.
+        let same = mglru.left_behind(lv, t, false, 0);
+        let mut untouched = 0;
+        let used = flag::WORKINGSET | flag::REFERENCED;
+        mem.evict_run(b.fast, run, f.evict, |folio, bits| {
+            if bits & used != 0 {
+                return Some(mglru.evicted(folio, bits, lv, t));
+            }
+            untouched += 1;
+            Some(if by_distance { mglru.shadow(lv, t, false, 0) } else { same })
+        });
+        if !by_distance {
+            mglru.count_evictions(lv, t, untouched);
+        }
+        let hist = mglru.config.hist_gens.get();
+        let v = &mut mglru.lruvecs[lv];
+        v.rates[t].period_mut(v.min_seq[t], hist).evicted[Tier::FIRST] += untouched;
+    }
+
+    #[inline(always)]
+    fn stayed(&mut self, mem: &mut Memory, run: &mut Run, f: &Fates, _: &mut Batch<'_>) {
+        if f.refused != 0 {
+            let reworked = self.mglru.config.access_marks == AccessMarks::Counted614;
+            let clear = if reworked { 0 } else { flag::REFERENCED };
+            for folio in run.folios(f.refused) {
+                mem.frames.change(folio, clear, flag::ACTIVE);
             }
         }
     }
 
-    /// What becomes of one folio; its references may be ignored.
+    fn one(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        _: Option<Judgement>,
+        b: &mut Batch<'_>,
+    ) -> Stays {
+        if self.split.0.contains(&folio.0) {
+            self.mglru.counts.set(folio, self.split.1);
+        }
+        let pages = mem.frames.pages(folio) as u32;
+        match self.shrink_one(mem, folio, b.how, &mut b.stats) {
+            ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => Stays::Kept,
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => Stays::Gone,
+            ShrinkOutcome::Split => {
+                self.split = (folio.0..folio.0 + pages, self.mglru.counts.get(folio));
+                Stays::Split(pages)
+            }
+        }
+    }
+}
+
+impl Evicting<'_> {
+    /// What becomes of one folio.
     fn shrink_one(
         &mut self,
         mem: &mut Memory,
-        b: &mut Batch,
         folio: FolioId,
-        ignore: bool,
+        how: Shrinking,
+        stats: &mut BatchStats,
     ) -> ShrinkOutcome {
         let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
-        let limit = match b.how.by {
+        let limit = match how.by {
             Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,
         };
-        let (lv, t) = (b.lv, b.t);
+        let (mglru, lv, t, ignore) = (&mut *self.mglru, self.lv, self.t, self.ignore);
         let file = t == FILE;
-        let marks = self.config.access_marks;
+        let marks = mglru.config.access_marks;
         let reworked = marks == AccessMarks::Counted614;
         let mut found = Vec::new();
-        let (config, counter) = (self.config, self.counts.get(folio));
+        let (config, counter) = (mglru.config, mglru.counts.get(folio));
         let mut counted = None;
         // Who is found accessed is never evicted, so its neighbours can be looked at afterwards.
         let judge = |mem: &mut Memory, f: FolioId| {
@@ -375,8 +444,8 @@ impl Mglru {
             counted = now;
             judgement
         };
-        let fate = shrink_folio(mem, folio, b.how, &mut b.stats, judge, |mem, f| {
-            Some(self.evicted(mem, lv, t, f))
+        let fate = shrink_folio(mem, folio, how, stats, judge, |mem, f| {
+            Some(mglru.evicted(f, mem.frames.bits(f), lv, t))
         });
         let outcome = match fate {
             ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
@@ -385,110 +454,19 @@ impl Mglru {
             ShrinkOutcome::Split => return fate,
         };
         mem.emit(|| TraceEvent::SimScanFolio { pfn: folio, page, file, outcome });
-        self.note_counted(mem, folio, counted);
+        mglru.note_counted(mem, folio, counted);
         for page in found {
-            self.look_around(mem, lv, page, file, b.walks);
+            mglru.look_around(mem, page, &mut self.around);
         }
         fate
     }
-
-    /// Evicts isolated folios on advice (`reclaim_folio_list`), and puts back what stays.
-    pub(super) fn reclaim_isolated(
-        &mut self,
-        mem: &mut Memory,
-        folios: &[FolioId],
-        ignore: bool,
-    ) -> u64 {
-        let mut freed = 0;
-        for &folio in folios {
-            let mut b = Batch {
-                lv: self.lruvec_of(mem, folio),
-                t: type_of(mem.frames.bits(folio)),
-                how: Shrinking {
-                    by: Reclaimer::Advice,
-                    may_writepage: true,
-                    keep_marked: !ignore
-                        && self.config.access_marks == AccessMarks::WorkingsetSecond,
-                    writes_files: false,
-                },
-                evicts_fast: false,
-                walks: false,
-                fast: FastPath::default(),
-                stats: BatchStats::default(),
-                back: Vec::new(),
-            };
-            match self.shrink_one(mem, &mut b, folio, ignore) {
-                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => freed += 1,
-                ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => mem.put_back(self, folio),
-                ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
-            }
-        }
-        freed
-    }
-
-    /// The counter of a folio that was found accessed, if that changes it.
-    fn note_counted(&mut self, mem: &Memory, folio: FolioId, counted: Option<u32>) {
-        match counted {
-            None => {}
-            Some(0) => self.counts.set(folio, 0),
-            Some(n) => self.counts.raise(folio, n, mem.frames.len()),
-        }
-    }
-
-    /// Puts back what stays: young, unless it waits for its write.
-    fn put_back(&mut self, mem: &mut Memory, b: &mut Batch) {
-        if self.put_back_young(mem, b) {
-            return b.back.clear();
-        }
-        for folio in b.back.drain(..) {
-            let bits = mem.frames.bits(folio);
-            let waits = bits & flag::RECLAIM != 0 && bits & (flag::DIRTY | flag::WRITEBACK) != 0;
-            let marks = flag::REFERENCED | flag::WORKINGSET;
-            if bits & flag::MLOCKED != 0 {
-                // To the unevictable list, by its flag.
-            } else if self.config.placement.is_by_distance() {
-                let t = type_of(bits);
-                let v = &self.lruvecs[b.lv];
-                let (min_seq, max_seq) = (v.min_seq[t], v.max_seq);
-                let placing = place::Placing { bits, min_seq, max_seq, first_to_go: false };
-                if place::seq_of(self.config.placement, placing) == min_seq {
-                    mem.frames.change(folio, flag::REFERENCED, flag::ACTIVE);
-                }
-            } else if waits {
-                if bits & flag::WORKINGSET != 0 {
-                    mem.frames.set(folio, flag::REFERENCED);
-                }
-            } else {
-                mem.frames.change(folio, marks, flag::ACTIVE);
-            }
-            self.add(mem, folio, false);
-        }
-    }
-
-    /// The same for anonymous folios that all become young, at once. False, and nothing done:
-    /// something has to be asked for each.
-    fn put_back_young(&mut self, mem: &mut Memory, b: &Batch) -> bool {
-        let by_distance = self.config.placement.is_by_distance();
-        if !self.single || by_distance || b.t != ANON {
-            return false;
-        }
-        let (every, any) = b.back.iter().fold((u32::MAX, 0), |(every, any), &folio| {
-            let bits = mem.frames.bits(folio);
-            (every & bits, any | bits)
-        });
-        let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::RECLAIM | ORDER_MASK;
-        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
-            return false;
-        }
-        let marks = flag::ISOLATED | flag::REFERENCED | flag::WORKINGSET;
-        self.add_young_anon(mem, &b.back, flag::SWAPBACKED, marks, flag::ACTIVE)
-    }
 }
 
-/// Folios that were written while they were isolated, taken out of those that stay: their write ended
-/// too early to send them to the tail, so they are tried once more.
+/// Folios that stay, and of these the ones that were written while they were isolated: their write
+/// ended too early to send them to the tail, so they are tried once more.
 #[cold]
-fn written(mem: &Memory, back: &mut Vec<FolioId>) -> Vec<FolioId> {
+#[inline(never)]
+fn written(mem: &Memory, mut stays: Vec<FolioId>) -> (Vec<FolioId>, Vec<FolioId>) {
     const IN_USE: u32 = flag::ACTIVE
         | flag::REFERENCED
         | flag::DIRTY
@@ -497,9 +475,9 @@ fn written(mem: &Memory, back: &mut Vec<FolioId>) -> Vec<FolioId> {
         | flag::MLOCKED
         | flag::UNEVICTABLE;
     let idle = |f: &FolioId| !mem.frames.has(*f, IN_USE) && mem.frames.mapped(*f) == Mapped::No;
-    let written = back.iter().copied().filter(idle).collect();
-    back.retain(|f| !idle(f));
-    written
+    let written = stays.iter().copied().filter(idle).collect();
+    stays.retain(|f| !idle(f));
+    (stays, written)
 }
 
 /// What becomes of a folio that was found accessed through so many mappings, its flags then, and its

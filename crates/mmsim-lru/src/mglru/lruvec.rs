@@ -38,6 +38,15 @@ impl From<LruType> for GenList {
 const GEN_SHIFT: u32 = flag::POLICY.trailing_zeros();
 pub(super) const GEN_MASK: u32 = 7 << GEN_SHIFT;
 
+/// What these bits can say.
+pub(super) const NAMES: usize = 8;
+
+/// What they say: a number below [`NAMES`].
+#[inline(always)]
+pub(super) const fn name_of(bits: u32) -> usize {
+    ((bits & GEN_MASK) >> GEN_SHIFT) as usize
+}
+
 /// The bits of a folio in a generation.
 #[inline(always)]
 pub(super) const fn gen_bits(generation: Gen) -> u32 {

@@ -48,7 +48,7 @@ mod scan;
 pub use config::MglruConfig;
 pub use lruvec::GenList;
 
-use self::config::{AccessMarks, FaultArrival, Lazyfree};
+use self::config::{AccessMarks, FaultArrival, Lazyfree, RefaultDistance};
 use self::counts::AccessCounts;
 use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of, type_of};
 use self::memcg_lru::MemcgLru;
@@ -56,13 +56,14 @@ use self::pass::Pass;
 use self::refault::Packing;
 use crate::classic::formulas::CostState;
 use crate::index::{ANON, FILE, LruvecId, LruvecIds, MIN_NR_GENS, PerGen, PerType, Tier};
+use crate::shrink::Work;
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
-use mmsim_core::base::id::{IndexArray, IndexVec, MemcgId, NodeId, SwapSlot, TallyId};
+use mmsim_core::base::id::{IndexArray, IndexVec, MemcgId, NodeId, TallyId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{FastPath, Look, Memory};
+use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{
     Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, PassStats, ReclaimOutcome,
@@ -97,14 +98,12 @@ pub struct Mglru {
     single: bool,
     /// Dirty file pages that the scans of a batch moved on: all, and those not queued for writing.
     bounced: PassStats,
+    /// Pages that a step isolated.
+    taken: u64,
     /// Scratch.
-    looks: Vec<Look>,
-    fast: FastPath,
-    slots: Vec<SwapSlot>,
-    victims: Vec<Look>,
+    work: Option<Box<Work>>,
     young: Vec<FolioId>,
     folios: Vec<FolioId>,
-    back: Vec<FolioId>,
 }
 
 impl Mglru {
@@ -156,13 +155,10 @@ impl Mglru {
             scale_shift: mem.scale_shift,
             single,
             bounced: PassStats::default(),
-            looks: Vec::new(),
-            fast: FastPath::default(),
-            slots: Vec::new(),
-            victims: Vec::new(),
+            taken: 0,
+            work: None,
             young: Vec::new(),
             folios: Vec::new(),
-            back: Vec::new(),
         }
     }
 
@@ -273,6 +269,18 @@ impl ReclaimPolicy for Mglru {
         self.del(mem, folio);
     }
 
+    /// Refaults of a ledger differ in their shadows only, if these hold generations and no groups.
+    fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
+        let alone = self.single && self.packing.is_narrow();
+        let alike = alone && self.config.refault_distance == RefaultDistance::Off;
+        if alike && settled.unseen(mem).is_some() {
+            self.refaults_together(mem, settled);
+            settled.all_came(mem, self);
+        } else {
+            settled.tell(mem, self);
+        }
+    }
+
     #[inline]
     fn faults_together(&self) -> bool {
         true
@@ -326,6 +334,12 @@ impl ReclaimPolicy for Mglru {
         self.del(mem, folio);
         mem.activate_used(folio);
         self.add(mem, folio, false);
+    }
+
+    fn folios_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) {
+        if !self.anon_activated(mem, folios) {
+            folios.iter().for_each(|&folio| self.folio_activated(mem, folio));
+        }
     }
 
     fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {

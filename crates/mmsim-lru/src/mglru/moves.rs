@@ -22,9 +22,10 @@
 
 use super::Mglru;
 use super::config::{AccessMarks, FaultArrival, SecondTouch};
-use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of, type_of};
+use super::lruvec::{GEN_MASK, GenList, NAMES, gen_bits, gen_of, name_of, type_of};
 use super::place::{self, Placing};
-use crate::index::{ANON, FILE, Gen, LruType, LruvecId};
+use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MAX_NR_GENS};
+use mmsim_core::base::id::Idx as _;
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
@@ -156,46 +157,95 @@ impl Mglru {
         mem.frames.change(folio, GEN_MASK, active);
     }
 
-    /// A folio was found used: it moves to the generation in `generation`, or is marked if it is
-    /// isolated (`folio_update_gen`).
-    #[inline]
-    pub(super) fn update_gen(
+    /// Folios were found used: they move to the generation in `generation`, or are marked if they are
+    /// isolated (`folio_update_gen`). `exec`: by executable mappings. Sizes of generations change once
+    /// for all of them.
+    pub(super) fn update_gens(
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        folio: FolioId,
+        folios: &[FolioId],
         generation: Gen,
         exec: bool,
     ) {
-        let bits = mem.frames.bits(folio);
-        let counted = self.config.access_marks == AccessMarks::Counted614;
-        if counted && self.config.only_notes(bits, exec) {
+        let Some(zone) = mem.zones.of_all(folios.iter().copied()) else {
+            // Those of several zones one by one.
+            return folios.chunks(1).for_each(|f| self.update_gens(mem, lv, f, generation, exec));
+        };
+        // Pages of a type by what they named.
+        let mut left = [[0; NAMES]; 2];
+        let mut types = [false; 2];
+        let mut leaves = |bits: u32| {
+            let t = type_of(bits).index();
+            types[t] = true;
+            left[t][name_of(bits)] += pages_of(bits);
+        };
+        if self.config.access_marks == AccessMarks::Counted614 {
+            for &folio in folios {
+                let bits = mem.frames.bits(folio);
+                if self.found_used_again(mem, folio, bits, gen_bits(generation), exec) {
+                    leaves(bits);
+                }
+            }
+        } else {
+            let keep = !(GEN_MASK | flag::REFERENCED | flag::WORKINGSET);
+            let set = gen_bits(generation);
+            let (flags, _) = mem.frames.flags_and_rmap();
+            for &folio in folios {
+                let bits = &mut flags[folio.0 as usize];
+                let was = *bits;
+                leaves(was);
+                *bits = if was & GEN_MASK == 0 { was | flag::REFERENCED } else { was & keep | set };
+            }
+        }
+        let zone = mem.zones[zone].kind;
+        for (t, left) in LruType::ALL.into_iter().zip(left) {
+            if types[t.index()] {
+                self.gather(lv, (t, zone), left, generation);
+            }
+        }
+    }
+
+    /// Pages of a type and zone that named generations name another one now. Those that named none are
+    /// of no account.
+    fn gather(
+        &mut self,
+        lv: LruvecId,
+        (t, zone): (LruType, ZoneKind),
+        left: [u64; NAMES],
+        generation: Gen,
+    ) {
+        let mut came = 0;
+        for g in 0..MAX_NR_GENS as u8 {
+            let (old, pages) = (Gen(g), left[usize::from(g) + 1]);
+            if pages > 0 && old != generation {
+                self.shrink_gen(lv, old, t, zone, pages);
+                came += pages;
+            }
+        }
+        if came > 0 {
+            self.grow_gen(lv, generation, t, zone, came);
+        }
+    }
+
+    /// A folio was found used, as 6.14 counts that. True: it names the generation `named` from now on.
+    fn found_used_again(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        bits: u32,
+        named: u32,
+        exec: bool,
+    ) -> bool {
+        if self.config.only_notes(bits, exec) {
             // The bit is clear, and the folio stays in its generation.
             self.set_refs(mem, folio, exec);
-            mem.overlooked_folio(folio);
-            return;
+        } else if bits & GEN_MASK != 0 {
+            mem.frames.change(folio, GEN_MASK | flag::REFERENCED, flag::WORKINGSET | named);
+            return true;
         }
-        let Some(old) = gen_of(bits) else {
-            if counted {
-                mem.overlooked_folio(folio);
-            } else {
-                mem.frames.set(folio, flag::REFERENCED);
-            }
-            return;
-        };
-        if counted {
-            mem.frames.change(
-                folio,
-                GEN_MASK | flag::REFERENCED,
-                flag::WORKINGSET | gen_bits(generation),
-            );
-        } else {
-            let marks = flag::REFERENCED | flag::WORKINGSET;
-            mem.frames.change(folio, GEN_MASK | marks, gen_bits(generation));
-        }
-        if old != generation {
-            self.resize((lv, Self::zone_of(mem, folio)), bits, Some(old), Some(generation));
-        }
+        mem.overlooked_folio(folio);
+        false
     }
 
     /// Splits a huge folio that is on no list; its pages were accessed as often as it was.
@@ -273,17 +323,24 @@ impl Mglru {
         if !self.single || mem.slow_paths {
             return false;
         }
-        let (mut every, mut any) = (u32::MAX, 0);
-        self.folios.clear();
-        for &(folio, how) in batch {
-            let bits = mem.frames.bits(folio);
-            let active = how.in_fault == Some(true) || bits & flag::ACTIVE != 0;
-            every &= if active { bits } else { 0 };
-            any |= bits;
-            self.folios.push(folio);
+        let mut folios = std::mem::take(&mut self.folios);
+        folios.clear();
+        folios.extend(batch.iter().map(|&(folio, _)| folio));
+        // Who was not added in a fault has to be active already.
+        let faults = batch.iter().fold(true, |all, (_, how)| all & (how.in_fault == Some(true)));
+        let done = self.young_anon(mem, &folios, faults);
+        if done {
+            mem.tell_of_insertions(batch, "anon");
         }
+        self.folios = folios;
+        done
+    }
+
+    fn young_anon(&mut self, mem: &mut Memory, folios: &[FolioId], faults: bool) -> bool {
+        let (every, any) = flags_of(mem, folios);
         let odd = flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK;
-        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
+        let active = faults || every & flag::ACTIVE != 0;
+        if !active || every & flag::SWAPBACKED == 0 || any & odd != 0 {
             return false;
         }
         // From 6.14 on it matters which of them are workingset.
@@ -298,19 +355,44 @@ impl Mglru {
         }
         let marks = marks && every & flag::WORKINGSET == 0;
         let set = if marks { flag::REFERENCED } else { flag::ACTIVE };
-        let folios = std::mem::take(&mut self.folios);
-        let done = self.add_young_anon(mem, &folios, every, flag::IN_BATCH, set);
-        if done && marks {
-            self.counts.clear_all(&folios);
+        let done = self.add_young_anon(mem, folios, every, flag::IN_BATCH, set);
+        if done && (marks || self.config.add_clears_refs && any & flag::WORKINGSET != 0) {
+            self.counts.clear_all(folios);
         }
-        if done && self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
-            self.counts.clear_all(&folios);
-        }
-        if done {
-            mem.tell_of_insertions(batch, "anon");
-        }
-        self.folios = folios;
         done
+    }
+
+    /// Activates a batch of listed anonymous folios at once, as `folio_activated` does with each.
+    /// False, and nothing done: something has to be asked for each.
+    pub(super) fn anon_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) -> bool {
+        if !self.single || mem.slow_paths {
+            return false;
+        }
+        let (every, any) = flags_of(mem, folios);
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK;
+        let alike = (every ^ any) & flag::WORKINGSET == 0;
+        let asks = !alike && self.config.placement.is_by_distance();
+        let zone = mem.zones.of_all(folios.iter().copied());
+        let Some(zone) = zone.filter(|_| !asks && every & flag::SWAPBACKED != 0 && any & odd == 0)
+        else {
+            return false;
+        };
+        let mut left = [0; NAMES];
+        for &folio in folios {
+            left[name_of(mem.frames.bits(folio))] += 1;
+        }
+        let zone = mem.zones[zone].kind;
+        for (old, &pages) in (0..).map(Gen).zip(&left[1..=MAX_NR_GENS]) {
+            self.shrink_gen(LruvecId(0), old, ANON, zone, pages);
+        }
+        mem.lru_del_pages(folios);
+        mem.activate_used_pages(folios);
+        let done = self.add_young_anon(mem, folios, every, 0, flag::ACTIVE);
+        debug_assert!(done, "folios of one zone");
+        if self.config.add_clears_refs && any & flag::WORKINGSET != 0 {
+            self.counts.clear_all(folios);
+        }
+        true
     }
 
     /// Puts single anonymous folios that are alike into the generation where such with the flags
@@ -338,4 +420,12 @@ impl Mglru {
         mem.lru_add_heads_as(list, folios, clear, gen_bits(generation) | set & !flag::ACTIVE);
         true
     }
+}
+
+/// Flags that all of some folios have, and that any has.
+pub(super) fn flags_of(mem: &Memory, folios: &[FolioId]) -> (u32, u32) {
+    folios.iter().fold((u32::MAX, 0), |(every, any), &folio| {
+        let bits = mem.frames.bits(folio);
+        (every & bits, any | bits)
+    })
 }

@@ -20,8 +20,8 @@ use crate::index::{ANON, FILE, LruType, LruvecId, MAX_NR_GENS, PerType, Tier};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
+use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::Arrival;
 
@@ -67,6 +67,10 @@ impl Packing {
         let shift = if bits > 32 { REFS_BITS + 24 } else { REFS_BITS };
         Packing { shift, mask: (1 << (bits - shift)) - 1 }
     }
+    /// Whether shadows name neither group nor node.
+    pub(super) fn is_narrow(self) -> bool {
+        self.shift == REFS_BITS
+    }
     pub(super) fn pack(self, u: Unpacked) -> Shadow {
         let whose = if self.shift > REFS_BITS {
             u64::from(u.memcg.0) << REFS_BITS | u64::from(u.node.0) << (REFS_BITS + 16)
@@ -75,6 +79,16 @@ impl Packing {
         };
         let refs = u64::from(u.workingset) | u64::from(u.counted) << 1;
         Shadow(refs | whose | (u.token & self.mask) << self.shift)
+    }
+    /// How far a sequence number is beyond that in a shadow.
+    #[inline(always)]
+    fn since(self, s: Shadow, seq: u64) -> u64 {
+        seq.wrapping_sub(s.0 >> self.shift) & self.mask
+    }
+    /// Whether a shadow says that the page was in use.
+    #[inline(always)]
+    fn was_workingset(self, s: Shadow) -> bool {
+        s.0 & 1 != 0
     }
     pub(super) fn unpack(self, s: Shadow) -> Unpacked {
         let wide = self.shift > REFS_BITS;
@@ -154,12 +168,11 @@ impl Mglru {
     /// behind.
     pub(super) fn evicted(
         &mut self,
-        mem: &Memory,
+        folio: FolioId,
+        bits: u32,
         lv: LruvecId,
         t: LruType,
-        folio: FolioId,
     ) -> Shadow {
-        let bits = mem.frames.bits(folio);
         let (refs, tier) = (self.refs(folio, bits), self.tier(folio, bits));
         let workingset = match self.config.access_marks {
             AccessMarks::WorkingsetSecond => refs > 0,
@@ -187,15 +200,34 @@ impl Mglru {
         workingset: bool,
         counted: u32,
     ) -> Shadow {
+        let shadow = self.left_behind(lv, t, workingset, counted);
+        self.count_evictions(lv, t, 1);
+        shadow
+    }
+
+    /// The same, without counting.
+    #[inline]
+    pub(super) fn left_behind(
+        &self,
+        lv: LruvecId,
+        t: LruType,
+        workingset: bool,
+        counted: u32,
+    ) -> Shadow {
         let (node, memcg) = self.node_and_memcg(lv);
-        let clock = self.clock(t);
-        let v = &mut self.lruvecs[lv];
+        let v = &self.lruvecs[lv];
         let token = match self.config.refault_distance {
             RefaultDistance::Off => v.min_seq[t],
-            _ => v.evictions[clock],
+            _ => v.evictions[self.clock(t)],
         };
-        v.evictions[clock] += 1;
         self.packing.pack(Unpacked { memcg, node, workingset, counted, token })
+    }
+
+    /// Counts evictions, which distances are measured with.
+    #[inline]
+    pub(super) fn count_evictions(&mut self, lv: LruvecId, t: LruType, n: u64) {
+        let clock = self.clock(t);
+        self.lruvecs[lv].evictions[clock] += n;
     }
 
     /// A page comes back whose shadow was found (`lru_gen_refault`).
@@ -225,12 +257,8 @@ impl Mglru {
             let p = v.rates[t].period(min_seq, self.config.hist_gens.get());
             distance <= p.evicted.iter().sum()
         } else {
-            match self.config.recent_rule {
-                RecentRule::SameMinSeq => u.token == min_seq & self.packing.mask,
-                RecentRule::Within4OfMax => {
-                    (v.max_seq.wrapping_sub(u.token) & self.packing.mask) < MAX_NR_GENS as u64
-                }
-            }
+            let (first, span) = self.recent(lv, t);
+            self.packing.since(shadow, first) < span
         };
         // Whether a refault of this type does anything.
         let reacts = !by_distance || t == FILE || self.config.anon_reactivate;
@@ -268,6 +296,44 @@ impl Mglru {
                 self.refaulted_near(mem, lv, t, folio, (u, near, recent), in_fault);
             }
         }
+    }
+
+    /// A refault is recent if its generation is the first, or one of so many before it: it is still
+    /// the oldest one, or (6.14) of the youngest four.
+    #[inline(always)]
+    fn recent(&self, lv: LruvecId, t: LruType) -> (u64, u64) {
+        let v = &self.lruvecs[lv];
+        match self.config.recent_rule {
+            RecentRule::SameMinSeq => (v.min_seq[t], 1),
+            RecentRule::Within4OfMax => (v.max_seq, MAX_NR_GENS as u64),
+        }
+    }
+
+    /// Does what [`Mglru::refault`] does for all pages of a ledger, where shadows hold generations
+    /// and no groups, and nobody sees each refault. No generation begins or ends meanwhile.
+    pub(super) fn refaults_together(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
+        let Some((pending, folios)) = settled.unseen(mem) else { return };
+        let (lv, in_fault) = (LruvecId(0), settled.how().in_fault == Some(true));
+        let (first, span) = self.recent(lv, ANON);
+        let packing = self.packing;
+        let (mut all, mut nr_recent) = (0, 0);
+        for (f, &folio) in pending.iter().zip(folios) {
+            let Some(shadow) = f.shadow() else { continue };
+            all += 1;
+            let recent = packing.since(shadow, first) < span;
+            if recent || packing.was_workingset(shadow) {
+                let u = packing.unpack(shadow);
+                if u.workingset {
+                    self.note_cost(lv, ANON, cost612(1, 0));
+                }
+                if recent {
+                    nr_recent += 1;
+                    self.refaulted_recently(mem, lv, ANON, folio, u, in_fault);
+                }
+            }
+        }
+        let counts_all = self.config.refault_count == RefaultCount::All;
+        mem.count(VmEvent::WorkingsetRefaultAnon, if counts_all { all } else { nr_recent });
     }
 
     /// How near a refault is by its distance; those that know one bound only call it short.

@@ -10,11 +10,12 @@ use super::Mglru;
 use super::config::{
     AccessMarks, DirtyLazyfreeRule, Lazyfree, StepSize, TypeFallback, WritebackRule,
 };
-use super::lruvec::{GEN_MASK, GenList, gen_bits, gen_of};
+use super::lruvec::{GEN_MASK, GenList, NAMES, gen_bits, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
+use mmsim_core::base::id::Idx as _;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::ZoneKind;
-use mmsim_core::memory::{Look, Memory, Scan, ScanFor, Scanned};
+use mmsim_core::memory::{Memory, Run, Scan, ScanFor, Scanned, Sorting};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag, pages_of};
 use mmsim_core::policy::ReclaimRequest;
 
@@ -32,7 +33,7 @@ enum Sorted {
 }
 
 /// How a type is scanned.
-struct Sorting<'a> {
+struct Scanning<'a> {
     lv: LruvecId,
     t: LruType,
     /// The last tier that may be evicted.
@@ -42,17 +43,24 @@ struct Sorting<'a> {
     req: &'a ReclaimRequest,
 }
 
+/// What a scan met, and those that it refused, which wait aside.
+struct Met<'a> {
+    tally: Scanned,
+    run: &'a mut Run,
+    refused: Vec<FolioId>,
+}
+
 impl Mglru {
-    /// Scans a type, with `left` of the budget; what it isolates is in `self.looks`. Returns the
+    /// Scans a type, with `left` of the budget; what it isolates is appended to the run. Returns the
     /// folios looked at, or before 7.2 0 if that brought nothing.
     pub(super) fn scan_folios(
         &mut self,
         mem: &mut Memory,
         lv: LruvecId,
-        t: LruType,
-        limit: Tier,
+        (t, limit): (LruType, Tier),
         left: u64,
         req: &ReclaimRequest,
+        run: &mut Run,
     ) -> u64 {
         if self.lruvecs[lv].nr_gens(t) == MIN_NR_GENS {
             return 0;
@@ -62,17 +70,19 @@ impl Mglru {
             StepSize::Budget => self.max_batch.min(left),
             StepSize::Batch => self.min_batch.min(left),
         };
-        let scan = Sorting { lv, t, limit, most, req };
+        let scan = Scanning { lv, t, limit, most, req };
         let generation = self.lruvecs[lv].oldest(t);
-        let mut tally = Scanned::default();
+        let mut met = Met { tally: Scanned::default(), run, refused: Vec::new() };
         // The zones asked for from the highest down, then those above from the highest down.
         let (asked, above) = ZoneKind::ALL.split_at(req.highest as usize + 1);
         for &zone in asked.iter().rev().chain(above.iter().rev()) {
-            self.scan_zone(mem, &scan, generation, zone, &mut tally);
-            if tally.looked >= most || tally.taken >= self.min_batch {
+            self.scan_zone(mem, &scan, generation, zone, &mut met);
+            if met.tally.looked >= most || met.tally.taken >= self.min_batch {
                 break;
             }
         }
+        let tally = met.tally;
+        self.taken += tally.taken;
         let memcg = self.node_and_memcg(lv).1;
         let (file, to, lru) = (t == FILE, ScanFor::Eviction, TYPE_NAMES[t]);
         mem.end_scan(&Scan { req, memcg, file, to, lru }, most, tally);
@@ -84,10 +94,10 @@ impl Mglru {
     fn scan_zone(
         &mut self,
         mem: &mut Memory,
-        scan: &Sorting<'_>,
+        scan: &Scanning<'_>,
         generation: Gen,
         zone: ZoneKind,
-        tally: &mut Scanned,
+        met: &mut Met<'_>,
     ) {
         let lists = self.lruvecs[scan.lv].lists[generation];
         let own_list = scan.t == FILE && self.config.lazyfree_list();
@@ -96,23 +106,23 @@ impl Mglru {
             FILE => &[GenList::File],
             ANON => &[GenList::Anon],
         };
-        let mut refused: Vec<FolioId> = Vec::new();
         let mut skipped = 0;
         for (i, &kind) in kinds.iter().enumerate() {
             let list = lists[kind][zone];
             while mem.lists.len(list) > 0
-                && tally.looked < scan.most
-                && tally.taken.max(skipped) < self.min_batch
+                && met.tally.looked < scan.most
+                && met.tally.taken.max(skipped) < self.min_batch
             {
-                skipped += self.scan_some(mem, scan, (kind, zone), skipped, tally, &mut refused);
+                skipped += self.scan_some(mem, scan, (kind, zone), skipped, met);
             }
             // As posted, the list of lazily freed folios gives what it refused to the list that
             // is scanned last.
-            let full = tally.looked >= scan.most || tally.taken.max(skipped) >= self.min_batch;
+            let full =
+                met.tally.looked >= scan.most || met.tally.taken.max(skipped) >= self.min_batch;
             let last = i + 1 == kinds.len() || full;
             if self.config.lazyfree != Lazyfree::ListV2 || last {
-                mem.lru_add_heads(list, &refused);
-                refused.clear();
+                mem.lru_add_heads(list, &met.refused);
+                met.refused.clear();
             }
             if full {
                 break;
@@ -128,73 +138,70 @@ impl Mglru {
     fn scan_some(
         &mut self,
         mem: &mut Memory,
-        scan: &Sorting<'_>,
+        scan: &Scanning<'_>,
         (kind, zone): (GenList, ZoneKind),
         skipped: u64,
-        tally: &mut Scanned,
-        refused: &mut Vec<FolioId>,
+        Met { tally, run, refused }: &mut Met<'_>,
     ) -> u64 {
         let generation = self.lruvecs[scan.lv].oldest(scan.t);
         let list = self.lruvecs[scan.lv].lists[generation][kind][zone];
         let room = self.min_batch - tally.taken.max(skipped);
         let n = room.min(scan.most - tally.looked);
-        let mut looks = std::mem::take(&mut self.looks);
-        let from = looks.len();
-        tally.looked += mem.lru_isolate_unasked(list, n, &mut looks);
-        let mut kept = from;
+        let sorting = self.sorting(scan, zone, generation);
+        let from = run.len();
+        let met = mem.lru_sort_tail(list, n, &sorting, run);
+        tally.looked += met.looked;
+        tally.refilled += met.strays;
+        let mut kept = met.unsorted;
         let (mut nr_refused, mut extra) = (0, 0);
-        let easy = self.easy(scan, zone, generation);
-        for i in from..looks.len() {
-            let look = looks[i];
-            if look.bits & easy.mask == easy.bits {
-                let bits = look.bits & !easy.clear;
-                mem.frames.store(look.folio, bits);
-                looks[kept] = look.with_bits(bits);
-                kept += 1;
-                continue;
-            }
-            match self.sort(mem, scan, zone, &look) {
-                Sorted::Moved => tally.refilled += pages_of(look.bits),
+        for i in met.unsorted..run.len() {
+            let (folio, bits) = (run.folio(i), run.bits(i));
+            match self.sort(mem, scan, zone, (folio, bits)) {
+                Sorted::Moved => tally.refilled += pages_of(bits),
                 Sorted::Isolate => {
-                    extra += pages_of(look.bits) - 1;
-                    let bits = self.isolated(mem, &look);
-                    looks[kept] = look.with_bits(bits);
+                    extra += pages_of(bits) - 1;
+                    run.place(kept, i, self.isolated(mem, folio, bits));
                     kept += 1;
                 }
                 Sorted::Refused => {
-                    refused.push(look.folio);
-                    nr_refused += pages_of(look.bits);
+                    refused.push(folio);
+                    nr_refused += pages_of(bits);
                 }
             }
         }
-        looks.truncate(kept);
+        run.truncate(kept);
         let isolated = (kept - from) as u64 + extra;
         tally.taken += isolated;
         self.shrink_gen(scan.lv, generation, scan.t, zone, isolated);
-        self.looks = looks;
         nr_refused
     }
 
-    /// Flags of the usual folio, which is isolated without further questions: a plain one that
-    /// names the oldest generation and was never accessed through a descriptor.
-    fn easy(&self, scan: &Sorting<'_>, zone: ZoneKind, generation: Gen) -> Easy {
+    /// Which folios need no question: those that name a younger generation, and the usual one, which
+    /// is isolated: it names the oldest generation, was never accessed through a descriptor, and
+    /// nothing is going on with it.
+    fn sorting(&self, scan: &Scanning<'_>, zone: ZoneKind, generation: Gen) -> Sorting {
         let odd = flag::MLOCKED | flag::UNEVICTABLE | flag::WRITEBACK | flag::WORKINGSET;
         // Anonymous memory is written anyway.
-        let dirty = if scan.t == FILE { flag::DIRTY } else { 0 };
-        let mask = GEN_MASK
-            | ORDER_MASK
-            | odd
-            | dirty
-            | flag::LOCKED
-            | flag::IN_BATCH
-            | flag::RECLAIM
-            | flag::REFERENCED;
+        let (dirty, of_type) = match scan.t {
+            FILE => (flag::DIRTY, 0),
+            ANON => (0, flag::SWAPBACKED),
+        };
+        let more = flag::LOCKED | flag::RECLAIM | flag::REFERENCED;
+        let mask = GEN_MASK | ORDER_MASK | flag::SWAPBACKED | odd | dirty | more;
         let none = zone > scan.req.highest || !scan.req.may_io;
-        Easy {
+        let v = &self.lruvecs[scan.lv];
+        let mut lists = [v.unevictable; NAMES];
+        for (g, of_gen) in v.lists.pairs() {
+            lists[g.index() + 1] = of_gen[scan.t.into()][zone];
+        }
+        Sorting {
+            file: scan.t == FILE,
             mask: if none { 0 } else { mask },
             // No folio has any of no flags.
-            bits: if none { 1 } else { gen_bits(generation) },
-            clear: GEN_MASK,
+            bits: if none { 1 } else { of_type | gen_bits(generation) },
+            // Generation g has the name g + 1.
+            names: 0b1_1110 & !(2 << generation.0),
+            lists,
         }
     }
 
@@ -202,11 +209,10 @@ impl Mglru {
     fn sort(
         &mut self,
         mem: &mut Memory,
-        scan: &Sorting<'_>,
+        scan: &Scanning<'_>,
         zone: ZoneKind,
-        look: &Look,
+        (folio, bits): (FolioId, u32),
     ) -> Sorted {
-        let (folio, bits) = (look.folio, look.bits);
         let (lv, t) = (scan.lv, scan.t);
         let c = self.config;
         let lazy = t == FILE && mem.frames.kind(folio) == FrameKind::Anon;
@@ -292,7 +298,7 @@ impl Mglru {
 
     /// Marks of a folio that is isolated: what was not accessed lately loses its credit. Returns
     /// its flags.
-    fn isolated(&mut self, mem: &mut Memory, look: &Look) -> u32 {
+    fn isolated(&mut self, mem: &mut Memory, folio: FolioId, bits: u32) -> u32 {
         let mut clear = GEN_MASK;
         let reworked = self.config.access_marks == AccessMarks::Counted614;
         if reworked {
@@ -301,20 +307,13 @@ impl Mglru {
             }
         } else {
             clear |= flag::REFERENCED;
-            if look.bits & flag::REFERENCED == 0 {
+            if bits & flag::REFERENCED == 0 {
                 clear |= flag::WORKINGSET;
             }
             if self.config.writeback_rule == WritebackRule::Bounce {
                 clear |= flag::RECLAIM;
             }
         }
-        mem.frames.change(look.folio, clear, 0)
+        mem.frames.change(folio, clear, 0)
     }
-}
-
-/// A comparison of flags.
-struct Easy {
-    mask: u32,
-    bits: u32,
-    clear: u32,
 }
