@@ -14,6 +14,7 @@
 
 use super::error::TraceError;
 use super::packed;
+use super::source::Format;
 use super::wire::{Cursor, get_varint, put_varint, unzigzag, zigzag};
 
 /// Kinds of blocks.
@@ -22,8 +23,20 @@ pub(super) const KIND_RECORDS: u8 = b'R';
 pub(super) const KIND_PACKED: u8 = b'P';
 pub(super) const KIND_END: u8 = b'E';
 
+/// Files of this kind: `.mmt`. The line ends and the end-of-file byte of the first bytes show a
+/// transfer that took it for text.
+pub(super) static MMT: Format = Format {
+    magic: *b"MMT\r\n\x1a\n\0",
+    version: 2,
+    what: "a page trace, `MMT`",
+    renew: "import it again from where it came",
+    kinds: "'T', 'R', 'P' or 'E'",
+    longest,
+    reading: "reading a trace",
+};
+
 /// Longest payload that a reader accepts, by kind.
-pub(super) fn longest(kind: u8) -> Option<usize> {
+fn longest(kind: u8) -> Option<usize> {
     match kind {
         KIND_TABLE => Some(8 << 20),
         KIND_RECORDS | KIND_PACKED => Some(2 << 20),

@@ -87,7 +87,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    pub(super) fn format(
+    pub(crate) fn format(
         offset: u64,
         found: impl Into<String>,
         expected: impl Into<String>,

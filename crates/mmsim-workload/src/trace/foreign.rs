@@ -14,6 +14,7 @@ const HEADS: &[(&[u8], &str, &str)] = &[
         "a page trace of mmsim",
         "it needs no import, `replay` and `bench-trace --from mmt` read it",
     ),
+    (b"MMEV\r\n\x1a\n", "events of a run of mmsim", "`mmsim events FILE` prints them"),
     (
         b"PERFILE2",
         "a file of perf record",

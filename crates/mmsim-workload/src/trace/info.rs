@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use super::block::MMT;
 use super::error::TraceError;
 use super::page_set::PageSet;
 use super::reader::{Block, Pages, TraceReader};
-use super::source::VERSION;
 use super::table::{Action, Record, Region, Timing, TraceTable};
 
 /// What a trace holds. Its `Display` is a page for people.
@@ -145,7 +145,7 @@ impl TraceInfo {
             }
         }
         TraceInfo {
-            version: VERSION,
+            version: MMT.version,
             bytes,
             decoded_bytes: 0,
             timing: table.timing,

@@ -22,7 +22,7 @@
 
 mod block;
 mod checksum;
-mod error;
+pub(crate) mod error;
 mod foreign;
 mod head;
 mod import;
@@ -34,10 +34,10 @@ mod page_set;
 mod reader;
 mod replay;
 mod requests;
-mod source;
+pub(crate) mod source;
 mod summary;
 mod table;
-mod wire;
+pub(crate) mod wire;
 mod writer;
 
 pub use checksum::contents;

@@ -8,7 +8,7 @@
 use std::io::Read;
 
 use super::block::{
-    KIND_END, KIND_PACKED, KIND_RECORDS, KIND_TABLE, MAX_BLOCK_RECORDS, Packed, Totals, unpack,
+    KIND_END, KIND_PACKED, KIND_RECORDS, KIND_TABLE, MAX_BLOCK_RECORDS, MMT, Packed, Totals, unpack,
 };
 use super::error::TraceError;
 use super::mappings::Mappings;
@@ -87,7 +87,7 @@ struct State {
 impl<R: Read> TraceReader<R> {
     /// Reads the prelude and the table.
     pub fn new(input: R) -> Result<Self, TraceError> {
-        let mut source = Source::open(input)?;
+        let mut source = Source::open(input, &MMT)?;
         let mut payload = Vec::new();
         let (kind, base) = source.block(&mut payload)?;
         if kind != KIND_TABLE {
@@ -371,7 +371,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::source::{STORED, ZSTD, block_head, prelude};
+    use crate::trace::source::{STORED, ZSTD, block_head};
     use crate::trace::table::{Backing, Process, Region};
     use crate::trace::wire::{put_text, put_varint};
 
@@ -382,7 +382,7 @@ mod tests {
 
     /// The error of a whole reading of a trace of these blocks, whose digests are right.
     fn error_of(blocks: &[(u8, Vec<u8>)]) -> String {
-        let mut file = prelude().to_vec();
+        let mut file = MMT.prelude().to_vec();
         for (kind, payload) in blocks {
             block(&mut file, *kind, payload);
         }
@@ -465,7 +465,7 @@ mod tests {
         expect(&of(counts(1 << 60, 0)), &["1152921504606846976", "processes, 1 to 4096"]);
         expect(&of(counts(1, 1 << 60)), &["1152921504606846976", "regions, 0 to 65535"]);
         let head = |change: &dyn Fn(&mut [u8])| {
-            let mut long = prelude().to_vec();
+            let mut long = MMT.prelude().to_vec();
             long.extend_from_slice(&block_head(KIND_TABLE, STORED, &[], 0));
             change(&mut long[16..]);
             TraceReader::new(&long[..]).map(|_| ()).unwrap_err().to_string()

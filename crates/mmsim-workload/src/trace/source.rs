@@ -1,5 +1,8 @@
 //! Bytes in and out: the prelude, and blocks of which each is compressed on its own.
 //!
+//! Traces of pages and files of events ([`events`](crate::events)) are such files, each with a
+//! [`Format`] of its own.
+//!
 //! The prelude is never compressed, so that `file`-like tools and people with a hex dump
 //! see what they have. The digest of a block is over its bytes as they are in the file, so
 //! that every byte is under some digest and nothing is decompressed that was not checked.
@@ -10,37 +13,57 @@ use std::io::{self, BufReader, Read};
 
 use zstd::bulk::Decompressor;
 
-use super::block::longest;
 use super::checksum::digest;
 use super::error::TraceError;
 
-/// First bytes of a trace. The line ends and the end-of-file byte show a transfer that
-/// took it for text.
-pub(super) const MAGIC: [u8; 8] = *b"MMT\r\n\x1a\n\0";
-/// The version written, and the only one read.
-pub(super) const VERSION: u16 = 2;
+/// What is particular to a format of blocks.
+pub(crate) struct Format {
+    /// First bytes of a file.
+    pub(crate) magic: [u8; 8],
+    /// The version written, and the only one read.
+    pub(crate) version: u16,
+    /// What a file is, as in "a page trace, `MMT`".
+    pub(crate) what: &'static str,
+    /// What to do with a file of an older version.
+    pub(crate) renew: &'static str,
+    /// The kinds of its blocks, as in "'T' or 'E'".
+    pub(crate) kinds: &'static str,
+    /// Longest payload that a reader accepts, by kind.
+    pub(crate) longest: fn(u8) -> Option<usize>,
+    /// What its reader does, as errors of the host have it.
+    pub(crate) reading: &'static str,
+}
+
+/// How files of this program begin, and what they are.
+const KNOWN: [(&[u8], &str); 2] = [
+    (b"MMT\r\n\x1a\n\0", "a page trace, which `mmsim trace info` reads"),
+    (b"MMEV\r\n\x1a\n", "events of a run, which `mmsim events` prints"),
+];
+
 /// Bytes of the prelude.
-pub(super) const PRELUDE: usize = 16;
+pub(crate) const PRELUDE: usize = 16;
 /// Bytes of the head of a block.
-pub(super) const BLOCK_HEAD: usize = 18;
+pub(crate) const BLOCK_HEAD: usize = 18;
 /// The payload is stored as it is.
-pub(super) const STORED: u8 = 0;
+pub(crate) const STORED: u8 = 0;
 /// The payload is one zstd frame.
 pub(super) const ZSTD: u8 = 1;
 
-/// The prelude of a trace.
-pub(super) fn prelude() -> [u8; PRELUDE] {
-    let mut out = [0; PRELUDE];
-    out[..8].copy_from_slice(&MAGIC);
-    out[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    let check = digest(&[&out[..12]]) as u32;
-    out[12..].copy_from_slice(&check.to_le_bytes());
-    out
+impl Format {
+    /// The prelude of a file.
+    pub(crate) fn prelude(&self) -> [u8; PRELUDE] {
+        let mut out = [0; PRELUDE];
+        out[..8].copy_from_slice(&self.magic);
+        out[8..10].copy_from_slice(&self.version.to_le_bytes());
+        let check = digest(&[&out[..12]]) as u32;
+        out[12..].copy_from_slice(&check.to_le_bytes());
+        out
+    }
 }
 
 /// The head of a block with this payload as it is in the file, `decoded` bytes long after
 /// decoding.
-pub(super) fn block_head(kind: u8, coding: u8, payload: &[u8], decoded: usize) -> [u8; BLOCK_HEAD] {
+pub(crate) fn block_head(kind: u8, coding: u8, payload: &[u8], decoded: usize) -> [u8; BLOCK_HEAD] {
     let mut head = [0; BLOCK_HEAD];
     (head[0], head[1]) = (kind, coding);
     head[2..6].copy_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -50,8 +73,9 @@ pub(super) fn block_head(kind: u8, coding: u8, payload: &[u8], decoded: usize) -
     head
 }
 
-/// The blocks of a trace.
-pub(super) struct Source<R: Read> {
+/// The blocks of a file.
+pub(crate) struct Source<R: Read> {
+    format: &'static Format,
     input: BufReader<R>,
     offset: u64,
     compressed: Vec<u8>,
@@ -60,54 +84,77 @@ pub(super) struct Source<R: Read> {
 
 impl<R: Read> Source<R> {
     /// Reads the prelude.
-    pub(super) fn open(input: R) -> Result<Self, TraceError> {
-        let mut input = BufReader::with_capacity(64 << 10, input);
+    pub(crate) fn open(input: R, format: &'static Format) -> Result<Self, TraceError> {
+        let input = BufReader::with_capacity(64 << 10, input);
+        let mut source = Source { format, input, offset: 0, compressed: Vec::new(), zstd: None };
+        match source.prelude()? {
+            true => Ok(source),
+            false => Err(source.no_file("nothing at all")),
+        }
+    }
+
+    fn no_file(&self, found: impl Into<String>) -> TraceError {
+        TraceError::format(self.offset, found, format!("the start of {}", self.format.what))
+    }
+
+    /// Reads a prelude. False: there is nothing more.
+    pub(crate) fn prelude(&mut self) -> Result<bool, TraceError> {
+        let (format, at) = (self.format, self.offset);
         let mut head = [0; PRELUDE];
-        let got = read_up_to(&mut input, &mut head).map_err(TraceError::io("reading a trace"))?;
-        if got < 8 || head[..8] != MAGIC {
+        let got = self.fill(&mut head)?;
+        if got == 0 {
+            return Ok(false);
+        }
+        if got < 8 || head[..8] != format.magic {
             let start = &head[..got.min(8)];
+            if let Some((_, what)) = KNOWN.iter().find(|known| start == known.0) {
+                return Err(self.no_file(*what));
+            }
             let text = start.iter().all(|b| (0x20..0x7f).contains(b) || b.is_ascii_whitespace());
-            let found = match (start, text) {
-                ([], _) => "nothing at all".to_string(),
-                (_, true) => format!("the text {:?}", String::from_utf8_lossy(start)),
-                (_, false) => format!("{start:02x?}"),
-            };
-            return Err(TraceError::format(0, found, "the start of a page trace, `MMT`"));
+            return Err(self.no_file(match text {
+                true => format!("the text {:?}", String::from_utf8_lossy(start)),
+                false => format!("{start:02x?}"),
+            }));
         }
         if got < PRELUDE {
-            return Err(TraceError::format(got as u64, "the end", "a prelude of 16 bytes"));
+            return Err(TraceError::format(at + got as u64, "the end", "a prelude of 16 bytes"));
         }
         let version = u16::from_le_bytes([head[8], head[9]]);
-        if version != VERSION {
-            let expected = if version < VERSION {
-                format!("version {VERSION}; import it again from where it came")
+        if version != format.version {
+            let expected = if version < format.version {
+                format!("version {}; {}", format.version, format.renew)
             } else {
-                format!("version {VERSION}, the latest that this program knows")
+                format!("version {}, the latest that this program knows", format.version)
             };
-            return Err(TraceError::format(8, format!("version {version}"), expected));
+            return Err(TraceError::format(at + 8, format!("version {version}"), expected));
         }
-        if head != prelude() {
+        if head != format.prelude() {
             return Err(TraceError::format(
-                10,
+                at + 10,
                 format!("flags {:02x?} and check {:02x?}", &head[10..12], &head[12..]),
                 "no flags and the digest of the prelude",
             ));
         }
-        Ok(Source { input, offset: PRELUDE as u64, compressed: Vec::new(), zstd: None })
+        self.offset += PRELUDE as u64;
+        Ok(true)
+    }
+
+    /// Fills as much of `buffer` as there is.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, TraceError> {
+        read_up_to(&mut self.input, buffer).map_err(TraceError::io(self.format.reading))
     }
 
     /// Where it is.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The next block: its kind and where its payload begins; the payload, checked and
     /// decoded, goes to `payload`.
-    pub(super) fn block(&mut self, payload: &mut Vec<u8>) -> Result<(u8, u64), TraceError> {
+    pub(crate) fn block(&mut self, payload: &mut Vec<u8>) -> Result<(u8, u64), TraceError> {
         let at = self.offset;
         let mut head = [0; BLOCK_HEAD];
-        let got =
-            read_up_to(&mut self.input, &mut head).map_err(TraceError::io("reading a trace"))?;
+        let got = self.fill(&mut head)?;
         if got < BLOCK_HEAD {
             let expected = format!("the head of a block of {BLOCK_HEAD} bytes");
             return Err(TraceError::format(at + got as u64, "the end", expected));
@@ -115,9 +162,9 @@ impl<R: Read> Source<R> {
         let word = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let (kind, coding) = (head[0], head[1]);
         let (stored, decoded) = (word(2) as usize, word(6) as usize);
-        let Some(limit) = longest(kind) else {
+        let Some(limit) = (self.format.longest)(kind) else {
             let found = format!("a block of kind {kind:#04x}");
-            return Err(TraceError::format(at, found, "'T', 'R', 'P' or 'E'"));
+            return Err(TraceError::format(at, found, self.format.kinds));
         };
         let lengths_fit = match coding {
             STORED => stored == decoded,
@@ -139,7 +186,7 @@ impl<R: Read> Source<R> {
         bytes.clear();
         // Memory grows with what is there, not with what is asked for.
         let got = (&mut self.input).take(stored as u64).read_to_end(bytes);
-        let got = got.map_err(TraceError::io("reading a trace"))?;
+        let got = got.map_err(TraceError::io(self.format.reading))?;
         if got < stored {
             let expected = format!("a block of {stored} bytes");
             return Err(TraceError::format(base + got as u64, "the end", expected));
@@ -182,14 +229,13 @@ impl<R: Read> Source<R> {
 
     /// Checks that nothing follows.
     pub(super) fn finish(&mut self) -> Result<(), TraceError> {
-        match read_up_to(&mut self.input, &mut [0]) {
-            Ok(0) => Ok(()),
-            Ok(_) => Err(TraceError::format(
+        match self.fill(&mut [0])? {
+            0 => Ok(()),
+            _ => Err(TraceError::format(
                 self.offset,
                 "more bytes",
                 "the end of the file after the end block",
             )),
-            Err(e) => Err(TraceError::io("reading a trace")(e)),
         }
     }
 }

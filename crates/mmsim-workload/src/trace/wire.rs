@@ -4,7 +4,7 @@
 use super::error::TraceError;
 
 /// Appends a number, seven bits a byte, low bits first; the top bit says: more follow.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -15,7 +15,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 /// Reads a number at `pos` and moves on. Nothing if the bytes end early or the number
 /// has more than 64 bits.
 #[inline]
-pub(super) fn get_varint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
+pub(crate) fn get_varint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
     let first = *bytes.get(*pos)?;
     *pos += 1;
     if first < 0x80 {
@@ -38,25 +38,25 @@ pub(super) fn get_varint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
 }
 
 /// Appends a text: its length in bytes, then UTF-8.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Signed differences as unsigned numbers, small ones small: 0, -1, 1, -2, ..
 #[inline]
-pub(super) fn zigzag(d: i32) -> u32 {
+pub(crate) fn zigzag(d: i32) -> u32 {
     ((d << 1) ^ (d >> 31)) as u32
 }
 
 /// The inverse of [`zigzag`].
 #[inline]
-pub(super) fn unzigzag(z: u32) -> i32 {
+pub(crate) fn unzigzag(z: u32) -> i32 {
     (z >> 1) as i32 ^ -((z & 1) as i32)
 }
 
 /// A place in the payload of a block.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     pos: usize,
     base: u64,
@@ -64,22 +64,22 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the beginning of `bytes`, which stand at byte `base` of the trace.
-    pub(super) fn new(bytes: &'a [u8], base: u64) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], base: u64) -> Self {
         Cursor { bytes, pos: 0, base }
     }
 
     /// Where it is in the trace.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.base + self.pos as u64
     }
 
     /// An error at this place.
-    pub(super) fn wrong(&self, found: String, expected: impl Into<String>) -> TraceError {
+    pub(crate) fn wrong(&self, found: String, expected: impl Into<String>) -> TraceError {
         TraceError::format(self.offset(), found, expected)
     }
 
     /// The next byte.
-    pub(super) fn byte(&mut self, what: &str) -> Result<u8, TraceError> {
+    pub(crate) fn byte(&mut self, what: &str) -> Result<u8, TraceError> {
         let byte = self.bytes.get(self.pos).copied();
         self.pos += 1;
         byte.ok_or_else(|| {
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next number, which must lie within `low..=high`.
-    pub(super) fn bounded(&mut self, what: &str, low: u64, high: u64) -> Result<u64, TraceError> {
+    pub(crate) fn bounded(&mut self, what: &str, low: u64, high: u64) -> Result<u64, TraceError> {
         let before = self.pos;
         let value = get_varint(self.bytes, &mut self.pos);
         match value {
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next text of at most `max` bytes.
-    pub(super) fn text(&mut self, what: &str, max: usize) -> Result<String, TraceError> {
+    pub(crate) fn text(&mut self, what: &str, max: usize) -> Result<String, TraceError> {
         let length = self.bounded(&format!("bytes of {what}"), 0, max as u64)? as usize;
         let Some(bytes) = self.bytes.get(self.pos..self.pos + length) else {
             return Err(self.wrong("the end of the block".into(), what));
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Nothing may be left.
-    pub(super) fn finish(self, what: &str) -> Result<(), TraceError> {
+    pub(crate) fn finish(self, what: &str) -> Result<(), TraceError> {
         match self.bytes.len() - self.pos {
             0 => Ok(()),
             left => Err(self.wrong(format!("{left} more bytes"), what)),

@@ -7,10 +7,10 @@ use std::io::{BufWriter, Write};
 
 use zstd::bulk::Compressor;
 
-use super::block::{KIND_END, KIND_TABLE, Packed, Packer, Sealed, Totals};
+use super::block::{KIND_END, KIND_TABLE, MMT, Packed, Packer, Sealed, Totals};
 use super::error::TraceError;
 use super::mappings::Mappings;
-use super::source::{STORED, ZSTD, block_head, prelude};
+use super::source::{STORED, ZSTD, block_head};
 use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
 /// A block is stored compressed if that takes away at least one part in so many; less is
@@ -42,7 +42,7 @@ impl<W: Write> TraceWriter<W> {
             _ => return Err(TraceError::invalid("the zstd level", level.to_string(), "0 to 19")),
         };
         let mut out = BufWriter::new(out);
-        out.write_all(&prelude()).map_err(TraceError::io("writing a trace"))?;
+        out.write_all(&MMT.prelude()).map_err(TraceError::io("writing a trace"))?;
         let mut starts = vec![0];
         for region in &table.regions {
             starts.push(starts[starts.len() - 1] + region.pages);
