@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim::base::id::ThreadId;
 use mmsim::base::time::SimTime;
+use mmsim::error::escaped;
 use mmsim::memory::trace::{FaultKind, Observer, TraceEvent, TraceKind, TraceKinds};
 
 use crate::series::Series;
@@ -133,11 +134,12 @@ impl Watcher {
         let mut out = Message::default();
         let run = w.run;
         let pid = run + 1;
-        let process = Message::default().number(1, pid).text(6, label);
+        let process = Message::default().number(1, pid).text(6, &escaped(label));
         let process_uuid = (run + 1) << 40;
         let tracks =
             std::iter::once(Message::default().number(1, process_uuid).message(3, &process));
-        let name_of = |n: u32| threads.get(n as usize).copied().unwrap_or("thread").to_string();
+        // Names come from input, and their control characters are shown and not done.
+        let name_of = |n: u32| escaped(threads.get(n as usize).unwrap_or(&"thread")).into_owned();
         let of = |(place, track): (usize, &Track)| {
             let name = match *track {
                 Track::Cpu(n) => format!("CPU {n}"),
@@ -161,7 +163,8 @@ impl Watcher {
             names = names.message(2, &Message::default().number(1, iid).text(2, name));
         }
         for (iid, name) in (THREADS..).zip(threads) {
-            names = names.message(2, &Message::default().number(1, iid).text(2, name));
+            let name = escaped(name);
+            names = names.message(2, &Message::default().number(1, iid).text(2, &name));
         }
         let first = Message::default().number(10, run + 1).number(13, 3).message(12, &names);
         out = out.message(1, &first);
