@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::Path;
 
 use mmsim::ablate::{Ablation, Depth, Trial, Wanted};
-use mmsim::base::id::ThreadId;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmStat;
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
@@ -139,10 +138,8 @@ pub(crate) trait Sampler: Send {
     fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]);
 }
 
-/// Threads of a task by its name, or a thread by its number.
-pub(crate) type ThreadsOf<'a> = &'a dyn Fn(&str) -> Vec<ThreadId>;
-/// Makes the observer of the run with this place in the plan.
-pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, ThreadsOf<'_>) -> Box<dyn Observer> + Sync);
+/// Makes the observer of the run with this place in the plan, on this machine.
+pub(crate) type MakeObserver<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Observer> + Sync);
 /// Makes the sampler of the run with this place in the plan, on this machine.
 pub(crate) type MakeSampler<'a> = &'a (dyn Fn(usize, &Machine) -> Box<dyn Sampler> + Sync);
 /// Makes what looks at memory with each sample of the run with this place in the plan.
@@ -182,7 +179,7 @@ pub(crate) fn execute(
     let watch = |i: usize, machine: &Machine| {
         let mut watch = Watch::default();
         watch.check_every = if how.check { CHECK_EVERY } else { 0 };
-        watch.observer = how.observer.map(|make| make(i, &|name| machine.threads_of(name)));
+        watch.observer = how.observer.map(|make| make(i, machine));
         watch.sample = how.sampler.map(|(every, make)| {
             let mut sampler = make(i, machine);
             let sample: SampleFn = Box::new(move |now, vmstat, gauges| {

@@ -65,6 +65,7 @@ impl Verb {
                 form::unpacked("--output", &args.output)
             }
             Verb::Trace(TraceArgs { what: TraceVerb::Info(args) }) => args.output.agrees(),
+            Verb::Events(args) => lines("-o", args.output.as_deref()),
             Verb::Damon(DamonArgs { what: DamonVerb::Report(args) }) => args.output.agrees(),
             Verb::Damon(DamonArgs { what: DamonVerb::Heatmap(args) }) => {
                 picture("--png", args.png.as_deref(), Content::Png)?;
@@ -86,15 +87,17 @@ impl Verb {
             Verb::Why(args) => args.output.agrees(),
             Verb::Ablate(args) => args.output.agrees(),
             Verb::Tune(args) => args.output.agrees(),
-            Verb::Evaluate(args) => {
-                let Some(path) = args.output.as_deref() else { return Ok(()) };
-                form::packable("--output", path)?;
-                form::agree("--output", Some(path), Content::JsonLines, &[Content::Json])
-            }
+            Verb::Evaluate(args) => lines("--output", args.output.as_deref()),
             Verb::List(args) => args.agrees(),
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses a name that promises something else than JSON lines.
+fn lines(option: &str, path: Option<&Path>) -> Result<(), Failure> {
+    path.map_or(Ok(()), |path| form::packable(option, path))?;
+    form::agree(option, path, Content::JsonLines, &[Content::Json])
 }
 
 /// Refuses a name that promises another picture.
@@ -112,7 +115,7 @@ impl RunArgs {
 
     fn endings_agree(&self) -> Result<(), Failure> {
         let files = [
-            ("--events", &self.events, Content::JsonLines, &[Content::Json][..]),
+            ("--events", &self.events, Content::JsonLines, &[Content::Json, Content::Events][..]),
             ("--series", &self.series, Content::Csv, &[]),
             ("--html", &self.html, Content::Html, &[]),
             ("--svg", &self.svg, Content::Svg, &[]),

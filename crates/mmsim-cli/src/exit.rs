@@ -23,6 +23,11 @@ pub(crate) fn reader_gone() {
     READER_GONE.store(true, Ordering::Relaxed);
 }
 
+/// Whether the reader of a pipe has not taken all results.
+pub(crate) fn has_reader_gone() -> bool {
+    READER_GONE.load(Ordering::Relaxed)
+}
+
 /// Tells something on stderr that no result depends on. Nobody may be left to read it.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "mmsim: {}", printable(text));
@@ -100,7 +105,7 @@ pub(crate) fn now(failure: Failure) -> ! {
 /// Prints the reason of a failure and gives the exit code.
 pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
     let (code, message) = match result {
-        Ok(Ending::Done) if READER_GONE.load(Ordering::Relaxed) => {
+        Ok(Ending::Done) if has_reader_gone() => {
             return ExitCode::from(BROKEN_PIPE);
         }
         Ok(Ending::Done) => return ExitCode::SUCCESS,

@@ -12,6 +12,7 @@ mod damon;
 mod emit;
 mod endings;
 mod evaluate;
+mod events;
 mod exit;
 mod import_system;
 mod input;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Show(args) => show::show(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::Events(args) => events::events(&args),
         Verb::Damon(args) => damon::damon(&args),
         Verb::ImportSystem(args) => import_system::import_system(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),

@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::memory::trace::Observer;
-use mmsim::report::events::{EventFilter, EventWriter};
+use mmsim::report::events::{EventFilter, EventForm, EventRun, EventWriter};
 use mmsim::report::series::SeriesWriter;
 use mmsim_view::keep::{self, Keeping, Kept};
 
 use crate::args::RunArgs;
-use crate::backend::{Plan, Sampler, ThreadsOf};
+use crate::backend::{Plan, Sampler};
 use crate::emit::Emission;
 use crate::exit::{self, Failure};
+use crate::output::form::{self, Content};
 use crate::output::{Part, Parts};
 use crate::progress::Progress;
 use crate::record::Records;
@@ -73,9 +74,14 @@ impl Observing {
     }
 
     /// Who sees the events of a run that begins.
-    pub(crate) fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
+    pub(crate) fn observer(
+        &self,
+        run: usize,
+        (plan, nth): (&Plan, usize),
+        machine: &Machine,
+    ) -> Box<dyn Observer> {
         let mut all = self.kept.as_ref().map_or(Vec::new(), |kept| kept.observers(run));
-        all.extend(self.events.as_ref().map(|file| file.observer(run, threads_of)));
+        all.extend(self.events.as_ref().map(|file| file.observer(run, run_of(plan, nth, machine))));
         keep::together(all)
     }
 
@@ -130,6 +136,21 @@ impl Observing {
             exit::remark(&format!("{label}: at {at:.6} s {why}"));
         }
         Ok(kept)
+    }
+}
+
+/// The run with this place in the plan, as a file of events has it.
+fn run_of(plan: &Plan, nth: usize, machine: &Machine) -> EventRun {
+    let spec = &plan.specs[nth];
+    EventRun {
+        place: None,
+        scenario: plan.name.clone(),
+        variant: spec.variant.clone(),
+        axes: spec.axes.clone(),
+        seed: spec.seed,
+        policy: spec.policy.preset.clone(),
+        tasks: machine.tasks().map(|(name, threads)| (name.into(), threads.to_vec())).collect(),
+        threads: machine.thread_names().map(str::to_string).collect(),
     }
 }
 
@@ -226,6 +247,7 @@ impl Write for Lines {
 /// The file of `--events`.
 pub(crate) struct EventFile {
     parts: Parts,
+    form: EventForm,
     filter: EventFilter,
     /// Bytes that each run may write.
     limit: Option<u64>,
@@ -245,6 +267,10 @@ impl EventFile {
     ) -> Result<EventFile, Failure> {
         Ok(EventFile {
             parts: Parts::create(path, nr_runs)?,
+            form: match form::content(path) {
+                Some(Content::Events) => EventForm::Bytes,
+                _ => EventForm::Lines,
+            },
             unmatched: Mutex::new(filter.tasks.clone()),
             filter,
             limit,
@@ -254,14 +280,14 @@ impl EventFile {
     }
 
     /// What watches a run that begins.
-    pub(crate) fn observer(&self, run: usize, threads_of: ThreadsOf<'_>) -> Box<dyn Observer> {
-        lock(&self.unmatched).retain(|task| threads_of(task).is_empty());
+    pub(crate) fn observer(&self, run: usize, mut of: EventRun) -> Box<dyn Observer> {
+        lock(&self.unmatched).retain(|task| of.threads_of(task).is_empty());
         let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
         let lines = Lines { part, growth: Arc::clone(&self.growth) };
-        let column = column(run, self.writers.len());
-        let writer = EventWriter::new(lines, &self.filter, threads_of, column);
+        of.place = column(run, self.writers.len());
+        let mut writer = EventWriter::new(lines, self.form, &self.filter, of);
         if let Some(bytes) = self.limit {
-            writer.limit(bytes);
+            writer = writer.with_limit(bytes);
         }
         let observer = writer.observer();
         *lock(&self.writers[run]) = Some(writer);
@@ -349,9 +375,10 @@ mod tests {
             EventFile::create(&events, EventFilter::default(), None, 2, growth(&events)).unwrap();
         let series_file = SeriesFile::create(&series, 2, growth(&series)).unwrap();
         for run in [1, 0] {
-            let mut observer = event_file.observer(run, &|_| Vec::new());
+            let mut observer = event_file.observer(run, EventRun::default());
             let event = TraceEvent::MmVmscanKswapdSleep { node: NodeId(run as u8) };
             observer.event(SimTime(5), &event);
+            drop(observer);
             let mut sampler = series_file.sampler(run, std::iter::empty());
             sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
             event_file.finished(run).unwrap();

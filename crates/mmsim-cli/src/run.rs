@@ -16,7 +16,7 @@ use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
-use crate::backend::{self, Execution, Overrides, Plan, ThreadsOf};
+use crate::backend::{self, Execution, Overrides, Plan};
 use crate::exit::{self, Ending, Failure};
 use crate::miniature;
 use crate::observe::{Observing, Results};
@@ -277,7 +277,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
     let mut first = 0;
     for plan in plans {
         let observer =
-            |run: usize, threads_of: ThreadsOf<'_>| files.observer(first + run, threads_of);
+            |run: usize, machine: &Machine| files.observer(first + run, (plan, run), machine);
         let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
         let look = |run: usize| files.look(first + run);
         let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));

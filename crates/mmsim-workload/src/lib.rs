@@ -1,5 +1,6 @@
-//! Workload generators and page-trace formats.
+//! Workload generators, page-trace formats, and trace events in files.
 
+pub mod events;
 pub mod generators;
 pub mod law;
 pub mod masim;

@@ -1,8 +1,8 @@
 //! Which events are written, as `--events-filter` says it.
 
+use mmsim_core::base::id::ThreadId;
 use mmsim_core::memory::trace::{TraceKind, TraceKinds};
-
-use super::kinds::{EVENTS, EventKind, kind_of};
+use mmsim_workload::events::{EVENTS, EventKind, Wanted, kind_of};
 
 /// Which events are written. Conditions of one kind are alternatives, conditions of
 /// different kinds must all hold; an event that has no thread (no page) does not meet a
@@ -37,13 +37,16 @@ pub enum FilterError {
 }
 
 impl EventFilter {
-    /// The kinds that it lets pass, whatever it says of threads and pages.
-    pub(super) fn wanted(&self) -> TraceKinds {
-        if self.kinds.is_empty() {
-            return TraceKinds::ALL;
-        }
+    /// The events that it lets pass, in a run whose tasks have these threads.
+    pub(super) fn wanted(&self, threads_of: impl Fn(&str) -> Vec<ThreadId>) -> Wanted {
         let kinds: Vec<TraceKind> = self.kinds.iter().filter_map(|name| kind_of(name)).collect();
-        TraceKinds::of(&kinds)
+        let all = self.kinds.is_empty();
+        let threads = || self.tasks.iter().flat_map(|task| threads_of(task)).collect();
+        Wanted {
+            kinds: if all { TraceKinds::ALL } else { TraceKinds::of(&kinds) },
+            threads: (!self.tasks.is_empty()).then(threads),
+            pages: self.pages,
+        }
     }
 
     /// Reads `kind=sim_evict,kind=sim_refault,task=ebizzy,pages=0-511`.

@@ -1,201 +1,126 @@
-//! Trace events as JSON lines: `{"t_ns":..,"event":"mm_vmscan_..",fields..}`.
+//! Trace events in files: JSON lines, `{"t_ns":..,"event":"mm_vmscan_..",fields..}`, or the same as
+//! bytes (`.mmev`).
 //!
-//! One line per event, fields in a fixed order under the names of the event's fields; ids
-//! are plain numbers, and what does not apply is `null`. Lines are put together by hand,
-//! since a run can have hundreds of millions of them, and written many at a time. The observer goes into the machine
-//! and only sees: an error while writing is kept and returned at the end, so that it
-//! cannot change a run.
+//! [`mmsim_workload::events`] has the table of events and both forms. The observer goes into the
+//! machine and only sees: an error while writing is kept and returned at the end, so that it cannot
+//! change a run.
 
 mod filter;
-mod kinds;
+mod read;
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mmsim_core::base::id::ThreadId;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::memory::trace::{Observer, TraceEvent, TraceKinds};
+use mmsim_core::memory::trace::Observer;
+use mmsim_workload::events::{EventRecorder, EventSink};
 
 pub use filter::{EventFilter, FilterError};
-pub use kinds::{EVENTS, EventKind, event_name};
+pub use mmsim_workload::events::{
+    EVENTS, Event, EventForm, EventKind, EventRun, LIMIT, Value, event_name,
+};
+pub use read::EventFile;
 
-pub(crate) use kinds::page_of;
+pub(crate) use mmsim_workload::events::{line, page_of};
 
-use kinds::{thread_of, write_event};
-
-/// The last line of a run whose events were more than its limit.
-pub const LIMIT: &str = "sim_events_limit";
-
-/// One event as a line, without its end.
-pub(crate) fn line(now: SimTime, event: &TraceEvent) -> String {
-    let mut line = Vec::new();
-    write_event(&mut line, now, event);
-    line.push(b'}');
-    String::from_utf8_lossy(&line).into_owned()
-}
-
-/// Bytes of lines that are written at a time.
-const CHUNK: usize = 1 << 16;
-
-struct Inner<W: Write> {
+/// What has come of writing.
+struct Written<W> {
+    /// `None`: it was given back, or writing failed.
     out: Option<W>,
-    threads: Option<Vec<ThreadId>>,
-    pages: Option<(u32, u32)>,
-    /// How each line ends.
-    end: String,
-    /// Lines that are not written yet.
-    lines: Vec<u8>,
-    nr_lines: u64,
-    /// Bytes that may still be written; `None`: as many as there are.
-    left: Option<u64>,
+    error: Option<io::Error>,
     /// When the first event was left out.
     full: Option<SimTime>,
-    error: Option<io::Error>,
-}
-
-impl<W: Write> Inner<W> {
-    /// Whether an event of a kind that is wanted is wanted itself.
-    fn wants(&self, event: &TraceEvent) -> bool {
-        self.threads
-            .as_ref()
-            .is_none_or(|wanted| thread_of(event).is_some_and(|thread| wanted.contains(&thread)))
-            && self.pages.is_none_or(|(first, last)| {
-                page_of(event).is_some_and(|page| (first..=last).contains(&page.0))
-            })
-    }
-
-    fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        if self.error.is_some() || self.full.is_some() || self.out.is_none() || !self.wants(event) {
-            return;
-        }
-        let begin = self.lines.len();
-        write_event(&mut self.lines, now, event);
-        self.lines.extend_from_slice(self.end.as_bytes());
-        if let Some(left) = &mut self.left {
-            match left.checked_sub((self.lines.len() - begin) as u64) {
-                Some(rest) => *left = rest,
-                None => {
-                    self.full = Some(now);
-                    self.lines.truncate(begin);
-                    let line = format!("{{\"t_ns\":{},\"event\":\"{LIMIT}\"{}", now.0, self.end);
-                    self.lines.extend_from_slice(line.as_bytes());
-                }
-            }
-        }
-        self.nr_lines += 1;
-        if self.lines.len() >= CHUNK {
-            self.write();
-        }
-    }
-
-    /// Writes the lines so far.
-    #[inline(never)]
-    fn write(&mut self) {
-        let Some(out) = &mut self.out else { return };
-        self.error = out.write_all(&self.lines).err();
-        self.lines.clear();
-    }
-}
-
-/// Whoever drops a writer without asking how it went gets what was written, too.
-impl<W: Write> Drop for Inner<W> {
-    fn drop(&mut self) {
-        self.write();
-    }
+    /// Events, once all are written.
+    events: Option<u64>,
 }
 
 /// Where the events of one run go. The machine gets an [`observer`](Self::observer) of
 /// it; the output comes back from [`finish`](Self::finish).
 pub struct EventWriter<W: Write + Send> {
-    kinds: TraceKinds,
-    inner: Arc<Mutex<Inner<W>>>,
+    form: EventForm,
+    filter: EventFilter,
+    run: EventRun,
+    limit: Option<u64>,
+    written: Arc<Mutex<Written<W>>>,
 }
 
-/// The half that watches.
-struct EventObserver<W: Write + Send> {
-    kinds: TraceKinds,
-    inner: Arc<Mutex<Inner<W>>>,
-}
+/// The writer as its observer sees it.
+struct Out<W>(Arc<Mutex<Written<W>>>);
 
 /// A panic while the lock is held ends the run anyway; what was written stays good.
-fn lock<W: Write>(inner: &Mutex<Inner<W>>) -> MutexGuard<'_, Inner<W>> {
-    inner.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<W>(written: &Mutex<Written<W>>) -> MutexGuard<'_, Written<W>> {
+    written.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<W: Write + Send> Observer for EventObserver<W> {
-    fn kinds(&self) -> TraceKinds {
-        self.kinds
-    }
-    fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        if self.kinds.has(event.kind()) {
-            lock(&self.inner).event(now, event);
+impl<W: Write + Send> EventSink for Out<W> {
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        let mut written = lock(&self.0);
+        let done = written.out.as_mut().map(|out| out.write_all(bytes));
+        if let Some(Err(e)) = done {
+            (written.out, written.error) = (None, Some(e));
         }
+        written.out.is_some()
+    }
+    fn full(&mut self, at: SimTime) {
+        lock(&self.0).full = Some(at);
+    }
+    fn ended(&mut self, events: u64) {
+        lock(&self.0).events = Some(events);
     }
 }
 
 impl<W: Write + Send + 'static> EventWriter<W> {
-    /// A writer for one run. `threads_of` gives the threads of a task by its name, or of a
-    /// thread by its number. `run`: the run's place in the report, which is written as the
-    /// last field where a file holds several runs.
-    pub fn new(
-        out: W,
-        filter: &EventFilter,
-        threads_of: impl Fn(&str) -> Vec<ThreadId>,
-        run: Option<u32>,
-    ) -> Self {
-        let threads = (!filter.tasks.is_empty())
-            .then(|| filter.tasks.iter().flat_map(|task| threads_of(task)).collect());
-        let inner = Inner {
-            out: Some(out),
-            threads,
-            pages: filter.pages,
-            end: run.map_or("}\n".into(), |run| format!(",\"run\":{run}}}\n")),
-            lines: Vec::with_capacity(CHUNK + (CHUNK >> 3)),
-            nr_lines: 0,
-            left: None,
-            full: None,
-            error: None,
-        };
-        EventWriter { kinds: filter.wanted(), inner: Arc::new(Mutex::new(inner)) }
+    /// A writer for one run, in this form.
+    pub fn new(out: W, form: EventForm, filter: &EventFilter, run: EventRun) -> Self {
+        let written = Written { out: Some(out), error: None, full: None, events: None };
+        let written = Arc::new(Mutex::new(written));
+        EventWriter { form, filter: filter.clone(), run, limit: None, written }
     }
 
-    /// Ends after so many bytes of lines, with one more line that says so: an event [`LIMIT`].
-    pub fn limit(&self, bytes: u64) {
-        lock(&self.inner).left = Some(bytes);
+    /// Ends after so many bytes, with one more event that says so: [`LIMIT`].
+    #[must_use]
+    pub fn with_limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
+        self
     }
 
     /// When the first event was left out, if the limit was reached.
     pub fn full(&self) -> Option<SimTime> {
-        lock(&self.inner).full
+        lock(&self.written).full
     }
 
-    /// What the machine gets.
+    /// What the machine gets. The last events are written when it is dropped, as the machine does
+    /// when the run ends.
     pub fn observer(&self) -> Box<dyn Observer> {
-        Box::new(EventObserver { kinds: self.kinds, inner: Arc::clone(&self.inner) })
+        let wanted = self.filter.wanted(|task| self.run.threads_of(task));
+        let out = Box::new(Out(Arc::clone(&self.written)));
+        Box::new(EventRecorder::new(self.form, wanted, &self.run, self.limit, out))
     }
 
-    /// Flushes and gives back the output and the number of lines. Events that come later
-    /// are dropped.
+    /// Flushes and gives back the output and the number of events.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed, or the observer is still there.
     pub fn finish(self) -> io::Result<(W, u64)> {
-        let mut inner = lock(&self.inner);
-        if inner.error.is_none() {
-            inner.write();
-        }
-        if let Some(error) = inner.error.take() {
+        let mut written = lock(&self.written);
+        if let Some(error) = written.error.take() {
             return Err(error);
         }
-        let mut out = inner.out.take().expect("only `finish` takes the output, and once");
+        let (Some(mut out), Some(events)) = (written.out.take(), written.events) else {
+            return Err(io::Error::other("the run whose events are written has not ended"));
+        };
         out.flush()?;
-        Ok((out, inner.nr_lines))
+        Ok((out, events))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mmsim_core::base::id::{CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot};
+    use mmsim_core::base::id::{CpuId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId};
     use mmsim_core::base::time::SimDuration;
-    use mmsim_core::memory::trace::FaultKind;
+    use mmsim_core::memory::trace::{FaultKind, TraceEvent};
 
     fn fault(thread: u32, page: u32) -> TraceEvent {
         TraceEvent::PageFault {
@@ -219,21 +144,38 @@ mod tests {
     }
     const WAKE: TraceEvent = TraceEvent::MmVmscanKswapdWake { node: NodeId(0), order: 9 };
 
-    fn written(filter: &str, run: Option<u32>, events: &[TraceEvent]) -> String {
+    fn run(place: Option<u32>) -> EventRun {
+        let tasks = vec![("ebizzy".to_string(), vec![ThreadId(1), ThreadId(2)])];
+        EventRun { place, tasks, ..EventRun::default() }
+    }
+
+    /// What is written of these events.
+    fn bytes(form: EventForm, filter: &str, place: Option<u32>, events: &[TraceEvent]) -> Vec<u8> {
         let filter = EventFilter::parse(filter).unwrap();
-        let threads_of = |task: &str| match task {
-            "ebizzy" => vec![ThreadId(1), ThreadId(2)],
-            _ => vec![],
-        };
-        let writer = EventWriter::new(Vec::new(), &filter, threads_of, run);
+        let writer = EventWriter::new(Vec::new(), form, &filter, run(place));
         let mut observer = writer.observer();
         for (i, event) in events.iter().enumerate() {
             observer.event(SimTime(10 * i as u64), event);
         }
-        let (out, lines) = writer.finish().unwrap();
-        observer.event(SimTime(99), &WAKE);
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text.lines().count() as u64, lines);
+        drop(observer);
+        writer.finish().unwrap().0
+    }
+
+    fn written(filter: &str, place: Option<u32>, events: &[TraceEvent]) -> String {
+        let text = String::from_utf8(bytes(EventForm::Lines, filter, place, events)).unwrap();
+        // The filter passes the same events when they are read.
+        let all = bytes(EventForm::Bytes, "", place, events);
+        let mut file = EventFile::new(&all[..], "x.mmev").unwrap();
+        file.filter(&EventFilter::parse(filter).unwrap());
+        let mut lines = Vec::new();
+        let end = loop {
+            match file.advance() {
+                Ok(true) => file.event().write_line(&mut lines),
+                end => break end,
+            }
+        };
+        assert_eq!(end.is_err(), filter.contains("nobody"), "{end:?}");
+        assert_eq!(String::from_utf8(lines).unwrap(), text);
         text
     }
 
@@ -287,16 +229,19 @@ mod tests {
     /// Lines are written many at a time; each is there once and whole, up to the limit.
     #[test]
     fn lines_are_whole_however_many() {
+        const PART: usize = 1 << 16;
         let line = |t: u64| {
             format!(r#"{{"t_ns":{t},"event":"mm_vmscan_kswapd_wake","node":0,"order":9}}"#) + "\n"
         };
         let all: String = (0..5000).map(line).collect();
-        assert!(all.len() > 3 * CHUNK);
-        for limit in [None, Some(2 * CHUNK as u64)] {
-            let writer = EventWriter::new(Vec::new(), &EventFilter::default(), |_| vec![], None);
-            limit.into_iter().for_each(|bytes| writer.limit(bytes));
+        assert!(all.len() > 3 * PART);
+        for limit in [None, Some(2 * PART as u64)] {
+            let filter = EventFilter::default();
+            let mut writer = EventWriter::new(Vec::new(), EventForm::Lines, &filter, run(None));
+            writer.limit = limit;
             let mut observer = writer.observer();
             (0..5000).for_each(|t| observer.event(SimTime(t), &WAKE));
+            drop(observer);
             let full = writer.full();
             let (out, lines) = writer.finish().unwrap();
             let text = String::from_utf8(out).unwrap();
@@ -325,8 +270,13 @@ mod tests {
                 Ok(())
             }
         }
-        let writer = EventWriter::new(Full, &EventFilter::default(), |_| vec![], None);
-        writer.observer().event(SimTime(0), &WAKE);
-        assert_eq!(writer.finish().err().unwrap().to_string(), "no space left");
+        let writer =
+            || EventWriter::new(Full, EventForm::Lines, &EventFilter::default(), run(None));
+        let failed = writer();
+        failed.observer().event(SimTime(0), &WAKE);
+        assert_eq!(failed.finish().err().unwrap().to_string(), "no space left");
+        let (early, observer) = (writer(), writer().observer());
+        assert!(early.finish().err().unwrap().to_string().contains("has not ended"));
+        drop(observer);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use sweep::{
 pub(crate) use system::{ImportSystemArgs, ProgramsArg, SizesArg};
 pub(crate) use traces::{
     BenchTraceArgs, DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb,
-    TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
+    EventsArgs, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb,
 };
 
 pub(crate) use tune::TuneArgs;
@@ -71,6 +71,7 @@ pub(crate) enum Verb {
     Show(ShowArgs),
     List(ListArgs),
     Trace(TraceArgs),
+    Events(EventsArgs),
     Damon(DamonArgs),
     ImportSystem(ImportSystemArgs),
     BenchTrace(BenchTraceArgs),
@@ -159,7 +160,8 @@ pub(crate) struct RunArgs {
     /// Audit the invariants of the machine as it runs
     #[arg(long)]
     pub check: bool,
-    /// Write trace events as JSON lines
+    /// Write trace events as JSON lines; a FILE that ends with .mmev has them as bytes, which take a
+    /// fortieth of the room and which `mmsim events` prints
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them

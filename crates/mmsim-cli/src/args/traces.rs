@@ -1,9 +1,10 @@
-//! Arguments of the verbs that read traces and records: `trace`, `damon`, `bench-trace`.
+//! Arguments of the verbs that read traces and records: `trace`, `events`, `damon`, `bench-trace`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use mmsim::bench::Frames;
+use mmsim::report::events::EventFilter;
 
 use super::OutputArgs;
 use super::values::{addresses, at_least_one, key_value, whole, within};
@@ -132,6 +133,25 @@ pub(crate) struct TraceHeadArgs {
     #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = whole,
           allow_negative_numbers = true)]
     pub count: u64,
+}
+
+/// Print the events that `mmsim run --events FILE.mmev` wrote, as JSON lines
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim events e.mmev --events-filter kind=sim_refault,pages=0-511
+  mmsim events e.mmev -o e.jsonl.zst
+  mmsim run scenarios/ebizzy-anon.toml --events e.mmev")]
+pub(crate) struct EventsArgs {
+    /// The events, plain or packed by gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Only these events: `kind=NAME`, `task=NAME`, `pages=A-B`, with commas between them
+    #[arg(long, value_name = "FILTER", value_parser = EventFilter::parse)]
+    pub events_filter: Option<EventFilter>,
+    /// Write the lines to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Look at records of DAMON, simulated or real

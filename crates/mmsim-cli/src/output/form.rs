@@ -28,6 +28,8 @@ pub(crate) enum Content {
     Svg,
     /// `.png`: an image.
     Png,
+    /// `.mmev`: events as bytes.
+    Events,
     /// A table for people; no ending stands for it.
     Table,
     /// A scenario; `.toml` is as good as no ending.
@@ -43,6 +45,7 @@ impl Content {
             "html" | "htm" => Some(Content::Html),
             "svg" => Some(Content::Svg),
             "png" => Some(Content::Png),
+            "mmev" => Some(Content::Events),
             _ => None,
         }
     }
@@ -56,6 +59,7 @@ impl Content {
             Content::Html => "HTML",
             Content::Svg => "SVG",
             Content::Png => "PNG",
+            Content::Events => "events as bytes",
             Content::Table => "a table",
             Content::Toml => "TOML",
         }
@@ -137,6 +141,7 @@ mod tests {
         assert_eq!(of("a/r.JSON"), (Some(Content::Json), None));
         assert_eq!(of("r.csv.gz"), (Some(Content::Csv), Some(Packing::Gzip)));
         assert_eq!(of("e.jsonl.zst"), (Some(Content::JsonLines), Some(Packing::Zstd)));
+        assert_eq!(of("e.mmev.zst"), (Some(Content::Events), Some(Packing::Zstd)));
         assert_eq!(of("r.gz"), (None, Some(Packing::Gzip)));
         assert_eq!(of("json"), (None, None));
         assert_eq!(of("r.txt"), (None, None));

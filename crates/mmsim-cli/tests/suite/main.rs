@@ -9,6 +9,7 @@ mod drawn;
 mod emit;
 mod errors;
 mod evaluations;
+mod events;
 mod harness;
 mod limits;
 mod observers;

@@ -416,6 +416,16 @@ impl Machine {
         &*self.policy
     }
 
+    /// Names of tasks with their threads.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, &[ThreadId])> {
+        self.tasks.iter().map(|task| (task.name.as_str(), &task.threads[..]))
+    }
+
+    /// Names of threads, by their numbers.
+    pub fn thread_names(&self) -> impl Iterator<Item = &str> {
+        self.threads.iter().map(|thread| thread.name.as_str())
+    }
+
     /// Numbers of the threads of a task, or of the thread with this name.
     pub fn threads_of(&self, name: &str) -> Vec<ThreadId> {
         let task = self.tasks.iter().find(|t| t.name == name);

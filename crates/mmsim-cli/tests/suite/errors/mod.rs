@@ -7,6 +7,7 @@
 
 mod ablate;
 mod evaluations;
+mod events;
 mod evidence;
 mod sweeps;
 mod traces;

@@ -1,7 +1,7 @@
 //! The one table of trace events: name, tracepoint, fields in their order, and when it happens.
 //!
-//! A row gives the list of kinds, the name in filters, and the line that is written. An event of
-//! core without a row does not compile.
+//! A row gives the list of kinds, the name in filters, the line that is written, and the bytes of
+//! `.mmev`. An event of core without a row does not compile.
 
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{
@@ -11,6 +11,17 @@ use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::phys::buddy::Extfrag;
+
+use super::form::{Form, What};
+use super::pack::{Near, Packing};
+
+/// One event as a line, without its end.
+pub fn line(now: SimTime, event: &TraceEvent) -> String {
+    let mut line = Vec::new();
+    write_event(&mut line, now, event);
+    line.push(b'}');
+    String::from_utf8_lossy(&line).into_owned()
+}
 
 /// A kind of event, as `docs/observing.md` lists it.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +37,18 @@ pub struct EventKind {
     pub about: &'static str,
 }
 
-/// A value of an event: how JSON writes it, and the thread or page that an event with it is about.
+/// A value of an event: how JSON writes it, how bytes keep it, and the thread or page that an event
+/// with it is about.
 trait Field {
+    const WHAT: What;
+    const NULLABLE: bool = false;
+    /// The words of a [`What::Word`], by their numbers.
+    fn words() -> Vec<&'static str> {
+        Vec::new()
+    }
     fn write(&self, out: &mut Vec<u8>);
+    /// Puts it into an event of bytes. `near` is what the field was in the last event of the kind.
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64);
     #[inline(always)]
     fn thread(&self) -> Option<ThreadId> {
         None
@@ -52,41 +72,121 @@ fn name(out: &mut Vec<u8>, name: &str) {
     out.push(b'"');
 }
 
-macro_rules! fields {
-    ($($type:ty: |$x:ident| $how:ident($shown:expr);)*) => {$(
+macro_rules! numbers {
+    ($($type:ty: $what:ident = |$x:ident| $number:expr;)*) => {$(
         impl Field for $type {
+            const WHAT: What = What::$what;
             #[inline]
             fn write(&self, out: &mut Vec<u8>) {
                 let $x = self;
-                $how(out, $shown);
+                number(out, $number);
+            }
+            #[inline(always)]
+            fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+                let $x = self;
+                to.put(What::$what, u64::from($number), near);
             }
         }
     )*};
 }
 
 // Ids are written by their numbers.
-fields! {
-    u8: |x| number(*x);
-    u32: |x| number(*x);
-    u64: |x| number(*x);
-    AsId: |x| number(x.0);
-    CpuId: |x| number(x.0);
-    FileId: |x| number(x.0);
-    MemcgId: |x| number(x.0);
-    NodeId: |x| number(x.0);
-    Pfn: |x| number(x.0);
-    SwapSlot: |x| number(x.0);
-    ZoneId: |x| number(x.0);
-    &str: |x| name(x);
-    CompactResult: |x| name(x.name());
-    Migratetype: |x| name(x.name());
-    FaultKind: |x| name(fault_name(*x));
-    ScanOutcome: |x| name(outcome_name(*x));
+numbers! {
+    u8: Byte = |x| *x;
+    u32: Small = |x| *x;
+    u64: Number = |x| *x;
+    AsId: Small = |x| x.0;
+    CpuId: Small = |x| x.0;
+    FileId: Small = |x| x.0;
+    MemcgId: Small = |x| x.0;
+    NodeId: Byte = |x| x.0;
+    Pfn: Frame = |x| x.0;
+    SwapSlot: Small = |x| x.0;
+    ZoneId: Byte = |x| x.0;
     // In whole milliseconds.
-    SimDuration: |x| number(x.0 / 1_000_000);
+    SimDuration: Number = |x| x.0 / 1_000_000;
+}
+
+macro_rules! words {
+    ($($type:ty { $($word:ident $name:expr,)* })*) => {$(
+        impl Field for $type {
+            const WHAT: What = What::Word;
+            fn words() -> Vec<&'static str> {
+                vec![$($name),*]
+            }
+            #[inline]
+            fn write(&self, out: &mut Vec<u8>) {
+                name(out, match self { $(<$type>::$word => $name,)* });
+            }
+            #[inline(always)]
+            fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+                // The first word is number 0.
+                #[allow(non_camel_case_types)]
+                enum Of { $($word,)* }
+                let nth = match self { $(<$type>::$word => Of::$word,)* };
+                to.put(What::Word, nth as u64, near);
+            }
+        }
+    )*};
+}
+
+words! {
+    CompactResult {
+        Skipped CompactResult::Skipped.name(),
+        Deferred CompactResult::Deferred.name(),
+        Continue CompactResult::Continue.name(),
+        Complete CompactResult::Complete.name(),
+        PartialSkipped CompactResult::PartialSkipped.name(),
+        Contended CompactResult::Contended.name(),
+        Success CompactResult::Success.name(),
+    }
+    Migratetype {
+        Unmovable Migratetype::Unmovable.name(),
+        Movable Migratetype::Movable.name(),
+        Reclaimable Migratetype::Reclaimable.name(),
+        HighAtomic Migratetype::HighAtomic.name(),
+        Cma Migratetype::Cma.name(),
+        Isolate Migratetype::Isolate.name(),
+    }
+    FaultKind {
+        ZeroFill "zero_fill",
+        ZeroPage "zero_page",
+        SwapIn "swap_in",
+        SwapCache "swap_cache",
+        FileMinor "file_minor",
+        FileMajor "file_major",
+        Cow "cow",
+        Reuse "reuse",
+    }
+    ScanOutcome {
+        Reclaimed "reclaimed",
+        LazyFreed "lazy_freed",
+        KeepReferenced "keep_referenced",
+        KeepWriteback "keep_writeback",
+        KeepBusy "keep_busy",
+        ActivateReferenced "activate_referenced",
+        ActivateDirty "activate_dirty",
+        ActivateWriteback "activate_writeback",
+        ActivateRewritten "activate_rewritten",
+        ActivateNoSwap "activate_no_swap",
+        Unevictable "unevictable",
+    }
+}
+
+impl Field for &'static str {
+    const WHAT: What = What::Text;
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        name(out, self);
+    }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+        to.text(self, near);
+    }
 }
 
 impl<const N: usize> Field for [u64; N] {
+    const WHAT: What = What::List(N as u8);
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         for (i, x) in self.iter().enumerate() {
@@ -95,19 +195,33 @@ impl<const N: usize> Field for [u64; N] {
         }
         out.push(b']');
     }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, _: &mut u64) {
+        to.list(self);
+    }
 }
 
 impl Field for bool {
+    const WHAT: What = What::Bit;
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if *self { b"true" } else { b"false" });
     }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+        to.put(What::Bit, u64::from(*self), near);
+    }
 }
 
 impl Field for ThreadId {
+    const WHAT: What = What::Thread;
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         number(out, self.0);
+    }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+        to.put(What::Thread, u64::from(self.0), near);
     }
     #[inline(always)]
     fn thread(&self) -> Option<ThreadId> {
@@ -116,9 +230,14 @@ impl Field for ThreadId {
 }
 
 impl Field for PageIdx {
+    const WHAT: What = What::Page;
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         number(out, self.0);
+    }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+        to.put(What::Page, u64::from(self.0), near);
     }
     #[inline(always)]
     fn page(&self) -> Option<PageIdx> {
@@ -127,11 +246,21 @@ impl Field for PageIdx {
 }
 
 impl<F: Field> Field for Option<F> {
+    const WHAT: What = F::WHAT;
+    const NULLABLE: bool = true;
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Some(field) => field.write(out),
             None => out.extend_from_slice(b"null"),
+        }
+    }
+    #[inline(always)]
+    fn pack(&self, to: &mut Packing<'_>, near: &mut u64) {
+        to.bits(u64::from(self.is_some()), 1);
+        match self {
+            Some(field) => field.pack(to, near),
+            None => to.bits(0, F::WHAT.bits()),
         }
     }
     #[inline(always)]
@@ -144,33 +273,9 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-const fn fault_name(kind: FaultKind) -> &'static str {
-    match kind {
-        FaultKind::ZeroFill => "zero_fill",
-        FaultKind::ZeroPage => "zero_page",
-        FaultKind::SwapIn => "swap_in",
-        FaultKind::SwapCache => "swap_cache",
-        FaultKind::FileMinor => "file_minor",
-        FaultKind::FileMajor => "file_major",
-        FaultKind::Cow => "cow",
-        FaultKind::Reuse => "reuse",
-    }
-}
-
-const fn outcome_name(outcome: ScanOutcome) -> &'static str {
-    match outcome {
-        ScanOutcome::Reclaimed => "reclaimed",
-        ScanOutcome::LazyFreed => "lazy_freed",
-        ScanOutcome::KeepReferenced => "keep_referenced",
-        ScanOutcome::KeepWriteback => "keep_writeback",
-        ScanOutcome::KeepBusy => "keep_busy",
-        ScanOutcome::ActivateReferenced => "activate_referenced",
-        ScanOutcome::ActivateDirty => "activate_dirty",
-        ScanOutcome::ActivateWriteback => "activate_writeback",
-        ScanOutcome::ActivateRewritten => "activate_rewritten",
-        ScanOutcome::ActivateNoSwap => "activate_no_swap",
-        ScanOutcome::Unevictable => "unevictable",
-    }
+/// The form of what a function finds in an event. It is not called.
+fn form_of<F: Field>(_: fn(&TraceEvent) -> Option<&F>) -> Form {
+    Form { what: F::WHAT, nullable: F::NULLABLE, words: F::words() }
 }
 
 /// The name of a field in the file, where it is not that of the event's field.
@@ -230,7 +335,7 @@ macro_rules! events {
         }
 
         /// The kind of a name.
-        pub(super) fn kind_of(name: &str) -> Option<TraceKind> {
+        pub fn kind_of(name: &str) -> Option<TraceKind> {
             match name {
                 $(stringify!($name) => Some(TraceKind::$variant),)*
                 _ => None,
@@ -247,7 +352,7 @@ macro_rules! events {
         }
 
         /// The page that an event is about.
-        pub(crate) fn page_of(event: &TraceEvent) -> Option<PageIdx> {
+        pub fn page_of(event: &TraceEvent) -> Option<PageIdx> {
             match event {
                 $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
                     None$(.or(last!($field $($named)?).page()))*
@@ -269,6 +374,51 @@ macro_rules! events {
                 })*
             }
         }
+
+        /// The forms of the fields of a kind.
+        pub(super) fn forms_of(kind: TraceKind) -> Vec<Form> {
+            match kind {
+                $(TraceKind::$variant => {
+                    row_forms!(($($inner)?) $variant $(($field $($named)?))*)
+                })*
+            }
+        }
+
+        /// Puts the fields of an event into an event of bytes.
+        #[inline(always)]
+        pub(super) fn pack_fields(event: &TraceEvent, to: &mut Packing<'_>, near: &mut Near) {
+            match event {
+                $(pattern!($(($inner))? $variant $($field $(: $named)?),*) => {
+                    let near = &mut near[TraceKind::$variant as usize];
+                    let mut nth = 0;
+                    $(
+                        last!($field $($named)?).pack(to, &mut near[nth]);
+                        nth += 1;
+                    )*
+                    let _ = nth;
+                })*
+            }
+        }
+    };
+}
+
+/// The forms of the fields of a row.
+macro_rules! row_forms {
+    ($inner:tt $variant:ident $(($($field:ident)+))*) => {
+        vec![$(form_of(|event| match event {
+            one_of!($inner $variant $($field)+) => Some(last!($($field)+)),
+            _ => None,
+        })),*]
+    };
+}
+
+/// A variant, of which one field is taken.
+macro_rules! one_of {
+    (() $variant:ident $field:ident $($named:ident)?) => {
+        TraceEvent::$variant { $field $(: $named)?, .. }
+    };
+    (($inner:ident) $variant:ident $field:ident $($named:ident)?) => {
+        TraceEvent::$variant($inner { $field $(: $named)?, .. })
     };
 }
 
