@@ -1,5 +1,6 @@
 //! What watches the runs of `mmsim run`, and the files that it writes.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -117,7 +118,7 @@ impl Observing {
 
     /// Puts all files in their places, and gives what was kept for pictures.
     pub(crate) fn commit(self, plans: &[Plan], results: &[Results]) -> Result<Kept, Failure> {
-        self.events.map_or(Ok(()), |file| file.parts.commit(0))?;
+        self.events.map_or(Ok(()), EventFile::commit)?;
         self.series.map_or(Ok(()), |file| file.parts.commit(1))?;
         self.emission.map_or(Ok(()), Emission::commit)?;
         self.records.map_or(Ok(()), |records| records.commit(results.iter().flatten()))?;
@@ -255,6 +256,8 @@ pub(crate) struct EventFile {
     growth: Arc<Growth>,
     /// Tasks of the filter that no run has had so far.
     unmatched: Mutex<Vec<String>>,
+    /// Runs that reached their limit, and when.
+    full: Mutex<BTreeMap<usize, SimTime>>,
 }
 
 impl EventFile {
@@ -272,6 +275,7 @@ impl EventFile {
                 _ => EventForm::Lines,
             },
             unmatched: Mutex::new(filter.tasks.clone()),
+            full: Mutex::default(),
             filter,
             limit,
             writers: (0..nr_runs).map(|_| Mutex::new(None)).collect(),
@@ -296,7 +300,15 @@ impl EventFile {
 
     fn finished(&self, run: usize) -> Result<(), Failure> {
         let Some(writer) = lock(&self.writers[run]).take() else { return Ok(()) };
-        if let Some(at) = writer.full() {
+        lock(&self.full).extend(writer.full().map(|at| (run, at)));
+        let (lines, _) =
+            writer.finish().map_err(|e| Failure::file("write", &self.growth.path, &e))?;
+        self.parts.put(run, lines.part)
+    }
+
+    /// Puts the file in its place, and says which runs reached their limit, in their order.
+    fn commit(self) -> Result<(), Failure> {
+        for (&run, at) in lock(&self.full).iter() {
             let which = column(run, self.writers.len()).map(|run| format!(" of run {run}"));
             exit::remark(&format!(
                 "{}: the events{} end at {:.6} s, where --events-limit was reached",
@@ -305,9 +317,7 @@ impl EventFile {
                 at.0 as f64 / 1e9
             ));
         }
-        let (lines, _) =
-            writer.finish().map_err(|e| Failure::file("write", &self.growth.path, &e))?;
-        self.parts.put(run, lines.part)
+        self.parts.commit(0)
     }
 }
 
@@ -384,7 +394,7 @@ mod tests {
             event_file.finished(run).unwrap();
             series_file.finished(run).unwrap();
         }
-        event_file.parts.commit(0).unwrap();
+        event_file.commit().unwrap();
         series_file.parts.commit(1).unwrap();
         assert_eq!(
             std::fs::read_to_string(&events).unwrap(),
