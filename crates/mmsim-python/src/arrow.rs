@@ -184,6 +184,7 @@ fn list<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyList>> 
         DataType::Float64 => {
             PyList::new(py, array.as_primitive::<arrow_array::types::Float64Type>().iter())
         }
+        DataType::Boolean => PyList::new(py, array.as_boolean().iter()),
         DataType::Utf8 => PyList::new(py, array.as_string::<i32>().iter()),
         DataType::Dictionary(..) => {
             let texts = array.as_dictionary::<Int32Type>();

@@ -5,6 +5,7 @@
 
 mod arrow;
 mod errors;
+mod events;
 mod machine;
 mod observe;
 mod policy;
@@ -27,6 +28,8 @@ fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::Machine>()?;
     m.add_class::<sweep::SweepPlan>()?;
     m.add_class::<sweep::Store>()?;
+    m.add_class::<events::Events>()?;
+    m.add_function(wrap_pyfunction!(events::read_events, m)?)?;
     m.add_function(wrap_pyfunction!(trace::write_trace, m)?)?;
     m.add_function(wrap_pyfunction!(tune::tune, m)?)?;
     Ok(())

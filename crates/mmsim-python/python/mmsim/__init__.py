@@ -13,6 +13,7 @@ from ._errors import (
 )
 from ._mmsim import (
     Comparison,
+    Events,
     Machine,
     Report,
     Scenario,
@@ -20,6 +21,7 @@ from ._mmsim import (
     SweepPlan,
     Table,
     __version__,
+    read_events,
     tune,
 )
 from .policy import Policy
@@ -28,6 +30,7 @@ from .trace import Trace
 
 __all__ = [
     "Comparison",
+    "Events",
     "FileError",
     "InputError",
     "Machine",
@@ -45,6 +48,7 @@ __all__ = [
     "Table",
     "Trace",
     "__version__",
+    "read_events",
     "sweep",
     "tune",
 ]

@@ -16,6 +16,8 @@ __all__ = [
     "Machine",
     "SweepPlan",
     "Store",
+    "Events",
+    "read_events",
     "write_trace",
     "tune",
 ]
@@ -255,6 +257,26 @@ class Store:
         """The bytes of ``mmsim sweep merge --format tidy``."""
     def table(self) -> str:
         """The table of ``mmsim sweep``."""
+
+@final
+class Events:
+    """Events of a file, as :func:`read_events` gives them."""
+
+    def __iter__(self) -> Events: ...
+    def __next__(self) -> dict[str, Any]:
+        """The next event, with the keys of the lines that ``mmsim events`` prints."""
+    def table(self, kind: str) -> Table:
+        """All events of a kind that are left: a row for each, a column for each of its fields.
+
+        Events of other kinds are passed over. A field that is a list is a column for each number.
+        """
+
+def read_events(path: _Path, filter: str | None = None) -> Events:
+    """Reads events that ``mmsim run --events FILE.mmev`` wrote, packed or not; ``-`` is stdin.
+
+    ``filter`` is that of ``--events-filter``, as in ``"kind=sim_evict,task=heap"``. A file that is
+    cut off gives the events of its whole blocks, and then a :class:`mmsim.FileError`.
+    """
 
 def write_trace(frame: ArrowFrame, path: _Path, name: str) -> list[tuple[str, str]]:
     """Writes a frame as a trace. :class:`mmsim.Trace` is for users."""
