@@ -9,7 +9,7 @@ use mmsim_workload::trace::{
 
 fuzz_target!(|data: &[u8]| {
     read(data);
-    read(&mmsim_fuzz::sealed(data));
+    read(&mmsim_fuzz::sealed(data, b"MMT\r\n\x1a\n\0\x02\0\0\0"));
 });
 
 fn read(data: &[u8]) {

@@ -106,10 +106,10 @@ pub fn begins(workload: &mut dyn Workload, batches: usize) {
 
 /// A trace whose checks are made right: the prelude's, and the lengths and the digest of
 /// each block. Without this a changed byte would never come to be read.
-pub fn sealed(data: &[u8]) -> Vec<u8> {
+pub fn sealed(data: &[u8], start: &[u8; 12]) -> Vec<u8> {
     const PRELUDE: usize = 16;
     const HEAD: usize = 18;
-    let mut out = b"MMT\r\n\x1a\n\0\x02\0\0\0".to_vec();
+    let mut out = start.to_vec();
     let check = digest(&[&out]) as u32;
     out.extend(check.to_le_bytes());
     let mut rest = data.get(PRELUDE..).unwrap_or(&[]);

@@ -6,10 +6,11 @@ use crate::root;
 use mmsim::record::{kdamonds, perf, read};
 use mmsim::{Error, Scenario};
 use mmsim_lab::validate::point::Experiment;
+use mmsim_workload::events::{EventReader, Step};
 use mmsim_workload::masim::MasimConfig;
 use mmsim_workload::script::Script;
 use mmsim_workload::trace::{
-    ImportFormat, ImportOptions, RequestFormat, Requests, TraceInfo, import,
+    ImportFormat, ImportOptions, RequestFormat, Requests, TraceError, TraceInfo, import,
 };
 
 fn folder() -> PathBuf {
@@ -76,6 +77,11 @@ fn command_lists_points_and_masim_files() {
 #[test]
 fn traces_and_what_becomes_one() {
     accepted("mmt", |_, b| TraceInfo::read(b, b.len() as u64));
+    accepted("mmev", |_, b| {
+        let mut reader = EventReader::new(b)?;
+        while reader.advance()? != Step::End {}
+        Ok::<_, TraceError>(())
+    });
     let options = ImportOptions { level: 0, ..ImportOptions::default() };
     let whole = |format, b: &[u8], options: &ImportOptions| {
         let mut out = Vec::new();
