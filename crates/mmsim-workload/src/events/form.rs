@@ -1,4 +1,4 @@
-//! What a field of an event is, in a file of bytes.
+//! What a field of an event is in a file of bytes, and how an event begins.
 
 /// What a field is, and so where its value goes: into the shape of the event, or behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,15 @@ pub(super) enum What {
 /// Bits of a shape that the kind takes, and those of a number of bytes.
 pub(super) const KIND_BITS: u32 = 6;
 pub(super) const LENGTH_BITS: u32 = 4;
+
+/// Numbers of shapes that take one byte.
+pub(super) const ONE_BYTE: u32 = 240;
+/// Numbers that take two: the first byte is one of 8 from [`ONE_BYTE`] on.
+pub(super) const TWO_BYTES: u32 = 8 << 8;
+/// A text follows: its length and its bytes. It has the next number.
+pub(super) const NEW_TEXT: u8 = 254;
+/// A shape follows: 8 bytes. It has the next number, and the event has it.
+pub(super) const NEW_SHAPE: u8 = 255;
 
 impl What {
     /// Bits of the shape.

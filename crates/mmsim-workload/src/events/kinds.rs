@@ -13,7 +13,7 @@ use mmsim_core::memory::trace::{FaultKind, ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::phys::buddy::Extfrag;
 
 use super::form::{Form, What};
-use super::pack::{Near, Packing};
+use super::packing::{Near, Packing};
 
 /// One event as a line, without its end.
 pub fn line(now: SimTime, event: &TraceEvent) -> String {

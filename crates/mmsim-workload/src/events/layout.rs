@@ -41,15 +41,6 @@ fn longest(kind: u8) -> Option<usize> {
     }
 }
 
-/// Numbers of shapes that take one byte.
-pub(super) const ONE_BYTE: u32 = 240;
-/// Numbers that take two: the first byte is one of 8 from [`ONE_BYTE`] on.
-pub(super) const TWO_BYTES: u32 = 8 << 8;
-/// A text follows: its length and its bytes. It has the next number.
-pub(super) const NEW_TEXT: u8 = 254;
-/// A shape follows: 8 bytes. It has the next number, and the event has it.
-pub(super) const NEW_SHAPE: u8 = 255;
-
 /// Numbers that a list has at most, and fields that a kind has.
 const MOST_FIELDS: u64 = 16;
 /// Kinds, at most: their numbers have 6 bits, and 63 is none.

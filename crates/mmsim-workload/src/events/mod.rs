@@ -12,6 +12,7 @@ mod form;
 mod kinds;
 mod layout;
 mod pack;
+mod packing;
 mod read;
 mod record;
 

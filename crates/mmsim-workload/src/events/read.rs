@@ -10,11 +10,10 @@ use mmsim_core::base::time::SimTime;
 use mmsim_core::memory::trace::{TraceKind, TraceKinds};
 
 use super::LIMIT;
-use super::form::{KIND_BITS, LENGTH_BITS, What};
+use super::form::{KIND_BITS, LENGTH_BITS, NEW_SHAPE, NEW_TEXT, ONE_BYTE, TWO_BYTES, What};
 use super::kinds::kind_of;
 use super::layout::{
-    EventRun, FileKind, KIND_END, KIND_EVENTS, KIND_KINDS, KIND_RUN, MMEV, NEW_SHAPE, NEW_TEXT,
-    ONE_BYTE, TWO_BYTES, decode_kinds, plain,
+    EventRun, FileKind, KIND_END, KIND_EVENTS, KIND_KINDS, KIND_RUN, MMEV, decode_kinds, plain,
 };
 use super::record::Wanted;
 use crate::trace::error::TraceError;
