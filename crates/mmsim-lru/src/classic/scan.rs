@@ -324,7 +324,9 @@ impl Judge for Inactive<'_> {
         let n = u64::from(f.evict.count_ones());
         let stamps = self.leaving.as_ref().filter(|_| !ages);
         match stamps.and_then(|l| classic.stamps(l, n)) {
-            Some(mut stamps) => mem.evict_run(b.fast, run, f.evict, |_, bits| Some(stamps.next(bits))),
+            Some(mut stamps) => {
+                mem.evict_run(b.fast, run, f.evict, |_, bits| Some(stamps.next(bits)))
+            }
             None => self.leave_singly(mem, run, f, b),
         }
     }
@@ -364,7 +366,8 @@ impl Inactive<'_> {
         let ages = self.classic.config.age_on_scan_activation;
         for i in each(f.evict | f.up()) {
             if f.evict >> i & 1 != 0 {
-                let leave = |_, bits| self.leaving.as_ref().and_then(|l| self.classic.leave(l, bits));
+                let leave =
+                    |_, bits| self.leaving.as_ref().and_then(|l| self.classic.leave(l, bits));
                 mem.evict_run(b.fast, run, 1 << i, leave);
             } else if ages {
                 self.classic.advance_age(self.lv, LruType::of(b.file), 1);

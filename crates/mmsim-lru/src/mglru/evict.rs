@@ -3,8 +3,9 @@
 //! The oldest generation advances *before* the isolated folios are booked, so those that empty it
 //! count for the next one, in counters and in shadows.
 //!
-//! Plain anonymous folios (`memory/plain`) take the fast path: they are asked one after the other,
-//! since a neighbour that is found accessed may be among those to come, and evicted together.
+//! Plain anonymous folios (`memory/plain`) take the fast path: the used ones are asked one after the
+//! other, since a neighbour that is found accessed may be among those to come. All others are known at
+//! once, and evicted together.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`evict_folios`, `isolate_folios`, `shrink_folio_list`,
 //! `folio_check_references`).
@@ -224,7 +225,8 @@ impl Mglru {
         let mut freed = 0;
         for &folio in folios {
             let (lv, t) = (self.lruvec_of(mem, folio), type_of(mem.frames.bits(folio)));
-            let (mut how, mut stats) = (self.shrinking(Reclaimer::Advice, true), BatchStats::default());
+            let (mut how, mut stats) =
+                (self.shrinking(Reclaimer::Advice, true), BatchStats::default());
             how.keep_marked &= !ignore;
             let around = self.around(lv, t, false);
             let mut e = Evicting { mglru: self, lv, t, around, ignore, split: (0..0, 0) };
