@@ -310,8 +310,10 @@ impl Judge for Evicting<'_> {
     #[inline(always)]
     fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, b: &mut Batch<'_>) -> Fates {
         let marks = if b.how.keep_marked { flag::REFERENCED } else { 0 };
+        // What a look around an earlier folio may have set since this one was isolated.
+        let set = flag::REFERENCED | flag::WORKINGSET;
         let mut f = Fates { asked: some, ..Fates::default() };
-        for i in each(mem.used_of(run, some, marks)) {
+        for i in each(mem.used_of(run, some, set)) {
             let (folio, page, bit) = (run.folio(i), run.page(i), 1 << i);
             let bits = mem.frames.bits(folio);
             if bits & marks != 0 {
