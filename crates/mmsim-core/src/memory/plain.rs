@@ -24,6 +24,7 @@ use crate::base::vmstat::VmEvent;
 use crate::memory::run::{Isolating, RUN, Run, Seen, Verdicts, each, first, lowest};
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, pages_of};
+use crate::policy::Arrival;
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Owner, pte};
 use crate::virt::space::Spaces;
@@ -147,33 +148,45 @@ impl Memory {
     /// Puts isolated folios at the head of a list, one after the other.
     pub fn lru_add_heads(&mut self, list: ListId, folios: &[FolioId]) {
         // One that waits to be moved between lists goes on waiting.
-        self.add_heads(list, folios, flag::ISOLATED, 0);
+        self.add_heads(list, folios, |&folio| folio, flag::ISOLATED, 0);
     }
 
     /// The same for folios that waited in a batch for their list.
     pub fn lru_arrive_heads(&mut self, list: ListId, folios: &[FolioId]) {
-        self.add_heads(list, folios, flag::IN_BATCH, 0);
+        self.add_heads(list, folios, |&folio| folio, flag::IN_BATCH, 0);
+    }
+
+    /// The same for all folios of such a batch.
+    pub fn lru_arrive_together(&mut self, list: ListId, batch: &[(FolioId, Arrival)]) {
+        self.add_heads(list, batch, |arrived| arrived.0, flag::IN_BATCH, 0);
     }
 
     /// The same, and changes flags of all of them: `clear` names `IN_BATCH` or `ISOLATED` too.
     pub fn lru_add_heads_as(&mut self, list: ListId, folios: &[FolioId], clear: u32, set: u32) {
-        self.add_heads(list, folios, clear, set);
+        self.add_heads(list, folios, |&folio| folio, clear, set);
     }
 
-    fn add_heads(&mut self, list: ListId, folios: &[FolioId], clear: u32, set: u32) {
-        if folios.is_empty() {
+    fn add_heads<T>(
+        &mut self,
+        list: ListId,
+        these: &[T],
+        folio: impl Fn(&T) -> FolioId + Copy,
+        clear: u32,
+        set: u32,
+    ) {
+        if these.is_empty() {
             return;
         }
         let (flags, _) = self.frames.flags_and_rmap();
         let mut seen = Seen::default();
         let (keep, set) = (!clear, set | flag::LRU);
-        for &folio in folios {
-            let bits = &mut flags[folio.0 as usize];
+        for this in these {
+            let bits = &mut flags[folio(this).0 as usize];
             seen.add(*bits);
             *bits = *bits & keep | set;
         }
-        self.lists.push_head_batch(list, folios, |&folio| folio);
-        self.count_listed(list, folios.iter().copied(), folios.len() as u32, seen, true);
+        self.lists.push_head_batch(list, these, folio);
+        self.count_listed(list, these.iter().map(folio), these.len() as u32, seen, true);
     }
 
     /// Accounts for the zones and types of folios that came to a list or left it.
@@ -339,9 +352,7 @@ impl Memory {
         let slots = short.slot[..short.nr].iter().map(|&s| SwapSlot(s));
         let pages = short.page[..short.nr].iter().map(|&p| PageIdx(p));
         if let Some(space) = self.spaces.only_one() {
-            for (page, slot) in pages.zip(slots) {
-                self.pages.swap_out(page, slot, pte::EXCLUSIVE);
-            }
+            self.pages.swap_out_all(pages.zip(slots), pte::EXCLUSIVE);
             return swapped_out(&mut self.spaces, (space, short.nr as u64));
         }
         let mut of = (AsId(0), 0);

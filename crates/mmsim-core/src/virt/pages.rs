@@ -313,10 +313,20 @@ impl Pages {
     /// Makes a swap entry of the PTE of a present page, with these hot bits.
     #[inline]
     pub fn swap_out(&mut self, p: PageIdx, slot: SwapSlot, bits: u8) {
-        let i = p.0 as usize;
-        debug_assert!(self.hot[i] & pte::PRESENT != 0 && bits & pte::PRESENT == 0);
-        self.entry[i] = slot.0 | TAG;
-        self.hot[i] = bits | self.hot[i] & pte::TOUCHED;
+        self.swap_out_all(std::iter::once((p, slot)), bits);
+    }
+    /// The same for many pages.
+    #[inline]
+    pub fn swap_out_all(&mut self, all: impl Iterator<Item = (PageIdx, SwapSlot)>, bits: u8) {
+        // Lengths that are known to be equal are checked once.
+        let hot = &mut self.hot[..];
+        let entry = &mut self.entry[..hot.len()];
+        for (page, slot) in all {
+            let i = page.0 as usize;
+            debug_assert!(hot[i] & pte::PRESENT != 0 && bits & pte::PRESENT == 0);
+            hot[i] = bits | hot[i] & pte::TOUCHED;
+            entry[i] = slot.0 | TAG;
+        }
     }
     /// Whether no page of a group has anything.
     pub fn holds_nothing(&self, g: GroupId) -> bool {

@@ -274,38 +274,40 @@ impl Classic {
             return false;
         }
         let Some(lv) = self.common_lruvec(mem, batch.iter().map(|&(f, _)| f)) else { return false };
-        let (mut every, mut any) = (u32::MAX, 0);
-        for &(folio, _) in batch {
+        let (every, any) = batch.iter().fold((u32::MAX, 0), |(every, any), &(folio, _)| {
             let bits = mem.frames.bits(folio);
-            every &= bits;
-            any |= bits;
-            self.back[usize::from(bits & flag::ACTIVE != 0)].push(folio);
+            (every & bits, any | bits)
+        });
+        let odd = flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK;
+        if every & flag::SWAPBACKED == 0 || any & odd != 0 {
+            return false;
         }
-        let all = every & flag::SWAPBACKED != 0
-            && any & (flag::MLOCKED | flag::UNEVICTABLE | ORDER_MASK) == 0;
-        if all && rotates {
-            let new = |how: &Arrival| how.kind == ArrivalKind::New;
-            let rotated = match self.config.new_anon_rotated {
-                NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => self.back[1].len(),
-                NewAnonRotated::Forced => {
-                    let active = |f: FolioId| mem.frames.has(f, flag::ACTIVE);
-                    batch.iter().filter(|(f, how)| new(how) || active(*f)).count()
-                }
-                NewAnonRotated::AllAnon => batch.len(),
+        let is_active = |mem: &Memory, f| mem.frames.has(f, flag::ACTIVE);
+        if rotates {
+            let forced = |how: Arrival| match self.config.new_anon_rotated {
+                NewAnonRotated::ByActive | NewAnonRotated::ForcedLeaky => false,
+                NewAnonRotated::Forced => how.kind == ArrivalKind::New,
+                NewAnonRotated::AllAnon => true,
             };
-            self.note_rotated(lv, false, batch.len() as u64, rotated as u64);
+            let rotated = batch.iter().filter(|&&(f, how)| forced(how) || is_active(mem, f));
+            let rotated = rotated.count() as u64;
+            self.note_rotated(lv, false, batch.len() as u64, rotated);
         }
-        let lists = self.lruvecs[lv].lists;
-        for (list, folios) in lists.into_iter().zip(&mut self.back) {
-            if all {
-                mem.lru_arrive_heads(list, folios);
+        let [inactive, active] = self.lists_of_type(lv, false);
+        if any & flag::ACTIVE == 0 {
+            // Nearly always.
+            mem.lru_arrive_together(inactive, batch);
+        } else {
+            for &(folio, _) in batch {
+                self.back[usize::from(is_active(mem, folio))].push(folio);
             }
-            folios.clear();
+            for (list, folios) in [inactive, active].into_iter().zip(&mut self.back) {
+                mem.lru_arrive_heads(list, folios);
+                folios.clear();
+            }
         }
-        if all {
-            mem.tell_of_insertions(batch, "anon");
-        }
-        all
+        mem.tell_of_insertions(batch, "anon");
+        true
     }
 
     /// A type's scanning or arrivals in the rotate model.

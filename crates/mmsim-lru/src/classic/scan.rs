@@ -133,7 +133,7 @@ impl Classic {
     }
 
     /// The inactive and the active list of a type.
-    fn lists_of_type(&self, lv: LruvecId, file: bool) -> [ListId; 2] {
+    pub(super) fn lists_of_type(&self, lv: LruvecId, file: bool) -> [ListId; 2] {
         let lists = &self.lruvecs[lv].lists;
         if file { [lists[2], lists[3]] } else { [lists[0], lists[1]] }
     }
