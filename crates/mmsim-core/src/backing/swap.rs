@@ -17,7 +17,6 @@ mod area;
 mod batch;
 mod clusters;
 mod nodes;
-mod table;
 
 pub use area::Area;
 pub use batch::PrivateSlots;
@@ -29,7 +28,6 @@ use crate::base::host;
 use crate::base::id::{CpuId, IndexVec, Pfn, SwapSlot};
 use crate::base::rules::{KernelRules, SwapSlots};
 use crate::base::time::SimDuration;
-use table::{COUNT, HAS_FOLIO, HAS_SHADOW, NODES, ONE, Record, SlotTable};
 
 const CLUSTER: u32 = 256;
 const SLOT_CACHE: usize = 64;
@@ -72,7 +70,38 @@ pub enum Cached {
     Shadow(Shadow),
 }
 
+const COUNT: u8 = 0x1f;
+const HAS_FOLIO: u8 = 0x20;
+const HAS_SHADOW: u8 = 0x40;
+/// In some CPU's cache of slots to hand out or of freed slots.
+const HELD: u8 = 0x80;
+
 const NONE: u32 = u32::MAX;
+
+/// The slots of one cluster.
+#[derive(Clone)]
+struct SlotTable {
+    state: [u8; CLUSTER as usize],
+    /// The folio or shadow of each slot; of a wide shadow the lower half.
+    value: [u32; CLUSTER as usize],
+    /// Entries (folios and shadows) per node of the radix tree, and shadows among them.
+    entries: [u8; NODES],
+    shadows: [u8; NODES],
+    /// When each node that holds only shadows became one.
+    since: [Since; NODES],
+}
+
+const NODES: usize = (CLUSTER / NODE_SLOTS) as usize;
+
+impl SlotTable {
+    const EMPTY: SlotTable = SlotTable {
+        state: [0; CLUSTER as usize],
+        value: [0; CLUSTER as usize],
+        entries: [0; NODES],
+        shadows: [0; NODES],
+        since: [0; NODES],
+    };
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ClusterState {
@@ -124,6 +153,7 @@ pub struct Swap {
     free_tables: Vec<u32>,
     /// Slots in some CPU's cache: free, but out of the device's hands.
     held: u32,
+    cluster_used: Vec<u16>,
     cluster_state: Vec<ClusterState>,
     per_cpu: IndexVec<CpuId, CpuSlots>,
     /// Whether kernels of these rules cache slots at all.
@@ -163,6 +193,7 @@ impl Swap {
             table_of: Vec::new(),
             free_tables: Vec::new(),
             held: 0,
+            cluster_used: Vec::new(),
             cluster_state: Vec::new(),
             per_cpu: IndexVec::filled(cpus as usize, CpuSlots::default()),
             caches: rules.swap_slots == SwapSlots::Cached,
@@ -244,21 +275,13 @@ impl Swap {
         self.nr_free() > 0
     }
 
-    /// The record of a slot; 0 where nothing of its cluster is in use.
+    /// State of a slot; 0 where nothing of its cluster is in use.
     #[inline]
-    fn record(&self, slot: u32) -> Record {
-        self.table_at(slot / CLUSTER).map_or(0, |t| t.record[(slot % CLUSTER) as usize])
-    }
-
-    /// The table of a cluster, if it has one.
-    #[inline]
-    fn table_at(&self, c: u32) -> Option<&SlotTable> {
-        self.table_of.get(c as usize).and_then(|&t| self.tables.get(t as usize))
-    }
-
-    /// Slots of a cluster that are not free.
-    fn cluster_used(&self, c: u32) -> u16 {
-        self.table_at(c).map_or(0, |t| t.used)
+    fn state(&self, slot: u32) -> u8 {
+        match self.table_of.get((slot / CLUSTER) as usize) {
+            Some(&t) if t != NONE => self.tables[t as usize].state[(slot % CLUSTER) as usize],
+            _ => 0,
+        }
     }
 
     /// The table of a slot, made if need be.
@@ -281,25 +304,19 @@ impl Swap {
             }
             (self.tables.len() - 1) as u32
         });
-        let slots = self.cluster_slots(c as u32);
-        let first = c as u32 * CLUSTER;
-        let table = &mut self.tables[self.table_of[c] as usize];
-        table.free = [0; NODES];
-        table.slots = slots.len() as u16;
-        for i in slots.start - first..slots.end - first {
-            table.free[(i / NODE_SLOTS) as usize] |= 1 << (i % NODE_SLOTS);
-        }
     }
 
     #[inline]
-    fn record_mut(&mut self, slot: u32) -> &mut Record {
-        &mut self.table(slot).record[(slot % CLUSTER) as usize]
+    fn state_mut(&mut self, slot: u32) -> &mut u8 {
+        &mut self.table(slot).state[(slot % CLUSTER) as usize]
     }
 
     /// A slot for a folio on its way out, from the CPU's cache. Its count starts at 0.
     #[inline]
     pub fn alloc(&mut self, cpu: CpuId) -> Option<SwapSlot> {
-        self.pick(cpu)
+        let s = self.pick(cpu)?;
+        *self.state_mut(s.0) = 0;
+        Some(s)
     }
 
     /// The same for a folio that is evicted at once: [`Swap::store`] is to follow.
@@ -403,10 +420,14 @@ impl Swap {
     #[inline]
     fn free_in_cluster(&mut self, s: u32) {
         let c = (s / CLUSTER) as usize;
-        let t = &mut self.tables[self.table_of[c] as usize];
-        let (was_full, left) = t.release(s % CLUSTER);
+        let t = self.table_of[c];
+        self.tables[t as usize].state[(s % CLUSTER) as usize] = 0;
+        let used = &mut self.cluster_used[c];
+        *used -= 1;
+        let left = *used;
+        let state = self.cluster_state[c];
         // Most slots come back to a cluster that has others free and others in use.
-        if left == 0 || was_full {
+        if left == 0 || state == ClusterState::Full {
             self.settle_freed(c, left);
         }
     }
@@ -419,8 +440,7 @@ impl Swap {
             let t = std::mem::replace(&mut self.table_of[c], NONE);
             self.free_tables.push(t);
         }
-        let state = self.cluster_state[c];
-        if state == ClusterState::Full || left == 0 && state != ClusterState::Current {
+        if self.cluster_state[c] != ClusterState::Current {
             self.settle(c as u32);
         }
     }
@@ -438,10 +458,15 @@ impl Swap {
         self.per_cpu[cpu].freed = freed;
     }
 
-    /// Held by the CPU until its cache of freed slots is full.
     #[inline]
     fn free_slot(&mut self, s: SwapSlot, cpu: CpuId) {
-        debug_assert_eq!(self.record(s.0), 0, "{s} is in use");
+        *self.state_mut(s.0) = HELD;
+        self.hold_freed(s, cpu);
+    }
+
+    /// Held by the CPU until its cache of freed slots is full.
+    #[inline]
+    fn hold_freed(&mut self, s: SwapSlot, cpu: CpuId) {
         self.held += 1;
         self.per_cpu[cpu].freed.push(s.0);
         self.flush_if_full(cpu);
@@ -450,23 +475,23 @@ impl Swap {
     /// PTEs that refer to a slot.
     #[inline]
     pub fn count(&self, s: SwapSlot) -> u32 {
-        ((self.record(s.0) & COUNT) / ONE) as u32
+        (self.state(s.0) & COUNT).into()
     }
     /// One more PTE refers to it.
     #[inline]
     pub fn get(&mut self, s: SwapSlot) {
-        let r = self.record_mut(s.0);
-        assert!(*r & COUNT < COUNT, "{s}: more than 31 references");
-        *r += ONE;
+        let st = self.state_mut(s.0);
+        assert!(*st & COUNT < COUNT, "{s}: more than 31 references");
+        *st += 1;
     }
     /// One PTE less. A slot without reference and folio is freed, and its shadow with it
     /// if `drop_shadow` (5.9 and later); returns whether it was freed.
     #[inline]
     pub fn put(&mut self, s: SwapSlot, cpu: CpuId) -> bool {
-        let r = self.record_mut(s.0);
-        assert!(*r & COUNT > 0, "{s}: no reference to drop");
-        *r -= ONE;
-        let unused = *r & (COUNT | HAS_FOLIO) == 0;
+        let st = self.state_mut(s.0);
+        assert!(*st & COUNT > 0, "{s}: no reference to drop");
+        *st -= 1;
+        let unused = *st & (COUNT | HAS_FOLIO) == 0;
         if unused {
             self.set(s, Cached::Nothing);
             self.free_slot(s, cpu);
@@ -489,17 +514,16 @@ impl Swap {
         };
         let i = (s.0 % CLUSTER) as usize;
         let table = &self.tables[t];
-        let r = table.record[i];
-        let value = r as u32;
-        let cached = if r & HAS_FOLIO != 0 {
-            Cached::Folio(Pfn(value))
-        } else if r & HAS_SHADOW == 0 {
+        let (st, v) = (table.state[i], table.value[i]);
+        let cached = if st & HAS_FOLIO != 0 {
+            Cached::Folio(Pfn(v))
+        } else if st & HAS_SHADOW == 0 {
             Cached::Nothing
         } else {
             let upper = if self.wide { u64::from(self.upper[t][i]) << 32 } else { 0 };
-            Cached::Shadow(Shadow(upper | u64::from(value)))
+            Cached::Shadow(Shadow(upper | u64::from(v)))
         };
-        (((r & COUNT) / ONE) as u32, cached)
+        ((st & COUNT).into(), cached)
     }
 
     /// The only PTE that refers to a slot without a folio lets go: its shadow and the slot
@@ -510,8 +534,8 @@ impl Swap {
     #[inline]
     pub fn put_last(&mut self, s: SwapSlot, cpu: CpuId) {
         let done = self.private_slots().take(s);
-        assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.record(s.0));
-        self.free_slot(s, cpu);
+        assert!(done.is_some(), "{s} is not the last of its user: {:#x}", self.state(s.0));
+        self.hold_freed(s, cpu);
     }
 
     /// A CPU frees the slots that it holds, if they are enough.
@@ -524,13 +548,13 @@ impl Swap {
 
     /// Whether a slot is in use by some PTE or folio (readahead asks).
     pub fn in_use(&self, s: SwapSlot) -> bool {
-        self.record(s.0) & (HAS_FOLIO | COUNT) != 0
+        self.state(s.0) & (HAS_FOLIO | COUNT) != 0
     }
 
     /// Sets what the map holds for a slot.
     #[inline(always)] // Callers know what they set, and most of this falls away.
     pub fn set(&mut self, s: SwapSlot, c: Cached) {
-        let (now, value): (Record, u64) = match c {
+        let (now, value): (u8, u64) = match c {
             Cached::Nothing => (0, 0),
             Cached::Folio(p) => (HAS_FOLIO, p.0.into()),
             Cached::Shadow(s) => (HAS_SHADOW, s.0),
@@ -541,8 +565,9 @@ impl Swap {
         let clock = self.clock + 1;
         let t = self.table(s.0);
         debug_assert!(wide || value >> 32 == 0, "{s}: a shadow of more than 32 bits");
-        let was = t.record[i] & (HAS_FOLIO | HAS_SHADOW);
-        t.record[i] = t.record[i] & COUNT | now | u64::from(value as u32);
+        let was = t.state[i] & (HAS_FOLIO | HAS_SHADOW);
+        t.state[i] = t.state[i] & COUNT | now;
+        t.value[i] = value as u32;
         if was != now {
             let (e, sh) = (t.entries[node], t.shadows[node]);
             let entries = e + u8::from(now != 0) - u8::from(was != 0);

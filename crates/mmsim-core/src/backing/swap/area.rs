@@ -13,7 +13,7 @@
 //! CPU prefers devices of its own node among those without a priority.
 
 use super::clusters::Clusters;
-use super::{CLUSTER, ClusterState, NONE, SlotTable, Swap, SwapConfig};
+use super::{CLUSTER, ClusterState, HELD, NONE, SlotTable, Swap, SwapConfig};
 use crate::backing::device::Device;
 use crate::base::id::{CpuId, IndexVec};
 use crate::base::rules::{KernelRules, SwapSlots};
@@ -58,10 +58,43 @@ impl Area {
     }
 }
 
+/// Holds free slots until `out` has `want` of them, eight states at a time. Slot `first` has the
+/// first of the states. Returns how many were looked at.
+fn hold_free(states: &mut [u8], first: u32, want: usize, out: &mut Vec<u32>) -> u32 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let n = states.len();
+    let mut room = want - out.len();
+    out.reserve(room);
+    let mut i = 0;
+    while i < n {
+        if let Some(eight) = states[i..].first_chunk::<8>() {
+            let x = u64::from_le_bytes(*eight);
+            // Bits at bytes that are 0. Above the lowest one some may be wrong.
+            let zeros = x.wrapping_sub(LOW) & !x & (LOW << 7);
+            if zeros == 0 {
+                i += 8;
+                continue;
+            }
+            i += (zeros.trailing_zeros() / 8) as usize;
+        } else if states[i] != 0 {
+            i += 1;
+            continue;
+        }
+        states[i] = HELD;
+        out.push(first + i as u32);
+        i += 1;
+        room -= 1;
+        if room == 0 {
+            break;
+        }
+    }
+    i as u32
+}
+
 /// Whether a slot is neither in use nor held by a CPU.
 fn is_free(tables: &[SlotTable], table_of: &[u32], slot: u32) -> bool {
     let t = table_of[(slot / CLUSTER) as usize];
-    t == NONE || tables[t as usize].is_free(slot % CLUSTER)
+    t == NONE || tables[t as usize].state[(slot % CLUSTER) as usize] == 0
 }
 
 impl Swap {
@@ -88,6 +121,7 @@ impl Swap {
         let usable = header + 1..end as u32;
         let clusters = header / CLUSTER..usable.end.div_ceil(CLUSTER);
         self.table_of.resize(clusters.end as usize, NONE);
+        self.cluster_used.resize(clusters.end as usize, 0);
         self.cluster_state.resize(clusters.end as usize, ClusterState::Free);
         let cpus = self.per_cpu.len();
         self.total += slots;
@@ -180,7 +214,8 @@ impl Swap {
             });
         }
         let slot = slot?;
-        self.table(slot).hold(slot % CLUSTER);
+        *self.state_mut(slot) = HELD;
+        self.cluster_used[(slot / CLUSTER) as usize] += 1;
         let area = self.area_of(slot);
         self.count_taken(area, 1);
         Some(slot)
@@ -266,10 +301,14 @@ impl Swap {
                 self.settle(c);
                 continue;
             }
-            let first = c * CLUSTER;
-            let (got, last) = self.table(next).hold_free(next - first, first, want, out);
-            self.count_taken(area, got.into());
-            self.areas[area].current[cpu] = Some((c, last.map_or(end, |last| first + last + 1)));
+            let had = out.len();
+            let from = (next % CLUSTER) as usize;
+            let states = &mut self.table(next).state[from..from + (end - next) as usize];
+            let seen = next + hold_free(states, next, want, out);
+            let got = (out.len() - had) as u32;
+            self.cluster_used[c as usize] += got as u16;
+            self.count_taken(area, got);
+            self.areas[area].current[cpu] = Some((c, seen));
         }
     }
 
@@ -278,7 +317,8 @@ impl Swap {
     /// are not full, where it is from its first slot on; up to 6.11 by a look at all slots.
     #[cold]
     fn current_of_another(&self, area: usize) -> Option<u32> {
-        let has_free = |&c: &u32| usize::from(self.cluster_used(c)) < self.cluster_slots(c).len();
+        let has_free =
+            |&c: &u32| usize::from(self.cluster_used[c as usize]) < self.cluster_slots(c).len();
         self.areas[area].current.iter().flatten().map(|&(c, _)| c).find(has_free)
     }
 
@@ -292,7 +332,7 @@ impl Swap {
 
     /// Queues a cluster that no CPU works on by what it holds.
     pub(super) fn settle(&mut self, c: u32) {
-        let used = self.cluster_used(c);
+        let used = self.cluster_used[c as usize];
         let now = if used == 0 {
             ClusterState::Free
         } else if usize::from(used) < self.cluster_slots(c).len() {

@@ -1,7 +1,7 @@
 //! Many slots at once: those that a run of swap-ins lets go, and those that a batch of evictions
 //! fills. Each slot ends as [`Swap`] leaves it one at a time.
 
-use super::{CLUSTER, HAS_SHADOW, NODE_SLOTS, NODES, ONE, SLOT_CACHE, SlotTable, Swap};
+use super::{CLUSTER, HAS_SHADOW, HELD, NODE_SLOTS, NODES, SLOT_CACHE, SlotTable, Swap};
 use crate::backing::Shadow;
 use crate::base::host;
 use crate::base::id::{CpuId, SwapSlot};
@@ -24,8 +24,9 @@ impl PrivateSlots<'_> {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of.get((s.0 / CLUSTER) as usize);
         if let Some(t) = self.tables.get(at.map_or(usize::MAX, |&t| t as usize)) {
-            host::prefetch(&t.record, i);
-            host::prefetch(&t.free, 0);
+            host::prefetch(&t.state, i);
+            host::prefetch(&t.value, i);
+            host::prefetch(&t.entries, 0);
         }
     }
 
@@ -36,11 +37,11 @@ impl PrivateSlots<'_> {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
         let t = &mut self.tables[at];
-        let was = t.record[i];
-        if was >> 32 & !(HAS_SHADOW >> 32) != 1 {
+        let was = t.state[i];
+        if was & !HAS_SHADOW != 1 {
             return None;
         }
-        t.record[i] = 0;
+        t.state[i] = HELD;
         if was & HAS_SHADOW == 0 {
             return Some(None);
         }
@@ -55,7 +56,7 @@ impl PrivateSlots<'_> {
         }
         // Without wide shadows there are no upper halves.
         let upper = self.upper.get(at).map_or(0, |u| u64::from(u[i]) << 32);
-        Some(Some(Shadow(upper | u64::from(was as u32))))
+        Some(Some(Shadow(upper | u64::from(t.value[i]))))
     }
 }
 
@@ -120,9 +121,10 @@ impl Swap {
         }
         for (&s, &shadow) in slots.iter().zip(shadows) {
             let i = (s % CLUSTER) as usize;
-            debug_assert!(t.record[i] == 0 && !t.is_free(s % CLUSTER), "slot {s} was not picked");
+            debug_assert_eq!(t.state[i], HELD, "slot {s} was not picked");
             debug_assert!(shadow.0 >> 32 == 0, "slot {s}: a shadow of more than 32 bits");
-            t.record[i] = ONE | HAS_SHADOW | shadow.0;
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = shadow.0 as u32;
         }
         let n = slots.len() as u8;
         t.entries[i] = before + n;
@@ -142,11 +144,12 @@ impl Swap {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
         let t = &mut self.tables[at];
-        debug_assert!(t.record[i] == 0 && !t.is_free(s.0 % CLUSTER), "{s} was not picked");
-        t.record[i] = ONE;
+        debug_assert_eq!(t.state[i], HELD, "{s} was not picked");
+        t.state[i] = 1;
         let node = i / NODE_SLOTS as usize;
         if let Some(Shadow(value)) = shadow {
-            t.record[i] = ONE | HAS_SHADOW | u64::from(value as u32);
+            t.state[i] = 1 | HAS_SHADOW;
+            t.value[i] = value as u32;
             t.shadows[node] += 1;
             t.entries[node] += 1;
             if self.wide {

@@ -5,14 +5,8 @@
 //!
 //! Source: Linux 6.12 mm/workingset.c (`workingset_update_node`, `shadow_lru_isolate`).
 
-use super::{COUNT, HAS_FOLIO, HAS_SHADOW, NODE_SLOTS, NODES, NONE, Record, SlotTable, Swap};
+use super::{HAS_FOLIO, HAS_SHADOW, NODE_SLOTS, NODES, NONE, SlotTable, Swap};
 use crate::backing::shadow_queue::Since;
-
-/// Drops the shadow of a slot, if it holds one. Without a branch, for loops over nodes.
-fn forget(record: &mut Record) {
-    let all_if_shadow = (*record >> HAS_SHADOW.trailing_zeros() & 1).wrapping_neg();
-    *record &= COUNT | !all_if_shadow;
-}
 
 impl Swap {
     /// Whether a node has held only shadows since then.
@@ -45,8 +39,8 @@ impl Swap {
         let n = node as usize % NODES;
         let t = &mut self.tables[self.table_of[node as usize / NODES] as usize];
         assert!(t.shadows[n] > 0 && t.entries[n] == t.shadows[n], "node {node} holds a folio");
-        for record in &mut t.record[n * NODE_SLOTS as usize..][..NODE_SLOTS as usize] {
-            forget(record);
+        for state in &mut t.state[n * NODE_SLOTS as usize..][..NODE_SLOTS as usize] {
+            *state &= !HAS_SHADOW;
         }
         (t.entries[n], t.shadows[n]) = (0, 0);
         self.nodes -= 1;
@@ -57,8 +51,8 @@ impl Swap {
     pub(crate) fn forget_shadows(&mut self) {
         for &at in self.table_of.iter().filter(|&&at| at != NONE) {
             let t = &mut self.tables[at as usize];
-            for (n, slots) in t.record.chunks_mut(NODE_SLOTS as usize).enumerate() {
-                slots.iter_mut().for_each(forget);
+            for (n, slots) in t.state.chunks_mut(NODE_SLOTS as usize).enumerate() {
+                slots.iter_mut().for_each(|state| *state &= !HAS_SHADOW);
                 let only = u64::from(t.entries[n] > 0 && t.entries[n] == t.shadows[n]);
                 self.nodes -= only;
                 self.shadow_nodes -= only;
@@ -75,8 +69,8 @@ impl Swap {
         let (mut nodes, mut only) = (0, 0);
         for (c, &t) in self.table_of.iter().enumerate().filter(|&(_, &t)| t != NONE) {
             let t = &self.tables[t as usize];
-            for (n, slots) in t.record.chunks(NODE_SLOTS as usize).enumerate() {
-                let holding = |what: Record| slots.iter().filter(|&s| s & what != 0).count() as u8;
+            for (n, slots) in t.state.chunks(NODE_SLOTS as usize).enumerate() {
+                let holding = |what: u8| slots.iter().filter(|&s| s & what != 0).count() as u8;
                 let (all, shadows) = (holding(HAS_FOLIO | HAS_SHADOW), holding(HAS_SHADOW));
                 let counted = (t.entries[n], t.shadows[n]);
                 assert_eq!(counted, (all, shadows), "node {} of the swap map", c * NODES + n);

@@ -14,11 +14,6 @@ fn swap(slots: u32) -> Swap {
     Swap::new(&[one], &KernelRules::of(Kernel::V6_12), 2, false)
 }
 
-/// Whether a slot may be handed out.
-fn is_free(swap: &Swap, s: u32) -> bool {
-    swap.table_at(s / CLUSTER).is_none_or(|t| t.is_free(s % CLUSTER))
-}
-
 /// The rule for one slot as it reads: the next free one of the CPU's cluster, else the
 /// first of a free cluster, else of one that has some, else of one that another CPU works on.
 fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
@@ -27,12 +22,13 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
     }
     loop {
         if let Some((c, next)) = swap.areas[0].current[cpu] {
-            if let Some(s) = (next..swap.cluster_slots(c).end).find(|&s| is_free(swap, s)) {
+            if let Some(s) = (next..swap.cluster_slots(c).end).find(|&s| swap.state(s) == 0) {
                 swap.areas[0].current[cpu] = Some((c, s + 1));
+                swap.cluster_used[c as usize] += 1;
                 swap.free -= 1;
                 swap.areas[0].free -= 1;
                 swap.held += 1;
-                swap.table(s).hold(s % CLUSTER);
+                *swap.state_mut(s) = HELD;
                 return Some(s);
             }
             swap.areas[0].current[cpu] = None;
@@ -43,7 +39,7 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
             None => match swap.pop_nonfull(0) {
                 Some(c) => c,
                 None => {
-                    let free = |&c: &u32| swap.cluster_slots(c).any(|s| is_free(swap, s));
+                    let free = |&c: &u32| swap.cluster_slots(c).any(|s| swap.state(s) == 0);
                     swap.areas[0].current.iter().flatten().map(|&(c, _)| c).find(free)?
                 }
             },
@@ -54,8 +50,7 @@ fn take_one(swap: &mut Swap, cpu: CpuId) -> Option<u32> {
 }
 
 fn state(s: &Swap) -> impl PartialEq + std::fmt::Debug + use<> {
-    let used: Vec<u16> = (0..s.cluster_state.len() as u32).map(|c| s.cluster_used(c)).collect();
-    let clusters = (used, s.cluster_state.clone());
+    let clusters = (s.cluster_used.clone(), s.cluster_state.clone());
     let a = &s.areas[0];
     let queues = (a.free_clusters.clone(), a.nonfull.clone());
     let current: Vec<_> = a.current.iter().copied().collect();
