@@ -8,27 +8,24 @@ use mmsim::base::migratetype::Migratetype;
 use mmsim::base::rules::KernelRules;
 use mmsim::config::Kernel;
 use mmsim::phys::Mode;
-use mmsim::phys::buddy::{Buddy, Columns, NR_ORDERS};
+use mmsim::phys::buddy::{Buddy, NR_ORDERS};
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::Frames;
-use mmsim::phys::lists::Lists;
 
 const FRAMES: u32 = 1 << 14;
 
 /// Free blocks by order when one page in `every` is in use.
 fn fragment(every: u32) -> [u64; NR_ORDERS] {
-    let (mut frames, mut lists) =
-        (Frames::new(FRAMES as usize, false), Lists::new(FRAMES as usize));
-    let mut columns = Columns::new(&mut frames, &mut lists);
+    let mut frames = Frames::new(FRAMES as usize, false);
     let mut buddy = Buddy::new(Pfn(0), Pfn(FRAMES), KernelRules::of(Kernel::V6_12));
-    buddy.populate(&mut columns, Pfn(0));
+    buddy.populate(&mut frames, Pfn(0));
     let mut pages = Vec::new();
-    while let Some(p) = buddy.alloc(&mut columns, 0, Migratetype::Movable, false, &mut Mode::Normal)
+    while let Some(p) = buddy.alloc(&mut frames, 0, Migratetype::Movable, false, &mut Mode::Normal)
     {
         pages.push(p);
     }
     for &p in pages.iter().filter(|p| p.0 % every != 0) {
-        buddy.free(&mut columns, p, 0);
+        buddy.free(&mut frames, p, 0);
     }
     std::array::from_fn(|order| buddy.nr_free_blocks_of_order(order as u8))
 }

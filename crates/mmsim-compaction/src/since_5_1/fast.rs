@@ -65,7 +65,7 @@ impl CompactControl<'_> {
                 let mut asked = 0;
                 let (mut high, mut at) = (0, None);
                 let buddy = self.with.mem.zones[z].buddy();
-                for p in buddy.list_reversed(&self.with.mem.lists, k as u8, Movable) {
+                for p in buddy.list_reversed(k as u8, Movable) {
                     asked += 1;
                     highest = if p.0 >= highest { self.block_of(p.0) } else { highest };
                     if p.0 >= low {
@@ -179,7 +179,7 @@ impl CompactControl<'_> {
             // The list goes on behind the block at which the look ends.
             let mut turn = None;
             let mem = &mut *self.with.mem;
-            let mut list = mem.zones[z].buddy().list(&mem.frames, k, Movable);
+            let mut list = mem.zones[z].buddy().list(k, Movable);
             while let Some(p) = list.next() {
                 frames += 1;
                 let over = frames > limit;

@@ -13,7 +13,6 @@ use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
 use crate::memory::trace::{TraceEvent, TraceKind};
-use crate::phys::buddy::Columns;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocFlags, AllocRequest, GfpFlags};
 use crate::phys::watermarks::Mark;
@@ -173,8 +172,7 @@ impl Memory {
             if !mark.is_none_or(|m| zone.allows(req.order, m, req.highest, flags)) {
                 continue;
             }
-            let mut c = Columns::new(&mut self.frames, &mut self.lists);
-            let got = zone.take(&mut c, self.cpu, req.order, req.migratetype, flags);
+            let got = zone.take(&mut self.frames, self.cpu, req.order, req.migratetype, flags);
             self.note_fallbacks(z, req);
             if let Some(pfn) = got {
                 self.allocated(z, pfn, req.order);
@@ -224,8 +222,7 @@ impl Memory {
         if !tidy || !zone.stock(self.cpu, mt).is_empty() || !zone.watermark_ok(Mark::Low, highest) {
             return false;
         }
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        if !zone.restock(&mut c, self.cpu, mt) {
+        if !zone.restock(&mut self.frames, self.cpu, mt) {
             return false;
         }
         self.note_fallbacks(z, &AllocRequest::USER);
@@ -275,8 +272,7 @@ impl Memory {
     /// The rest of [`Memory::free_frame`] where it takes more than to put the page on a list.
     #[inline(never)]
     fn free_slowly(&mut self, pfn: Pfn) {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones.with(pfn).put(&mut c, self.cpu, pfn, 0);
+        self.zones.with(pfn).put(&mut self.frames, self.cpu, pfn, 0);
         self.tell_of_free(pfn);
     }
 
@@ -290,8 +286,7 @@ impl Memory {
         let zone = if self.slow_paths { None } else { self.zones.of_all(frames.clone()) };
         let Some(zone) = zone else { return frames.for_each(|p| self.free_frame(p)) };
         self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[zone].put_many(&mut c, self.cpu, frames.clone());
+        self.zones[zone].put_many(&mut self.frames, self.cpu, frames.clone());
         if self.tracer.wants(TraceKind::MmPageFree) {
             frames.for_each(|p| self.tell_of_free(p));
         }
@@ -303,8 +298,7 @@ impl Memory {
             return self.free_frame(pfn);
         }
         let z = self.zones.of(pfn);
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[z].put(&mut c, self.cpu, pfn, order);
+        self.zones[z].put(&mut self.frames, self.cpu, pfn, order);
         self.vmstat.add(VmEvent::PgFree, 1 << order);
         self.emit(|| TraceEvent::MmPageFree { pfn, order });
     }
@@ -312,8 +306,7 @@ impl Memory {
     /// Gives the pages of all per-CPU lists back (`drain_all_pages`).
     pub fn drain_pcp(&mut self) {
         for z in self.zones.ids() {
-            let mut c = Columns::new(&mut self.frames, &mut self.lists);
-            self.zones[z].drain_pcp(&mut c);
+            self.zones[z].drain_pcp(&mut self.frames);
         }
     }
 
@@ -326,9 +319,8 @@ impl Memory {
             for i in (0..self.zones.of_node(n).len()).rev() {
                 let z = self.zones.of_node(n)[i];
                 let zone = &mut self.zones[z];
-                let mut c = Columns::new(&mut self.frames, &mut self.lists);
                 if zone.kind <= req.highest
-                    && zone.unreserve_highatomic(&mut c, req.migratetype, force)
+                    && zone.unreserve_highatomic(&mut self.frames, req.migratetype, force)
                 {
                     return true;
                 }
@@ -340,13 +332,11 @@ impl Memory {
     /// Puts all memory on the free lists and takes what the rest of the system holds for
     /// good, in every zone in proportion.
     pub(super) fn populate(&mut self, os_overhead: u64) {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones.populate(&mut c);
+        self.zones.populate(&mut self.frames);
         let total = self.zones.nr_free();
         for z in self.zones.ids() {
             let share = (os_overhead * self.zones[z].free).checked_div(total).unwrap_or(0);
-            let mut c = Columns::new(&mut self.frames, &mut self.lists);
-            for p in self.zones[z].take_for_kernel(&mut c, share as u32) {
+            for p in self.zones[z].take_for_kernel(&mut self.frames, share as u32) {
                 self.frames.reset(Pfn(p), FrameKind::Kernel);
             }
         }

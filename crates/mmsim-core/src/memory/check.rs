@@ -88,7 +88,7 @@ impl Memory {
                 assert_eq!(bits, (FrameKind::Pcp, order), "{pfn} is in a per-CPU list");
             }
             assert_eq!(pcp, zone.pcp_count(), "{z}: pages in per-CPU lists");
-            zone.buddy().check(&self.frames, &self.lists);
+            zone.buddy().check(&self.frames);
             assert_eq!(zone.free, zone.buddy().nr_free(), "{z}: free pages");
             let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
             assert_eq!(

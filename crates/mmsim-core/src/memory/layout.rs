@@ -18,7 +18,7 @@ use super::Memory;
 use crate::base::id::{CpuId, NodeId, Pfn, ZoneId};
 use crate::base::migratetype::Migratetype;
 use crate::config::ZoneKind;
-use crate::phys::buddy::{Columns, NR_ORDERS};
+use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::FrameKind;
 use crate::phys::zone::Zone;
 use std::collections::BTreeSet;
@@ -257,7 +257,7 @@ impl Memory {
         let (buddy, mut lists) = (zone.buddy(), Vec::new());
         for migratetype in Migratetype::ALL {
             for order in 0..NR_ORDERS as u8 {
-                let blocks: Vec<Pfn> = buddy.list(&self.frames, order, migratetype).collect();
+                let blocks: Vec<Pfn> = buddy.list(order, migratetype).collect();
                 lists.push(FreeListLayout { cpu: None, order, migratetype, blocks });
             }
         }
@@ -309,8 +309,7 @@ impl Memory {
         }
         let mut held = Vec::new();
         for (z, (new, own)) in self.zones.ids().zip(layout.zones.iter().zip(&own.zones)) {
-            let mut c = Columns::new(&mut self.frames, &mut self.lists);
-            self.zones[z].clear(&mut c, &new.types);
+            self.zones[z].clear(&mut self.frames, &new.types);
             for (i, (&u, &was)) in new.frames.iter().zip(&own.frames).enumerate() {
                 let pfn = Pfn(new.first.0 + i as u32);
                 let mt = match u {
@@ -319,15 +318,21 @@ impl Memory {
                     FrameUse::Kernel => Migratetype::Unmovable,
                     FrameUse::Free | FrameUse::Program => continue,
                 };
-                c.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
+                self.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
                 held.push((pfn, mt));
             }
             new.lists.iter().for_each(|l| {
-                self.zones[z].restore_list(&mut c, l.cpu, l.order, l.migratetype, &l.blocks);
+                self.zones[z].restore_list(
+                    &mut self.frames,
+                    l.cpu,
+                    l.order,
+                    l.migratetype,
+                    &l.blocks,
+                );
             });
             for (pfn, loose) in loose_frames(new) {
                 if loose {
-                    self.zones[z].give(&mut c, pfn);
+                    self.zones[z].give(&mut self.frames, pfn);
                 }
             }
         }

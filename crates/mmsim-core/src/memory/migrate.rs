@@ -24,7 +24,7 @@ use crate::base::migratetype::Migratetype;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::memory::trace::{TraceEvent, TraceKind, TraceKinds};
-use crate::phys::buddy::{Capture, Columns};
+use crate::phys::buddy::Capture;
 use crate::phys::frames::{FolioId, ORDER_MASK, flag, is_plain};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::targets::{Taken, Wanted};
@@ -285,8 +285,7 @@ impl Memory {
     /// order; `None`: there is none, or the zone would fall below the mark. The frames are the
     /// caller's, who gives them back one by one by [`Memory::free_frame`].
     pub fn isolate_free_block(&mut self, z: ZoneId, pfn: Pfn, mark: Mark) -> Option<u8> {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        let order = self.zones[z].isolate_free_block(&mut c, pfn, mark)?;
+        let order = self.zones[z].isolate_free_block(&mut self.frames, pfn, mark)?;
         self.frames.store(pfn, 0);
         self.now += self.cost.t_isolate;
         Some(order)
@@ -301,8 +300,7 @@ impl Memory {
         wanted: Wanted,
         out: &mut Vec<Pfn>,
     ) -> Taken {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        let taken = self.zones[z].isolate_free_blocks(&mut c, run, wanted, out);
+        let taken = self.zones[z].isolate_free_blocks(&mut self.frames, run, wanted, out);
         self.now += SimDuration(self.cost.t_isolate.0 * u64::from(taken.blocks));
         taken
     }
@@ -310,8 +308,7 @@ impl Memory {
     /// Takes a block of this order that begins at a frame, if all of it is free, as if it had been
     /// allocated, except that it never counts as such in `pgalloc_*` (`compaction_capture`).
     pub fn capture_block(&mut self, z: ZoneId, pfn: Pfn, order: u8) -> bool {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        let taken = self.zones[z].take_at(&mut c, pfn, order);
+        let taken = self.zones[z].take_at(&mut self.frames, pfn, order);
         if taken {
             self.set_up_block(z, pfn, order);
         }
@@ -320,20 +317,17 @@ impl Memory {
 
     /// Lets a free list begin with one of its blocks.
     pub fn rotate_free_list(&mut self, z: ZoneId, order: u8, mt: Migratetype, first: Pfn) {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[z].rotate_list(&mut c, order, mt, first);
+        self.zones[z].rotate_list(&mut self.frames, order, mt, first);
     }
 
     /// Gives the pages of the acting CPU's list in a zone back (`drain_local_pages`).
     pub fn drain_local_pages(&mut self, z: ZoneId) {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        self.zones[z].drain(&mut c, self.cpu, u32::MAX, 0);
+        self.zones[z].drain(&mut self.frames, self.cpu, u32::MAX, 0);
     }
 
     /// The same, but for the first block that is `wanted`: it is set up as if allocated.
     pub fn drain_local_pages_capturing(&mut self, z: ZoneId, wanted: Capture) -> Option<Pfn> {
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
-        let block = self.zones[z].drain_capturing(&mut c, self.cpu, wanted)?;
+        let block = self.zones[z].drain_capturing(&mut self.frames, self.cpu, wanted)?;
         self.set_up_block(z, block, wanted.order);
         Some(block)
     }

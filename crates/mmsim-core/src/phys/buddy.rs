@@ -10,9 +10,8 @@
 //! ends up: at the head, except at the tail where the buddy of the block one order up is
 //! free, so that the pair gets time to become whole.
 //!
-//! A free block is a record in the columns of its first frame: order and list in the flags,
-//! links in the reverse-map word and the list position, which a free frame does not use.
-//! So lists cost no memory. Memory of a zone that was never touched is a run of addresses
+//! A free block is a record in the columns of its first frame: order and list in the flags, and
+//! its place in the list in the reverse-map word, which a free frame does not use. Memory of a zone that was never touched is a run of addresses
 //! and costs nothing either; the run behaves as if its blocks of the largest order were at
 //! the far end of the movable list.
 //!
@@ -23,9 +22,8 @@
 mod check;
 mod queries;
 
-use super::frames::{FrameKind, free_block};
-pub use super::free_lists::Columns;
-use super::free_lists::{FreeLists, Links, NONE};
+use super::frames::{FrameKind, Frames, block_bits, free_block};
+use super::free_lists::{Blocks, FreeLists};
 use crate::base::id::Pfn;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::{End, KernelRules};
@@ -131,7 +129,7 @@ impl Buddy {
 
     /// Gives all frames from `from` on to the lists, as the kernel does at boot: in ascending
     /// order, as the largest aligned blocks, each at the end that the rules say.
-    pub fn populate(&mut self, c: &mut Columns<'_>, from: Pfn) {
+    pub fn populate(&mut self, frames: &mut Frames, from: Pfn) {
         let max = self.rules.max_order;
         let mut p = from.0;
         while p < self.end {
@@ -145,7 +143,7 @@ impl Buddy {
                 p += n;
                 continue;
             }
-            self.add(c, p, order, Migratetype::Movable, self.rules.free_init);
+            self.add(frames, p, order, Migratetype::Movable, self.rules.free_init);
             p += 1 << order;
         }
     }
@@ -153,7 +151,7 @@ impl Buddy {
     /// Puts a block behind the others of its list, as somebody found it. For the start of a run.
     pub(super) fn put_at_start(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         pfn: Pfn,
         order: u8,
         mt: Migratetype,
@@ -161,10 +159,10 @@ impl Buddy {
         let end = pfn.0 + (1 << order);
         assert!(end <= self.end && pfn.0.is_multiple_of(1 << order), "{pfn}: a block of {order}?");
         for p in pfn.0..end {
-            assert_eq!(c.frames.kind(Pfn(p)), FrameKind::Kernel, "pfn{p} is free twice");
-            c.frames.reset(Pfn(p), FrameKind::Free);
+            assert_eq!(frames.kind(Pfn(p)), FrameKind::Kernel, "pfn{p} is free twice");
+            frames.reset(Pfn(p), FrameKind::Free);
         }
-        self.append(c, pfn, order, mt);
+        self.append(frames, pfn, order, mt);
     }
 
     /// Takes everything off the lists and gives the pageblocks these types. Whose the frames of
@@ -178,8 +176,8 @@ impl Buddy {
     }
 
     /// Puts a block at the end of a list, whatever the type of its pageblock, and merges nothing.
-    pub fn append(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, mt: Migratetype) {
-        self.add(c, pfn.0, order, mt, End::Tail);
+    pub fn append(&mut self, frames: &mut Frames, pfn: Pfn, order: u8, mt: Migratetype) {
+        self.add(frames, pfn.0, order, mt, End::Tail);
     }
 
     fn mark_run(&mut self) {
@@ -200,18 +198,18 @@ impl Buddy {
 
     /// Puts a block on a list.
     #[inline]
-    fn add(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype, end: End) {
+    fn add(&mut self, frames: &mut Frames, p: u32, order: u8, mt: Migratetype, end: End) {
         if end == End::Tail && order == self.rules.max_order && !self.untouched.is_empty() {
-            self.settle_run(c);
+            self.settle_run(frames);
         }
         self.account(mt, 1 << order);
-        self.lists.push(&mut c.links(), p, order, mt as usize, end);
+        self.lists.push(&mut Blocks::of(frames), p, order, mt as usize, end);
     }
 
     /// Takes a block off its list, wherever it is. Its frames are nobody's then.
     #[inline]
-    fn remove(&mut self, c: &mut Columns<'_>, p: u32, order: u8, mt: Migratetype) {
-        let last = self.lists.unlink(&mut c.links(), p, order, mt as usize);
+    fn remove(&mut self, frames: &mut Frames, p: u32, order: u8, mt: Migratetype) {
+        let last = self.lists.unlink(&mut Blocks::of(frames), p, order, mt as usize);
         if last && order == self.rules.max_order && mt == Migratetype::Movable {
             self.mark_run();
         }
@@ -221,9 +219,9 @@ impl Buddy {
     /// The block that is next on a list.
     #[inline]
     pub(super) fn first_of(&self, order: u8, mt: Migratetype) -> Option<u32> {
-        let head = self.lists.get(order, mt).head;
-        if head != NONE {
-            return Some(head);
+        let listed = self.lists.first(order, mt);
+        if listed.is_some() {
+            return listed;
         }
         let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
         (of_run && !self.untouched.is_empty()).then(|| match self.rules.free_init {
@@ -236,28 +234,33 @@ impl Buddy {
     #[inline]
     pub(super) fn take_first(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
     ) -> Option<u32> {
-        let head = self.lists.get(order, mt).head;
-        if head != NONE {
-            self.remove(c, head, order, mt);
+        if let Some(head) = self.lists.first(order, mt) {
+            self.remove(frames, head, order, mt);
             return Some(head);
         }
+        let p = self.take_untouched(order, mt)?;
+        self.account(mt, -(1 << order));
+        Some(p)
+    }
+
+    /// Takes the next block of the untouched run, which is not accounted for.
+    fn take_untouched(&mut self, order: u8, mt: Migratetype) -> Option<u32> {
         let p = self.first_of(order, mt)?;
         match self.rules.free_init {
             End::Tail => self.untouched.start += 1 << order,
             End::Head => self.untouched.end -= 1 << order,
         }
         self.mark_run();
-        self.account(mt, -(1 << order));
         Some(p)
     }
 
     /// Puts the blocks of the untouched run on the list for real.
     #[cold]
-    fn settle_run(&mut self, c: &mut Columns<'_>) {
+    fn settle_run(&mut self, frames: &mut Frames) {
         let run = std::mem::replace(&mut self.untouched, 0..0);
         let max = self.rules.max_order;
         let step = 1usize << max;
@@ -265,21 +268,21 @@ impl Buddy {
         // At the far end of the list, so that it is the same list as before.
         match self.rules.free_init {
             End::Tail => run.step_by(step).for_each(|p| {
-                self.add(c, p, max, Migratetype::Movable, End::Tail);
+                self.add(frames, p, max, Migratetype::Movable, End::Tail);
             }),
             End::Head => run.step_by(step).rev().for_each(|p| {
-                self.add(c, p, max, Migratetype::Movable, End::Tail);
+                self.add(frames, p, max, Migratetype::Movable, End::Tail);
             }),
         }
         self.mark_run();
     }
 
     /// Removes a free block from wherever it is, the untouched run included.
-    pub(super) fn take_block(&mut self, c: &mut Columns<'_>, b: FreeBlock) {
+    pub(super) fn take_block(&mut self, frames: &mut Frames, b: FreeBlock) {
         if self.untouched.contains(&b.pfn.0) {
-            self.settle_run(c);
+            self.settle_run(frames);
         }
-        self.remove(c, b.pfn.0, b.order, b.migratetype);
+        self.remove(frames, b.pfn.0, b.order, b.migratetype);
     }
 
     // ---- allocation ----
@@ -288,14 +291,14 @@ impl Buddy {
     #[inline]
     pub(super) fn expand(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         p: u32,
         from: u8,
         order: u8,
         mt: Migratetype,
     ) {
         for k in (order..from).rev() {
-            self.add(c, p + (1 << k), k, mt, End::Head);
+            self.add(frames, p + (1 << k), k, mt, End::Head);
         }
     }
 
@@ -303,7 +306,7 @@ impl Buddy {
     #[inline]
     pub(super) fn take_smallest(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
     ) -> Option<Pfn> {
@@ -312,23 +315,25 @@ impl Buddy {
             return None;
         }
         let found = order + fit.trailing_zeros() as u8;
-        let p = self.take_first(c, found, mt)?;
-        self.expand(c, p, found, order, mt);
+        let p = self.take_first(frames, found, mt)?;
+        self.expand(frames, p, found, order, mt);
         Some(Pfn(p))
     }
 
-    /// Takes `n` pages from the type's own lists, as so many calls of the above would, and
-    /// appends them to `out`; fewer if there are not so many.
+    /// Takes `n` pages from the type's own lists, as so many calls of the above would, makes them
+    /// of a kind, and appends them to `out`; fewer if there are not so many.
     ///
     /// When all lists below order k are empty, the pages of the block of order k come one
     /// after the other: so the block is cut once, not once per page.
     pub(super) fn take_pages(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         n: u32,
         mt: Migratetype,
+        kind: FrameKind,
         out: &mut Vec<u32>,
     ) {
+        let bits = block_bits(kind, 0, mt as u32);
         let mut left = n;
         while left > 0 {
             let mask = self.lists.nonempty(mt);
@@ -337,32 +342,28 @@ impl Buddy {
             }
             let found = mask.trailing_zeros() as u8;
             if found == 0 {
-                let taken = self.lists.pop_pages(&mut c.links(), mt as usize, left, out);
+                let taken =
+                    self.lists.pop_pages(&mut Blocks::of(frames), mt as usize, left, bits, out);
                 self.account(mt, -i64::from(taken));
                 left -= taken;
                 continue;
             }
-            let head = self.lists.get(found, mt).head;
-            let mut l;
-            let p = if found < self.rules.max_order {
-                l = c.links();
-                self.lists.unlink(&mut l, head, found, mt as usize);
-                head
-            } else {
-                let Some(p) = self.take_first(c, found, mt) else { return };
-                self.account(mt, 1 << found);
-                l = c.links();
-                p
-            };
+            let b = &mut Blocks::of(frames);
+            let listed = self.lists.pop(b, found, mt as usize);
+            let Some(p) = listed.or_else(|| self.take_untouched(found, mt)) else { return };
+            if found == self.rules.max_order {
+                self.mark_run();
+            }
             let end = p + (1 << found);
             let taken = left.min(1 << found);
             self.account(mt, -i64::from(taken));
             out.extend(p..p + taken);
+            b.flags[p as usize..][..taken as usize].fill(bits);
             left -= taken;
             let mut rest = p + taken;
             while rest < end {
                 let order = rest.trailing_zeros() as u8;
-                self.lists.push(&mut l, rest, order, mt as usize, End::Head);
+                self.lists.push(b, rest, order, mt as usize, End::Head);
                 rest += 1 << order;
             }
         }
@@ -372,25 +373,25 @@ impl Buddy {
 
     /// Gives a block back: it merges with its buddies and goes to the list of its
     /// pageblock's type.
-    pub fn free(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
-        self.free_to(c, pfn, order, None);
+    pub fn free(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
+        self.free_to(frames, pfn, order, None);
     }
 
     /// As [`Buddy::free`], to the tail whatever is likely (`FPI_TO_TAIL`): what compaction
     /// did not need.
-    pub fn free_to_tail(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
-        self.free_to(c, pfn, order, Some(End::Tail));
+    pub fn free_to_tail(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
+        self.free_to(frames, pfn, order, Some(End::Tail));
     }
 
     /// Gives single pages back, one after the other: as many calls of [`Buddy::free`].
     ///
     /// Merging stays within a pageblock nearly always; what goes beyond is left to the
     /// slow path.
-    pub fn free_pages(&mut self, c: &mut Columns<'_>, pages: &[u32]) {
+    pub fn free_pages(&mut self, frames: &mut Frames, pages: &[u32]) {
         let limit = self.rules.pageblock_order.min(self.rules.max_order);
         let mut rest = pages;
-        while let Some((p, order, behind)) = self.free_small(c, rest, limit) {
-            self.free_one(c, p, order, None);
+        while let Some((p, order, behind)) = self.free_small(frames, rest, limit) {
+            self.free_one(frames, p, order, None);
             rest = behind;
         }
     }
@@ -400,27 +401,24 @@ impl Buddy {
     #[inline(never)] // The loop has all registers here.
     fn free_small<'p>(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         pages: &'p [u32],
         limit: u8,
     ) -> Option<(u32, u8, &'p [u32])> {
-        let l = c.links();
-        let n = l.flags.len();
-        let (next, prev) = (&mut l.next[..n], &mut l.prev[..n]);
-        let mut l = Links { flags: &mut *l.flags, next, prev };
+        let mut b: Blocks<'_> = Blocks::of(frames);
         let Buddy { lists, blocks, free_of, first, .. } = self;
         let (shift, max) = (self.rules.pageblock_order & 31, self.rules.max_order);
         let (mut rest, mut large) = (pages, None);
         while let Some(&page) = rest.first() {
             let mt = usize::from(blocks[((page - *first) >> shift) as usize]) & 7;
             let alike = |p: u32| usize::from(blocks[((p - *first) >> shift) as usize]) & 7 == mt;
-            let pair = rest.get(1).is_some_and(|&next| next ^ 1 == page);
+            let pair = limit > 0 && rest.get(1).is_some_and(|&next| next ^ 1 == page);
             let mut order = if pair { together(rest, limit) } else { 0 };
             if limit > 2 && max > 3 {
                 let n = match order {
-                    0 => lists.push_blocks::<0>(&mut l, rest, mt, alike),
-                    1 => lists.push_blocks::<1>(&mut l, rest, mt, alike),
-                    2 => lists.push_blocks::<2>(&mut l, rest, mt, alike),
+                    0 => lists.push_blocks::<0>(&mut b, rest, mt, alike),
+                    1 => lists.push_blocks::<1>(&mut b, rest, mt, alike),
+                    2 => lists.push_blocks::<2>(&mut b, rest, mt, alike),
                     _ => 0,
                 };
                 if n > 0 {
@@ -429,15 +427,17 @@ impl Buddy {
                     continue;
                 }
             }
-            let (now, behind) = rest.split_at(1 << order);
-            now.iter().for_each(|&p| l.flags[p as usize] = FrameKind::Free as u32);
-            free_of[mt] += now.len() as u64;
-            rest = behind;
             let mut p = page & (u32::MAX << order);
+            match order {
+                0 => b.flags[p as usize] = FrameKind::Free as u32,
+                _ => b.flags[p as usize..][..1 << order].fill(FrameKind::Free as u32),
+            }
+            free_of[mt] += 1 << order;
+            rest = &rest[1 << order..];
             while order < limit {
                 let buddy = p ^ 1 << order;
-                let Some(list) = free_block(l.flags[buddy as usize], order) else { break };
-                lists.unlink(&mut l, buddy, order, list);
+                let Some(list) = free_block(b.flags[buddy as usize], order) else { break };
+                lists.unlink(&mut b, buddy, order, list);
                 if list != mt {
                     // The buddy was on the list of another type.
                     free_of[list & 7] -= 1 << order;
@@ -453,11 +453,11 @@ impl Buddy {
             let mut end = End::Head;
             if order + 1 < max {
                 let higher = (p & !(1 << order)) ^ 2 << order;
-                if free_block(l.flags[higher as usize], order + 1).is_some() {
+                if free_block(b.flags[higher as usize], order + 1).is_some() {
                     end = End::Tail;
                 }
             }
-            lists.push(&mut l, p, order, mt, end);
+            lists.push(&mut b, p, order, mt, end);
         }
         let of_large = large.map(|(p, order, mt)| {
             // On no list, it counts nowhere.
@@ -469,17 +469,17 @@ impl Buddy {
         of_large
     }
 
-    fn free_to(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, end: Option<End>) {
+    fn free_to(&mut self, frames: &mut Frames, pfn: Pfn, order: u8, end: Option<End>) {
         for p in pfn.0..pfn.0 + (1 << order) {
-            c.frames.reset(Pfn(p), FrameKind::Free);
+            frames.reset(Pfn(p), FrameKind::Free);
         }
         let block = self.rules.pageblock_order;
         if order <= block || !self.rules.merge_retypes {
-            return self.free_one(c, pfn.0, order, end);
+            return self.free_one(frames, pfn.0, order, end);
         }
         // Each pageblock may be of another type by now.
         for i in 0..1 << (order - block) {
-            self.free_one(c, pfn.0 + (i << block), block, end);
+            self.free_one(frames, pfn.0 + (i << block), block, end);
         }
     }
 
@@ -487,28 +487,28 @@ impl Buddy {
     /// (`compaction_capture`).
     pub fn free_or_capture(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         pfn: Pfn,
         order: u8,
         wanted: Capture,
     ) -> Option<Pfn> {
         for p in pfn.0..pfn.0 + (1 << order) {
-            c.frames.reset(Pfn(p), FrameKind::Free);
+            frames.reset(Pfn(p), FrameKind::Free);
         }
         let block = self.rules.pageblock_order;
-        self.free_unless(c, pfn.0, order, None, |order, mt| wanted.takes(order, mt, block))
+        self.free_unless(frames, pfn.0, order, None, |order, mt| wanted.takes(order, mt, block))
     }
 
     #[inline]
-    fn free_one(&mut self, c: &mut Columns<'_>, pfn: u32, order: u8, end: Option<End>) {
-        self.free_unless(c, pfn, order, end, |_, _| false);
+    fn free_one(&mut self, frames: &mut Frames, pfn: u32, order: u8, end: Option<End>) {
+        self.free_unless(frames, pfn, order, end, |_, _| false);
     }
 
     /// Frees a block, unless it becomes one of which `takes` says so: that one is on no list.
     #[inline]
     fn free_unless(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         pfn: u32,
         order: u8,
         end: Option<End>,
@@ -523,35 +523,35 @@ impl Buddy {
                 return Some(Pfn(p));
             }
             let buddy = p ^ 1 << order;
-            let Some(list) = c.frames.free_block_of(Pfn(buddy), order) else { break };
+            let Some(list) = frames.free_block_of(Pfn(buddy), order) else { break };
             if order >= self.rules.pageblock_order {
                 let other = self.block_type(Pfn(buddy));
                 if mt != other && !(mt.mergeable() && other.mergeable()) {
                     break;
                 }
-                self.remove(c, buddy, order, list);
+                self.remove(frames, buddy, order, list);
                 if self.rules.merge_retypes {
                     self.set_block_range(buddy, order, mt);
                 }
             } else {
-                self.remove(c, buddy, order, list);
+                self.remove(frames, buddy, order, list);
             }
             p &= buddy;
             order += 1;
         }
-        let end = end.unwrap_or_else(|| self.side(c, p, order));
-        self.add(c, p, order, mt, end);
+        let end = end.unwrap_or_else(|| self.side(frames, p, order));
+        self.add(frames, p, order, mt, end);
         None
     }
 
     /// The side of insertion: the tail if a further merge is likely.
     #[inline]
-    fn side(&self, c: &Columns<'_>, p: u32, order: u8) -> End {
+    fn side(&self, frames: &Frames, p: u32, order: u8) -> End {
         if order + 1 >= self.rules.max_order {
             return End::Head;
         }
         let higher = (p & !(1 << order)) ^ 2 << order;
-        match c.frames.free_block_of(Pfn(higher), order + 1) {
+        match frames.free_block_of(Pfn(higher), order + 1) {
             Some(_) => End::Tail,
             None => End::Head,
         }
@@ -614,17 +614,17 @@ impl Buddy {
 
     /// Moves all free blocks of a pageblock to the lists of another type, at the end that the
     /// rules say. Returns the pages moved. The type of the pageblock stays.
-    pub(super) fn move_free_blocks(&mut self, c: &mut Columns<'_>, p: u32, to: Migratetype) -> u32 {
+    pub(super) fn move_free_blocks(&mut self, frames: &mut Frames, p: u32, to: Migratetype) -> u32 {
         let mut moved = 0;
-        let frames = self.block_frames(p);
-        let mut p = frames.start;
-        while p < frames.end {
-            let Some((order, from)) = c.frames.free_head(Pfn(p)) else {
+        let block = self.block_frames(p);
+        let mut p = block.start;
+        while p < block.end {
+            let Some((order, from)) = frames.free_head(Pfn(p)) else {
                 p += 1;
                 continue;
             };
-            self.remove(c, p, order, from);
-            self.add(c, p, order, to, self.rules.free_init);
+            self.remove(frames, p, order, from);
+            self.add(frames, p, order, to, self.rules.free_init);
             p += 1 << order;
             moved += 1 << order;
         }
@@ -633,28 +633,38 @@ impl Buddy {
 
     /// Moves the first block of a list to the list of another type, at the end that the
     /// rules say.
-    pub(super) fn move_first(&mut self, c: &mut Columns<'_>, b: FreeBlock, to: Migratetype) {
-        self.take_first(c, b.order, b.migratetype);
-        self.add(c, b.pfn.0, b.order, to, self.rules.free_init);
+    pub(super) fn move_first(&mut self, frames: &mut Frames, b: FreeBlock, to: Migratetype) {
+        self.take_first(frames, b.order, b.migratetype);
+        self.add(frames, b.pfn.0, b.order, to, self.rules.free_init);
     }
 
     /// Lets a list below the largest order begin with one of its blocks: those before it go to
     /// the end (`move_freelist_head`).
-    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
-        debug_assert_eq!(c.frames.free_head(first), Some((order, mt)), "{first} is on the list");
-        self.lists.rotate(&mut c.links(), first.0, order, mt as usize);
+    pub fn rotate_list(&mut self, frames: &mut Frames, order: u8, mt: Migratetype, first: Pfn) {
+        debug_assert_eq!(frames.free_head(first), Some((order, mt)), "{first} is on the list");
+        self.lists.rotate(&mut Blocks::of(frames), first.0, order, mt as usize);
     }
 }
 
-/// The order of the block that the first pages are together, in whatever order they come.
+/// The order of the block that the first pages are together, in whatever order they come; the first
+/// two are buddies.
 ///
 /// Until it is whole, what is free of it merges with nothing outside. So each page put on a list by
 /// itself would be taken off again, and the lists would be as they were.
 #[inline(always)]
 fn together(pages: &[u32], limit: u8) -> u8 {
-    let mut order = 0;
+    // Nearly always they come in a row, upwards or downwards.
+    let (first, mut in_a_row) = (pages[0], 0);
+    for four in pages[..pages.len().min(1 << limit)].chunks_exact(4) {
+        let goes_on = |all, (i, &page): (u32, &u32)| all & (page == first ^ (in_a_row + i));
+        if !(0..).zip(four).fold(true, goes_on) {
+            break;
+        }
+        in_a_row += 4;
+    }
+    let mut order = in_a_row.max(2).ilog2() as u8;
     while order < limit {
-        let block = pages[0] >> (order + 1);
+        let block = first >> (order + 1);
         match pages.get(1 << order..2 << order) {
             Some(half) if half.iter().all(|p| p >> (order + 1) == block) => order += 1,
             _ => break,

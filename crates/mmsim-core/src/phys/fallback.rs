@@ -14,8 +14,8 @@
 //! `try_to_steal_block`, `reserve_highatomic_pageblock`, `unreserve_highatomic_pageblock`).
 //! Left out: 4.1's reserve of pageblocks.
 
-use super::buddy::{Buddy, Columns, Extfrag, FreeBlock};
-use super::frames::{flag, free_pages};
+use super::buddy::{Buddy, Extfrag, FreeBlock};
+use super::frames::{FrameKind, Frames, flag, free_pages};
 use crate::base::id::Pfn;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::Fallback;
@@ -36,7 +36,7 @@ impl Buddy {
     /// of other types (`ALLOC_NOFRAGMENT`).
     pub fn alloc(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
         whole_blocks: bool,
@@ -44,18 +44,18 @@ impl Buddy {
     ) -> Option<Pfn> {
         let whole = whole_blocks && order < self.rules.pageblock_order;
         if *mode == Mode::Normal {
-            if let Some(p) = self.take_smallest(c, order, mt) {
+            if let Some(p) = self.take_smallest(frames, order, mt) {
                 return Some(p);
             }
             if mt == Migratetype::Movable
-                && let Some(p) = self.take_smallest(c, order, Migratetype::Cma)
+                && let Some(p) = self.take_smallest(frames, order, Migratetype::Cma)
             {
                 return Some(p);
             }
             let found = match self.rules.fallback {
-                Fallback::V4_1 => self.take_largest(c, order, mt),
-                Fallback::V4_12 => self.steal_and_split(c, order, mt, whole),
-                Fallback::ClaimSteal => self.claim(c, order, mt, whole),
+                Fallback::V4_1 => self.take_largest(frames, order, mt),
+                Fallback::V4_12 => self.steal_and_split(frames, order, mt, whole),
+                Fallback::ClaimSteal => self.claim(frames, order, mt, whole),
             };
             if found.is_some() || self.rules.fallback != Fallback::ClaimSteal {
                 return found;
@@ -64,32 +64,36 @@ impl Buddy {
         if whole_blocks {
             return None;
         }
-        let found = self.steal_one(c, order, mt)?;
+        let found = self.steal_one(frames, order, mt)?;
         *mode = Mode::Steal;
         Some(found)
     }
 
-    /// Allocates up to `n` pages in the order in which the buddy gives them, appended to
-    /// `out` (`rmqueue_bulk` of order 0).
+    /// Allocates up to `n` pages in the order in which the buddy gives them, makes them of a kind, and
+    /// appends them to `out` (`rmqueue_bulk` of order 0).
     pub fn alloc_pages(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         n: u32,
         mt: Migratetype,
         whole_blocks: bool,
+        kind: FrameKind,
         out: &mut Vec<u32>,
     ) {
         let want = out.len() + n as usize;
         let mut mode = Mode::Normal;
         while out.len() < want {
             if mode == Mode::Normal {
-                self.take_pages(c, (want - out.len()) as u32, mt, out);
+                self.take_pages(frames, (want - out.len()) as u32, mt, kind, out);
                 if out.len() == want {
                     return;
                 }
             }
-            match self.alloc(c, 0, mt, whole_blocks, &mut mode) {
-                Some(p) => out.push(p.0),
+            match self.alloc(frames, 0, mt, whole_blocks, &mut mode) {
+                Some(p) => {
+                    frames.reset_block(p, kind, 0, mt);
+                    out.push(p.0);
+                }
                 None => return,
             }
         }
@@ -130,24 +134,24 @@ impl Buddy {
     }
 
     /// 4.1: takes the largest block and leaves what is left of it on the request's lists.
-    fn take_largest(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype) -> Option<Pfn> {
+    fn take_largest(&mut self, frames: &mut Frames, order: u8, mt: Migratetype) -> Option<Pfn> {
         let found = (order..=self.rules.max_order).rev().find_map(|k| self.find_fallback(k, mt))?;
         let mut list = found.migratetype;
         if found.order >= self.rules.pageblock_order {
             self.set_block_range(found.pfn.0, found.order, mt);
         } else if self.can_steal(found.order, mt) {
-            let moved = self.move_free_blocks(c, found.pfn.0, mt);
+            let moved = self.move_free_blocks(frames, found.pfn.0, mt);
             list = mt;
             if moved >= 1 << (self.rules.pageblock_order - 1) {
                 self.set_block_type(found.pfn, mt);
             }
         }
         if list == mt {
-            self.take_block(c, FreeBlock { migratetype: mt, ..found });
+            self.take_block(frames, FreeBlock { migratetype: mt, ..found });
         } else {
-            self.take_first(c, found.order, list);
+            self.take_first(frames, found.order, list);
         }
-        self.expand(c, found.pfn.0, found.order, order, mt);
+        self.expand(frames, found.pfn.0, found.order, order, mt);
         self.note(found.pfn.0, order, mt, found);
         Some(found.pfn)
     }
@@ -155,7 +159,7 @@ impl Buddy {
     /// 4.12 to 6.1: moves blocks to the request's lists and takes the smallest of them.
     fn steal_and_split(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
         whole: bool,
@@ -171,31 +175,31 @@ impl Buddy {
         };
         let own = self.block_type(found.pfn);
         if own == Migratetype::HighAtomic {
-            self.move_first(c, found, mt);
+            self.move_first(frames, found, mt);
         } else if found.order >= self.rules.pageblock_order {
             self.set_block_range(found.pfn.0, found.order, mt);
-            self.move_first(c, found, mt);
+            self.move_first(frames, found, mt);
         } else {
             self.boosts += 1;
             if self.can_steal(found.order, mt) {
-                let (free, alike) = self.free_and_alike(c, found.pfn, mt);
-                self.move_free_blocks(c, found.pfn.0, mt);
+                let (free, alike) = self.free_and_alike(frames, found.pfn, mt);
+                self.move_free_blocks(frames, found.pfn.0, mt);
                 if free + alike >= 1 << (self.rules.pageblock_order - 1) {
                     self.set_block_type(found.pfn, mt);
                 }
             } else {
-                self.move_first(c, found, mt);
+                self.move_first(frames, found, mt);
             }
         }
         self.note(found.pfn.0, order, mt, found);
-        self.take_smallest(c, order, mt)
+        self.take_smallest(frames, order, mt)
     }
 
     /// Free pages of a pageblock, and pages in use that suit a request of this type.
-    fn free_and_alike(&self, c: &Columns<'_>, pfn: Pfn, mt: Migratetype) -> (u32, u32) {
+    fn free_and_alike(&self, frames: &Frames, pfn: Pfn, mt: Migratetype) -> (u32, u32) {
         let (mut free, mut movable) = (0, 0);
         // Frames behind the first of a free block have no flags.
-        for &bits in c.frames.bits_of(self.block_frames(pfn.0)) {
+        for &bits in frames.bits_of(self.block_frames(pfn.0)) {
             free += free_pages(bits);
             movable += u32::from(bits & flag::LRU != 0);
         }
@@ -211,7 +215,7 @@ impl Buddy {
     /// 6.12: claims a whole pageblock, the one with the largest free block first.
     fn claim(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
         whole: bool,
@@ -227,18 +231,18 @@ impl Buddy {
                 continue;
             }
             if k >= self.rules.pageblock_order {
-                self.take_first(c, found.order, found.migratetype);
+                self.take_first(frames, found.order, found.migratetype);
                 self.set_block_range(found.pfn.0, k, mt);
-                self.expand(c, found.pfn.0, k, order, mt);
+                self.expand(frames, found.pfn.0, k, order, mt);
                 self.note(found.pfn.0, order, mt, found);
                 return Some(found.pfn);
             }
             self.boosts += 1;
-            let (free, alike) = self.free_and_alike(c, found.pfn, mt);
+            let (free, alike) = self.free_and_alike(frames, found.pfn, mt);
             if free + alike >= 1 << (self.rules.pageblock_order - 1) {
-                self.move_free_blocks(c, found.pfn.0, mt);
+                self.move_free_blocks(frames, found.pfn.0, mt);
                 self.set_block_type(found.pfn, mt);
-                let p = self.take_smallest(c, order, mt)?;
+                let p = self.take_smallest(frames, order, mt)?;
                 self.note(p.0, order, mt, found);
                 return Some(p);
             }
@@ -247,10 +251,10 @@ impl Buddy {
     }
 
     /// 6.12: takes one block and leaves the rest to its own type.
-    fn steal_one(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype) -> Option<Pfn> {
+    fn steal_one(&mut self, frames: &mut Frames, order: u8, mt: Migratetype) -> Option<Pfn> {
         let found = (order..=self.rules.max_order).find_map(|k| self.find_fallback(k, mt))?;
-        self.take_first(c, found.order, found.migratetype);
-        self.expand(c, found.pfn.0, found.order, order, found.migratetype);
+        self.take_first(frames, found.order, found.migratetype);
+        self.expand(frames, found.pfn.0, found.order, order, found.migratetype);
         self.note(found.pfn.0, order, mt, found);
         Some(found.pfn)
     }
@@ -259,7 +263,7 @@ impl Buddy {
 
     /// Keeps the pageblock of a block that a request without sleep got for requests like it,
     /// while no more than about 1 % of the zone's `managed` pages are kept.
-    pub fn reserve_highatomic(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8, managed: u64) {
+    pub fn reserve_highatomic(&mut self, frames: &mut Frames, pfn: Pfn, order: u8, managed: u64) {
         let block = 1u64 << self.rules.pageblock_order;
         if !self.rules.highatomic || managed / 100 < block {
             return;
@@ -269,7 +273,7 @@ impl Buddy {
             return;
         }
         if order < self.rules.pageblock_order {
-            self.move_free_blocks(c, pfn.0, Migratetype::HighAtomic);
+            self.move_free_blocks(frames, pfn.0, Migratetype::HighAtomic);
         }
         self.set_block_range(pfn.0, order, Migratetype::HighAtomic);
         self.nr_reserved_highatomic += block.max(1 << order);
@@ -279,7 +283,7 @@ impl Buddy {
     /// `force`d. Whether there was one with free pages.
     pub fn unreserve_highatomic(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         to: Migratetype,
         force: bool,
     ) -> bool {
@@ -294,11 +298,11 @@ impl Buddy {
                 self.nr_reserved_highatomic -= size.min(self.nr_reserved_highatomic);
             }
             if order < self.rules.pageblock_order {
-                self.move_free_blocks(c, p, to);
+                self.move_free_blocks(frames, p, to);
                 self.set_block_type(Pfn(p), to);
             } else {
                 let migratetype = Migratetype::HighAtomic;
-                self.move_first(c, FreeBlock { pfn: Pfn(p), order, migratetype }, to);
+                self.move_first(frames, FreeBlock { pfn: Pfn(p), order, migratetype }, to);
                 self.set_block_range(p, order, to);
             }
             return true;
@@ -309,13 +313,13 @@ impl Buddy {
     /// Takes a free block for compaction, all of it (`__isolate_free_page`, without its
     /// watermark test, which is the zone's). A block of about a pageblock makes the
     /// pageblocks that it covers movable.
-    pub fn isolate_block(&mut self, c: &mut Columns<'_>, b: FreeBlock) {
-        self.take_block(c, b);
+    pub fn isolate_block(&mut self, frames: &mut Frames, b: FreeBlock) {
+        self.take_block(frames, b);
         if b.order + 1 >= self.rules.pageblock_order {
             let step = 1usize << self.rules.pageblock_order;
             for p in (b.pfn.0..b.pfn.0 + (1 << b.order)).step_by(step) {
                 if self.block_type(Pfn(p)).mergeable() {
-                    self.move_free_blocks(c, p, Migratetype::Movable);
+                    self.move_free_blocks(frames, p, Migratetype::Movable);
                     self.set_block_type(Pfn(p), Migratetype::Movable);
                 }
             }

@@ -16,9 +16,9 @@
 //! Sources: Linux 6.12 mm/page_alloc.c (`rmqueue`, `pcp_allowed_order`, `boost_watermark`,
 //! `__isolate_free_page`, `__putback_isolated_page`, `compaction_capture`).
 
-use super::buddy::{Capture, Columns, Extfrag};
+use super::buddy::{Capture, Extfrag};
 use super::fallback::Mode;
-use super::frames::FrameKind;
+use super::frames::{FrameKind, Frames};
 use super::gfp::{AllocFlags, PAGE_ALLOC_COSTLY_ORDER};
 use super::pcp::pcp_index;
 use super::watermarks::Mark;
@@ -51,12 +51,12 @@ impl Zone {
 
     /// Fills a CPU's empty list of single pages as [`Zone::take`] does before it takes one, without
     /// mixing types. False, and nothing done: the buddy has no page of this type.
-    pub fn restock(&mut self, c: &mut Columns<'_>, cpu: CpuId, mt: Migratetype) -> bool {
+    pub fn restock(&mut self, frames: &mut Frames, cpu: CpuId, mt: Migratetype) -> bool {
         if !self.pcp_allowed(0) || self.buddy.nr_free_of(mt) == 0 {
             return false;
         }
         let tidy = AllocFlags { nofragment: true, ..AllocFlags::default() };
-        self.refill_pcp(c, cpu, 0, mt, tidy);
+        self.refill_pcp(frames, cpu, 0, mt, tidy);
         self.settle();
         true
     }
@@ -65,7 +65,7 @@ impl Zone {
     /// (`rmqueue`). The frames are nobody's then.
     pub fn take(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         cpu: CpuId,
         order: u8,
         mt: Migratetype,
@@ -77,17 +77,17 @@ impl Zone {
             let index = pcp_index(order, mt);
             found = self.pcp[cpu].take(index, order).map(Pfn);
             if found.is_none() && !(flags.highatomic && from_buddy) {
-                self.refill_pcp(c, cpu, order, mt, flags);
+                self.refill_pcp(frames, cpu, order, mt, flags);
                 found = self.pcp[cpu].take(index, order).map(Pfn);
             }
         }
         let listed = found.is_some();
-        found = found.or_else(|| self.take_from_buddy(c, order, mt, flags));
+        found = found.or_else(|| self.take_from_buddy(frames, order, mt, flags));
         if flags.keeps_block
             && !(listed && from_buddy)
             && let Some(p) = found
         {
-            self.buddy.reserve_highatomic(c, p, order, self.managed.into());
+            self.buddy.reserve_highatomic(frames, p, order, self.managed.into());
         }
         self.settle();
         found
@@ -95,21 +95,21 @@ impl Zone {
 
     fn take_from_buddy(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         order: u8,
         mt: Migratetype,
         flags: AllocFlags,
     ) -> Option<Pfn> {
         let b = &mut self.buddy;
         if flags.highatomic
-            && let Some(p) = b.take_smallest(c, order, Migratetype::HighAtomic)
+            && let Some(p) = b.take_smallest(frames, order, Migratetype::HighAtomic)
         {
             return Some(p);
         }
-        b.alloc(c, order, mt, flags.nofragment, &mut Mode::Normal).or_else(|| {
+        b.alloc(frames, order, mt, flags.nofragment, &mut Mode::Normal).or_else(|| {
             // Failing now is worse than failing one of higher order later.
             let last = flags.non_block.then_some(Migratetype::HighAtomic)?;
-            b.take_smallest(c, order, last)
+            b.take_smallest(frames, order, last)
         })
     }
 
@@ -123,28 +123,23 @@ impl Zone {
 
     fn refill_pcp(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         cpu: CpuId,
         order: u8,
         mt: Migratetype,
         flags: AllocFlags,
     ) {
-        let pcp = &mut self.pcp[cpu];
+        let (pcp, buddy) = (&mut self.pcp[cpu], &mut self.buddy);
         let n = pcp.nr_alloc(self.sizes, order);
-        let mut got = std::mem::take(&mut self.scratch);
-        got.clear();
-        if order == 0 {
-            self.buddy.alloc_pages(c, n, mt, flags.nofragment, &mut got);
-        } else {
+        pcp.refill(pcp_index(order, mt), order, |out| {
+            if order == 0 {
+                return buddy.alloc_pages(frames, n, mt, flags.nofragment, FrameKind::Pcp, out);
+            }
             let mut mode = Mode::Normal;
-            let mut alloc = || self.buddy.alloc(c, order, mt, flags.nofragment, &mut mode);
-            got.extend((0..n).map_while(|_| alloc()).map(|p| p.0));
-        }
-        for &p in &got {
-            c.frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt);
-        }
-        pcp.append(pcp_index(order, mt), order, &got);
-        self.scratch = got;
+            let mut alloc = || buddy.alloc(frames, order, mt, flags.nofragment, &mut mode);
+            out.extend((0..n).map_while(|_| alloc()).map(|p| p.0));
+            out.iter().for_each(|&p| frames.reset_block(Pfn(p), FrameKind::Pcp, order, mt));
+        });
     }
 
     // ---- giving ----
@@ -162,7 +157,7 @@ impl Zone {
     /// Gives single pages back, one after the other, through the CPU's lists if there are such.
     pub fn put_many(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         cpu: CpuId,
         pages: impl IntoIterator<Item = Pfn>,
     ) {
@@ -170,10 +165,10 @@ impl Zone {
         queued.clear();
         if self.sizes.high == 0 {
             queued.extend(pages.into_iter().map(|p| p.0));
-            self.buddy.free_pages(c, &queued);
+            self.buddy.free_pages(frames, &queued);
             self.settle();
         } else {
-            let (flags, _) = c.frames.flags_and_rmap_mut();
+            let (flags, _) = frames.flags_and_rmap_mut();
             let mut movable = true;
             queued.extend(pages.into_iter().map(|p| {
                 flags[p.0 as usize] = FrameKind::Pcp as u32;
@@ -187,7 +182,7 @@ impl Zone {
                     if movable { Migratetype::Movable } else { self.buddy.block_type(Pfn(first)) };
                 let nr = if movable { rest.len() } else { self.buddy.nr_of_type(rest, mt) };
                 let (alike, others) = rest.split_at(nr);
-                self.put_alike(c, cpu, mt, alike);
+                self.put_alike(frames, cpu, mt, alike);
                 rest = others;
             }
         }
@@ -195,7 +190,7 @@ impl Zone {
     }
 
     /// Puts pages of pageblocks of one type to the CPU's list, draining it when it is full.
-    fn put_alike(&mut self, c: &mut Columns<'_>, cpu: CpuId, mt: Migratetype, pages: &[u32]) {
+    fn put_alike(&mut self, frames: &mut Frames, cpu: CpuId, mt: Migratetype, pages: &[u32]) {
         let mut rest = pages;
         if mt != Migratetype::Isolate {
             let index = pcp_index(0, mt);
@@ -205,25 +200,25 @@ impl Zone {
                 let Some((&p, behind)) = rest.split_first() else { return };
                 let n = pcp.put(index, 0, p, self.sizes);
                 if n > 0 {
-                    self.drain(c, cpu, n, index);
+                    self.drain(frames, cpu, n, index);
                 }
                 rest = behind;
             }
         }
         if !rest.is_empty() {
-            self.buddy.free_pages(c, rest);
+            self.buddy.free_pages(frames, rest);
             self.settle();
         }
     }
 
     /// Gives pages of a full per-CPU list back to the buddy.
     #[inline(never)]
-    pub fn drain(&mut self, c: &mut Columns<'_>, cpu: CpuId, n: u32, index: usize) {
+    pub fn drain(&mut self, frames: &mut Frames, cpu: CpuId, n: u32, index: usize) {
         let block = self.buddy.rules().pageblock_order;
         let buddy = &mut self.buddy;
         self.pcp[cpu].drain(n, index, block, |pages, order| match order {
-            0 => buddy.free_pages(c, pages),
-            _ => pages.iter().for_each(|&p| buddy.free(c, Pfn(p), order)),
+            0 => buddy.free_pages(frames, pages),
+            _ => pages.iter().for_each(|&p| buddy.free(frames, Pfn(p), order)),
         });
         self.settle();
     }
@@ -231,7 +226,7 @@ impl Zone {
     /// Gives all pages of a CPU's lists back, but for the first block that is `wanted`.
     pub fn drain_capturing(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         cpu: CpuId,
         wanted: Capture,
     ) -> Option<Pfn> {
@@ -240,8 +235,8 @@ impl Zone {
         self.pcp[cpu].drain(u32::MAX, 0, block, |pages, order| {
             for &p in pages {
                 match captured {
-                    None => captured = buddy.free_or_capture(c, Pfn(p), order, wanted),
-                    Some(_) => buddy.free(c, Pfn(p), order),
+                    None => captured = buddy.free_or_capture(frames, Pfn(p), order, wanted),
+                    Some(_) => buddy.free(frames, Pfn(p), order),
                 }
             }
         });
@@ -251,39 +246,39 @@ impl Zone {
 
     /// Gives a block back, through the CPU's lists if they hold such.
     #[inline(never)]
-    pub fn put(&mut self, c: &mut Columns<'_>, cpu: CpuId, pfn: Pfn, order: u8) {
+    pub fn put(&mut self, frames: &mut Frames, cpu: CpuId, pfn: Pfn, order: u8) {
         let mt = self.buddy.block_type(pfn);
         if self.pcp_allowed(order) && mt != Migratetype::Isolate {
             if order == 0 {
                 // As by the fast path, [`Zone::put_to_pcp`]: its flags do not say the type.
-                c.frames.reset(pfn, FrameKind::Pcp);
+                frames.reset(pfn, FrameKind::Pcp);
             } else {
                 for p in pfn.0..pfn.0 + (1 << order) {
-                    c.frames.reset(Pfn(p), FrameKind::Free);
+                    frames.reset(Pfn(p), FrameKind::Free);
                 }
-                c.frames.reset_block(pfn, FrameKind::Pcp, order, mt);
+                frames.reset_block(pfn, FrameKind::Pcp, order, mt);
             }
             let index = pcp_index(order, mt);
             let n = self.pcp[cpu].put(index, order, pfn.0, self.sizes);
             if n > 0 {
-                self.drain(c, cpu, n, index);
+                self.drain(frames, cpu, n, index);
             }
             return;
         }
-        self.buddy.free(c, pfn, order);
+        self.buddy.free(frames, pfn, order);
         self.settle();
     }
 
     /// Gives the pages of all per-CPU lists back.
-    pub fn drain_pcp(&mut self, c: &mut Columns<'_>) {
+    pub fn drain_pcp(&mut self, frames: &mut Frames) {
         for cpu in self.pcp.ids() {
-            self.drain(c, cpu, u32::MAX, 0);
+            self.drain(frames, cpu, u32::MAX, 0);
         }
     }
 
     /// Gives a frame that is nobody's to the zone's own lists.
-    pub fn give(&mut self, c: &mut Columns<'_>, pfn: Pfn) {
-        self.buddy.free(c, pfn, 0);
+    pub fn give(&mut self, frames: &mut Frames, pfn: Pfn) {
+        self.buddy.free(frames, pfn, 0);
         self.settle();
     }
 
@@ -292,11 +287,11 @@ impl Zone {
     /// Gives a pageblock kept for requests that cannot sleep back to the others.
     pub fn unreserve_highatomic(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         to: Migratetype,
         force: bool,
     ) -> bool {
-        let done = self.buddy.unreserve_highatomic(c, to, force);
+        let done = self.buddy.unreserve_highatomic(frames, to, force);
         self.settle();
         done
     }
@@ -308,32 +303,32 @@ impl Zone {
     /// (`__isolate_free_page`; the mark is min in 6.x and low in 4.1).
     pub fn isolate_free_block(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         pfn: Pfn,
         watermark: Mark,
     ) -> Option<u8> {
-        let b = self.buddy.block_from(c.frames, pfn)?;
+        let b = self.buddy.block_from(frames, pfn)?;
         if b.migratetype != Migratetype::Isolate && self.room_above(watermark) <= 1 << b.order {
             return None;
         }
-        self.buddy.isolate_block(c, b);
+        self.buddy.isolate_block(frames, b);
         self.settle();
         Some(b.order)
     }
 
     /// Takes a block of this order that begins at a frame, if all of it is free, and leaves the
     /// rest of a larger one free (`compaction_capture`).
-    pub fn take_at(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) -> bool {
-        let Some(b) = self.buddy.block_at(c.frames, pfn).filter(|b| b.order >= order) else {
+    pub fn take_at(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) -> bool {
+        let Some(b) = self.buddy.block_at(frames, pfn).filter(|b| b.order >= order) else {
             return false;
         };
-        self.buddy.take_block(c, b);
+        self.buddy.take_block(frames, b);
         // The halves that it is not in, from the largest on.
         let mut at = b.pfn.0;
         for k in (order..b.order).rev() {
             let in_upper = pfn.0 & 1 << k != 0;
             let (keep, free) = if in_upper { (at + (1 << k), at) } else { (at, at + (1 << k)) };
-            self.buddy.free(c, Pfn(free), k);
+            self.buddy.free(frames, Pfn(free), k);
             at = keep;
         }
         self.settle();
@@ -341,14 +336,14 @@ impl Zone {
     }
 
     /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
-    pub fn put_back_isolated(&mut self, c: &mut Columns<'_>, pfn: Pfn, order: u8) {
-        self.buddy.free_to_tail(c, pfn, order);
+    pub fn put_back_isolated(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
+        self.buddy.free_to_tail(frames, pfn, order);
         self.settle();
     }
 
     /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`](super::buddy::Buddy::rotate_list)).
-    pub fn rotate_list(&mut self, c: &mut Columns<'_>, order: u8, mt: Migratetype, first: Pfn) {
-        self.buddy.rotate_list(c, order, mt, first);
+    pub fn rotate_list(&mut self, frames: &mut Frames, order: u8, mt: Migratetype, first: Pfn) {
+        self.buddy.rotate_list(frames, order, mt, first);
     }
 
     // ---- what is noted ----

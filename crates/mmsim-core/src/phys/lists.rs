@@ -108,16 +108,10 @@ impl Lists {
         }
     }
 
-    /// The word of a frame in the column of positions. Frames that are on no list may keep
-    /// something else there: the allocator its links.
+    /// The word of a frame in the column of positions; of a frame on no list it says nothing.
     #[inline(always)]
     pub(crate) fn word(&self, f: Pfn) -> u32 {
         self.pos[f]
-    }
-    /// The column of positions.
-    #[inline(always)]
-    pub(super) fn words(&mut self) -> &mut [u32] {
-        self.pos.raw_mut()
     }
 
     /// A new, empty list for folios of one node, in a tally that nobody asks.

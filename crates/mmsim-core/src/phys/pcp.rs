@@ -181,6 +181,17 @@ impl Pcp {
         self.frees = self.frees.checked_shr(n as u32).unwrap_or(0);
     }
 
+    /// Fills a list that is empty with blocks, the first to be taken first.
+    pub fn refill(&mut self, index: usize, order: u8, blocks: impl FnOnce(&mut Vec<u32>)) {
+        let list = &mut self.lists[index];
+        debug_assert!(list.live().is_empty(), "list {index} is refilled before it is empty");
+        list.pages.clear();
+        list.gone = 0;
+        blocks(&mut list.pages);
+        list.pages.reverse();
+        self.count += (list.pages.len() as u32) << order;
+    }
+
     /// Appends blocks at the tail of a list, the first first.
     pub fn append(&mut self, index: usize, order: u8, blocks: &[u32]) {
         self.lists[index].append(blocks);

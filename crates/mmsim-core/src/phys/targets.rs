@@ -7,8 +7,8 @@
 //! [`Zone::isolate_free_block`], which says what taking a block means.
 
 use super::buddy::Buddy;
-use super::frames::{FrameKind, KIND_MASK, order_of, type_of_block};
-use super::free_lists::{Columns, Links};
+use super::frames::{FrameKind, Frames, KIND_MASK, order_of, type_of_block};
+use super::free_lists::Blocks;
 use super::watermarks::Mark;
 use super::zone::Zone;
 use crate::base::id::Pfn;
@@ -43,7 +43,7 @@ impl Zone {
     /// are: as so many calls of [`Zone::isolate_free_block`].
     pub fn isolate_free_blocks(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         run: Range<u32>,
         wanted: Wanted,
         out: &mut Vec<Pfn>,
@@ -53,7 +53,7 @@ impl Zone {
         // Larger ones change the types of pageblocks, or are of the run that was never touched.
         let small = rules.pageblock_order.saturating_sub(1).min(rules.max_order);
         let wanted = Wanted { below: wanted.below.min(small), ..wanted };
-        let taken = self.buddy.isolate_small(c, run, wanted, room, out);
+        let taken = self.buddy.isolate_small(frames, run, wanted, room, out);
         self.settle();
         taken
     }
@@ -67,20 +67,18 @@ impl Buddy {
     #[inline(never)] // The loop has all registers here.
     fn isolate_small(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         run: Range<u32>,
         wanted: Wanted,
         mut room: i64,
         out: &mut Vec<Pfn>,
     ) -> Taken {
-        let l = c.links();
-        let n = l.flags.len();
-        let mut l = Links { flags: l.flags, next: &mut l.next[..n], prev: &mut l.prev[..n] };
+        let mut b = Blocks::of(frames);
         let Buddy { lists, free_of, .. } = self;
         let (mut at, end) = (run.start as usize, run.end as usize);
         let (before, mut blocks) = (out.len(), 0);
         'pieces: while at < end {
-            let piece = &l.flags[at..end.min(at + PIECE)];
+            let piece = &b.flags[at..end.min(at + PIECE)];
             // A block overwrites what a frame that begins none has written.
             let (mut places, mut nr) = ([0u8; PIECE], 0);
             for (place, &bits) in (0..).zip(piece) {
@@ -90,13 +88,13 @@ impl Buddy {
             let (first, mut next) = (at, at + piece.len());
             for &place in &places[..nr] {
                 at = first + usize::from(place);
-                let bits = l.flags[at];
+                let bits = b.flags[at];
                 let (order, mt) = (order_of(bits), type_of_block(bits));
                 let pages = 1 << order;
                 if order >= wanted.below || mt >= NR_PCPTYPES || room <= pages {
                     break 'pieces;
                 }
-                lists.unlink(&mut l, at as u32, order, mt);
+                lists.unlink(&mut b, at as u32, order, mt);
                 free_of[mt] -= pages as u64;
                 room -= pages;
                 blocks += 1;

@@ -225,9 +225,8 @@ mod tests {
     use super::*;
     use crate::base::id::{Pfn, ZoneId};
     use crate::base::kernel::Kernel;
-    use crate::phys::buddy::{Buddy, Columns};
+    use crate::phys::buddy::Buddy;
     use crate::phys::frames::Frames;
-    use crate::phys::lists::Lists;
     use crate::phys::zones::tests::zones_of;
 
     /// Worked by hand: default factors, one lowmem zone.
@@ -340,8 +339,8 @@ mod tests {
         let z = &mut zones[ZoneId(0)];
         z.free = 1300;
         assert!(!z.allows(2, Mark::Low, normal, NONE), "no block at all");
-        let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
-        z.populate(&mut Columns::new(&mut frames, &mut lists));
+        let mut frames = Frames::new(1 << 18, false);
+        z.populate(&mut frames);
         z.free = 1290;
         assert!(z.allows(2, Mark::Low, normal, NONE), "1287 > 1286");
         z.free = 1289;
@@ -363,12 +362,11 @@ mod tests {
         let z = &mut zones[ZoneId(0)];
         let rules = KernelRules { wmark_form: form, max_order: 4, pageblock_order: 3, ..V6_12 };
         z.buddy = Buddy::new(Pfn(0), Pfn(8192), rules);
-        let (mut frames, mut lists) = (Frames::new(8192, false), Lists::new(8192));
-        let mut c = Columns::new(&mut frames, &mut lists);
+        let mut frames = Frames::new(8192, false);
         let mut next = 0;
         for (order, n) in (0..4).zip(nr).rev() {
             for _ in 0..n {
-                z.buddy.free(&mut c, Pfn(next), order);
+                z.buddy.free(&mut frames, Pfn(next), order);
                 next += 2 << order;
             }
         }

@@ -13,7 +13,7 @@
 //!
 //! Source: Linux 6.12 include/linux/mmzone.h (`struct zone`).
 
-use super::buddy::{Buddy, Columns, NR_ORDERS};
+use super::buddy::{Buddy, NR_ORDERS};
 use super::fragmentation::FreeBlocks;
 use super::frames::{FrameKind, Frames, flag};
 use super::pcp::{Pcp, PcpSizes, PcpView, of_index, pcp_index};
@@ -122,43 +122,43 @@ impl Zone {
     // ---- how it begins ----
 
     /// Puts the zone's free memory on its lists, once, before the first allocation.
-    pub fn populate(&mut self, c: &mut Columns<'_>) {
+    pub fn populate(&mut self, frames: &mut Frames) {
         if let Some(layout) = self.layout.take() {
-            self.lay_out(c, &layout);
+            self.lay_out(frames, &layout);
             return self.settle();
         }
         let listed = self.first.0 + self.reserved..self.first.0 + self.reserved + self.pcp_at_start;
-        listed.clone().for_each(|p| c.frames.reset(Pfn(p), FrameKind::Pcp));
+        listed.clone().for_each(|p| frames.reset(Pfn(p), FrameKind::Pcp));
         let pages: Vec<u32> = listed.clone().rev().collect();
         self.pcp[CpuId(0)].append(pcp_index(0, Migratetype::Movable), 0, &pages);
-        self.buddy.populate(c, Pfn(listed.end));
+        self.buddy.populate(frames, Pfn(listed.end));
         self.settle();
     }
 
     /// Puts exactly the named blocks on the lists; the kernel holds the rest.
-    fn lay_out(&mut self, c: &mut Columns<'_>, layout: &ZoneLayout) {
+    fn lay_out(&mut self, frames: &mut Frames, layout: &ZoneLayout) {
         let first = self.first.0;
-        (first..self.end().0).for_each(|p| c.frames.reset(Pfn(p), FrameKind::Kernel));
+        (first..self.end().0).for_each(|p| frames.reset(Pfn(p), FrameKind::Kernel));
         let size = 1 << self.buddy.rules().pageblock_order;
         for &(block, mt) in &layout.blocks {
             self.buddy.set_block_type(Pfn(first + block * size), mt);
         }
         for &(p, order, mt) in &layout.free {
-            self.buddy.put_at_start(c, Pfn(first + p), order, mt);
+            self.buddy.put_at_start(frames, Pfn(first + p), order, mt);
         }
         for &(p, order, mt) in &layout.pcp {
             for tail in p + 1..p + (1 << order) {
-                c.frames.reset(Pfn(first + tail), FrameKind::Free);
+                frames.reset(Pfn(first + tail), FrameKind::Free);
             }
-            c.frames.reset_block(Pfn(first + p), FrameKind::Pcp, order, mt);
+            frames.reset_block(Pfn(first + p), FrameKind::Pcp, order, mt);
             self.pcp[CpuId(0)].append(pcp_index(order, mt), order, &[first + p]);
         }
     }
 
     /// Takes pages for the kernel's own use, before anything else runs.
-    pub fn take_for_kernel(&mut self, c: &mut Columns<'_>, n: u32) -> Vec<u32> {
+    pub fn take_for_kernel(&mut self, frames: &mut Frames, n: u32) -> Vec<u32> {
         let mut got = Vec::new();
-        self.buddy.alloc_pages(c, n, Migratetype::Unmovable, false, &mut got);
+        self.buddy.alloc_pages(frames, n, Migratetype::Unmovable, false, FrameKind::Free, &mut got);
         self.buddy.boosts = 0;
         self.buddy.extfrag.clear();
         self.settle();
@@ -173,10 +173,10 @@ impl Zone {
 
     /// Takes all free memory off the lists and gives the pageblocks these types. What was free is
     /// nobody's until it is put on a list.
-    pub fn clear(&mut self, c: &mut Columns<'_>, types: &[Migratetype]) {
+    pub fn clear(&mut self, frames: &mut Frames, types: &[Migratetype]) {
         for p in self.first.0..self.end().0 {
-            if matches!(c.frames.kind(Pfn(p)), FrameKind::Buddy | FrameKind::Pcp) {
-                c.frames.reset(Pfn(p), FrameKind::Free);
+            if matches!(frames.kind(Pfn(p)), FrameKind::Buddy | FrameKind::Pcp) {
+                frames.reset(Pfn(p), FrameKind::Free);
             }
         }
         self.buddy.clear(types);
@@ -188,7 +188,7 @@ impl Zone {
     /// out first.
     pub fn restore_list(
         &mut self,
-        c: &mut Columns<'_>,
+        frames: &mut Frames,
         cpu: Option<CpuId>,
         order: u8,
         mt: Migratetype,
@@ -197,12 +197,12 @@ impl Zone {
         let pcp = cpu.and_then(|cpu| self.pcp.get_mut(cpu));
         match pcp.filter(|_| self.sizes.high > 0) {
             Some(pcp) => {
-                blocks.iter().for_each(|&p| c.frames.reset_block(p, FrameKind::Pcp, order, mt));
+                blocks.iter().for_each(|&p| frames.reset_block(p, FrameKind::Pcp, order, mt));
                 let blocks: Vec<u32> = blocks.iter().map(|p| p.0).collect();
                 pcp.append(pcp_index(order, mt), order, &blocks);
             }
-            None if cpu.is_some() => blocks.iter().for_each(|&p| self.buddy.free(c, p, order)),
-            None => blocks.iter().for_each(|&p| self.buddy.append(c, p, order, mt)),
+            None if cpu.is_some() => blocks.iter().for_each(|&p| self.buddy.free(frames, p, order)),
+            None => blocks.iter().for_each(|&p| self.buddy.append(frames, p, order, mt)),
         }
         self.settle();
     }
@@ -314,7 +314,6 @@ mod tests {
     use super::*;
     use crate::base::id::ZoneId;
     use crate::phys::gfp::AllocFlags;
-    use crate::phys::lists::Lists;
     use crate::phys::zones::tests::zones_of;
 
     /// Exactly the named blocks are free, lists go from their heads, and the rest is held.
@@ -329,10 +328,10 @@ mod tests {
             pcp: vec![(7, 0, Movable), (3, 0, Movable)],
             blocks: vec![(1, Unmovable)],
         });
-        let (mut frames, mut lists) = (Frames::new(2048, false), Lists::new(2048));
-        z.populate(&mut Columns::new(&mut frames, &mut lists));
-        z.buddy().check(&frames, &lists);
-        let list: Vec<Pfn> = z.buddy().list(&frames, 1, Movable).collect();
+        let mut frames = Frames::new(2048, false);
+        z.populate(&mut frames);
+        z.buddy().check(&frames);
+        let list: Vec<Pfn> = z.buddy().list(1, Movable).collect();
         assert_eq!(list, [Pfn(40), Pfn(8)]);
         assert_eq!((z.free, z.pcp_count()), (2 + 2 + 512 + 4, 2));
         assert_eq!(z.buddy().block_type(Pfn(513)), Unmovable);
@@ -347,10 +346,10 @@ mod tests {
     fn runs_cover_the_zone() {
         let mut zones = zones_of(&[(ZoneKind::Normal, 5000)]);
         let z = &mut zones[ZoneId(0)];
-        let (mut frames, mut lists) = (Frames::new(5120, false), Lists::new(5120));
-        let mut c = Columns::new(&mut frames, &mut lists);
-        z.populate(&mut c);
-        let p = z.take(&mut c, CpuId(0), 0, Migratetype::Movable, AllocFlags::default()).unwrap();
+        let mut frames = Frames::new(5120, false);
+        z.populate(&mut frames);
+        let p =
+            z.take(&mut frames, CpuId(0), 0, Migratetype::Movable, AllocFlags::default()).unwrap();
         frames.reset(p, FrameKind::Anon);
         frames.set(p, flag::LRU);
         let mut runs = Vec::new();

@@ -9,7 +9,7 @@
 //! Sources: Linux 6.12 mm/page_alloc.c (`setup_per_zone_lowmem_reserve`,
 //! `calculate_totalreserve_pages`, `alloc_flags_nofragment`), mm/vmscan.c (`pgdat_balanced`).
 
-use super::buddy::Columns;
+use super::frames::Frames;
 use super::gfp::AllocFlags;
 use super::pcp::PcpSizes;
 use super::watermarks::{
@@ -94,8 +94,8 @@ impl Zones {
     }
 
     /// Puts the free memory of all zones on their lists, once.
-    pub fn populate(&mut self, c: &mut Columns<'_>) {
-        self.zones.iter_mut().for_each(|z| z.populate(c));
+    pub fn populate(&mut self, frames: &mut Frames) {
+        self.zones.iter_mut().for_each(|z| z.populate(frames));
     }
 
     fn setup(&mut self, config: &MachineConfig) {
@@ -350,8 +350,6 @@ pub(super) mod tests {
     use crate::base::kernel::Kernel;
     use crate::base::rules::PcpBatches;
     use crate::config::VmSysctl;
-    use crate::phys::frames::Frames;
-    use crate::phys::lists::Lists;
 
     /// One node of these zones, as 6.12 sets them up for a CPU without lists of its own.
     pub(in crate::phys) fn zones_of(managed: &[(ZoneKind, u32)]) -> Zones {
@@ -397,11 +395,10 @@ pub(super) mod tests {
             zone.full_in_reclaim = 60;
             active.iter().for_each(|&a| zones.set_reclaim_active(NodeId(0), ZoneKind::Movable, a));
             let zone = &mut zones[ZoneId(0)];
-            let (mut frames, mut lists) = (Frames::new(1 << 18, false), Lists::new(1 << 18));
-            let mut c = Columns::new(&mut frames, &mut lists);
+            let mut frames = Frames::new(1 << 18, false);
             let full = |p: &u32| {
                 if !zone.put_to_pcp(CpuId(0), Pfn(*p)) {
-                    zone.put(&mut c, CpuId(0), Pfn(*p), 0);
+                    zone.put(&mut frames, CpuId(0), Pfn(*p), 0);
                 }
                 zone.pcp_count() <= u64::from(*p)
             };

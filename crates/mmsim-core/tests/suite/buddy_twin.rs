@@ -171,7 +171,7 @@ impl Pair {
     }
 
     fn list(&self, order: u8, mt: Migratetype) -> Vec<u32> {
-        self.real.buddy.list(&self.real.frames, order, mt).map(|p| p.0).collect()
+        self.real.buddy.list(order, mt).map(|p| p.0).collect()
     }
 }
 

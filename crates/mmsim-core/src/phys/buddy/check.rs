@@ -1,34 +1,29 @@
 //! The invariants of free blocks: lists, counts and addresses say the same.
 
-use super::{Buddy, NONE};
+use super::Buddy;
 use crate::base::id::Pfn;
 use crate::base::migratetype::{Migratetype, NR_MIGRATETYPES};
 use crate::phys::frames::{FrameKind, Frames};
-use crate::phys::lists::Lists;
 
 impl Buddy {
     /// Checks all invariants of free blocks.
     ///
     /// # Panics
     /// If one does not hold.
-    pub fn check(&self, frames: &Frames, lists: &Lists) {
+    pub fn check(&self, frames: &Frames) {
         let mut free = 0;
         let mut free_of = [0u64; NR_MIGRATETYPES];
         for order in 0..=self.rules.max_order {
             for mt in Migratetype::ALL {
                 let mut n = 0;
-                let mut before = NONE;
-                for p in self.list(frames, order, mt) {
+                for p in self.list(order, mt) {
                     n += 1;
                     assert!(p.0.is_multiple_of(1 << order), "{p}: no block of order {order}");
                     if !self.untouched.contains(&p.0) {
                         assert_eq!(frames.free_head(p), Some((order, mt)), "{p} is on a list");
-                        assert_eq!(lists.word(p), before, "{p}: what is before it");
-                        before = p.0;
                     }
                 }
-                let list = self.lists.get(order, mt);
-                assert_eq!(list.tail, before, "tail of order {order}, {mt:?}");
+                assert!(self.lists.in_place(frames, order, mt), "places of order {order}, {mt:?}");
                 assert_eq!(n, self.nr_free_blocks(order, mt), "length of order {order}, {mt:?}");
                 assert_eq!(
                     self.has_block(order, mt),

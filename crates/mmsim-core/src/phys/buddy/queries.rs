@@ -1,11 +1,10 @@
 //! What is free: counts, lists and blocks. Nothing here changes the allocator.
 
-use super::{Buddy, Extfrag, FreeBlock, NONE};
+use super::{Buddy, Extfrag, FreeBlock};
 use crate::base::id::Pfn;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::{End, KernelRules};
 use crate::phys::frames::Frames;
-use crate::phys::lists::Lists;
 
 impl Buddy {
     /// The rules that it follows.
@@ -29,7 +28,7 @@ impl Buddy {
         } else {
             0
         };
-        u64::from(self.lists.get(order, mt).len) + run
+        u64::from(self.lists.len(order, mt)) + run
     }
     /// Free blocks of an order, of all types but isolated ones.
     pub fn nr_free_blocks_of_order(&self, order: u8) -> u64 {
@@ -55,37 +54,20 @@ impl Buddy {
     }
 
     /// The free blocks of a list, from the head, the untouched run included.
-    pub fn list<'a>(
-        &'a self,
-        frames: &'a Frames,
-        order: u8,
-        mt: Migratetype,
-    ) -> impl Iterator<Item = Pfn> + 'a {
-        let linked = self.lists.walk(frames, order, mt);
+    pub fn list(&self, order: u8, mt: Migratetype) -> impl Iterator<Item = Pfn> + '_ {
+        let listed = self.lists.walk(order, mt);
         let of_run = order == self.rules.max_order && mt == Migratetype::Movable;
         let nr = if of_run { (self.untouched.end - self.untouched.start) >> order } else { 0 };
-        linked.chain((0..nr).map(move |i| match self.rules.free_init {
+        listed.chain((0..nr).map(move |i| match self.rules.free_init {
             End::Tail => Pfn(self.untouched.start + (i << order)),
             End::Head => Pfn(self.untouched.end - ((i + 1) << order)),
         }))
     }
 
     /// The free blocks of a list below the largest order, from the tail.
-    pub fn list_reversed<'a>(
-        &self,
-        lists: &'a Lists,
-        order: u8,
-        mt: Migratetype,
-    ) -> impl Iterator<Item = Pfn> + use<'a> {
-        debug_assert!(order < self.rules.max_order, "the untouched run is not linked");
-        let mut p = self.lists.get(order, mt).tail;
-        std::iter::from_fn(move || {
-            let found = (p != NONE).then_some(Pfn(p));
-            if p != NONE {
-                p = lists.word(Pfn(p));
-            }
-            found
-        })
+    pub fn list_reversed(&self, order: u8, mt: Migratetype) -> impl Iterator<Item = Pfn> + '_ {
+        debug_assert!(order < self.rules.max_order, "the untouched run is not listed");
+        self.lists.walk(order, mt).rev()
     }
 
     /// The free block that a frame is in, if any.

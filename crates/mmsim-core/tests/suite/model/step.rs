@@ -6,9 +6,8 @@ use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::phys::Mode;
-use mmsim_core::phys::buddy::{Buddy, Columns};
+use mmsim_core::phys::buddy::Buddy;
 use mmsim_core::phys::frames::{FrameKind, Frames, flag};
-use mmsim_core::phys::lists::Lists;
 
 /// One call. Blocks are named by their frames and not by their place in some list, so that
 /// leaving out an earlier step does not change what a later one means.
@@ -160,44 +159,43 @@ impl Model {
 /// The real one, on columns of its own.
 pub(crate) struct Real {
     pub(crate) frames: Frames,
-    pub(crate) lists: Lists,
     pub(crate) buddy: Buddy,
 }
 
 impl Real {
     pub(crate) fn new(m: &Model) -> Real {
         let span = (m.nr as usize).next_multiple_of(1 << m.rules.max_order);
-        let (mut frames, mut lists) = (Frames::new(span, false), Lists::new(span));
+        let mut frames = Frames::new(span, false);
         let mut buddy = Buddy::new(Pfn(0), Pfn(m.nr), m.rules);
-        buddy.populate(&mut Columns::new(&mut frames, &mut lists), Pfn(m.from));
-        Real { frames, lists, buddy }
+        buddy.populate(&mut frames, Pfn(m.from));
+        Real { frames, buddy }
     }
 
     /// `order_of` says how large a block in use is, to those that give it back.
     pub(crate) fn apply(&mut self, step: &Step, order_of: impl Fn(u32) -> u8) -> Answer {
         let b = &mut self.buddy;
-        let mut c = Columns::new(&mut self.frames, &mut self.lists);
+        let frames = &mut self.frames;
         let answer = match *step {
             Step::Alloc { order, mt, whole, .. } => {
-                let got = b.alloc(&mut c, order, mt, whole, &mut Mode::Normal);
+                let got = b.alloc(frames, order, mt, whole, &mut Mode::Normal);
                 Answer::block(got.map(|p| p.0), order)
             }
             Step::Pages { n, mt, whole } => {
                 let mut got = Vec::new();
-                b.alloc_pages(&mut c, n, mt, whole, &mut got);
+                b.alloc_pages(frames, n, mt, whole, FrameKind::Free, &mut got);
                 Answer::pages(got)
             }
             Step::Free(p) => {
-                b.free(&mut c, Pfn(p), order_of(p));
+                b.free(frames, Pfn(p), order_of(p));
                 Answer::default()
             }
             Step::FreePages(ref pages) => {
-                b.free_pages(&mut c, pages);
+                b.free_pages(frames, pages);
                 Answer::default()
             }
             Step::Isolate(p) => {
-                let block = b.block_from(c.frames, Pfn(p)).expect("a free block");
-                b.isolate_block(&mut c, block);
+                let block = b.block_from(frames, Pfn(p)).expect("a free block");
+                b.isolate_block(frames, block);
                 let order = block.order;
                 Answer::block(Some(p), order)
             }
@@ -207,11 +205,11 @@ impl Real {
             }
             Step::Reserve(p) => {
                 let managed = Model::managed(b.rules());
-                b.reserve_highatomic(&mut c, Pfn(p), order_of(p), managed);
+                b.reserve_highatomic(frames, Pfn(p), order_of(p), managed);
                 Answer::default()
             }
             Step::Unreserve(mt, force) => {
-                Answer { done: b.unreserve_highatomic(&mut c, mt, force), ..Answer::default() }
+                Answer { done: b.unreserve_highatomic(frames, mt, force), ..Answer::default() }
             }
         };
         for &(p, order) in &answer.blocks {
@@ -230,8 +228,7 @@ impl Real {
     pub(crate) fn compare(&self, m: &Model) {
         for order in 0..=m.rules.max_order {
             for mt in Migratetype::ALL {
-                let real: Vec<u32> =
-                    self.buddy.list(&self.frames, order, mt).map(|p| p.0).collect();
+                let real: Vec<u32> = self.buddy.list(order, mt).map(|p| p.0).collect();
                 assert_eq!(real, m.naive.on_list(order, mt), "list of order {order}, {mt:?}");
             }
         }
@@ -239,7 +236,7 @@ impl Real {
         assert_eq!(types, m.naive.types, "types of pageblocks");
         assert_eq!(self.buddy.extfrag(), m.naive.events, "fallbacks");
         assert_eq!(self.buddy.boosts(), m.naive.boosts, "attempts to steal");
-        self.buddy.check(&self.frames, &self.lists);
+        self.buddy.check(&self.frames);
         let held: u64 = m.held.iter().map(|h| 1 << h.1).sum();
         let isolated = self.buddy.nr_free_of(Migratetype::Isolate);
         assert_eq!(self.buddy.nr_free() + isolated + held, m.naive.frames, "frames conserved");
