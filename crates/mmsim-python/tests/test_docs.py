@@ -55,7 +55,9 @@ class Names(unittest.TestCase):
                 continue
             typed = {n.name for n in classes[name].body if isinstance(n, ast.FunctionDef)}
             there = {n for n in vars(thing) if not n.startswith("__")} | {
-                n for n in vars(thing) if n.startswith(("__arrow", "__len"))
+                n
+                for n in vars(thing)
+                if n.startswith(("__arrow", "__len", "__iter", "__next"))
             }
             self.assertEqual(there, typed - {"__new__"}, name)
 
