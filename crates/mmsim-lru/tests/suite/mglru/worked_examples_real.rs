@@ -9,7 +9,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::Reclaimer;
+use mmsim_core::policy::{ReclaimPolicy as _, Reclaimer};
 use mmsim_lru::config::LazyfreePlace;
 use mmsim_lru::index::{FILE, PerTier, Tier};
 use mmsim_lru::{ClassicConfig, MglruConfig};
@@ -119,4 +119,28 @@ fn tiers_by_reads() {
             assert_eq!(booked, evicted, "{reads} reads, {knobs:?}");
         }
     }
+}
+
+/// Folios of several generations that are activated together are where they would be one by one.
+#[test]
+fn activations_together_are_those_one_by_one() {
+    let after = |together: bool| {
+        let mut r = generations_from_4(&[3000, 3000, 2192]);
+        let some = [3, 3041, 5, 6060, 17, 3039, 2, 6080, 21];
+        let folios = some.map(|i| r.folio(Page('A', i)).expect("a page in memory"));
+        // Some belong to a working set.
+        folios[..3].iter().for_each(|&f| r.mem.frames.set(f, flag::WORKINGSET));
+        if together {
+            r.lru.folios_activated(&mut r.mem, &folios);
+        } else {
+            folios.iter().for_each(|&f| r.lru.folio_activated(&mut r.mem, f));
+        }
+        r.check();
+        let of = |list| r.mem.lists.iter_from_tail(list).collect::<Vec<_>>();
+        let lists: Vec<_> = r.mem.lists.ids().map(of).collect();
+        let flags = folios.map(|f| r.mem.frames.bits(f));
+        let sizes = r.lru.snapshot(&r.mem, NodeId(0), MemcgId(0));
+        (lists, flags, sizes, r.mem.vmstat[VmEvent::PgActivate])
+    };
+    assert_eq!(after(true), after(false));
 }
