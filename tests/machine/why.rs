@@ -92,7 +92,7 @@ impl Paper {
     }
     /// A page is used, and time goes on.
     fn used(mut self, page: u32) -> Self {
-        let last = std::mem::replace(&mut self.kept.of(PageIdx(page)).last, self.tick + 1);
+        let last = self.kept.replace_last(PageIdx(page));
         let u = Use { page: PageIdx(page), last, at: Paper::at(page) };
         self.engine.used(&mut self.kept, &[u], &[], &[]);
         self.ticks(0)
@@ -101,6 +101,7 @@ impl Paper {
     fn ticks(mut self, spare: u64) -> Self {
         self.engine.ticked(self.frames - spare, spare);
         self.tick += 1;
+        self.kept.end_tick();
         self
     }
     fn read_ahead(mut self, page: u32) -> Self {
@@ -108,17 +109,17 @@ impl Paper {
         self.ticks(0)
     }
     fn overlooked(mut self, page: u32) -> Self {
-        self.engine.overlooked(&mut self.kept, PageIdx(page));
+        self.engine.overlooked(&mut self.kept, &[PageIdx(page)]);
         self
     }
     /// A look finds a page used, and keeps it.
     fn kept(mut self, page: u32) -> Self {
-        let last = self.kept.of(PageIdx(page)).last;
+        let last = self.kept.last(PageIdx(page));
         self.engine.kept(&mut self.kept, &[(PageIdx(page), last)]);
         self.ticks(0)
     }
     fn evicted_by(mut self, page: u32, by: Reclaimer, balanced: bool) -> Self {
-        let last = self.kept.of(PageIdx(page)).last;
+        let last = self.kept.last(PageIdx(page));
         let e = Use { page: PageIdx(page), last, at: Paper::at(page) };
         self.engine.evicted(&mut self.kept, &Eviction { by, balanced, written: false }, &[e]);
         self

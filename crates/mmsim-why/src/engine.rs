@@ -14,6 +14,8 @@
 
 mod uses;
 
+use uses::all_are_used;
+
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +31,7 @@ use mmsim_core::policy::Reclaimer;
 use crate::class::Class;
 use crate::idle::Idle;
 use crate::min::Min;
-use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, mark, tick_of};
+use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, USED, mark, tick_of};
 use crate::verdict::{self, Fresh, Span, Tables, Verdicts};
 use crate::waiting::Waiting;
 
@@ -98,10 +100,31 @@ impl Told {
 struct Asked {
     /// The list from 1 on, and the tick of the use; 0: nothing.
     of: u64,
-    /// Most of them are elsewhere, or of the other type.
-    wrong: Option<Class>,
-    /// Hardly any is of the same list.
-    coldest: bool,
+    /// The number of the class of an eviction, by what is [known of the page](known).
+    classes: [u8; 8],
+}
+
+/// What is known of an evicted page, of which nothing else counts if it was used since: a look found
+/// it used, and it went down; it was used in one stretch only; a look kept it.
+#[inline(always)]
+fn known(p: &Page, last: u32) -> usize {
+    let [lost, again, kept] = [mark::OVERLOOKED, mark::AGAIN, mark::KEPT].map(|m| p.is(m));
+    let of = usize::from(lost) | usize::from(!again) << 1 | usize::from(kept) << 2;
+    if last <= p.moved { of } else { 0 }
+}
+
+/// The class of an eviction by what is known of the page. `wrong`: most of those idle for longer are
+/// elsewhere, or of the other type. `coldest`: hardly any is of the same list.
+fn ordered(known: usize, wrong: Option<Class>, coldest: bool) -> Class {
+    let [lost, once, kept] = [0, 1, 2].map(|bit| known >> bit & 1 != 0);
+    match wrong {
+        Some(wrong) => wrong,
+        None if lost => Class::ReferenceLost,
+        None if once => Class::NeverTwice,
+        None if coldest => Class::Recency,
+        None if kept => Class::TakenForOne,
+        None => Class::Order,
+    }
 }
 
 /// Answers that are kept. An answer holds to the end of its tick, unless another takes its place, so
@@ -137,13 +160,6 @@ pub struct Engine {
     waiting: Waiting<(Fresh, Option<By>)>,
     phase: u32,
     tables: Tables,
-}
-
-/// Looks at many pages together, so that nobody has to wait for each.
-#[inline]
-fn look(all: &KeptPages, pages: impl Iterator<Item = PageIdx>) {
-    let words = pages.map(|page| all.get(page).map_or(0, |kept| kept.own[1]));
-    std::hint::black_box(words.fold(0, |seen, word| seen ^ word));
 }
 
 impl Engine {
@@ -200,18 +216,31 @@ impl Engine {
         first
     }
 
-    /// A page is in memory now, and was not before: what is known of it then.
+    /// A page is in memory now, and was not before: what is known of it then. `marks`: those that
+    /// stay or come, beside the list.
     #[inline(always)]
-    fn comes(&mut self, page: PageIdx, mut p: Page, at: Where) -> Page {
-        let (list, now) = (self.list(at), self.min.now());
-        p.clear(!(mark::EVER | mark::WAITS | mark::WRITTEN));
-        p.set(mark::RESIDENT | (list as u32) << LIST_SHIFT);
-        p.moved = now;
+    fn comes(&mut self, page: PageIdx, at: Where, marks: u32) -> Page {
+        let list = self.list(at);
+        let mut marks = marks | mark::RESIDENT | (list as u32) << LIST_SHIFT;
         if is_sampled(page.0, self.shift) {
-            p.set(mark::SAMPLED);
+            marks |= mark::SAMPLED;
             self.counts(list);
         }
-        p
+        Page { moved: self.min.now(), marks }
+    }
+
+    /// The same of a page that comes for its use, which is told of MIN.
+    #[inline(always)]
+    fn comes_used(&mut self, u: &Use, p: &Page) -> Page {
+        let list = self.list(u.at);
+        let stay = p.marks & mark::STAY;
+        let mut marks = stay | USED | mark::RESIDENT | (list as u32) << LIST_SHIFT;
+        if is_sampled(u.page.0, self.shift) {
+            marks |= mark::SAMPLED;
+            self.min.used(p.is(mark::EVER).then(|| tick_of(u.last)));
+            self.counts(list);
+        }
+        Page { moved: self.min.now(), marks }
     }
 
     /// A sampled page comes to a list now.
@@ -239,13 +268,13 @@ impl Engine {
 
     /// What the lists say of pages that are idle for longer.
     #[inline]
-    fn ask(&mut self, list: usize, since: u32) -> Asked {
+    fn ask(&mut self, list: usize, since: u32) -> &Asked {
         let of = (list as u64 + 1) << 32 | u64::from(since);
         let at = (since as usize + list) % ASKED;
         if self.asked[at].of != of {
             self.ask_lists(at, of);
         }
-        self.asked[at]
+        &self.asked[at]
     }
 
     #[inline(never)]
@@ -266,27 +295,27 @@ impl Engine {
             None
         };
         let coldest = same < (self.counted / COLDEST).max(1);
-        self.asked[at] = Asked { of, wrong, coldest };
+        let classes = std::array::from_fn(|known| ordered(known, wrong, coldest) as u8);
+        self.asked[at] = Asked { of, classes };
     }
 
-    /// The first rule of a decision that holds for an eviction, as far as it can be known now.
+    /// The number of the first rule of a decision that holds for an eviction, as far as it can be known
+    /// now.
     #[inline]
-    fn decided(&mut self, p: &Page, last: u32, forced: bool) -> Class {
+    fn decided(&mut self, p: &Page, last: u32, forced: bool) -> u32 {
         if !p.is(mark::USED) {
-            return Class::ReadAhead;
+            return Class::ReadAhead as u32;
         }
         if forced {
-            return Class::Forced;
+            return Class::Forced as u32;
         }
-        let asked = self.ask(p.list(), last);
-        match asked.wrong {
-            Some(wrong) => wrong,
-            None if p.is(mark::OVERLOOKED) && last <= p.moved => Class::ReferenceLost,
-            None if !p.is(mark::AGAIN) && last <= p.moved => Class::NeverTwice,
-            None if asked.coldest => Class::Recency,
-            None if p.is(mark::KEPT) && last <= p.moved => Class::TakenForOne,
-            None => Class::Order,
-        }
+        self.ordered(p, last)
+    }
+
+    /// The same of a page that was used, by nobody's request.
+    #[inline(always)]
+    fn ordered(&mut self, p: &Page, last: u32) -> u32 {
+        u32::from(self.ask(p.list(), last).classes[known(p, last)])
     }
 
     /// A page is evicted, by request or not. `marks`: those that it gets.
@@ -308,18 +337,18 @@ impl Engine {
             p.moved = 0;
         }
         let class = self.decided(&p, last, forced);
-        if class == Class::ReadAhead {
+        if class == Class::ReadAhead as u32 {
             self.tables.kept_in_vain(&Span { since: p.moved, until: now, ahead: true });
         }
         p.clear(CLASS_MASK | mark::BALANCED);
-        p.set(marks | (class as u32) << CLASS_SHIFT);
+        p.set(marks | class << CLASS_SHIFT);
         p.moved = now;
         p
     }
 
     /// What a page holds is gone.
     fn is_dropped(&mut self, all: &mut KeptPages, page: PageIdx) {
-        let (mut p, last) = (Page::of(all, page), tick_of(all.of(page).last));
+        let (mut p, last) = (Page::of(all, page), tick_of(all.last(page)));
         if p.marks == 0 {
             return;
         }
@@ -361,30 +390,26 @@ impl Follower for Engine {
     }
 
     fn used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted], steps: &[Acted]) {
-        look(all, uses.iter().map(|u| u.page));
         let mut told = (0, 0);
         for step in steps {
             let (mut uses, mut back) = (&uses[told.0..step.uses], &back[told.1..step.back]);
             told = (step.uses, step.back);
-            if let Some(task) = self.own(step, back.len()) {
+            if let Some(task) = self.own(step, back.len())
+                && all_are_used(uses, back)
+            {
                 (uses, back) = self.are_counted(all, uses, back, task);
             }
-            if !uses.is_empty() || !back.is_empty() {
-                let left = self.are_used(all, uses, back);
-                // Nobody is told of some uses, such as those of locked pages.
-                self.refaulted(all, left);
-            }
+            self.are_used(all, uses, back);
             self.acted(step);
         }
-        let left = self.are_used(all, &uses[told.0..], &back[told.1..]);
-        // Those are used by what is told next.
-        self.refaulted(all, left);
+        // The rest is used by what is told next.
+        self.are_used(all, &uses[told.0..], &back[told.1..]);
     }
 
     fn arrived(&mut self, all: &mut KeptPages, page: PageIdx, at: Where) {
         let p = Page::of(all, page);
         if !p.is(mark::RESIDENT) {
-            self.comes(page, p, at).keep(all, page);
+            self.comes(page, at, p.marks & mark::STAY).keep(all, page);
         }
     }
 
@@ -392,7 +417,6 @@ impl Follower for Engine {
         if pages.is_empty() {
             return;
         }
-        look(all, pages.iter().map(|e| e.page));
         let mut marks = mark::OUT;
         if how.written {
             marks |= mark::WRITTEN;
@@ -407,16 +431,19 @@ impl Follower for Engine {
             matches!(how.by, Reclaimer::Limit(_) | Reclaimer::Proactive(_) | Reclaimer::Advice);
         let now = self.min.now();
         for e in pages {
-            let p = Page::of(all, e.page);
-            let plain = mark::WAITS | mark::RESIDENT | mark::SAMPLED | mark::USED;
+            let own = all.of(e.page);
+            let (p, last) = (Page::from(*own), tick_of(e.last));
+            let plain = mark::WAITS | mark::RESIDENT | mark::USED;
             if forced || p.marks & plain != mark::RESIDENT | mark::USED {
-                self.is_evicted(p, e, forced, marks).keep(all, e.page);
+                *own = self.is_evicted(p, e, forced, marks).into();
                 continue;
             }
-            let class = self.decided(&p, tick_of(e.last), false);
-            let kept = p.marks & !(mark::RESIDENT | mark::BALANCED | CLASS_MASK);
-            let marks = kept | marks | (class as u32) << CLASS_SHIFT;
-            Page { moved: now, marks }.keep(all, e.page);
+            if p.is(mark::SAMPLED) {
+                self.counts_no_more(p.list(), last);
+            }
+            let class = self.ordered(&p, last);
+            let left = p.marks & !(mark::RESIDENT | mark::BALANCED | CLASS_MASK);
+            *own = Page { moved: now, marks: left | marks | class << CLASS_SHIFT }.into();
         }
     }
 
@@ -430,7 +457,6 @@ impl Follower for Engine {
     }
 
     fn refaulted(&mut self, all: &mut KeptPages, pages: &[Refaulted]) {
-        look(all, pages.iter().map(|r| r.page));
         for r in pages {
             let mut p = Page::of(all, r.page);
             if r.counts {
@@ -439,26 +465,27 @@ impl Follower for Engine {
                 p.set(mark::WAITS);
             }
             if !p.is(mark::RESIDENT) {
-                p = self.comes(r.page, p, r.at);
+                p = self.comes(r.page, r.at, p.marks & mark::STAY);
             }
             p.keep(all, r.page);
         }
     }
 
-    fn overlooked(&mut self, all: &mut KeptPages, page: PageIdx) {
+    fn overlooked(&mut self, all: &mut KeptPages, pages: &[PageIdx]) {
         let now = self.min.now();
-        let mut p = Page::of(all, page);
-        if p.is(mark::USED) {
-            // It has been on a list before.
-            p.set(mark::OVERLOOKED | mark::AGAIN);
-            p.clear(mark::KEPT);
-            Page { moved: now, ..p }.keep(all, page);
+        for &page in pages {
+            let mut p = Page::of(all, page);
+            if p.is(mark::USED) {
+                // It has been on a list before.
+                p.set(mark::OVERLOOKED | mark::AGAIN);
+                p.clear(mark::KEPT);
+                Page { moved: now, ..p }.keep(all, page);
+            }
         }
     }
 
     fn kept(&mut self, all: &mut KeptPages, pages: &[(PageIdx, u32)]) {
         let now = self.min.now();
-        look(all, pages.iter().map(|&(page, _)| page));
         for &(page, last) in pages {
             let mut p = Page::of(all, page);
             // Of uses in the tick in which it came one is told from the others by nobody.
@@ -471,7 +498,7 @@ impl Follower for Engine {
     }
 
     fn dropped(&mut self, all: &mut KeptPages, first: PageIdx, count: u32) {
-        let end = (first.0 as usize + count as usize).min(all.iter().len()) as u32;
+        let end = (first.0 as usize + count as usize).min(all.pages().len()) as u32;
         for page in first.0..end {
             self.is_dropped(all, PageIdx(page));
         }
@@ -509,8 +536,8 @@ impl Follower for Engine {
         for (_, (f, by)) in take(&mut self.waiting).in_order() {
             self.record(&f, by, Class::ReadAhead);
         }
-        for kept in all.iter() {
-            self.idles_to_the_end(&Page::from(kept), tick_of(kept.last));
+        for page in all.pages() {
+            self.idles_to_the_end(&Page::of(all, page), tick_of(all.last(page)));
         }
         let tables = take(&mut self.tables);
         self.told.tell(verdict::settle(tables, mem));

@@ -1,7 +1,7 @@
 //! What is known of a page: two words, beside the tick of its last use.
 
 use mmsim_core::base::id::PageIdx;
-use mmsim_core::memory::follow::{Kept, KeptPages};
+use mmsim_core::memory::follow::KeptPages;
 
 use crate::class::Class;
 
@@ -29,7 +29,11 @@ pub(crate) mod mark {
     pub(crate) const BALANCED: u32 = 1 << 9;
     /// A look kept it where it was, in the tick that is noted, for uses in several ticks.
     pub(crate) const KEPT: u32 = 1 << 10;
+    /// Those that a page keeps when it comes to memory.
+    pub(crate) const STAY: u32 = EVER | WAITS | WRITTEN;
 }
+/// Marks of a page that is used.
+pub(crate) const USED: u32 = mark::USED | mark::EVER;
 pub(crate) const CLASS_SHIFT: u32 = 11;
 pub(crate) const CLASS_MASK: u32 = 15 << CLASS_SHIFT;
 pub(crate) const LIST_SHIFT: u32 = 15;
@@ -42,11 +46,17 @@ pub(crate) struct Page {
     pub marks: u32,
 }
 
-impl From<&Kept> for Page {
+impl From<[u32; 2]> for Page {
     #[inline]
-    fn from(kept: &Kept) -> Page {
-        let [moved, marks] = kept.own;
+    fn from([moved, marks]: [u32; 2]) -> Page {
         Page { moved, marks }
+    }
+}
+
+impl From<Page> for [u32; 2] {
+    #[inline]
+    fn from(p: Page) -> [u32; 2] {
+        [p.moved, p.marks]
     }
 }
 
@@ -54,12 +64,12 @@ impl Page {
     /// What is kept of a page.
     #[inline]
     pub(crate) fn of(all: &mut KeptPages, page: PageIdx) -> Page {
-        Page::from(&*all.of(page))
+        Page::from(*all.of(page))
     }
     /// Keeps it.
     #[inline]
     pub(crate) fn keep(self, all: &mut KeptPages, page: PageIdx) {
-        all.of(page).own = [self.moved, self.marks];
+        *all.of(page) = self.into();
     }
     /// Whether all of these are marked.
     pub(crate) fn is(&self, marks: u32) -> bool {

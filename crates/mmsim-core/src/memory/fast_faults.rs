@@ -189,10 +189,10 @@ pub struct SettledFaults<'a> {
 }
 
 impl SettledFaults<'_> {
-    /// The faults and their folios, if these come from swap and nobody sees or follows them: then a
-    /// policy may judge them together, and ends with [`SettledFaults::all_came`].
+    /// The faults and their folios, if these come from swap and nobody sees each: then a policy may
+    /// judge them together, and ends with [`SettledFaults::all_came`].
     pub fn unseen(&self, mem: &Memory) -> Option<(&[PendingFault], &[FolioId])> {
-        let unseen = self.run.swapped() && !mem.tracer.on() && !mem.followed();
+        let unseen = self.run.swapped() && !mem.tracer.on() && mem.uses.told_together();
         unseen.then_some((self.pending, self.folios))
     }
     /// How the folios arrive.

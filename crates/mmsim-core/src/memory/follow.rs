@@ -5,11 +5,16 @@
 //! become small for it. A [`Follower`] asks for less. Within a batch it is told when the batch is
 //! done, so it closes no fast path. It learns when a page was used last, in *ticks*: the time in
 //! which the machine allocates so many frames ([`Follower::grain`]). A mapped hit costs a look at
-//! one word.
+//! two bytes.
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
 mod telling;
+mod ticks;
+mod told;
+
+use ticks::{Before, Noting, Ticks};
+use told::Told;
 
 use super::Memory;
 pub use super::regions::PageOf;
@@ -54,56 +59,73 @@ pub struct Use {
     pub at: Where,
 }
 
-/// What is kept of a page while somebody follows.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Kept {
-    /// The tick of its last use, from 1 on; 0: never.
-    pub last: u32,
-    /// The follower's own, 0 at first.
-    pub own: [u32; 2],
+/// What is kept of pages while somebody follows: when each was used last, which the machine notes,
+/// and two words of the follower's own.
+#[derive(Clone, Default, Debug)]
+pub struct KeptPages {
+    ticks: Ticks,
+    own: Vec<[u32; 2]>,
 }
 
-/// What is kept of pages, as far as anything is. All of a page is in one place, so that memory fetches
-/// it at once.
-#[derive(Clone, Default, Debug)]
-pub struct KeptPages(Vec<Kept>);
-
 impl KeptPages {
-    /// Of a page.
+    /// The follower's own words of a page, 0 at first.
     #[inline]
-    pub fn of(&mut self, page: PageIdx) -> &mut Kept {
-        let at = page.0 as usize;
-        if at >= self.0.len() {
-            self.grow(at + 1);
-        }
-        &mut self.0[at]
+    pub fn of(&mut self, page: PageIdx) -> &mut [u32; 2] {
+        self.make_room(page.0 as usize + 1);
+        &mut self.own[page.0 as usize]
     }
-    /// Of a page, if anything is kept.
+    /// The same of a page, if anything is kept of it.
     #[inline]
-    pub fn get(&self, page: PageIdx) -> Option<&Kept> {
-        self.0.get(page.0 as usize)
+    pub fn get(&self, page: PageIdx) -> Option<&[u32; 2]> {
+        self.own.get(page.0 as usize)
     }
-    /// Of all pages, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Kept> {
-        self.0.iter()
+    /// The pages of which anything is kept, and perhaps some more.
+    pub fn pages(&self) -> impl ExactSizeIterator<Item = PageIdx> + use<> {
+        (0..self.own.len() as u32).map(PageIdx)
     }
     /// The tick of a page's last use, from 1 on; 0: never.
     #[inline]
-    fn last(&self, page: PageIdx) -> u32 {
-        self.get(page).map_or(0, |kept| kept.last)
+    pub fn last(&self, page: PageIdx) -> u32 {
+        self.ticks.last(page)
     }
-    /// Of all pages, of which there are so many.
+    /// A page is used in the tick that is under way. Returns the tick of its use before.
     #[inline]
-    fn all(&mut self, pages: usize) -> &mut [Kept] {
-        if self.0.len() < pages {
+    pub fn replace_last(&mut self, page: PageIdx) -> u32 {
+        self.make_room(page.0 as usize + 1);
+        self.ticks.replace(page)
+    }
+    /// The tick is over.
+    pub fn end_tick(&mut self) {
+        self.ticks.go_on();
+    }
+    /// A page is there without a use.
+    fn is_unused(&mut self, page: PageIdx) {
+        self.make_room(page.0 as usize + 1);
+        self.ticks.unused(page);
+        self.fetch(page);
+    }
+    /// Has memory fetch the follower's own words of a page.
+    #[inline(always)]
+    fn fetch(&self, page: PageIdx) {
+        host::prefetch(&self.own, page.0 as usize);
+    }
+    /// There are so many pages.
+    #[inline]
+    fn make_room(&mut self, pages: usize) {
+        if self.own.len() < pages {
             self.grow(pages);
         }
-        &mut self.0
     }
     #[cold]
     #[inline(never)]
     fn grow(&mut self, pages: usize) {
-        host::grow(&mut self.0, pages.next_multiple_of(GROUP_PAGES as usize), Kept::default());
+        let pages = pages.next_multiple_of(GROUP_PAGES as usize);
+        host::grow(&mut self.own, pages, [0; 2]);
+        self.ticks.grow(pages);
+    }
+    /// Bytes of the host that all of it takes.
+    pub fn host_bytes(&self) -> u64 {
+        (self.own.capacity() * size_of::<[u32; 2]>()) as u64 + self.ticks.host_bytes()
     }
 }
 
@@ -219,10 +241,11 @@ pub trait Follower: Send {
     fn written(&mut self, all: &mut KeptPages, page: Option<PageIdx>);
     /// Evicted pages came back, in this order, and are not used yet.
     fn refaulted(&mut self, all: &mut KeptPages, pages: &[Refaulted]);
-    /// A page went down a list although a look had found it used.
-    fn overlooked(&mut self, all: &mut KeptPages, page: PageIdx);
+    /// Pages went down a list although a look had found each used.
+    fn overlooked(&mut self, all: &mut KeptPages, pages: &[PageIdx]);
     /// A look found pages used, and left them where they are, with a mark. With the tick of each
-    /// page's last use, from 1 on.
+    /// page's last use, from 1 on. Pages that were not used since the tick in which they came may be
+    /// missing.
     fn kept(&mut self, all: &mut KeptPages, pages: &[(PageIdx, u32)]);
     /// What pages hold is gone, in memory or out of it.
     fn dropped(&mut self, all: &mut KeptPages, first: PageIdx, count: u32);
@@ -242,8 +265,6 @@ pub struct Uses {
     on: bool,
     /// One page in `1 << shift` is told of.
     shift: u32,
-    /// The tick, from 1 on.
-    tick: u32,
     kept: KeptPages,
     told: Told,
     pub(super) regions: Regions,
@@ -261,48 +282,12 @@ pub struct Uses {
     quick: bool,
 }
 
-/// What the follower hears of together, when something of another kind happens.
-#[derive(Default)]
-struct Told {
-    /// Uses, in order.
-    uses: Vec<Use>,
-    /// So many of them are as they are told. Of the others it is not known yet where they are.
-    ready: usize,
-    /// Pages that came back.
-    back: Vec<Refaulted>,
-    /// All of them for the uses, in the same order; otherwise before the uses.
-    for_uses: bool,
-    /// Steps with some that came back.
-    steps: Vec<Acted>,
-    /// All that came back in the last of them it counts as its own, and nothing else.
-    own: bool,
-    /// In the step that is under way some came back; and not all of them for uses.
-    some_back: [bool; 2],
-    /// Or pages that were evicted, all of them so.
-    evicted: Vec<Use>,
-    how: Option<Eviction>,
-    /// Or pages that were kept for their uses.
-    kept: Vec<(PageIdx, u32)>,
-}
-
-impl Told {
-    #[inline]
-    fn nothing_used(&self) -> bool {
-        self.ready == 0 && self.back.is_empty() && self.steps.is_empty()
-    }
-    #[inline]
-    fn nothing_left(&self) -> bool {
-        self.evicted.is_empty() && self.kept.is_empty()
-    }
-}
-
 /// Notes pages that are used, as they are.
 pub trait NoteUses {
-    /// Pages are used soon: looks at what is noted of them, so that memory fetches it for all at once.
-    /// Changes nothing.
+    /// A page is used soon: has memory fetch what is noted of it.
     #[inline(always)]
-    fn soon(&self, pages: impl Iterator<Item = usize>) {
-        let _ = pages;
+    fn soon(&self, page: usize) {
+        let _ = page;
     }
     /// Pages in a row were used, and were there.
     fn uses(&mut self, first: usize, count: u32);
@@ -370,12 +355,27 @@ impl NoteUses for &mut Vec<u32> {
 
 /// The first use of each page in a tick.
 pub struct FirstUses<'a> {
-    tick: u32,
+    ticks: Noting<'a>,
     shift: u32,
-    kept: &'a mut [Kept],
+    own: &'a [[u32; 2]],
     uses: &'a mut Vec<Use>,
     /// Where plain anonymous pages are.
     plain: Where,
+}
+
+impl FirstUses<'_> {
+    /// A use that is told. What the follower needs for it is fetched meanwhile.
+    #[inline(always)]
+    fn push(&mut self, page: usize, before: Before, at: Where) {
+        host::prefetch(self.own, page);
+        let last = self.ticks.last(page, before);
+        self.uses.push(Use { page: PageIdx(page as u32), last, at });
+    }
+
+    #[inline(never)]
+    fn push_hit(&mut self, page: usize, before: Before) {
+        self.push(page, before, Where::UNKNOWN);
+    }
 }
 
 /// Whether a page is one of those whose uses are told: one in `1 << shift`.
@@ -387,27 +387,23 @@ pub fn is_sampled(page: u32, shift: u32) -> bool {
 
 impl NoteUses for FirstUses<'_> {
     #[inline(always)]
-    fn soon(&self, pages: impl Iterator<Item = usize>) {
-        let ticks = pages.map(|page| self.kept.get(page).map_or(0, |kept| kept.last));
-        std::hint::black_box(ticks.fold(0, |seen, tick| seen ^ tick));
+    fn soon(&self, page: usize) {
+        self.ticks.fetch(page);
     }
     #[inline(always)]
     fn uses(&mut self, first: usize, count: u32) {
         for page in first..first + count as usize {
-            let last = &mut self.kept[page].last;
-            if *last != self.tick {
-                let before = std::mem::replace(last, self.tick);
-                if is_sampled(page as u32, self.shift) {
-                    let page = PageIdx(page as u32);
-                    self.uses.push(Use { page, last: before, at: Where::UNKNOWN });
-                }
+            if let Some(before) = self.ticks.again(page)
+                && is_sampled(page as u32, self.shift)
+            {
+                self.push_hit(page, before);
             }
         }
     }
     #[inline(always)]
     fn came(&mut self, page: usize) {
-        let last = std::mem::replace(&mut self.kept[page].last, self.tick);
-        self.uses.push(Use { page: PageIdx(page as u32), last, at: self.plain });
+        let before = self.ticks.came(page);
+        self.push(page, before, self.plain);
     }
 }
 
@@ -423,7 +419,7 @@ impl Uses {
         let wants = f.wants();
         let one_node = mem.zones.nr_nodes() == 1 && !mem.zones.lru_by_zone();
         let one_place = one_node && mem.memcgs.len() == 1;
-        Uses { on: true, shift, tick: 1, grain, wants, one_place, ..Uses::default() }
+        Uses { on: true, shift, grain, wants, one_place, ..Uses::default() }
     }
     /// Whether anybody wants to know.
     #[inline(always)]
@@ -439,14 +435,17 @@ impl Uses {
     #[inline]
     pub(crate) fn noting(&mut self, pages: usize) -> FirstUses<'_> {
         let plain = if self.one_place { Where::ANON } else { Where::UNKNOWN };
-        let (kept, uses) = (self.kept.all(pages), &mut self.told.uses);
-        FirstUses { tick: self.tick, shift: self.shift, kept, uses, plain }
+        self.kept.make_room(pages);
+        let KeptPages { ticks, own } = &mut self.kept;
+        let (ticks, uses) = (ticks.noting(), &mut self.told.uses);
+        FirstUses { ticks, shift: self.shift, own, uses, plain }
     }
     /// One page is used that was not there.
     #[inline]
     pub(crate) fn came(&mut self, page: PageIdx) {
         if self.on {
-            let last = self.replace_last(page);
+            let last = self.kept.replace_last(page);
+            self.kept.fetch(page);
             self.told.uses.push(Use { page, last, at: Where::UNKNOWN });
         }
     }
@@ -456,14 +455,10 @@ impl Uses {
         let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
         self.noting(end).uses(page.0 as usize, 1);
     }
-    /// A page is used, by whatever mapping or by the kernel. The tick of its use before.
+    /// Whether refaults of a ledger may be judged together: nobody follows, or all is known of them
+    /// that is to be told.
     #[inline]
-    fn replace_last(&mut self, page: PageIdx) -> u32 {
-        std::mem::replace(&mut self.kept.of(page).last, self.tick)
-    }
-    /// The tick of a page's last use; 0: never.
-    #[inline]
-    fn last(&self, page: PageIdx) -> u32 {
-        self.kept.last(page)
+    pub(crate) fn told_together(&self) -> bool {
+        !self.on || self.quick
     }
 }

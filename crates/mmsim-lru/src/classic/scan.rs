@@ -308,10 +308,11 @@ impl Judge for Inactive<'_> {
 
     /// Plain folios were asked when they were taken.
     #[inline(always)]
-    fn judge(&mut self, _: &mut Memory, run: &mut Run, some: u64, _: &mut Batch<'_>) -> Fates {
+    fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, _: &mut Batch<'_>) -> Fates {
         let judging = self.judging;
         let (evict, activate) = (judging.evicts.of(run) & some, judging.activates.of(run) & some);
         let plain = run.plain & some;
+        mem.fetch_followed(run.pages(plain));
         let keep = plain & !evict & !activate;
         Fates { evict, keep, activate, recycle: some & !plain, asked: plain, ..Fates::default() }
     }

@@ -7,8 +7,18 @@ use mmsim_core::memory::follow::{Acted, Follower, KeptPages, PageOf, Refaulted, 
 
 use super::{By, Engine};
 use crate::class::Class;
-use crate::page::{LIST_SHIFT, Page, mark, tick_of};
+use crate::page::{Page, USED, mark, tick_of};
 use crate::verdict::{Fresh, Logged, Site};
+
+/// Whether all pages that came back are used, in the same order.
+#[inline]
+pub(super) fn all_are_used(uses: &[Use], back: &[Refaulted]) -> bool {
+    let mut found = 0;
+    for u in uses {
+        found += usize::from(back.get(found).is_some_and(|r| r.page == u.page));
+    }
+    found == back.len()
+}
 
 impl Engine {
     /// What is known of a refault that its counter counts, before the page is used.
@@ -41,13 +51,11 @@ impl Engine {
             self.first += 1;
         }
         self.fresh.push(f);
-        let mut p = self.comes(u.page, p, u.at);
-        p.set(mark::USED | mark::EVER);
-        p.keep(all, u.page);
+        self.comes(u.page, u.at, USED | p.marks & mark::STAY).keep(all, u.page);
     }
 
-    /// Pages are used, some of which come back for it, to be counted for a task at once. Returns
-    /// what is left from the first on that has to wait, or whose use is not the next.
+    /// Pages are used, some of which come [back for it in order](all_are_used), to be counted for a
+    /// task at once. Returns what is left from the first on that has to wait.
     pub(super) fn are_counted<'u, 'r>(
         &mut self,
         all: &mut KeptPages,
@@ -59,15 +67,12 @@ impl Engine {
         let (now, shift) = (self.min.now(), self.shift);
         for (n, u) in uses.iter().enumerate() {
             let Some((r, rest)) = back.split_first() else {
-                self.is_used(all, u);
-                continue;
+                self.are_used_alone(all, &uses[n..]);
+                break;
             };
-            let p = Page::of(all, u.page);
+            let own = all.of(u.page);
+            let p = Page::from(*own);
             if r.page != u.page {
-                // It may have come back behind others that are not used yet.
-                if !p.is(mark::RESIDENT) && back.iter().any(|r| r.page == u.page) {
-                    return (&uses[n..], back);
-                }
                 self.is_used(all, u);
                 continue;
             }
@@ -88,13 +93,7 @@ impl Engine {
                 _ if p.is(mark::BALANCED) => self.over_reclaimed(rule, evicted),
                 _ => rule,
             };
-            let list = self.list(u.at);
-            let mut marks = mark::RESIDENT | mark::USED | mark::EVER | (list as u32) << LIST_SHIFT;
-            if sampled {
-                marks |= mark::SAMPLED;
-                self.counts(list);
-            }
-            Page { moved: now, marks }.keep(all, u.page);
+            *own = self.comes(u.page, u.at, USED).into();
             self.tables.count_now(r, (evicted, now), class, p.is(mark::WRITTEN));
         }
         (&[], back)
@@ -158,16 +157,27 @@ impl Engine {
     }
 
     /// A page is used.
-    #[inline]
+    #[inline(always)]
     fn is_used(&mut self, all: &mut KeptPages, u: &Use) {
+        let own = all.of(u.page);
+        let p = Page::from(*own);
+        *own = if p.any(mark::RESIDENT | mark::WAITS) {
+            self.is_used_there(p, u).into()
+        } else {
+            self.comes_used(u, &p).into()
+        };
+    }
+
+    /// The same of a page that is there already, or waits for a use. Returns what is known of it then.
+    #[inline(never)]
+    fn is_used_there(&mut self, p: Page, u: &Use) -> Page {
         let (now, last) = (self.min.now(), tick_of(u.last));
-        let p = Page::of(all, u.page);
-        let known = mark::RESIDENT | mark::USED | mark::EVER;
+        let known = mark::RESIDENT | USED;
         if p.marks & (known | mark::WAITS) != known {
-            return self.is_used_first(p, u).keep(all, u.page);
+            return self.is_used_first(p, u);
         }
         if last == now {
-            return;
+            return p;
         }
         if p.is(mark::SAMPLED) {
             if !self.min.used(Some(last)) {
@@ -175,12 +185,10 @@ impl Engine {
             }
             self.idle[p.list()].moves(last, now);
         }
-        if !p.is(mark::AGAIN) {
-            Page { marks: p.marks | mark::AGAIN, ..p }.keep(all, u.page);
-        }
+        Page { marks: p.marks | mark::AGAIN, ..p }
     }
 
-    /// The same for the first time since it came. Returns what is known of it then.
+    /// The same for the first time since it came.
     #[inline(never)]
     fn is_used_first(&mut self, mut p: Page, u: &Use) -> Page {
         let (page, now, last) = (u.page, self.min.now(), tick_of(u.last));
@@ -203,34 +211,41 @@ impl Engine {
                 }
             }
         } else {
-            p = self.comes(page, p, u.at);
+            p = self.comes(page, u.at, p.marks & mark::STAY);
         }
-        p.set(mark::USED | mark::EVER);
+        p.set(USED);
         p
     }
 
-    /// Pages are used, some of them those that came back for it. Returns those that did not.
+    /// Pages are used, some of them those that came back for it. Nobody is told of some uses, such as
+    /// those of locked pages: what came back for them waits.
     #[inline]
-    pub(super) fn are_used<'a>(
-        &mut self,
-        all: &mut KeptPages,
-        uses: &[Use],
-        back: &'a [Refaulted],
-    ) -> &'a [Refaulted] {
-        let mut back = back;
+    pub(super) fn are_used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted]) {
+        if back.is_empty() {
+            return self.are_used_alone(all, uses);
+        }
+        let (in_order, mut back) = (all_are_used(uses, back), back);
         for u in uses {
             match back.split_first() {
                 Some((r, rest)) if r.page == u.page => {
                     self.is_back(all, r, u);
                     back = rest;
                 }
-                Some(_) if !Page::of(all, u.page).is(mark::RESIDENT) => {
+                Some(_) if !in_order && !Page::of(all, u.page).is(mark::RESIDENT) => {
                     back = self.is_late(all, u, back);
                 }
                 _ => self.is_used(all, u),
             }
         }
-        back
+        if !back.is_empty() {
+            self.refaulted(all, back);
+        }
+    }
+
+    /// Pages are used that did not come back for it.
+    #[inline]
+    pub(super) fn are_used_alone(&mut self, all: &mut KeptPages, uses: &[Use]) {
+        uses.iter().for_each(|u| self.is_used(all, u));
     }
 
     /// Whose refaults those of a step are, if all of them are its own, and none of an earlier step

@@ -77,8 +77,7 @@ impl<N: NoteUses> OnMiss for SwapIns<'_, N> {
         };
         if seen.ptes < singles.len() {
             let ptes = pages(seen.ptes, 4 * AHEAD);
-            self.notes.soon(ptes.clone());
-            self.run.fetch_ptes(ptes);
+            self.run.fetch_ptes(ptes.inspect(|&page| self.notes.soon(page)));
             seen.ptes = next + 4 * AHEAD;
         }
         if seen.slots < singles.len() {

@@ -1,19 +1,15 @@
-//! Tells a follower what happens, batch by batch.
-//!
-//! Uses, refaults and steps wait for one another, since single ones are many: the follower is told of
-//! them before it is told of anything else. Evictions and pages that are kept do so too.
+//! Tells a follower what happens: puts it into the queue ([`Told`]), and tells of that at the end of
+//! a tick.
 
 use super::{Acted, Eviction, Follower, Refaulted, Told, Use, Uses, Where};
 use crate::backing::swap::Cached;
 use crate::base::id::{MemcgId, NodeId, PageIdx};
+use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
-use crate::memory::Memory;
+use crate::memory::{Memory, PendingFault};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Entry, Owner};
-
-/// So many uses wait at most, and those of one more step.
-const TOGETHER: usize = 1024;
 
 impl Memory {
     /// Sets or removes who follows pages.
@@ -45,22 +41,23 @@ impl Memory {
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
-        self.tell_what_was_before();
+        self.uses.told.close_before_use();
         let Memory { uses: Uses { told, one_place, .. }, pages, .. } = self;
         // Of plain pages nothing else is to be known, so nobody waits for their folios.
-        let waits = |u: &mut Use| {
-            if u.at.is_unknown() && *one_place && pages.is_plain_anon(u.page) {
+        while let Some(u) = told.uses.get_mut(told.ready) {
+            if u.at.is_unknown() {
+                if !*one_place || !pages.is_plain_anon(u.page) {
+                    break;
+                }
                 u.at = Where::ANON;
             }
-            u.at.is_unknown()
-        };
-        let rest = &mut told.uses[told.ready..];
-        told.ready += rest.iter_mut().position(waits).unwrap_or(rest.len());
+            told.ready += 1;
+        }
         if told.ready < told.uses.len() {
             self.find_the_rest();
         }
-        if self.uses.told.ready >= TOGETHER {
-            self.tell_what_was_used();
+        if self.uses.told.are_many() {
+            self.tell_all();
         }
     }
 
@@ -81,30 +78,20 @@ impl Memory {
         self.uses.told.ready = ready;
     }
 
-    /// Tells of what was before the next use.
-    #[inline]
-    fn tell_what_was_before(&mut self) {
-        if !self.uses.told.nothing_left() {
-            self.tell_what_left();
-        }
-        if !self.uses.told.back.is_empty() && !self.uses.told.for_uses {
-            self.tell_what_was_used();
-        }
-    }
-
     /// A page of a file is used by way of the kernel.
     #[inline]
     pub(crate) fn tell_of_file_use(&mut self, page: PageIdx) {
         if self.uses.on {
             self.assert_all_ready();
-            let last = self.uses.replace_last(page);
+            let last = self.uses.kept.replace_last(page);
+            self.uses.kept.fetch(page);
             self.tell_of_one_use(page, last);
         }
     }
 
     #[inline(never)]
     fn tell_of_one_use(&mut self, page: PageIdx, last: u32) {
-        self.tell_what_was_before();
+        self.uses.told.close_before_use();
         let told = match self.pages.entry(page) {
             Entry::Frame(folio)
                 if self.uses.one_place
@@ -117,51 +104,19 @@ impl Memory {
         };
         self.uses.told.uses.extend(told);
         self.uses.told.ready = self.uses.told.uses.len();
-        if self.uses.told.ready >= TOGETHER {
-            self.tell_what_was_used();
+        if self.uses.told.are_many() {
+            self.tell_all();
         }
     }
 
     /// Tells of all so far.
-    #[inline]
-    fn tell_of_moves(&mut self) {
-        if !self.uses.told.nothing_left() {
-            self.tell_what_left();
-        }
-        if !self.uses.told.nothing_used() {
-            self.tell_what_was_used();
-        }
-    }
-
     #[inline(never)]
-    fn tell_what_left(&mut self) {
+    fn tell_all(&mut self) {
         let Uses { told, kept, .. } = &mut self.uses;
-        if let (Some(f), Some(how)) = (&mut self.follower, &told.how) {
-            f.evicted(kept, how, &told.evicted);
-        }
+        told.close();
         if let Some(f) = &mut self.follower {
-            f.kept(kept, &told.kept);
+            told.tell(&mut **f, kept);
         }
-        told.evicted.clear();
-        told.kept.clear();
-    }
-
-    #[inline(never)]
-    fn tell_what_was_used(&mut self) {
-        let Uses { told, kept, .. } = &mut self.uses;
-        if let Some(f) = &mut self.follower {
-            let (before, with) = match told.for_uses {
-                true => (&[][..], &told.back[..]),
-                false => (&told.back[..], &[][..]),
-            };
-            f.refaulted(kept, before);
-            f.used(kept, &told.uses[..told.ready], with, &told.steps);
-        }
-        told.uses.drain(..told.ready);
-        told.ready = 0;
-        told.back.clear();
-        told.steps.clear();
-        told.for_uses = false;
     }
 
     /// How many frames are allocated until the tick ends.
@@ -178,10 +133,10 @@ impl Memory {
     #[inline(never)]
     fn end_tick(&mut self) {
         self.uses.began = self.nr_allocated();
-        self.uses.tick += 1;
         let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
         let resident = self.lru_total + self.batches.nr_waiting();
-        self.tell_of_moves();
+        self.tell_all();
+        self.uses.kept.end_tick();
         if let Some(f) = &mut self.follower {
             f.ticked(resident, spare);
         }
@@ -224,7 +179,7 @@ impl Memory {
         let told = told.and_then(|folio| self.use_of_folio(page, folio, last));
         if told.is_none() {
             // Nobody is told, so nobody is to hear of it as the last use.
-            self.uses.kept.of(page).last = last;
+            self.uses.kept.ticks.set(page, last);
         }
         told
     }
@@ -265,7 +220,7 @@ impl Memory {
             Owner::File(_) => page,
             _ => self.file_page_of(folio)?,
         };
-        let last = if of_file == page { last } else { self.uses.replace_last(of_file) };
+        let last = if of_file == page { last } else { self.uses.kept.replace_last(of_file) };
         Some(Use { page: of_file, last, at })
     }
 
@@ -273,10 +228,18 @@ impl Memory {
     #[inline]
     pub(in crate::memory) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
         if self.followed() {
-            self.tell_of_moves();
             let at = self.where_is(folio, true);
-            if let Some(f) = &mut self.follower {
-                f.arrived(&mut self.uses.kept, page, at);
+            self.uses.kept.is_unused(page);
+            self.uses.told.arrived(page, at);
+        }
+    }
+
+    /// Has memory fetch what is noted of pages that are evicted or kept soon.
+    #[inline]
+    pub fn fetch_followed(&self, pages: impl Iterator<Item = PageIdx>) {
+        if self.uses.on {
+            for page in pages {
+                self.uses.kept.ticks.fetch(page);
             }
         }
     }
@@ -311,21 +274,19 @@ impl Memory {
             (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
             _ => self.uses.balanced,
         };
-        let how = Some(Eviction { by, balanced, written });
-        let told = &self.uses.told;
-        if !told.kept.is_empty() || !told.nothing_used() || told.how != how {
-            self.tell_of_moves();
-            self.uses.told.how = how;
-        }
+        let how = Eviction { by, balanced, written };
         if self.uses.one_place {
             let Uses { told, kept, .. } = &mut self.uses;
             let at = Where { file, ..Where::ANON };
-            told.evicted.extend(of.map(|(_, page)| Use { page, last: kept.last(page), at }));
-            return;
+            let pages = of.map(|(_, page)| {
+                kept.fetch(page);
+                Use { page, last: kept.last(page), at }
+            });
+            return told.evicted(how, pages);
         }
         for (folio, page) in of {
-            let (last, at) = (self.uses.last(page), self.where_is(folio, file));
-            self.uses.told.evicted.push(Use { page, last, at });
+            let (last, at) = (self.uses.kept.last(page), self.where_is(folio, file));
+            self.uses.told.evicted(how, std::iter::once(Use { page, last, at }));
         }
     }
 
@@ -333,11 +294,8 @@ impl Memory {
     #[inline]
     pub(in crate::memory) fn tell_of_swap_out(&mut self, folio: FolioId) {
         if self.followed() {
-            self.tell_of_moves();
             let page = self.page_of_slot(self.frames.slot(folio));
-            if let Some(f) = &mut self.follower {
-                f.written(&mut self.uses.kept, page);
-            }
+            self.uses.told.written(page);
         }
     }
 
@@ -359,21 +317,18 @@ impl Memory {
         }
         self.uses.for_uses = true;
         if self.uses.one_place && !self.uses.wants.swap_ins {
-            if !(self.uses.told.for_uses && self.uses.told.nothing_left()) {
-                self.tell_of_moves();
-                self.uses.told.for_uses = true;
-            }
+            self.uses.told.turn_to(true);
             self.uses.quick = true;
         }
-        self.uses.told.back.len()
+        self.uses.told.nr_back()
     }
 
     /// All of them have come.
     #[inline]
     pub(crate) fn came_for_uses(&mut self, before: usize) {
         if std::mem::take(&mut self.uses.quick) {
-            debug_assert!(self.uses.told.for_uses, "nothing is told meanwhile");
-            self.uses.told.some_back[0] |= self.uses.told.back.len() > before;
+            let told = &mut self.uses.told;
+            told.note_back(told.nr_back() > before, false);
         }
         self.uses.for_uses = false;
     }
@@ -382,17 +337,12 @@ impl Memory {
     #[inline]
     fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
         let region = self.region_of(page);
-        let told = &mut self.uses.told;
-        let some = &mut told.some_back;
-        *some = [some[0] | counts, some[1] | !self.uses.for_uses];
         let for_uses = self.uses.for_uses;
-        // They are not of a step that is done.
-        let others = told.for_uses != for_uses || !for_uses && !told.steps.is_empty();
-        if others || !told.nothing_left() {
-            self.tell_of_moves();
-            self.uses.told.for_uses = for_uses;
-        }
-        self.uses.told.back.push(Refaulted { page, region, at, memcg, counts, now: self.now });
+        let told = &mut self.uses.told;
+        told.note_back(counts, !for_uses);
+        told.turn_to(for_uses);
+        told.came_back(Refaulted { page, region, at, memcg, counts, now: self.now });
+        self.uses.kept.is_unused(page);
     }
 
     /// Counts a refault in a group.
@@ -403,11 +353,27 @@ impl Memory {
         if self.followed() {
             match self.refaulting {
                 Some(page) if self.uses.quick => {
-                    let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
-                    let r = Refaulted { page, region, at, memcg, counts: true, now: self.now };
-                    self.uses.told.back.push(r);
+                    self.comes_back_quickly(page, memcg, file, self.now);
                 }
                 _ => self.tell_of_refault(folio, memcg, file),
+            }
+        }
+    }
+
+    /// A page comes back for its use, and all is known of it.
+    #[inline]
+    fn comes_back_quickly(&mut self, page: PageIdx, memcg: MemcgId, file: bool, now: SimTime) {
+        let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
+        self.uses.told.came_back(Refaulted { page, region, at, memcg, counts: true, now });
+    }
+
+    /// Refaults of a ledger are judged together: tells of those whose shadow was found, each `entry`
+    /// after it began.
+    #[inline]
+    pub fn tell_of_refaults(&mut self, pending: &[PendingFault], entry: SimDuration) {
+        if self.uses.on {
+            for f in pending.iter().filter(|f| f.had_shadow) {
+                self.comes_back_quickly(f.page, MemcgId(0), false, f.begin + entry);
             }
         }
     }
@@ -432,9 +398,9 @@ impl Memory {
     /// A page that a look had found used goes down a list.
     #[inline]
     pub fn overlooked(&mut self, page: PageIdx) {
-        self.tell_of_moves();
-        if let Some(f) = &mut self.follower {
-            f.overlooked(&mut self.uses.kept, page);
+        if self.uses.on {
+            self.uses.kept.fetch(page);
+            self.uses.told.overlooked(page);
         }
     }
 
@@ -452,11 +418,14 @@ impl Memory {
     #[inline]
     pub fn kept(&mut self, pages: impl Iterator<Item = PageIdx>) {
         if self.followed() {
-            if !self.uses.told.evicted.is_empty() || !self.uses.told.nothing_used() {
-                self.tell_of_moves();
-            }
             let Uses { told, kept, .. } = &mut self.uses;
-            told.kept.extend(pages.map(|page| (page, kept.last(page))));
+            told.close();
+            for page in pages {
+                if let Some(last) = kept.ticks.again(page) {
+                    kept.fetch(page);
+                    told.kept(page, last);
+                }
+            }
         }
     }
 
@@ -478,8 +447,11 @@ impl Memory {
     /// What pages hold is gone.
     #[inline]
     pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
+        if !self.uses.on {
+            return;
+        }
         self.tell_of_uses();
-        self.tell_of_moves();
+        self.tell_all();
         if let Some(f) = &mut self.follower {
             f.dropped(&mut self.uses.kept, first, count);
         }
@@ -488,42 +460,19 @@ impl Memory {
     /// Whether pages came back in a step of a thread.
     #[inline]
     pub(crate) fn some_came_back(&self) -> bool {
-        self.uses.told.some_back[0]
+        self.uses.told.some_back()
     }
 
     /// A thread's step is done.
     #[inline]
     pub(crate) fn tell_of_step(&mut self, a: Acted) {
-        if !self.uses.told.nothing_left() {
-            self.tell_what_left();
-        }
         let Uses { told, wants, .. } = &mut self.uses;
-        let back = if told.for_uses { told.back.len() } else { 0 };
-        let a = Acted { uses: told.ready, back, ..a };
-        let own = a.counts(wants.swap_ins);
-        let before = told.steps.last_mut();
-        let all_own = back - before.as_ref().map_or(0, |b| b.back) == own as usize;
-        match before {
-            Some(b) if told.own && all_own && !wants.accesses && b.space == a.space => {
-                *b = Acted {
-                    refaults_anon: b.refaults_anon + a.refaults_anon,
-                    refaults_file: b.refaults_file + a.refaults_file,
-                    swap_ins: b.swap_ins + a.swap_ins,
-                    ..a
-                };
-            }
-            _ => told.steps.push(a),
-        }
-        told.own = all_own;
-        // What waits for its use waits from the end of its step on.
-        if std::mem::take(&mut told.some_back)[1] {
-            self.tell_what_was_used();
-        }
+        told.step(a, wants.accesses, wants.swap_ins);
     }
 
     /// A phase ended.
     pub(crate) fn tell_of_phase(&mut self) {
-        self.tell_of_moves();
+        self.tell_all();
         if let Some(f) = &mut self.follower {
             f.phase_ended();
         }
@@ -531,7 +480,7 @@ impl Memory {
 
     /// The run is over: nobody follows any more.
     pub(crate) fn end_following(&mut self) {
-        self.tell_of_moves();
+        self.tell_all();
         if let Some(mut f) = self.follower.take() {
             let mut kept = std::mem::take(&mut self.uses.kept);
             f.ended(&mut kept, self);
