@@ -1,5 +1,5 @@
 //! Eviction of isolated folios, which every list-based policy shares: the loop over a run of them
-//! ([`shrink`]), in which a policy only judges, and what becomes of one that is out of the ordinary
+//! (`shrink`), in which a policy only judges, and what becomes of one that is out of the ordinary
 //! ([`shrink_folio`]).
 //!
 //! The order of the tests is the kernel's and matters: a folio under write is recycled
