@@ -308,7 +308,7 @@ impl Classic {
         let Some(age) = self.age_of(false) else {
             let n = pending.iter().map(|f| u64::from(f.had_shadow)).sum();
             mem.count(VmEvent::WorkingsetRefaultAnon, n);
-            return mem.tell_of_refaults(pending, entry);
+            return mem.tell_of_refaults(pending.iter().filter(|f| f.had_shadow), entry);
         };
         let packing = self.packing;
         let threshold = self.threshold(mem, false, LruScope(0), MemcgId(0));
@@ -333,7 +333,7 @@ impl Classic {
             active = near(&pending[judged..], self.lruvecs[lv].age[age]).0;
         }
         mem.count(VmEvent::WorkingsetRefaultAnon, n);
-        mem.tell_of_refaults(pending, entry);
+        mem.tell_of_refaults(pending.iter().filter(|f| f.had_shadow), entry);
     }
 
     /// Activated refaults of a group, as far as reclaim can see them. Groups count theirs

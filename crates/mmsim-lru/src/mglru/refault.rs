@@ -334,6 +334,9 @@ impl Mglru {
         }
         let counts_all = self.config.refault_count == RefaultCount::All;
         mem.count(VmEvent::WorkingsetRefaultAnon, if counts_all { all } else { nr_recent });
+        let counts = |s| counts_all || packing.since(s, first) < span;
+        let counted = pending.iter().filter(|f| f.shadow().is_some_and(counts));
+        mem.tell_of_refaults(counted, settled.entry());
     }
 
     /// How near a refault is by its distance; those that know one bound only call it short.

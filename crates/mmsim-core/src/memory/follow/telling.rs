@@ -367,12 +367,16 @@ impl Memory {
         self.uses.told.came_back(Refaulted { page, region, at, memcg, counts: true, now });
     }
 
-    /// Refaults of a ledger are judged together: tells of those whose shadow was found, each `entry`
-    /// after it began.
+    /// Refaults of a ledger were judged together and counted: tells of them, each `entry` after its
+    /// fault began.
     #[inline]
-    pub fn tell_of_refaults(&mut self, pending: &[PendingFault], entry: SimDuration) {
+    pub fn tell_of_refaults<'a>(
+        &mut self,
+        refaults: impl Iterator<Item = &'a PendingFault>,
+        entry: SimDuration,
+    ) {
         if self.uses.on {
-            for f in pending.iter().filter(|f| f.had_shadow) {
+            for f in refaults {
                 self.comes_back_quickly(f.page, MemcgId(0), false, f.begin + entry);
             }
         }
