@@ -210,26 +210,6 @@ impl Memory {
         self.emit(|| TraceEvent::MmPageAlloc { pfn, order, zone: z.0 });
     }
 
-    /// Fills the acting CPU's stock of a zone for pages of processes, where a request would get its
-    /// page from there at once and wake nobody. False, and nothing done: the request goes its own way.
-    pub(super) fn restock(&mut self, z: ZoneId) -> bool {
-        let (highest, mt) = (AllocRequest::USER.highest, AllocRequest::USER.migratetype);
-        // Otherwise types may be mixed, which raises watermarks and wakes kswapd.
-        let tidy = !self.vm.defrag_mode
-            && !self.zones.fair()
-            && self.zones.avoids_fragmentation(NodeId(0), highest);
-        let zone = &mut self.zones[z];
-        if !tidy || !zone.stock(self.cpu, mt).is_empty() || !zone.watermark_ok(Mark::Low, highest) {
-            return false;
-        }
-        if !zone.restock(&mut self.frames, self.cpu, mt) {
-            return false;
-        }
-        self.note_fallbacks(z, &AllocRequest::USER);
-        debug_assert!(self.boosted.is_none(), "{z}: types were mixed");
-        true
-    }
-
     /// Counts and reports what a zone took from other migratetypes.
     fn note_fallbacks(&mut self, z: ZoneId, req: &AllocRequest) {
         let zone = &mut self.zones[z];

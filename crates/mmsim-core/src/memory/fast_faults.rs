@@ -342,24 +342,16 @@ impl Memory {
         self.zones[run.zone].share_left()
     }
 
-    /// Fills the stock for the next fault of a run, on a page in swap, if it is used up. False, and
-    /// nothing done: that fault is one for the slow path.
-    pub(crate) fn restock_for(&mut self, run: &FastFaults, page: PageIdx) -> bool {
-        let slot = self.pages.swap_entry(page);
-        slot.is_some_and(|s| self.private_swap(s).is_some()) && self.restock(run.zone)
-    }
-
-    /// What faults on pages in swap touch, `most` of them at most, and who notes the uses;
-    /// [`Memory::settle_faults`] is to follow.
+    /// What faults on pages in swap touch, and who notes the uses; [`Memory::settle_faults`] is to
+    /// follow.
     #[inline(always)] // What it returns is large, and is taken apart at once.
     pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
         &'a mut self,
         run: &FastFaults,
         pending: &'a mut [PendingFault; MOST_PENDING],
-        most: usize,
         who: W,
     ) -> (SwapInRun<'a>, W::Notes<'a>) {
-        let room = self.fault_room(run, self.cpu).min(self.share_left(run)).min(most);
+        let room = self.fault_room(run, self.cpu).min(self.share_left(run));
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);

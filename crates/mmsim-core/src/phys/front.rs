@@ -49,18 +49,6 @@ impl Zone {
         self.pcp[cpu].take_stock(pcp_index(0, mt), n);
     }
 
-    /// Fills a CPU's empty list of single pages as [`Zone::take`] does before it takes one, without
-    /// mixing types. False, and nothing done: the buddy has no page of this type.
-    pub fn restock(&mut self, frames: &mut Frames, cpu: CpuId, mt: Migratetype) -> bool {
-        if !self.pcp_allowed(0) || self.buddy.nr_free_of(mt) == 0 {
-            return false;
-        }
-        let tidy = AllocFlags { nofragment: true, ..AllocFlags::default() };
-        self.refill_pcp(frames, cpu, 0, mt, tidy);
-        self.settle();
-        true
-    }
-
     /// Takes a block through the CPU's lists if they hold such, else from the buddy
     /// (`rmqueue`). The frames are nobody's then.
     pub fn take(

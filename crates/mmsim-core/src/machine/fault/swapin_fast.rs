@@ -123,11 +123,10 @@ impl Machine {
             return at;
         }
         let Some(run) = self.swap_in_run(tid) else { return at };
-        let mut most = usize::MAX;
         while let Some(sides) = self.swap_in_sides(tid) {
             at = if self.mem.uses.on() {
                 let (faults, singly) = (self.mem.vmstat[VmEvent::PgFault], self.mem.uses.singly());
-                let at = self.swap_in_some(tid, (&run, most), sides, (&until, singly), Followed);
+                let at = self.swap_in_some(tid, &run, sides, (&until, singly), Followed);
                 if self.mem.vmstat[VmEvent::PgFault] > faults {
                     self.mem.tell_after_step();
                 } else {
@@ -135,11 +134,11 @@ impl Machine {
                 }
                 at
             } else {
-                self.swap_in_some(tid, (&run, most), sides, (&until, false), ())
+                self.swap_in_some(tid, &run, sides, (&until, false), ())
             };
             match at.0 {
                 Stop::Full => {
-                    (at.0, most) = (Stop::Bound, usize::MAX);
+                    at.0 = Stop::Bound;
                     if !self.mem.more_faults(&run, || self.kswapds_awake()) {
                         break;
                     }
@@ -149,42 +148,10 @@ impl Machine {
                     at.0 = self.run_hits(tid, until.pause(at.1));
                     break;
                 }
-                Stop::Miss => {
-                    most = self.restock(tid, &run, &until, at.1);
-                    if most == 0 {
-                        break;
-                    }
-                }
-                Stop::Bound => break,
+                Stop::Bound | Stop::Miss => break,
             }
         }
         at
-    }
-
-    /// A walk stopped at a miss. If that is a fault like those before, for which the stock was used
-    /// up, fills it, and returns how many more may be taken.
-    fn restock(
-        &mut self,
-        tid: ThreadId,
-        run: &FastFaults,
-        until: &Deadline,
-        since: SimTime,
-    ) -> usize {
-        if !until.may_act(since, self.mem.now) {
-            return 0;
-        }
-        let t = &self.threads[tid];
-        let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
-        if !self.mem.restock_for(run, page) {
-            return 0;
-        }
-        // As after a step of this fault alone.
-        self.watchdog.tried(true);
-        let t = &mut self.threads[tid];
-        t.tries = None;
-        t.done_at = self.mem.now + run.latency + self.mem.cost.t_hit;
-        // This request has looked at the watermark, and the next one will.
-        if self.mem.more_faults(run, || self.kswapds_awake()) { usize::MAX } else { 1 }
     }
 
     /// What the faults of a thread have in common, if they are of the common kind.
@@ -220,7 +187,7 @@ impl Machine {
     fn swap_in_some(
         &mut self,
         tid: ThreadId,
-        (run, most): (&FastFaults, usize),
+        run: &FastFaults,
         sides: Sides,
         (until, singly): (&Deadline, bool),
         who: impl WantsUses,
@@ -232,7 +199,7 @@ impl Machine {
         let t_hit = self.mem.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
-        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, most, who);
+        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, who);
         let mut swap_ins = SwapIns {
             run: run_of,
             sides,
