@@ -423,6 +423,34 @@ fn teams_are_the_slow_path() {
     }
 }
 
+/// Threads fill memory while kswapd waits for their CPU: their teams end where their slices do.
+#[test]
+fn teams_end_with_slices() {
+    for (kernel, preset) in
+        [(Kernel::V5_5, ClassicConfig::V5_5), (Kernel::V6_12, ClassicConfig::V6_12)]
+    {
+        for cpus in 1..=2u16 {
+            let pages = 60_000 / u32::from(cpus);
+            let fill = |thread: u16| {
+                let region = RegionId(thread);
+                let (kind, flags) = (MapKind::Anon, VmaFlags::default());
+                let map = Op::Mmap { region, pages, kind, flags, at: None };
+                let write = Op::Access(Run { region, write: true, first: 0, count: pages });
+                Box::new(cells::Script(vec![map, write])) as Box<dyn Workload>
+            };
+            let mut config = cells::machine_of(20_000, 70_000, kernel);
+            config.cpus = cpus.into();
+            let filled = fast_is_slow(&format!("{kernel:?}, {cpus} CPUs"), || {
+                let policy =
+                    |mem: &mut _| -> Box<dyn ReclaimPolicy> { Box::new(Classic::new(preset, mem)) };
+                core::Machine::new(&config, cells::task((0..cpus).map(fill).collect()), 1, policy)
+            });
+            assert!(filled.vmstat[VmEvent::PgStealKswapd] > 10_000, "kswapd has work");
+            assert!(filled.sim_time.0 > 5 * config.tick.0, "for some slices");
+        }
+    }
+}
+
 /// Evictions, refaults and advice of every preset, on a device that works at once and on one that
 /// takes its time.
 #[test]
