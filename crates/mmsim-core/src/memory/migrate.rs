@@ -47,7 +47,7 @@ pub enum NotMoved {
 }
 
 /// What a migrated folio leaves behind: where it was with lists and policies.
-const LEFT: u32 = flag::ISOLATED | flag::LRU | (flag::POLICY * 7);
+const LEFT: u32 = flag::ISOLATED | flag::LRU | flag::POLICY_MASK;
 
 /// Events of single folios that are moved.
 const OF_MIGRATION: TraceKinds = TraceKinds::of(&[

@@ -2,8 +2,8 @@
 //!
 //! A folio names its generation by the bits of the policy, and may lie on the list of an older one.
 //! So a scan meets folios that it takes, and strays, which go to the list that they name. Nearly all
-//! are of these two sorts and need no question, so they are told apart in one loop over a run of the
-//! list: the flags of one folio do not wait for those of another. From the first folio of another
+//! are of these two sorts and need no question, so one loop over a run of the list separates them:
+//! the flags of one folio do not wait for those of another. From the first folio of another
 //! sort on the policy decides, one by one, for the order of lists depends on each.
 //!
 //! A stray keeps its flags: it leaves one list and enters another at once.
@@ -17,14 +17,6 @@ use crate::virt::pages::{Group, pte};
 
 const YOUNG_SHIFT: u32 = pte::YOUNG.trailing_zeros();
 
-/// What the three bits of the policy can say.
-const NAMES: usize = 8;
-/// The three bits.
-const NAME_MASK: u32 = (NAMES as u32 - 1) << NAME_SHIFT;
-/// They are the last ones.
-const NAME_SHIFT: u32 = flag::POLICY.trailing_zeros();
-const _: () = assert!(1 << (32 - NAME_SHIFT) == NAMES);
-
 /// The two sorts of folios that need no question.
 #[derive(Clone, Copy, Debug)]
 pub struct Sorting {
@@ -35,12 +27,12 @@ pub struct Sorting {
     /// Names of other generations, a bit each, and the lists where folios that have them go.
     pub names: u8,
     /// See `names`.
-    pub lists: [ListId; NAMES],
+    pub lists: [ListId; flag::POLICY_VALUES],
     /// The lists hold file memory.
     pub file: bool,
 }
 
-/// What became of the folios at the tail of a list.
+/// Result of sorting the folios at the tail of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sorted {
     /// Pages that were looked at.
@@ -82,7 +74,7 @@ impl Columns<'_> {
         for &folio in folios.iter().rev() {
             host::prefetch(self.rmap, folio as usize);
             let was = self.flags[folio as usize];
-            let named = names >> (was >> NAME_SHIFT) & u32::from(was & ODD == kind);
+            let named = names >> (was >> flag::POLICY_SHIFT) & u32::from(was & ODD == kind);
             own = own << 1 | u64::from(was & mask == bits);
             strays = strays << 1 | u64::from(named & 1);
         }
@@ -102,7 +94,7 @@ impl Columns<'_> {
             let bits = was & !(flag::LRU | clear) | flag::ISOLATED;
             self.flags[folio as usize] = bits;
             let page = self.page(folio, was);
-            // It is asked when it is judged, and unmapped when it is evicted.
+            // Judging reads its accessed bit, and eviction its PTE.
             host::prefetch(self.hot, page as usize);
             host::prefetch(self.entry, page as usize);
             (run.folio[at % RUN], run.page[at % RUN]) = (folio, page);
@@ -146,7 +138,7 @@ impl Memory {
         let (own, strays) = columns.sorts(&folios[..nr], sorting);
         // From the first of another sort on the policy decides, for the order depends on it.
         let sorted = first((own | strays).trailing_ones() as usize);
-        columns.isolate(&folios, own & sorted, NAME_MASK, run);
+        columns.isolate(&folios, own & sorted, flag::POLICY_MASK, run);
         let unsorted = run.len();
         let others = first(nr) & !sorted;
         let seen = columns.isolate(&folios, others, 0, run);
@@ -192,9 +184,9 @@ impl Memory {
         folios: &[u32; RUN],
         strays: u64,
     ) -> u64 {
-        let mut named = [0; NAMES];
+        let mut named = [0; flag::POLICY_VALUES];
         for i in each(strays) {
-            named[(self.frames.bits(Pfn(folios[i])) >> NAME_SHIFT) as usize] |= 1 << i;
+            named[(self.frames.bits(Pfn(folios[i])) >> flag::POLICY_SHIFT) as usize] |= 1 << i;
         }
         for (these, to) in named.into_iter().zip(sorting.lists) {
             if these == 0 {

@@ -106,8 +106,12 @@ pub mod flag {
     pub const IN_BATCH: u32 = 1 << (BASE + 17);
     /// Freed by its owner while a device still works on it; the frame goes when that ends.
     pub const ORPHAN: u32 = 1 << (BASE + 18);
-    /// First of the bits that belong to the policy (three of them).
-    pub const POLICY: u32 = 1 << (BASE + 19);
+    /// The last bits belong to the policy, as a number: where it begins.
+    pub const POLICY_SHIFT: u32 = BASE + 19;
+    /// The bits of that number.
+    pub const POLICY_MASK: u32 = u32::MAX << POLICY_SHIFT;
+    /// How many values that number has.
+    pub const POLICY_VALUES: usize = 1 << (32 - POLICY_SHIFT);
 }
 
 pub(crate) const KIND_MASK: u32 = 0xf;

@@ -35,13 +35,13 @@ impl From<LruType> for GenList {
 }
 
 /// The bits of a folio that hold its generation: 0 for none, else one more than its [`Gen`].
-const GEN_SHIFT: u32 = flag::POLICY.trailing_zeros();
-pub(super) const GEN_MASK: u32 = 7 << GEN_SHIFT;
+const GEN_SHIFT: u32 = flag::POLICY_SHIFT;
+pub(super) const GEN_MASK: u32 = flag::POLICY_MASK;
 
-/// What these bits can say.
-pub(super) const NAMES: usize = 8;
+/// Values of these bits.
+pub(super) const NAMES: usize = flag::POLICY_VALUES;
 
-/// What they say: a number below [`NAMES`].
+/// The value of these bits, below [`NAMES`].
 #[inline(always)]
 pub(super) const fn name_of(bits: u32) -> usize {
     ((bits & GEN_MASK) >> GEN_SHIFT) as usize

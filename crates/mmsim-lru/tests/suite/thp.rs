@@ -353,7 +353,7 @@ fn it_weighs_512_pages_and_leaves_512_in_its_place() {
         is_in_pages(&mem, page, head);
         assert_eq!((mem.lists.len(list), mem.lists.extra(list)), (512, 0), "{name}");
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
-        let marks = flag::ACTIVE | (7 * flag::POLICY);
+        let marks = flag::ACTIVE | flag::POLICY_MASK;
         for i in 0..512 {
             assert_eq!(mem.frames.bits(Pfn(head.0 + i)) & marks, bits & marks, "{name}");
         }
