@@ -45,7 +45,7 @@ fn a_frame_costs_at_most_24_bytes_under_mglru() {
     }
 }
 
-/// Who follows pages, to see what is kept of them.
+/// A follower that measures the memory kept for pages.
 struct Weighs(Arc<Mutex<u64>>);
 
 impl Follower for Weighs {

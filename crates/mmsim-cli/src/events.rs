@@ -35,7 +35,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<Ending, Failure> {
             lines.clear();
         }
         match more {
-            // Nobody wants the others.
+            // The reader of the pipe closed it.
             Ok(true) if exit::has_reader_gone() => break Ok(false),
             Ok(true) => {}
             end => break end,

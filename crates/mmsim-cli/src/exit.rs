@@ -23,7 +23,7 @@ pub(crate) fn reader_gone() {
     READER_GONE.store(true, Ordering::Relaxed);
 }
 
-/// Whether the reader of a pipe has not taken all results.
+/// True if the reader of a pipe closed it before it took all results.
 pub(crate) fn has_reader_gone() -> bool {
     READER_GONE.load(Ordering::Relaxed)
 }

@@ -191,8 +191,8 @@ fn activate_out(
     ShrinkOutcome::Activated(why)
 }
 
-/// What becomes of folios of a run: each has at most one bit of these masks. One with none of them
-/// takes the slow path.
+/// Fates of the folios of a run. Each folio has its bit in at most one of the masks up to `recycle`;
+/// one without takes the slow path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fates {
     /// Evicted, each to a slot.
@@ -228,7 +228,7 @@ impl Fates {
     pub(crate) fn up(&self) -> u64 {
         self.activate | self.refused | self.recycle
     }
-    /// What an observer sees of a folio.
+    /// The outcome of a folio, as observers see it.
     fn outcome(&self, i: usize) -> ScanOutcome {
         let is = |mask: u64| mask >> i & 1 != 0;
         match () {
@@ -254,8 +254,8 @@ pub(crate) enum Stays {
     Split(u32),
 }
 
-/// What goes back to lists: folios of the run as masks, and before them the pages of huge folios that
-/// were split, with what stood before those.
+/// Folios that go back to lists: those of the run as masks, and before them the pages of huge folios
+/// that were split, with the folios that stood before those.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Back {
     pub(crate) stay: [u64; 2],
@@ -273,7 +273,7 @@ impl Back {
             }
         }
     }
-    /// What stays of a run, if activated folios stay where they were, in order. [`Back::give`] gives
+    /// The folios that stay, in order, if activated folios stay where they were. [`Back::give`] gives
     /// the room back.
     pub(crate) fn take(&mut self, run: &Run) -> Vec<FolioId> {
         let mut stays = std::mem::take(&mut self.spilled[0]);
@@ -297,7 +297,7 @@ impl Back {
     }
 }
 
-/// What a scan of a list works with, kept from scan to scan.
+/// Buffers of a scan of a list, kept from scan to scan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) run: Run,
@@ -331,7 +331,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What a policy adds to [`shrink`]: it only judges.
+/// The part of a policy in [`shrink`]: it only judges.
 pub(crate) trait Judge {
     /// The list that activated folios go back to: the second one, or the same.
     const UP: usize;
@@ -339,7 +339,7 @@ pub(crate) trait Judge {
     const RECYCLES: bool;
     /// Folios of a run that may take the fast path.
     fn plain(&self, run: &Run, b: &Batch<'_>) -> u64;
-    /// What shall become of some neighbours, plain ones or such under write.
+    /// Judges some neighbours, plain ones or such under write.
     fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, b: &mut Batch<'_>) -> Fates;
     /// Has the folios that leave evicted ([`Memory::evict_run`]), each with its shadow, as if the
     /// activations before it were done.
@@ -362,7 +362,7 @@ fn ahead(mask: u64, at: usize) -> usize {
     (mask >> at).trailing_ones() as usize
 }
 
-/// Evicts the folios of a run, as far as `j` finds that nobody uses them. Those that stay are in
+/// Evicts the folios of a run, as far as `j` finds them unused. Those that stay are in
 /// `b.back` then.
 ///
 /// Neighbours of one sort are judged together: plain folios, or anonymous ones under write. All

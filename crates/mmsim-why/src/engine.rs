@@ -104,8 +104,8 @@ struct Asked {
     classes: [u8; 8],
 }
 
-/// What is known of an evicted page, of which nothing else counts if it was used since: a look found
-/// it used, and it went down; it was used in one stretch only; a look kept it.
+/// Index of the marks of an evicted page: a look found it used, and it went down; it was used in one
+/// stretch only; a look kept it. If it was used since, no other mark counts.
 #[inline(always)]
 fn known(p: &Page, last: u32) -> usize {
     let [lost, again, kept] = [mark::OVERLOOKED, mark::AGAIN, mark::KEPT].map(|m| p.is(m));
@@ -229,7 +229,7 @@ impl Engine {
         Page { moved: self.min.now(), marks }
     }
 
-    /// The same of a page that comes for its use, which is told of MIN.
+    /// The same of a page that comes for its use; MIN gets the use.
     #[inline(always)]
     fn comes_used(&mut self, u: &Use, p: &Page) -> Page {
         let list = self.list(u.at);
@@ -312,7 +312,7 @@ impl Engine {
         self.ordered(p, last)
     }
 
-    /// The same of a page that was used, by nobody's request.
+    /// The same of a page that was used, without a request for it.
     #[inline(always)]
     fn ordered(&mut self, p: &Page, last: u32) -> u32 {
         u32::from(self.ask(p.list(), last).classes[known(p, last)])
@@ -402,7 +402,7 @@ impl Follower for Engine {
             self.are_used(all, uses, back);
             self.acted(step);
         }
-        // The rest is used by what is told next.
+        // The next uses concern the rest.
         self.are_used(all, &uses[told.0..], &back[told.1..]);
     }
 

@@ -23,7 +23,7 @@ pub use read::EventFile;
 
 pub(crate) use mmsim_workload::events::{line, page_of};
 
-/// What has come of writing.
+/// State of a writer.
 struct Written<W> {
     /// `None`: it was given back, or writing failed.
     out: Option<W>,
@@ -89,8 +89,8 @@ impl<W: Write + Send + 'static> EventWriter<W> {
         lock(&self.written).full
     }
 
-    /// What the machine gets. The last events are written when it is dropped, as the machine does
-    /// when the run ends.
+    /// The observer for the machine. It writes the last events when the machine drops it, at the end of
+    /// the run.
     pub fn observer(&self) -> Box<dyn Observer> {
         let wanted = self.filter.wanted(|task| self.run.threads_of(task));
         let out = Box::new(Out(Arc::clone(&self.written)));
@@ -149,7 +149,7 @@ mod tests {
         EventRun { place, tasks, ..EventRun::default() }
     }
 
-    /// What is written of these events.
+    /// The bytes that a writer makes of these events.
     fn bytes(form: EventForm, filter: &str, place: Option<u32>, events: &[TraceEvent]) -> Vec<u8> {
         let filter = EventFilter::parse(filter).unwrap();
         let writer = EventWriter::new(Vec::new(), form, &filter, run(place));

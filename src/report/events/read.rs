@@ -15,7 +15,7 @@ pub struct EventFile<'a> {
     reader: EventReader<'a>,
     name: String,
     filter: EventFilter,
-    /// What the filter passes of the run.
+    /// The events of the run that the filter passes.
     wanted: Wanted,
     /// Tasks of the filter that no run has had so far.
     unmatched: Vec<String>,
@@ -126,7 +126,7 @@ impl<'a> EventFile<'a> {
         Err(Error::new(ErrorKind::Option, title).help(help))
     }
 
-    /// What is wrong with the rest of the file.
+    /// The error for the rest of the file.
     fn broken(&self, e: &TraceError) -> Error {
         let error = at(&self.name, e);
         match self.read {

@@ -88,7 +88,7 @@ fn a_limit_ends_bytes_too() {
         (Some(0), 2)
     );
     assert!(f.read_bytes("e.mmev").len() <= 200 << 10);
-    // What is said of the runs comes in their order, whichever is done first.
+    // Messages about runs come in the order of the runs, whichever ends first.
     let side_by_side = f.mmsim(&[&args[..4], &["--jobs", "4"], &limit].concat());
     assert_eq!(side_by_side.stderr, said.stderr);
     done(f.mmsim(&["run", "x.toml", "--events", "e.jsonl"]));

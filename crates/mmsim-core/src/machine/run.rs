@@ -307,8 +307,8 @@ impl Machine {
         self.order.acted(cpu, &self.cpus[cpu]);
     }
 
-    /// Whether the CPU that acts is still the earliest of all, with nothing due, nobody who looks, and
-    /// no first touches to be taken together.
+    /// True if the main loop would choose the acting CPU again: it is the earliest, nothing is due, no
+    /// sample or pause comes first, and no first touches are to be taken together.
     #[inline]
     fn acts_again(&self, cpu: CpuId, due: SimTime) -> bool {
         let now = self.cpus[cpu].clock;

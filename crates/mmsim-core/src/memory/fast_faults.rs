@@ -189,8 +189,8 @@ pub struct SettledFaults<'a> {
 }
 
 impl SettledFaults<'_> {
-    /// The faults and their folios, if these come from swap and nobody sees each: then a policy may
-    /// judge them together, and ends with [`SettledFaults::all_came`].
+    /// The faults and their folios, if these come from swap and no observer sees each fault. Then a
+    /// policy may judge them together, and ends with [`SettledFaults::all_came`].
     pub fn unseen(&self, mem: &Memory) -> Option<(&[PendingFault], &[FolioId])> {
         let unseen = self.run.swapped() && !mem.tracer.on() && mem.uses.told_together();
         unseen.then_some((self.pending, self.folios))
@@ -269,8 +269,8 @@ impl Memory {
         self.now = fault.begin + entry;
     }
 
-    /// What new pages of a process, or pages that come from swap, have in common, if they may take
-    /// the fast path now.
+    /// Returns the common data of faults on new pages of a process, or on pages in swap. `None`: they
+    /// may not take the fast path now.
     /// `recency`: that of their mapping. `awake`: kswapd knows already that memory is wanted, so
     /// that a request below the low watermark wakes nobody.
     pub fn fast_faults(
@@ -299,8 +299,8 @@ impl Memory {
         self.more_faults(&run, || awake).then_some(run)
     }
 
-    /// Whether faults may go on as they were: of what [`Memory::fast_faults`] asks, what can change
-    /// from one ledger to the next.
+    /// True if the next ledger may follow. Repeats those checks of [`Memory::fast_faults`] whose
+    /// answers can change from one ledger to the next.
     pub(crate) fn more_faults(&self, run: &FastFaults, awake: impl FnOnce() -> bool) -> bool {
         let room = || self.swap.as_ref().is_some_and(Swap::has_room);
         self.zones.first_asked(NodeId(0), AllocRequest::USER.highest) == Some(run.zone)
@@ -344,7 +344,7 @@ impl Memory {
 
     /// What faults on pages in swap touch, and who notes the uses; [`Memory::settle_faults`] is to
     /// follow.
-    #[inline(always)] // What it returns is large, and is taken apart at once.
+    #[inline(always)] // The result is large, and the caller takes it apart at once.
     pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
         &'a mut self,
         run: &FastFaults,

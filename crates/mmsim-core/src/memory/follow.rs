@@ -59,8 +59,8 @@ pub struct Use {
     pub at: Where,
 }
 
-/// What is kept of pages while somebody follows: when each was used last, which the machine notes,
-/// and two words of the follower's own.
+/// State of pages while a follower is attached: the tick of each page's last use, which the machine
+/// writes, and two words that belong to the follower.
 #[derive(Clone, Default, Debug)]
 pub struct KeptPages {
     ticks: Ticks,
@@ -364,7 +364,7 @@ pub struct FirstUses<'a> {
 }
 
 impl FirstUses<'_> {
-    /// A use that is told. What the follower needs for it is fetched meanwhile.
+    /// Queues a use for the follower, and prefetches the follower's words of the page.
     #[inline(always)]
     fn push(&mut self, page: usize, before: Before, at: Where) {
         host::prefetch(self.own, page);
@@ -455,8 +455,8 @@ impl Uses {
         let end = (page.0 + 1).next_multiple_of(GROUP_PAGES) as usize;
         self.noting(end).uses(page.0 as usize, 1);
     }
-    /// Whether refaults of a ledger may be judged together: nobody follows, or all is known of them
-    /// that is to be told.
+    /// True if a policy may judge the refaults of a ledger together: no follower is attached, or the
+    /// ledger holds all that the follower needs.
     #[inline]
     pub(crate) fn told_together(&self) -> bool {
         !self.on || self.quick

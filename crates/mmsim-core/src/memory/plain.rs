@@ -38,8 +38,8 @@ const OF_EVICTION: TraceKinds = TraceKinds::of(&[
     TraceKind::MmPageFree,
 ]);
 
-/// What took the fast path and is not accounted for yet. Folios to evict are columns, since each of
-/// the loops that carry them out wants other things of them.
+/// Work of the fast path that is not accounted for yet. Folios to evict are columns, since each of
+/// the loops that evict them reads other columns.
 #[derive(Clone, Debug)]
 pub struct FastPath {
     asked: u64,

@@ -13,7 +13,8 @@
 //!
 //! The flags of a plain folio (`memory/plain`) are not written when it is taken. The run holds those
 //! that it shall have; they are stored when it goes back to a list, or before it takes the slow path
-//! ([`Memory::leave_fast_path`]). Nobody asks for flags of plain folios of a run meanwhile.
+//! ([`Memory::leave_fast_path`]). No code reads flags of plain folios of a run
+//! meanwhile.
 
 use super::Memory;
 use crate::base::host;
@@ -61,7 +62,7 @@ impl Run {
     pub fn len(&self) -> usize {
         self.nr
     }
-    /// Whether there is no folio.
+    /// True if the run has no folio.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.nr == 0
@@ -166,8 +167,7 @@ pub(super) fn lowest(mask: u64, n: usize) -> u64 {
     mask & !rest
 }
 
-/// What becomes of the flags of plain folios that are isolated and asked for their accessed
-/// bit.
+/// New flags of plain folios whose accessed bit is tested when they are isolated.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdicts {
     /// Flags that each loses.
@@ -283,7 +283,7 @@ impl Isolating<'_> {
             run.plain |= first(end) & !first(place);
             run.young |= young << place;
             run.marked |= marked << place;
-            // What all plain folios have, and others of the run need not.
+            // A flag that all plain folios have, and others of the run need not have.
             self.seen.any |= flag::SWAPBACKED;
         }
         if place > at {
@@ -306,7 +306,7 @@ impl Isolating<'_> {
             run.folio[at] = folio;
             let page = if any_plain && is_plain(was) { rmap[i] } else { 0 };
             let g = (page / GROUP_PAGES) as usize;
-            // Page 0 lies in a group of nobody, which is not plain.
+            // Page 0 lies in a group without an owner, which is not plain.
             if !groups[g].plain {
                 flags[i] = was & !flag::LRU | flag::ISOLATED;
                 run.bits[at] = flags[i];

@@ -345,7 +345,8 @@ impl Memory {
     }
 }
 
-/// Whether a folio is clean and has to be told of a dirty PTE: plain anonymous memory need not be.
+/// True if a folio is clean, so that a dirty PTE has to make it dirty. Plain anonymous memory never
+/// needs that.
 #[inline(always)]
 fn owes_dirt(frames: &Frames, folio: FolioId) -> bool {
     // Of these bits plain anonymous memory has those.

@@ -307,7 +307,7 @@ impl FreeLists {
         self.get(order, mt).tail_first().rev().map(Pfn)
     }
 
-    /// Whether each block of a list knows its place, and blocks are at both ends.
+    /// True if each block of a list knows its place, and blocks are at both ends.
     pub(super) fn in_place(&self, frames: &Frames, order: u8, mt: Migratetype) -> bool {
         let list = self.get(order, mt);
         let knows = |p| list.ring[list.at(frames.rmap[Pfn(p)])] == p;

@@ -62,7 +62,7 @@ impl Classic {
     }
 
     /// Scans `n` folios of an inactive list and evicts what nobody used.
-    #[inline(never)] // What it keeps is in no pass's way.
+    #[inline(never)] // Its values would spill registers of the pass.
     pub(super) fn shrink_inactive(
         &mut self,
         mem: &mut Memory,
@@ -377,7 +377,7 @@ impl Inactive<'_> {
     }
 
     /// Anonymous folios under write: they are recycled through the active list, and marked so
-    /// that the end of the write frees them. What `shrink_folio` does with such, for many.
+    /// that the end of the write frees them. Does for many what `shrink_folio` does for one.
     #[cold]
     #[inline(never)]
     fn recycle(&mut self, mem: &mut Memory, run: &Run, some: u64, b: &mut Batch<'_>) {

@@ -73,7 +73,7 @@ impl Packing {
     fn age(self, s: Shadow) -> u64 {
         s.0 >> self.age_shift
     }
-    /// Who is within a distance at an age.
+    /// The test for shadows that are within a distance at an age.
     #[inline]
     fn near(self, age: u64, threshold: u64) -> Near {
         Near {

@@ -41,7 +41,7 @@ pub(super) struct Around {
     walks: bool,
     /// The youngest generation.
     seq: u64,
-    /// What was found last.
+    /// Folios that the last look found accessed.
     pub(super) young: Vec<FolioId>,
 }
 

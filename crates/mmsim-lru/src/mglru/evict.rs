@@ -3,7 +3,7 @@
 //! The oldest generation advances *before* the isolated folios are booked, so those that empty it
 //! count for the next one, in counters and in shadows.
 //!
-//! Plain anonymous folios (`memory/plain`) take the fast path: the used ones are asked one after the
+//! Plain anonymous folios (`memory/plain`) take the fast path: the used ones are judged one after the
 //! other, since a neighbour that is found accessed may be among those to come. All others are known at
 //! once, and evicted together.
 //!
@@ -133,7 +133,7 @@ impl Mglru {
         scanned
     }
 
-    /// Who shrinks, and how far it may go.
+    /// The reclaimer, and how far it may go.
     fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
         let keep_marked = self.config.access_marks == AccessMarks::WorkingsetSecond;
         Shrinking { by, may_writepage, keep_marked, writes_files: false }
@@ -306,11 +306,11 @@ impl Judge for Evicting<'_> {
     }
 
     /// Only looking around a used folio changes another one, which was used too: so all others are
-    /// known at once, and the used ones are asked one after the other.
+    /// known at once, and the used ones are judged one after the other.
     #[inline(always)]
     fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, b: &mut Batch<'_>) -> Fates {
         let marks = if b.how.keep_marked { flag::REFERENCED } else { 0 };
-        // What a look around an earlier folio may have set since this one was isolated.
+        // A look around an earlier folio may have set these since this one was isolated.
         let set = flag::REFERENCED | flag::WORKINGSET;
         let mut f = Fates { asked: some, ..Fates::default() };
         for i in each(mem.used_of(run, some, set)) {
@@ -404,7 +404,7 @@ impl Judge for Evicting<'_> {
 }
 
 impl Evicting<'_> {
-    /// What becomes of one folio.
+    /// Processes one folio.
     fn shrink_one(
         &mut self,
         mem: &mut Memory,

@@ -326,7 +326,7 @@ impl Mglru {
         let mut folios = std::mem::take(&mut self.folios);
         folios.clear();
         folios.extend(batch.iter().map(|&(folio, _)| folio));
-        // Who was not added in a fault has to be active already.
+        // A folio that was not added in a fault has to be active already.
         let faults = batch.iter().fold(true, |all, (_, how)| all & (how.in_fault == Some(true)));
         let done = self.young_anon(mem, &folios, faults);
         if done {

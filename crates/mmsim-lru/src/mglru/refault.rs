@@ -67,7 +67,7 @@ impl Packing {
         let shift = if bits > 32 { REFS_BITS + 24 } else { REFS_BITS };
         Packing { shift, mask: (1 << (bits - shift)) - 1 }
     }
-    /// Whether shadows name neither group nor node.
+    /// True if shadows name neither group nor node.
     pub(super) fn is_narrow(self) -> bool {
         self.shift == REFS_BITS
     }
@@ -85,7 +85,7 @@ impl Packing {
     fn since(self, s: Shadow, seq: u64) -> u64 {
         seq.wrapping_sub(s.0 >> self.shift) & self.mask
     }
-    /// Whether a shadow says that the page was in use.
+    /// True if a shadow says that the page was in use.
     #[inline(always)]
     fn was_workingset(self, s: Shadow) -> bool {
         s.0 & 1 != 0
@@ -310,7 +310,7 @@ impl Mglru {
     }
 
     /// Does what [`Mglru::refault`] does for all pages of a ledger, where shadows hold generations
-    /// and no groups, and nobody sees each refault. No generation begins or ends meanwhile.
+    /// and no groups, and no observer sees each refault. No generation begins or ends meanwhile.
     pub(super) fn refaults_together(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
         let Some((pending, folios)) = settled.unseen(mem) else { return };
         let (lv, in_fault) = (LruvecId(0), settled.how().in_fault == Some(true));

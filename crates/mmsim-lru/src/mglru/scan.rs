@@ -43,7 +43,7 @@ struct Scanning<'a> {
     req: &'a ReclaimRequest,
 }
 
-/// What a scan met, and those that it refused, which wait aside.
+/// Folios that a scan met, and those that it refused.
 struct Met<'a> {
     tally: Scanned,
     run: &'a mut Run,

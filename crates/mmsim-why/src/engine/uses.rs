@@ -10,7 +10,7 @@ use crate::class::Class;
 use crate::page::{Page, USED, mark, tick_of};
 use crate::verdict::{Fresh, Logged, Site};
 
-/// Whether all pages that came back are used, in the same order.
+/// True if all pages that came back are used, in the same order.
 #[inline]
 pub(super) fn all_are_used(uses: &[Use], back: &[Refaulted]) -> bool {
     let mut found = 0;
@@ -217,8 +217,8 @@ impl Engine {
         p
     }
 
-    /// Pages are used, some of them those that came back for it. Nobody is told of some uses, such as
-    /// those of locked pages: what came back for them waits.
+    /// Pages are used, some of them those that came back for it. Some uses never come, such as
+    /// those of locked pages: a page that came back for one waits.
     #[inline]
     pub(super) fn are_used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted]) {
         if back.is_empty() {

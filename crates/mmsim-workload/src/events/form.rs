@@ -1,6 +1,6 @@
-//! What a field of an event is in a file of bytes, and how an event begins.
+//! Forms of the fields of an event in a file of bytes, and the numbers that an event begins with.
 
-/// What a field is, and so where its value goes: into the shape of the event, or behind it.
+/// The form of a field. It decides where the value goes: into the shape of the event, or behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     /// True or false: a bit of the shape.
@@ -77,7 +77,7 @@ impl What {
         }
     }
 
-    /// What has this code.
+    /// The form with this code.
     pub(super) fn of_code(code: u8) -> Option<What> {
         use What::{Bit, Byte, Frame, Number, Page, Small, Text, Thread, Word};
         const PLAIN: [What; 9] = [Bit, Byte, Word, Small, Number, Text, Thread, Frame, Page];

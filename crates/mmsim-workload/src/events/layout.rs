@@ -1,4 +1,4 @@
-//! What blocks of a file of events hold: the table of kinds, what a run is, events, the end.
+//! Contents of the blocks of a file of events: the table of kinds, the run, its events, the end.
 //!
 //! The table of kinds says all that is needed to read events, so a file can be read by a program
 //! that has other kinds.
@@ -256,13 +256,13 @@ fn block(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&block_head(kind, STORED, payload, payload.len())[..], payload].concat()
 }
 
-/// What is before the events of a run.
+/// The bytes before the events of a run.
 pub(super) fn beginning(run: &EventRun) -> Vec<u8> {
     let kinds = block(KIND_KINDS, &encode_kinds(&kinds()));
     [&MMEV.prelude()[..], &kinds, &block(KIND_RUN, &run.encode())].concat()
 }
 
-/// What is behind them.
+/// The bytes behind them.
 pub(super) fn ending(events: u64) -> Vec<u8> {
     let mut payload = Vec::new();
     put_varint(&mut payload, events);

@@ -92,7 +92,7 @@ impl Packer {
         }
     }
 
-    /// Whether the block is to be taken before the next event.
+    /// True if the block has to be written before the next event.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
         self.at >= BLOCK_HEAD + BLOCK || self.shapes.len >= MOST_SHAPES

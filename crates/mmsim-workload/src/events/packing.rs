@@ -9,12 +9,12 @@ use crate::trace::wire::put_varint;
 pub(super) const KINDS: usize = TraceKind::ALL.len();
 /// Fields of an event, at most.
 pub(super) const FIELDS: usize = 8;
-/// What each field was in the last event of the kind.
+/// Values of the fields in the last event of each kind.
 pub(super) type Near = [[u64; FIELDS]; KINDS];
 /// Bytes that an event takes at most, its number, new shapes and new texts aside.
 pub(super) const ROOM: usize = 256;
 
-/// What events of all kinds share.
+/// State that events of all kinds share.
 #[derive(Default)]
 pub(super) struct Shared {
     frame: u64,

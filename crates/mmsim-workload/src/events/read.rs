@@ -1,7 +1,7 @@
 //! Reading events of bytes, block by block, in bounded memory.
 //!
-//! Nothing that the file says is believed before it is checked, as with [traces](crate::trace).
-//! What an event is, the file's own table of kinds says.
+//! Every value of the file is checked before it is used, as with [traces](crate::trace). The file's
+//! own table of kinds defines its events.
 
 use std::io::Read;
 
@@ -71,7 +71,7 @@ struct Shape {
     parts: (usize, usize),
 }
 
-/// What is known within a block.
+/// State of the reader within a block.
 #[derive(Default)]
 struct Block {
     payload: Vec<u8>,
@@ -88,7 +88,7 @@ struct Block {
     near: Vec<Vec<u64>>,
 }
 
-/// What a reader has come to.
+/// What a reader found next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The beginning of a run.
@@ -104,7 +104,7 @@ pub struct EventReader<'a> {
     source: Source<Box<dyn Read + Send + 'a>>,
     kinds: Vec<Kind>,
     run: EventRun,
-    /// The run is one that nobody has heard of yet.
+    /// The caller does not know of the run yet.
     new_run: bool,
     /// Events of the run so far.
     events: u64,
@@ -463,8 +463,8 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Whether it is one of these events, or says that no more follow. One of a kind that this program
-    /// has not is, if all kinds are.
+    /// True if it is one of these events, or the one at the limit. An event of a kind that this program
+    /// does not know is wanted if all kinds are.
     pub fn is_of(&self, wanted: &Wanted) -> bool {
         let (thread, page) = (self.first(What::Thread), self.first(What::Page));
         let kind = |kind| wanted.kinds.has(kind);

@@ -33,7 +33,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether an event is one of them, given the kinds of events, its thread and its page.
+    /// True if an event of a wanted kind, with this thread and page, is wanted.
     #[inline]
     pub(super) fn concerns(
         &self,

@@ -289,7 +289,7 @@ fn bytes_give_the_lines_of_the_same_events() {
     }
 }
 
-/// What goes on as reclaim does takes few bytes, one shape for each kind, and several blocks.
+/// Events in the steps of reclaim take few bytes, one shape for each kind, and several blocks.
 #[test]
 fn events_that_go_on_take_few_bytes() {
     let step = |i: u64| {

@@ -16,21 +16,21 @@ use zstd::bulk::Decompressor;
 use super::checksum::digest;
 use super::error::TraceError;
 
-/// What is particular to a format of blocks.
+/// The properties of a format of blocks.
 pub(crate) struct Format {
     /// First bytes of a file.
     pub(crate) magic: [u8; 8],
     /// The version written, and the only one read.
     pub(crate) version: u16,
-    /// What a file is, as in "a page trace, `MMT`".
+    /// The name of such a file, as in "a page trace, `MMT`".
     pub(crate) what: &'static str,
-    /// What to do with a file of an older version.
+    /// The remedy for a file of an older version.
     pub(crate) renew: &'static str,
     /// The kinds of its blocks, as in "'T' or 'E'".
     pub(crate) kinds: &'static str,
     /// Longest payload that a reader accepts, by kind.
     pub(crate) longest: fn(u8) -> Option<usize>,
-    /// What its reader does, as errors of the host have it.
+    /// The action of its reader, as errors of the host name it.
     pub(crate) reading: &'static str,
 }
 

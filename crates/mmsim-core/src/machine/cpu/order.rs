@@ -61,7 +61,7 @@ impl Order {
     pub(in crate::machine) fn earliest(&self) -> SimTime {
         SimTime((self.nodes[1] >> 64) as u64)
     }
-    /// Whether the acting CPU would be the next again.
+    /// True if the acting CPU is earlier than all others, so that it acts next again.
     #[inline]
     pub(in crate::machine) fn is_before_others(&self, cpu: CpuId, state: &Cpu) -> bool {
         key(cpu, state) < self.nodes[1]

@@ -154,7 +154,7 @@ impl Machine {
         at
     }
 
-    /// What the faults of a thread have in common, if they are of the common kind.
+    /// Returns the common data of a thread's swap-in faults, or `None` if they need the slow path.
     #[inline]
     fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
         let t = &self.threads[tid];

@@ -22,7 +22,7 @@ pub(in crate::machine) struct Balance {
     pub(in crate::machine) boosts: Vec<u64>,
     /// The pass under way.
     pub(in crate::machine) pass: Option<PassProgress>,
-    /// What waits to be written, nothing between two passes.
+    /// Writes that wait for their neighbours; empty between two passes.
     pub(in crate::machine) plug: Box<Plug>,
 }
 
@@ -85,7 +85,7 @@ impl PassProgress {
     }
 }
 
-/// What a pass came to.
+/// Result of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct PassEnd {
     pub(in crate::machine) scanned: u64,

@@ -211,7 +211,7 @@ mod tests {
         prop::collection::vec(step, 0..60)
     }
 
-    /// What is known of a page: the tick of its last use, and of the one that it came for.
+    /// A page of the naive model: the tick of its last use, and of the use that it came for.
     #[derive(Clone, Copy, Default)]
     struct Plain {
         last: u32,

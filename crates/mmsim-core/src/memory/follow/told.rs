@@ -1,10 +1,11 @@
-//! What waits to be told, in the order in which it happened.
+//! The queue of uses, arrivals, evictions and refaults for a follower, in the order in which they
+//! happened.
 //!
 //! A follower reads what it keeps of each page, and the pages lie anywhere in its table. So what
-//! happens waits in a queue, and memory fetches the page's words meanwhile. The queue is told at
-//! the end of the tick, or when many wait.
+//! happens waits in a queue, and memory fetches the page's words meanwhile. The follower gets the
+//! queue at the end of the tick, or when it is long.
 //!
-//! What is alike stands in one list, and a part of the queue is a stretch of a list. The last part
+//! Items of one kind stand in one list, and a part of the queue is a stretch of a list. The last part
 //! may be *open*: uses, with the pages that came back for them and the steps that they belong to.
 
 use super::{Acted, Eviction, Follower, KeptPages, Refaulted, Use, Where};
@@ -16,8 +17,8 @@ const TOGETHER: usize = 1024;
 /// A part of the queue.
 #[derive(Debug)]
 enum Part {
-    /// Uses, pages that came back, and steps, up to these. Whether all came back for the uses;
-    /// otherwise they did so before.
+    /// Uses, pages that came back, and steps, up to these ends. True: all of the pages came back for
+    /// these uses; false: they came back before.
     Used(Ends, bool),
     /// Pages that were evicted, up to this one.
     Evicted(usize, Eviction),
@@ -43,7 +44,7 @@ pub(super) struct Told {
     parts: Vec<Part>,
     /// Uses, in order.
     pub(super) uses: Vec<Use>,
-    /// So many of them are as they are told. Of the others it is not known yet where they are.
+    /// Number of uses that are complete. The follower does not know yet on which lists the others are.
     pub(super) ready: usize,
     /// Pages that came back.
     back: Vec<Refaulted>,
@@ -94,10 +95,10 @@ impl Told {
         }
     }
 
-    /// What comes back from now on does so for uses of the open part, or does not.
+    /// Notes if pages that come back from now on come for uses of the open part.
     #[inline]
     pub(super) fn turn_to(&mut self, for_uses: bool) {
-        // What came back before its use is not of a step that is done.
+        // A page that came back before its use belongs to no finished step.
         let done = !for_uses && self.steps.len() > self.open.steps;
         if self.for_uses != for_uses || done {
             self.close();
@@ -124,14 +125,14 @@ impl Told {
         (*all, *before) = (*all | some, *before | others);
     }
 
-    /// Whether some came back in the step that is under way.
+    /// True if a page came back in the step that is under way.
     #[inline]
     pub(super) fn some_back(&self) -> bool {
         self.some_back[0]
     }
 
-    /// A step is done. `single`: each is told by itself. `swap_ins`: they take the place of refaults
-    /// of anonymous pages.
+    /// Ends a step. `single`: the follower gets each step separately. `swap_ins`: swap-ins take the
+    /// place of refaults of anonymous pages.
     #[inline]
     pub(super) fn step(&mut self, a: Acted, single: bool, swap_ins: bool) {
         let back = if self.for_uses { self.back.len() - self.open.back } else { 0 };
@@ -151,7 +152,7 @@ impl Told {
             _ => self.steps.push(a),
         }
         self.own = all_own;
-        // What waits for its use waits from the end of its step on.
+        // A page that waits for its use does so from the end of its step on.
         if std::mem::take(&mut self.some_back)[1] {
             self.close();
         }
@@ -207,7 +208,7 @@ impl Told {
         self.parts.push(Part::Written(page));
     }
 
-    /// Whether many wait.
+    /// True if the queue is long enough to hand it over.
     #[inline]
     pub(super) fn are_many(&self) -> bool {
         let waiting = self.parts.len() + self.uses.len() + self.evicted.len() + self.kept.len();
