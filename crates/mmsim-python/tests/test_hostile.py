@@ -144,6 +144,11 @@ class Stores(InFolder):
 class Interrupts(unittest.TestCase):
     """Ctrl-C ends a run whose policy never comes back: in its methods and where it is made."""
 
+    def setUp(self):
+        # A shell that starts this in the background has it ignore Ctrl-C.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
     def ends(self, policy):
         timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
