@@ -235,7 +235,7 @@ impl Tables {
     /// The name of a page at a site, or of its region; and whether it is of a file.
     fn name(&self, mem: &Memory, site: u32, page: Option<PageIdx>) -> (PageOf, bool) {
         let Site { region, file, .. } = self.sites[site as usize];
-        let (of, first) = mem.told_region(region);
+        let (of, first) = mem.region_of_number(region);
         let offset = page.map_or(0, |page| page.0 - first.0);
         let of = match of {
             PageOf::Process(a, region, _) => PageOf::Process(a, region, offset),

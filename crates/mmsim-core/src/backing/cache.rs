@@ -132,11 +132,11 @@ struct TreeNode {
 }
 
 impl TreeNode {
-    /// Whether it holds shadows only.
+    /// True if it holds shadows only.
     fn only(&self) -> bool {
         self.used > 0 && self.used == self.shadows
     }
-    /// Whether it has since then.
+    /// True if it has held only shadows since then.
     fn only_since(&self, since: Since) -> bool {
         self.only() && self.since == since
     }

@@ -8,7 +8,7 @@ use crate::base::id::PAGE_SIZE;
 use crate::base::rules::KernelRules;
 use crate::base::time::{SimDuration, SimTime};
 
-/// What a device is.
+/// Parameters of a device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceConfig {
     /// Name of the preset, or of the user's own.
@@ -33,9 +33,9 @@ pub struct DeviceConfig {
     /// Requests that an asynchronous device takes at once, from 1: who writes while so many are under
     /// way sleeps.
     pub queue_depth: u32,
-    /// How long a read should take at most: reads that take longer mean fewer writes at once
-    /// (`queue/wbt_lat_usec`), of 16 and up to three quarters of `queue_depth`. Zero: writes may be all
-    /// of them.
+    /// Target latency of a read: reads that take longer mean fewer writes at once
+    /// (`queue/wbt_lat_usec`), of 16 and up to three quarters of `queue_depth`. Zero: writes may be
+    /// all of them.
     pub wbt_lat: SimDuration,
     /// It caches writes, so that throttled writers wait until none is under way
     /// (`queue/write_cache`).
@@ -163,7 +163,7 @@ impl DeviceConfig {
     }
 }
 
-/// Whether a request reads or writes.
+/// Direction of a request: read or write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Io {
     /// From the device.
@@ -202,7 +202,7 @@ impl Device {
         let (bus, busy, reading) = (SimTime::ZERO, SimDuration::ZERO, SimDuration::ZERO);
         Device { config, servers, bus, next: u64::MAX, busy, reading, throttle }
     }
-    /// What it is.
+    /// Its parameters.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
     }

@@ -1,4 +1,4 @@
-//! What memory is backed by: block devices, swap space, the page cache.
+//! Backing of memory: block devices, swap space, the page cache.
 
 pub mod cache;
 pub mod device;
@@ -7,7 +7,7 @@ mod shares;
 pub mod swap;
 mod throttle;
 
-/// What an evicted page leaves behind: opaque to core, written on eviction, read at most
-/// once at the refault.
+/// Word that an evicted page leaves behind: opaque to core, written on eviction, read at most once
+/// at the refault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shadow(pub u64);

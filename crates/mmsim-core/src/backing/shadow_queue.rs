@@ -25,7 +25,7 @@ impl ShadowQueue {
         }
     }
 
-    /// Whether leftovers are more than the `nodes` that count, so that a sweep pays.
+    /// True if leftovers are more than the `nodes` that count, so that a sweep pays.
     #[inline]
     pub(crate) fn is_littered(&self, nodes: u64) -> bool {
         self.0.len() as u64 > 2 * nodes + 256

@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(parts(&s, 3), [300, 100]);
         (0..20).for_each(|_| s.wrote(DiskId(1), SimTime(PERIOD)));
         assert_eq!(parts(&s, PERIOD), [150, 250]);
-        // 15 and 25 halved five times are nothing: nobody wrote for 15 s.
+        // 15 and 25 halved five times are nothing: nothing was written for 15 s.
         assert_eq!(parts(&s, 6 * PERIOD), [0, 0]);
         assert_eq!(Shares::new(1).of(DiskId(0), 400, SimTime(9)), 400);
     }

@@ -59,7 +59,7 @@ impl SwapConfig {
     }
 }
 
-/// What the swap map holds for a slot.
+/// Contents of the swap map for a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cached {
     /// Nothing.
@@ -141,7 +141,7 @@ pub struct Swap {
     /// Readahead by offset.
     pub ra: ClusterRa,
     total: u32,
-    /// Slots that nobody uses and no CPU caches.
+    /// Slots that are neither in use nor cached by a CPU.
     free: u32,
     /// State and contents of slots, by cluster, for clusters that have slots in use.
     tables: Vec<SlotTable>,
@@ -156,7 +156,7 @@ pub struct Swap {
     cluster_used: Vec<u16>,
     cluster_state: Vec<ClusterState>,
     per_cpu: IndexVec<CpuId, CpuSlots>,
-    /// Whether kernels of these rules cache slots at all.
+    /// True if kernels of these rules cache slots.
     caches: bool,
     cache_active: bool,
     /// Below this number of free slots caches are given up.
@@ -239,12 +239,12 @@ impl Swap {
             _ => None,
         }
     }
-    /// Whether there is one device, and a synchronous one.
+    /// True if there is one device, and a synchronous one.
     #[inline]
     pub fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)
     }
-    /// Whether a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
+    /// True if a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
     #[inline]
     pub fn rotates(&self) -> bool {
         self.areas.iter().any(|a| a.device.config().rotational)
@@ -266,11 +266,11 @@ impl Swap {
     pub fn nr_free(&self) -> u32 {
         self.free + self.held
     }
-    /// Whether the swap-full rule holds: less than half of the slots are free.
+    /// True if the swap-full rule holds: less than half of the slots are free.
     pub fn full(&self) -> bool {
         u64::from(self.nr_free()) * 2 < u64::from(self.total)
     }
-    /// Whether any slot can be handed out.
+    /// True if any slot can be handed out.
     pub fn has_room(&self) -> bool {
         self.nr_free() > 0
     }
@@ -499,7 +499,7 @@ impl Swap {
         unused
     }
 
-    /// What the map holds for a slot.
+    /// Entry of the map for a slot.
     #[inline]
     pub fn cached(&self, s: SwapSlot) -> Cached {
         self.look(s).1
@@ -546,7 +546,7 @@ impl Swap {
         }
     }
 
-    /// Whether a slot is in use by some PTE or folio (readahead asks).
+    /// True if a slot is in use by some PTE or folio (readahead reads this).
     pub fn in_use(&self, s: SwapSlot) -> bool {
         self.state(s.0) & (HAS_FOLIO | COUNT) != 0
     }
@@ -599,7 +599,7 @@ impl Swap {
         }
     }
 
-    /// Takes a folio out of the swap cache; the slot is freed if nobody refers to it.
+    /// Takes a folio out of the swap cache; the slot is freed if its reference count is zero.
     #[inline]
     pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: CpuId) {
         debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");

@@ -1,4 +1,4 @@
-//! How many writes a device gets at once: who submits more sleeps, and leaves those under
+//! Limit on the writes that a device gets at once: a writer above it sleeps, and leaves those under
 //! way time to end.
 //!
 //! A device takes so many requests at once as it has tags. Writeback throttling leaves some of
@@ -23,7 +23,7 @@ const WINDOW: SimDuration = SimDuration::from_millis(100);
 const MIN_WRITES: u32 = 3;
 /// Windows without reads and writes after which the depth goes a step back (`RWB_UNKNOWN_BUMP`).
 const UNKNOWN_BUMP: u32 = 5;
-/// How long a read counts as near (`close_io`: a tenth of a second).
+/// Time within which a read counts as near (`close_io`: a tenth of a second).
 const CLOSE: SimDuration = SimDuration::from_millis(100);
 
 /// Who writes.
@@ -50,14 +50,14 @@ struct Request {
     class: Option<usize>,
 }
 
-/// What one window saw end.
+/// Requests that ended in one window.
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     fastest_read: Option<SimDuration>,
     writes: u32,
 }
 
-/// What a window says of the depth.
+/// Judgement of a window on the depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     /// Reads were fast enough, or none disturbed the writes.
@@ -72,7 +72,7 @@ enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct Throttle {
     queue_depth: u32,
-    /// How long a read should take at most; none: only tags limit writes.
+    /// Target latency of a read; none: only tags limit writes.
     target: Option<SimDuration>,
     write_cache: bool,
     /// All swap writes share one depth; else those of kswapd have their own.
@@ -239,7 +239,7 @@ impl Throttle {
         usize::from(self.shared || writer == Writer::Kswapd)
     }
 
-    /// How many writes may be under way for somebody to submit another.
+    /// Number of writes up to which a writer may submit another.
     fn limit(&self, writer: Writer, now: SimTime) -> u32 {
         let close = |at: SimTime| now.since(at.min(now)) < CLOSE;
         match writer {
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(later[10], ms(64));
     }
 
-    /// What a plug holds counts, and goes out before its owner sleeps.
+    /// Requests that wait in a plug count, and go out before its owner sleeps.
     #[test]
     fn a_plug_is_emptied_by_its_sleeper() {
         let mut w = of(32, false);

@@ -1,6 +1,6 @@
-//! What comes of compaction.
+//! Results of compaction.
 
-/// What came of a run, or why there was none (`enum compact_result`).
+/// Result of a run, or the reason why there was none (`enum compact_result`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompactResult {
     /// Not tried: too little free memory, or fragmentation is not what is in the way.
@@ -15,18 +15,18 @@ pub enum CompactResult {
     PartialSkipped,
     /// Given up: others wait, too much is isolated, a limit was reached.
     Contended,
-    /// A block may be had now (`COMPACT_SUCCESS`; `COMPACT_PARTIAL` up to 4.8, where that also
-    /// stands for [`CompactResult::Contended`]).
+    /// A block is free now (`COMPACT_SUCCESS`; `COMPACT_PARTIAL` up to 4.8, where that also stands
+    /// for [`CompactResult::Contended`]).
     Success,
 }
 
-/// Why no block was made, or none could be had. Who decides says it, at the place of the decision.
+/// Reason why no block was made or found. Who decides says it, at the place of the decision.
 ///
 /// A result of the kernel does not: up to 4.8 PARTIAL is a success and a run that was given up, and
 /// scanners that meet may have run out of free pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NoBlock {
-    /// Nobody compacted: the request may not wait for it, or the kernel has no compaction.
+    /// No compaction ran: the request may not wait for it, or the kernel has none.
     NotTried,
     /// Too little was free to move pages to, at the begin of the run or in its course.
     NoSpace,

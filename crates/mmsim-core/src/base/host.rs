@@ -93,7 +93,7 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
 mod tests {
     use super::*;
 
-    /// Tables around the size from which huge pages are asked for are what `Vec` would be.
+    /// Tables around the size from which the host gives huge pages hold the same as a `Vec`.
     #[test]
     fn tables_have_their_entries() {
         for n in [0, 1, LARGE / 8 - 1, LARGE / 8, LARGE / 8 + 513] {

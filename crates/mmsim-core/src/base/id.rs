@@ -163,7 +163,7 @@ impl<I: Idx, T> IndexVec<I, T> {
     pub fn len(&self) -> usize {
         self.raw.len()
     }
-    /// Whether there is no entry.
+    /// True if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }

@@ -11,7 +11,7 @@ macro_rules! kernels {
             $($(#[$doc])+ $kernel,)+
         }
 
-        /// How many kernels there are.
+        /// Number of kernels.
         pub const NR_KERNELS: usize = [$(Kernel::$kernel),+].len();
 
         impl Kernel {
@@ -71,7 +71,7 @@ impl Kernel {
         Kernel::ALL.into_iter().find(|k| k.name() == s)
     }
 
-    /// Whether it is this release of Linux or a later one: for the table of rules alone.
+    /// True for this release of Linux and later ones: for the table of rules alone.
     pub(super) const fn is_since(self, major: u8, minor: u8) -> bool {
         let own = self.version();
         own.0 > major || own.0 == major && own.1 >= minor

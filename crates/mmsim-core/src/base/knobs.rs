@@ -13,7 +13,7 @@ use std::fmt;
 pub struct ValueInfo {
     /// As scenario files write it.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the value.
     pub doc: &'static str,
 }
 
@@ -22,11 +22,11 @@ pub struct ValueInfo {
 pub struct KnobInfo {
     /// As scenario files write it.
     pub name: &'static str,
-    /// What it decides.
+    /// Decision that the knob makes.
     pub doc: &'static str,
     /// The kernel release or patch subject that it comes from.
     pub source: &'static str,
-    /// What it can be set to; nothing if it is a number.
+    /// Allowed values; empty for a number.
     pub values: &'static [ValueInfo],
     /// The range of a number.
     pub range: Option<(u32, u32)>,
@@ -38,7 +38,7 @@ impl KnobInfo {
         self.values.iter().map(|v| v.name)
     }
 
-    /// What it takes, for people: `a | b`, or `0 to 7`.
+    /// Allowed values as text for people: `a | b`, or `0 to 7`.
     pub fn takes(&self) -> String {
         match self.range {
             Some((low, high)) => format!("{low} to {high}"),
@@ -52,7 +52,7 @@ impl KnobInfo {
 pub enum KnobError {
     /// There is no such knob.
     UnknownKnob {
-        /// What was asked for.
+        /// Name that was looked up.
         name: String,
         /// The knob that was probably meant.
         nearest: Option<&'static str>,
@@ -61,16 +61,16 @@ pub enum KnobError {
     UnknownValue {
         /// Which knob.
         knob: &'static str,
-        /// What it should have been set to.
+        /// Value that was to be set.
         value: String,
-        /// What it can be set to.
+        /// Allowed values.
         allowed: Vec<&'static str>,
     },
     /// The knob takes a number, and this is none or too small or too large.
     OutOfRange {
         /// Which knob.
         knob: &'static str,
-        /// What it should have been set to.
+        /// Value that was to be set.
         value: String,
         /// Smallest and largest number.
         range: (u32, u32),
@@ -79,7 +79,7 @@ pub enum KnobError {
     Contradiction {
         /// The setting that needs another one, `knob = "value"`.
         setting: String,
-        /// What to write instead.
+        /// Text to write instead.
         instead: String,
         /// Why.
         because: &'static str,
@@ -122,7 +122,7 @@ impl std::error::Error for KnobError {}
 
 /// A type whose values can be written in a scenario file.
 pub trait KnobValue: Copy {
-    /// What it can be; nothing if it is a number.
+    /// Allowed values; empty for a number.
     const VALUES: &'static [ValueInfo];
     /// The range of a number.
     const RANGE: Option<(u32, u32)> = None;
@@ -244,7 +244,7 @@ pub struct Preset<C: 'static> {
     /// The preset that it was built on: that of the kernel before, or the stage before it in a
     /// series.
     pub before: Option<&'static str>,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
     /// The subject of the patch that leads here, for a stage that is one patch.
     pub subject: Option<&'static str>,

@@ -1,9 +1,8 @@
 //! Migratetypes: which blocks lie next to which.
 //!
-//! A page that nobody can move spoils the pageblock around it for large allocations. So the
-//! allocator keeps pages of one mobility together: each pageblock has a type, each free
-//! list is of one type, and a request takes from lists of another type only when its own
-//! are empty.
+//! An unmovable page spoils the pageblock around it for large allocations. So the allocator keeps
+//! pages of one mobility together: each pageblock has a type, each free list is of one type, and a
+//! request takes from lists of another type only when its own are empty.
 //!
 //! Source: Linux 6.12 include/linux/mmzone.h (`enum migratetype`), mm/page_alloc.c
 //! (`fallbacks`). Left out: `page_group_by_mobility_disabled`, by which machines of less
@@ -27,7 +26,7 @@ pub enum Migratetype {
     Isolate = 5,
 }
 
-/// How many migratetypes there are.
+/// Number of migratetypes.
 pub const NR_MIGRATETYPES: usize = 6;
 /// Types that requests have and per-CPU lists keep apart (`MIGRATE_PCPTYPES`).
 pub const NR_PCPTYPES: usize = 3;
@@ -61,7 +60,7 @@ impl Migratetype {
         OF[bits as usize & 7]
     }
 
-    /// Whether blocks of this type merge with those of another such type.
+    /// True if blocks of this type merge with those of another such type.
     pub const fn mergeable(self) -> bool {
         (self as usize) < NR_PCPTYPES
     }

@@ -13,7 +13,7 @@ pub enum Planted {
     NoTargets,
     /// Compaction takes no page.
     NothingMoves,
-    /// kswapd heeds nobody for half a second after it was woken.
+    /// kswapd ignores all requests for half a second after it was woken.
     KswapdSleeps,
     /// The first step of kswapd comes 50 ms late.
     KswapdStartsLate,

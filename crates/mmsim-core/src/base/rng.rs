@@ -19,7 +19,8 @@ impl Rng {
         }
         Rng(Xoshiro256PlusPlus::seed_from_u64(SplitMix64::new(seed ^ h).next_u64()))
     }
-    /// Another stream of `purpose`, by where this one is now. This one goes on as if nobody asked.
+    /// Another stream of `purpose`, by where this one is now. This one goes on as if no branch had
+    /// been taken.
     #[must_use]
     pub fn branch(&self, purpose: &str) -> Rng {
         Rng::for_purpose(self.clone().next_u64(), purpose)

@@ -1,4 +1,4 @@
-//! What kernels do differently, apart from their LRUs and their compaction: one table of rules.
+//! Differences between kernels, apart from their LRUs and their compaction: one table of rules.
 //!
 //! A row is a mechanism. It has the value that Linux 4.1 has, and the value of each release of
 //! Linux that changed it; a kernel follows the last change that is not younger than itself. So a
@@ -18,14 +18,14 @@ crate::knob_enums! {
         Tail = "tail", "the far end";
     }
 
-    /// How a request of order above 0 is held against a watermark.
+    /// Form of the comparison of a request of order above 0 with a watermark.
     WmarkForm {
         PerOrder = "per-order",
             "free pages of orders too low are taken off order by order, and the mark is halved with each";
         OneBlock = "one-block", "one block that is large enough, besides the mark for order 0";
     }
 
-    /// What happens when the lists of a request's own type are empty.
+    /// Search in other types when the lists of a request's own type are empty.
     Fallback {
         V4_1 = "v4.1",
             "the largest block of another type; what is left of it changes lists, and the pageblock's type if half of it was free";
@@ -44,7 +44,7 @@ crate::knob_enums! {
             "the same, and a costly request without retry always gets a round of reclaim, and one without retry compacts asynchronously again";
     }
 
-    /// What direct compaction makes of the zones' answers.
+    /// Use that direct compaction makes of the zones' answers.
     DirectCompaction {
         V4_1 = "v4.1",
             "a zone is done when it keeps its low watermark; \"skipped\" is more than \"deferred\"";
@@ -53,7 +53,7 @@ crate::knob_enums! {
         V7_2 = "v7.2", "the same, and an attempt that was put off in all zones is not counted";
     }
 
-    /// How many pages a refill of a per-CPU list takes, and how many go back at once.
+    /// Numbers of pages that a refill of a per-CPU list takes, and that go back at once.
     PcpBatches {
         Fixed = "fixed", "a batch each time";
         FreesDouble = "frees-double",
@@ -69,15 +69,15 @@ crate::knob_enums! {
             "one by one, and each CPU goes on in its cluster; clusters in which a slot came free go first";
     }
 
-    /// What reclaim for a group's own limit makes of the protection that an earlier pass over all
-    /// groups noted.
+    /// Use that reclaim for a group's own limit makes of the protection that an earlier pass over
+    /// all groups noted.
     StaleProtection {
         Ignored = "ignored", "nothing: protection is against others";
         ScansLess = "scans-less", "it scans less, in proportion to what is protected";
         Skips = "skips", "it leaves the group alone while that is within its protection";
     }
 
-    /// How much a try of `memory.reclaim` asks for.
+    /// Number of pages that a try of `memory.reclaim` requests.
     ReclaimTry {
         Whole = "whole", "all that is missing";
         Batch = "batch", "at most 32 pages of it";
@@ -104,7 +104,7 @@ macro_rules! kernel_rules {
         }
 
         impl $config {
-            /// What a kernel does.
+            /// The rules of a kernel.
             pub const fn of(kernel: Kernel) -> Self {
                 $config {
                     $($field: {

@@ -170,7 +170,7 @@ vm_events! {
     SimLruGenRefused => "sim_lru_gen_refused",
     /// Blocks that workloads asked for on behalf of the kernel.
     SimKernelAlloc => "sim_kernel_alloc",
-    /// Of these, those that could not be had.
+    /// Of these, those that failed.
     SimKernelAllocFail => "sim_kernel_alloc_fail",
     /// Blocks of more than one page that workloads asked for on behalf of the kernel.
     SimHighAlloc => "sim_highalloc",
@@ -182,7 +182,7 @@ vm_events! {
     SimHighAllocReclaim => "sim_highalloc_reclaim",
     /// Of these, those that compaction that may wait had made.
     SimHighAllocSync => "sim_highalloc_sync",
-    /// Of these, those that could not be had.
+    /// Of these, those that failed.
     SimHighAllocFail => "sim_highalloc_fail",
     /// Groups of the order asked for without a page that cannot be moved, at each survey.
     SimCandidates => "sim_candidates",
@@ -212,8 +212,8 @@ impl VmEvent {
         )
     }
 
-    /// Whether only a policy that leaves shadows behind can count it: refaults and what follows
-    /// from them.
+    /// True if only a policy that leaves shadows behind can count it: refaults and the events that
+    /// follow from them.
     pub const fn needs_shadows(self) -> bool {
         use VmEvent::*;
         matches!(

@@ -49,17 +49,17 @@ costs! {
     t_minor_file = 400,
     /// CPU part of a fault that reads a page of a mapped file from a device.
     t_major_file = 2_000,
-    /// What a fault takes longer on a page of a mapped file that left a shadow.
+    /// Additional time of a fault on a page of a mapped file that left a shadow.
     t_refault_mapped = 0,
     /// A read call finds a page in the page cache.
     t_read_cached = 100,
     /// CPU part of bringing a missing page to the page cache for a read call.
     t_read_missing = 2_000,
-    /// What a read call takes longer for a page that left a shadow.
+    /// Additional time of a read call for a page that left a shadow.
     t_refault_read = 0,
     /// Isolate and check one folio in a list scan.
     t_scan = 150,
-    /// The same, for each mapping that is asked for its accessed bit.
+    /// The same, for each mapping whose accessed bit is read.
     t_scan_mapping = 100,
     /// Remove one mapping.
     t_unmap = 200,

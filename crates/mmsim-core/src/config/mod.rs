@@ -1,4 +1,4 @@
-//! What a machine is made of: plain data, no defaults that the caller does not ask for.
+//! Description of a machine: plain data, without defaults that the caller has not chosen.
 
 use crate::backing::device::DeviceConfig;
 pub use crate::backing::swap::SwapConfig;
@@ -62,7 +62,7 @@ pub struct ZoneConfig {
 
 /// The memory of a zone frame by frame, as a kernel left it that has booted.
 ///
-/// Every frame that is not named here is held for good: by the kernel, or by nobody, where the
+/// Every frame that is not named here is held for good: by the kernel, or as a hole, where the
 /// firmware keeps memory or there is none (pages that the zone spans and the allocator does not
 /// manage). Scanners pass over them. Frames count from the first of the zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,7 +188,7 @@ pub enum SysctlWrite {
 }
 
 impl VmSysctl {
-    /// What the files say after a write.
+    /// The settings after a write to the files.
     #[must_use]
     pub fn written(&self, write: SysctlWrite) -> VmSysctl {
         let mut vm = self.clone();
@@ -249,7 +249,7 @@ pub enum Thp {
     Never,
 }
 
-/// How hard a fault tries to get a huge page (`/sys/kernel/mm/transparent_hugepage/defrag`).
+/// Effort of a fault to get a huge page (`/sys/kernel/mm/transparent_hugepage/defrag`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpDefrag {
     /// It compacts and reclaims, less so without `MADV_HUGEPAGE`.
@@ -350,9 +350,9 @@ pub struct MachineConfig {
     /// Period of the scheduler's tick, above 0: 1/CONFIG_HZ. Whoever runs while another waits
     /// for its CPU gives way at a tick, when its slice is over; the slices are the kernel's.
     pub tick: SimDuration,
-    /// How far a thread may run ahead of the earliest other one on hits; 0 is strict.
+    /// Time by which a thread may run ahead of the earliest other one on hits; 0 is strict.
     pub run_ahead: SimDuration,
-    /// What things cost.
+    /// Cost of each operation.
     pub cost: CostModel,
 }
 

@@ -80,9 +80,9 @@ impl Machine {
         self.mem.spaces.set_flags(&mut self.mem.pages, id, flags);
     }
 
-    /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too
-    /// are left alone. Pages to be reclaimed are asked for references, though the PTE's was
-    /// cleared here; or the PTE is left alone and nobody asks.
+    /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too are
+    /// left alone. Pages to be reclaimed are checked for references, though the PTE's was cleared
+    /// here; or the PTE is left alone and references do not count.
     pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
         let rules = self.mem.rules;
         self.mem.lru_drain(&mut *self.policy);
@@ -194,7 +194,7 @@ impl Machine {
                     FaultOutcome::Done => {}
                     other => return other,
                 }
-                // Nobody goes through the page table: the kernel only fills it.
+                // The fill is done by the kernel and does not go through the page table.
                 let filled = self.mem.pages.hot(page) & !pte::TOUCHED;
                 self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }

@@ -25,7 +25,7 @@ impl Missed {
     }
 }
 
-/// How many accesses of so many begin within a time, if each takes so long.
+/// Number of accesses, of `left`, that begin within a time if each takes `t_hit`.
 #[inline(always)]
 pub(super) fn fitting(left: u32, time: u64, t_hit: u64) -> u32 {
     match u64::from(left).checked_mul(t_hit) {

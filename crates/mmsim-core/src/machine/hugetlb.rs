@@ -1,8 +1,8 @@
 //! The pool of huge pages of hugetlbfs: how it grows, and faults on its mappings.
 //!
-//! Growing it asks for block after block and stops at the first that cannot be had; shrinking
-//! gives the last ones back. The first request insists, and compacts and reclaims for it. What there
-//! is of `vm.nr_hugepages` at boot was taken from free memory before anything ran.
+//! Growing it allocates block after block and stops at the first failure; shrinking gives the last
+//! ones back. The first request insists, and compacts and reclaims for it. What there is of
+//! `vm.nr_hugepages` at boot was taken from free memory before anything ran.
 //!
 //! A mapping that the pool cannot back is refused, which ends the process: programs that ask for huge
 //! pages have nothing else.
@@ -90,7 +90,7 @@ impl Machine {
     }
 
     /// A fault on a mapping of huge pages. A first read maps the page too, and read-only, since the
-    /// mapping is private; the first write then finds that nobody shares it.
+    /// mapping is private; the first write then finds that the page is not shared.
     pub(super) fn hugetlb_fault(&mut self, page: PageIdx, write: bool) -> FaultKind {
         let (g, mem) = (page.group(), &mut self.mem);
         if mem.pages.group(g).huge {

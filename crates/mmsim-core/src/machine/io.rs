@@ -21,7 +21,7 @@ const MAX_REQUEST_PAGES: u32 = 320;
 const MMAP_LOTSAMISS: u32 = 100;
 const MMAP_MISS_MAX: u32 = 1000;
 
-/// What is read at a time.
+/// Pages that are read at once.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     /// First page.
@@ -37,7 +37,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// No more than what is asked for.
+    /// Only the pages of the request.
     fn only(index: u32, n: u32, vma: Option<VmaId>) -> Self {
         Ahead { start: index, n, trigger: None, must: Some(index), vma }
     }

@@ -82,9 +82,9 @@ impl Machine {
         got
     }
 
-    /// Begins with memory laid out like this instead of free. All frames that somebody holds are
-    /// held by a thread, as the blocks 0, 1, ... in address order, and its workload is told of
-    /// them when it is asked first. Before the run, once.
+    /// Begins with memory laid out like this instead of free. All frames in use are held by a
+    /// thread, as the blocks 0, 1, ... in address order, and its workload gets them with its first
+    /// call. Before the run, once.
     ///
     /// # Errors
     ///

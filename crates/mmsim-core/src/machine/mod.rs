@@ -158,9 +158,9 @@ pub struct Machine {
     plug: Box<Plug>,
     /// Accesses and records of all threads.
     work_done: (u64, u64),
-    /// Accesses at which progress is told next.
+    /// Accesses at which progress is reported next.
     progress_at: u64,
-    /// How long a thread has slept amid the current step.
+    /// Time that a thread has slept amid the current step.
     slept: SimDuration,
     /// So many first touches are taken alone before a team is tried, and so many before the one
     /// after that if it is not worth it.
@@ -368,8 +368,8 @@ impl Machine {
         self.watchdog = Watchdog::of(self.threads.len());
     }
 
-    /// Puts pages of a file that nobody opens into the page cache, the first of them active: what a
-    /// system left there before the run begins. They take what memory is free then.
+    /// Puts pages of a file that no process opens into the page cache, the first of them active:
+    /// the cache that a system held before the run begins. They take what memory is free then.
     ///
     /// # Panics
     /// If there is no memory for them.
@@ -443,7 +443,7 @@ impl Machine {
         &self.contents.sequence
     }
 
-    /// Whether pages were read by advice before they were needed.
+    /// True if pages were read by advice before they were needed.
     pub fn prefetched(&self) -> bool {
         self.prefetched
     }

@@ -7,9 +7,9 @@
 //! its CPU is the earliest of all and is tried anew then. With `run_ahead = 0` no hit ever
 //! overtakes another CPU: the strict mode.
 //!
-//! A sample is no event and bounds nobody. It is taken when everything that begins up to
-//! its instant has been done: when the earliest clock and the next event are behind it. A
-//! thread that runs ahead of others may have passed it by then, by `run_ahead` at most.
+//! A sample is no event and bounds no thread. It is taken when everything that begins up to its
+//! instant has been done: when the earliest clock and the next event are behind it. A thread that
+//! runs ahead of others may have passed it by then, by `run_ahead` at most.
 
 use super::Machine;
 use super::cpu::deadline::Deadline;
@@ -385,10 +385,10 @@ impl Machine {
         }
     }
 
-    /// Runs a thread: hits up to its bound, then, if it is still the earliest, one thing
-    /// that is no hit; and so on for as long as the main loop would find the same thread
-    /// again: nobody else wants its CPU, no other CPU is as early, nothing is due, and nobody
-    /// looks in between. False: it left the CPU.
+    /// Runs a thread: hits up to its bound, then, if it is still the earliest, one operation that
+    /// is no hit; and so on for as long as the main loop would find the same thread again: no other
+    /// entity wants its CPU, no other CPU is as early, nothing is due, and no observer looks in
+    /// between. False: it left the CPU.
     fn run_thread(&mut self, tid: ThreadId, cpu: CpuId, mut due: SimTime) -> bool {
         if self.threads[tid].fault.is_some() {
             self.resolved_meanwhile(tid);
@@ -445,8 +445,8 @@ impl Machine {
         }
     }
 
-    /// What a thread's step may count that is its process's. A kernel thread that runs amid the
-    /// step counts none of it.
+    /// The counters that a thread's step may change and that are its process's. A kernel thread
+    /// that runs amid the step counts none of it.
     #[inline]
     fn counted(&self) -> Counted {
         let v = &self.mem.vmstat;
@@ -461,11 +461,11 @@ impl Machine {
         }
     }
 
-    /// What was counted since is of the thread's process.
+    /// Charges the events counted since then to the thread's process.
     #[inline]
     fn note_counted(&mut self, tid: ThreadId, (before, access): &(Counted, u64)) {
         let did = self.counted().since(before);
-        if self.mem.some_came_back() {
+        if self.mem.refaulted_in_step() {
             let acted = Acted {
                 thread: tid,
                 space: self.threads[tid].space,

@@ -27,9 +27,9 @@ pub struct TaskConfig {
 /// The disk of each file of a task.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DisksOfFiles {
-    /// Of all that have no other.
+    /// Disk of all files that have no other.
     pub all: DiskId,
-    /// Of files by name.
+    /// Disks of files by name.
     pub by_name: Vec<(String, DiskId)>,
 }
 
@@ -94,9 +94,9 @@ pub(super) struct Task {
     pub(super) threads: Vec<ThreadId>,
     pub(super) waiting: u32,
     pub(super) space: AsId,
-    /// What it had done when its last phase ended, and what its records had taken.
+    /// Its results when its last phase ended, and the latencies of its records up to then.
     pub(super) phase_began: TaskResult,
     pub(super) phase_records: Histogram,
-    /// What a record is, if it is timed.
+    /// Name of a record, if records are timed.
     pub(super) record: Option<&'static str>,
 }

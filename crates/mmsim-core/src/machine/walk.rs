@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The three differ in what a miss does, and in nothing else: [`OnMiss`]. Each has code of its own
-//! (the walk is generic), so that nobody asks what a miss does.
+//! (the walk is generic), so that no branch chooses the kind of miss at run time.
 
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
@@ -31,7 +31,7 @@ pub(super) enum Stop {
     Other,
 }
 
-/// What became of a page that is no hit.
+/// Result of the resolution of a page that is no hit.
 pub(super) struct Resolved {
     /// So many pages were touched, this one and those behind it. 0: nothing was done.
     pub pages: u32,
@@ -90,7 +90,7 @@ pub(super) trait OnMiss {
 
 /// Accesses in their order, some of which touch one page of the region of the walk.
 pub(super) trait Singles {
-    /// How many there are.
+    /// Number of entries.
     fn len(&self) -> usize;
     /// The touch that an access is. `None`: it is another operation, or there is none.
     fn get(&self, i: usize) -> Option<Touch>;
@@ -121,16 +121,16 @@ impl Singles for &[Touch] {
     }
 }
 
-/// How far a walk has looked ahead: accesses before these are being fetched.
+/// Position up to which a walk has looked ahead: accesses before it are being fetched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
     /// Their PTEs.
     pub ptes: usize,
-    /// What their PTEs name.
+    /// Position for the entries that PTEs name.
     pub slots: usize,
 }
 
-/// How far a thread is in its operations, and what it has done.
+/// Position of a thread in its operations, and its counts.
 #[derive(Debug)]
 pub(in crate::machine) struct Progress {
     /// Operations handed over.
@@ -144,13 +144,13 @@ pub(in crate::machine) struct Progress {
     touches: Vec<Touch>,
     region: RegionId,
     touched: usize,
-    /// How far operations or touches were looked at ahead.
+    /// Position up to which operations or touches were looked at ahead.
     ahead: Ahead,
     /// Accesses so far.
     pub accesses: u64,
     /// Records so far.
     pub records: u64,
-    /// What its records take.
+    /// Clock of its records.
     pub record_clock: RecordClock,
 }
 
@@ -161,7 +161,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Of a thread that has begun nothing; its records are timed, or not.
+    /// Progress of a thread that has begun nothing; its records are timed, or not.
     pub(in crate::machine) fn new(timed: bool) -> Self {
         Progress {
             ops: Vec::new(),
@@ -273,7 +273,7 @@ impl Progress {
                     (copy.touches(), fits, hits)
                 }
                 Op::Compute(d) if d <= M::LONGEST => {
-                    // Computation may run past the bound: nobody can see it.
+                    // Computation may run past the bound: nothing can observe it.
                     now = now.saturating_add(d.0).min(SimTime::LAST.0);
                     self.next += 1;
                     continue;
@@ -329,7 +329,7 @@ impl Progress {
         stop
     }
 
-    /// Comes to a page of several that is no hit.
+    /// Handles a page of several that is no hit.
     #[inline]
     fn miss<M: OnMiss>(&mut self, m: &mut M, count: u32, now: &mut u64) -> Option<Stop> {
         let Missed { run, nth } = self.missed();

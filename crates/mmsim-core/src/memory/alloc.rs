@@ -1,8 +1,8 @@
 //! Allocating and freeing: the zones in turn, and the accounting of what they gave.
 //!
-//! Nearly every request is for one page and is served by the acting CPU's list in the zone
-//! that is asked first; that is tried inline. Everything else goes over the list of zones
-//! as the kernel does: first without mixing migratetypes where that is worth trying.
+//! Nearly every request is for one page and is served by the acting CPU's list in the first zone;
+//! that is tried inline. Everything else goes over the list of zones as the kernel does: first
+//! without mixing migratetypes where that is worth trying.
 //!
 //! Source: Linux 6.12 mm/page_alloc.c (`get_page_from_freelist`, `rmqueue`, `prep_new_page`,
 //! `unreserve_highatomic_pageblock`).
@@ -92,14 +92,14 @@ impl Memory {
         Some(pfn)
     }
 
-    /// What a request may use before it wakes kswapd.
+    /// Memory that a request may use before it wakes kswapd.
     fn fast_path_flags(&self, req: &AllocRequest) -> AllocFlags {
         let highatomic = self.rules.highatomic_at_once && AllocFlags::of(req).highatomic;
         let nofragment = self.vm.defrag_mode && !req.flags.has(GfpFlags::BULK);
         AllocFlags { nofragment, highatomic, ..AllocFlags::default() }
     }
 
-    /// What a request may use from then on (`alloc_flags_slowpath`).
+    /// Memory that a request may use from then on (`alloc_flags_slowpath`).
     pub fn slow_path_flags(&self, req: &AllocRequest) -> AllocFlags {
         AllocFlags { nofragment: self.vm.defrag_mode, ..AllocFlags::of(req) }
     }

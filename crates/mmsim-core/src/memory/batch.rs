@@ -21,7 +21,7 @@
 //! A batch holds a reference. Reclaim may isolate a folio that waits to be moved, and may unmap it,
 //! but cannot free it; the move is lost if it comes meanwhile.
 //!
-//! A huge folio does not wait: the batch that it comes to goes on at once.
+//! A huge folio does not wait: the batch that it joins goes on at once.
 //!
 //! Source: Linux 6.12.117 and 7.3 mm/swap.c (`folio_batch_add_and_move`). 6.11 to 6.16 hid such a folio from scans for a while.
 
@@ -61,7 +61,7 @@ impl Batches {
             cpus: IndexVec::filled(config.cpus as usize, CpuBatches::default()),
         }
     }
-    /// How many folios wait in some batch to be added.
+    /// Number of folios that wait in some batch to be added.
     #[inline]
     pub fn nr_waiting(&self) -> u64 {
         self.waiting
@@ -72,7 +72,7 @@ impl Batches {
     pub(super) fn adding(&mut self, cpu: CpuId) -> &mut Vec<(FolioId, Arrival)> {
         &mut self.cpus[cpu].add
     }
-    /// How many folios can be added to it until it is full.
+    /// Number of folios that can be added to it until it is full.
     #[inline]
     pub(super) fn room(&self, cpu: CpuId) -> usize {
         self.size - self.cpus[cpu].add.len()
@@ -84,7 +84,7 @@ impl Batches {
             c.add.iter().map(|a| a.0).chain(moved.into_iter().flatten().copied())
         })
     }
-    /// How many folios are in batches of any kind.
+    /// Number of folios in batches of any kind.
     pub(super) fn nr_folios(&self) -> usize {
         let moved = |c: &CpuBatches| {
             c.activate.len() + c.deactivate.len() + c.lazyfree.len() + c.rotate.len()
@@ -126,7 +126,7 @@ impl Memory {
         }
     }
 
-    /// Whether a batch of so many folios goes to the lists: it is full, or its last folio is huge.
+    /// True if a batch of `len` folios goes to the lists: it is full, or its last folio is huge.
     #[inline]
     fn goes_now(&self, len: usize, last: FolioId) -> bool {
         len >= self.batches.size || self.frames.order(last) > 0

@@ -48,7 +48,7 @@ pub struct Memcgs {
     batch: u64,
     /// Kernel memory of a process, in pages.
     process: u64,
-    /// What each CPU has in stock, and of which group.
+    /// Stock of each CPU, and its group.
     stocks: IndexVec<CpuId, (MemcgId, u64)>,
 }
 
@@ -187,12 +187,13 @@ impl Memcgs {
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
         self.groups[m].swap -= n;
     }
-    /// Whether so many more pages fit under `memory.max`.
+    /// True if `n` more pages fit under `memory.max`.
     #[inline]
     pub fn fits(&self, m: MemcgId, n: u64) -> bool {
         m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
     }
-    /// A pass over all groups comes to one. The protection of an empty one is not reckoned.
+    /// Notes the protection of a group when a pass over all groups reaches it. The protection of an
+    /// empty one is not reckoned.
     #[inline]
     pub(super) fn note_protection(&mut self, m: MemcgId) {
         let g = &mut self.groups[m];
@@ -218,7 +219,7 @@ impl Memcgs {
         let g = &self.groups[m];
         g.config.high.map_or(0, |high| (g.usage + g.stock + g.kernel).saturating_sub(high))
     }
-    /// Whether one more page may be swapped.
+    /// True if one more page may be swapped.
     #[inline]
     pub fn swap_room(&self, m: MemcgId) -> bool {
         self.groups[m].config.swap_max.is_none_or(|max| self.groups[m].swap < max)

@@ -1,9 +1,9 @@
 //! Dropping whole ranges of pages: `munmap`, `MADV_DONTNEED`, exit.
 //!
-//! Nearly all that such a range holds are plain anonymous folios on their lists
-//! (`phys::frames::is_plain`): each leaves its list, nobody else maps it, and its frame goes
-//! back to the CPU's stock. A run of them is dropped with its PTEs at once. Anything else ends the
-//! run and takes the slow path, [`Memory::zap`], which gives the same state and time.
+//! Nearly all pages of such a range are plain anonymous folios on their lists
+//! (`phys::frames::is_plain`): each leaves its list, has no other mapping, and its frame goes back
+//! to the CPU's stock. A run of them is dropped with its PTEs at once. Anything else ends the run
+//! and takes the slow path, [`Memory::zap`], which gives the same state and time.
 //!
 //! Frames are gathered, and given back when the range is done or very many are together. Kernels up
 //! to 6.8 hand what they gathered on in pieces, of eight pages and then of as many as a page of

@@ -19,7 +19,7 @@ use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::request::{ReclaimRequest, Reclaimer};
 use crate::virt::pages::{Entry, pte};
 
-/// How far an eviction may go.
+/// Limits of an eviction.
 #[derive(Clone, Copy, Debug)]
 pub struct Evicting {
     /// Who evicts: what is evicted counts as its steal.
@@ -40,7 +40,7 @@ impl Evicting {
     }
 }
 
-/// What came of preparing an eviction.
+/// Result of preparing an eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prepared {
     /// Clean and unused: call [`Memory::finish_evict`]. `wrote`: it was written just now.
@@ -55,7 +55,7 @@ pub enum Prepared {
         /// A write was started.
         wrote: bool,
     },
-    /// Lazily freed memory that nobody wrote since: it is gone already, and leaves nothing.
+    /// Lazily freed memory that was not written since: it is gone already, and leaves nothing.
     Dropped,
     /// Goes to the active list for the reason given.
     Activate {
@@ -175,7 +175,7 @@ impl Memory {
         true
     }
 
-    /// Whether a page belongs to a mapping that is locked into memory.
+    /// True if a page belongs to a mapping that is locked into memory.
     #[inline]
     pub(super) fn maps_locked(&self, p: PageIdx) -> bool {
         !self.pages.group(p.group()).plain
@@ -237,7 +237,7 @@ impl Memory {
             let slot = self.frames.slot(folio);
             self.frames.clear(folio, flag::SWAPCACHE);
             let swap = self.swap.as_mut().expect("the folio has a slot");
-            // Since 5.9 a slot that nobody refers to has no shadow to keep.
+            // Since 5.9 a slot without references has no shadow to keep.
             let orphan = swap.count(slot) == 0;
             swap.uncache(slot, shadow, self.cpu);
             if orphan {

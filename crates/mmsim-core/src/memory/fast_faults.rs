@@ -3,14 +3,14 @@
 //! Two kinds of fault are nearly all that a workload takes: a write to a page that holds nothing
 //! yet, and an access to a page in swap that one process maps, on a device that the faulting CPU
 //! works itself. Both take a frame from the CPU's stock and add it to the CPU's LRU batch. Until
-//! that batch is full nobody sees more of such a fault than the PTE and the slot: the frame is in
-//! no allocator and on no list.
+//! that batch is full only the PTE and the slot show such a fault: the frame is in no allocator and
+//! on no list.
 //!
 //! So the machine (`machine/fault/swapin_fast.rs`, `first_touch.rs`) writes PTEs and slots at once
-//! and keeps the faults in a ledger, [`PendingFault`]. What a fault asks (is the zone above its
-//! watermark, is anything to follow) has the same answer for the next one, and is asked once, by
-//! [`Memory::fast_faults`]. [`Memory::settle_faults`] gives all of them their frames, accounts
-//! for them, and tells the policy of each at its own time.
+//! and keeps the faults in a ledger, [`PendingFault`]. The conditions of a fault (is the zone above
+//! its watermark, is anything to follow) are the same for the next one, and [`Memory::fast_faults`]
+//! checks them once. [`Memory::settle_faults`] gives all of them their frames, accounts for them,
+//! and tells the policy of each at its own time.
 //!
 //! A ledger is settled when an answer could change: when the stock of frames or the LRU batch is
 //! used up, when the kernel's own memory has to follow, or at the first fault of another kind. With
@@ -74,18 +74,18 @@ impl Default for PendingFault {
     }
 }
 
-/// What faults that are settled together have in common.
+/// Common state of faults that are settled together.
 #[derive(Clone, Copy, Debug)]
 pub struct FastFaults {
     /// Who takes them.
     pub thread: ThreadId,
     /// Its process.
     pub space: AsId,
-    /// How the folios arrive: new, or from swap.
+    /// Kind of arrival of the folios: new, or from swap.
     pub how: Arrival,
     /// From the fault to the mapped page.
     pub latency: SimDuration,
-    /// From the fault until the policy is told.
+    /// Time from the fault until the call of the policy.
     entry: SimDuration,
     /// Whose stock the frames come from.
     zone: ZoneId,
@@ -98,7 +98,7 @@ impl FastFaults {
         FastFaults { thread, space, ..self }
     }
 
-    /// Whether the pages come from swap.
+    /// True if the pages come from swap.
     #[inline(always)]
     fn swapped(&self) -> bool {
         self.how.kind == ArrivalKind::SwapIn
@@ -111,7 +111,7 @@ pub const AHEAD: usize = 16;
 /// Faults in a ledger at most.
 pub const MOST_PENDING: usize = 64;
 
-/// What faults on pages in swap touch first: PTEs and slots.
+/// Tables that faults on pages in swap touch first: PTEs and slots.
 pub struct SwapInRun<'a> {
     hot: &'a mut [u8],
     entry: &'a [u32],
@@ -169,7 +169,7 @@ impl SwapInRun<'_> {
         true
     }
 
-    /// Whether there is nothing to settle before the next fault.
+    /// True if nothing has to be settled before the next fault.
     #[inline(always)]
     pub fn goes_on(&self) -> bool {
         self.nr < self.room && !self.slots.emptied
@@ -192,14 +192,14 @@ impl SettledFaults<'_> {
     /// The faults and their folios, if these come from swap and no observer sees each fault. Then a
     /// policy may judge them together, and ends with [`SettledFaults::all_came`].
     pub fn unseen(&self, mem: &Memory) -> Option<(&[PendingFault], &[FolioId])> {
-        let unseen = self.run.swapped() && !mem.tracer.on() && mem.uses.told_together();
+        let unseen = self.run.swapped() && !mem.tracer.on() && mem.uses.may_judge_together();
         unseen.then_some((self.pending, self.folios))
     }
-    /// How the folios arrive.
+    /// Kind of arrival of the folios.
     pub fn how(&self) -> Arrival {
         self.run.how
     }
-    /// What passes from the beginning of a fault until the policy judges it.
+    /// Time from the beginning of a fault until the policy judges it.
     pub fn entry(&self) -> SimDuration {
         self.run.entry
     }
@@ -269,10 +269,9 @@ impl Memory {
         self.now = fault.begin + entry;
     }
 
-    /// Returns the common data of faults on new pages of a process, or on pages in swap. `None`: they
-    /// may not take the fast path now.
-    /// `recency`: that of their mapping. `awake`: kswapd knows already that memory is wanted, so
-    /// that a request below the low watermark wakes nobody.
+    /// Returns the common data of faults on new pages of a process, or on pages in swap. `None`:
+    /// they may not take the fast path now. `recency`: that of their mapping. `awake`: kswapd knows
+    /// already that memory is wanted, so that a request below the low watermark does not wake it.
     pub fn fast_faults(
         &self,
         (thread, space): (ThreadId, AsId),
@@ -311,8 +310,8 @@ impl Memory {
             && (!run.swapped() || room())
     }
 
-    /// Whether pages of processes come out of a zone's stocks without further ado: it is above
-    /// the low watermark, or all are below and kswapd is `awake`, so that nobody is woken.
+    /// True if pages of processes come out of a zone's stocks without further ado: it is above the
+    /// low watermark, or all are below and kswapd is `awake`, so that no wake-up is needed.
     fn serves_user(&self, zone: ZoneId, awake: impl FnOnce() -> bool) -> bool {
         let (z, highest) = (&self.zones[zone], AllocRequest::USER.highest);
         z.watermark_ok(Mark::Low, highest)
@@ -322,7 +321,7 @@ impl Memory {
                 && !self.zones.any_allows(Mark::Low, highest)
     }
 
-    /// How many faults a CPU may take before they have to be settled, as far as the CPU is
+    /// Number of faults that a CPU may take before they have to be settled, as far as the CPU is
     /// concerned; all CPUs together may take as many as [`Memory::share_left`].
     #[inline]
     pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
@@ -330,20 +329,20 @@ impl Memory {
         stock.min(self.batches.room(cpu)).min(MOST_PENDING)
     }
 
-    /// Whether somebody sees each fault, so that those of several threads are settled in their
+    /// True if an observer sees each fault, so that those of several threads are settled in their
     /// order.
     pub fn sees_faults(&self) -> bool {
         self.tracer.wants_any(OF_FAULT)
     }
 
-    /// How many pages the zone of some faults may give in its turn.
+    /// Number of pages that the zone of some faults may give in its turn.
     #[inline]
     pub fn share_left(&self, run: &FastFaults) -> usize {
         self.zones[run.zone].share_left()
     }
 
-    /// What faults on pages in swap touch, and who notes the uses; [`Memory::settle_faults`] is to
-    /// follow.
+    /// The tables that faults on pages in swap touch, and the recorder of uses;
+    /// [`Memory::settle_faults`] is to follow.
     #[inline(always)] // The result is large, and the caller takes it apart at once.
     pub(crate) fn swap_in_run_of<'a, W: WantsUses + 'a>(
         &'a mut self,
@@ -390,9 +389,9 @@ impl Memory {
         let now = self.now;
         let settled = SettledFaults { run, pending, folios };
         if swapped {
-            let before = self.come_for_uses();
+            let before = self.begin_refaults_for_uses();
             policy.faults_settled(self, &settled);
-            self.came_for_uses(before);
+            self.end_refaults_for_uses(before);
         } else {
             policy.faults_settled(self, &settled);
         }

@@ -109,8 +109,8 @@ impl Memory {
         }
     }
 
-    /// Puts a fresh frame into the page cache and its LRU batch. A shadow found there is
-    /// told to the policy, unless the page is allocated to be written.
+    /// Puts a fresh frame into the page cache and its LRU batch. The policy gets a shadow found
+    /// there, unless the page is allocated to be written.
     pub fn add_to_page_cache(
         &mut self,
         policy: &mut dyn ReclaimPolicy,

@@ -1,20 +1,20 @@
-//! What becomes of single pages, for one who follows all of them: uses, arrivals, evictions,
-//! refaults.
+//! Follows single pages: reports their uses, arrivals, evictions and refaults to an observer of all
+//! pages.
 //!
 //! An observer of [trace events](super::trace) sees decisions at their own times, and batches
-//! become small for it. A [`Follower`] asks for less. Within a batch it is told when the batch is
-//! done, so it closes no fast path. It learns when a page was used last, in *ticks*: the time in
-//! which the machine allocates so many frames ([`Follower::grain`]). A mapped hit costs a look at
-//! two bytes.
+//! become small for it. A [`Follower`] asks for less. Within a batch it gets the events when the
+//! batch is done, so it closes no fast path. It learns when a page was used last, in *ticks*: the
+//! time in which the machine allocates so many frames ([`Follower::grain`]). A mapped hit costs a
+//! look at two bytes.
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
-mod telling;
+mod delivery;
+mod queue;
 mod ticks;
-mod told;
 
+use queue::Queue;
 use ticks::{Before, Noting, Ticks};
-use told::Told;
 
 use super::Memory;
 pub use super::regions::PageOf;
@@ -129,7 +129,7 @@ impl KeptPages {
     }
 }
 
-/// How pages left memory for their slots or their file.
+/// The way in which pages left memory for their slots or their file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Eviction {
     /// Who evicted them.
@@ -146,7 +146,7 @@ pub struct Eviction {
 pub struct Refaulted {
     /// The page.
     pub page: PageIdx,
-    /// The number of its region ([`Memory::told_region`]).
+    /// The number of its region ([`Memory::region_of_number`]).
     pub region: u32,
     /// Where it is now.
     pub at: Where,
@@ -159,15 +159,16 @@ pub struct Refaulted {
     pub now: SimTime,
 }
 
-/// A thread's step is done, and some refaults were its own. Steps of a process in which nothing else
-/// came back are told as one, unless [accesses](Wants::accesses) are wanted.
+/// A thread's step is done, and some refaults were its own. Consecutive steps of a process are
+/// reported as one if nothing else came back in them, unless [accesses](Wants::accesses) are
+/// wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Acted {
     /// The thread; of several steps, that of the last.
     pub thread: ThreadId,
     /// Its process.
     pub space: AsId,
-    /// How many accesses it had done before the step; of several, before the last.
+    /// Number of its accesses before the step; of several steps, before the last.
     pub access: u64,
     /// Refaults of anonymous pages that it counts as its own.
     pub refaults_anon: u64,
@@ -175,22 +176,22 @@ pub struct Acted {
     pub refaults_file: u64,
     /// Swap-ins that it counts so.
     pub swap_ins: u64,
-    /// Of the uses that are told with it, so many came before its end.
+    /// Number of uses, of those reported with it, that came before its end.
     pub uses: usize,
     /// And of the pages that came back for them.
     pub back: usize,
 }
 
 impl Acted {
-    /// How many refaults it counts as its own, where `swap_ins` take the place of those of anonymous
-    /// pages or do not.
+    /// Number of refaults that it counts as its own, where `swap_ins` take the place of those of
+    /// anonymous pages or do not.
     #[inline]
     pub fn counts(&self, swap_ins: bool) -> u64 {
         self.refaults_file + if swap_ins { self.swap_ins } else { self.refaults_anon }
     }
 }
 
-/// What a follower has to be told, beyond what all are told.
+/// Events that a follower wants beyond those that all get.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Wants {
@@ -201,13 +202,13 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// Whether each refault is told with its access.
+    /// Sets whether each refault is reported with its access.
     #[must_use]
     pub fn with_accesses(mut self, accesses: bool) -> Self {
         self.accesses = accesses;
         self
     }
-    /// Whether swap-ins take the place of refaults.
+    /// Sets whether swap-ins take the place of refaults.
     #[must_use]
     pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
         self.swap_ins = swap_ins;
@@ -217,15 +218,15 @@ impl Wants {
 
 /// Follows pages. Must not influence the run: it gets no access to it, but to what is kept of pages.
 pub trait Follower: Send {
-    /// How many frames are allocated in a tick, on a machine of so many.
+    /// Number of frames allocated in a tick, on a machine of `frames` frames.
     fn grain(&self, frames: u64) -> u64;
-    /// On a machine of so many frames, without files: one page in `1 << shift` is told of at each
-    /// tick in which it is used. With files, all are (`frames` is 0).
+    /// Sampling of uses on a machine of `frames` frames without files: one page in `1 << shift` is
+    /// reported at each tick in which it is used. With files, all are (`frames` is 0).
     fn sample_shift(&mut self, frames: u64) -> u32 {
         let _ = frames;
         0
     }
-    /// What it has to be told.
+    /// The events that it wants.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -233,7 +234,7 @@ pub trait Follower: Send {
     /// is a page of a file or is sampled. Those of `back` came back for these uses, in the same order.
     /// `steps`: those of threads that are done, and in which pages came back.
     fn used(&mut self, all: &mut KeptPages, uses: &[Use], back: &[Refaulted], steps: &[Acted]);
-    /// A page came to memory, and perhaps nobody has asked for it.
+    /// A page came to memory, perhaps without a request for it.
     fn arrived(&mut self, all: &mut KeptPages, page: PageIdx, at: Where);
     /// Pages were evicted, in this order.
     fn evicted(&mut self, all: &mut KeptPages, how: &Eviction, pages: &[Use]);
@@ -247,7 +248,7 @@ pub trait Follower: Send {
     /// page's last use, from 1 on. Pages that were not used since the tick in which they came may be
     /// missing.
     fn kept(&mut self, all: &mut KeptPages, pages: &[(PageIdx, u32)]);
-    /// What pages hold is gone, in memory or out of it.
+    /// The contents of pages are gone, in memory or out of it.
     fn dropped(&mut self, all: &mut KeptPages, first: PageIdx, count: u32);
     /// An allocation met something that is counted.
     fn troubled(&mut self, t: &Troubled);
@@ -263,10 +264,10 @@ pub trait Follower: Send {
 #[derive(Default)]
 pub struct Uses {
     on: bool,
-    /// One page in `1 << shift` is told of.
+    /// One page in `1 << shift` is reported.
     shift: u32,
     kept: KeptPages,
-    told: Told,
+    queue: Queue,
     pub(super) regions: Regions,
     /// All pages have lists of one node and one group.
     one_place: bool,
@@ -276,9 +277,9 @@ pub struct Uses {
     wants: Wants,
     /// The node of the batch that was taken off a list last needed no reclaim.
     balanced: bool,
-    /// What comes back does so for uses of the same step, in their order.
+    /// Pages that come back now do so for uses of the same step, in their order.
     for_uses: bool,
-    /// And all is known of it that is to be told.
+    /// Everything that the follower needs is known of them.
     quick: bool,
 }
 
@@ -300,7 +301,7 @@ pub trait NoteUses {
 
 /// Who wants to know of uses, before a walk begins.
 pub(crate) trait WantsUses {
-    /// What is noted in the walk.
+    /// The notes of the walk.
     type Notes<'a>: NoteUses
     where
         Self: 'a;
@@ -339,7 +340,7 @@ impl<N: NoteUses> WantsUses for N {
     }
 }
 
-/// Nobody wants to know.
+/// No recorder.
 impl NoteUses for () {
     #[inline(always)]
     fn uses(&mut self, _: usize, _: u32) {}
@@ -378,7 +379,7 @@ impl FirstUses<'_> {
     }
 }
 
-/// Whether a page is one of those whose uses are told: one in `1 << shift`.
+/// True if a page is in the sample whose uses are reported: one in `1 << shift`.
 #[inline(always)]
 pub fn is_sampled(page: u32, shift: u32) -> bool {
     // The upper bits of a product by the golden ratio are those of no pattern.
@@ -421,12 +422,12 @@ impl Uses {
         let one_place = one_node && mem.memcgs.len() == 1;
         Uses { on: true, shift, grain, wants, one_place, ..Uses::default() }
     }
-    /// Whether anybody wants to know.
+    /// True if a follower is attached.
     #[inline(always)]
     pub(crate) fn on(&self) -> bool {
         self.on
     }
-    /// Whether each fault is told by itself.
+    /// True if each fault is reported separately.
     #[inline(always)]
     pub(crate) fn singly(&self) -> bool {
         self.on && self.wants.accesses
@@ -437,7 +438,7 @@ impl Uses {
         let plain = if self.one_place { Where::ANON } else { Where::UNKNOWN };
         self.kept.make_room(pages);
         let KeptPages { ticks, own } = &mut self.kept;
-        let (ticks, uses) = (ticks.noting(), &mut self.told.uses);
+        let (ticks, uses) = (ticks.noting(), &mut self.queue.uses);
         FirstUses { ticks, shift: self.shift, own, uses, plain }
     }
     /// One page is used that was not there.
@@ -446,7 +447,7 @@ impl Uses {
         if self.on {
             let last = self.kept.replace_last(page);
             self.kept.fetch(page);
-            self.told.uses.push(Use { page, last, at: Where::UNKNOWN });
+            self.queue.uses.push(Use { page, last, at: Where::UNKNOWN });
         }
     }
     /// One page is used.
@@ -458,7 +459,7 @@ impl Uses {
     /// True if a policy may judge the refaults of a ledger together: no follower is attached, or the
     /// ledger holds all that the follower needs.
     #[inline]
-    pub(crate) fn told_together(&self) -> bool {
+    pub(crate) fn may_judge_together(&self) -> bool {
         !self.on || self.quick
     }
 }

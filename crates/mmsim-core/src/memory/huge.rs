@@ -131,8 +131,8 @@ impl Memory {
         mapped.into_iter().map(frame_of).collect()
     }
 
-    /// Whether a frame is a folio of one page that a scan has isolated: of a huge folio that was split
-    /// amid a scan, those are what is left.
+    /// True if a frame is a folio of one page that a scan has isolated: the remainder of a huge
+    /// folio that was split amid a scan.
     #[inline]
     pub fn is_isolated_page(&self, frame: Pfn) -> bool {
         self.frames.kind(frame) == FrameKind::Anon

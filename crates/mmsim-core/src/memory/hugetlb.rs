@@ -1,13 +1,14 @@
 //! Huge pages of hugetlbfs, and the mappings that they back.
 //!
 //! A pool of blocks of 2 MiB is set aside beforehand. A mapping of such pages reserves what it may
-//! need when it is made, so that its faults always find one; they take it from the pool, and it goes
-//! back there when it is unmapped. Nobody reclaims, moves or splits these pages: they are on no list,
-//! in no group and in no process's resident memory. One entry of the page directory maps each, and no
-//! page table is held for it. As for huge folios, each of the 512 hot bytes stands for its bits.
+//! need when it is made, so that its faults always find one; they take it from the pool, and it
+//! goes back there when it is unmapped. These pages are never reclaimed, moved or split: they are
+//! on no list, in no group and in no process's resident memory. One entry of the page directory
+//! maps each, and no page table is held for it. As for huge folios, each of the 512 hot bytes
+//! stands for its bits.
 //!
-//! Of the pool, `free` pages are mapped nowhere, and `reserved` of these are promised. What is above
-//! the size that was asked for last is given back as soon as nobody needs it.
+//! Of the pool, `free` pages are mapped nowhere, and `reserved` of these are promised. Pages above
+//! the last requested size are given back as soon as they are unused.
 //!
 //! Source: Linux 6.12 mm/hugetlb.c (`hugetlb_acct_memory`, `dequeue_hugetlb_folio_vma`,
 //! `hugetlb_no_page`, `hugetlb_wp`, `__unmap_hugepage_range`, `free_huge_folio`). Left out:
@@ -65,7 +66,7 @@ impl Memory {
         self.hugetlb.free.push(pfn);
     }
 
-    /// Gives back what the pool has too much, as far as nobody needs it.
+    /// Gives back the pages above the size of the pool that are not in use.
     pub fn trim_huge_pool(&mut self) {
         while self.hugetlb.total() > self.hugetlb.wanted
             && self.hugetlb.free() > self.hugetlb.reserved

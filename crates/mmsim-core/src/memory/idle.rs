@@ -59,7 +59,7 @@ impl Memory {
         self.mark_idle(folio, young);
     }
 
-    /// Whether a folio was accessed since it was made old. Costs `t_young`.
+    /// True if a folio was accessed since it was made old. Costs `t_young`.
     pub fn is_young(&mut self, folio: FolioId) -> bool {
         self.now += self.cost.t_young;
         if self.locked_file(folio) {
@@ -89,8 +89,8 @@ impl Memory {
         true
     }
 
-    /// Whether a page was accessed by its PTE there, or its folio by anybody who took the idle mark
-    /// away. Costs `t_young`, or `t_unlisted`.
+    /// True if a page was accessed by its PTE there, or its folio by another user that took the
+    /// idle mark away. Costs `t_young`, or `t_unlisted`.
     pub fn is_young_at(&mut self, page: PageIdx) -> bool {
         let Some(folio) = self.listed_at(page) else {
             self.now += self.cost.t_unlisted;
@@ -100,14 +100,14 @@ impl Memory {
         self.young_at(page) || !self.is_idle(folio)
     }
 
-    /// An access through a system call, or found when a file page is unmapped
-    /// (`folio_mark_accessed`): the policy is told, and the page is not idle.
+    /// Records an access through a system call, or one found when a file page is unmapped
+    /// (`folio_mark_accessed`): the policy learns of it, and the page is not idle.
     pub fn mark_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         policy.folio_accessed(self, folio);
         self.clear_idle(folio);
     }
 
-    /// Whether a folio has its idle mark: in its flags, or in the PTE of an anonymous page that is
+    /// True if a folio has its idle mark: in its flags, or in the PTE of an anonymous page that is
     /// mapped once.
     #[inline]
     pub fn is_idle(&self, folio: FolioId) -> bool {

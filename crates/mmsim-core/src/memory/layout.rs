@@ -24,7 +24,7 @@ use crate::phys::zone::Zone;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a frame is.
+/// Use of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FrameUse {
     /// In a free block or a per-CPU list.
@@ -64,7 +64,7 @@ pub struct ZoneLayout {
     pub pageblock_order: u8,
     /// Types of its pageblocks, in address order.
     pub types: Vec<Migratetype>,
-    /// What its frames are, in address order.
+    /// Use of its frames, in address order.
     pub frames: Vec<FrameUse>,
     /// Its free lists that have blocks. Free frames on none of them are given back in address
     /// order when the layout is put on a machine.
@@ -116,9 +116,9 @@ pub enum LayoutError {
     },
     /// Another number of zones.
     Zones {
-        /// Of the layout.
+        /// Number in the layout.
         of: usize,
-        /// Of this machine.
+        /// Number in this machine.
         has: usize,
     },
     /// A zone of another place or size.
@@ -181,7 +181,7 @@ impl fmt::Display for LayoutError {
 impl std::error::Error for LayoutError {}
 
 impl ZoneLayout {
-    /// Whether blocks can lie like this: complete, inside the zone, each frame on one list.
+    /// Checks that blocks can lie like this: complete, inside the zone, each frame on one list.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl ZoneLayout {
 }
 
 impl Memory {
-    /// What a frame of a zone is.
+    /// Use of a frame of a zone.
     fn frame_use(&self, zone: &Zone, head: &mut FrameUse, p: u32) -> FrameUse {
         let pfn = Pfn(p);
         *head = match self.frames.kind(pfn) {
@@ -284,9 +284,9 @@ impl Memory {
         Layout { zones: self.zones.ids().map(|z| self.zone_layout(z)).collect() }
     }
 
-    /// Puts a layout in the place of memory that nobody has taken anything of, but for what the
-    /// kernel holds from the start. Returns the frames that somebody has to hold from now on,
-    /// in address order; each is one block of order 0, with the type that it was asked for.
+    /// Puts a layout in the place of memory that is all free, but for the frames that the kernel
+    /// holds from the start. Returns the frames that somebody has to hold from now on, in address
+    /// order; each is one block of order 0, with the type that it was asked for.
     ///
     /// # Errors
     ///
@@ -355,7 +355,7 @@ fn loose_frames(z: &ZoneLayout) -> impl Iterator<Item = (Pfn, bool)> {
     loose.into_iter().enumerate().map(move |(i, l)| (Pfn(first + i as u32), l))
 }
 
-/// Whether a layout is of a zone.
+/// Checks that a layout fits a zone.
 fn same_zone(new: &ZoneLayout, own: &ZoneLayout) -> Result<(), LayoutError> {
     let name = |z: &ZoneLayout| {
         let (kind, n, b) = (z.kind.name(), z.frames.len(), 1u32 << z.pageblock_order);

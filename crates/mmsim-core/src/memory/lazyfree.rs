@@ -67,7 +67,7 @@ impl Memory {
         true
     }
 
-    /// Whether a folio is listed anonymous memory proper, nowhere but in memory.
+    /// True if a folio is listed anonymous memory proper, nowhere but in memory.
     pub(super) fn may_be_lazyfree(&self, folio: FolioId) -> bool {
         const YES: u32 = flag::LRU | flag::SWAPBACKED;
         self.frames.kind(folio) == FrameKind::Anon
@@ -87,7 +87,7 @@ impl Memory {
         }
     }
 
-    /// Whether a folio is lazily freed memory.
+    /// True if a folio is lazily freed memory.
     #[inline]
     pub fn is_lazyfree(&self, folio: FolioId) -> bool {
         self.frames.kind(folio) == FrameKind::Anon && !self.frames.has(folio, flag::SWAPBACKED)

@@ -29,8 +29,8 @@ impl Memory {
         }
     }
 
-    /// What a fault has to know of a slot to read it past the swap cache: the device is
-    /// synchronous, nobody else wants the slot, and the kernel knows this way. Then the shadow, if
+    /// State of a slot that a fault needs to read it past the swap cache: the device is
+    /// synchronous, the slot has no other user, and the kernel has this way. Then the shadow, if
     /// one was left there.
     #[inline]
     pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
@@ -162,8 +162,7 @@ impl Memory {
         }
     }
 
-    /// One reference less to a slot from a PTE; a copy in the swap cache that nobody wants
-    /// any more goes with the last.
+    /// Drops a reference of a PTE to a slot; a copy in the swap cache goes with the last reference.
     fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
         let swap = self.swap.as_mut().expect("a slot is of a device");
         if swap.put(slot, self.cpu) {

@@ -1,4 +1,4 @@
-//! Migration: a folio moves to another frame, and nobody who uses it notices.
+//! Migration: a folio moves to another frame, and its users do not notice.
 //!
 //! Compaction takes folios off their lists ([`Memory::isolate_to_migrate`]), takes free blocks
 //! out of the allocator ([`Memory::isolate_free_block`]), and moves the one into the other
@@ -46,7 +46,7 @@ pub enum NotMoved {
     FileSystem,
 }
 
-/// What a migrated folio leaves behind: where it was with lists and policies.
+/// Flags that a migrated folio does not take along: its place on lists and in policies.
 const LEFT: u32 = flag::ISOLATED | flag::LRU | flag::POLICY_MASK;
 
 /// Events of single folios that are moved.
@@ -83,12 +83,12 @@ impl Memory {
         self.now += SimDuration(self.cost.t_isolate.0 * folios.len() as u64);
     }
 
-    /// Whether [`Memory::migrate`] would move an isolated folio now.
+    /// True if [`Memory::migrate`] would move an isolated folio now.
     pub fn can_migrate(&self, folio: FolioId) -> bool {
         self.unmovable(folio).is_none()
     }
 
-    /// Whether a frame holds a page of a file on ramfs, which nothing migrates.
+    /// True if a frame holds a page of a file on ramfs, which is never migrated.
     pub fn is_of_ramfs(&self, folio: FolioId) -> bool {
         let locked = self.frames.has(folio, flag::MLOCKED);
         locked
@@ -159,8 +159,8 @@ impl Memory {
         std::hint::black_box(seen);
     }
 
-    /// How many of some isolated folios, from the last one on, [`Memory::migrate_plain`] takes; with
-    /// an observer of moves one at a time, whose events come in order then.
+    /// Number of isolated folios, counted from the last one, that [`Memory::migrate_plain`] takes;
+    /// with an observer of moves one at a time, whose events come in order then.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
         let most = if self.tracer.wants_any(OF_MIGRATION) { 1 } else { folios.len() };
         let plain = |&&f: &&FolioId| !self.slow_paths && is_plain(self.frames.bits(f));
@@ -220,8 +220,8 @@ impl Memory {
         }
     }
 
-    /// Moves an isolated folio of one page to a free frame of a node, if one can be had above the
-    /// min watermark without reclaim. False: it is still where it was, and isolated.
+    /// Moves an isolated folio of one page to a free frame of a node, if there is one above the min
+    /// watermark without reclaim. False: it is still where it was, and isolated.
     pub fn migrate_to_node(
         &mut self,
         lru: &mut dyn ReclaimPolicy,
@@ -266,7 +266,7 @@ impl Memory {
         }
     }
 
-    /// Flags, reverse map, group and swap slot go to the new frame; the old one is nobody's.
+    /// Flags, reverse map, group and swap slot go to the new frame; the old one has none.
     fn move_identity(&mut self, folio: FolioId, target: Pfn) {
         let bits = self.frames.bits(folio);
         let slot = (bits & flag::SWAPCACHE != 0).then(|| self.frames.slot(folio));

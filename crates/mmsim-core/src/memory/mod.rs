@@ -94,7 +94,7 @@ pub enum IoDone {
     EvictWritten(Pfn),
 }
 
-/// What the last passes over a node met.
+/// State of a node after the last passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeFlags {
     /// Dirty file pages at the tail: kswapd may write them.
@@ -108,9 +108,9 @@ const ZRAM: AllocRequest = AllocRequest::USER;
 
 /// The memory of a machine.
 pub struct Memory {
-    /// What the kernel does that others do differently.
+    /// Behaviour of the kernel that differs from other kernels.
     pub rules: KernelRules,
-    /// What a test made wrong.
+    /// Fault that a test planted.
     planted: Option<Planted>,
     /// Sysctls.
     pub vm: VmSysctl,
@@ -203,13 +203,13 @@ pub struct Memory {
     pub evictions: u64,
     /// Where stealing raised the watermarks since kswapd was last told.
     pub boosted: Option<(NodeId, ZoneKind)>,
-    /// The page whose refault the policy is told of, for its event.
+    /// The page whose refault the policy gets now, for its event.
     pub refaulting: Option<PageIdx>,
-    /// Who follows pages, in most runs nobody.
+    /// Follower of pages; none in most runs.
     follower: Option<Box<dyn follow::Follower>>,
     /// When pages were used last, for it.
     pub(crate) uses: follow::Uses,
-    /// What events say of evictions.
+    /// Names of evicted pages, for events.
     names: names::EvictionNames,
 }
 
@@ -321,14 +321,14 @@ impl Memory {
         }
     }
 
-    /// Whether this was made wrong.
+    /// True if this fault was planted.
     #[doc(hidden)]
     #[inline(always)]
     pub fn is_planted(&self, fault: Planted) -> bool {
         self.planted == Some(fault)
     }
 
-    /// What `vm.compaction_proactiveness` asks for: the score of fragmentation down to which proactive
+    /// Scores for `vm.compaction_proactiveness`: the score of fragmentation down to which proactive
     /// compaction goes, and the one above which it begins, both in per cent of free memory
     /// (`fragmentation_score_wmark`).
     pub fn fragmentation_score_wmarks(&self) -> [u64; 2] {
@@ -376,7 +376,7 @@ impl Memory {
             let had = std::mem::take(&mut self.zram_frames);
             self.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
         }
-        // What could not be had is tried again at the next occasion.
+        // Failed allocations are tried again at the next occasion.
         if self.slab_frames.len() == slab && self.zram_frames.len() == zram {
             self.settled = (nodes, stored);
         }
@@ -508,7 +508,7 @@ impl Memory {
             .fold([0; 2], |a, &z| [a[0] + self.lru_pages[z][0], a[1] + self.lru_pages[z][1]])
     }
 
-    /// Whether anonymous memory can be reclaimed at all: some slot is free
+    /// True if anonymous memory can be reclaimed at all: some slot is free
     /// (`can_reclaim_anon_pages`), in the group's allowance too.
     #[inline]
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
@@ -521,12 +521,12 @@ impl Memory {
         shadow_bits(&self.zones, self.memcgs.len())
     }
 
-    /// Whether swap space exists (`total_swap_pages`).
+    /// True if swap space exists (`total_swap_pages`).
     pub fn has_swap(&self) -> bool {
         self.swap.is_some()
     }
 
-    /// Whether accesses through `MADV_RANDOM` mappings do not count.
+    /// True if accesses through `MADV_RANDOM` mappings do not count.
     #[inline]
     pub fn ignores_random(&self) -> bool {
         self.rules.random_has_no_recency

@@ -12,13 +12,13 @@ use crate::base::id::{Idx, IndexVec, PageIdx, SwapSlot};
 const NAMING: TraceKinds =
     TraceKinds::of(&[TraceKind::SimEvict, TraceKind::SimRefault, TraceKind::SimSwapRead]);
 
-/// What is known of pages that are not in memory.
+/// Names of pages that are not in memory.
 #[derive(Default)]
 pub(super) struct EvictionNames {
-    /// The page that was unmapped last to a slot; page 0, which is none: nobody saw it. Between
-    /// unmapping and freeing lies the write, and a page read ahead is never mapped.
+    /// The page that was unmapped last to a slot; page 0 if no observer saw it. Between unmapping
+    /// and freeing lies the write, and a page read ahead is never mapped.
     page_of_slot: IndexVec<SwapSlot, PageIdx>,
-    /// The number of a page's last eviction; 0: nobody saw it.
+    /// The number of a page's last eviction; 0 if no observer saw it.
     of_page: IndexVec<PageIdx, u64>,
 }
 

@@ -16,10 +16,10 @@ use crate::base::id::{CpuId, IndexVec, NodeId};
 use crate::base::time::SimTime;
 use crate::config::MachineConfig;
 
-/// What is counted with delay. The root group's counters of `/proc/vmstat` are exact.
+/// Counters with delayed updates. The root group's counters of `/proc/vmstat` are exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeStatItem {
-    /// Activated refaults: of anonymous pages, if these are told apart (5.9 and later).
+    /// Activated refaults: of anonymous pages, if these are distinguished (5.9 and later).
     WorkingsetActivateAnon,
     /// Activated refaults of file pages; before 5.9 of all.
     WorkingsetActivateFile,
@@ -45,7 +45,7 @@ struct Diff {
 pub struct NodeStats {
     sums: IndexVec<NodeId, [u64; ITEMS]>,
     thresholds: IndexVec<NodeId, u32>,
-    /// Of each node, what each CPU kept.
+    /// For each node, the difference that each CPU keeps.
     kept: IndexVec<NodeId, IndexVec<CpuId, Diff>>,
 }
 
@@ -115,7 +115,7 @@ impl Memory {
         self.node_stats.add(node, self.cpu, item, self.now);
     }
 
-    /// What can be seen of a counter now (`node_page_state`): at most the number of events so far.
+    /// Visible value of a counter now (`node_page_state`): at most the number of events so far.
     pub fn node_page_state(&self, node: NodeId, item: NodeStatItem) -> u64 {
         self.node_stats.sum(node, item, self.now)
     }

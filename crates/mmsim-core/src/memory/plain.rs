@@ -9,10 +9,11 @@
 //! batch, and what is counted once for each is counted once for all.
 //!
 //! The fast path gives the state, the counters, the events and the times of the slow path. It may
-//! do so because nobody looks between the folios of a batch. With an observer of evictions a batch
-//! is one folio, so that each event has its own time ([`Memory::evict_batch`]). An asynchronous device,
-//! whose queue starts at the time of the write, gets its folios by the slow path. Before a folio
-//! takes the slow path, [`Memory::settle_fast`] accounts for those of the fast path.
+//! do so because there is no observer between the folios of a batch. With an observer of evictions
+//! a batch is one folio, so that each event has its own time ([`Memory::evict_batch`]). An
+//! asynchronous device, whose queue starts at the time of the write, gets its folios by the slow
+//! path. Before a folio takes the slow path, [`Memory::settle_fast`] accounts for those of the fast
+//! path.
 
 use super::Memory;
 use crate::backing::Shadow;
@@ -243,12 +244,12 @@ impl Memory {
         }
     }
 
-    /// Whether plain folios may be evicted by the fast path.
+    /// True if plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
         !self.slow_paths && self.swap.as_ref().is_some_and(Swap::is_one_synchronous)
     }
 
-    /// Whether somebody sees what becomes of each folio that is evicted.
+    /// True if an observer sees the fate of each folio that is evicted.
     #[inline]
     pub fn evicts_singly(&self) -> bool {
         self.tracer.wants_any(OF_EVICTION)

@@ -59,7 +59,7 @@ impl Plug {
         true
     }
 
-    /// What waits has to go before another request can wait.
+    /// True if the waiting requests have to go before another can wait.
     fn is_full(&self) -> bool {
         self.requests.len() >= MOST_REQUESTS || self.requests.last().is_some_and(|r| r.1 >= LARGE)
     }
@@ -92,7 +92,7 @@ impl Memory {
         self.plugged = false;
     }
 
-    /// What waits in a plug goes to the device (`blk_finish_plug`).
+    /// Sends the requests of a plug to the device (`blk_finish_plug`).
     #[inline]
     pub(crate) fn finish_plug(&mut self, plug: &mut Plug) {
         if !plug.requests.is_empty() {

@@ -29,8 +29,8 @@ pub enum Within {
 }
 
 impl Memory {
-    /// The protection that keeps a pass from a group that it comes to. A pass over all groups notes
-    /// the group's protection first.
+    /// The protection that keeps a pass from a group when it reaches the group. A pass over all
+    /// groups notes the group's protection first.
     #[inline]
     pub fn protection_from(&mut self, req: &ReclaimRequest, memcg: MemcgId) -> Option<Within> {
         if memcg == MemcgId(0) {
@@ -44,7 +44,7 @@ impl Memory {
         self.within(memcg)
     }
 
-    /// Whether a group is within its `memory.min`, for kswapd before it ages the group.
+    /// True if a group is within its `memory.min`, for kswapd before it ages the group.
     pub fn is_within_min(&mut self, memcg: MemcgId) -> bool {
         if memcg == MemcgId(0) {
             return false;

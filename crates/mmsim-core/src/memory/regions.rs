@@ -1,6 +1,6 @@
 //! Names of pages: what region of a process or of a file each is in.
 //!
-//! A name takes a search among the mappings of a process. Who is told of many pages gets the number
+//! A name takes a search among the mappings of a process. A follower of many pages gets the number
 //! of the region instead, kept for each group of pages until mappings change.
 
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use super::Memory;
 use crate::base::id::{AsId, FileId, PageIdx};
 use crate::virt::pages::Owner;
 
-/// What a page is called where nobody knows its number.
+/// Name of a page for users that do not know its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum PageOf {
-    /// A page that nobody maps any more.
+    /// A page that is mapped no longer.
     #[default]
     Nobody,
     /// Of a process: its region, and the place in it.
@@ -21,10 +21,10 @@ pub enum PageOf {
     File(FileId, u32),
 }
 
-/// Regions that were told of, by their numbers. Number 0 is nobody's.
+/// Regions that were reported, by their numbers. Number 0 is no region.
 #[derive(Default)]
 pub(super) struct Regions {
-    /// What each is, and its first page.
+    /// Name of each, and its first page.
     all: Vec<(PageOf, u32)>,
     numbers: BTreeMap<(PageOf, u32), u32>,
     /// By group of pages, if all of it is of one region: its number, and how often mappings had
@@ -52,8 +52,8 @@ impl Memory {
         }
     }
 
-    /// What region pages were told of by a number, and its first page.
-    pub fn told_region(&self, number: u32) -> (PageOf, PageIdx) {
+    /// The region that a number stands for, and its first page.
+    pub fn region_of_number(&self, number: u32) -> (PageOf, PageIdx) {
         let known = number.checked_sub(1).and_then(|n| self.uses.regions.all.get(n as usize));
         known.map_or((PageOf::Nobody, PageIdx(0)), |&(of, first)| (of, PageIdx(first)))
     }

@@ -103,8 +103,8 @@ impl Memory {
         }
     }
 
-    /// Whether folios were accessed since they were made old, as [`Memory::is_young`] says; those that
-    /// are on no list were not.
+    /// Finds which folios were accessed since they were made old, as [`Memory::is_young`] says;
+    /// those that are on no list were not.
     ///
     /// # Panics
     /// If there are more than [`BATCH`].
@@ -155,8 +155,8 @@ impl Memory {
         }
     }
 
-    /// Whether pages were accessed since they were made old, as [`Memory::is_young_at`] says; without a
-    /// PTE they were not.
+    /// Finds which pages were accessed since they were made old, as [`Memory::is_young_at`] says;
+    /// without a PTE they were not.
     ///
     /// # Panics
     /// If there are more than [`BATCH`].
@@ -195,11 +195,11 @@ impl Memory {
         }
     }
 
-    /// Whether a page that is present is known to be mapped once and on a list without a look at its
-    /// frame.
+    /// True if a page that is present is known to be mapped once and on a list without a look at
+    /// its frame.
     #[inline(always)]
     fn is_listed_by(&self, page: PageIdx, in_batches: &InBatches) -> bool {
-        // A huge page has no bit of its own, and its entry is asked.
+        // A huge page has no bit of its own; its entry has it.
         let is = self.pages.is_anon(page.group())
             && !in_batches.may_be(page)
             && !self.pages.has_huge(page.group());
@@ -227,7 +227,7 @@ impl Memory {
         }
     }
 
-    /// Whether a common folio is young, which is mapped with this hot byte.
+    /// True if a common folio that is mapped with this hot byte is young.
     #[inline(always)]
     fn is_young_by(&self, folio: Pfn, hot: u8) -> bool {
         hot & pte::YOUNG != 0 || hot & pte::IDLE == 0 && !self.frames.has(folio, flag::IDLE)

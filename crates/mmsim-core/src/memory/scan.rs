@@ -18,7 +18,7 @@ use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, flag, pages_of};
 use crate::policy::request::{ReclaimRequest, Reclaimer};
 
-/// What a scan takes folios off lists for.
+/// Purpose of a scan that takes folios off lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanFor {
     /// To evict them.
@@ -36,13 +36,13 @@ pub struct Scan<'a> {
     pub memcg: MemcgId,
     /// The lists hold file memory, else anonymous memory.
     pub file: bool,
-    /// What becomes of the folios.
+    /// Purpose of the folios.
     pub to: ScanFor,
     /// The list's name in events.
     pub lru: &'static str,
 }
 
-/// What a scan met, in pages.
+/// Results of a scan, in pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scanned {
     /// Looked at.
@@ -96,9 +96,9 @@ impl Memory {
     /// and appends them to a run, oldest first. Folios of other zones go to the head. Returns
     /// the pages taken.
     ///
-    /// With `verdicts`, plain folios are asked for their accessed bits; whoever uses an answer
-    /// says so by [`FastPath::asked`](super::FastPath::asked). Where other zones have folios on
-    /// the list, none is taken for plain.
+    /// With `verdicts`, the accessed bits of plain folios are read; a caller that uses an answer
+    /// says so by [`FastPath::asked`](super::FastPath::asked). Where other zones have folios on the
+    /// list, none is taken for plain.
     pub fn isolate_batch(
         &mut self,
         scan: &Scan<'_>,
@@ -257,7 +257,7 @@ impl Memory {
         }
     }
 
-    /// What was unmapped by a batch costs one flush of TLBs (`try_to_unmap_flush`).
+    /// Flushes TLBs once for all unmaps of a batch (`try_to_unmap_flush`).
     fn flush_batch(&mut self) -> ScanBatch {
         let batch = std::mem::take(&mut self.scan_batch);
         if batch.reclaimed > 0 {

@@ -1,11 +1,11 @@
 //! Nodes of radix trees that hold nothing but shadows: how many of them are kept.
 //!
 //! A shadow takes the place of the page in the tree of its file or of the swap cache. Where all
-//! pages of a node of 64 entries have been evicted, shadows alone keep it in memory; nobody might
-//! want them for ever, so the kernel keeps such nodes in a list, oldest first, and a shrinker
-//! frees the oldest when there are more than the memory could ever use: shadows so old that their
-//! refault distance would exceed the lists. With the node go its shadows: those pages come back as
-//! if they had never been there.
+//! pages of a node of 64 entries have been evicted, shadows alone keep it in memory, perhaps for
+//! ever. The kernel therefore keeps such nodes in a list, oldest first, and a shrinker frees the
+//! oldest when there are more than the memory could ever use: shadows so old that their refault
+//! distance would exceed the lists. With the node go its shadows: those pages come back as if they
+//! had never been there.
 //!
 //! The policy says how many nodes are allowed, once per pass over the root group; what is freed of
 //! the excess is the rule that all shrinkers follow (`shrinker`). Swap map and files have a queue each, and a
@@ -81,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// Drops all shadows: nobody can read them any more.
+    /// Drops all shadows: they will not be read any more.
     pub(crate) fn forget_shadows(&mut self) {
         for f in self.files.ids() {
             let (base, pages) = (self.files[f].base.0, self.files[f].pages);

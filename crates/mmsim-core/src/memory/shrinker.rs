@@ -1,11 +1,11 @@
-//! How much a shrinker frees in a pass of reclaim: the rule that all of them follow.
+//! Number of objects that a shrinker frees in a pass of reclaim: the rule that all of them follow.
 //!
 //! A shrinker says how many objects it could free. Reclaim asks it for a part of them that grows as
 //! its priority drops, in batches. What is less than a batch waits for another pass, unless it is all.
 //!
 //! Source: Linux 5.5, 6.1 and 6.12 mm/vmscan.c and mm/shrinker.c (`do_shrink_slab`).
 
-/// Objects that a shrinker is asked to free at a time (`SHRINK_BATCH`).
+/// Objects that a shrinker frees at a time (`SHRINK_BATCH`).
 const SHRINK_BATCH: u64 = 128;
 
 /// A shrinker as a pass of reclaim finds it.
@@ -15,14 +15,14 @@ pub(super) struct Shrinking {
     pub freeable: u64,
     /// Objects that earlier passes left for later.
     pub deferred: u64,
-    /// What it costs to make an object anew, in seeks of a disk; 0: nothing.
+    /// Cost of making an object anew, in seeks of a disk; 0: nothing.
     pub seeks: u64,
 }
 
 impl Shrinking {
-    /// How many objects are scanned at a priority, and how many are left for later: half of those
-    /// that cost nothing, of others four by `seeks` shifted by the priority. What waited counts
-    /// in full, or only as the priority has dropped (`by_priority`).
+    /// Numbers of objects that are scanned at a priority, and that are left for later: half of
+    /// those that cost nothing, of others four by `seeks` shifted by the priority. What waited
+    /// counts in full, or only as the priority has dropped (`by_priority`).
     pub(super) fn at(self, priority: u8, by_priority: bool) -> (u64, u64) {
         let Shrinking { freeable, deferred, seeks } = self;
         let delta = match seeks {

@@ -39,7 +39,7 @@ pub struct Sorted {
     pub looked: u64,
     /// Of these, gone to their own lists.
     pub strays: u64,
-    /// Of the run, those from this place on the policy has to sort.
+    /// Place in the run from which on the policy has to sort.
     pub unsorted: usize,
 }
 

@@ -71,7 +71,7 @@ impl SplitQueues {
         self.places.len()
     }
 
-    /// Whether a folio is in the queue of a group.
+    /// True if a folio is in the queue of a group.
     pub(super) fn has(&self, memcg: MemcgId, folio: FolioId) -> bool {
         self.places.get(&folio).is_some_and(|p| p.0 == memcg)
     }
@@ -125,7 +125,7 @@ impl Memory {
         }
     }
 
-    /// Frees a huge folio that nobody maps any more.
+    /// Frees a huge folio that is mapped no longer.
     pub(super) fn free_huge(&mut self, policy: &mut dyn ReclaimPolicy, head: FolioId) {
         self.split_queues.remove(head);
         self.leave_batch(head);

@@ -17,10 +17,10 @@ use crate::base::migratetype::Migratetype;
 use crate::config::ZoneKind;
 use crate::phys::frames::FrameKind;
 
-/// What a frame is to somebody who wants it empty.
+/// Obstacle that a frame is to a user that wants it empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Nobody has it: in a free block or a per-CPU list.
+    /// It is free: in a free block or a per-CPU list.
     Free,
     /// It is in use, and its contents can be moved elsewhere.
     Movable,
@@ -28,7 +28,7 @@ pub enum Hold {
     Pinned,
 }
 
-/// What was found, in one zone or several.
+/// Numbers of frames and blocks, in one zone or several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
     /// Free frames, those in per-CPU lists included.
@@ -69,9 +69,9 @@ pub struct BlockUse {
 /// lies in them to free frames outside. These suffice: with f free frames and b blocks chosen, of
 /// which x frames are free, `f - x` are free outside and `b * 2^k - x <= f - x` are to be moved.
 ///
-/// What is left out: watermarks, under which a zone gives the last of its free frames to nobody;
-/// reclaim, which makes free frames of movable ones (with all of them freed, `candidates` is the
-/// bound); pages that are pinned for a moment.
+/// Left out are watermarks, under which a zone does not give the last of its free frames; reclaim,
+/// which makes free frames of movable ones (with all of them freed, `candidates` is the bound); and
+/// pages that are pinned for a moment.
 pub fn most_blocks(candidates: u64, free: u64, order: u8) -> u64 {
     candidates.min(free >> order)
 }
@@ -89,7 +89,7 @@ impl Survey {
     }
 }
 
-/// What each frame of a zone is, from its first frame on.
+/// State of each frame of a zone, from its first frame on.
 pub fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
     let zone = &mem.zones[z];
     let kernel = zone.first.0 + zone.reserved() as u32;
@@ -143,7 +143,7 @@ impl Memory {
         found
     }
 
-    /// What the pageblocks of a zone are, in address order; a part of one at the end too.
+    /// Use of the pageblocks of a zone, in address order; a part of one at the end too.
     pub fn block_uses(&self, z: ZoneId) -> Vec<BlockUse> {
         let zone = &self.zones[z];
         let holds = holds(self, z);

@@ -12,7 +12,7 @@ use crate::base::id::{
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
 
-/// What a fault turned out to be.
+/// Kind that a fault turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// First write to an anonymous page.
@@ -33,7 +33,7 @@ pub enum FaultKind {
     Reuse,
 }
 
-/// What an inactive scan decided for one folio, and why.
+/// Decision of an inactive scan on one folio, with the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanOutcome {
     /// Evicted.
@@ -161,11 +161,11 @@ trace_events! {
             taken: u64,
             reclaimed: u64,
         },
-        /// What a page held is gone, its frame or its slot (no tracepoint in Linux), and why:
-        /// `zap` is unmapping, `MADV_DONTNEED` and exit, `lazy_free` is `MADV_FREE` of a page in
-        /// swap, `invalidate` takes a page of a file out of the page cache.
+        /// The contents of a page are gone, its frame or its slot (no tracepoint in Linux), and
+        /// why: `zap` is unmapping, `MADV_DONTNEED` and exit, `lazy_free` is `MADV_FREE` of a page
+        /// in swap, `invalidate` takes a page of a file out of the page cache.
         SimDrop { page: PageIdx, pfn: Option<Pfn>, slot: Option<SwapSlot>, why: &'static str },
-        /// What became of one folio of an inactive scan (no tracepoint in Linux).
+        /// Fate of one folio of an inactive scan (no tracepoint in Linux).
         SimScanFolio { pfn: Pfn, page: Option<PageIdx>, file: bool, outcome: ScanOutcome },
         /// A folio was activated (`pagemap:mm_lru_activate`).
         MmLruActivate { pfn: Pfn },
@@ -246,7 +246,7 @@ trace_events! {
 
 /// Sees events, in order. Must not influence the run: it gets no access to it.
 pub trait Observer: Send {
-    /// The kinds that it sees. It is asked once, before the run.
+    /// The kinds that it sees. It is called once, before the run.
     fn kinds(&self) -> TraceKinds {
         TraceKinds::ALL
     }
@@ -273,12 +273,12 @@ impl TraceKinds {
         }
         TraceKinds(bits)
     }
-    /// Whether a kind is one of them.
+    /// True if a kind is one of them.
     #[inline(always)]
     pub const fn has(self, kind: TraceKind) -> bool {
         self.0 >> kind as u32 & 1 != 0
     }
-    /// Whether some kind is in both sets.
+    /// True if some kind is in both sets.
     #[inline(always)]
     pub const fn meets(self, other: TraceKinds) -> bool {
         self.0 & other.0 != 0
@@ -289,7 +289,7 @@ impl TraceKinds {
 #[derive(Default)]
 pub struct Tracer {
     observer: Option<Box<dyn Observer>>,
-    /// What the observer sees; nothing without one.
+    /// Kinds that the observer sees; empty without one.
     wanted: TraceKinds,
     /// The clock of whoever acts; the run loop and the doors keep it.
     pub now: SimTime,
@@ -301,17 +301,17 @@ impl Tracer {
         self.wanted = o.as_ref().map_or(TraceKinds::NONE, |o| o.kinds());
         self.observer = o;
     }
-    /// Whether anybody sees any event.
+    /// True if an observer sees any event.
     #[inline(always)]
     pub fn on(&self) -> bool {
         self.wanted != TraceKinds::NONE
     }
-    /// Whether somebody sees events of a kind.
+    /// True if an observer sees events of a kind.
     #[inline(always)]
     pub fn wants(&self, kind: TraceKind) -> bool {
         self.wanted.has(kind)
     }
-    /// Whether somebody sees events of one of these kinds.
+    /// True if an observer sees events of one of these kinds.
     #[inline(always)]
     pub fn wants_any(&self, kinds: TraceKinds) -> bool {
         self.wanted.meets(kinds)

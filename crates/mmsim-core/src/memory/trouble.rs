@@ -1,17 +1,17 @@
-//! What allocations meet: blocks that cannot be had, and stalls in direct reclaim.
+//! Trouble of allocations: blocks that could not be allocated, and stalls in direct reclaim.
 //!
-//! Who [follows](super::follow) a run is told of each where a counter of it goes up, with what is
-//! known at that place and at no later one.
+//! A [follower](super::follow) of a run gets each where a counter of it goes up, with the state
+//! that is known at that place and at no later one.
 
 use super::Memory;
 use crate::base::compact_result::NoBlock;
 use crate::base::id::{AsId, GROUP_PAGES, MemcgId};
 use crate::base::time::SimDuration;
 
-/// What an allocation met.
+/// Trouble of an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Trouble {
-    /// A block of more than one page was not to be had: `sim_highalloc_fail`.
+    /// A block of more than one page could not be allocated: `sim_highalloc_fail`.
     Allocation(NoBlock),
     /// Direct compaction ran, and the request found no block behind it: `compact_fail`.
     Compaction(NoBlock),
@@ -19,14 +19,14 @@ pub enum Trouble {
     Stall(Background, Holder),
 }
 
-/// What kswapd does while a thread has to reclaim.
+/// State of kswapd while a thread has to reclaim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Background {
     /// It cannot help: single pages are free above the min watermark, and a block is wanted.
     NoBlock,
     /// It has given up, after 16 runs in a row that freed nothing.
     GivenUp,
-    /// It sleeps: nobody woke it for this, or its zones are in balance.
+    /// It sleeps: it was not woken for this, or its zones are in balance.
     Asleep,
     /// It was woken, and has not had a CPU yet.
     NotStarted,
@@ -37,7 +37,7 @@ pub enum Background {
 }
 
 impl Background {
-    /// All of them, in the order in which they are asked for.
+    /// All of them, in the order in which they are checked.
     pub const ALL: [Background; 6] = [
         Background::NoBlock,
         Background::GivenUp,
@@ -62,13 +62,13 @@ pub enum Holder {
 /// Something an allocation met, and whose it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Troubled {
-    /// What.
+    /// Kind of trouble.
     pub what: Trouble,
     /// The process that asked.
     pub space: AsId,
     /// Its group.
     pub memcg: MemcgId,
-    /// Of a stall: for how long kswapd had been awake, in the run under way.
+    /// For a stall: time since kswapd woke up, in the run under way.
     pub late: SimDuration,
 }
 

@@ -30,7 +30,7 @@ use crate::virt::pages::{Owner, pte};
 use crate::virt::space::{Vma, VmaKind};
 use std::ops::Range;
 
-/// What a walk looks at.
+/// Scope of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WalkScope {
     /// Folios of this node only.
@@ -44,14 +44,14 @@ pub struct WalkScope {
     pub listed: bool,
 }
 
-/// What a walk of one page table, or of a part of it, met.
+/// Results of a walk of one page table, or of a part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TableWalk {
     /// PTEs in the range, empty ones too: 1 to 512.
     pub slots: u32,
     /// Accessed ones among them whose folios are of the scope.
     pub young: u32,
-    /// Of the folios appended the last so many, which an executable mapping maps.
+    /// Number of folios, the last of those appended, that an executable mapping maps.
     pub exec: u32,
 }
 
@@ -86,8 +86,8 @@ fn transposed(bits: u64) -> u64 {
 }
 
 impl WalkScope {
-    /// Whether a walk enters a mapping. That of 6.1 passes `MADV_RANDOM` over too, although
-    /// the rest of that kernel looks at such mappings.
+    /// True if a walk enters a mapping. That of 6.1 passes `MADV_RANDOM` over too, although the
+    /// rest of that kernel looks at such mappings.
     #[inline]
     fn enters(&self, vma: &Vma) -> bool {
         let kind = match vma.kind {
@@ -110,8 +110,8 @@ impl Memory {
         self.spaces.ids().filter(of_group).map(|a| (a.index() as u64, a))
     }
 
-    /// Whether a CPU turned to a thread of the process since this was asked last; new
-    /// processes count as used.
+    /// True if a CPU turned to a thread of the process since the last call; new processes count as
+    /// used.
     ///
     /// A thread that has its CPU for itself is never turned to again: as in the kernel, such
     /// a process is used only once.
@@ -150,7 +150,7 @@ impl Memory {
         }
     }
 
-    /// Whether the entry that points to a page table is accessed.
+    /// True if the entry that points to a page table is accessed.
     pub fn pmd_young(&self, g: GroupId) -> bool {
         self.pages.table_touched(g)
     }
@@ -248,17 +248,17 @@ impl Memory {
         d.words(self.spaces.ids().map(|a| self.spaces[a].used.into()));
     }
 
-    /// Whether some folio of a mapping may have to be told that a PTE is dirty. Plain anonymous memory need not
-    /// be, as it will be written when it gets a slot; what else a mapping of anonymous memory may hold is of the
-    /// swap cache or lazily freed.
+    /// True if some folio of a mapping may have to be marked dirty for a dirty PTE. Plain anonymous
+    /// memory need not be, as it will be written when it gets a slot; what else a mapping of
+    /// anonymous memory may hold is of the swap cache or lazily freed.
     fn dirt_is_told(&self, vma: &Vma) -> bool {
         let in_swapcache = self.swap.as_ref().is_some_and(|s| s.cached > 0);
         vma.kind != VmaKind::Anon || in_swapcache || self.vmstat[VmEvent::PgLazyFree] > 0
     }
 
-    /// Appends the folios of the young PTEs in a part of a table, and clears their bits. If `dirt` is told, the
-    /// folios of dirty ones are looked at, which takes as long as all the rest. Returns the numbers of present PTEs and of
-    /// folios found.
+    /// Appends the folios of the young PTEs in a part of a table, and clears their bits. If `dirt`
+    /// is set, the folios of dirty PTEs are looked at, which takes as long as all the rest. Returns
+    /// the numbers of present PTEs and of folios found.
     #[inline(always)] // A part of 64 PTEs needs no loops over more.
     fn harvest<const MAPS: usize>(
         &mut self,
@@ -364,8 +364,8 @@ fn in_table(vma: &Vma, g: GroupId) -> Range<usize> {
     (start - first) as usize..(end - first) as usize
 }
 
-/// What looking around a PTE takes in: it lies in the middle, or as near to it as the ends
-/// of the mapping in this table allow.
+/// PTEs that looking around one takes in: it lies in the middle, or as near to it as the ends of
+/// the mapping in this table allow.
 fn window(of: Range<usize>, at: usize) -> Range<usize> {
     let most = AROUND as usize;
     if of.len() <= most {
@@ -379,9 +379,9 @@ fn window(of: Range<usize>, at: usize) -> Range<usize> {
     }
 }
 
-/// What the hot bytes of a part of a page table say.
+/// Summary of the hot bytes of a part of a page table.
 struct YoungPtes<const MAPS: usize> {
-    /// How many are present, in eight parts, a byte each.
+    /// Number of present PTEs, in eight parts, a byte each.
     present: u64,
     /// The first PTE of the part.
     first: usize,
@@ -406,7 +406,7 @@ impl<const MAPS: usize> YoungPtes<MAPS> {
         found
     }
 
-    /// How many are present.
+    /// Number of present PTEs.
     #[inline(always)]
     fn nr_present(&self) -> u32 {
         // Adds pairs, and then all of them: 512 have room in two bytes.
@@ -460,7 +460,7 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
 
-    /// What is found at once in many bytes is what is found in one after the other, on random tables and
+    /// The summary of many bytes at once equals that of one after the other, on random tables and
     /// parts of them.
     #[test]
     fn young_ptes_are_those_of_a_look_at_each() {

@@ -31,7 +31,7 @@ use crate::base::rules::{End, KernelRules};
 /// Orders there are: 0 to 10.
 pub const NR_ORDERS: usize = super::gfp::MAX_PAGE_ORDER as usize + 1;
 
-/// What a free block is: its order and the list that it is on.
+/// Description of a free block: its order and the list that it is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FreeBlock {
     /// First frame.
@@ -67,13 +67,13 @@ pub struct Extfrag {
 pub struct Capture {
     /// log2 of its frames.
     pub order: u8,
-    /// Whether it is for movable memory. For other memory it must not be of a movable pageblock,
+    /// True if it is for movable memory. For other memory it must not be of a movable pageblock,
     /// which would not be movable any more.
     pub movable: bool,
 }
 
 impl Capture {
-    /// Whether this is what is waited for.
+    /// True if this is the block that is waited for.
     pub fn takes(self, order: u8, mt: Migratetype, pageblock_order: u8) -> bool {
         let foreign = mt == Migratetype::Movable && !self.movable && order < pageblock_order;
         order == self.order && !foreign && !matches!(mt, Migratetype::Cma | Migratetype::Isolate)
@@ -206,7 +206,7 @@ impl Buddy {
         self.lists.push(&mut Blocks::of(frames), p, order, mt as usize, end);
     }
 
-    /// Takes a block off its list, wherever it is. Its frames are nobody's then.
+    /// Takes a block off its list, wherever it is. Its frames are on no list then.
     #[inline]
     fn remove(&mut self, frames: &mut Frames, p: u32, order: u8, mt: Migratetype) {
         let last = self.lists.unlink(&mut Blocks::of(frames), p, order, mt as usize);
@@ -483,7 +483,7 @@ impl Buddy {
         }
     }
 
-    /// As [`Buddy::free`]; a block that comes to what is waited for as it merges is the caller's
+    /// As [`Buddy::free`]; a block that becomes the awaited one as it merges goes to the caller
     /// (`compaction_capture`).
     pub fn free_or_capture(
         &mut self,
@@ -570,7 +570,7 @@ impl Buddy {
         Migratetype::from_bits(self.blocks[self.block_index(pfn.0)].into())
     }
 
-    /// How many of the first pages are of pageblocks of a type.
+    /// Number of the first pages that are of pageblocks of a type.
     #[inline]
     pub(super) fn nr_of_type(&self, pages: &[u32], mt: Migratetype) -> usize {
         let (blocks, shift) = (&self.blocks[..], self.rules.pageblock_order & 31);
@@ -578,7 +578,7 @@ impl Buddy {
         pages.iter().position(|p| !of(p)).unwrap_or(pages.len())
     }
 
-    /// Whether that is [`Migratetype::Movable`].
+    /// True if that is [`Migratetype::Movable`].
     #[inline(always)]
     pub(super) fn is_movable(&self, pfn: Pfn) -> bool {
         self.blocks.get(self.block_index(pfn.0)) == Some(&(Migratetype::Movable as u8))
@@ -649,8 +649,8 @@ impl Buddy {
 /// The order of the block that the first pages are together, in whatever order they come; the first
 /// two are buddies.
 ///
-/// Until it is whole, what is free of it merges with nothing outside. So each page put on a list by
-/// itself would be taken off again, and the lists would be as they were.
+/// Until it is whole, what is free of it merges with nothing outside. So if each page were put on a
+/// list separately, it would be taken off again, and the lists would be as they were.
 #[inline(always)]
 fn together(pages: &[u32], limit: u8) -> u8 {
     // Nearly always they come in a row, upwards or downwards.

@@ -1,4 +1,4 @@
-//! What happens when the lists of a request's own type are empty: another type gives.
+//! Fallback: when the lists of a request's own type are empty, another type gives.
 //!
 //! A request that takes a block of another type makes a pageblock of mixed mobility, and
 //! one unmovable page is enough to keep 2 MiB from ever becoming one block. So the kernel
@@ -107,15 +107,15 @@ impl Buddy {
         })
     }
 
-    /// Whether a request may take the rest of the pageblock as well, given the order of the
-    /// block that was found. A movable page in a foreign pageblock can be moved away again,
-    /// so it is not worth a pageblock unless the block is large.
+    /// True if a request may take the rest of the pageblock as well, given the order of the block
+    /// that was found. A movable page in a foreign pageblock can be moved away again, so it is not
+    /// worth a pageblock unless the block is large.
     pub fn can_steal(&self, found: u8, mt: Migratetype) -> bool {
         found >= self.rules.pageblock_order / 2
             || matches!(mt, Migratetype::Unmovable | Migratetype::Reclaimable)
     }
 
-    /// Whether a request of this type would find a block of just this order by stealing
+    /// True if a request of this type would find a block of just this order by stealing
     /// (`find_suitable_fallback` with `only_stealable`).
     pub fn could_steal(&self, order: u8, mt: Migratetype) -> bool {
         self.can_steal(order, mt) && self.find_fallback(order, mt).is_some()

@@ -1,4 +1,4 @@
-//! How fragmented free memory is: three figures of a zone's free blocks.
+//! Fragmentation of free memory: three figures of a zone's free blocks.
 //!
 //! Source: Linux 6.12 mm/vmstat.c (`fill_contig_page_info`, `__fragmentation_index`,
 //! `unusable_free_index`, `extfrag_for_order`).

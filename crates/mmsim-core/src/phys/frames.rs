@@ -13,7 +13,7 @@ use crate::base::migratetype::Migratetype;
 /// are [`FrameKind::Tail`].
 pub type FolioId = Pfn;
 
-/// What a frame is used for.
+/// Use of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -110,7 +110,7 @@ pub mod flag {
     pub const POLICY_SHIFT: u32 = BASE + 19;
     /// The bits of that number.
     pub const POLICY_MASK: u32 = u32::MAX << POLICY_SHIFT;
-    /// How many values that number has.
+    /// Number of values of that number.
     pub const POLICY_VALUES: usize = 1 << (32 - POLICY_SHIFT);
 }
 
@@ -143,20 +143,20 @@ const PLAIN_MASK: u32 = ((1 << 10) - 1)
     | flag::IN_BATCH
     | flag::ORPHAN;
 
-/// Whether the bits of a folio are those of the common one: a single anonymous page,
-/// mapped once, that nothing is going on with.
+/// True if the bits of a folio are those of the common one: a single anonymous page, mapped once,
+/// that nothing is going on with.
 #[inline(always)]
 pub const fn is_plain(bits: u32) -> bool {
     bits & PLAIN_MASK == PLAIN
 }
 
-/// Whether the bits are those of a folio of one page on an LRU list, and in no batch.
+/// True if the bits are those of a folio of one page on an LRU list, and in no batch.
 #[inline(always)]
 pub(crate) const fn is_listed_page(bits: u32) -> bool {
     bits & (flag::LRU | flag::IN_BATCH | ORDER_MASK) == flag::LRU
 }
 
-/// Whether such a page is mapped once, and not locked.
+/// True if such a page is mapped once, and not locked.
 #[inline(always)]
 pub(crate) const fn is_listed_page_mapped_once(bits: u32) -> bool {
     is_listed_page(bits) && bits & (flag::LOCKED | MAP_MASK) == 1 << MAP_SHIFT
@@ -203,7 +203,7 @@ pub(super) const fn free_block(bits: u32, order: u8) -> Option<usize> {
     }
 }
 
-/// How often a folio is mapped, as far as the reverse-map word has to know.
+/// Number of mappings of a folio, as far as the reverse-map word has to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mapped {
     /// Not at all. The word holds the file's page index, or (swap cache) nothing.
@@ -240,7 +240,7 @@ impl Frames {
     pub fn len(&self) -> usize {
         self.flags.len()
     }
-    /// Whether there is no frame.
+    /// True if there is no frame.
     pub fn is_empty(&self) -> bool {
         self.flags.is_empty()
     }
@@ -249,13 +249,13 @@ impl Frames {
     pub fn bits(&self, f: FolioId) -> u32 {
         self.flags[f]
     }
-    /// Whether a folio is one anonymous page that is mapped once.
+    /// True if a folio is one anonymous page that is mapped once.
     #[inline(always)]
     pub fn is_anon_page_mapped_once(&self, f: FolioId) -> bool {
         const ONCE: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT;
         self.flags[f] & (KIND_MASK | ORDER_MASK | MAP_MASK) == ONCE
     }
-    /// Whether any of `bits` is set.
+    /// True if any of `bits` is set.
     #[inline(always)]
     pub fn has(&self, f: FolioId, bits: u32) -> bool {
         self.flags[f] & bits != 0
@@ -314,7 +314,7 @@ impl Frames {
         self.flags[f] &= !bits;
         was
     }
-    /// What the frame is used for.
+    /// Use of the frame.
     #[inline(always)]
     pub fn kind(&self, f: Pfn) -> FrameKind {
         FrameKind::ALL[(self.flags[f] & KIND_MASK) as usize]
@@ -359,7 +359,7 @@ impl Frames {
     pub fn pages(&self, f: FolioId) -> u64 {
         pages_of(self.flags[f])
     }
-    /// How often it is mapped.
+    /// Number of its mappings.
     #[inline(always)]
     pub fn mapped(&self, f: FolioId) -> Mapped {
         const ONCE: u32 = 1 << MAP_SHIFT;
@@ -379,7 +379,7 @@ impl Frames {
         };
         self.flags[f] = self.flags[f] & !MAP_MASK | v << MAP_SHIFT;
     }
-    /// Whether the folio counts as file memory: not backed by swap.
+    /// True if the folio counts as file memory: not backed by swap.
     #[inline(always)]
     pub fn is_file_lru(&self, f: FolioId) -> bool {
         !self.has(f, flag::SWAPBACKED)
@@ -389,7 +389,7 @@ impl Frames {
     pub fn memcg(&self, f: FolioId) -> MemcgId {
         if self.memcg.is_empty() { MemcgId(0) } else { MemcgId(self.memcg[f]) }
     }
-    /// Whether folios have groups.
+    /// True if folios have groups.
     pub(crate) fn has_memcgs(&self) -> bool {
         !self.memcg.is_empty()
     }

@@ -168,7 +168,7 @@ impl FreeLists {
     pub(super) fn nonempty(&self, mt: Migratetype) -> u16 {
         self.nonempty[mt as usize & 7]
     }
-    /// Whether a type has blocks of an order besides those that are listed.
+    /// Notes that a type has, or has not, blocks of an order besides those that are listed.
     #[inline]
     pub(super) fn note(&mut self, order: u8, mt: Migratetype, unlisted: bool) {
         let any = self.get(order, mt).len > 0 || unlisted;
@@ -184,8 +184,8 @@ impl FreeLists {
         self.nonempty[mt & 7] |= 1 << order;
     }
 
-    /// Takes a block off the list of a type, given as its number, wherever it is there. Its
-    /// frames are nobody's then. Whether it was the last.
+    /// Takes a block off the list of a type, given as its number, wherever it is there. Its frames
+    /// are on no list then. Whether it was the last.
     #[inline(always)]
     pub(super) fn unlink(&mut self, b: &mut Blocks<'_>, p: u32, order: u8, mt: usize) -> bool {
         b.flags[p as usize] = FrameKind::Free as u32;

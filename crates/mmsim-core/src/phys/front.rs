@@ -49,8 +49,8 @@ impl Zone {
         self.pcp[cpu].take_stock(pcp_index(0, mt), n);
     }
 
-    /// Takes a block through the CPU's lists if they hold such, else from the buddy
-    /// (`rmqueue`). The frames are nobody's then.
+    /// Takes a block through the CPU's lists if they hold such, else from the buddy (`rmqueue`).
+    /// The frames are on no list then.
     pub fn take(
         &mut self,
         frames: &mut Frames,
@@ -101,7 +101,7 @@ impl Zone {
         })
     }
 
-    /// Whether blocks of an order go through the per-CPU lists (`pcp_allowed_order`).
+    /// True if blocks of an order go through the per-CPU lists (`pcp_allowed_order`).
     #[inline]
     fn pcp_allowed(&self, order: u8) -> bool {
         let rules = self.buddy.rules();
@@ -264,7 +264,7 @@ impl Zone {
         }
     }
 
-    /// Gives a frame that is nobody's to the zone's own lists.
+    /// Gives a frame that is on no list to the zone's own lists.
     pub fn give(&mut self, frames: &mut Frames, pfn: Pfn) {
         self.buddy.free(frames, pfn, 0);
         self.settle();
@@ -354,7 +354,7 @@ impl Zone {
         std::mem::take(&mut self.buddy.extfrag)
     }
 
-    /// Whether the watermarks were boosted since the last call.
+    /// True if the watermarks were boosted since the last call.
     #[inline]
     pub fn take_boosted(&mut self) -> bool {
         std::mem::take(&mut self.boosted)

@@ -5,7 +5,7 @@
 use crate::base::migratetype::Migratetype;
 use crate::config::ZoneKind;
 
-/// What a request allows and demands (`__GFP_*`).
+/// Permissions and demands of a request (`__GFP_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GfpFlags(u16);
 
@@ -33,7 +33,7 @@ impl GfpFlags {
     pub const THISNODE: GfpFlags = GfpFlags(1 << 8);
     /// Stays out of all reserves, sleeping or not (`__GFP_NOMEMALLOC`).
     pub const NOMEMALLOC: GfpFlags = GfpFlags(1 << 9);
-    /// One of several pages that are asked for together (`alloc_pages_bulk`): the fast path does
+    /// One of several pages that are allocated together (`alloc_pages_bulk`): the fast path does
     /// not avoid fragmentation. This is no flag of the kernel's own.
     pub const BULK: GfpFlags = GfpFlags(1 << 10);
 
@@ -45,7 +45,7 @@ impl GfpFlags {
     pub const fn without(self, other: GfpFlags) -> GfpFlags {
         GfpFlags(self.0 & !other.0)
     }
-    /// Whether all of `other` are set.
+    /// True if all of `other` are set.
     #[inline]
     pub const fn has(self, other: GfpFlags) -> bool {
         self.0 & other.0 == other.0
@@ -63,7 +63,7 @@ const RECLAIM: GfpFlags = GfpFlags::DIRECT_RECLAIM.with(GfpFlags::KSWAPD_RECLAIM
 pub const GFP_NOIO: GfpFlags = RECLAIM;
 /// Reclaim that may do input and output but not call into file systems.
 pub const GFP_NOFS: GfpFlags = GFP_NOIO.with(GfpFlags::IO);
-/// What the kernel uses for itself when it may sleep.
+/// Flags that the kernel uses for itself when it may sleep.
 pub const GFP_KERNEL: GfpFlags = GFP_NOFS.with(GfpFlags::FS);
 /// On behalf of a process. The same as [`GFP_KERNEL`] here: cpusets are not modelled.
 pub const GFP_USER: GfpFlags = GFP_KERNEL;
@@ -90,7 +90,7 @@ pub struct AllocRequest {
     pub migratetype: Migratetype,
     /// The highest zone that will do.
     pub highest: ZoneKind,
-    /// How far the allocator may go.
+    /// Permissions of the allocator.
     pub flags: GfpFlags,
 }
 
@@ -112,14 +112,14 @@ impl AllocRequest {
     /// A page that is read ahead: not worth any effort.
     pub const READAHEAD: AllocRequest =
         AllocRequest { flags: GFP_HIGHUSER_MOVABLE.with(GfpFlags::NORETRY), ..AllocRequest::USER };
-    /// Whether the order is costly.
+    /// True if the order is costly.
     #[inline]
     pub const fn costly(&self) -> bool {
         self.order > PAGE_ALLOC_COSTLY_ORDER
     }
 }
 
-/// What one attempt may use (`ALLOC_*`).
+/// Permissions of one attempt (`ALLOC_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AllocFlags {
     /// Takes only whole pageblocks from other types (`ALLOC_NOFRAGMENT`).
@@ -151,7 +151,7 @@ impl AllocFlags {
             fair: false,
         }
     }
-    /// Whether reserves are open to it.
+    /// True if reserves are open to it.
     #[inline]
     pub fn reserves(self) -> bool {
         self.min_reserve || self.non_block || self.highatomic

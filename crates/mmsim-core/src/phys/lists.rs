@@ -114,7 +114,7 @@ impl Lists {
         self.pos[f]
     }
 
-    /// A new, empty list for folios of one node, in a tally that nobody asks.
+    /// A new, empty list for folios of one node, in an unused tally.
     ///
     /// # Panics
     ///
@@ -171,8 +171,8 @@ impl Lists {
         self.lists[list].extra
     }
 
-    /// Pages beyond one each of folios that came to a list, or left it; those of their zones
-    /// [`Lists::count_zone`] is to be told too.
+    /// Counts pages beyond one each of folios that came to a list, or left it; the caller reports
+    /// those of their zones by [`Lists::count_zone`].
     pub fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
         let l = &mut self.lists[list];
         l.extra = l.extra + came - left;
@@ -180,8 +180,8 @@ impl Lists {
         *n = *n + came - left;
     }
 
-    /// How many folios at the tail of a list a scan for `n` pages takes: as many as are needed to
-    /// reach that. `pages` tells the pages of a folio.
+    /// Number of folios at the tail of a list that a scan for `n` pages takes: as many as are
+    /// needed to reach that. `pages` tells the pages of a folio.
     #[inline]
     pub fn folios_for(&self, list: ListId, n: u64, pages: impl Fn(Pfn) -> u64) -> u64 {
         if self.lists[list].extra == 0 {
@@ -246,9 +246,9 @@ impl Lists {
         self.place(chunk, slot, folio);
     }
 
-    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`],
-    /// but for their zones, which [`Lists::count_zone`] is to be told. `visit` names each
-    /// once, in no particular order.
+    /// Puts folios at the head, one after the other: as many calls of [`Lists::push_head`], but for
+    /// their zones, which the caller reports by [`Lists::count_zone`]. `visit` names each once, in
+    /// no particular order.
     #[inline]
     pub fn push_head_batch<T>(
         &mut self,
@@ -392,9 +392,9 @@ impl Lists {
         Some(folio)
     }
 
-    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for
-    /// their zones, which [`Lists::count_zone`] is to be told. They are handed to `visit` in
-    /// runs of frame numbers, to be read backwards: the tail comes first.
+    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for their
+    /// zones, which the caller reports by [`Lists::count_zone`]. They are handed to `visit` in runs
+    /// of frame numbers, to be read backwards: the tail comes first.
     #[inline]
     pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
         let mut left = n.min(self.lists[list].len);

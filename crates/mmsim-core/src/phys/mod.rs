@@ -5,7 +5,7 @@
 pub mod frames;
 pub mod lists;
 
-// What is asked for, and in which orders.
+// Requests, and the orders in which they are served.
 pub mod gfp;
 pub mod orders;
 

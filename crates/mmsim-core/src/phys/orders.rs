@@ -41,8 +41,9 @@ impl fmt::Display for OrderError {
 impl std::error::Error for OrderError {}
 
 impl KernelRules {
-    /// Whether an allocator can have these orders: a pageblock has a type and its free blocks lie on
-    /// lists of that type, so it is no larger than the largest block, nor that than lists there are.
+    /// Checks that an allocator can have these orders: a pageblock has a type and its free blocks
+    /// lie on lists of that type, so it is no larger than the largest block, nor that than lists
+    /// there are.
     ///
     /// # Errors
     /// Which order is too large, or is none.

@@ -38,11 +38,11 @@ pub struct PcpSizes {
     pub batch: u32,
     /// More pages than these are not counted as freed in a row.
     most_counted: u32,
-    /// What a freed page adds to [`Pcp::frees`].
+    /// Amount that a freed page adds to [`Pcp::frees`].
     counted: u32,
     /// Pages freed in a row from which blocks of orders 1 to 3 all go back.
     orders_from: u32,
-    /// How batches grow.
+    /// Growth of batches.
     pub batches: PcpBatches,
 }
 
@@ -65,7 +65,7 @@ const fn shifted(pages: u32, by: u32) -> u32 {
     pages.saturating_mul(1 << by)
 }
 
-/// What `/proc/zoneinfo` shows of one CPU's lists.
+/// One CPU's lists as `/proc/zoneinfo` shows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PcpView {
     /// Pages on the lists.

@@ -15,7 +15,7 @@ use crate::base::id::{NodeId, ZoneId};
 use crate::config::ZoneKind;
 
 impl Zone {
-    /// Whether it has given its share, and others come first.
+    /// True if it has given its share, and others come first.
     pub fn share_is_given(&self) -> bool {
         self.share <= 0
     }
@@ -26,14 +26,14 @@ impl Zone {
         self.share -= 1;
         self.share != 0
     }
-    /// How many pages it may still give in its turn.
+    /// Number of pages that it may still give in its turn.
     pub fn share_left(&self) -> usize {
         self.share.max(0) as usize
     }
 }
 
 impl Zones {
-    /// Whether zones give in proportion.
+    /// True if zones give in proportion.
     #[inline]
     pub fn fair(&self) -> bool {
         self.zones[ZoneId(0)].buddy().rules().fair_zones
@@ -56,7 +56,7 @@ impl Zones {
         }
     }
 
-    /// A zone of a node gave the last page of its share, so others are asked first.
+    /// A zone of a node gave the last page of its share, so others come first.
     #[cold]
     #[inline(never)]
     pub(crate) fn pass_over(&mut self, n: NodeId) {

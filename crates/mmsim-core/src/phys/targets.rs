@@ -26,7 +26,7 @@ pub struct Wanted {
     pub mark: Mark,
 }
 
-/// What a loop over frames came to.
+/// Result of a loop over frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The frame that it did not look at: one behind the frames that it was given, or behind a block

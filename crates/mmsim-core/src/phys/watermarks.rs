@@ -38,7 +38,7 @@ pub enum Mark {
 }
 
 impl Zone {
-    /// Whether a request of order 0 for zones up to `highest` leaves more than the mark.
+    /// True if a request of order 0 for zones up to `highest` leaves more than the mark.
     #[inline]
     pub fn watermark_ok(&self, mark: Mark, highest: ZoneKind) -> bool {
         let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
@@ -52,13 +52,13 @@ impl Zone {
         self.free.saturating_sub(self.watermark[Mark::High as usize] + reserve)
     }
 
-    /// Whether a request for zones up to `highest` leaves more than the mark and `more` pages.
+    /// True if a request for zones up to `highest` leaves more than the mark and `more` pages.
     pub fn exceeds(&self, mark: Mark, more: u64, highest: ZoneKind) -> bool {
         let reserve = self.lowmem_reserve[highest as usize] + self.free_highatomic;
         self.free > self.mark(mark) + more + reserve
     }
 
-    /// Whether a request of any order may be served (`zone_watermark_fast`).
+    /// True if a request of any order may be served (`zone_watermark_fast`).
     pub fn allows(&self, order: u8, mark: Mark, highest: ZoneKind, flags: AllocFlags) -> bool {
         if order == 0 && self.watermark_ok(mark, highest) {
             return true;
@@ -71,8 +71,8 @@ impl Zone {
         unboosted && self.leaves(order, self.watermark[0], highest, flags, self.free)
     }
 
-    /// Whether a zone with `free` free pages would leave `mark` of them, and has a block that
-    /// is large enough (`__zone_watermark_ok`).
+    /// True if a zone with `free` free pages would leave `mark` of them, and has a block that is
+    /// large enough (`__zone_watermark_ok`).
     pub fn leaves(
         &self,
         order: u8,
@@ -115,9 +115,9 @@ impl Zone {
         self.leaves(order, self.mark(mark), highest, AllocFlags::default(), free)
     }
 
-    /// Whether compaction could start for a request (`compaction_suitable`): enough free
-    /// pages above a mark to move others to, and fragmentation rather than lack of memory in the
-    /// way. Costly orders want as much more as low is above min.
+    /// True if compaction could start for a request (`compaction_suitable`): enough free pages
+    /// above a mark to move others to, and fragmentation rather than lack of memory in the way.
+    /// Costly orders want as much more as low is above min.
     pub fn compaction_suitable(&self, order: u8, mark: Mark, highest: ZoneKind) -> bool {
         let costly = order > PAGE_ALLOC_COSTLY_ORDER;
         let [min, low, _] = self.watermark;
@@ -179,8 +179,8 @@ pub fn watermarks(
     [min, min + d, min + 2 * d]
 }
 
-/// How far stealing may raise the watermarks: by the factor (in 1/10000) of the high one, at
-/// least by a pageblock. 0: not at all, as in zones of less than four pageblocks.
+/// Largest boost of the watermarks by stealing: the factor (in 1/10000) of the high one, at least a
+/// pageblock. 0: none, as in zones of less than four pageblocks.
 pub(super) fn most_boost(z: &Zone, factor: u32) -> u64 {
     let rules = z.buddy.rules();
     let block = 1u64 << rules.pageblock_order;

@@ -22,7 +22,7 @@ use crate::base::migratetype::Migratetype;
 use crate::base::rules::{KernelRules, PcpBatches};
 use crate::config::{ZoneConfig, ZoneKind, ZoneLayout};
 
-/// What a run of frames is, for those who walk physical memory.
+/// Kind of a run of frames, for walks of physical memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunClass {
     /// One free block, or memory that was never touched.
@@ -171,8 +171,8 @@ impl Zone {
         self.buddy.set_block_type(pfn, mt);
     }
 
-    /// Takes all free memory off the lists and gives the pageblocks these types. What was free is
-    /// nobody's until it is put on a list.
+    /// Takes all free memory off the lists and gives the pageblocks these types. Free frames are on
+    /// no list until they are put on one.
     pub fn clear(&mut self, frames: &mut Frames, types: &[Migratetype]) {
         for p in self.first.0..self.end().0 {
             if matches!(frames.kind(Pfn(p)), FrameKind::Buddy | FrameKind::Pcp) {
@@ -184,7 +184,7 @@ impl Zone {
         self.settle();
     }
 
-    /// Puts blocks that are nobody's on a list of the zone or of a CPU, the first to be handed
+    /// Puts blocks that are on no list on a list of the zone or of a CPU, the first to be handed
     /// out first.
     pub fn restore_list(
         &mut self,
@@ -226,7 +226,7 @@ impl Zone {
         let of_order = |k| self.buddy.nr_free_blocks_of_order(k) << k;
         (self.buddy.rules().pageblock_order..NR_ORDERS as u8).map(of_order).sum()
     }
-    /// How much of a failure of `order` is due to fragmentation, in thousandths; see
+    /// Part of a failure of `order` that is due to fragmentation, in thousandths; see
     /// [`FreeBlocks::fragmentation_index`].
     pub fn fragmentation_index(&self, order: u8) -> i64 {
         FreeBlocks { nr: &self.free_blocks() }.fragmentation_index(order)
@@ -273,7 +273,7 @@ impl Zone {
         all
     }
 
-    /// Whether a frame is one of those that the kernel held from the start.
+    /// True if a frame is one of those that the kernel held from the start.
     pub fn is_reserved(&self, pfn: Pfn) -> bool {
         (self.first.0..self.first.0 + self.reserved).contains(&pfn.0)
     }

@@ -1,8 +1,8 @@
-//! The zones of the machine together: how they are set up, and which of them is asked.
+//! The zones of the machine together: their setup, and the choice of a zone for a request.
 //!
 //! Zones lie in address order, node after node. A request names the highest kind of zone that it
-//! can use, and of its node's zones up to that kind the highest is asked first: some requests can
-//! use low zones only. For their sake a low zone also keeps a reserve from all others, a fraction of
+//! can use, and of its node's zones up to that kind the highest comes first: some requests can use
+//! low zones only. For their sake a low zone also keeps a reserve from all others, a fraction of
 //! the memory above it that those could have had instead. Which zone comes first stands in a table,
 //! because every page that is handed out asks for it.
 //!
@@ -19,8 +19,8 @@ use super::zone::Zone;
 use crate::base::id::{IndexVec, NodeId, Pfn, ZoneId};
 use crate::config::{MachineConfig, Thp, ZoneConfig, ZoneKind};
 
-/// Per node and highest kind, the zone that is asked first, or [`NO_ZONE`]. There is room for all
-/// nodes that a number can name, so that to look one up takes a single instruction.
+/// Per node and highest kind, the first zone, or [`NO_ZONE`]. There is room for all nodes that a
+/// number can name, so that to look one up takes a single instruction.
 pub(super) type Asked = [[ZoneId; 4]; 1 << u8::BITS];
 /// No zone has this number.
 pub(super) const NO_ZONE: ZoneId = ZoneId(u8::MAX);
@@ -36,7 +36,7 @@ pub struct Zones {
     pub(super) first_asked: Asked,
     /// The same below the low watermark.
     asked_below: Asked,
-    /// Nodes that are asked after all others, since their kswapd is awake.
+    /// Nodes that come after all others, since their kswapd is awake.
     busy: IndexVec<NodeId, bool>,
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
@@ -226,7 +226,7 @@ impl Zones {
         (self.first_asked[row], self.asked_below[row]) = (asked, asked);
     }
 
-    /// Whether requests ask other nodes before this one.
+    /// True if requests try other nodes before this one.
     #[inline]
     pub(crate) fn is_busy(&self, n: NodeId) -> bool {
         self.busy[n]
@@ -236,7 +236,7 @@ impl Zones {
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ZoneId> + use<> {
         self.zones.ids()
     }
-    /// Whether each zone has LRU lists of its own; else each node has.
+    /// True if each zone has LRU lists of its own; else each node has.
     pub fn lru_by_zone(&self) -> bool {
         self.zones[ZoneId(0)].buddy.rules().lru_by_zone
     }
@@ -255,8 +255,8 @@ impl Zones {
         let asked = if mark == Some(Mark::Low) { &self.first_asked } else { &self.asked_below };
         self.zones.raw_mut().get_mut(usize::from(asked[usize::from(n.0)][highest as usize].0))
     }
-    /// Whether the first pass over the zones avoids mixing types (`alloc_flags_nofragment`):
-    /// only where a zone Normal is asked first, which has another to spread to.
+    /// True if the first pass over the zones avoids mixing types (`alloc_flags_nofragment`): only
+    /// where the first zone is a zone Normal which has another to spread to.
     pub fn avoids_fragmentation(&self, n: NodeId, highest: ZoneKind) -> bool {
         let Some(z) = self.preferred(n, highest).map(|z| &self.zones[z]) else { return false };
         let dma32 = || self.by_node[n].iter().any(|&z| self.zones[z].kind == ZoneKind::Dma32);
@@ -264,7 +264,7 @@ impl Zones {
             && z.kind == ZoneKind::Normal
             && (self.nr_nodes() == 1 || dma32())
     }
-    /// Whether any zone up to `highest` serves plain requests for one page at a watermark.
+    /// True if any zone up to `highest` serves plain requests for one page at a watermark.
     pub fn any_allows(&self, mark: Mark, highest: ZoneKind) -> bool {
         let flags = AllocFlags::default();
         self.zones.iter().any(|z| z.kind <= highest && z.allows(0, mark, highest, flags))
@@ -311,9 +311,9 @@ impl Zones {
     pub fn nr_free(&self) -> u64 {
         self.zones.iter().map(|z| z.free).sum()
     }
-    /// Whether some zone of the node up to `highest` could serve a request of `order` and
-    /// stay above its high watermark; a node without such a zone needs no balancing. `whole`: with
-    /// the free pages of whole pageblocks alone, as `vm.defrag_mode` wants it for orders above 0.
+    /// True if some zone of the node up to `highest` could serve a request of `order` and stay
+    /// above its high watermark; a node without such a zone needs no balancing. `whole`: with the
+    /// free pages of whole pageblocks alone, as `vm.defrag_mode` wants it for orders above 0.
     pub fn balanced(&self, node: NodeId, order: u8, highest: ZoneKind, whole: bool) -> bool {
         let mut eligible = self.by_node[node].iter().map(|&z| &self.zones[z]);
         let ok = |z: &Zone| match whole && order > 0 {

@@ -1,4 +1,4 @@
-//! What core asks of a compaction strategy, and what it answers.
+//! Interface between core and a compaction strategy.
 //!
 //! Compaction makes large free blocks by moving pages: from one side of a zone, where folios
 //! that can be moved are taken off their lists, to free pages taken elsewhere. Core decides when
@@ -19,7 +19,7 @@ use crate::memory::Memory;
 use crate::phys::gfp::GfpFlags;
 use crate::phys::watermarks::Mark;
 
-/// How far a run may wait for pages (`enum migrate_mode`). Ordered by effort.
+/// Permission of a run to wait for pages (`enum migrate_mode`). Ordered by effort.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MigrateMode {
     /// Never blocks.
@@ -59,11 +59,11 @@ pub struct CompactRequest {
     pub migratetype: Migratetype,
     /// The highest zone that the request may use.
     pub highest: ZoneKind,
-    /// What the request allows.
+    /// Permissions of the request.
     pub flags: GfpFlags,
     /// The watermark that the request is held against.
     pub mark: Mark,
-    /// How hard to try.
+    /// Effort of the run.
     pub mode: MigrateMode,
     /// Who asks.
     pub by: Compactor,
@@ -72,10 +72,10 @@ pub struct CompactRequest {
     pub full: bool,
 }
 
-/// What a run returned.
+/// Result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompactOutcome {
-    /// How it ended.
+    /// End of the run.
     pub result: CompactResult,
     /// The block that was taken the moment it formed (`capture_control`, from 5.1 on). It is the
     /// caller's: its frames are set up as those of any allocated block. As in the kernel it is in
@@ -85,7 +85,7 @@ pub struct CompactOutcome {
     pub why: NoBlock,
 }
 
-/// What a strategy counts since the start, besides the kernel's counters.
+/// Counts of a strategy since the start, besides the kernel's counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CompactionStats {
     /// Runs by mode ([`MigrateMode`]) that ended with a block, or with the chance of one.
@@ -112,14 +112,14 @@ pub trait Compaction: Send {
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
     ) -> CompactOutcome;
-    /// Whether a run would make sense (`compaction_suitable`): [`CompactResult::Success`], there
+    /// Judges if a run would make sense (`compaction_suitable`): [`CompactResult::Success`], there
     /// is a block already; [`CompactResult::Skipped`]; [`CompactResult::Continue`].
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult;
     /// The mode of a run for a request that would run in this one.
     fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
         asked
     }
-    /// Whether a run is put off after failures (`compaction_deferred`). To ask counts as one
+    /// True if a run is put off after failures (`compaction_deferred`). To ask counts as one
     /// request that was put off.
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool;
     /// A run failed (`defer_compaction`).
@@ -128,7 +128,7 @@ pub trait Compaction: Send {
     fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool);
     /// kswapd goes to sleep: what past runs learned may be forgotten (`reset_isolation_suitable`).
     fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId);
-    /// What it counted since the start, besides the kernel's counters.
+    /// Its counts since the start, besides the kernel's counters.
     fn stats(&self) -> CompactionStats {
         CompactionStats::default()
     }

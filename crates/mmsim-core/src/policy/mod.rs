@@ -1,4 +1,4 @@
-//! What a replacement policy is to the machine.
+//! Interface between a replacement policy and the machine.
 //!
 //! The policy decides, core does: a policy chooses folios and calls the doors of
 //! [`crate::memory::Memory`] (`isolate`, `references`, `evict`, `activate`, the lists).
@@ -27,7 +27,7 @@ pub const SWAP_CLUSTER_MAX: u64 = 32;
 /// Rounds in vain before somebody gives up (mm/internal.h).
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
 
-/// Why a folio comes to the policy.
+/// Reason for which a folio comes to the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrivalKind {
     /// New anonymous memory.
@@ -44,7 +44,7 @@ pub enum ArrivalKind {
     Migrated,
 }
 
-/// How a folio comes to the policy.
+/// Arrival of a folio at the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Why.
@@ -64,7 +64,7 @@ pub enum Departure {
     Isolated,
 }
 
-/// What became of a write to a file of `lru_gen`.
+/// Result of a write to a file of `lru_gen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LruGenWritten {
     /// It ends with an error.
@@ -147,9 +147,9 @@ pub trait ReclaimPolicy: Send {
         self.folio_entering(mem, folio, how);
     }
     /// Faults of a ledger have their frames: `folio_swapped_in` and `swapin_mapped`, or
-    /// `folio_entering`, for each. It is a method so that each policy has code of its own, whose calls
-    /// are direct. A policy that overrides it does the same for all of them in one loop, where
-    /// nobody sees each ([`SettledFaults::unseen`]).
+    /// `folio_entering`, for each. It is a method so that each policy has code of its own, whose
+    /// calls are direct. A policy that overrides it does the same for all of them in one loop,
+    /// where no observer sees each ([`SettledFaults::unseen`]).
     fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
         settled.tell(mem, self);
     }
@@ -167,11 +167,11 @@ pub trait ReclaimPolicy: Send {
     fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
         let _ = (mem, folio, about);
     }
-    /// Whether the policy may be told of a fault after later accesses of the same thread: of a new
+    /// True if the policy may learn of a fault after later accesses of the same thread: of a new
     /// folio by `folio_entering`, of one from swap by `folio_swapped_in` and `swapin_mapped`, and
-    /// of a full batch by `folio_arrived`. The clock is that of the fault all the same, and nobody
-    /// else has acted since. It may if these take no time, do not look at accessed bits and move
-    /// no folio but their own. Faults take a fast path then.
+    /// of a full batch by `folio_arrived`. The clock is that of the fault all the same, and no
+    /// other thread has acted since. It may if these take no time, do not look at accessed bits and
+    /// move no folio but their own. Faults take a fast path then.
     fn faults_together(&self) -> bool {
         false
     }
@@ -268,14 +268,14 @@ pub trait ReclaimPolicy: Send {
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, node, limit);
     }
-    /// Whether the policy counts these events where they happen. A report has no figure for a
-    /// counter that is not kept: zero would say that nothing happened. The default keeps all;
-    /// a policy without shadows has no refaults, and should say so.
+    /// True if the policy counts these events where they happen. A report has no figure for a
+    /// counter that is not kept: zero would say that nothing happened. The default keeps all; a
+    /// policy without shadows has no refaults, and should say so.
     fn keeps(&self, event: VmEvent) -> bool {
         let _ = event;
         true
     }
-    /// Whether a listed folio counts as active in the kernel's files.
+    /// True if a listed folio counts as active in the kernel's files.
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {
         mem.frames.has(folio, flag::ACTIVE)
     }

@@ -1,4 +1,4 @@
-//! What core asks of a monitor of accesses, and what it offers to one.
+//! Interface between core and a monitor of accesses.
 //!
 //! A monitor is a kernel thread: it sleeps, wakes, looks at some pages, perhaps acts on some, and
 //! sleeps again. Core gives it a CPU, and lets it pay for what it does on that CPU's clock; what it looks
@@ -18,7 +18,7 @@ use crate::workload::{Advice, Note};
 use std::any::Any;
 use std::ops::Range;
 
-/// What a monitor does after a step.
+/// Action of a monitor after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Goes on: another step as soon as it is its turn.
@@ -29,7 +29,7 @@ pub enum Next {
     Exit,
 }
 
-/// What a machine offers to a monitor.
+/// Operations that a machine offers to a monitor.
 pub trait Doors {
     /// Memory, to look at.
     fn memory(&self) -> &Memory;
@@ -37,9 +37,9 @@ pub trait Doors {
     /// Memory, and the policy behind it.
     fn parts(&mut self) -> (&mut Memory, &mut dyn ReclaimPolicy);
 
-    /// Advice about a range of virtual pages of a process, as `process_madvise(2)` gives it. False: a
-    /// part of the range is not mapped, the process is gone, or the advice is not to be had of others;
-    /// what is mapped was done all the same.
+    /// Advice about a range of virtual pages of a process, as `process_madvise(2)` gives it. False:
+    /// a part of the range is not mapped, the process is gone, or the advice cannot be given for
+    /// other processes; the mapped parts were done all the same.
     fn madvise(&mut self, space: AsId, pages: Range<u64>, advice: Advice) -> bool;
 
     /// Evicts isolated folios in order and puts back those that stay (`reclaim_pages`). Returns how
@@ -66,7 +66,7 @@ pub trait Monitor: Any + Send {
     /// Asks it for a note.
     fn request_note(&mut self, what: Note);
 
-    /// How many notes it has taken.
+    /// Number of notes it has taken.
     fn notes(&self) -> u64;
 
     /// Panics, naming ids, if an invariant does not hold.

@@ -1,4 +1,4 @@
-//! What reclaim asks of a policy, and what it hears of it.
+//! Requests of reclaim to a policy, and the outcomes.
 
 use crate::base::id::{MemcgId, NodeId};
 use crate::config::{VmSysctl, ZoneKind};
@@ -82,20 +82,20 @@ impl ReclaimRequest {
         self.swappiness.map_or(vm.swappiness.into(), u64::from)
     }
 
-    /// Whether it wants anonymous memory alone.
+    /// True if it wants anonymous memory alone.
     #[inline]
     pub fn anon_only(&self) -> bool {
         self.swappiness == Some(ANON_ONLY)
     }
 
-    /// Whether it asks for folios of a zone.
+    /// True if it wants folios of a zone.
     #[inline]
     pub fn wants(&self, zone: ZoneKind) -> bool {
         self.lowest <= zone && zone <= self.highest
     }
 }
 
-/// What a pass or step did.
+/// Outcome of a pass or step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReclaimOutcome {
     /// Folio pages looked at on inactive lists whose lock was free (`nr_scanned`).
@@ -115,7 +115,7 @@ pub struct ReclaimOutcome {
     pub cache_trim_failed: bool,
     /// A scan met what only the flusher can clean: it is woken.
     pub wakes_flusher: bool,
-    /// What the scans met, for the flags of the node that kswapd sets after its pass. Reclaim by
+    /// Results of the scans, for the flags of the node that kswapd sets after its pass. Reclaim by
     /// MGLRU sets none (Linux 6.12 and 7.3 mm/vmscan.c, `shrink_node` returns before).
     pub stats: PassStats,
 }
@@ -151,7 +151,7 @@ pub struct PassStats {
 }
 
 impl PassStats {
-    /// Whether all that a batch took was dirty, and none of it queued for writing.
+    /// True if all folios that a batch took were dirty, and none of them queued for writing.
     #[inline]
     pub fn only_unqueued_dirty(&self) -> bool {
         self.taken > 0 && self.unqueued_dirty == self.taken

@@ -34,10 +34,10 @@ pub mod pte {
     /// flag says, but a monitor that goes by page tables need not go on to the frame. It is gone when the
     /// page is unmapped; a folio that stays gets the flag then.
     pub const IDLE: u8 = 128;
-    /// What an access sets.
+    /// Bits that an access sets.
     pub const ACCESSED: u8 = YOUNG | TOUCHED;
 
-    /// What a query for references leaves of a PTE: neither accessed bit nor idle mark of one that was
+    /// The PTE after a query for references: neither accessed bit nor idle mark of one that was
     /// accessed.
     #[inline(always)]
     pub(crate) const fn after_query(young: bool) -> u8 {
@@ -45,7 +45,7 @@ pub mod pte {
     }
 }
 
-/// What the word beside the hot byte says.
+/// Meaning of the word beside the hot byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// Nothing yet.
@@ -65,7 +65,7 @@ const TAG: u32 = 1 << 31;
 /// Who owns a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// Nobody.
+    /// No user.
     Free,
     /// A process.
     Process(AsId),
@@ -73,7 +73,7 @@ pub enum Owner {
     File(FileId),
 }
 
-/// What is known of a group of 512 pages.
+/// State of a group of 512 pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     /// The owner.
@@ -98,13 +98,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// Whether it has mappings that are not plain.
+    /// True if it has mappings that are not plain.
     pub(crate) fn is_unplain(&self) -> bool {
         self.vma.is_some() && !self.plain
     }
 }
 
-/// Whether the entry of a page of a process names a slot: if the page is not present.
+/// True if the entry of a page of a process names a slot: if the page is not present.
 #[inline(always)]
 pub fn names_slot(entry: u32) -> bool {
     entry & TAG != 0
@@ -228,12 +228,12 @@ impl Pages {
         }
         self.anon[word] = self.anon[word] & !bit | if anon { bit } else { 0 };
     }
-    /// Whether that was said.
+    /// True if the group was marked so.
     #[inline(always)]
     pub fn is_anon(&self, g: GroupId) -> bool {
         self.anon.get((g.0 / 64) as usize).is_some_and(|w| w >> (g.0 % 64) & 1 != 0)
     }
-    /// Whether a page is in memory, and its group is plain, of anonymous memory, and without a huge
+    /// True if a page is in memory, and its group is plain, of anonymous memory, and without a huge
     /// folio or parts of one.
     #[inline]
     pub(crate) fn is_plain_anon(&self, p: PageIdx) -> bool {
@@ -299,7 +299,7 @@ impl Pages {
         self.entry[p.0 as usize] = frame.0;
         self.groups[p.group()].used += 1;
     }
-    /// What a first touch looks at: hot bytes, entries, groups.
+    /// Columns that a first touch reads: hot bytes, entries, groups.
     #[inline]
     pub fn columns(&mut self) -> (&mut [u8], &[u32], &IndexVec<GroupId, Group>) {
         let n = self.hot.len();
@@ -328,7 +328,7 @@ impl Pages {
             entry[i] = slot.0 | TAG;
         }
     }
-    /// Whether no page of a group has anything.
+    /// True if no page of a group has anything.
     pub fn holds_nothing(&self, g: GroupId) -> bool {
         let pages = g.first().0 as usize..(g.first().0 + GROUP_PAGES) as usize;
         let entries = self.entry[pages.clone()].iter().fold(0, |all, e| all | e);
@@ -341,7 +341,7 @@ impl Pages {
         let hot = self.hot.get(at as usize).copied().unwrap_or(0);
         self.entry.get(at as usize).copied().unwrap_or(0) ^ u32::from(hot)
     }
-    /// What a page maps or where its contents are.
+    /// The frame that a page maps, or the place of its contents.
     #[inline]
     pub fn entry(&self, p: PageIdx) -> Entry {
         let e = self.entry[p.0 as usize];
@@ -484,7 +484,7 @@ impl Pages {
     pub fn nr_parted(&self) -> u64 {
         self.nr_parted
     }
-    /// Whether a group maps a huge folio, or parts of one.
+    /// True if a group maps a huge folio, or parts of one.
     #[inline]
     pub fn has_huge(&self, g: GroupId) -> bool {
         self.nr_huge + self.nr_parted > 0 && (self.groups[g].huge || self.groups[g].parts > 0)
@@ -496,7 +496,7 @@ impl Pages {
         hot.iter_mut().for_each(|h| *h &= !bits);
         was
     }
-    /// Whether the entry that points to a page table is accessed.
+    /// True if the entry that points to a page table is accessed.
     #[inline]
     pub fn table_touched(&self, g: GroupId) -> bool {
         // In wide steps, without a branch per page; where much was accessed, the first will do.

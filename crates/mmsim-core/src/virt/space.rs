@@ -9,7 +9,7 @@ use crate::base::id::{AsId, FileId, GROUP_PAGES, GroupId, IndexVec, MemcgId, Pag
 use crate::virt::pages::{Owner, Pages};
 use crate::workload::{RegionId, VmaFlags};
 
-/// What a VMA maps, with machine-wide file numbers.
+/// Object that a VMA maps, with machine-wide file numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VmaKind {
     /// Private anonymous memory.
@@ -55,7 +55,7 @@ pub struct Vma {
     pub start: PageIdx,
     /// Pages.
     pub pages: u32,
-    /// What it maps.
+    /// Object that it maps.
     pub kind: VmaKind,
     /// Flags.
     pub flags: VmaFlags,
@@ -66,7 +66,7 @@ pub struct Vma {
 }
 
 impl Vma {
-    /// Whether accessed bits of this mapping tell reclaim anything.
+    /// True if accessed bits of this mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
         self.flags.recency(ignores_random)
@@ -94,7 +94,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of no region.
+    /// A place in no region.
     pub const NOWHERE: Place = Place {
         region: RegionId(0),
         changes: u64::MAX,
@@ -117,8 +117,8 @@ struct Span {
     vmas: u32,
 }
 
-/// What a process did and what was done to it. Events are its own if its threads made them: it
-/// faulted, its `read(2)` missed. Evictions are its own if the page was mapped by it.
+/// Counts of a process. Events are its own if its threads made them: it faulted, its `read(2)`
+/// missed. Evictions are its own if the page was mapped by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Counted {
@@ -185,11 +185,11 @@ pub struct AddressSpace {
     pub swapents: u64,
     /// Page-table frames.
     pub tables: u64,
-    /// Faults that mapped the zero page: reads of anonymous pages that nobody had written.
+    /// Faults that mapped the zero page: reads of anonymous pages that had not been written.
     pub zero_faults: u64,
     /// It has had an anonymous page of its own: it wrote one.
     pub wrote_anon: bool,
-    /// What it did and what was done to it.
+    /// Its counts.
     pub counted: Counted,
     /// `/proc/PID/oom_score_adj`, -1000 to 1000.
     pub oom_score_adj: i16,
@@ -241,7 +241,7 @@ impl Spaces {
             regions: Vec::new(),
             vmas: Vec::new(),
             spans: Vec::new(),
-            // Where x86-64 starts to hand out addresses matters to nobody; 4 GiB is as good.
+            // The address at which x86-64 starts does not matter; 4 GiB is as good.
             next_va: 0x10_0000,
         })
     }
@@ -263,7 +263,7 @@ impl Spaces {
     pub fn vmas_of(&self, a: AsId) -> &[VmaId] {
         &self.spaces[a].vmas
     }
-    /// What a process maps, in order of virtual address: first page, page behind the last, VMA.
+    /// Mappings of a process, in order of virtual address: first page, page behind the last, VMA.
     pub fn mappings(&self, pages: &Pages, a: AsId) -> Vec<(u64, u64, VmaId)> {
         let of = |&v: &VmaId| {
             let Vma { start, pages: nr, .. } = self.vmas[v];
@@ -296,7 +296,7 @@ impl Spaces {
         let (changes, start, pages, flags) = (self.changes, v.start, v.pages, v.flags);
         Some(Place { region: r, changes, start, pages, vma, flags })
     }
-    /// How often mappings have changed.
+    /// Number of changes of mappings.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.changes

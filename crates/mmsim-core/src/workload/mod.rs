@@ -1,11 +1,11 @@
-//! What a workload is to the machine: a source of operations.
+//! Interface between a workload and the machine: a source of operations.
 //!
-//! One [`Workload`] drives one thread. Threads of a process share its regions. A
-//! workload names regions and files by small numbers of its own; the machine maps them
-//! to address space. It hands over operations in batches and is asked for the next batch
-//! only when all earlier operations are done, so it may look at the clock, at free memory
-//! or at memory pressure ([`WorkloadCx`]). Its random draws come from its own stream, so no policy can
-//! change the sequence of accesses.
+//! One [`Workload`] drives one thread. Threads of a process share its regions. A workload names
+//! regions and files by small numbers of its own; the machine maps them to address space. It hands
+//! over operations in batches. The machine calls it for the next batch only when all earlier
+//! operations are done, so it may look at the clock, at free memory or at memory pressure
+//! ([`WorkloadCx`]). Its random draws come from its own stream, so no policy can change the
+//! sequence of accesses.
 
 mod op;
 
@@ -22,12 +22,12 @@ use crate::phys::buddy::NR_ORDERS;
 /// Pages of all mappings and files that a machine can number, with room for its own.
 pub const MOST_PAGES: u32 = u32::MAX - (1 << 18) + 1;
 
-/// What came of one [`Op::KernelAlloc`].
+/// Result of one [`Op::KernelAlloc`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelAllocResult {
     /// The block.
     pub handle: BlockHandle,
-    /// Its first frame; `None` if there was none to be had.
+    /// Its first frame; `None` if the allocation failed.
     pub pfn: Option<Pfn>,
 }
 
@@ -42,7 +42,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Nobody was ever stalled.
+    /// Without any stall.
     pub const NONE: Pressure = Pressure { some_us: 0, full_us: 0 };
 
     /// So many microseconds of some, and of all, stalled.
@@ -65,7 +65,7 @@ impl PressureTotals for Pressure {
     }
 }
 
-/// What a workload may see when it is asked for operations.
+/// State that a workload may see when it makes operations.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadCx<'a> {
     /// The clock of the thread.
@@ -74,7 +74,7 @@ pub struct WorkloadCx<'a> {
     pub free_pages: u64,
     /// The thread's allocations on behalf of the kernel since it was asked last, in order.
     pub kernel_allocs: &'a [KernelAllocResult],
-    /// What was free at the last [`Op::FreeBlocks`] since the thread was asked last.
+    /// Free memory at the last [`Op::FreeBlocks`] since the last call for this thread.
     pub free_blocks: Option<FreeBlocksOfZone>,
     /// Memory pressure of the machine.
     pub pressure: &'a dyn PressureTotals,
@@ -91,14 +91,14 @@ pub struct FreeBlocksOfZone {
     pub nr: [u64; NR_ORDERS],
 }
 
-/// What became of something that a workload was to bring about.
+/// Result of a state that a workload was to bring about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aim {
-    /// What, in words.
+    /// Description in words.
     pub what: String,
     /// The value it was to have.
     pub target: i64,
-    /// How far from it is close enough.
+    /// Distance from it that is close enough.
     pub tolerance: i64,
     /// The value it has.
     pub reached: i64,
@@ -109,13 +109,13 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Whether it is close enough.
+    /// True if it is close enough.
     pub fn met(&self) -> bool {
         (self.reached - self.target).abs() <= self.tolerance
     }
 }
 
-/// How work with recorded instants kept up with them.
+/// Timeliness of work with recorded instants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replayed {
     /// Time from the start to the last instant that came.
@@ -150,18 +150,18 @@ pub trait Workload: Send {
     fn minimum_pages(&self) -> u64 {
         1
     }
-    /// What a record is, if it makes sense to ask how long one takes: its latency is the time up to
-    /// its [`Op::Records`] from where the last one ended, from [`Op::RecordBegins`], or from the end of
-    /// a phase, whichever is last; or from [`Op::Arrived`]. What the thread sleeps meanwhile, or waits
-    /// at barriers, is not in it. Asked once, before the run.
+    /// Name of a record, if latencies of records make sense: the latency of one is the time up to
+    /// its [`Op::Records`] from where the last one ended, from [`Op::RecordBegins`], or from the
+    /// end of a phase, whichever is last; or from [`Op::Arrived`]. What the thread sleeps
+    /// meanwhile, or waits at barriers, is not in it. Asked once, before the run.
     fn record(&self) -> Option<&'static str> {
         None
     }
-    /// What became of what it was to bring about, if anything. Asked once, after the run.
+    /// Result of the state that it was to bring about, if any. Asked once, after the run.
     fn aim(&self) -> Option<Aim> {
         None
     }
-    /// How it kept up with recorded instants, if it has any. Asked once, after the run.
+    /// Timeliness with respect to recorded instants, if it has any. Asked once, after the run.
     fn replayed(&self) -> Option<Replayed> {
         None
     }

@@ -18,12 +18,12 @@ pub struct FileSlot(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BlockHandle(pub u32);
 
-/// What somebody wants a monitor to note.
+/// Figures that a monitor is to note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// What it has counted, after its next sample (`update_schemes_stats`).
+    /// Its counts, after its next sample (`update_schemes_stats`).
     Stats,
-    /// What it sees, at the end of its next aggregation (`update_schemes_tried_regions`).
+    /// Its regions, at the end of its next aggregation (`update_schemes_tried_regions`).
     Regions,
 }
 
@@ -32,7 +32,7 @@ pub enum Note {
 pub struct Run {
     /// The region.
     pub region: RegionId,
-    /// Whether the pages are written (else read).
+    /// True if the pages are written (else read).
     pub write: bool,
     /// First page within the region.
     pub first: u32,
@@ -48,7 +48,7 @@ impl Touch {
     /// Regions up to this many pages have touches in short form.
     pub const MOST_PAGES: u32 = 1 << 31;
 
-    /// Of a page within its region, below [`Touch::MOST_PAGES`].
+    /// A touch of a page within its region, below [`Touch::MOST_PAGES`].
     #[inline(always)]
     pub fn new(page: u32, write: bool) -> Self {
         Touch(page << 1 | u32::from(write))
@@ -58,7 +58,7 @@ impl Touch {
     pub fn page(self) -> u32 {
         self.0 >> 1
     }
-    /// Whether it is written (else read).
+    /// True if it is written (else read).
     #[inline(always)]
     pub fn write(self) -> bool {
         self.0 & 1 != 0
@@ -118,14 +118,14 @@ pub struct VmaFlags {
 }
 
 impl VmaFlags {
-    /// Whether accessed bits of such a mapping tell reclaim anything.
+    /// True if accessed bits of such a mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {
         !(self.seq_read || ignores_random && self.rand_read)
     }
 }
 
-/// What a region maps.
+/// Object that a region maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapKind {
     /// Private anonymous memory.
@@ -186,8 +186,8 @@ pub enum LruGen {
         /// The youngest generation. With an older one nothing is done, a younger one is refused.
         /// `None`: the youngest that there is.
         max_gen: Option<u32>,
-        /// Whether anonymous memory is looked at. `None`: if `vm.swappiness` is above 0 and swap has
-        /// room.
+        /// True if anonymous memory is looked at. `None`: if `vm.swappiness` is above 0 and swap
+        /// has room.
         can_swap: Option<bool>,
         /// Skip no page table, and make room where there are as many generations as there can be.
         force_scan: bool,
@@ -227,7 +227,7 @@ pub enum Op {
         region: RegionId,
         /// Pages.
         pages: u32,
-        /// What it maps.
+        /// Object that it maps.
         kind: MapKind,
         /// Flags of the mapping.
         flags: VmaFlags,
@@ -270,7 +270,7 @@ pub enum Op {
         first: u32,
         /// Pages.
         count: u32,
-        /// What.
+        /// The advice.
         advice: Advice,
     },
     /// Use the CPU without touching simulated memory.
@@ -301,16 +301,15 @@ pub enum Op {
     },
     /// Write 1 to `drop_caches`.
     DropCaches,
-    /// Allocate a block on behalf of the kernel, as a driver or module would. It is in no
-    /// address space, is not reclaimed, and outlives the process. Whether there was one is told
-    /// at the next `fill`.
+    /// Allocate a block on behalf of the kernel, as a driver or module would. It is in no address
+    /// space, is not reclaimed, and outlives the process. The next `fill` gets the result.
     KernelAlloc {
         /// log2 of its pages, up to [`crate::phys::gfp::MAX_PAGE_ORDER`].
         order: u8,
         /// Unmovable, movable or reclaimable; movable memory may lie in any zone, other kinds
         /// up to Normal.
         migratetype: Migratetype,
-        /// How far the allocator may go.
+        /// Permissions of the allocator.
         flags: GfpFlags,
         /// Its number among the blocks of the thread; not in use now.
         handle: BlockHandle,
@@ -327,15 +326,15 @@ pub enum Op {
         handle: BlockHandle,
     },
     /// Take this very frame, if it is free, as a block of one page of [`Op::KernelAlloc`]
-    /// (`alloc_contig_range`). No watermark keeps it. Whether it was free is told at the next `fill`.
+    /// (`alloc_contig_range`). No watermark keeps it. The next `fill` learns if it was free.
     KernelTake {
         /// Which frame.
         pfn: Pfn,
         /// Its number among the blocks of the thread; not in use now.
         handle: BlockHandle,
     },
-    /// Write to `nr_hugepages`: the pool of huge pages grows until a block cannot be had, or
-    /// shrinks, to so many pages of 2 MiB.
+    /// Write to `nr_hugepages`: the pool of huge pages grows until an allocation fails, or shrinks,
+    /// to `pages` pages of 2 MiB.
     HugePool {
         /// Huge pages wanted in all.
         pages: u32,
@@ -359,14 +358,14 @@ pub enum Op {
     KdamondNote(KdamondId, Note),
     /// Give the pages of all per-CPU lists back (`drain_all_pages`).
     DrainPcp,
-    /// Read `/proc/buddyinfo`: what is free is told at the next `fill`.
+    /// Read `/proc/buddyinfo`: the next `fill` gets the free blocks.
     FreeBlocks,
     /// The process ends now: all its memory is freed.
     Exit,
 }
 
 impl Op {
-    /// How many pages it touches, one after the other: none unless it is an access or a copy.
+    /// Number of pages that it touches, one after the other: none unless it is an access or a copy.
     #[inline]
     pub fn touches(&self) -> u32 {
         match self {

@@ -1,9 +1,9 @@
-//! Swap areas: the slots of each device, and which device is asked for the next ones.
+//! Swap areas: the slots of each device, and the order in which devices give slots.
 //!
-//! The device of the highest priority is asked first. Devices of one priority take turns: whoever
-//! is asked goes behind its equals (`plist_requeue`), and so does a device that has a free slot
-//! again. With a cache of slots a turn is a refill of the cache, up to 64 slots; without, it lasts
-//! as long as the CPU's cluster.
+//! The device of the highest priority gives slots first. Devices of one priority take turns: a
+//! device that gave a slot goes behind its equals (`plist_requeue`), and so does a device that has
+//! a free slot again. With a cache of slots a turn is a refill of the cache, up to 64 slots;
+//! without, it lasts as long as the CPU's cluster.
 //!
 //! A device without a priority of its own has one by default: up to 6.18 -2, -3 and so on in the
 //! order of `swapon`, from 6.19 on each has -1.
@@ -25,11 +25,11 @@ use std::ops::Range;
 pub struct Area {
     /// The device.
     pub device: Device,
-    /// The larger, the sooner it is asked.
+    /// The device with the largest gives slots first.
     priority: i32,
     /// Usable slots. The header lies before the first.
     pub(super) slots: Range<u32>,
-    /// Slots that nobody uses and no CPU caches.
+    /// Slots that are neither in use nor cached by a CPU.
     pub(super) free: u32,
     pub(super) free_clusters: VecDeque<u32>,
     pub(super) nonfull: VecDeque<u32>,
@@ -91,7 +91,7 @@ fn hold_free(states: &mut [u8], first: u32, want: usize, out: &mut Vec<u32>) -> 
     i as u32
 }
 
-/// Whether a slot is neither in use nor held by a CPU.
+/// True if a slot is neither in use nor held by a CPU.
 fn is_free(tables: &[SlotTable], table_of: &[u32], slot: u32) -> bool {
     let t = table_of[(slot / CLUSTER) as usize];
     t == NONE || tables[t as usize].state[(slot % CLUSTER) as usize] == 0

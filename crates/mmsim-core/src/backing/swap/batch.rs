@@ -13,7 +13,7 @@ pub struct PrivateSlots<'a> {
     upper: &'a [[u32; CLUSTER as usize]],
     nodes: &'a mut u64,
     shadow_nodes: &'a mut u64,
-    /// Whether some node of the radix tree has become empty.
+    /// True if some node of the radix tree has become empty.
     pub emptied: bool,
 }
 

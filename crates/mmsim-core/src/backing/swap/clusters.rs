@@ -34,7 +34,7 @@ pub(super) struct Clusters {
     usable: std::ops::Range<u32>,
     used: Vec<u32>,
     state: Vec<State>,
-    /// How often a cluster was queued: an entry with another number is stale.
+    /// Number of times that a cluster was queued: an entry with another number is stale.
     queued: Vec<u32>,
     free: VecDeque<(u32, u32)>,
     nonfull: VecDeque<(u32, u32)>,

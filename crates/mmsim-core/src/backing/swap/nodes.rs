@@ -9,7 +9,7 @@ use super::{HAS_FOLIO, HAS_SHADOW, NODE_SLOTS, NODES, NONE, SlotTable, Swap};
 use crate::backing::shadow_queue::Since;
 
 impl Swap {
-    /// Whether a node has held only shadows since then.
+    /// True if a node has held only shadows since then.
     fn only_since(tables: &[SlotTable], table_of: &[u32], since: Since, node: u32) -> bool {
         let n = node as usize % NODES;
         let at = table_of[node as usize / NODES];

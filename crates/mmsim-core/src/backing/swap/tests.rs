@@ -94,8 +94,8 @@ fn default_priorities() {
     assert_eq!(priorities(&devices(Kernel::V7_3, &all)), [-1, 5, -1]);
 }
 
-/// The device with the largest priority is full before the next is asked, and is asked first
-/// again when a slot of it comes free.
+/// The device with the largest priority fills up before the next gives a slot, and gives slots
+/// first again when one of its own comes free.
 #[test]
 fn the_largest_priority_goes_first() {
     for kernel in [Kernel::V6_12, Kernel::V6_18, Kernel::V7_3] {
@@ -116,7 +116,7 @@ fn equal_priorities_take_turns() {
     // The first cluster of a device has its header, and such a cluster goes first.
     let mut clusters = devices(Kernel::V7_3, &[(2047, None), (2047, None)]);
     assert_eq!(runs(&mut clusters, 1600), [(0, 511), (1, 511), (0, 512), (1, 66)]);
-    // A rotational device has one cluster for all CPUs: it is asked anew for each slot.
+    // A rotational device has one cluster for all CPUs, which chooses anew for each slot.
     let hdd = SwapConfig::new(2047, DeviceConfig::preset("hdd", 1).unwrap());
     let mut disks = Swap::new(&[hdd.clone(), hdd], &KernelRules::of(Kernel::V7_3), 1, false);
     assert_eq!(runs(&mut disks, 3), [(0, 1), (1, 1), (0, 1)]);

@@ -31,7 +31,7 @@ use crate::policy::compaction::{
 
 const MAX_COMPACT_RETRIES: u32 = 16;
 
-/// How hard compaction tries (`enum compact_priority`). Ordered by effort.
+/// Effort of compaction (`enum compact_priority`). Ordered by effort.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::machine) enum Priority {
     /// The first attempt, before reclaim.
@@ -52,7 +52,7 @@ pub(in crate::machine) struct Tries {
     pub why: NoBlock,
     /// Pages that direct reclaim has freed for the request.
     pub reclaimed: u64,
-    /// What the request may use.
+    /// Memory that the request may use.
     pub flags: AllocFlags,
 }
 
@@ -111,9 +111,9 @@ impl Machine {
         }
     }
 
-    /// What reclaim and compaction make for a request (`reclaim_compact_order`). While it stays out
-    /// of the pageblocks of movable memory, single pages that are freed there are of no use to
-    /// memory that cannot be moved: so it needs whole pageblocks.
+    /// Reclaims and compacts for a request (`reclaim_compact_order`). While it stays out of the
+    /// pageblocks of movable memory, single pages that are freed there are of no use to memory that
+    /// cannot be moved: so it needs whole pageblocks.
     pub(in crate::machine) fn reclaim_compact(
         &self,
         req: &AllocRequest,
@@ -125,7 +125,7 @@ impl Machine {
         AllocRequest { order: req.order.max(block), ..*req }
     }
 
-    /// Whether a request may be compacted for at all: moving pages may need to write some, and
+    /// True if a request may be compacted for at all: moving pages may need to write some, and
     /// perhaps to call into their file system.
     fn may_compact(&self, req: &AllocRequest) -> bool {
         let fs = self.mem.rules.compaction_needs_fs;
@@ -292,8 +292,8 @@ impl Machine {
             .collect()
     }
 
-    /// Whether a request of order above 0 goes on although no zone could serve it with all
-    /// of its memory reclaimed, perhaps with more effort (`should_compact_retry`).
+    /// True if a request of order above 0 goes on although no zone could serve it with all of its
+    /// memory reclaimed, perhaps with more effort (`should_compact_retry`).
     pub(in crate::machine) fn should_compact_retry(
         &self,
         req: &AllocRequest,
@@ -329,7 +329,7 @@ impl Machine {
         true
     }
 
-    /// Without compaction: while single pages can be had.
+    /// Rule of kernels without compaction: go on while single pages are available.
     fn singles_can_be_had(&self, req: &AllocRequest) -> bool {
         let one = AllocRequest { order: 0, ..*req };
         let flags = AllocFlags::of(&one);
@@ -341,7 +341,7 @@ impl Machine {
             })
     }
 
-    /// Whether compaction of a zone could begin if a part of its reclaimable pages were free, a
+    /// True if compaction of a zone could begin if a part of its reclaimable pages were free, a
     /// smaller part for larger orders (`compaction_zonelist_suitable`).
     fn enough_to_begin(&self, z: ZoneId, req: &AllocRequest) -> bool {
         let zone = &self.mem.zones[z];
@@ -353,8 +353,8 @@ impl Machine {
         zone.leaves(0, mark, req.highest, AllocFlags::default(), available)
     }
 
-    /// Whether direct reclaim for a costly order leaves a zone alone, because compaction can go
-    /// on from here or the request can be served (`compaction_ready`).
+    /// True if direct reclaim for a costly order leaves a zone alone, because compaction can go on
+    /// from here or the request can be served (`compaction_ready`).
     pub(in crate::machine) fn compaction_ready(
         &mut self,
         zone: ZoneId,
@@ -404,7 +404,7 @@ impl Tries {
             self.result = r;
         }
     }
-    /// Whether the last attempt was none.
+    /// True if the last attempt did nothing.
     pub(in crate::machine) fn in_vain(&self) -> bool {
         matches!(self.result, CompactResult::Skipped | CompactResult::Deferred)
     }

@@ -26,12 +26,12 @@ use crate::phys::watermarks::Mark;
 use crate::phys::zone::Zone;
 use crate::policy::compaction::{CompactRequest, Compactor, MigrateMode};
 
-/// How often kcompactd looks at its node (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
+/// Interval at which kcompactd looks at its node (`HPAGE_FRAG_CHECK_INTERVAL_MSEC`).
 const CHECK: SimDuration = SimDuration::from_millis(500);
 /// log2 of the pause, in such intervals, after proactive compaction that did not help.
 const MAX_DEFER_SHIFT: u64 = 6;
 
-/// What kcompactd is at.
+/// Current task of kcompactd.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
     /// One run over each zone up to a kind, for an order.
@@ -43,12 +43,12 @@ enum Work {
 /// The background compactor of one node.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Kcompactd {
-    /// What it is at, and the zones that are still to come, the next last.
+    /// Current task, and the zones that are still to come, the next last.
     running: Option<(Work, Vec<ZoneId>)>,
     /// Largest order asked for that it has not served; 0: none.
     order: u8,
     highest: ZoneKind,
-    /// Of its timer.
+    /// Generation of its timer.
     generation: u64,
     /// The CPU that it ran on last.
     pub cpu: CpuId,
@@ -66,7 +66,7 @@ impl Default for Kcompactd {
     }
 }
 
-/// What kernel threads ask for: they compact for themselves.
+/// Request of a kernel thread, which compacts on its own behalf.
 fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) -> CompactRequest {
     CompactRequest {
         zone,
@@ -139,7 +139,7 @@ impl Machine {
         zones.any(|&z| self.mem.zones[z].kind <= k.highest && self.suits(z, k.order, k.highest))
     }
 
-    /// Whether a run over a zone for an order makes sense.
+    /// True if a run over a zone for an order makes sense.
     fn suits(&self, zone: ZoneId, order: u8, highest: ZoneKind) -> bool {
         let by = Compactor::Kcompactd;
         let req = request(zone, Some(order), MigrateMode::SyncLight, by);

@@ -11,7 +11,7 @@ pub(in crate::machine) struct Deadline {
     pub other: SimTime,
     /// The end of the slice.
     pub slice: SimTime,
-    /// How far hits may run ahead of others.
+    /// Time by which hits may run ahead of others.
     pub run_ahead: SimDuration,
     /// A sample is to be taken when this one gets there: it pauses, and goes on.
     pub sample: SimTime,
@@ -32,14 +32,14 @@ impl Deadline {
         self.hits_end(start).min(self.sample)
     }
 
-    /// Whether a thread that paused would have gone on: after a fault it would for as long as the run
-    /// loop would come back to it, after hits up to their end.
+    /// True if a thread that paused would have gone on: after a fault it would for as long as the
+    /// run loop would come back to it, after hits up to their end.
     pub(in crate::machine) fn goes_on(&self, start: SimTime, now: SimTime) -> bool {
         let looks_at = self.due.min(self.other).min(self.slice);
         now < if now == start { looks_at } else { self.hits_end(start) }
     }
 
-    /// Whether a thread that acts since `start` may do now what is no hit.
+    /// True if a thread that acts since `start` may do now anything but hits.
     #[inline]
     pub(in crate::machine) fn may_act(&self, start: SimTime, now: SimTime) -> bool {
         now <= self.other && now < self.due || now == start

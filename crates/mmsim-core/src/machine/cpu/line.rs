@@ -1,9 +1,9 @@
 //! Who waits for a CPU: a tree of minima.
 //!
-//! Each that waits has a leaf; an inner node knows the least runtime, deadline and time to be ready of
-//! all below it. Coming and going change one path to the root. The first that may run is
-//! found from the root on, past all nodes that hold nobody who may, so a choice among thousands costs
-//! little more than one among a few. Among equals the first to come is first.
+//! Each that waits has a leaf; an inner node knows the least runtime, deadline and time to be ready
+//! of all below it. Coming and going change one path to the root. The search for the first that may
+//! run begins at the root and skips all nodes without one, so a choice among thousands costs little
+//! more than one among a few. Among equals the first to come is first.
 //!
 //! The kernel keeps a red-black tree by deadline with the least runtime of each subtree
 //! (`pick_eevdf`); here one tree answers for both schedulers.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::base::time::SimTime;
 use crate::machine::cpu::thread::Entity;
 
-/// What the scheduler knows of an entity.
+/// The scheduler's record of an entity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::machine) struct Virtual {
     pub(in crate::machine) runtime: i64,
@@ -41,7 +41,7 @@ pub(in crate::machine) struct Queued {
     pub delayed: bool,
 }
 
-/// What the first is the first by.
+/// Criterion for the first in line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) enum By {
     Runtime,
@@ -60,7 +60,7 @@ struct Least {
     runtime: Key,
     deadline: Key,
     ready: SimTime,
-    /// Of those that are not delayed.
+    /// Key of those that are not delayed.
     awake: Key,
     awake_ready: SimTime,
 }
@@ -113,7 +113,7 @@ pub(in crate::machine) struct Line {
     len: usize,
     /// Σ runtime.
     sum: i128,
-    /// How many have ever come.
+    /// Number of entities that have ever come.
     came: u64,
     /// Nodes looked at or changed.
     #[cfg(test)]
@@ -121,7 +121,7 @@ pub(in crate::machine) struct Line {
 }
 
 impl Line {
-    /// With nobody in it.
+    /// An empty line.
     pub(in crate::machine) fn new() -> Self {
         Line {
             nodes: vec![Least::NOBODY; 2],
@@ -137,19 +137,19 @@ impl Line {
         }
     }
 
-    /// How many wait, late sleepers too.
+    /// Number of entities that wait, including late sleepers.
     #[inline]
     pub(in crate::machine) fn len(&self) -> usize {
         self.len
     }
 
-    /// Nobody waits, and nobody sleeps late.
+    /// True if the line is empty, without late sleepers too.
     #[inline]
     pub(in crate::machine) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Nobody waits but late sleepers.
+    /// True if only late sleepers wait.
     #[inline]
     pub(in crate::machine) fn all_delayed(&self) -> bool {
         self.len == self.delayed.len()
@@ -312,7 +312,7 @@ impl Line {
         self.slots.iter().flatten()
     }
 
-    /// How many nodes were looked at or changed.
+    /// Number of nodes that were read or changed.
     #[cfg(test)]
     pub(in crate::machine) fn looks(&self) -> u64 {
         self.looks.get()

@@ -13,7 +13,7 @@ use crate::base::time::SimTime;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::Entity;
 
-/// A leaf of nobody.
+/// An empty leaf.
 const NOBODY: u128 = u128::MAX;
 
 /// The order of CPUs.
@@ -45,7 +45,7 @@ pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> 
 }
 
 impl Order {
-    /// Of so many CPUs, all idle.
+    /// Order of `cpus` CPUs, all idle.
     pub(in crate::machine) fn new(cpus: usize) -> Self {
         assert!(cpus <= 1 << 16, "{cpus} CPUs: at most 65536");
         Order { nodes: vec![NOBODY; 2 * cpus.next_power_of_two()], acting: None }
@@ -81,7 +81,7 @@ impl Order {
         self.acting = None;
         self.put(cpu, key(cpu, state));
     }
-    /// The clock of a CPU changed, or what it runs. Of the acting one nobody asks.
+    /// The clock of a CPU changed, or what it runs. The order of the acting CPU is not needed.
     pub(in crate::machine) fn changed(&mut self, cpu: CpuId, state: &Cpu) {
         if self.acting != Some(cpu) {
             self.put(cpu, key(cpu, state));

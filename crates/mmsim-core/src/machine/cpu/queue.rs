@@ -54,8 +54,8 @@ impl PartialOrd for Due {
     }
 }
 
-/// Ends of device requests. A device serves most of what it is asked in the order of asking, so
-/// they come in order: those wait in a line, the others in a heap.
+/// Ends of device requests. A device serves most requests in the order in which they came, so they
+/// end in order: those wait in a line, the others in a heap.
 #[derive(Default)]
 struct Ends {
     line: VecDeque<Due>,

@@ -40,7 +40,7 @@ pub(in crate::machine) struct Tunables {
     lazy: bool,
     hrtick: bool,
     tick: i64,
-    /// How long before the machine began the last tick was.
+    /// Time from the last tick to the beginning of the run.
     since_tick: i64,
     slice: i64,
     latency: i64,
@@ -83,7 +83,7 @@ impl Tunables {
     }
 }
 
-/// Whether the current entity is to give way.
+/// Request that the current entity gives way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Resched {
     No,
@@ -160,13 +160,13 @@ impl Cpu {
         self.current.map(|c| c.0)
     }
 
-    /// Nobody runs and nobody wants to.
+    /// True if no entity runs or wants to.
     #[inline]
     pub(in crate::machine) fn idle(&self) -> bool {
         self.current.is_none() && self.queue.all_delayed()
     }
 
-    /// Whether somebody waits for the CPU.
+    /// True if an entity waits for the CPU.
     #[inline]
     pub(in crate::machine) fn contended(&self) -> bool {
         !self.queue.is_empty()
@@ -178,7 +178,7 @@ impl Cpu {
         self.current.filter(|_| self.resched == Resched::No).map(|c| c.0)
     }
 
-    /// How many compete.
+    /// Number of competing entities.
     fn competing(&self) -> i64 {
         self.queue.len() as i64 + i64::from(self.current.is_some())
     }
@@ -251,7 +251,7 @@ impl Cpu {
         }
     }
 
-    /// Whether the current entity gives way at the end of a step: a thread is back in user mode
+    /// True if the current entity gives way at the end of a step: a thread is back in user mode
     /// then, a kernel thread is not.
     fn gives_way_now(&self) -> bool {
         match self.resched {
@@ -389,8 +389,8 @@ impl Cpu {
         }
     }
 
-    /// Lets the next entity run, if nobody does. `None`: nobody may run yet; then time passes
-    /// until one may. The second value is what a delayed sleeper leaves with.
+    /// Lets the next entity run, if the CPU is idle. `None`: no entity may run yet; then time
+    /// passes until one may. The second value is what a delayed sleeper leaves with.
     pub(in crate::machine) fn take_next(&mut self) -> (Option<Entity>, Vec<(Entity, Virtual)>) {
         let mut left = Vec::new();
         loop {
@@ -421,8 +421,8 @@ impl Cpu {
         }
     }
 
-    /// The current entity goes to sleep. What those keep that leave: not itself, if it stays in
-    /// line for a while; all delayed ones, if nobody else wants the CPU.
+    /// The current entity goes to sleep. Returns the state of those that leave: not the entity
+    /// itself, if it stays in line for a while; all delayed ones, if no other entity wants the CPU.
     pub(in crate::machine) fn dequeue(&mut self) -> Vec<(Entity, Virtual)> {
         self.account(self.clock);
         self.renew_slice();
@@ -497,8 +497,8 @@ impl Cpu {
         }
     }
 
-    /// Lets the first of the kernel threads run that can act by now, if nobody runs; others that
-    /// wait are passed over.
+    /// Lets the first of the kernel threads run that can act by now, if the CPU is idle; others
+    /// that wait are passed over.
     pub(in crate::machine) fn take_daemon(&mut self, now: SimTime) -> Option<Entity> {
         if self.current.is_some() {
             return None;
@@ -531,12 +531,12 @@ impl Cpu {
         self.arm();
     }
 
-    /// Whether the entity is what this CPU runs, or nobody else could be.
+    /// True if this CPU runs the entity, or could run no other.
     pub(in crate::machine) fn runs_next(&self, entity: Entity) -> bool {
         self.current().or_else(|| self.queue.only()) == Some(entity)
     }
 
-    /// What would run next.
+    /// The entity that would run next.
     #[inline]
     pub(in crate::machine) fn next(&self) -> Option<Entity> {
         self.current().or_else(|| self.queue.first_awake())

@@ -10,7 +10,7 @@ use crate::machine::watch::psi::Psi;
 use crate::virt::space::Place;
 use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Workload};
 
-/// What a thread waits for.
+/// Event that a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) enum Wait {
     /// Nothing: runs, or stands in a run queue.
@@ -42,13 +42,13 @@ pub(in crate::machine) struct Fault {
     pub major: bool,
     /// It was tried anew without the lock of its address space.
     pub retried: bool,
-    /// No huge page could be had for it.
+    /// The allocation of a huge page for it failed.
     pub fell_back: bool,
     /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
 }
 
-/// How far a thread is in an `fsync(2)`.
+/// Progress of a thread in an `fsync(2)`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Sync {
     /// When it began.
@@ -80,11 +80,11 @@ pub(in crate::machine) struct Thread {
     pub fault: Option<Fault>,
     /// Reclaims in a row that freed nothing.
     pub no_progress: u32,
-    /// How far its request for a block had come when it had to wait.
+    /// Progress of its request for a block when it had to wait.
     pub tries: Option<Tries>,
     /// Blocks that it holds on behalf of the kernel.
     pub blocks: Blocks,
-    /// What came of its allocations since the workload was asked last.
+    /// Results of its allocations since the last call of its workload.
     pub kernel_allocs: Vec<KernelAllocResult>,
     /// Free blocks, if the workload wants to know.
     pub free_blocks: Option<FreeBlocksOfZone>,
@@ -92,7 +92,7 @@ pub(in crate::machine) struct Thread {
     pub over_high: u64,
     /// Pages of files dirtied since it was last looked at whether it is to pause.
     pub dirtied: u64,
-    /// How many it may dirty before that (`nr_dirtied_pause`).
+    /// Number of pages it may dirty before that (`nr_dirtied_pause`).
     pub unseen: u64,
     /// When its last pause ended or would have (`dirty_paused_when`).
     pub paused_until: SimTime,
@@ -112,7 +112,7 @@ pub(in crate::machine) struct Thread {
     pub finished: SimTime,
 }
 
-/// What a CPU can run.
+/// Things that a CPU can run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::machine) enum Entity {
     /// The background reclaimer of a node.

@@ -48,10 +48,10 @@ impl Machine {
         self.enqueue(cpu, Entity::Thread(tid), now);
     }
 
-    /// What its scheduler had come to when the machine began: its last tick was `since_tick`
-    /// before (what is over a tick counts modulo a tick), and each kswapd is owed `kswapd_lag`, as EEVDF
-    /// keeps it for who sleeps (Linux 6.12 `update_entity_lag()`, at most 4 ms there). CFS, up to 6.5,
-    /// keeps no lag. Without this call a tick comes at the beginning, and nothing is owed. It is meant
+    /// Sets the state of its scheduler at the beginning of the run: its last tick was `since_tick`
+    /// before (modulo a tick), and each kswapd has a lag of `kswapd_lag`, as EEVDF keeps it for
+    /// sleeping tasks (Linux 6.12 `update_entity_lag()`, at most 4 ms there). CFS, up to 6.5, keeps
+    /// no lag. Without this call a tick comes at the beginning, and nothing is owed. It is meant
     /// for a machine that has not begun.
     pub fn scheduler_at_start(&mut self, since_tick: SimDuration, kswapd_lag: SimDuration) {
         self.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));

@@ -1,14 +1,13 @@
 //! First touches, on all CPUs at once.
 //!
-//! Between two things that others can see, threads that populate memory do nothing but hits
-//! and first touches served from their CPU's own stock, and their turns change after every
-//! one of them. A first touch is seen by nobody until the CPU's LRU batch is full
-//! (`memory/fast_faults.rs`). So the threads that all CPUs run form a team here, each up to the end
-//! of its slice. Their turns are those of the run loop, to the nanosecond, and each turn executes
-//! what `run_thread` would; but a turn costs little more than finding out whose it is. Frames
-//! are settled when a batch is full, at the very fault that fills it, or when the team
-//! breaks up: at the first thing that is neither a hit nor such a first touch, at an event,
-//! or when a CPU outside of the team is next.
+//! Between two things that others can see, threads that populate memory do nothing but hits and
+//! first touches served from their CPU's own stock, and their turns change after every one of them.
+//! A first touch becomes visible only when the CPU's LRU batch is full (`memory/fast_faults.rs`).
+//! So the threads that all CPUs run form a team here, each up to the end of its slice. Their turns
+//! are those of the run loop, to the nanosecond, and each turn executes what `run_thread` would;
+//! but a turn costs little more than finding out whose it is. Frames are settled when a batch is
+//! full, at the very fault that fills it, or when the team breaks up: at the first thing that is
+//! neither a hit nor such a first touch, at an event, or when a CPU outside of the team is next.
 
 use crate::base::id::{AsId, CpuId, GROUP_PAGES, GroupId, IndexVec, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -67,7 +66,7 @@ struct Touches {
     space: AsId,
     pending: [PendingFault; MOST_PENDING],
     nr: usize,
-    /// How many may wait.
+    /// Number of faults that may wait.
     room: usize,
     /// The regions that were accessed last.
     known: [Known; 2],
@@ -102,14 +101,14 @@ impl NoteUses for Notes<'_> {
     }
 }
 
-/// What a team looks at.
+/// Columns of the page table that a team reads.
 struct Columns<'a> {
     spaces: &'a Spaces,
     hot: &'a mut [u8],
     entry: &'a [u32],
     groups: &'a IndexVec<GroupId, Group>,
     t_hit: u64,
-    /// What a first touch takes, with the access.
+    /// Time of a first touch, with the access.
     t_fault: u64,
     due: u64,
     run_ahead: u64,
@@ -128,7 +127,7 @@ struct Turns {
 
 const PLACE_BITS: u32 = 6;
 
-/// Clocks behind this do not fit beside a place; nobody computes for so long in a team.
+/// Clocks behind this do not fit beside a place; no thread computes for so long in a team.
 const TEAM_END: SimTime = SimTime(1 << 57);
 const LONG: SimDuration = SimDuration(1 << 50);
 
@@ -262,7 +261,7 @@ impl Machine {
             team[..nr].sort_unstable_by_key(|m| m.tid);
         }
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
-        // The fault that ends a tick is the slow path's: nobody goes on meanwhile.
+        // The slow path takes the fault that ends a tick: no other thread goes on meanwhile.
         let tick = self.mem.left_of_tick().saturating_sub(1);
         self.touches_left = self.mem.share_left(run).min(tick);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
@@ -284,8 +283,8 @@ impl Machine {
         (turns, outside)
     }
 
-    /// Takes turns until something is to be done: by whom, and what. `None`: nobody's turn is
-    /// before the next event and before the CPUs outside of the team.
+    /// Takes turns until something is to be done: by whom, and what. `None`: no turn is before the
+    /// next event and before the CPUs outside of the team.
     fn play(
         &mut self,
         team: &mut [Member],
@@ -357,8 +356,8 @@ impl Machine {
         m.touches.room = self.room_of(&run, m.cpu);
     }
 
-    /// How many first touches a member may take next. What all of them may take before the zone
-    /// has given its share is divided beforehand.
+    /// Number of first touches that a member may take next. What all of them may take before the
+    /// zone has given its share is divided beforehand.
     fn room_of(&mut self, run: &FastFaults, cpu: CpuId) -> usize {
         let room = self.mem.fault_room(run, cpu).min(self.touches_each);
         let room = room.min(self.touches_left);
@@ -440,7 +439,7 @@ struct Turn<'a, 'b> {
 }
 
 impl Turn<'_, '_> {
-    /// Whether the thread may do now what is no hit.
+    /// True if the thread may do now anything but hits.
     #[inline(always)]
     fn may_act(&self, now: u64) -> bool {
         now <= self.other && now < self.c.due || now == self.start
@@ -501,7 +500,7 @@ impl OnMiss for Turn<'_, '_> {
 
     #[inline(always)]
     fn miss(&mut self, run: &Run, page: usize, left: u32, now: u64) -> Resolved {
-        // What is no hit is done only if nobody else is earlier by now.
+        // Anything but a hit is done only if no other thread is earlier by now.
         if !self.may_act(now) {
             return Resolved::not(Stop::Bound, now);
         }

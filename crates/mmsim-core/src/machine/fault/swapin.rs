@@ -1,9 +1,9 @@
 //! Swap-in: a fault on a page that is in swap (Linux 6.12 mm/memory.c `do_swap_page`,
 //! mm/swap_state.c).
 //!
-//! Three ways: the device is synchronous and nobody else wants the slot, then it is read past
-//! the swap cache (4.15 and later); the page is in the swap cache already; or a window of slots
-//! around it is read into the swap cache, and the thread waits.
+//! There are three ways: the device is synchronous and the slot has no other user, then it is read
+//! past the swap cache (4.15 and later); the page is in the swap cache already; or a window of
+//! slots around it is read into the swap cache, and the thread waits.
 
 use crate::backing::Shadow;
 use crate::backing::device::Io;
@@ -159,10 +159,10 @@ impl Machine {
         };
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.refaulting = Some(page);
-        let told = self.mem.come_for_uses();
+        let before = self.mem.begin_refaults_for_uses();
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
-        self.mem.came_for_uses(told);
+        self.mem.end_refaults_for_uses(before);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         self.mem.count_swap_requests(Io::Read, 1);

@@ -1,9 +1,9 @@
 //! Runs of common faults: hits and pages that come back from swap, one after the other.
 //!
-//! Where a thread stops at a page that is not there, it usually finds it in swap, takes a
-//! frame from its CPU's stock and goes on; and a few hits later the same again. Between such
-//! faults nobody else can act, so they are taken in one go (`memory/fast_faults.rs`) for as
-//! long as the run loop would come back to this thread at once.
+//! Where a thread stops at a page that is not there, it usually finds it in swap, takes a frame
+//! from its CPU's stock and goes on; and a few hits later the same again. Between such faults no
+//! other thread can act, so they are taken in one go (`memory/fast_faults.rs`) for as long as the
+//! run loop would come back to this thread at once.
 
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -33,7 +33,7 @@ struct SwapIns<'a, N> {
     faults_end: u64,
     /// After a fault at this time or later the run loop has to look.
     looks_at: u64,
-    /// What a fault takes, with the access.
+    /// Time of a fault, with the access.
     t_fault: u64,
     /// Who notes uses.
     notes: N,

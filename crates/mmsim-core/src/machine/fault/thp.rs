@@ -1,10 +1,10 @@
 //! Faults that make a transparent huge page.
 //!
 //! A write to anonymous memory whose page table does not exist yet may take a whole block of 2 MiB
-//! instead of a page, if the mapping is allowed to and covers all of it. How much that is worth is a
-//! matter of the mapping's advice and of `transparent_hugepage/defrag`. The near node is asked first
-//! and only compacted; if the request may reclaim at all, it is made a second time with all nodes and
-//! with reclaim. What fails falls back on a single page.
+//! instead of a page, if the mapping is allowed to and covers all of it. How much that is worth is
+//! a matter of the mapping's advice and of `transparent_hugepage/defrag`. The near node is tried
+//! first and only compacted; if the request may reclaim at all, it is made a second time with all
+//! nodes and with reclaim. What fails falls back on a single page.
 //!
 //! Source: Linux 6.12 mm/huge_memory.c (`do_huge_pmd_anonymous_page`, `vma_thp_gfp_mask`),
 //! mm/mempolicy.c (`alloc_pages_mpol`), mm/memory.c (`create_huge_pmd`). Left out: the huge zero page
@@ -13,7 +13,7 @@
 //! makes both requests anew.
 //!
 //! A group that is full is reclaimed from for the whole block, if the request may reclaim at all
-//! (mm/memcontrol.c, `try_charge_memcg`). Nobody is killed for want of a huge page.
+//! (mm/memcontrol.c, `try_charge_memcg`). No process is killed for want of a huge page.
 
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::base::migratetype::Migratetype;
@@ -28,7 +28,7 @@ use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::VmaKind;
 
-/// What came of it.
+/// Result of a fault that wants a huge page.
 pub(in crate::machine) enum HugeFault {
     /// The page is there, and 511 others.
     Done,
@@ -38,7 +38,7 @@ pub(in crate::machine) enum HugeFault {
     Fallback,
 }
 
-/// How far the allocator goes for a huge page (`vma_thp_gfp_mask`).
+/// Flags for the allocation of a huge page (`vma_thp_gfp_mask`).
 fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
     let light = GFP_TRANSHUGE_LIGHT;
     let (direct, kswapd) = (GfpFlags::DIRECT_RECLAIM, GfpFlags::KSWAPD_RECLAIM);
@@ -53,7 +53,7 @@ fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
 }
 
 impl Machine {
-    /// Whether a mapping may have a huge page where this page lies; there is no page table.
+    /// True if a mapping may have a huge page where this page lies; there is no page table.
     pub(in crate::machine) fn wants_huge(&self, page: PageIdx, vma: VmaId) -> bool {
         let first = page.group().first();
         let v = self.mem.spaces.vma(vma);

@@ -29,7 +29,7 @@ impl Touch {
     }
 }
 
-/// Whether an operation is done, or the thread has to come back.
+/// Outcome of an operation: it is done, or the thread has to come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) enum FaultOutcome {
     /// Done.

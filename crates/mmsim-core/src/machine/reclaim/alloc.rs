@@ -33,7 +33,7 @@ use crate::policy::{
 pub(super) const TICK: SimDuration = SimDuration::from_millis(1);
 const NO_PROGRESS: SimDuration = SimDuration::from_millis(500);
 
-/// What came of asking for a frame.
+/// Result of an allocation of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) enum AllocOutcome {
     /// A frame.
@@ -252,7 +252,7 @@ impl Machine {
         }
     }
 
-    /// Whether pages of files are dirty or under write that are worth waiting for: a batch of
+    /// True if enough pages of files are dirty or under write to be worth waiting for: a batch of
     /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
     fn much_is_cleanable(&self) -> bool {
         let files = &self.mem.files;
@@ -342,7 +342,7 @@ impl Machine {
         reclaimed
     }
 
-    /// Whether all reclaimable pages together would satisfy the min watermark somewhere.
+    /// True if all reclaimable pages together would satisfy the min watermark somewhere.
     fn worth_retrying(&self, req: &AllocRequest) -> bool {
         let mem = &self.mem;
         let swap = mem.can_swap(MemcgId(0));
@@ -548,8 +548,8 @@ impl Machine {
         }
     }
 
-    /// Whether a pass for an order above 0 is repeated: the last one freed something, but no
-    /// zone can serve the request or compact for it yet, and there is enough left to reclaim.
+    /// True if a pass for an order above 0 is repeated: the last one freed something, but no zone
+    /// can serve the request or compact for it yet, and there is enough left to reclaim.
     pub(in crate::machine) fn should_continue_reclaim(
         &self,
         req: &ReclaimRequest,

@@ -1,4 +1,4 @@
-//! How far a run of kswapd has come.
+//! Progress of a run of kswapd.
 
 use crate::config::ZoneKind;
 use crate::memory::Plug;
@@ -41,7 +41,7 @@ pub(in crate::machine) struct PassProgress {
     pub(in crate::machine) enough: bool,
     /// Zones that 4.1 still goes to in this pass, the next last, and how much it wants of each.
     pub(in crate::machine) later: Vec<(ZoneKind, u64)>,
-    /// How much it wants of all.
+    /// Number of pages it wants in all.
     pub(in crate::machine) attempted: u64,
     pub(in crate::machine) stats: PassStats,
     /// It slept for its writes after a step; whether the pass goes on.
@@ -98,7 +98,7 @@ pub(in crate::machine) struct PassEnd {
     pub(in crate::machine) stall: bool,
 }
 
-/// What kswapd of 4.1 does next in a run.
+/// Next pass of a run of kswapd of 4.1.
 pub(in crate::machine) enum NextPass {
     /// A pass over the zones that want one.
     Pass(PassProgress),

@@ -28,7 +28,7 @@ use crate::policy::{MAX_RECLAIM_RETRIES, PassStats, ReclaimRequest, Reclaimer, S
 
 const NAP: SimDuration = SimDuration::from_millis(100);
 
-/// What follows a step of a pass.
+/// Continuation after a step of a pass.
 enum StepOutcome {
     Another,
     PassEnds,
@@ -90,7 +90,7 @@ impl Kswapd {
     pub(in crate::machine) fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_) | State::Stalled(..))
     }
-    /// What it does while a thread has to reclaim, and since when.
+    /// Its state while a thread has to reclaim, and since when.
     pub(in crate::machine) fn background(&self, now: SimTime) -> (Background, SimDuration) {
         let late = now.since(self.woken.min(now));
         match self.state {
@@ -121,8 +121,8 @@ impl Machine {
         }
     }
 
-    /// Whether every node's kswapd is at work and knows of requests for user pages, so that
-    /// another one wakes nobody.
+    /// True if every node's kswapd is at work and knows of requests for user pages, so that another
+    /// request wakes none.
     pub(in crate::machine) fn kswapds_awake(&self) -> bool {
         let highest = AllocRequest::USER.highest;
         self.kswapds.iter().all(|k| {
@@ -181,7 +181,7 @@ impl Machine {
         }
     }
 
-    /// Whether a node needs no more reclaim.
+    /// True if a node needs no more reclaim.
     fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
         let zones = &self.mem.zones;
         zones.balanced(n, order, highest, self.mem.vm.defrag_mode)
@@ -311,7 +311,7 @@ impl Machine {
         self.next_pass(n, b, p.stall)
     }
 
-    /// A step of kswapd that looks at each zone by itself.
+    /// A step of kswapd that looks at each zone separately.
     fn step_by_zones(&mut self, n: NodeId, mut b: Box<Balance>) -> bool {
         let highest = self.kswapds[n].highest;
         if b.pass.is_none() {
@@ -446,7 +446,7 @@ impl Machine {
         false
     }
 
-    /// What kswapd asks the policy for in the pass under way.
+    /// kswapd's request to the policy in the pass under way.
     fn kswapd_request(&self, n: NodeId, b: &Balance) -> ReclaimRequest {
         let [lowest, highest] =
             b.pass.as_ref().map_or([ZoneKind::Dma, self.kswapds[n].highest], |p| p.zones);

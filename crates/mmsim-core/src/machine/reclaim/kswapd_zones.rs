@@ -1,4 +1,4 @@
-//! kswapd up to 4.7, which judges each zone by itself, here for 4.1.
+//! kswapd up to 4.7, which judges each zone separately, here for 4.1.
 //!
 //! One zone above its high watermark is enough for later kernels. This one wants all zones
 //! balanced for single pages, and a quarter of the node's memory in balanced zones for a larger
@@ -31,8 +31,8 @@ use crate::policy::compaction::{CompactRequest, Compactor, MigrateMode};
 const BALANCE_GAP_RATIO: u64 = 100;
 
 impl Machine {
-    /// Whether a zone needs nothing for an order (`zone_balanced`): it keeps its high watermark
-    /// and the gap, and could be compacted.
+    /// True if a zone needs nothing for an order (`zone_balanced`): it keeps its high watermark and
+    /// the gap, and could be compacted.
     fn zone_balanced(&self, z: ZoneId, order: u8, gap: u64, class: ZoneKind) -> bool {
         let zone = &self.mem.zones[z];
         let mark = zone.watermark[Mark::High as usize] + gap;
@@ -40,7 +40,7 @@ impl Machine {
             && (order == 0 || !self.cannot_compact(z, order, class))
     }
 
-    /// Whether there is compaction, but not in this zone for want of free pages.
+    /// True if there is compaction, but not in this zone for want of free pages.
     fn cannot_compact(&self, zone: ZoneId, order: u8, class: ZoneKind) -> bool {
         let req = CompactRequest {
             zone,
@@ -58,13 +58,13 @@ impl Machine {
         answer == Some(CompactResult::Skipped)
     }
 
-    /// Whether a zone has pages that could be reclaimed.
+    /// True if a zone has pages that could be reclaimed.
     fn zone_reclaimable(&self, z: ZoneId) -> bool {
         let [anon, file] = self.mem.zone_lru_pages(z);
         file > 0 || anon > 0 && self.mem.can_swap(MemcgId(0))
     }
 
-    /// Whether a request wakes kswapd: some zone that it may use is not balanced.
+    /// True if a request wakes kswapd: some zone that it may use is not balanced.
     pub(in crate::machine) fn some_zone_unbalanced(
         &self,
         n: NodeId,
@@ -76,7 +76,7 @@ impl Machine {
         zones.any(|&z| self.mem.zones[z].kind <= highest && wants(z))
     }
 
-    /// Whether kswapd may sleep (`pgdat_balanced`).
+    /// True if kswapd may sleep (`pgdat_balanced`).
     pub(in crate::machine) fn zones_balanced(
         &self,
         n: NodeId,
@@ -99,8 +99,8 @@ impl Machine {
         order == 0 || balanced >= managed / 4
     }
 
-    /// What the next pass of a run is. The highest zone that is not balanced decides against which
-    /// requests the lower ones keep their reserves.
+    /// The next pass of a run. The highest zone that is not balanced decides against which requests
+    /// the lower ones keep their reserves.
     pub(in crate::machine) fn next_pass_of_zones(
         &self,
         n: NodeId,

@@ -1,5 +1,5 @@
-//! What groups add to allocation: reclaim for `memory.max`, throttling above `memory.high`, and
-//! writes to `memory.reclaim`.
+//! Groups in allocation: reclaim for `memory.max`, throttling above `memory.high`, and writes to
+//! `memory.reclaim`.
 //!
 //! Source: Linux 6.12 mm/memcontrol.c (`try_charge_memcg`, `mem_cgroup_handle_over_high`,
 //! `memory_reclaim`), mm/vmscan.c (`try_to_free_mem_cgroup_pages`, `do_try_to_free_pages`).
@@ -68,9 +68,9 @@ impl Machine {
     /// A write to `memory.reclaim`: the group is reclaimed from again until it gave what was asked
     /// for, or came to nothing so often that Linux ends with `EAGAIN`.
     ///
-    /// Each time a part of the rest is asked for, since what a list scan frees beyond its target
-    /// grows with the target. The last try takes in what waits in LRU batches. `memory.reclaim` is of
-    /// 5.19; rules of older kernels have the loop that it began with.
+    /// Each try requests a part of the rest, since the pages that a list scan frees beyond its
+    /// target grow with the target. The last try takes in what waits in LRU batches.
+    /// `memory.reclaim` is of 5.19; rules of older kernels have the loop that it began with.
     pub(in crate::machine) fn memory_reclaim(
         &mut self,
         tid: ThreadId,
@@ -118,8 +118,8 @@ impl Machine {
         }
     }
 
-    /// One reclaim of a group: for its limit, `memory.high` or `memory.reclaim`. At least a batch
-    /// of 32 pages is asked for. Returns the pages freed.
+    /// One reclaim of a group: for its limit, `memory.high` or `memory.reclaim`. Requests at least
+    /// a batch of 32 pages. Returns the pages freed.
     fn reclaim_group(
         &mut self,
         tid: ThreadId,
@@ -245,8 +245,8 @@ impl Machine {
         (1_000_000_000 / self.config.tick.0.max(1)).max(1)
     }
 
-    /// How long a thread sleeps that asks for so many jiffies: up to the end of a slot of the timer
-    /// wheel, which is eight times as long on each level (kernel/time/timer.c, `calc_index`).
+    /// Duration of a sleep of `jiffies` jiffies: up to the end of a slot of the timer wheel, which
+    /// is eight times as long on each level (kernel/time/timer.c, `calc_index`).
     fn timeout(&self, jiffies: u64) -> SimDuration {
         let tick = self.config.tick.0.max(1);
         let mut shift = 0;

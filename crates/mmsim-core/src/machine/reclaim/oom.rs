@@ -61,7 +61,8 @@ impl Machine {
         }
     }
 
-    /// Kills the process with the most points, of a group if one is named. `None`: nobody may be killed.
+    /// Kills the process with the most points, of a group if one is named. `None`: no process may
+    /// be killed.
     fn kill_worst(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
         let victim = self.mark_victim(memcg, shortage)?;
         self.kill(victim);

@@ -1,4 +1,4 @@
-//! What a run gives: marks at the ends of phases, gauges, and its result.
+//! Results of a run: marks at the ends of phases, gauges, and its result.
 
 use crate::backing::swap::Swap;
 use crate::base::id::{MemcgId, PAGE_SIZE};
@@ -156,7 +156,7 @@ impl Machine {
         });
     }
 
-    /// What a task did from the start until now, which it has as its beginning.
+    /// Results of a task from the start until now, which is set as their beginning.
     fn task_result(&self, of: usize, now: SimTime) -> TaskResult {
         let task = &self.tasks[of];
         let threads = || task.threads.iter().map(|&t| &self.threads[t]);
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// What the records of a task have taken.
+    /// Latencies of the records of a task.
     fn record_times(&self, of: usize) -> Histogram {
         let mut all = Histogram::default();
         for &t in &self.tasks[of].threads {

@@ -1,4 +1,4 @@
-//! What accesses are to: the sequence of contents that the optimum works on.
+//! Contents that accesses touch: the sequence that the optimum works on.
 //!
 //! A page of a process is no content. Memory that was dropped and touched again is new, a page
 //! that several processes map is one, and the zero page takes no frame. So each content has a
@@ -35,7 +35,7 @@ impl Contents {
         self.of_page[i]
     }
 
-    /// What pages hold from now on has nothing to do with what they held.
+    /// Gives pages new contents, unrelated to the old.
     fn renew(&mut self, first: PageIdx, count: u32) {
         let first = first.0 as usize;
         let end = (first + count as usize).min(self.of_page.len());
@@ -46,7 +46,7 @@ impl Contents {
 }
 
 impl Machine {
-    /// Whether accesses are recorded: up to so many.
+    /// True if accesses are recorded: up to a maximum number.
     #[inline]
     pub(in crate::machine) fn still_records(&mut self) -> bool {
         if self.contents.sequence.len() >= MOST_RECORDED {
@@ -96,14 +96,14 @@ impl Machine {
         }
     }
 
-    /// What pages of a process hold may be dropped without a write, or is so.
+    /// Records that the contents of pages of a process may be dropped without a write, or are.
     pub(in crate::machine) fn record_free(&mut self, first: PageIdx, count: u32) {
         if self.watch.record_accesses {
             self.contents.renew(first, count);
         }
     }
 
-    /// Whether a present page is never evicted, or may be dropped and not be fetched again: a huge
+    /// True if a present page is never evicted, or may be dropped and not be fetched again: a huge
     /// page of a pool, one that is locked, lazily freed memory that was not written since.
     fn needs_no_fetch(&self, page: PageIdx, folio: FolioId) -> bool {
         let frames = &self.mem.frames;

@@ -1,4 +1,4 @@
-//! What disks for files read and wrote in a run.
+//! Reads and writes of disks for files in a run.
 
 use crate::base::id::IndexVec;
 use crate::base::time::SimDuration;

@@ -112,7 +112,7 @@ pub(in crate::machine) struct RecordClock {
     timed: bool,
     /// Where the current record began.
     since: SimTime,
-    /// How long the thread has waited since of its own will.
+    /// Time that the thread has waited since of its own will.
     slept: SimDuration,
     took: Histogram,
 }
@@ -141,7 +141,7 @@ impl RecordClock {
     pub(in crate::machine) fn sleep(&mut self, d: SimDuration) {
         self.slept += d;
     }
-    /// What its records took.
+    /// Latencies of its records.
     pub(in crate::machine) fn took(&self) -> &Histogram {
         &self.took
     }

@@ -9,7 +9,7 @@ use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use VmEvent as E;
 
-/// How the sides of a law compare.
+/// Comparison of the two sides of a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
     /// The left side is at most the right one.

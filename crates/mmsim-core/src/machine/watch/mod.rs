@@ -1,4 +1,4 @@
-//! What watches a run: observers, samples, snapshots, audits.
+//! Watching a run: observers, samples, snapshots, audits.
 
 pub(in crate::machine) mod collect;
 pub(in crate::machine) mod contents;
@@ -24,10 +24,10 @@ pub type SampleFn = Box<dyn FnMut(SimTime, &VmStat, &[(&'static str, u64)]) + Se
 /// Memory itself at an instant of the samples.
 pub type LookFn = Box<dyn FnMut(SimTime, &Memory) + Send>;
 
-/// What the kernel's files show at the end of a phase, or (no name) of the run.
+/// Receives the contents of the kernel's files at the end of a phase, or (no name) of the run.
 pub type SnapshotFn = Box<dyn FnMut(Option<&str>, &snapshot::Snapshot) + Send>;
 
-/// What watches a run; none of it can change the run.
+/// Observers of a run; none of them can change the run.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Watch {
@@ -60,21 +60,21 @@ impl Watch {
         self
     }
 
-    /// What is called at every interval.
+    /// Sets the function that is called at every interval.
     #[must_use]
     pub fn with_sample(mut self, every: SimDuration, sample: SampleFn) -> Self {
         self.sample = Some((every, sample));
         self
     }
 
-    /// What is called after every sample.
+    /// Sets the function that is called after every sample.
     #[must_use]
     pub fn with_look(mut self, look: LookFn) -> Self {
         self.look = Some(look);
         self
     }
 
-    /// What is called at the end of every phase and of the run.
+    /// Sets the function that is called at the end of every phase and of the run.
     #[must_use]
     pub fn with_snapshot(mut self, snapshot: SnapshotFn) -> Self {
         self.snapshot = Some(snapshot);
@@ -88,14 +88,14 @@ impl Watch {
         self
     }
 
-    /// What is called about once per 2^20 accesses with the accesses done.
+    /// Sets the function that is called about once per 2^20 accesses with the accesses done.
     #[must_use]
     pub fn with_progress(mut self, progress: Box<dyn FnMut(u64) + Send>) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Whether the sequence of accesses is recorded.
+    /// Sets whether the sequence of accesses is recorded.
     #[must_use]
     pub fn with_record_accesses(mut self, record: bool) -> Self {
         self.record_accesses = record;
@@ -109,7 +109,7 @@ impl Watch {
         self
     }
 
-    /// Whether everything takes the slow path: for tests that compare it with the fast ones.
+    /// Sets whether everything takes the slow path: for tests that compare it with the fast ones.
     #[doc(hidden)]
     #[must_use]
     pub fn with_slow_paths(mut self, slow: bool) -> Self {

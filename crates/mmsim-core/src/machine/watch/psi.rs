@@ -21,8 +21,7 @@ use crate::workload::PressureTotals;
 const PERIOD: u64 = 2_000_000_000;
 /// 1 per cent in the fixed point of averages.
 pub(in crate::machine) const PERCENT: u64 = 2048;
-/// What remains of an average over 10, 60 and 300 s after a period: exp(-2 s / span), in
-/// 1/2048.
+/// Remainders of an average over 10, 60 and 300 s after a period: exp(-2 s / span), in 1/2048.
 const REMAINS: [u64; 3] = [1677, 1981, 2034];
 
 /// Averages of the share of time with pressure over the last 10, 60 and 300 s, in 1/2048
@@ -42,7 +41,7 @@ impl PressureAverages {
     }
 }
 
-/// What a thread is to its CPU's pressure.
+/// PSI state of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) enum Psi {
     /// Sleeps: does not count.
@@ -153,7 +152,7 @@ impl PsiMeter {
     }
 
     fn roll(&mut self, now: SimTime) {
-        // Nobody asks what was behind the end of time.
+        // The end of time is the latest instant that a query may name.
         let now = now.min(SimTime::LAST);
         while now.0 >= self.period_end {
             let end = self.period_end;

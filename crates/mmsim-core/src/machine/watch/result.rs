@@ -1,4 +1,4 @@
-//! What a finished run hands to reports: plain data.
+//! Results of a finished run for reports: plain data.
 
 use crate::base::id::NodeId;
 use crate::base::time::{SimDuration, SimTime};
@@ -12,7 +12,7 @@ use crate::workload::{Aim, Replayed};
 
 pub use crate::workload::Pressure;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
     /// All threads finished their work.
@@ -36,7 +36,7 @@ pub enum Stuck {
     TimeStands,
     /// All threads wait, and no event is left that would wake one.
     NothingWakes,
-    /// What comes next is behind [`SimTime::LAST`].
+    /// The next event is behind [`SimTime::LAST`].
     TimeEnds,
     /// Memory is out, and every process has an `oom_score_adj` of -1000.
     NobodyToKill,
@@ -62,7 +62,7 @@ pub struct WaitingThread {
     pub thread: String,
     /// Its operation, with what that asks for.
     pub doing: String,
-    /// What has to happen for it to go on.
+    /// Event that has to happen for it to go on.
     pub waits_for: &'static str,
     /// When its last operation in the kernel was done.
     pub since: SimTime,
@@ -131,7 +131,7 @@ pub struct MemcgGeneration {
     pub generation: Generation,
 }
 
-/// What one task did and what was done to it, over the run or since its last phase ended.
+/// Counts of one task, over the run or since its last phase ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TaskResult {
@@ -145,7 +145,7 @@ pub struct TaskResult {
     pub records: u64,
     /// Its counters.
     pub counted: Counted,
-    /// What its records took, if its workload says what a record is.
+    /// Latencies of its records, if its workload defines records.
     pub record: Option<RecordLatency>,
 }
 
@@ -163,11 +163,11 @@ impl TaskResult {
     }
 }
 
-/// What records took.
+/// Latencies of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RecordLatency {
-    /// What a record is: `launch`, `transaction`.
+    /// Name of a record: `launch`, `transaction`.
     pub what: &'static str,
     /// From its beginning to its end, without what the thread slept of its own will.
     pub took: Quantiles,
@@ -205,7 +205,7 @@ pub struct PhaseResult {
     pub pressure: Pressure,
     /// Latencies in it.
     pub latency: Latencies,
-    /// What the task whose phase it is did since its last phase ended: other tasks' phases may
+    /// Counts of the task whose phase it is since its last phase ended: other tasks' phases may
     /// have ended meanwhile.
     pub task: TaskResult,
 }
@@ -271,13 +271,13 @@ pub enum Origin {
     SyncCompaction,
 }
 
-/// What became of the blocks of order above 0 that workloads asked for.
+/// Fate of the requests of workloads for blocks of order above 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct HighOrder {
     /// Blocks asked for.
     pub attempts: u64,
-    /// Of these, blocks that were had, by [`Origin`] in its order.
+    /// Of these, successful ones, by [`Origin`] in its order.
     pub from: [u64; 4],
 }
 
@@ -288,7 +288,7 @@ impl HighOrder {
     }
 }
 
-/// What one thread did.
+/// Counts of one thread.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct ThreadResult {
@@ -327,7 +327,7 @@ impl ThreadResult {
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct RunResult {
-    /// How it ended.
+    /// Its end.
     pub outcome: Outcome,
     /// Simulated time from start to end.
     pub sim_time: SimDuration,
@@ -361,11 +361,11 @@ pub struct RunResult {
     pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
     /// Blocks that workloads asked for.
     pub high_order: HighOrder,
-    /// What the compaction strategy counted, if there is one.
+    /// Counters of the compaction strategy, if there is one.
     pub compaction: Option<CompactionStats>,
-    /// What workloads were to bring about, by the names of their threads.
+    /// Aims of workloads, by the names of their threads.
     pub aims: Vec<(String, Aim)>,
-    /// How replays of recorded instants kept up, by the names of their threads.
+    /// Timeliness of replays of recorded instants, by the names of their threads.
     pub replayed: Vec<(String, Replayed)>,
     /// Processes that read anonymous pages and wrote none, so that all of them were the zero page:
     /// name, and faults that mapped it.

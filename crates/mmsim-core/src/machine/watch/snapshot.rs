@@ -1,4 +1,4 @@
-//! What the kernel's text files about memory would show at an instant, as numbers.
+//! Numbers that the kernel's text files about memory would show at an instant.
 //!
 //! Sizes of lists and uses of frames are not kept per zone and per group as a run goes:
 //! they are counted when somebody asks, by one pass over the frames that were ever handed
@@ -37,11 +37,11 @@ pub struct PageCounts {
     pub anon_mapped: u64,
     /// Of these, pages of huge folios.
     pub anon_thp: u64,
-    /// Of a file and mapped, however often.
+    /// Mapped pages of files, counted once each.
     pub file_mapped: u64,
     /// In the page cache; the swap cache not included.
     pub file: u64,
-    /// Of files, and changed.
+    /// Dirty pages of files.
     pub dirty: u64,
     /// Under write, to swap too.
     pub writeback: u64,
@@ -148,9 +148,9 @@ pub struct ZoneSnapshot {
     pub free_blocks: [[u64; NR_ORDERS]; NR_MIGRATETYPES],
     /// Pageblocks by migratetype.
     pub pageblocks: [u64; NR_MIGRATETYPES],
-    /// What the pageblocks are, in address order.
+    /// The pageblocks, in address order.
     pub blocks: Vec<BlockUse>,
-    /// What could be made of its memory, by order.
+    /// Blocks that could be made of its memory, by order.
     pub surveys: [Survey; NR_ORDERS],
 }
 
@@ -225,21 +225,21 @@ pub struct Snapshot {
     pub cpus: u32,
     /// Event counters of the machine.
     pub vmstat: VmStat,
-    /// Of each node, whether kswapd has given it up.
+    /// For each node, true if kswapd has given it up.
     pub unreclaimable: Vec<bool>,
     /// Pages of a pageblock, as a power of two.
     pub pageblock_order: u8,
-    /// Whether the kernel counts the free pages of whole pageblocks.
+    /// True if the kernel counts the free pages of whole pageblocks.
     pub counts_free_blocks: bool,
-    /// Whether the kernel counts pages that reclaim looked at and kept.
+    /// True if the kernel counts pages that reclaim looked at and kept.
     pub counts_rotated: bool,
-    /// Whether the kernel counts requests to the swap device.
+    /// True if the kernel counts requests to the swap device.
     pub counts_swap_requests: bool,
-    /// Whether the kernel counts what `memory.reclaim` does by itself.
+    /// True if the kernel counts reclaim for `memory.reclaim` separately.
     pub counts_proactive: bool,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
-    /// What every frame of them is, and which blocks are free in which order.
+    /// Use of every frame, and the free blocks by order.
     pub layout: Layout,
     /// Groups; the root is first.
     pub groups: Vec<MemcgSnapshot>,
@@ -285,8 +285,8 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
 }
 
 impl Machine {
-    /// What the kernel's files would show now. `at`: the clock of whoever looks, no earlier
-    /// than what happened so far.
+    /// Contents of the kernel's files now. `at`: the clock of whoever looks, no earlier than what
+    /// happened so far.
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
         let mem = &self.mem;

@@ -30,8 +30,9 @@ const MADE_UP: u64 = 2048;
 /// what others wait for. Once it has woken it has [`MOST_IN_VAIN`] to do so.
 const WHILE_ONE_SLEEPS: u64 = 100;
 
-/// How often a thread may be given operations at one instant. Work that is counted, not timed, may
-/// take no time where hits take none: that many batches of [`BATCH`] are a thousand million accesses.
+/// Number of times that a thread may get operations at one instant. Work that is counted, not
+/// timed, may take no time where hits take none: that many batches of [`BATCH`] are a thousand
+/// million accesses.
 const MOST_AT_ONCE: u32 = 1 << 17;
 
 /// Accesses of a batch; one with more of them counts as several.
@@ -67,7 +68,7 @@ impl Watchdog {
             self.in_vain += 1;
         }
     }
-    /// Whether to go on where all was in vain: one thread sleeps, or has slept until now.
+    /// Decides whether to go on where all tries failed: one thread sleeps, or has slept until now.
     fn waits_on(&mut self, one_sleeps: bool) -> bool {
         let slept = std::mem::replace(&mut self.slept, one_sleeps);
         self.look_at = self.in_vain + self.most;
@@ -94,7 +95,7 @@ impl Watchdog {
 }
 
 impl Machine {
-    /// Whether the run cannot go on at the instant that is next; then it is noted why.
+    /// True if the run cannot go on at the next instant; then the reason is noted.
     #[inline]
     pub(in crate::machine) fn cannot_go_on(&mut self, next: SimTime) -> bool {
         (next >= SimTime::LAST || self.watchdog.barks()) && self.is_stuck(next)
@@ -132,12 +133,12 @@ impl Machine {
     }
 }
 
-/// Whether a thread sleeps of its own accord, or has yet to start.
+/// True if a thread sleeps of its own accord, or has yet to start.
 fn sleeps(t: &Thread) -> bool {
     matches!(t.wait, Wait::Timer(_)) && t.psi != Psi::MemStall
 }
 
-/// What a thread asks for.
+/// Description of a thread's request.
 fn doing(t: &Thread) -> String {
     let Some(op) = t.progress.op() else { return "between two operations".to_string() };
     match op {
@@ -171,7 +172,7 @@ fn doing(t: &Thread) -> String {
     }
 }
 
-/// What has to happen for a thread to go on.
+/// Description of the event that a thread waits for.
 fn waits_for(t: &Thread) -> &'static str {
     match t.wait {
         Wait::Not => "a CPU",
@@ -222,7 +223,7 @@ mod tests {
         assert!(wakes.barks() && !wakes.waits_on(false));
     }
 
-    /// What is done makes up for tries, however long one slept before.
+    /// Completed operations make up for tries, however long a thread slept before.
     #[test]
     fn operations_that_are_done_are_progress() {
         let mut w = Watchdog::of(1);

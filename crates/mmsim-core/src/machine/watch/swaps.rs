@@ -12,7 +12,7 @@ pub struct SwapArea {
     pub slots: u32,
     /// Slots that are in use or in a CPU's cache.
     pub used: u32,
-    /// The device with the largest is asked for slots first.
+    /// The device with the largest gives slots first.
     pub priority: i32,
 }
 

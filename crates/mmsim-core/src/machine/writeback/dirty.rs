@@ -44,7 +44,7 @@ impl Domain {
         self.dirty.saturating_sub(self.background)
     }
 
-    /// Nobody is delayed up to this many pages (`dirty_freerun_ceiling`).
+    /// No writer is delayed up to this many pages (`dirty_freerun_ceiling`).
     pub(in crate::machine) fn freerun(&self) -> u64 {
         (self.background + self.limit) / 2
     }

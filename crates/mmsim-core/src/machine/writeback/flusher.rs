@@ -19,14 +19,14 @@ use crate::machine::writeback::ratelimit::Writeback;
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
 
-/// How long a pause of a writer makes the flusher hurry (`wb_recent_wait`).
+/// Time for which a pause of a writer makes the flusher hurry (`wb_recent_wait`).
 const RECENT: SimDuration = SimDuration::from_secs(1);
-/// How long reclaim waits for a write that may clean something, at most (`reclaim_throttle`), and
+/// Longest time that reclaim waits for a write that may clean something (`reclaim_throttle`), and
 /// for the flusher to begin.
 const WRITEBACK_WAIT: SimDuration = SimDuration::from_millis(100);
 const TICK: SimDuration = SimDuration::from_millis(1);
 
-/// What the flusher has to do for a group.
+/// Work of the flusher for a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     /// Write until it is below the background threshold.
@@ -44,7 +44,7 @@ pub(in crate::machine) struct Flusher {
     work: Vec<Work>,
     /// The group whose turn it is.
     turn: usize,
-    /// What is known of the writers of each group.
+    /// State of the writers of each group.
     pub wb: Vec<Writeback>,
     /// When a writer was paused last.
     pub last_pause: Option<SimTime>,
@@ -53,7 +53,7 @@ pub(in crate::machine) struct Flusher {
 }
 
 impl Flusher {
-    /// Of a machine with so many groups, the root included.
+    /// State for a machine with `groups` groups, the root included.
     pub(in crate::machine) fn new(groups: usize) -> Self {
         Flusher {
             awake: false,
@@ -192,7 +192,7 @@ impl Machine {
         true
     }
 
-    /// How long it is until some request ends, or the flusher had time to begin one.
+    /// Time until some request ends, or the flusher had time to begin one.
     pub(in crate::machine) fn until_a_write_ends(&self) -> SimDuration {
         match self.queue.next_io() {
             SimTime::NEVER => TICK,

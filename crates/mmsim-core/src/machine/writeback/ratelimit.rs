@@ -18,7 +18,7 @@ pub(in crate::machine) const ONE: u64 = 1 << SHIFT;
 const SHIFT: u32 = 10;
 /// Rates that the kernel begins with: 100 MB/s, in pages a second.
 const INIT_BANDWIDTH: u64 = 100 << 8;
-/// How often estimates are brought up to date (`BANDWIDTH_INTERVAL`: 200 ms).
+/// Interval at which estimates are brought up to date (`BANDWIDTH_INTERVAL`: 200 ms).
 const INTERVAL: u64 = 200_000_000;
 /// Period of the estimate of the device's bandwidth: 4096 ms.
 const PERIOD: u64 = 4_096_000_000;
@@ -28,7 +28,7 @@ const MAX_PAUSE: u64 = 200_000_000;
 const FEW: u64 = 32;
 const SECOND: u64 = 1_000_000_000;
 
-/// What the controller knows of a domain.
+/// State of the controller for a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) struct Control {
     /// Pages dirty or under write.
@@ -52,8 +52,7 @@ pub(in crate::machine) struct Part {
     pub all: u64,
 }
 
-/// How much faster or slower than the base rate writers to a disk go with so many dirty pages, of
-/// [`ONE`].
+/// Factor on the base rate for writers to a disk with this many dirty pages, in units of [`ONE`].
 pub(in crate::machine) fn position_ratio(
     all: u64,
     set_point: u64,
@@ -85,7 +84,7 @@ pub(in crate::machine) fn position_ratio(
         false => ratio / 4,
     };
     // Below half of its part it is in danger of running dry. A disk alone is not: below half of the
-    // limit nobody is delayed.
+    // limit no writer is delayed.
     match part / 2 {
         reserve if part < disk.of && disk.all < reserve => {
             if disk.all > reserve / 8 {
@@ -98,7 +97,7 @@ pub(in crate::machine) fn position_ratio(
     }
 }
 
-/// How long a writer may pause, in ns, and how many pages it may dirty before it is looked at again.
+/// Bounds of a writer's pause, in ns, and the number of pages it may dirty before the next check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::machine) struct PauseBounds {
     pub shortest: u64,
@@ -106,8 +105,8 @@ pub(in crate::machine) struct PauseBounds {
     pub pages: u64,
 }
 
-/// What is known of the writers of a group and of the device that writes for them
-/// (`struct bdi_writeback`). Rates in pages a second.
+/// State of the writers of a group and of the device that writes for them (`struct bdi_writeback`).
+/// Rates in pages a second.
 #[derive(Clone, Debug)]
 pub(in crate::machine) struct Writeback {
     bandwidth: u64,
@@ -315,8 +314,8 @@ mod tests {
         assert_eq!([ratio(2000), ratio(3000)], [0, 0]);
     }
 
-    /// Two writers on a device of 1000 pages a second: the base rate comes to half of that, wherever
-    /// it began.
+    /// Two writers on a device of 1000 pages a second: the base rate settles at half of that,
+    /// wherever it began.
     #[test]
     fn the_base_rate_is_the_share_of_a_writer() {
         let mut wb = Writeback::default();

@@ -1,4 +1,4 @@
-//! What is free: counts, lists and blocks. Nothing here changes the allocator.
+//! Queries of free memory: counts, lists and blocks. Nothing here changes the allocator.
 
 use super::{Buddy, Extfrag, FreeBlock};
 use crate::base::id::Pfn;
@@ -35,7 +35,7 @@ impl Buddy {
         let kept = Migratetype::ALL.iter().filter(|&&mt| mt != Migratetype::Isolate);
         kept.map(|&mt| self.nr_free_blocks(order, mt)).sum()
     }
-    /// Whether a type has a free block of at least this order.
+    /// True if a type has a free block of at least this order.
     #[inline]
     pub fn has_block(&self, order: u8, mt: Migratetype) -> bool {
         self.lists.nonempty(mt) >> order != 0

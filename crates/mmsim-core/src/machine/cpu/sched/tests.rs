@@ -55,10 +55,10 @@ fn turn_of_b(c: &mut Cpu) -> (u64, u64) {
     (at(B), at(A))
 }
 
-/// Up to 6.5, worked by hand. `B` wakes with 3 ms credit: 7 ms of runtime against 10. That is
-/// more than 1 ms behind, so it preempts. Its slice is half of 6 ms: the tick at 12 finds it
-/// at 2 ms, the tick at 16 at 6 ms.
-/// A step of 100 us in which somebody comes after 30 us: 70 us have not passed, for nobody.
+/// Up to 6.5, worked by hand. `B` wakes with 3 ms credit: 7 ms of runtime against 10. That is more
+/// than 1 ms behind, so it preempts. Its slice is half of 6 ms: the tick at 12 finds it at 2 ms,
+/// the tick at 16 at 6 ms. A step of 100 us in which another entity comes after 30 us: 70 us have
+/// not passed, for either.
 #[test]
 fn a_step_is_cut_short_where_somebody_comes() {
     let mut c = alone(Scheduler::Eevdf, 1000);
@@ -220,8 +220,8 @@ fn the_sum_is_that_of_the_queue() {
     }
 }
 
-/// What choosing costs: nodes of the line that are looked at while so many threads run and sleep
-/// in turn, for each choice.
+/// Cost of a choice: nodes of the line that are read while `threads` threads run and sleep in turn,
+/// for each choice.
 fn looks_per_choice(scheduler: Scheduler, threads: u32) -> u64 {
     let mut rng = crate::base::rng::Rng::for_purpose(1, "looks");
     let mut c = Cpu::new(Tunables::of(scheduler, 1, SimDuration::from_millis(4)));
@@ -323,7 +323,7 @@ fn busy_entities_share_evenly() {
     }
 }
 
-/// A wake-up may come from a CPU whose clock is ahead: nobody runs before it was woken.
+/// A wake-up may come from a CPU whose clock is ahead: no entity runs before it was woken.
 #[test]
 fn nobody_runs_before_it_is_woken() {
     for scheduler in [Scheduler::Cfs, Scheduler::Eevdf] {

@@ -40,12 +40,12 @@ struct Ends {
 
 /// The queue.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Queue {
     parts: Vec<Part>,
     /// Uses, in order.
     pub(super) uses: Vec<Use>,
     /// Number of uses that are complete. The follower does not know yet on which lists the others are.
-    pub(super) ready: usize,
+    pub(super) complete: usize,
     /// Pages that came back.
     back: Vec<Refaulted>,
     /// Steps with some that came back.
@@ -63,11 +63,11 @@ pub(super) struct Told {
     some_back: [bool; 2],
 }
 
-impl Told {
+impl Queue {
     /// Nothing is in the open part.
     #[inline]
     fn nothing_open(&self) -> bool {
-        self.ready == self.open.uses
+        self.complete == self.open.uses
             && self.back.len() == self.open.back
             && self.steps.len() == self.open.steps
     }
@@ -84,7 +84,7 @@ impl Told {
 
     #[inline]
     fn ends(&self) -> Ends {
-        Ends { uses: self.ready, back: self.back.len(), steps: self.steps.len() }
+        Ends { uses: self.complete, back: self.back.len(), steps: self.steps.len() }
     }
 
     /// Ends the open part if pages came back that a use from now on would be thought to be for.
@@ -112,7 +112,7 @@ impl Told {
         self.back.push(r);
     }
 
-    /// How many pages came back and wait.
+    /// Number of pages that came back and wait.
     #[inline]
     pub(super) fn nr_back(&self) -> usize {
         self.back.len()
@@ -136,7 +136,7 @@ impl Told {
     #[inline]
     pub(super) fn step(&mut self, a: Acted, single: bool, swap_ins: bool) {
         let back = if self.for_uses { self.back.len() - self.open.back } else { 0 };
-        let a = Acted { uses: self.ready - self.open.uses, back, ..a };
+        let a = Acted { uses: self.complete - self.open.uses, back, ..a };
         let before = self.steps[self.open.steps..].last_mut();
         let came = back - before.as_ref().map_or(0, |b| b.back);
         let all_own = came as u64 == a.counts(swap_ins);
@@ -210,14 +210,14 @@ impl Told {
 
     /// True if the queue is long enough to hand it over.
     #[inline]
-    pub(super) fn are_many(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         let waiting = self.parts.len() + self.uses.len() + self.evicted.len() + self.kept.len();
         waiting >= TOGETHER
     }
 
     /// Tells all parts but the open one.
     #[inline(never)]
-    pub(super) fn tell(&mut self, f: &mut dyn Follower, all: &mut KeptPages) {
+    pub(super) fn deliver(&mut self, f: &mut dyn Follower, all: &mut KeptPages) {
         let (mut from, [mut evicted, mut kept, mut overlooked]) = (Ends::default(), [0; 3]);
         for part in self.parts.drain(..) {
             match part {
@@ -248,7 +248,7 @@ impl Told {
             }
         }
         self.uses.drain(..from.uses);
-        self.ready -= from.uses;
+        self.complete -= from.uses;
         self.back.drain(..from.back);
         self.steps.drain(..from.steps);
         self.open = Ends::default();

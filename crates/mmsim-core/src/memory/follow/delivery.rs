@@ -1,7 +1,6 @@
-//! Tells a follower what happens: puts it into the queue ([`Told`]), and tells of that at the end of
-//! a tick.
+//! Puts events for a follower into the queue ([`Queue`]), and delivers the queue at the end of a tick.
 
-use super::{Acted, Eviction, Follower, Refaulted, Told, Use, Uses, Where};
+use super::{Acted, Eviction, Follower, Queue, Refaulted, Use, Uses, Where};
 use crate::backing::swap::Cached;
 use crate::base::id::{MemcgId, NodeId, PageIdx};
 use crate::base::time::{SimDuration, SimTime};
@@ -12,23 +11,23 @@ use crate::policy::request::Reclaimer;
 use crate::virt::pages::{Entry, Owner};
 
 impl Memory {
-    /// Sets or removes who follows pages.
+    /// Sets or removes the follower of pages.
     pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
         self.follower = f;
         self.uses = Uses::of(self);
     }
 
-    /// Notes the uses so far, as they are to be told.
+    /// Completes the uses so far.
     #[inline]
     pub(crate) fn tell_of_uses(&mut self) {
-        if self.uses.on && self.uses.told.uses.len() > self.uses.told.ready {
+        if self.uses.on && self.uses.queue.uses.len() > self.uses.queue.complete {
             self.tell_of_all_uses();
         }
     }
 
-    /// After a fault, or another step of a thread: tells of the uses so far, and perhaps of the end
-    /// of the tick. A tick ends here and nowhere else, so that samples and events, which cut steps
-    /// short, move none.
+    /// After a fault, or another step of a thread: completes the uses so far, and ends the tick if it
+    /// is over. A tick ends here and nowhere else, so that samples and events, which cut steps short,
+    /// do not move its end.
     #[inline]
     pub(crate) fn tell_after_step(&mut self) {
         if self.uses.on {
@@ -41,48 +40,48 @@ impl Memory {
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
-        self.uses.told.close_before_use();
-        let Memory { uses: Uses { told, one_place, .. }, pages, .. } = self;
-        // Of plain pages nothing else is to be known, so nobody waits for their folios.
-        while let Some(u) = told.uses.get_mut(told.ready) {
+        self.uses.queue.close_before_use();
+        let Memory { uses: Uses { queue, one_place, .. }, pages, .. } = self;
+        // Nothing else is to be found out about plain pages, so their folios are not waited for.
+        while let Some(u) = queue.uses.get_mut(queue.complete) {
             if u.at.is_unknown() {
                 if !*one_place || !pages.is_plain_anon(u.page) {
                     break;
                 }
                 u.at = Where::ANON;
             }
-            told.ready += 1;
+            queue.complete += 1;
         }
-        if told.ready < told.uses.len() {
+        if queue.complete < queue.uses.len() {
             self.find_the_rest();
         }
-        if self.uses.told.are_many() {
-            self.tell_all();
+        if self.uses.queue.is_long() {
+            self.deliver();
         }
     }
 
-    /// Finds out where the pages are whose uses wait for it, and leaves out those that are not told.
+    /// Finds the lists of the pages of incomplete uses, and drops uses that the follower does not get.
     #[inline(never)]
     fn find_the_rest(&mut self) {
-        let first = self.uses.told.ready;
-        let mut ready = first;
-        for next in first..self.uses.told.uses.len() {
-            let u = self.uses.told.uses[next];
+        let first = self.uses.queue.complete;
+        let mut complete = first;
+        for next in first..self.uses.queue.uses.len() {
+            let u = self.uses.queue.uses[next];
             let found = if u.at.is_unknown() { self.use_of(u.page, u.last) } else { Some(u) };
             if let Some(u) = found {
-                self.uses.told.uses[ready] = u;
-                ready += 1;
+                self.uses.queue.uses[complete] = u;
+                complete += 1;
             }
         }
-        self.uses.told.uses.truncate(ready);
-        self.uses.told.ready = ready;
+        self.uses.queue.uses.truncate(complete);
+        self.uses.queue.complete = complete;
     }
 
-    /// A page of a file is used by way of the kernel.
+    /// A page of a file is used by a system call.
     #[inline]
     pub(crate) fn tell_of_file_use(&mut self, page: PageIdx) {
         if self.uses.on {
-            self.assert_all_ready();
+            self.assert_all_complete();
             let last = self.uses.kept.replace_last(page);
             self.uses.kept.fetch(page);
             self.tell_of_one_use(page, last);
@@ -91,8 +90,8 @@ impl Memory {
 
     #[inline(never)]
     fn tell_of_one_use(&mut self, page: PageIdx, last: u32) {
-        self.uses.told.close_before_use();
-        let told = match self.pages.entry(page) {
+        self.uses.queue.close_before_use();
+        let found = match self.pages.entry(page) {
             Entry::Frame(folio)
                 if self.uses.one_place
                     && !self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE) =>
@@ -102,24 +101,24 @@ impl Memory {
             }
             _ => self.use_of(page, last),
         };
-        self.uses.told.uses.extend(told);
-        self.uses.told.ready = self.uses.told.uses.len();
-        if self.uses.told.are_many() {
-            self.tell_all();
+        self.uses.queue.uses.extend(found);
+        self.uses.queue.complete = self.uses.queue.uses.len();
+        if self.uses.queue.is_long() {
+            self.deliver();
         }
     }
 
-    /// Tells of all so far.
+    /// Delivers the whole queue to the follower.
     #[inline(never)]
-    fn tell_all(&mut self) {
-        let Uses { told, kept, .. } = &mut self.uses;
-        told.close();
+    fn deliver(&mut self) {
+        let Uses { queue, kept, .. } = &mut self.uses;
+        queue.close();
         if let Some(f) = &mut self.follower {
-            told.tell(&mut **f, kept);
+            queue.deliver(&mut **f, kept);
         }
     }
 
-    /// How many frames are allocated until the tick ends.
+    /// Number of frames that are allocated until the tick ends.
     #[inline]
     pub(crate) fn left_of_tick(&self) -> usize {
         match self.uses.on {
@@ -135,14 +134,14 @@ impl Memory {
         self.uses.began = self.nr_allocated();
         let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
         let resident = self.lru_total + self.batches.nr_waiting();
-        self.tell_all();
+        self.deliver();
         self.uses.kept.end_tick();
         if let Some(f) = &mut self.follower {
             f.ticked(resident, spare);
         }
     }
 
-    /// Whether anybody follows pages.
+    /// True if a follower is attached.
     #[inline(always)]
     pub fn followed(&self) -> bool {
         self.follower.is_some()
@@ -173,22 +172,22 @@ impl Memory {
         Where { lists, memcg: self.frames.memcg(folio), file }
     }
 
-    /// A use, as it is told; none of a page that is not the follower's.
+    /// A use in the form that the follower gets; `None` if the page is not the follower's.
     fn use_of(&mut self, page: PageIdx, last: u32) -> Option<Use> {
-        let told = self.folio_used_at(page);
-        let told = told.and_then(|folio| self.use_of_folio(page, folio, last));
-        if told.is_none() {
-            // Nobody is told, so nobody is to hear of it as the last use.
+        let folio = self.folio_used_at(page);
+        let found = folio.and_then(|folio| self.use_of_folio(page, folio, last));
+        if found.is_none() {
+            // The use was not reported, so it must not be reported later as the last one.
             self.uses.kept.ticks.set(page, last);
         }
-        told
+        found
     }
 
-    /// Hits are told before anything else is.
+    /// Asserts that all uses are complete: the follower gets hits before anything else.
     #[inline]
-    fn assert_all_ready(&self) {
-        let Told { uses, ready, .. } = &self.uses.told;
-        debug_assert!(uses.len() == *ready, "uses are told before what comes of them");
+    fn assert_all_complete(&self) {
+        let Queue { uses, complete, .. } = &self.uses.queue;
+        debug_assert!(uses.len() == *complete, "uses are complete before their consequences");
     }
 
     /// The folio that a page holds, or held when it was used: reclaim may have unmapped it since, but
@@ -230,11 +229,11 @@ impl Memory {
         if self.followed() {
             let at = self.where_is(folio, true);
             self.uses.kept.is_unused(page);
-            self.uses.told.arrived(page, at);
+            self.uses.queue.arrived(page, at);
         }
     }
 
-    /// Has memory fetch what is noted of pages that are evicted or kept soon.
+    /// Prefetches the notes on pages that are evicted or kept soon.
     #[inline]
     pub fn fetch_followed(&self, pages: impl Iterator<Item = PageIdx>) {
         if self.uses.on {
@@ -244,7 +243,7 @@ impl Memory {
         }
     }
 
-    /// Folios of a node are taken off a list, to be evicted.
+    /// Notes, as folios of a node are taken off a list to be evicted, if the node needs no reclaim.
     #[inline]
     pub(in crate::memory) fn note_balance(&mut self, node: NodeId) {
         if self.uses.on {
@@ -252,7 +251,7 @@ impl Memory {
         }
     }
 
-    /// Whether a node needs no reclaim.
+    /// True if a node needs no reclaim.
     fn needs_no_reclaim(&self, node: NodeId) -> bool {
         self.zones.of_node(node).iter().any(|&z| self.zones[z].spare() > 0)
     }
@@ -268,25 +267,25 @@ impl Memory {
         if !self.uses.on {
             return;
         }
-        self.assert_all_ready();
-        // Who asks for pages by name takes none off a list.
+        self.assert_all_complete();
+        // `MADV_PAGEOUT` names its pages, and takes none off a list.
         let balanced = match (by, of.clone().next()) {
             (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
             _ => self.uses.balanced,
         };
         let how = Eviction { by, balanced, written };
         if self.uses.one_place {
-            let Uses { told, kept, .. } = &mut self.uses;
+            let Uses { queue, kept, .. } = &mut self.uses;
             let at = Where { file, ..Where::ANON };
             let pages = of.map(|(_, page)| {
                 kept.fetch(page);
                 Use { page, last: kept.last(page), at }
             });
-            return told.evicted(how, pages);
+            return queue.evicted(how, pages);
         }
         for (folio, page) in of {
             let (last, at) = (self.uses.kept.last(page), self.where_is(folio, file));
-            self.uses.told.evicted(how, std::iter::once(Use { page, last, at }));
+            self.uses.queue.evicted(how, std::iter::once(Use { page, last, at }));
         }
     }
 
@@ -295,11 +294,11 @@ impl Memory {
     pub(in crate::memory) fn tell_of_swap_out(&mut self, folio: FolioId) {
         if self.followed() {
             let page = self.page_of_slot(self.frames.slot(folio));
-            self.uses.told.written(page);
+            self.uses.queue.written(page);
         }
     }
 
-    /// The page of a folio that comes back: whose it was, as far as anybody knows.
+    /// The page of a folio that comes back, as far as it is known.
     #[inline]
     fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
         match self.frames.kind(folio) {
@@ -308,27 +307,27 @@ impl Memory {
         }
     }
 
-    /// What comes back now does so for uses of this step, in their order: anonymous pages, each of
+    /// Begins a batch of refaults for uses of this step, in their order: anonymous pages, each of
     /// which is known to be [`refaulting`](Memory::refaulting). Returns how many had come before.
     #[inline]
-    pub(crate) fn come_for_uses(&mut self) -> usize {
+    pub(crate) fn begin_refaults_for_uses(&mut self) -> usize {
         if !self.uses.on {
             return 0;
         }
         self.uses.for_uses = true;
         if self.uses.one_place && !self.uses.wants.swap_ins {
-            self.uses.told.turn_to(true);
+            self.uses.queue.turn_to(true);
             self.uses.quick = true;
         }
-        self.uses.told.nr_back()
+        self.uses.queue.nr_back()
     }
 
-    /// All of them have come.
+    /// Ends the batch of refaults for uses; `before`: result of its beginning.
     #[inline]
-    pub(crate) fn came_for_uses(&mut self, before: usize) {
+    pub(crate) fn end_refaults_for_uses(&mut self, before: usize) {
         if std::mem::take(&mut self.uses.quick) {
-            let told = &mut self.uses.told;
-            told.note_back(told.nr_back() > before, false);
+            let queue = &mut self.uses.queue;
+            queue.note_back(queue.nr_back() > before, false);
         }
         self.uses.for_uses = false;
     }
@@ -338,10 +337,10 @@ impl Memory {
     fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
         let region = self.region_of(page);
         let for_uses = self.uses.for_uses;
-        let told = &mut self.uses.told;
-        told.note_back(counts, !for_uses);
-        told.turn_to(for_uses);
-        told.came_back(Refaulted { page, region, at, memcg, counts, now: self.now });
+        let queue = &mut self.uses.queue;
+        queue.note_back(counts, !for_uses);
+        queue.turn_to(for_uses);
+        queue.came_back(Refaulted { page, region, at, memcg, counts, now: self.now });
         self.uses.kept.is_unused(page);
     }
 
@@ -360,15 +359,15 @@ impl Memory {
         }
     }
 
-    /// A page comes back for its use, and all is known of it.
+    /// A page comes back for its use, and everything that the follower needs is known.
     #[inline]
     fn comes_back_quickly(&mut self, page: PageIdx, memcg: MemcgId, file: bool, now: SimTime) {
         let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
-        self.uses.told.came_back(Refaulted { page, region, at, memcg, counts: true, now });
+        self.uses.queue.came_back(Refaulted { page, region, at, memcg, counts: true, now });
     }
 
-    /// Refaults of a ledger were judged together and counted: tells of them, each `entry` after its
-    /// fault began.
+    /// Reports the refaults of a ledger, which were judged together and counted, each `entry` after
+    /// its fault began.
     #[inline]
     pub fn tell_of_refaults<'a>(
         &mut self,
@@ -404,7 +403,7 @@ impl Memory {
     pub fn overlooked(&mut self, page: PageIdx) {
         if self.uses.on {
             self.uses.kept.fetch(page);
-            self.uses.told.overlooked(page);
+            self.uses.queue.overlooked(page);
         }
     }
 
@@ -422,12 +421,12 @@ impl Memory {
     #[inline]
     pub fn kept(&mut self, pages: impl Iterator<Item = PageIdx>) {
         if self.followed() {
-            let Uses { told, kept, .. } = &mut self.uses;
-            told.close();
+            let Uses { queue, kept, .. } = &mut self.uses;
+            queue.close();
             for page in pages {
                 if let Some(last) = kept.ticks.again(page) {
                     kept.fetch(page);
-                    told.kept(page, last);
+                    queue.kept(page, last);
                 }
             }
         }
@@ -448,43 +447,43 @@ impl Memory {
         }
     }
 
-    /// What pages hold is gone.
+    /// The contents of pages are gone.
     #[inline]
     pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
         if !self.uses.on {
             return;
         }
         self.tell_of_uses();
-        self.tell_all();
+        self.deliver();
         if let Some(f) = &mut self.follower {
             f.dropped(&mut self.uses.kept, first, count);
         }
     }
 
-    /// Whether pages came back in a step of a thread.
+    /// True if pages came back in a step of a thread.
     #[inline]
-    pub(crate) fn some_came_back(&self) -> bool {
-        self.uses.told.some_back()
+    pub(crate) fn refaulted_in_step(&self) -> bool {
+        self.uses.queue.some_back()
     }
 
     /// A thread's step is done.
     #[inline]
     pub(crate) fn tell_of_step(&mut self, a: Acted) {
-        let Uses { told, wants, .. } = &mut self.uses;
-        told.step(a, wants.accesses, wants.swap_ins);
+        let Uses { queue, wants, .. } = &mut self.uses;
+        queue.step(a, wants.accesses, wants.swap_ins);
     }
 
     /// A phase ended.
     pub(crate) fn tell_of_phase(&mut self) {
-        self.tell_all();
+        self.deliver();
         if let Some(f) = &mut self.follower {
             f.phase_ended();
         }
     }
 
-    /// The run is over: nobody follows any more.
+    /// Ends the run for the follower and detaches it.
     pub(crate) fn end_following(&mut self) {
-        self.tell_all();
+        self.deliver();
         if let Some(mut f) = self.follower.take() {
             let mut kept = std::mem::take(&mut self.uses.kept);
             f.ended(&mut kept, self);
