@@ -1,4 +1,4 @@
-//! What the tables of the LRUs are indexed by.
+//! Indices of the tables of the LRUs.
 
 use mmsim_core::base::id::{IndexArray, MemcgId};
 use mmsim_core::{enum_index, typed_index};
@@ -35,7 +35,7 @@ impl LruType {
     pub const fn of(file: bool) -> Self {
         if file { FILE } else { ANON }
     }
-    /// Whether this is [`FILE`].
+    /// True if this is [`FILE`].
     #[inline(always)]
     pub const fn is_file(self) -> bool {
         matches!(self, FILE)
@@ -77,7 +77,7 @@ impl Evictable {
             Evictable::Anon => &[ANON],
         }
     }
-    /// Whether a type is among them.
+    /// True if a type is among them.
     #[inline]
     pub fn has(self, t: LruType) -> bool {
         match self {
@@ -148,7 +148,7 @@ impl LruvecIds {
     pub(crate) const fn nr_memcgs(self) -> usize {
         self.nr_memcgs as usize
     }
-    /// Whether the root is the only memory cgroup.
+    /// True if the root is the only memory cgroup.
     #[inline(always)]
     pub(crate) const fn only_root(self) -> bool {
         self.nr_memcgs == 1

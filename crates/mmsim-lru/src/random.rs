@@ -84,7 +84,7 @@ impl ReclaimPolicy for Random {
         let how = Shrinking { by, may_writepage, keep_marked: false, writes_files: true };
         for _ in 0..self.cluster {
             let Some(folio) = self.draw(mem, req) else { break };
-            // Evicting at random asks for nobody's accessed bits: a huge folio is split at once.
+            // Evicting at random reads no accessed bits: a huge folio is split at once.
             if mem.frames.order(folio) > 0 {
                 self.folio_split(mem, folio);
                 if !mem.frames.has(folio, flag::LRU) {

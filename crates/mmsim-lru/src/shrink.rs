@@ -20,7 +20,7 @@ use mmsim_core::memory::{Evicting, FastPath, Memory, Prepared, Run, each, first}
 use mmsim_core::phys::frames::{FolioId, Mapped, flag, pages_of};
 use mmsim_core::policy::{PassStats, Reclaimer};
 
-/// What the accessed bits say about an inactive folio.
+/// Judgement of an inactive folio by its accessed bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judgement {
     /// Free it.
@@ -40,7 +40,7 @@ pub enum Judgement {
 pub enum ShrinkOutcome {
     /// It is gone.
     Freed,
-    /// It is gone, and nobody wants it back: lazily freed memory.
+    /// It is gone, and not needed again: lazily freed memory.
     Dropped,
     /// It stays inactive.
     Kept(ScanOutcome),
@@ -356,7 +356,7 @@ pub(crate) trait Judge {
     ) -> Stays;
 }
 
-/// How many folios from `at` on have their bit in a mask.
+/// Number of folios from `at` on that have their bit in a mask.
 #[inline(always)]
 fn ahead(mask: u64, at: usize) -> usize {
     (mask >> at).trailing_ones() as usize
@@ -518,7 +518,7 @@ fn writing(run: &Run) -> u64 {
     run.with(MASK, flag::WRITEBACK | flag::SWAPBACKED)
 }
 
-/// How many tree nodes that hold only shadows are kept beside so many pages: one for eight.
+/// Number of tree nodes with shadows only that are kept beside `pages` pages: one for eight.
 ///
 /// No refault distance beyond the number of pages is ever answered, so there need not be more
 /// shadows than pages. A node has room for 64; if on average 8 of them are taken, these nodes hold

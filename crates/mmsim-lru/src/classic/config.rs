@@ -1,4 +1,5 @@
-//! What kind of classic LRU: one knob per decision that a kernel release or a patch changed.
+//! Configuration of the classic LRU: one knob per decision that a kernel release or a patch
+//! changed.
 //!
 //! Between Linux 5.5 and 6.12 the two-list LRU kept its shape and changed its details: where a new
 //! anonymous page starts, how often it must be referenced, what a refault is compared with, how
@@ -21,7 +22,7 @@ pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 use mmsim_core::{knob_enums, knob_struct};
 
 knob_enums! {
-    /// How many active anonymous pages one inactive page may face.
+    /// Number of active anonymous pages that one inactive page may face.
     AnonRatio {
         Sqrt = "sqrt", "floor(sqrt(10·GiB)) of the type's size, 1 below 1 GiB, as for file pages.";
         One = "one", "Always 1: both lists are kept at equal length.";
@@ -32,7 +33,7 @@ knob_enums! {
         Inactive = "inactive",
             "On the inactive list: it must prove itself, the active list is protected.";
     }
-    /// What a reference means for a page met on the inactive list.
+    /// Meaning of a reference to a page met on the inactive list.
     AnonRefRule {
         OneTouch = "one-touch", "An anonymous page that was referenced at all is activated.";
         OneTouchBoth = "one-touch-both",
@@ -52,7 +53,7 @@ knob_enums! {
             "As v6.1. Linux 6.12 also keeps pages that only an exiting process maps, which is \
              not modelled.";
     }
-    /// What the refault distance is compared with.
+    /// Size that the refault distance is compared with.
     WsThreshold {
         ActiveFile = "active-file", "The active file list.";
         ActiveOwnType = "active-own-type", "The active list of the page's own type.";
@@ -73,12 +74,12 @@ knob_enums! {
              root: asked once a pass.";
         Lruvec = "lruvec", "Those of each group by itself: asked before each scan.";
     }
-    /// What limits the number of shadow entries.
+    /// Limit on the number of shadow entries.
     ShadowLimitScope {
         Memcg = "memcg", "The pages of the memory cgroup: of the root group only its own.";
         Node = "node", "For the root group all pages that can be reclaimed.";
     }
-    /// What eviction does with a page that belongs to no memory cgroup.
+    /// Eviction of a page that belongs to no memory cgroup.
     EvictWithoutMemcg {
         Count = "count", "It counts for the root group like any other page.";
         Skip = "skip", "It leaves no shadow and moves no age.";
@@ -99,7 +100,7 @@ knob_enums! {
             "One counter that both types move; pages put back active, by either scan, move it as \
              well.";
     }
-    /// How scanning is split between anonymous and file pages.
+    /// Division of scanning between anonymous and file pages.
     BalanceModel {
         Rotate = "rotate",
             "By the share of scanned pages that were kept: what rotates is left alone.";
@@ -130,7 +131,7 @@ knob_enums! {
         Walk = "walk",
             "In the page tables of all processes too, before the first pass of a run of kswapd.";
     }
-    /// How a list's share of the scan work is rounded.
+    /// Rounding of a list's share of the scan work.
     ScanRounding {
         Up = "up", "Up: a list with any share is scanned.";
         Down = "down", "Down: small shares of small lists vanish until the priority drops.";
@@ -290,19 +291,19 @@ impl ClassicConfig {
         found.map(|(_, knob, instead, because)| (knob, instead, because))
     }
 
-    /// Whether an activated anonymous refault since the last snapshot opens the active anonymous
+    /// True if an activated anonymous refault since the last snapshot opens the active anonymous
     /// list. If not, it counts in the one counter that there is, which opens the active file list.
     pub const fn anon_activations_open_deactivation(&self) -> bool {
         self.ws_split
     }
 
-    /// Whether the active scan counts a young page as rotated even if it demotes it. The rotate
+    /// True if the active scan counts a young page as rotated even if it demotes it. The rotate
     /// model does; the cost models count only pages that stay.
     pub const fn demoted_young_counts_as_rotated(&self) -> bool {
         matches!(self.balance_model, BalanceModel::Rotate)
     }
 
-    /// Whether a page in a locked VMA is activated by the inactive scan instead of being unmapped.
+    /// True if a page in a locked VMA is activated by the inactive scan instead of being unmapped.
     pub const fn locked_is_activated(&self) -> bool {
         matches!(self.anon_ref_rule, AnonRefRule::V6_1 | AnonRefRule::V6_12)
     }

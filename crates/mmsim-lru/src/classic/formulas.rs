@@ -29,7 +29,7 @@ const PAGES_PER_GIB_SHIFT: u32 = 18;
 /// One number per list.
 pub type PerList = [u64; 4];
 
-/// How many active pages may face one inactive page: 1 below 1 GiB of the type, else
+/// Number of active pages that may face one inactive page: 1 below 1 GiB of the type, else
 /// floor(sqrt(10·GiB)).
 ///
 /// The inactive list must be long enough to give pages a chance of a second reference. What that
@@ -42,7 +42,7 @@ pub const fn inactive_ratio(inactive: u64, active: u64) -> u64 {
     if gib == 0 { 1 } else { (10 * gib).isqrt() }
 }
 
-/// Whether the active list should give pages to the inactive one.
+/// True if the active list should give pages to the inactive one.
 #[inline]
 pub const fn inactive_is_low(inactive: u64, active: u64) -> bool {
     inactive * inactive_ratio(inactive, active) < active
@@ -60,14 +60,14 @@ pub const fn inactive_anon_is_low(rule: AnonRatio, inactive: u64, active: u64) -
 /// Shares of the scan work: each type gets its fraction of the denominator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fractions {
-    /// Of the anonymous and of the file lists.
+    /// Numerators for the anonymous and the file lists.
     pub fraction: PerType<u64>,
-    /// What they are fractions of. Not always their sum.
+    /// Common denominator. Not always their sum.
     pub denominator: u64,
 }
 
-/// What the rotate model remembers: pages that were scanned or arrived lately, and those of them
-/// that were worth keeping. A type that mostly rotates is left alone.
+/// Memory of the rotate model: pages that were scanned or arrived lately, and those of them that
+/// were worth keeping. A type that mostly rotates is left alone.
 ///
 /// Linux 5.5 `struct zone_reclaim_stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -110,8 +110,7 @@ impl RotateStat {
     }
 }
 
-/// What the cost models remember: what reclaiming each type has cost lately, in I/O and (6.12) in
-/// vain scans.
+/// Memory of the cost models: recent cost of reclaiming each type, in I/O and (6.12) in vain scans.
 ///
 /// Linux 5.8 and later, `lru_note_cost()`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -175,8 +174,8 @@ pub const fn cost612(nr_io: u64, nr_rotated: u64) -> u64 {
     nr_io * SWAP_CLUSTER_MAX + nr_rotated
 }
 
-/// Whether reclaim leaves anonymous pages alone because there are enough inactive file pages that
-/// nothing needs back.
+/// True if reclaim leaves anonymous pages alone because there are enough inactive file pages that
+/// are not needed.
 ///
 /// Linux 6.12 `prepare_scan_control()`; the exception of kswapd's second run is the caller's.
 #[inline]
@@ -184,7 +183,7 @@ pub const fn cache_trim_mode(inactive_file: u64, priority: u32, may_deactivate_f
     inactive_file >> priority > 0 && !may_deactivate_file
 }
 
-/// Whether there is so little page cache that only anonymous pages are worth scanning. Global
+/// True if there is so little page cache that only anonymous pages are worth scanning. Global
 /// reclaim only.
 ///
 /// Without this rule a tiny, thrashing file list would look ever cheaper than anonymous pages.
@@ -216,7 +215,7 @@ pub enum ScanMode {
     Fract,
 }
 
-/// What [`scan_mode`] depends on.
+/// Inputs of [`scan_mode`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScanModeInput {
     /// There is swap space left and this pass may use it.
@@ -254,7 +253,7 @@ pub const fn scan_mode(i: ScanModeInput) -> ScanMode {
     }
 }
 
-/// How many pages of a list of `size` one pass looks at: one in 2^`priority`.
+/// Number of pages of a list of `size` that one pass looks at: one in 2^`priority`.
 ///
 /// Priority starts at 12, so a first pass sees one page in 4096 and shorter lists are left alone.
 #[inline]
@@ -273,8 +272,8 @@ pub const fn scan_base_protected(size: u64, priority: u32, protection: u64, usag
     (if scan > SWAP_CLUSTER_MAX { scan } else { SWAP_CLUSTER_MAX }) >> priority
 }
 
-/// How many pages of each list a pass shall scan, given the [`scan_base`] of each. `fractions`
-/// matter in mode [`ScanMode::Fract`] only.
+/// Numbers of pages of each list that a pass shall scan, given the [`scan_base`] of each.
+/// `fractions` matter in mode [`ScanMode::Fract`] only.
 #[inline]
 pub fn scan_targets(
     mode: ScanMode,
@@ -303,7 +302,7 @@ pub fn scan_targets(
     [target(0), target(1), target(2), target(3)]
 }
 
-/// What [`adjust_round`] found.
+/// Result of [`adjust_round`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RoundEnd {
     /// One type has no work left: the pass over this lruvec ends.
@@ -340,7 +339,7 @@ pub fn adjust_round(nr: &mut PerList, targets: &PerList) -> RoundEnd {
 /// Mask for [`refault_distance`] when shadows hold the whole age.
 pub const WHOLE_AGE: u64 = u64::MAX;
 
-/// How much the age advanced while a page was out: what more memory it would have taken to keep it.
+/// Advance of the age while a page was out: the additional memory that would have kept it.
 ///
 /// Exact across an overflow of the age as long as the true distance fits the mask, which has a bit
 /// for each bit that the shadow keeps.
@@ -349,7 +348,7 @@ pub const fn refault_distance(age: u64, age_at_eviction: u64, mask: u64) -> u64 
     age.wrapping_sub(age_at_eviction) & mask
 }
 
-/// What [`ws_threshold`] looks at, at the level whose limit evicted the page.
+/// Inputs of [`ws_threshold`], at the level whose limit evicted the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThresholdInput {
     /// The refaulting page is a file page.

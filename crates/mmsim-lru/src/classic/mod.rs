@@ -69,7 +69,7 @@ pub const LIST_NAMES: [&str; 5] =
 const UNEVICTABLE: usize = 4;
 
 typed_index!(
-    /// What has LRU lists of its own: a node, in 4.1 a zone.
+    /// Owner of LRU lists: a node, in 4.1 a zone.
     LruScope(u8), "scope");
 
 /// The lists of one scope and memory cgroup, with what reclaim remembers about them.
@@ -82,7 +82,7 @@ struct Lruvec {
     age: PerType<u64>,
     /// Refaults that were activated, per type, unless they are counted for the node.
     activations: PerType<u64>,
-    /// What could be seen of them at the end of the last reclaim.
+    /// Their visible values at the end of the last reclaim.
     snapshot: PerType<u64>,
 }
 
@@ -268,7 +268,7 @@ impl Classic {
     /// nothing done: the batch is not all of them, or something is noted for each.
     fn anon_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) -> bool {
         let rotates = self.config.balance_model == BalanceModel::Rotate;
-        // What is said of one folio of a batch may depend on those before it.
+        // The judgement of one folio of a batch may depend on those before it.
         let leaky = rotates && self.config.new_anon_rotated == NewAnonRotated::ForcedLeaky;
         if leaky || mem.slow_paths {
             return false;

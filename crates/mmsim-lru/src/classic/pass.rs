@@ -19,7 +19,7 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, Within};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
-/// What a pass found out before its first scan (`prepare_scan_control`).
+/// State of a pass before its first scan (`prepare_scan_control`).
 #[derive(Clone, Debug)]
 struct Control {
     may_deactivate: PerType<bool>,
@@ -126,7 +126,7 @@ impl Classic {
         pass
     }
 
-    /// What reclaim has cost until now decides how this pass divides its scans (7.3).
+    /// Takes the cost of reclaim until now, which decides how this pass divides its scans (7.3).
     fn reckon_costs(&mut self, mem: &Memory, req: &ReclaimRequest) {
         if self.config.balance_model == BalanceModel::Cost73 {
             for scope in self.scopes_of(mem, req.node).map(LruScope) {
@@ -158,13 +158,13 @@ impl Classic {
         }
     }
 
-    /// Whether there are memcgs or scopes left.
+    /// True if there are memcgs or scopes left.
     fn goes_on(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass) -> bool {
         pass.left > 0 || self.wanted_below(mem, req, pass.scope.0).is_some()
     }
 
-    /// What a pass over a memory cgroup finds out: the one that reclaim is about, or the one that
-    /// it visits (`inactive-ratio-scope`).
+    /// State of a pass over a memory cgroup: the one that reclaim is about, or the one that it
+    /// visits (`inactive-ratio-scope`).
     fn control(
         &self,
         mem: &Memory,
@@ -200,7 +200,7 @@ impl Classic {
         Control { may_deactivate, cache_trim, file_is_tiny }
     }
 
-    /// Whether the active list of a type is open: the inactive one is low, or refaults were
+    /// True if the active list of a type is open: the inactive one is low, or refaults were
     /// activated since the last reclaim (`inactive_is_low`, before 5.5 `inactive_list_is_low`).
     fn may_deactivate(
         &self,

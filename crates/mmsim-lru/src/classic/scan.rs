@@ -27,7 +27,7 @@ struct Inactive<'a> {
     classic: &'a mut Classic,
     lv: LruvecId,
     judging: Judging,
-    /// How plain folios leave.
+    /// Departure of plain folios.
     leaving: Option<Leaving>,
 }
 
@@ -61,7 +61,7 @@ impl Classic {
         Scan { req, memcg, file, to, lru }
     }
 
-    /// Scans `n` folios of an inactive list and evicts what nobody used.
+    /// Scans `n` folios of an inactive list and evicts the unused ones.
     #[inline(never)] // Its values would spill registers of the pass.
     pub(super) fn shrink_inactive(
         &mut self,
@@ -189,7 +189,7 @@ impl Classic {
         stats.reclaimed
     }
 
-    /// A folio of an inactive list was promoted by itself.
+    /// Ages for a single folio of an inactive list that was promoted.
     fn age_by_promotion(&mut self, mem: &Memory, lv: LruvecId, folio: FolioId) {
         if self.config.age_on_scan_activation {
             let pages = mem.frames.pages(folio);
@@ -451,7 +451,7 @@ impl Inactive<'_> {
     }
 }
 
-/// What a page\'s references mean.
+/// Meaning of a page's references.
 #[inline]
 fn judge(
     mem: &mut Memory,
@@ -499,7 +499,7 @@ pub(super) fn decide(
 /// Plain folios of an active list are demoted.
 const DEMOTED: Verdicts = Verdicts { clear: flag::ACTIVE, set: [flag::WORKINGSET; 4] };
 
-/// How plain folios of an inactive list are judged.
+/// Judgement of plain folios of an inactive list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judging {
     verdicts: Verdicts,

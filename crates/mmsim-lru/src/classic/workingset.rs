@@ -26,9 +26,9 @@ use mmsim_core::policy::Reclaimer;
 const ACTIVATIONS: PerType<NodeStatItem> =
     PerType::new([NodeStatItem::WorkingsetActivateAnon, NodeStatItem::WorkingsetActivateFile]);
 
-/// What a shadow says. On a machine with one scope and one group: 1 bit of history and 31
-/// of age, exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of
-/// group, 8 of scope and 39 of age.
+/// Contents of a shadow. On a machine with one scope and one group: 1 bit of history and 31 of age,
+/// exact while fewer than 2^31 evictions lie between; else 1 bit of history, 16 of group, 8 of
+/// scope and 39 of age.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Unpacked {
     workingset: bool,
@@ -37,7 +37,7 @@ struct Unpacked {
     age: u64,
 }
 
-/// How shadows are packed on a machine.
+/// Layout of shadows on a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Packing {
     age_shift: u32,
@@ -100,7 +100,8 @@ impl Near {
     }
 }
 
-/// How the folios of a type leave an lruvec: which age they move, what they leave behind.
+/// Departure of the folios of a type from an lruvec: the age that they move, and the shadow that
+/// they leave behind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     lv: LruvecId,
@@ -144,7 +145,7 @@ impl Classic {
         Some(Stamps { packing: self.packing, whose: l.whose, age })
     }
 
-    /// What a shadow remembers: the age at the eviction, and whether the page had been active.
+    /// Contents of a shadow: the age at the eviction, and true if the page had been active.
     pub fn shadow_says(mem: &Memory, shadow: Shadow) -> (u64, bool) {
         let packing = Packing::of(mem);
         let s = packing.unpack(shadow);
@@ -196,7 +197,7 @@ impl Classic {
         }
     }
 
-    /// How folios of a type leave an lruvec. `None`: without a trace.
+    /// Departure of folios of a type from an lruvec. `None`: without a trace.
     pub(super) fn leaving(
         &self,
         file: bool,
@@ -295,9 +296,9 @@ impl Classic {
         }
     }
 
-    /// Pages of a ledger come back on a machine of one group and one scope, and nobody sees each:
-    /// what [`Classic::refault`] does for all of them. None is on a list yet, so the threshold, which
-    /// depends on the sizes of lists, is the same for all.
+    /// Does for all pages of a ledger what [`Classic::refault`] does for one, on a machine of one
+    /// group and one scope, without an observer of each. None is on a list yet, so the threshold,
+    /// which depends on the sizes of lists, is the same for all.
     pub(super) fn refaults_together(
         &mut self,
         mem: &mut Memory,

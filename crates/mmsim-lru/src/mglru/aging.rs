@@ -33,7 +33,7 @@ pub(super) struct Walk {
     began: bool,
 }
 
-/// How a step of eviction looks around.
+/// Way in which a step of eviction looks around.
 pub(super) struct Around {
     lv: LruvecId,
     scope: WalkScope,
@@ -45,7 +45,7 @@ pub(super) struct Around {
     pub(super) young: Vec<FolioId>,
 }
 
-/// What became of the wish for a generation.
+/// Result of a request for a generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Aging {
     /// It began.
@@ -79,14 +79,14 @@ impl Mglru {
         }
     }
 
-    /// Whether an lruvec wants a new generation, and how much of it can be evicted.
+    /// Need of an lruvec for a new generation, and the number of its pages that can be evicted.
     pub(super) fn outlook(&self, lv: LruvecId, types: Evictable) -> Outlook {
         let v = &self.lruvecs[lv];
         let size = |seq, t| v.size(Gen::from_seq(seq), t);
         formulas::outlook(self.config.aging_rule, v.max_seq, v.min_seq, types, size)
     }
 
-    /// Creates a generation if nobody has since the youngest was `seq` (`try_to_inc_max_seq`).
+    /// Creates a generation if the youngest is still `seq` (`try_to_inc_max_seq`).
     pub(super) fn age(
         &mut self,
         mem: &mut Memory,
@@ -209,7 +209,7 @@ impl Mglru {
         walk: &Walk,
     ) {
         mem.charge(mem.cost.t_walk_pmd);
-        // The entry of a huge page is asked itself: there is no table to be spared.
+        // The entry of a huge page has its own accessed bit: there is no table to be spared.
         let huge = mem.pages.group(table).huge;
         if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
             return;
@@ -384,7 +384,7 @@ impl Mglru {
         asks && !reclaimable
     }
 
-    /// Whether the oldest generation of file pages is older than the time to live.
+    /// True if the oldest generation of file pages is older than the time to live.
     fn outlived(&self, mem: &Memory, lv: LruvecId, ttl: SimDuration) -> bool {
         let v = &self.lruvecs[lv];
         let birth: SimTime = v.birth[v.oldest(FILE)];
@@ -399,7 +399,7 @@ impl Mglru {
         types.iter().copied().flat_map(of).sum()
     }
 
-    /// How a step of eviction looks around.
+    /// Way in which a step of eviction looks around.
     pub(super) fn around(&mut self, lv: LruvecId, t: LruType, walks: bool) -> Around {
         let (node, memcg) = self.node_and_memcg(lv);
         let anon = t == ANON || self.config.access_marks == AccessMarks::Counted614;

@@ -1,4 +1,4 @@
-//! What an lruvec looks like, and whether its invariants hold.
+//! Description of an lruvec, and the check of its invariants.
 
 use super::Mglru;
 use super::config::Lazyfree;

@@ -40,7 +40,7 @@ impl Filters {
             }
         }
     }
-    /// Whether a table may be in.
+    /// True if a table may be in.
     pub(super) fn has(&self, seq: u64, table: GroupId) -> bool {
         match &self.0[(seq % 2) as usize] {
             Some(bits) => {

@@ -1,4 +1,4 @@
-//! What kind of MGLRU: one knob per decision that a kernel release or a patch changed.
+//! Configuration of MGLRU: one knob per decision that a kernel release or a patch changed.
 //!
 //! Between Linux 6.1 and 6.14 the multi-generational LRU kept its shape. What moved is where a
 //! folio read through a file descriptor starts, what protects it, which refaults count and for
@@ -33,7 +33,7 @@ knob_enums! {
             "As distance-6.14, and what was read and is marked as accessed goes where refaulted \
              workingset goes.";
     }
-    /// What a recent refault has to be to count as restored, and what it gets.
+    /// Condition under which a recent refault counts as restored, and its reward.
     RestoreRule {
         Refs4Ws = "refs4-ws", "Five accesses through descriptors before: it gets the workingset flag.";
         Refs3All = "refs3-all",
@@ -53,7 +53,7 @@ knob_enums! {
         SameMinSeq = "same-min-seq", "The oldest generation is still the one evicted from.";
         Within4OfMax = "within-4-of-max", "The youngest generation is less than four ahead of it.";
     }
-    /// How the type to evict is chosen.
+    /// Choice of the type to evict.
     TypeRule {
         FirstTier = "first-tier", "By the refault rates of the first tiers of both types.";
         AllTiers = "all-tiers", "By the refault rates of all tiers of both types.";
@@ -61,7 +61,7 @@ knob_enums! {
             "By what reclaim has cost, as classic LRU of 6.12 reckons it: the type of which that would \
              scan more.";
     }
-    /// How much worse a tier has to be than the first before it is protected.
+    /// Factor by which a tier has to be worse than the first before it is protected.
     TierGain {
         OneToTwo = "1:2", "Twice as many refaults.";
         TwoToThree = "2:3", "One and a half times as many.";
@@ -76,7 +76,7 @@ knob_enums! {
             "With three generations left, if an older page faces more pages of the two youngest than \
              classic LRU lets an inactive page face.";
     }
-    /// What a scan does with folios that wait for their write.
+    /// Action of a scan on folios that wait for their write.
     WritebackRule {
         Bounce = "bounce",
             "Moves them to the next generation, marked for reclaim at the end of the write.";
@@ -94,7 +94,7 @@ knob_enums! {
         Batch72 = "batch-7.2",
             "After a batch, if all that it took was so. What writeback-rule `bounce` moves on is not taken.";
     }
-    /// What a scan does with a lazily freed folio that is dirty.
+    /// Action of a scan on a lazily freed folio that is dirty.
     DirtyLazyfreeRule {
         ToAnon = "to-anon", "Makes it anonymous memory again.";
         None = "none", "Nothing.";
@@ -118,26 +118,26 @@ knob_enums! {
              reclaim from a group goes on.";
         Wmark72 = "wmark-7.2", "As wmark-6.12, and reclaim from a group stops at its target too.";
     }
-    /// How many pages one step of eviction looks at, at most.
+    /// Largest number of pages that one step of eviction looks at.
     StepSize {
         Whole = "4096", "4096.";
         Budget = "budget", "4096, and no more than the budget of the pass.";
         Batch = "64", "64, and no more than what is left of the budget.";
     }
-    /// How a pass over a group ends.
+    /// End of a pass over a group.
     BudgetRule {
         EachStep = "each-step",
             "Before each step the budget is reckoned anew; the pass ends when the steps together \
              looked at as many.";
         Once = "once", "The budget is reckoned once, and what a step looked at is taken off.";
     }
-    /// What a step does after a type of which it could isolate nothing.
+    /// Next step after a type of which a step could isolate nothing.
     TypeFallback {
         NoneIsolated = "none-isolated", "Tries the other type.";
         NoneScanned = "none-scanned",
             "Tries the other type if there was nothing to look at, else the same one again.";
     }
-    /// What becomes of a page that arrives in a fault.
+    /// Place of a page that arrives in a fault.
     FaultArrival {
         Active = "active", "It starts as an active one does.";
         Marked = "marked", "It is marked as accessed; only refaulted workingset starts as active.";
@@ -147,13 +147,13 @@ knob_enums! {
         Touched = "touched",
             "As mapped, and pages that a fault maps on its way to another are left where they are.";
     }
-    /// What a page gets that reclaim finds accessed for the second time.
+    /// Reward of a page that reclaim finds accessed for the second time.
     SecondTouch {
         Workingset = "workingset", "The workingset flag.";
         Mark = "mark",
             "One more mark, the workingset flag only behind two; it is activated all the same.";
     }
-    /// How `memory.low` and `memory.min` spare a group.
+    /// Protection of a group by `memory.low` and `memory.min`.
     Protection {
         Whole = "whole", "A group below is spared, one above is scanned by its size.";
         Share = "share", "The same, and of one above the protected share is not scanned.";
@@ -180,7 +180,7 @@ knob_enums! {
         ListOldest = "list-oldest", "As list-fixed, always in the oldest generation.";
         Off = "off", "MADV_FREE does nothing: the pages stay anonymous memory.";
     }
-    /// What is made of the distance between an eviction and its refault.
+    /// Use of the distance between an eviction and its refault.
     RefaultDistance {
         Off = "off", "Nothing: a refault is recent if the generation is still the oldest.";
         V3 = "v3", "What would have fitted into memory starts in the youngest generation.";
@@ -191,7 +191,7 @@ knob_enums! {
             "As v3, with the threshold of classic LRU since 5.9: all older and younger halves but the \
              older one of the page's own type.";
     }
-    /// How accesses through descriptors and accessed bits are noted on a folio.
+    /// Marks of accesses through descriptors and of accessed bits on a folio.
     AccessMarks {
         WorkingsetSecond = "workingset-second",
             "The second access sets the workingset flag, further ones are counted; an accessed bit \
@@ -208,7 +208,7 @@ knob_enums! {
 }
 
 impl Placement {
-    /// Whether generations are counted from the youngest.
+    /// True if generations are counted from the youngest.
     #[inline]
     pub const fn is_by_distance(self) -> bool {
         matches!(self, Placement::Distance614 | Placement::Distance72)
@@ -405,7 +405,7 @@ impl MglruConfig {
         found.map(|(_, knob, instead, because)| (knob, instead, because))
     }
 
-    /// Whether an access that a page table shows is only noted, as 6.14 does with a folio's first;
+    /// True if an access that a page table shows is only noted, as 6.14 does with a folio's first;
     /// `exec`: in an executable mapping.
     #[inline]
     pub(super) fn only_notes(&self, bits: u32, exec: bool) -> bool {
@@ -413,7 +413,7 @@ impl MglruConfig {
         bits & (flag::REFERENCED | flag::WORKINGSET) == 0 && !promoted
     }
 
-    /// Whether lazily freed memory has a list of its own.
+    /// True if lazily freed memory has a list of its own.
     #[inline]
     pub const fn lazyfree_list(&self) -> bool {
         matches!(self.lazyfree, Lazyfree::ListV2 | Lazyfree::ListFixed | Lazyfree::ListOldest)

@@ -142,8 +142,8 @@ impl Mglru {
         self.evict_folios(mem, lv, swappiness, all, req, &pass, out)
     }
 
-    /// How many pages of a group a pass at the request's priority may look at. `None`: it created a
-    /// generation instead.
+    /// Number of pages of a group that a pass at the request's priority may look at. `None`: it
+    /// created a generation instead.
     pub fn run_budget(
         &mut self,
         mem: &mut Memory,
@@ -203,7 +203,7 @@ impl Mglru {
     }
 }
 
-/// What a command of eviction asks of the policy.
+/// Request of a command of eviction to the policy.
 fn by_command(mem: &Memory, node: NodeId, swappiness: Option<u8>, target: u64) -> ReclaimRequest {
     ReclaimRequest {
         node,

@@ -484,7 +484,7 @@ fn written(mem: &Memory, mut stays: Vec<FolioId>) -> (Vec<FolioId>, Vec<FolioId>
     (stays, written)
 }
 
-/// What becomes of a folio that was found accessed through so many mappings, its flags then, and its
+/// Fate of a folio that was found accessed through `count` mappings, its flags then, and its
 /// counter if that changes (`folio_check_references`, `lru_gen_set_refs`).
 fn used(
     config: &MglruConfig,

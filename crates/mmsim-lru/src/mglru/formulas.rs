@@ -1,4 +1,5 @@
-//! What MGLRU decides by numbers alone: whether a generation is wanted, and how much may be evicted.
+//! Decisions of MGLRU by numbers alone: the need for a generation, and the amount that may be
+//! evicted.
 //!
 //! Source: Linux 6.12 and 7.3 mm/vmscan.c (`should_run_aging`, `get_nr_to_scan`,
 //! `try_to_shrink_lruvec`, `set_initial_priority`).
@@ -7,7 +8,7 @@ use super::config::{AgingRule, AgingSite};
 use crate::classic::formulas::inactive_is_low;
 use crate::index::{ANON, Evictable, FILE, LruType, MIN_NR_GENS, PerType};
 
-/// What the distribution of pages over generations says (`should_run_aging`).
+/// Summary of the distribution of pages over generations (`should_run_aging`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outlook {
     /// A new generation is wanted.
@@ -16,8 +17,8 @@ pub struct Outlook {
     pub total: u64,
 }
 
-/// Whether an lruvec with these generations wants a new one, and how much of it can be evicted.
-/// `size`: pages of a generation, by its sequence number and type.
+/// Need of an lruvec with these generations for a new one, and the number of its pages that can be
+/// evicted. `size`: pages of a generation, by its sequence number and type.
 pub fn outlook(
     rule: AgingRule,
     max_seq: u64,
@@ -59,7 +60,7 @@ pub fn outlook(
     Outlook { wanted, total }
 }
 
-/// Whether who evicts ages an lruvec first. `at_first`: the pass has the first priority, at which
+/// True if eviction ages an lruvec first. `at_first`: the pass has the first priority, at which
 /// aging is put off; the loop of 7.2 does not put it off when there are too few generations.
 pub fn ages_first(site: AgingSite, outlook: Outlook, at_first: bool) -> bool {
     match site {

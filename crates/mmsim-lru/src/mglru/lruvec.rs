@@ -68,7 +68,7 @@ pub(super) const fn type_of(bits: u32) -> LruType {
     LruType::of(bits & flag::SWAPBACKED == 0)
 }
 
-/// What walks of a memory cgroup's processes remember (`struct lru_gen_mm_state`).
+/// State of walks of a memory cgroup's processes (`struct lru_gen_mm_state`).
 #[derive(Clone, Debug)]
 pub(super) struct MmState {
     /// Sequence number of the last walk.
@@ -99,7 +99,7 @@ pub(super) struct Lruvec {
     pub(super) nr_pages: PerGen<PerType<PerZone<u64>>>,
     pub(super) rates: PerType<Rates>,
     pub(super) mm: MmState,
-    /// What reclaim has cost, where the type to evict is chosen by that.
+    /// Cost of reclaim, where the type to evict is chosen by that.
     pub(super) cost: CostState,
     /// Evictions so far, which refault distances are measured with: of both types together under
     /// `ANON`, unless each has its own.
@@ -118,7 +118,7 @@ impl Lruvec {
     pub(super) fn size(&self, generation: Gen, t: LruType) -> u64 {
         self.nr_pages[generation][t].iter().sum()
     }
-    /// Whether a generation is one of the two youngest, which count as active.
+    /// True if a generation is one of the two youngest, which count as active.
     pub(super) fn is_active(&self, generation: Gen) -> bool {
         generation == Gen::from_seq(self.max_seq) || generation == Gen::from_seq(self.max_seq - 1)
     }
@@ -129,8 +129,8 @@ impl Lruvec {
             sum
         })
     }
-    /// Whether any list of a generation of a type holds folios; lists of lazily freed ones
-    /// count only if they hold their generation back.
+    /// True if any list of a generation of a type holds folios; lists of lazily freed ones count
+    /// only if they hold their generation back.
     pub(super) fn populated(&self, mem: &Memory, generation: Gen, t: LruType, lazy: bool) -> bool {
         let lists = &self.lists[generation];
         let any = |l: GenList| lists[l].iter().any(|&l| mem.lists.len(l) > 0);

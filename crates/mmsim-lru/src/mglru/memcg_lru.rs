@@ -12,7 +12,7 @@ use crate::index::LruvecIds;
 use mmsim_core::base::id::{IndexVec, MemcgId};
 use mmsim_core::base::rng::Rng;
 
-/// Generations that are told apart (`MEMCG_NR_GENS`): old, young, and the one after.
+/// Number of generations (`MEMCG_NR_GENS`): old, young, and the one after.
 const GENS: usize = 3;
 /// Bins of a generation (`MEMCG_NR_BINS`).
 const BINS: usize = 8;
@@ -62,7 +62,7 @@ impl MemcgLru {
         (0..BINS).flat_map(|i| old[(first + i) % BINS].iter().copied()).collect()
     }
 
-    /// Whether a memcg had its second chance.
+    /// True if a memcg had its second chance.
     pub(super) fn at_tail(&self, memcg: MemcgId) -> bool {
         self.seats[memcg].tail
     }

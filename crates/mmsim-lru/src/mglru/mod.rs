@@ -94,7 +94,7 @@ pub struct Mglru {
     first_priority: u8,
     /// log2 of the pages that a page of the machine stands for.
     scale_shift: u32,
-    /// Whether there is one list for each type and generation and nothing else to ask.
+    /// True if there is one list for each type and generation and nothing else to check.
     single: bool,
     /// Dirty file pages that the scans of a batch moved on: all, and those not queued for writing.
     bounced: PassStats,
@@ -204,7 +204,7 @@ impl Mglru {
         (1 << self.config.refs_width.get()) - 1
     }
 
-    /// The last tier that is told apart.
+    /// The last tier with a counter of its own.
     #[inline]
     fn last_tier(&self) -> Tier {
         Tier(self.config.nr_tiers.get() as u8 - 1)

@@ -1,4 +1,4 @@
-//! How much is evicted, whose turn it is, and when it is enough.
+//! Amounts of eviction: order of the groups, budgets, and the end of a pass.
 //!
 //! A pass visits the memcgs of a node in the order of their own LRU. For each the budget is its
 //! size shifted by the priority; with too few generations left it is aged instead, and then left
@@ -19,7 +19,7 @@ use mmsim_core::memory::{Memory, Within};
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
-/// What is left to do for one lruvec.
+/// Amount that is left to do for one lruvec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Budget {
     /// So many pages may be looked at.
@@ -39,7 +39,7 @@ struct Work {
     max_seq: u64,
     /// Anonymous pages were evicted.
     swapped: bool,
-    /// What is left of a budget that was reckoned once.
+    /// Rest of a budget that was computed once.
     left: Option<u64>,
     /// In the loop of 7.2: a generation was wanted, and whether it began.
     aged: Option<bool>,
@@ -56,7 +56,7 @@ pub(super) struct Pass {
     /// The reclaimer walks page tables: kswapd, and others once they have aged.
     pub(super) walks: bool,
     low_skipped: bool,
-    /// What its scans met.
+    /// Results of its scans.
     met: PassStats,
     /// A new generation was wanted.
     wanted: bool,
@@ -285,7 +285,7 @@ impl Mglru {
         order.rotate(memcg, to);
     }
 
-    /// What the next step on an lruvec may look at. The loop of 7.2 ages here and goes on.
+    /// Budget of the next step on an lruvec. The loop of 7.2 ages here and goes on.
     fn turn(
         &mut self,
         mem: &mut Memory,
@@ -318,7 +318,7 @@ impl Mglru {
         }
     }
 
-    /// Whether an lruvec is aged before its next step: at any priority if it has too few
+    /// True if an lruvec is aged before its next step: at any priority if it has too few
     /// generations, below the first if it has just enough.
     fn ages_in_loop(&self, lv: LruvecId, types: Evictable, req: &ReclaimRequest) -> bool {
         let at_first = req.priority == self.first_priority;
@@ -341,7 +341,8 @@ impl Mglru {
         }
     }
 
-    /// How much of an lruvec may be looked at (`get_nr_to_scan`); ages it if that is due.
+    /// Number of pages of an lruvec that may be looked at (`get_nr_to_scan`); ages it if that is
+    /// due.
     pub(super) fn budget(
         &mut self,
         mem: &mut Memory,
@@ -397,8 +398,8 @@ impl Mglru {
         }
     }
 
-    /// Whether and why a pass stops here (`should_abort_scan`). Reclaim from one group does so in 6.1 alone,
-    /// when it swapped enough, or aged the group twice.
+    /// Reason to stop a pass here, if any (`should_abort_scan`). Reclaim from one group does so in
+    /// 6.1 alone, when it swapped enough, or aged the group twice.
     fn aborts(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass, w: &Work) -> Option<Abort> {
         let kswapd = matches!(req.by, Reclaimer::Kswapd);
         let limit = req.by.memcg().is_some();

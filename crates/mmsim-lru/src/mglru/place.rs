@@ -7,7 +7,7 @@ use super::config::Placement;
 use crate::index::{MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::phys::frames::flag;
 
-/// What decides.
+/// Inputs of the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing {
     /// Flags of the folio.
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// What 6.18 and 7.2 make of the same page, with generations 4 to 7 and with 6 and 7.
+    /// Places of the same page in 6.18 and 7.2, with generations 4 to 7 and with 6 and 7.
     #[test]
     fn pages_of_faults_and_reads_in_6_18_and_7_2() {
         use Placement::{Distance72, Distance614};

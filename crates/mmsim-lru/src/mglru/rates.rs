@@ -38,7 +38,7 @@ pub struct Position {
     pub gain: u64,
 }
 
-/// Whether `pv` refaults so little, compared with `sp`, that it may be evicted.
+/// True if `pv` refaults so little, compared with `sp`, that it may be evicted.
 #[inline]
 pub fn may_evict(sp: Position, pv: Position) -> bool {
     // Numbers are of pages since the last few generations: their products fit into 128 bits.
@@ -124,7 +124,7 @@ pub fn by_cost(cost: &CostState, pages: PerType<u64>, swappiness: u64) -> LruTyp
 /// The refault rates of both types with what reading them takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Control<'a> {
-    /// Of anonymous and of file pages.
+    /// Rates of anonymous and of file pages.
     pub rates: PerType<&'a Rates>,
     /// Oldest generations.
     pub min_seq: PerType<u64>,

@@ -25,22 +25,22 @@ use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::Arrival;
 
-/// What the bits of the generation say of a folio on its way to the second oldest one.
+/// Value of the bits of the generation for a folio on its way to the second oldest one.
 pub(super) const SECOND_OLDEST: u32 = GEN_MASK;
 
 /// Bits of a shadow for accesses and for the workingset flag.
 const REFS_BITS: u32 = 3;
 
-/// How shadows are packed on a machine: 3 bits of history, and with several nodes or memcgs 16
-/// bits of group and 8 of node; the rest is the sequence number or the count, exact while it
-/// advances by less than 2^29 (2^37 then).
+/// Layout of shadows on a machine: 3 bits of history, and with several nodes or memcgs 16 bits of
+/// group and 8 of node; the rest is the sequence number or the count, exact while it advances by
+/// less than 2^29 (2^37 then).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Packing {
     shift: u32,
     mask: u64,
 }
 
-/// What a shadow says.
+/// Contents of a shadow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unpacked {
     pub(super) memcg: MemcgId,
@@ -80,7 +80,7 @@ impl Packing {
         let refs = u64::from(u.workingset) | u64::from(u.counted) << 1;
         Shadow(refs | whose | (u.token & self.mask) << self.shift)
     }
-    /// How far a sequence number is beyond that in a shadow.
+    /// Difference of a sequence number to that in a shadow.
     #[inline(always)]
     fn since(self, s: Shadow, seq: u64) -> u64 {
         seq.wrapping_sub(s.0 >> self.shift) & self.mask
@@ -124,7 +124,7 @@ impl Sizes {
         }
     }
 
-    /// How near a refault is, of all memory: within a quarter, a half, the whole.
+    /// Nearness of a refault, relative to all memory: within a quarter, a half, the whole.
     pub(super) fn nearness(self, distance: u64) -> Nearness {
         let total: u64 = self.anon.iter().chain(&self.file).sum();
         match distance {
@@ -136,7 +136,7 @@ impl Sizes {
     }
 }
 
-/// How near a refault is.
+/// Nearness of a refault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Nearness {
     /// Within a quarter of memory.
@@ -191,7 +191,7 @@ impl Mglru {
         if self.config.refault_distance == RefaultDistance::Tiered { t } else { ANON }
     }
 
-    /// What a folio leaves behind; counts the eviction.
+    /// Shadow that a folio leaves behind; counts the eviction.
     #[inline]
     pub(super) fn shadow(
         &mut self,
@@ -339,7 +339,7 @@ impl Mglru {
         mem.tell_of_refaults(counted, settled.entry());
     }
 
-    /// How near a refault is by its distance; those that know one bound only call it short.
+    /// Nearness of a refault by its distance; kernels that know one bound only call it short.
     fn near(&self, mem: &Memory, lv: LruvecId, t: LruType, distance: u64) -> Nearness {
         match self.config.refault_distance {
             RefaultDistance::Off => Nearness::None,
@@ -414,7 +414,7 @@ impl Mglru {
         mem.count_in(memcg, restored, 1);
     }
 
-    /// What a distance is compared with.
+    /// Sizes that a distance is compared with.
     fn sizes(&self, mem: &Memory, lv: LruvecId) -> Sizes {
         let v = &self.lruvecs[lv];
         let swap = mem.can_swap(self.node_and_memcg(lv).1);

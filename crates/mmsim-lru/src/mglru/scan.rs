@@ -22,7 +22,7 @@ use mmsim_core::policy::ReclaimRequest;
 /// Names of the types in events.
 const TYPE_NAMES: PerType<&str> = PerType::new(["lru_gen_anon", "lru_gen_file"]);
 
-/// What becomes of a folio at the tail.
+/// Fate of a folio at the tail.
 enum Sorted {
     /// It went to another list.
     Moved,
@@ -32,13 +32,13 @@ enum Sorted {
     Refused,
 }
 
-/// How a type is scanned.
+/// Parameters of the scan of a type.
 struct Scanning<'a> {
     lv: LruvecId,
     t: LruType,
     /// The last tier that may be evicted.
     limit: Tier,
-    /// How many pages may be looked at.
+    /// Number of pages that may be looked at.
     most: u64,
     req: &'a ReclaimRequest,
 }
@@ -205,7 +205,7 @@ impl Mglru {
         }
     }
 
-    /// What becomes of a folio at the tail (`sort_folio`, `isolate_folio`).
+    /// Fate of a folio at the tail (`sort_folio`, `isolate_folio`).
     fn sort(
         &mut self,
         mem: &mut Memory,
@@ -290,7 +290,7 @@ impl Mglru {
         Sorted::Isolate
     }
 
-    /// Whether a folio remembers as many accesses as it can.
+    /// True if a folio remembers as many accesses as it can.
     pub(super) fn overflows(&self, bits: u32, refs: u32) -> bool {
         let reworked = self.config.access_marks == AccessMarks::Counted614;
         refs == self.most_counted() + 1 && (!reworked || bits & flag::WORKINGSET != 0)

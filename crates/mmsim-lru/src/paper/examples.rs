@@ -1,8 +1,8 @@
 //! The two examples of the mails, as functions of the knobs.
 //!
-//! Both run in 100 frames with 50 hot pages on the active list, which nobody touches again: the
-//! question is what other pages do to them. A count is taken when the next fault's reclaim has
-//! brought the lists into proportion ([`Model::settled`]), as the mails take it.
+//! Both run in 100 frames with 50 hot pages on the active list that are not touched again: the
+//! question is the effect of other pages on them. A count is taken when the next fault's reclaim
+//! has brought the lists into proportion ([`Model::settled`]), as the mails take it.
 
 use super::Model;
 use crate::classic::config::ClassicConfig;

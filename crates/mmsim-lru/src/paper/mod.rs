@@ -66,13 +66,13 @@ struct Page {
     workingset: bool,
 }
 
-/// What an eviction leaves behind.
+/// Record that an eviction leaves behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shadow {
     /// The age at the eviction, with or without the eviction itself
     /// ([`ClassicConfig::shadow_e_includes_self`]).
     pub age: u64,
-    /// Whether the page carried the workingset flag.
+    /// True if the page carried the workingset flag.
     pub workingset: bool,
 }
 
@@ -124,7 +124,7 @@ pub struct Model {
     out: Vec<(String, Option<Shadow>)>,
     /// The age that refault distances are measured with.
     pub age: u64,
-    /// What happened since [`Self::take_counts`].
+    /// Counts since [`Self::take_counts`].
     pub counts: Counts,
     /// Refault distances, in order.
     pub distances: Vec<u64>,
@@ -191,7 +191,7 @@ impl Model {
         list.insert(0, page.to_owned());
     }
 
-    /// Whether a page that left this shadow is activated.
+    /// True if a page that left this shadow is activated.
     fn refault(&mut self, shadow: Shadow, flags: &mut Page) -> bool {
         self.counts.refault += 1;
         let distance = self.age - shadow.age;
@@ -329,7 +329,7 @@ impl Model {
         }
     }
 
-    /// How many resident pages have a name that starts so.
+    /// Number of resident pages whose name starts with `prefix`.
     pub fn resident(&self, prefix: &str) -> usize {
         self.resident.keys().filter(|p| p.starts_with(prefix)).count()
     }

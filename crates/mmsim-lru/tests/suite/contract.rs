@@ -1,5 +1,6 @@
-//! What every policy owes the machine, as data: all presets and random eviction, over workloads
-//! and devices, against formulas. Where a policy may differ, it is listed with the reason.
+//! Contract of every policy with the machine, as data: all presets and random eviction, over
+//! workloads and devices, against formulas. Where a policy may differ, it is listed with the
+//! reason.
 
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Ran, Steps, all_policies, run_watched};

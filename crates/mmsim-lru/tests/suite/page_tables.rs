@@ -1,5 +1,5 @@
-//! What a run leaves in the accessed bits of page tables, and when a process counts as used:
-//! what a policy that walks page tables builds on.
+//! Accessed bits of page tables after a run, and the conditions under which a process counts as
+//! used: the base of a policy that walks page tables.
 
 use crate::harness::memory::small_machine;
 use crate::harness::{Policy, Steps, policies, run, run_watched};
@@ -24,9 +24,8 @@ fn machine() -> MachineConfig {
     MachineConfig { cost: CostModel::measured(), ..small_machine(FRAMES, 4000, 0) }
 }
 
-/// Of regions that are each in page tables of their own: what an access went through is
-/// accessed, until the table goes, whatever became of the pages; what the kernel filled in
-/// is not.
+/// Regions lie in page tables of their own each: a table that an access went through is accessed,
+/// until the table goes, whatever became of the pages; one that the kernel filled in is not.
 #[test]
 fn accesses_touch_their_page_tables() {
     let steps = Steps::new()
@@ -65,7 +64,7 @@ impl Observer for Nobody {
     fn event(&mut self, _: SimTime, _: &TraceEvent) {}
 }
 
-/// Faults and evictions take fast paths when nobody watches; they leave the same bits.
+/// Faults and evictions take fast paths without an observer; they leave the same bits.
 #[test]
 fn short_ways_leave_the_same_bits() {
     let thrash =
@@ -87,7 +86,7 @@ fn short_ways_leave_the_same_bits() {
     }
 }
 
-/// Whether a CPU turned to a thread since, and what was asked.
+/// Answers to the question if a CPU turned to a thread since the last call.
 #[derive(Default)]
 struct Log {
     switched: bool,

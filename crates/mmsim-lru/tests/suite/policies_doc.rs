@@ -8,7 +8,7 @@ use mmsim_lru::{MglruConfig, knobs};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Whether it is a stage of the series, which have a table of their own.
+/// True if it is a stage of the series, which have a table of their own.
 fn is_stage(preset: &&Preset) -> bool {
     preset.name.starts_with("classic-seed-")
 }

@@ -122,8 +122,8 @@ fn the_last_page_frees_the_block() {
     });
 }
 
-/// Under pressure reclaim splits what is mapped in part, by its queue or as it meets it: the pages
-/// that nobody maps are free, and need no swap space.
+/// Under pressure reclaim splits folios that are mapped in part, by its queue or as it meets them:
+/// the unmapped pages are free, and need no swap space.
 #[test]
 fn reclaim_frees_what_was_dropped_in_part() {
     // Six pieces, of which 12 pages each are left; 3000 single pages fit only in their holes.
@@ -260,7 +260,8 @@ fn a_fault_without_a_block_falls_back() {
     });
 }
 
-/// What is mapped as a whole is in the gauge and in the texts of the kernel, and what was split is not.
+/// Folios that are mapped as a whole are in the gauge and in the texts of the kernel, and split
+/// ones are not.
 #[test]
 fn mapped_huge_pages_are_counted() {
     const GAUGE: &str = "nr_anon_transparent_hugepages";
@@ -380,8 +381,8 @@ fn one_accessed_bit_stands_for_all_pages() {
     assert_eq!(young, 512);
 }
 
-/// Linux 6.12 mm/swap.c (`folio_batch_add_and_move`): a batch that a huge folio comes to goes on at once.
-/// So nobody meets one that a batch holds, which could not be split.
+/// Linux 6.12 mm/swap.c (`folio_batch_add_and_move`): a batch that a huge folio joins goes on at
+/// once. So no scan meets one that a batch holds, which could not be split.
 #[test]
 fn it_waits_in_no_batch() {
     for (name, policy, kernel) in all_policies() {

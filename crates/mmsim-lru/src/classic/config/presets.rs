@@ -142,7 +142,7 @@ impl ClassicConfig {
 /// A named point of the knobs.
 pub type Preset = knobs::Preset<ClassicConfig>;
 
-/// What a kernel shipped.
+/// Configuration that a kernel shipped.
 macro_rules! shipped {
     ($version:literal, $config:ident, $before:expr) => {
         Preset {

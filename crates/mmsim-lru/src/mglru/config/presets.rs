@@ -131,7 +131,7 @@ impl MglruConfig {
         ..MglruConfig::V7_2_MARKS
     };
 
-    /// What a kernel has as MGLRU; kernels before 6.1 have none.
+    /// Configuration of a kernel's MGLRU; kernels before 6.1 have none.
     pub const fn of_kernel(kernel: Kernel) -> Option<MglruConfig> {
         match kernel {
             Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V5_10 => None,

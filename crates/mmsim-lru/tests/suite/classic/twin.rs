@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 const SLOTS: u32 = 120;
 
-/// What the policy did, in the words of the twin. `known`: pages that exist, and whether they are
+/// State of the policy, in the words of the twin. `known`: pages that exist, and whether they are
 /// the file's.
 fn state_of(b: &Bench, known: &BTreeMap<u32, bool>, config: &ClassicConfig) -> State {
     let mut pages = BTreeMap::new();
@@ -104,7 +104,7 @@ struct Pair {
     twin: KernelModel,
     bench: Bench,
     known: BTreeMap<u32, bool>,
-    /// What an observer saw leave; `None` without one.
+    /// Pages that an observer saw leave; `None` without one.
     evictions: Option<std::sync::mpsc::Receiver<PageIdx>>,
 }
 
@@ -177,7 +177,7 @@ impl Pair {
         self.compare(op);
     }
 
-    /// What an observer saw leave since it was asked last.
+    /// Asserts the pages that an observer saw leave since the last call.
     fn left_as(&self, evicted: &[u32], op: impl std::fmt::Debug) {
         let Some(evictions) = &self.evictions else { return };
         let left: Vec<PageIdx> = evictions.try_iter().collect();

@@ -101,8 +101,8 @@ fn swapin_activate() {
     assert_eq!((no.in_phase(1, PswpIn), no.in_phase(1, PgActivate)), (100, 0));
 }
 
-/// New pages are young when the first scan meets them. One touch: they are activated, none is
-/// kept. Two touches: they are kept, and none is activated, as nobody touches them again.
+/// New pages are young when the first scan meets them. One touch: they are activated, none is kept.
+/// Two touches: they are kept, and none is activated, as they are not touched again.
 #[test]
 fn anon_ref_rule() {
     let s = Steps::new().map(0, 600).write(0, 0..600);
@@ -193,7 +193,7 @@ fn ws_v1_index_bug() {
     assert!(no.n(WorkingsetActivateAnon) > 50, "{}", no.n(WorkingsetActivateAnon));
 }
 
-/// Pages read ahead that nobody uses leave without a shadow, if such pages are skipped: when they
+/// Pages read ahead that stay unused leave without a shadow, if such pages are skipped: when they
 /// are wanted after all, no refault is seen. Two of eight pages are wanted at first, all later.
 #[test]
 fn evict_without_memcg() {
@@ -466,8 +466,8 @@ fn inactive_ratio_scope() {
     assert!(again > 300, "{again}");
 }
 
-/// Permits `anon-workingset`, which is refused without it; nothing else asks for it. So it has
-/// nothing to show by itself.
+/// Permits `anon-workingset`, which is refused without it; nothing else asks for it. So its effect
+/// shows only together with others.
 #[test]
 fn swapcache_shadows() {
     let values = ["no", "yes"];

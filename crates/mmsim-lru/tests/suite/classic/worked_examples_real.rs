@@ -130,7 +130,7 @@ impl Real {
         (self.b.list(1).len(), self.b.list(0).len())
     }
 
-    /// How many resident pages have a name that starts so.
+    /// Number of resident pages whose name starts with `prefix`.
     fn resident(&self, prefix: &str) -> usize {
         let ids = self.resident_ids();
         ids.iter().filter(|&&id| self.names[id as usize].starts_with(prefix)).count()

@@ -1,8 +1,8 @@
 //! A bench for the real policy: a small memory, no machine around it.
 //!
-//! One zone, LRU batches of one page, a synchronous swap device, one process. The bench does what
-//! the fault path does, by the same doors and in the same order, and calls the policy when it is
-//! told to; there are no watermarks, no clock and no kswapd to interfere. Pages are named by small
+//! One zone, LRU batches of one page, a synchronous swap device, one process. The bench does the
+//! same as the fault path, by the same doors and in the same order, and calls the policy on
+//! command; there are no watermarks, no clock and no kswapd to interfere. Pages are named by small
 //! numbers: page `id` is the id-th page of the anonymous region or of the file.
 
 use mmsim_core::backing::Shadow;
@@ -270,7 +270,7 @@ impl Bench {
         self.mem.free_lazily(&mut self.lru, page, self.anon);
     }
 
-    /// Whether an anonymous page is lazily freed memory, and if it was written since.
+    /// True if an anonymous page is lazily freed memory, and true if it was written since.
     pub(crate) fn lazy_bits(&self, id: u32) -> (bool, bool) {
         let folio = self.folio(id, false).expect("a resident page");
         let (p, _) = self.mapping(id, false).expect("a mapping");
@@ -280,7 +280,7 @@ impl Bench {
         (lazy, lazy && written)
     }
 
-    /// What `MADV_PAGEOUT` does with a page that it may take.
+    /// `MADV_PAGEOUT` of a page that it may take.
     pub(crate) fn page_out(&mut self, id: u32, file: bool, ignore_references: bool) {
         let folio = self.folio(id, file).expect("a resident page");
         assert!(self.lru.isolate(&mut self.mem, folio));
@@ -351,14 +351,14 @@ impl Bench {
         self.mem.zones[ZoneId(0)].free
     }
 
-    /// What reclaim compares small file caches with.
+    /// Sets the watermark that reclaim compares small file caches with.
     pub(crate) fn set_high_watermark(&mut self, pages: u64) {
         self.mem.zones[ZoneId(0)].watermark[2] = pages;
     }
 
     /// A list (inactive and active anonymous, inactive and active file), tail first.
     pub(crate) fn list(&self, l: usize) -> Vec<FolioId> {
-        // The policy creates its lists in this order, and nobody else creates any.
+        // The policy creates its lists in this order, and there are no others.
         let id: ListId = self.mem.lists.ids().nth(l).expect("the list exists");
         self.mem.lists.iter_from_tail(id).collect()
     }
@@ -387,7 +387,7 @@ impl Bench {
         }
     }
 
-    /// Whether the mapping of a page is young, and executable; `None`: it has none.
+    /// True if the mapping of a page is young, and true if it is executable; `None`: it has none.
     pub(crate) fn mapping_bits(&self, id: u32, file: bool) -> Option<(bool, bool)> {
         let (p, v) = self.mapping(id, file)?;
         let young = self.mem.pages.hot(p) & pte::YOUNG != 0;

@@ -11,7 +11,7 @@ pub(crate) struct Both {
     real: Option<Real>,
 }
 
-/// What is read is the same of both.
+/// Reads are the same of both.
 impl std::ops::Deref for Both {
     type Target = Naive;
     fn deref(&self) -> &Naive {
@@ -96,7 +96,7 @@ impl Both {
             self.with_real(|r| r.flush(page));
         }
     }
-    /// Takes a clean page of a file that nobody maps out of the cache.
+    /// Takes a clean page of a file without mappings out of the cache.
     pub(crate) fn forget(&mut self, page: Page) {
         if self.naive.folios.get(&page).is_some_and(|f| !f.dirty && f.maps.nr() == 0) {
             self.naive.forget(page);

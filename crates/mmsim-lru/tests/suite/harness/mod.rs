@@ -145,7 +145,7 @@ impl Steps {
     }
 }
 
-/// What a run left behind.
+/// Results of a run.
 pub(crate) struct Ran {
     pub(crate) machine: Machine,
     pub(crate) result: RunResult,

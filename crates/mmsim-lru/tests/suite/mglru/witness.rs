@@ -74,10 +74,10 @@ fn min_ttl_ms() {
     assert_eq!(on, (true, false));
 }
 
-/// What is asked before a pass at (the first priority, the next, the next for an order): while all
-/// is young 6.1 asks at order 0, 6.7 there and not before the first pass was in vain, 6.12
-/// always. Once all is old, nothing is to be killed but where the pages are too few for a scan
-/// at the priority: 6.12 begins at one that is low enough.
+/// Checks before a pass at (the first priority, the next, the next for an order): while all is
+/// young 6.1 checks at order 0, 6.7 there and not before the first pass was in vain, 6.12 always.
+/// Once all is old, nothing is to be killed but where the pages are too few for a scan at the
+/// priority: 6.12 begins at one that is low enough.
 #[test]
 fn ttl_rule() {
     let ask = |rule: &str| {
@@ -128,8 +128,7 @@ fn walk_mmu() {
     assert_eq!((walks, waits), (48, 0));
 }
 
-/// A table that nobody went through since the last walk is passed over: the walk takes less
-/// time.
+/// A table that was not used since the last walk is passed over: the walk takes less time.
 #[test]
 fn nonleaf_young() {
     let [skips, reads] = both(V, &[("bloom", "no")], "nonleaf-young", ["yes", "no"], |mut r| {
@@ -319,8 +318,8 @@ fn refs_width() {
     assert_eq!((one, two), ([0; 4], [0, 0, 1, 0]));
 }
 
-/// What was evicted from a generation is still known when the next is the oldest, if there is a
-/// history for each.
+/// Evictions from a generation are still known when the next is the oldest, if there is a history
+/// for each.
 #[test]
 fn hist_gens() {
     let [one, four] = ["1", "4"].map(|value| {
@@ -475,8 +474,8 @@ fn initial_priority() {
     assert_eq!((fixed, fitted), (None, Some(6)));
 }
 
-/// What is freed lazily lies at the tail of the oldest generation and goes before a file page
-/// there, or goes after it.
+/// Lazily freed memory lies at the tail of the oldest generation and goes before a file page there,
+/// or goes after it.
 #[test]
 fn lazyfree() {
     let [base, tail] = both(V, &[], "lazyfree", ["base", "tail"], |mut r| {

@@ -1,6 +1,6 @@
 //! Worked examples of the multi-generational LRU: figures worked out by hand from the kernel's
 //! rules, step by step, on the policy and on its naive twin; those that begin in the middle of a
-//! history, with counters nobody would reach by hand, on the twin alone.
+//! history, with counters that are too large for work by hand, on the twin alone.
 
 use crate::harness::mglru_twin::Both;
 use crate::model::mglru::{

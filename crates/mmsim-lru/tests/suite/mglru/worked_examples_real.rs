@@ -64,7 +64,8 @@ fn budgets_of_8192_pages() {
     }
 }
 
-/// The classic LRU on what the generations are asked in `worked_examples`: F1 to F6 read, then L1 to L3 freed.
+/// The classic LRU in the example on generations of `worked_examples`: F1 to F6 read, then L1 to L3
+/// freed.
 #[test]
 fn lazyfree_on_the_classic_lru() {
     for (lazyfree, wanted, evicted) in [

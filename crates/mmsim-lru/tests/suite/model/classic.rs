@@ -61,7 +61,7 @@ impl Page {
     }
 }
 
-/// What an eviction leaves behind.
+/// Record that an eviction leaves behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shadow {
     pub(crate) age: u64,
@@ -108,7 +108,7 @@ impl Pass {
     }
 }
 
-/// What a pass did.
+/// Outcome of a pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Outcome {
     /// Inactive pages that were judged.
@@ -386,7 +386,7 @@ impl KernelModel {
         }
     }
 
-    /// What kswapd does before each pass.
+    /// Aging by kswapd before each pass.
     pub(crate) fn age_node(&mut self) {
         if self.swap_slots > 0 && self.inactive_is_low(ANON) {
             self.shrink_active(ANON, BATCH);

@@ -3,7 +3,7 @@
 use super::{ANON, FILE, KernelModel, Kind, Outcome, PageId, Pass};
 use mmsim_lru::config::{AgeModel, AnonRefRule, BalanceModel, InactiveRatioScope, ScanRounding};
 
-/// What the inactive scan decides about one page by its references.
+/// Decision of the inactive scan on one page by its references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Activate,
@@ -42,7 +42,7 @@ impl KernelModel {
         outcome
     }
 
-    /// Whether the active list of a type may be scanned.
+    /// True if the active list of a type may be scanned.
     fn may_deactivate(&self, pass: Pass, page_type: usize) -> bool {
         let fresh = [ANON, FILE].map(|t| self.counters.activate[t] != self.snapshot[t]);
         // One counter for all refaults is that of file pages.
@@ -50,7 +50,7 @@ impl KernelModel {
         pass.force_deactivate || self.inactive_is_low(page_type) || opened[page_type]
     }
 
-    /// How many pages of each list to scan.
+    /// Numbers of pages of each list to scan.
     pub(super) fn scan_count(
         &mut self,
         pass: Pass,
@@ -124,7 +124,7 @@ impl KernelModel {
                 let n = (*left).min(BATCH);
                 *left -= n;
                 let (page_type, active) = (list / 2, list % 2 == 1);
-                // Before 5.5 it is asked anew each time, and nobody is told of an answer of no.
+                // Before 5.5 it is computed anew each time, and an answer of no is not reported.
                 let each_time = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
                 if n == 0 {
                     continue;
@@ -284,7 +284,7 @@ impl KernelModel {
         }
     }
 
-    /// What becomes of one isolated page, and whether reclaim wrote it.
+    /// Fate of one isolated page, and true if reclaim wrote it.
     pub(super) fn shrink_page(&mut self, id: PageId) -> (Verdict, bool) {
         let verdict = self.check_references(id);
         self.reclaim_judged(id, verdict)

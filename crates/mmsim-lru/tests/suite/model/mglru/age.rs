@@ -4,8 +4,8 @@
 use super::{ANON, FILE, Folio, LAZY, Naive, Page, Reclaim, Rule, slot};
 use std::collections::BTreeSet;
 
-/// Whether a page table with so many accessed of so many PTEs is worth the next walk: one in
-/// each line of eight.
+/// True if a page table with `young` accessed PTEs of `slots` is worth the next walk: one in each
+/// line of eight.
 pub(super) fn worth(young: usize, slots: usize) -> bool {
     young * 8 >= slots
 }
@@ -201,7 +201,7 @@ impl Naive {
         self.folios.values().filter(counts).count() as u64
     }
 
-    /// Whether aging is wanted, and how much could be evicted.
+    /// Need for aging, and the number of pages that could be evicted.
     pub(crate) fn wants_aging(&self, can_swap: bool) -> (bool, u64) {
         let lead = self.min_seq[if can_swap { ANON } else { FILE }];
         let lead =
@@ -215,7 +215,7 @@ impl Naive {
         )
     }
 
-    /// How much to scan at a priority; −1: aging took its place, 0: there is nothing to do.
+    /// Number of pages to scan at a priority; −1: aging took its place, 0: there is nothing to do.
     pub(crate) fn budget(&mut self, r: &Reclaim, priority: u32) -> i64 {
         let can_swap = self.swappiness(r) > 0;
         let (wants, total) = self.wants_aging(can_swap);

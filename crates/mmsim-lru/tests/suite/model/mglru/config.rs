@@ -1,4 +1,4 @@
-//! What kernels and patches do differently.
+//! Differences between kernels and patches.
 
 /// Where a folio goes that is added and not active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Restore {
     Workingset,
 }
 
-/// What `MADV_FREE` does to a folio's place.
+/// Effect of `MADV_FREE` on a folio's place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lazyfree {
     /// Nothing at all: it stays anonymous.
@@ -32,7 +32,7 @@ pub(crate) enum Lazyfree {
     Tail,
     /// A list of its own in each generation, as posted.
     ListV2,
-    /// The same without the effects that nobody wanted.
+    /// The same without the unwanted effects.
     ListFixed,
     /// That in the oldest generation always.
     ListOldest,
@@ -70,7 +70,7 @@ pub(crate) struct Config {
     pub(crate) coupled: bool,
     /// Aging is wanted by the number of generations alone.
     pub(crate) ages_by_gens: bool,
-    /// What waits for writeback is moved on while scanning, not when it is processed.
+    /// Folios that wait for writeback are moved on while scanning, not when they are processed.
     pub(crate) bounces: bool,
     /// Scanning makes dirty lazyfree folios anonymous.
     pub(crate) dirty_lazyfree_to_anon: bool,
@@ -83,11 +83,11 @@ pub(crate) struct Config {
 }
 
 impl Lazyfree {
-    /// Whether lazily freed folios have lists of their own.
+    /// True if lazily freed folios have lists of their own.
     pub(crate) fn listed(self) -> bool {
         matches!(self, Lazyfree::ListV2) || self.repaired()
     }
-    /// Whether these lists work as one would like them to.
+    /// True if these lists work as one would like them to.
     pub(crate) fn repaired(self) -> bool {
         matches!(self, Lazyfree::ListFixed | Lazyfree::ListOldest)
     }

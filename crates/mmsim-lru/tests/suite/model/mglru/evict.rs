@@ -161,7 +161,7 @@ impl Naive {
         false
     }
 
-    /// Whether all that can be remembered of accesses is.
+    /// True if a folio remembers as many accesses as it can.
     pub(super) fn overflows(&self, f: &Folio) -> bool {
         match self.config.rework {
             true => self.refs(f) == 4 && f.workingset,
@@ -401,7 +401,7 @@ impl Naive {
         }
     }
 
-    /// Whether evictions are numbered for both types together.
+    /// Clock of a type: one for both if evictions are numbered together.
     pub(super) fn clock(&self, kind: usize) -> usize {
         if self.config.distance == Distance::Tiered { kind } else { ANON }
     }

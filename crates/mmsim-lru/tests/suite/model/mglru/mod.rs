@@ -83,7 +83,7 @@ impl Folio {
     }
 }
 
-/// What is left of a page that is not in memory.
+/// Record of a page that is not in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Out {
     pub(crate) shadow: Shadow,
@@ -456,7 +456,7 @@ impl Naive {
         text
     }
 
-    /// What holds at any time.
+    /// Invariants at any time.
     pub(crate) fn check(&self) {
         let [a, f] = self.min_seq;
         for kind in [ANON, FILE] {

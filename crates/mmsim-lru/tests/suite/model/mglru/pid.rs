@@ -10,7 +10,7 @@ pub(crate) struct Position {
     pub(crate) gain: u64,
 }
 
-/// Whether the process value refaults so little, against the set point, that it may be evicted.
+/// True if the process value refaults so little, against the set point, that it may be evicted.
 pub(crate) fn positive(sp: Position, pv: Position) -> bool {
     pv.refaulted < 64
         || pv.refaulted * (sp.total + 64) * sp.gain <= (sp.refaulted + 1) * pv.total * pv.gain

@@ -21,8 +21,8 @@ pub(crate) struct Sizes {
     pub(crate) can_swap: bool,
 }
 
-/// Whether a page of a type that comes back at a distance would have stayed with more room:
-/// what is active, or all that is not, whatever is smaller, might have been given up for it.
+/// True if a page of a type that comes back at a distance would have stayed with more room: the
+/// active pages, or all that are not, whichever are fewer, might have been given up for it.
 pub(crate) fn eligible(s: &Sizes, kind: usize, distance: u64) -> bool {
     let swap = u64::from(s.can_swap);
     let active = s.active[FILE] + swap * s.active[ANON];
