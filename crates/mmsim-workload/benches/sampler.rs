@@ -1,11 +1,11 @@
 //! Is the zipf sampler fast enough? The same law from `rand_distr`, from the exact
 //! sampler of this crate (scattering included), and from the reference's table.
 //!
-//! Goal: at least 15 times `rand_distr` at theta 0.9 and 1.1, 6 times at 0.5, for
-//! `rand_distr` as it comes: with powers from `libm`. In this build other dependencies
-//! switch `num-traits` to the C library's powers, with which `rand_distr` takes about a
-//! third of the time; so here 5 times is what corresponds to the goal. `tools/sampler` races
-//! the two as the goal has it, in a workspace where nobody switches anything.
+//! Goal: at least 15 times `rand_distr` at theta 0.9 and 1.1, 6 times at 0.5, for `rand_distr` as
+//! it comes: with powers from `libm`. In this build other dependencies switch `num-traits` to the C
+//! library's powers, with which `rand_distr` takes about a third of the time; so here 5 times is
+//! what corresponds to the goal. `tools/sampler` races the two as the goal has it, in a workspace
+//! where other features are off.
 
 #![allow(missing_docs)] // the macros below make public functions
 

@@ -1,4 +1,4 @@
-//! How fast is a trace read, and how fast is one made from text?
+//! Speed of reading a trace, and of making one from text.
 //!
 //! - `decode`: 4 million zipf 0.9 accesses over 2^20 scattered pages, the worst case for a
 //!   compressor. Goals: stored 1 G accesses/s at 2.6 bytes an access; compressed 350 M/s at

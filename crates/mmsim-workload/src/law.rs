@@ -39,7 +39,7 @@ pub enum Law {
     },
     /// Sums of exponential values, where the shape is whole.
     Gamma {
-        /// How many.
+        /// Number of summands.
         shape: f64,
         /// The mean of each.
         scale: f64,
@@ -196,7 +196,7 @@ impl From<SimDuration> for Varying {
 }
 
 impl Varying {
-    /// Whether it is always nothing.
+    /// True if it is always nothing.
     pub fn is_zero(&self) -> bool {
         matches!(self, Varying::Always(0) | Varying::Drawn { max: 0, .. })
     }
@@ -254,7 +254,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// What it gives.
+    /// The law of its values.
     pub fn of(&self) -> &Varying {
         &self.of
     }

@@ -88,7 +88,7 @@ struct Block {
     near: Vec<Vec<u64>>,
 }
 
-/// What a reader found next.
+/// Next step of a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The beginning of a run.

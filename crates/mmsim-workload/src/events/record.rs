@@ -12,7 +12,7 @@ use super::layout::{EventRun, beginning, ending};
 use super::pack::Packer;
 use crate::trace::source::BLOCK_HEAD;
 
-/// How events are written.
+/// Format of recorded events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventForm {
     /// JSON lines.
@@ -24,9 +24,9 @@ pub enum EventForm {
 /// Which events are written. An event without a thread (a page) is none of these threads (pages).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// Of these kinds.
+    /// Recorded kinds.
     pub kinds: TraceKinds,
-    /// Of these threads; `None`: of all.
+    /// Recorded threads; `None`: all.
     pub threads: Option<Vec<ThreadId>>,
     /// From the first of these pages to the last; `None`: all.
     pub pages: Option<(u32, u32)>,

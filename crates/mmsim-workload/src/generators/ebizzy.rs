@@ -29,7 +29,7 @@ use std::sync::Arc;
 const PAGE_WORDS: u32 = 512;
 const CHUNKS: RegionId = RegionId(0);
 
-/// How a thread chooses a chunk.
+/// Choice of a chunk by a thread.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ChunkChoice {
     /// Zipf over chunks; the key of the search is uniform.
@@ -53,7 +53,7 @@ pub enum ChunkOrder {
     Shuffled,
 }
 
-/// What becomes of the buffer between records.
+/// Fate of the buffer between records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyBuffer {
     /// Mapped and unmapped for every record (`ebizzy -m`): all zero-fill faults.
@@ -128,7 +128,7 @@ struct Ebizzy {
     compute: Source,
     memory: Memory,
     set_up: SetUp,
-    /// Whether set-up has no buffers (left) to map.
+    /// True if set-up has no buffers (left) to map.
     buffers_mapped: bool,
     buffer: RegionId,
     order: Arc<[u32]>,

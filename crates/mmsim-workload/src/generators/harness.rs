@@ -1,4 +1,4 @@
-//! Runs a workload by itself, for the tests of generators.
+//! Runs a workload alone, for the tests of generators.
 
 use crate::law::Law;
 use mmsim_core::base::rng::Rng;
@@ -72,6 +72,6 @@ pub(super) fn follow(values: &[f64], law: Law) {
     let off = [mean - law.mean(), variance - law.variance()];
     let near = off.iter().zip(errors).all(|(off, error)| off.abs() < 5.0 * error);
     assert!(near, "{mean}, {variance} of {n} values of {law:?}: off by {off:?}, {errors:?}");
-    // The mean is told from one that is a fourth off.
+    // The test can tell the mean from one that is a fourth off.
     assert!(5.0 * errors[0] < law.mean() / 4.0, "{n} values of {law:?} are too few");
 }

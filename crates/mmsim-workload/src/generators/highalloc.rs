@@ -1,4 +1,4 @@
-//! Attempts at blocks of several pages: how many of those that could be had are had.
+//! Attempts at blocks of several pages: the share of possible blocks that attempts get.
 //!
 //! The question of every study of compaction. Before its attempts the workload has physical
 //! memory surveyed, which counts the *candidates*: groups of the block's size without a page
@@ -25,7 +25,7 @@ pub struct HighAllocConfig {
     pub order: u8,
     /// Unmovable, movable or reclaimable.
     pub migratetype: Migratetype,
-    /// How far the allocator may go.
+    /// Permissions of the allocator.
     pub flags: GfpFlags,
     /// Attempts of a round.
     pub attempts: u64,

@@ -2,7 +2,7 @@
 //! other, of which so many are held.
 //!
 //! It is the question of every study of fragmentation: how many blocks of an order can be
-//! had? And it is the tool to make fragmentation: single unmovable pages, freed at random,
+//! allocated? And it is the tool to make fragmentation: single unmovable pages, freed at random,
 //! keep larger blocks from ever becoming whole. Each success is a record.
 
 use crate::law::{Source, Varying};
@@ -24,18 +24,18 @@ pub struct KernelAllocConfig {
     pub order: u8,
     /// Unmovable, movable or reclaimable.
     pub migratetype: Migratetype,
-    /// How far the allocator may go.
+    /// Permissions of the allocator.
     pub flags: GfpFlags,
     /// Attempts of all threads together; at least one per thread.
     pub attempts: u64,
     /// Blocks that a thread holds at most; with more, one held at random is freed first.
     /// `None`: all.
     pub hold: Option<u64>,
-    /// Of the blocks held at the end, so many of 1000 are freed, chosen at random.
+    /// Number of blocks, of 1000 held at the end, that are freed, chosen at random.
     pub free_permille: u32,
     /// Sleep between two attempts, in nanoseconds.
     pub interval: Varying,
-    /// How long a block lives, in nanoseconds: it is freed before the first attempt behind that.
+    /// Lifetime of a block, in nanoseconds: it is freed before the first attempt behind that.
     /// `None`: until it is freed otherwise.
     pub lifetime: Option<Varying>,
     /// Threads.
@@ -148,7 +148,7 @@ impl Workload for Thread {
                 self.free_old(cx.now, ops);
                 self.asked = cx.now;
                 let c = &self.config;
-                // Lives are told by the clock, which is looked at before each attempt.
+                // The clock ends lives, and is looked at before each attempt.
                 let batch = if c.lifetime.is_some() { 1 } else { BATCH };
                 let n = self.left.min(batch).min(c.hold.unwrap_or(batch));
                 let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);

@@ -7,7 +7,7 @@ pub(super) const RUN_PAGES: u32 = 4096;
 /// Long runs per batch at most.
 const RUNS: usize = 256;
 
-/// What kind of memory is accessed, and how.
+/// Kind of memory that is accessed, and the way of access.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MemoryKind {
     /// Touches of private anonymous memory.
@@ -32,7 +32,7 @@ impl MemoryKind {
     }
 }
 
-/// How every page is visited once, in ascending order, before the measured work.
+/// First visit of every page, in ascending order, before the measured work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Populate {
     /// Not at all: the first accesses of the work find nothing in memory.
@@ -66,7 +66,7 @@ impl Memory {
             ops.push(op);
         }
     }
-    /// Whether it is touched, not read and written by system calls.
+    /// True if it is touched, not read and written by system calls.
     pub(super) fn is_mapped(&self) -> bool {
         !matches!(self.kind, MemoryKind::FileRead(_))
     }
@@ -129,11 +129,11 @@ impl Syncs {
     pub(super) fn new(every: u32) -> Self {
         Syncs { every, left: every }
     }
-    /// Whether there are any.
+    /// True if there are any.
     pub(super) fn on(&self) -> bool {
         self.every > 0
     }
-    /// How many pages may be accessed before the next one, if they are written.
+    /// Number of pages that may be accessed before the next one, if they are written.
     pub(super) fn room(&self) -> u32 {
         if self.on() { self.left } else { u32::MAX }
     }

@@ -1,11 +1,10 @@
 //! Generators of accesses, a file or folder each.
 //!
 //! A generator is a plain config struct with a method `workloads`, which gives one
-//! [`Workload`](mmsim_core::workload::Workload) per thread of one process. Most follow
-//! the same course, told in [`pace`](End): thread 0 maps and populates, all threads meet,
-//! then every thread does its equal share of the work in one or more measured windows.
-//! [`phased`](PhasedConfig) is different: it is a small language for everything that is
-//! told as a list of steps.
+//! [`Workload`](mmsim_core::workload::Workload) per thread of one process. Most follow the same
+//! course, told in [`pace`](End): thread 0 maps and populates, all threads meet, then every thread
+//! does its equal share of the work in one or more measured windows. [`phased`](PhasedConfig) is
+//! different: it is a small language for work that is written as a list of steps.
 //!
 //! Config values are checked with assertions that name the field; a front end that
 //! reads them from a file checks them first. Only `phased` returns errors, because its

@@ -11,10 +11,10 @@
 //! an equal part of the duration, counted from the end of `populate` on the thread's own
 //! clock, and a thread looks at the clock after each small batch.
 //!
-//! A thread does one thing after the other: a loop that is *closed*, since nobody asks for more
-//! while it is busy. With arrivals the loop is *open*. Somebody asks at instants that do not depend
-//! on the thread, counted from the end of `populate`. It does what was asked first, and what is
-//! asked meanwhile waits for it.
+//! A thread does one thing after the other: a loop that is *closed*, since no request comes while
+//! it is busy. With arrivals the loop is *open*. Somebody asks at instants that do not depend on
+//! the thread, counted from the end of `populate`. It serves the oldest request first, and requests
+//! that come meanwhile wait for it.
 
 use crate::law::{Source, Varying};
 use mmsim_core::base::rng::Rng;
@@ -30,7 +30,7 @@ pub enum End {
     After(SimDuration),
 }
 
-/// What differs between generators.
+/// Differences between generators.
 pub(super) trait Body: Send {
     /// The files that it uses.
     fn files(&self) -> Vec<FileSpec>;
@@ -52,13 +52,13 @@ pub(super) trait Body: Send {
     /// Goes on with a unit that [`work`](Body::work) only began; appends nothing when none is under
     /// way. Here a body may look at the machine.
     fn go_on(&mut self, _cx: &WorkloadCx<'_>, _rng: &mut Rng, _ops: &mut Vec<Op>) {}
-    /// What a record is, if one has a latency.
+    /// Name of a record, if one has a latency.
     fn record(&self) -> Option<&'static str> {
         None
     }
     /// Units per batch: when ending by work, and (some tens of accesses) by time.
     fn batch(&self) -> (u64, u64);
-    /// Whether the next unit is the first of what somebody asks for.
+    /// True if the next unit is the first of a request.
     fn arrives(&self) -> bool {
         true
     }
@@ -141,7 +141,7 @@ impl<B: Body> Paced<B> {
         }
     }
 
-    /// How many units of window `number` come next, after `done` of it; 0 at its end.
+    /// Number of units of window `number` that come next, after `done` of it; 0 at its end.
     fn next_units(&self, number: u32, done: u64, since: SimDuration) -> u64 {
         let (large, small) = self.body.batch();
         match self.end {

@@ -2,17 +2,17 @@
 //!
 //! A transaction reads one item (all that belongs to one warehouse, say) block by block; on the way
 //! it looks pages of an index up. The blocks of an item lie scattered over the data file: block `b`
-//! of all items comes before block `b + 1` of any. Items whose size follows a law have so many blocks
-//! each, and the data file has room for the largest in the place of each. A client begins the next transaction when one is
-//! done, so that the disk is never asked for more than `clients` blocks at a time, and what the
-//! clients achieve is told by how many transactions they complete: fewer misses, more
-//! transactions. How many misses there were in all says nothing then, for whoever is faster has
-//! more of them in the same time.
+//! of all items comes before block `b + 1` of any. Items whose size follows a law have so many
+//! blocks each, and the data file has room for the largest in the place of each. A client begins
+//! the next transaction when one is done, so that the disk never has more than `clients` blocks to
+//! read at a time. The number of transactions that the clients complete shows their achievement:
+//! fewer misses, more transactions. How many misses there were in all says nothing then, for
+//! whoever is faster has more of them in the same time.
 //!
 //! Every access is a `read(2)`; nothing is mapped. So reclaim learns of an access only from what
 //! the read marks, and a page that is read once is not told from one that will be.
 //!
-//! Set-up makes the memory old before the work begins: it writes anonymous memory that nobody uses
+//! Set-up makes the memory old before the work begins: it writes anonymous memory that is not used
 //! again, and reads a file that is not the data (whatever was loaded, restored or logged before),
 //! some chunks of it twice, some more often; that file is never read again either.
 //!
@@ -39,7 +39,7 @@ const INDEX: FileSlot = FileSlot(1);
 const STALE: FileSlot = FileSlot(2);
 const IDLE: RegionId = RegionId(0);
 
-/// How a transaction chooses its item.
+/// Choice of an item by a transaction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ItemChoice {
     /// By a zipf law with this exponent; 0 is uniform.
@@ -61,7 +61,7 @@ pub struct ReaderConfig {
     pub item: Varying,
     /// Pages of a block.
     pub block: u32,
-    /// How a transaction chooses.
+    /// Choice of its item.
     pub choice: ItemChoice,
     /// Pages of the index; 0: none.
     pub index: u32,
@@ -69,7 +69,7 @@ pub struct ReaderConfig {
     pub index_reads: Varying,
     /// Pages of the old file; 0: none.
     pub stale: u32,
-    /// How often its chunks are read: from the first to the second number, in turn.
+    /// Number of times that its chunks are read: from the first to the second number, in turn.
     pub stale_reads: (u32, u32),
     /// Anonymous memory that is written before the work and never used again; 0: none.
     pub idle: u32,
@@ -138,7 +138,7 @@ impl ReaderConfig {
     }
 }
 
-/// What set-up does next.
+/// Next step of set-up.
 #[derive(Clone, Copy, Debug)]
 enum SetUp {
     Idle,
@@ -150,7 +150,7 @@ struct Client {
     config: ReaderConfig,
     /// Blocks of the largest item.
     most_blocks: u32,
-    /// Of the generators of sizes of items.
+    /// Seed of the generators of sizes of items.
     sizes: u64,
     number: u32,
     /// The law over items, unless they are taken in turn.
@@ -180,8 +180,8 @@ impl Client {
         }
     }
 
-    /// Blocks of an item. It has a generator of its own, so that nothing is kept of items which
-    /// nobody reads.
+    /// Blocks of an item. It has a generator of its own, so that nothing is kept of items that are
+    /// never read.
     fn blocks(&self, item: u32) -> u32 {
         match self.config.item {
             Varying::Always(_) => self.most_blocks,
@@ -192,7 +192,7 @@ impl Client {
         }
     }
 
-    /// Whether a unit of work is a transaction: where nobody knows before how many blocks it has.
+    /// True if a unit of work is a transaction: where its number of blocks is not known before.
     /// Work that ends by time goes block by block all the same.
     fn by_transactions(&self) -> bool {
         let c = &self.config;
@@ -386,7 +386,7 @@ mod tests {
         assert!(matches!(ops[0], Op::Mmap { region: IDLE, pages: 5000, .. }));
     }
 
-    /// What is not done when time is up is no transaction.
+    /// Work that is not done when time is up is no transaction.
     #[test]
     fn a_transaction_that_is_cut_off_does_not_count() {
         let end = End::After(SimDuration::from_millis(3));

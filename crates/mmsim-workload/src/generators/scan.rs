@@ -25,11 +25,11 @@ pub enum ScanEnd {
 pub struct ScanConfig {
     /// Pages of the region or file; at least one per thread.
     pub pages: u32,
-    /// Whether the passes write (else they read).
+    /// True if the passes write (else they read).
     pub write: bool,
     /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
     pub fsync: u32,
-    /// What is accessed.
+    /// Kind of memory that is accessed.
     pub kind: MemoryKind,
     /// Flags of the mapping.
     pub flags: VmaFlags,

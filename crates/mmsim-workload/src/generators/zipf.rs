@@ -27,7 +27,7 @@ pub struct ZipfConfig {
     pub write_permille: u32,
     /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
     pub fsync: u32,
-    /// What is accessed.
+    /// Kind of memory that is accessed.
     pub kind: MemoryKind,
     /// Computing after each access, in nanoseconds.
     pub think: Varying,
@@ -71,7 +71,7 @@ pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
 }
 
 impl ZipfConfig {
-    /// What process `index` does: with [`ZipfConfig::own_files`], on a file `name/index`.
+    /// Configuration of process `index`: with [`ZipfConfig::own_files`], on a file `name/index`.
     pub fn of_process(&self, index: usize) -> ZipfConfig {
         let mut config = self.clone();
         match &mut config.kind {
@@ -105,11 +105,11 @@ impl ZipfConfig {
     }
 }
 
-/// What is asked of a workload of which only some pages matter.
+/// Settings of a workload of which only some pages matter.
 #[derive(Clone, Debug)]
 pub struct Thin<'a> {
-    /// What a touch takes that hits, and what a cached read takes, in nanoseconds: so long as the
-    /// accesses to other pages.
+    /// Time of a touch that hits, and of a cached read, in nanoseconds: accesses to other
+    /// pages take as long.
     pub hits: [u64; 2],
     /// Where accesses to other pages are counted.
     pub others: &'a Arc<AtomicU64>,
@@ -153,7 +153,7 @@ struct ThinDraws {
     set_up: SetUp,
     writes: Writes,
     think: u64,
-    /// What an access to another page takes.
+    /// Time of an access to another page.
     other: u64,
     /// Accesses to other pages before the next one.
     before: Option<u64>,
@@ -196,8 +196,8 @@ impl Body for ThinDraws {
     }
 }
 
-/// Whether an access writes, so many times in a thousand: a draw from 0 to 999 is below the
-/// number if 64 random bits are at most this. Where the answer is certain it takes no draw.
+/// Share of accesses that write, in a thousand: a draw from 0 to 999 is below the number if 64
+/// random bits are at most this. Where the answer is certain it takes no draw.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
     Always,

@@ -1,4 +1,4 @@
-//! What can be wrong with a masim file.
+//! Errors in a masim file.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ pub struct MasimError {
     pub column: usize,
     /// The place in bytes of the text.
     pub span: Range<usize>,
-    /// What was found.
+    /// Text that was found.
     pub what: String,
-    /// What to write instead.
+    /// Text to write instead.
     pub instead: String,
 }
 

@@ -57,7 +57,7 @@ pub struct Region {
     pub name: String,
     /// Size in bytes, at least 1.
     pub bytes: u64,
-    /// Whether it is filled from a file before the first phase.
+    /// True if it is filled from a file before the first phase.
     pub filled: bool,
 }
 
@@ -87,14 +87,14 @@ impl Phase {
     }
 }
 
-/// How a region is accessed in a phase.
+/// Pattern of accesses to a region in a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern {
     /// Position in [`MasimConfig::regions`].
     pub region: usize,
     /// In which order.
     pub walk: Walk,
-    /// How often it is chosen, relative to the other patterns of the phase.
+    /// Weight of its choice, relative to the other patterns of the phase.
     pub weight: u32,
     /// Reads or writes; `None`: as [`MasimOptions::mode`] says.
     pub mode: Option<Mode>,
@@ -109,7 +109,7 @@ pub enum Walk {
     Random,
 }
 
-/// What an access does.
+/// Operation of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// `ro`: reads.

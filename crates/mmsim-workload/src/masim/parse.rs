@@ -46,7 +46,7 @@ impl<'a> Piece<'a> {
         let start = self.text.trim_start();
         Piece { at: self.at + self.text.len() - start.len(), text: start.trim_end() }
     }
-    /// What stands between commas.
+    /// Texts between commas.
     fn fields(self) -> Vec<Piece<'a>> {
         let mut at = self.at;
         self.text
@@ -62,7 +62,7 @@ impl<'a> Piece<'a> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// What is read so far, in bytes.
+    /// Number of bytes read so far.
     at: usize,
     /// Regions by name.
     names: BTreeMap<&'a str, usize>,

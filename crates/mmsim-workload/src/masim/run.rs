@@ -21,10 +21,10 @@ const IDLE: SimDuration = SimDuration::from_millis(1);
 /// The options of masim's command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MasimOptions {
-    /// How often the whole file is carried out (`--repeat`); each time its regions are
+    /// Number of times that the whole file is carried out (`--repeat`); each time its regions are
     /// allocated and freed.
     pub repeat: u32,
-    /// What accesses do where the pattern does not say (`--default_rw_mode`).
+    /// Operation of accesses where the pattern does not say (`--default_rw_mode`).
     pub mode: Mode,
     /// Accesses of a batch, at least 1 (`--nr_accesses_per_region`).
     pub batch: u32,
@@ -194,8 +194,8 @@ impl MasimWorkload {
 }
 
 impl Now {
-    /// Whether the phase, which lasts `time`, has ended: longer ago than its time, at the
-    /// end of a batch. Waiting for nothing needs no longer than its time.
+    /// True if the phase, which lasts `time`, has ended: longer ago than its time, at the end of a
+    /// batch. Waiting for nothing needs no longer than its time.
     fn over(&self, time: SimDuration, now: SimTime) -> bool {
         let elapsed = now.since(self.began);
         match self.weights {

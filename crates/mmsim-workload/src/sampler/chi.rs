@@ -1,7 +1,7 @@
 //! Pearson's test, for the tests of samplers.
 
-/// How many standard deviations the chi-square of `draws` draws lies from its
-/// expectation, if outcome i has a weight of `law[i]`. (Normal for many outcomes.)
+/// Number of standard deviations from the expectation of the chi-square of `draws` draws, if
+/// outcome i has a weight of `law[i]`. (Normal for many outcomes.)
 pub(super) fn z_of(law: &[f64], draws: u64, mut draw: impl FnMut() -> usize) -> f64 {
     let sum: f64 = law.iter().sum();
     let mut seen = vec![0u64; law.len()];

@@ -45,7 +45,7 @@ impl KeptPages {
         Some(KeptPages { slots: slots(&law), pages: pages_kept, ln_others: (-share).ln_1p() })
     }
 
-    /// How many draws of other pages come before the next one that counts.
+    /// Number of draws of other pages before the next one that counts.
     #[inline]
     pub fn others(&self, rng: &mut Rng) -> u64 {
         // In (0, 1]: its logarithm is finite.

@@ -56,9 +56,9 @@ impl PageSampler {
             Kind::Scattered(z, s) => s.map(z.sample(rng)),
         }
     }
-    /// Appends `n` things, each made of a page and of what else is drawn for it: the same as
-    /// as many calls of [`PageSampler::sample`], each followed by one of `more`, but which law it
-    /// is is asked once, and the state of the stream stays in registers.
+    /// Appends `n` things, each made of a page and of the rest that is drawn for it: the same as as
+    /// many calls of [`PageSampler::sample`], each followed by one of `more`, but the law is chosen
+    /// once, and the state of the stream stays in registers.
     #[inline]
     pub fn sample_all<D: Copy + Default, T>(
         &self,

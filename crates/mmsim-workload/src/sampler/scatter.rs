@@ -7,7 +7,7 @@
 //! on from there ("cycle walking"): the walk stays on one cycle of the bijection, which
 //! it entered below n, so it comes back below n, and distinct starts end distinctly.
 
-/// Of splitmix64.
+/// Multipliers of splitmix64.
 const MULTIPLIERS: [u64; 2] = [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
 /// The inverse of an odd number modulo 2^64: each step of Newton doubles the bits that are right.
@@ -51,7 +51,7 @@ impl Scatter {
         }
         y as u32
     }
-    /// Whether one round of [`Scatter::map`] is enough: n is a power of two.
+    /// True if one round of [`Scatter::map`] is enough: n is a power of two.
     #[inline]
     pub fn is_one_round(&self) -> bool {
         self.n == self.mask + 1
@@ -61,7 +61,7 @@ impl Scatter {
     pub fn map_in_one_round(&self, x: u32) -> u32 {
         self.round(u64::from(x)) as u32
     }
-    /// What goes to `y` (below n).
+    /// The value that goes to `y` (below n).
     pub fn unmap(&self, y: u32) -> u32 {
         let mut x = u64::from(y);
         loop {

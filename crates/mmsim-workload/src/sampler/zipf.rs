@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// The head by itself, where a wrong law shows first: within five standard deviations.
+    /// The head alone, where a wrong law shows first: within five standard deviations.
     #[test]
     fn probabilities_of_the_head() {
         for (n, theta) in [(1u64 << 16, 0.9), (1 << 20, 0.9), (1 << 20, 1.0), (1 << 28, 1.1)] {

@@ -16,7 +16,7 @@ pub struct PageRange {
     pub count: u32,
 }
 
-/// What a region of a script maps.
+/// Kind of memory that a region of a script maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegionKind {
     /// Private anonymous memory.
@@ -60,7 +60,7 @@ pub struct Lazy {
     pub first: u64,
     /// Turns.
     pub turns: u64,
-    /// How a chunk is given back, if it is.
+    /// Advice by which a chunk is given back, if it is.
     pub advice: Option<Advice>,
 }
 
@@ -73,13 +73,13 @@ pub struct Ebizzy {
     pub draw: TableRef,
     /// Pages of a chunk.
     pub chunk: u32,
-    /// How many chunks are copied.
+    /// Number of chunks that are copied.
     pub turns: u64,
     /// Region of the buffer, which is mapped in no other command.
     pub buffer: RegionId,
 }
 
-/// How pages of a file are reached.
+/// Way of access to pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Via {
     /// A touch of the mapping.
@@ -109,7 +109,7 @@ pub struct Child {
     pub tick: SimDuration,
     /// Ticks; 0: until the script has no more to do.
     pub ticks: u64,
-    /// What it reads in each.
+    /// Reads in each.
     pub sweeps: Vec<Sweep>,
 }
 
@@ -122,7 +122,7 @@ pub enum Command {
         region: RegionId,
         /// Pages.
         pages: u32,
-        /// What it maps.
+        /// Kind of memory that it maps.
         kind: RegionKind,
     },
     /// `unmap`.
@@ -138,9 +138,9 @@ pub enum Command {
     Scan {
         /// The pages.
         range: PageRange,
-        /// Whether they are written.
+        /// True if they are written.
         write: bool,
-        /// How often.
+        /// Number of repetitions.
         times: u32,
     },
     /// `zipf`: draw pages of a region.

@@ -1,4 +1,4 @@
-//! What can be wrong with a command list.
+//! Errors in a command list.
 
 /// A line that is not a command as specified.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub struct ScriptError {
     pub line: usize,
     /// The offending word, or the whole line.
     pub found: String,
-    /// What is wrong with it and what to write instead.
+    /// The error, and the text to write instead.
     pub instead: String,
 }
 

@@ -43,7 +43,7 @@ pub struct TableSpec {
     pub theta: f64,
 }
 
-/// What the program computes between accesses, beyond `t_hit`. Zero unless measured.
+/// Computation of the program between accesses, beyond `t_hit`. Zero unless measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pace {
     /// Drawing a page from a table.
@@ -55,9 +55,9 @@ pub struct Pace {
 /// A parsed command list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
-    /// What the machine has to be before the first command.
+    /// Machine that the script needs before the first command.
     pub setup: ScriptSetup,
-    /// What the program does, in order.
+    /// Commands of the program, in order.
     pub commands: Vec<Command>,
     /// Files that it maps or reads, each once.
     pub files: Vec<FileSpec>,
@@ -119,13 +119,12 @@ impl Script {
             None => Ok(ScriptWorkload::new(self)),
         }
     }
-    /// Whether it switches a monitor on or asks it something: the machine has to have one.
+    /// True if it switches a monitor on or reads it: the machine has to have one.
     pub fn wants_monitor(&self) -> bool {
         let asks = |c: &Command| matches!(c, Command::KdamondOn | Command::KdamondNote(_));
         self.commands.iter().any(asks)
     }
-    /// What the child of the script does, if there is one: a second thread beside it, of the same
-    /// process.
+    /// Work of the script's child, if there is one: a second thread beside it, of the same process.
     pub fn child_workload(&self) -> Option<ChildWorkload> {
         let child = self.child.as_ref()?;
         let after = self.commands.iter().skip_while(|c| **c != Command::Spawn);

@@ -36,20 +36,21 @@ pub struct ScriptWorkload {
     /// The next command, and how much of it is done (accesses or pages).
     next: usize,
     done: u64,
-    /// Of `mixscan`: where its cyclic pass is, relative to its start.
+    /// Position of the cyclic pass of `mixscan`, relative to its start.
     passed: u32,
     /// Blocks asked for on behalf of the kernel: the number of the next.
     blocks: u32,
     pace: Pace,
-    /// Of `pring`: blocks and pages of the socket that is being set up, and how many of these
-    /// are whole blocks.
+    /// State of `pring`: blocks and pages of the socket that is being set up, and the number of
+    /// these that are whole blocks.
     socket: (Vec<BlockHandle>, u32),
-    /// Whether `vmalloc` asks for large blocks first, and the one that has asked for such a block.
+    /// True if `vmalloc` tries large blocks first.
     large_vmalloc: bool,
+    /// The `vmalloc` that waits for such a block.
     vmalloc: Option<Vmalloc>,
 }
 
-/// What a `vmalloc` lacks still, and the order of the blocks that it asks for (Linux 7.3 mm/vmalloc.c,
+/// Rest of a `vmalloc`, and the order of its blocks (Linux 7.3 mm/vmalloc.c,
 /// `vm_area_alloc_pages`): large ones without reclaim as long as there are any, then single pages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vmalloc {
@@ -121,7 +122,7 @@ impl ScriptWorkload {
     }
 
     /// The next block of `pring`, or what follows from the last one; false at its end. `failed`:
-    /// the last one could not be had.
+    /// the last allocation failed.
     fn pring(
         &mut self,
         (blocks, order): (u32, u8),
@@ -176,8 +177,8 @@ impl ScriptWorkload {
         self.vmalloc = (v.order > 0).then_some(v);
     }
 
-    /// How much of a command that makes `total` accesses goes into this batch, which has
-    /// room for `room`; counted as done.
+    /// Part of a command that makes `total` accesses which goes into this batch, which has room for
+    /// `room`; counted as done.
     fn take(&mut self, total: u64, room: u64) -> u64 {
         let part = (total - self.done).min(room);
         self.done += part;

@@ -1,4 +1,4 @@
-//! What a script wants the machine to be.
+//! Machine that a script needs.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub struct ScriptSwap {
     pub slots: u32,
     /// Its priority, if the script gives one.
     pub priority: Option<u32>,
-    /// What it is.
+    /// Kind of the device.
     pub device: SwapDevice,
 }
 
-/// What a swap device of a script is.
+/// Swap device of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwapDevice {
     /// `zram`: synchronous, swap-in bypasses the swap cache.
@@ -59,14 +59,14 @@ pub struct ScriptSetup {
     /// Free pages that the ballast leaves: the value of `nr_free_pages` (within 8) at
     /// which the workload starts. None: no ballast.
     pub ballast_free_pages: Option<u64>,
-    /// Whether the program itself is locked into memory.
+    /// True if the program itself is locked into memory.
     pub mlock_self: bool,
     /// Type and device of the mounted file system.
     pub mount: Option<(String, String)>,
 }
 
 impl ScriptSetup {
-    /// What it asks of the machine, a few words each; the program's own memory is not simulated.
+    /// Its demands on the machine, a few words each; the program's own memory is not simulated.
     pub fn words(&self) -> Vec<String> {
         let mut all: Vec<String> = self.sysctls.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         all.extend(self.lru_gen.map(|l| {

@@ -93,12 +93,12 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Whether there is nothing.
+    /// True if there is nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.tags.is_empty() && self.pages.is_empty()
     }
 
-    /// Whether the block is to end here.
+    /// True if the block is to end here.
     pub(super) fn is_full(&self) -> bool {
         self.tags.len().max(self.pages.len()) >= WRITER_RECORDS
             || self.values.len() + self.counts.len() + self.ticks.len() >= WRITER_BYTES
@@ -254,7 +254,7 @@ impl Sealed {
         }
     }
 
-    /// Whether the packed form is the one to keep, given the difference of the first page.
+    /// True if the packed form is the one to keep, given the difference of the first page.
     fn is_worth(&self, difference: u32) -> bool {
         let columns = self.nr + bytes_of(difference) + self.values;
         self.payload.len() * 10 <= columns * PACK_TENTHS

@@ -1,5 +1,4 @@
-//! What can be wrong with a trace. Each error says where, what was found there and what
-//! should have been.
+//! Errors in a trace. Each error says where, what was found there and what should have been.
 
 use std::io;
 
@@ -25,9 +24,9 @@ pub enum TraceError {
     /// The file or stream itself failed.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// Operation that failed.
         doing: String,
-        /// What the host said.
+        /// Error of the host.
         source: io::Error,
     },
     /// A native trace breaks its format.
@@ -36,9 +35,9 @@ pub enum TraceError {
         /// Position in the decoded stream: the 16 bytes of the prelude, then the body as
         /// it is after decompression.
         offset: u64,
-        /// What is there.
+        /// Value found.
         found: String,
-        /// What should be.
+        /// Value expected.
         expected: String,
     },
     /// A text input breaks its format.
@@ -46,9 +45,9 @@ pub enum TraceError {
     Line {
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// Value found.
         found: String,
-        /// What should be.
+        /// Value expected.
         expected: String,
     },
     /// A field of a text input breaks its format.
@@ -58,9 +57,9 @@ pub enum TraceError {
         line: u64,
         /// Byte within the line where the field begins, from 1.
         column: usize,
-        /// What is there.
+        /// Value found.
         found: String,
-        /// What should be.
+        /// Value expected.
         expected: String,
     },
     /// An error of a text beside the line that it is about.
@@ -68,7 +67,7 @@ pub enum TraceError {
     OfLine {
         /// The line, without its end.
         text: String,
-        /// What is wrong with it.
+        /// Its error.
         error: Box<TraceError>,
     },
     /// A line of the maps that say what addresses are.
@@ -79,9 +78,9 @@ pub enum TraceError {
     Invalid {
         /// The part, such as `region 3`.
         what: String,
-        /// What was given.
+        /// Value given.
         found: String,
-        /// What is possible.
+        /// Possible values.
         expected: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is in a trace: a pass over all of it.
+//! Contents of a trace: a pass over all of it.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::page_set::PageSet;
 use super::reader::{Block, Pages, TraceReader};
 use super::table::{Action, Record, Region, Timing, TraceTable};
 
-/// What a trace holds. Its `Display` is a page for people.
+/// Contents of a trace. Its `Display` is a page for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceInfo {
     /// Version of the format.
@@ -26,7 +26,7 @@ pub struct TraceInfo {
     pub tick_ns: u64,
     /// Where it comes from.
     pub source: String,
-    /// What was assumed in making it.
+    /// Assumptions made in writing it.
     pub assumptions: Vec<String>,
     /// Its processes.
     pub processes: Vec<ProcessInfo>,

@@ -5,7 +5,7 @@ use std::io::{Cursor, ErrorKind, Read};
 use super::error::TraceError;
 use super::foreign;
 
-/// How a compressed file of a kind that is not read begins, and what unpacks it.
+/// Magic bytes of compressed files of kinds that are not read, and the programs that unpack them.
 const PACKED: [(&[u8], &str, &str); 4] = [
     (b"\xfd7zXZ\0", "xz", "xz -dk"),
     (b"BZh", "bzip2", "bzip2 -dk"),

@@ -32,7 +32,7 @@ impl Mappings {
         Ok(all)
     }
 
-    /// Whether a region is mapped (or can be used by descriptor).
+    /// True if a region is mapped (or can be used by descriptor).
     #[inline]
     pub(super) fn has(&self, region: u16) -> bool {
         self.mapped[usize::from(region)]

@@ -124,7 +124,7 @@ fn packed_eight<const W: usize>(group: &[u32; 8], low: u32) -> [u8; 32] {
     bytes
 }
 
-/// What [`unpack`] found besides pages and writes.
+/// Results of [`unpack`] besides pages and writes.
 pub(super) struct Unpacked {
     /// The smallest page.
     pub(super) low: u32,

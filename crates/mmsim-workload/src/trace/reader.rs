@@ -63,13 +63,13 @@ impl Pages<'_> {
         })
     }
 
-    /// How many accesses write.
+    /// Number of accesses that write.
     pub fn nr_writes(&self) -> u64 {
         self.writes.iter().map(|w| u64::from(w.count_ones())).sum()
     }
 }
 
-/// What the records so far have led to.
+/// State after the records so far.
 struct State {
     /// First dense page of each region, and the end.
     starts: Vec<u32>,

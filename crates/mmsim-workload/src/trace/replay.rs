@@ -5,12 +5,11 @@
 //! the run, so it needs no more memory than a block. Since the same bytes were decoded
 //! before, a replay cannot fail in the middle.
 //!
-//! Regions appear at the addresses of the trace, so that those that shared a page table
-//! do again. Unknown regions become anonymous memory; a private file page that is written
-//! becomes anonymous by copy-on-write, as in the program; text is executable. Think time
-//! is computing between accesses, one operation per tick that passed. With recorded
-//! arrivals each record waits for its instant, and a machine that is late catches up;
-//! how late it was is told at the end.
+//! Regions appear at the addresses of the trace, so that those that shared a page table do again.
+//! Unknown regions become anonymous memory; a private file page that is written becomes anonymous
+//! by copy-on-write, as in the program; text is executable. Think time is computing between
+//! accesses, one operation per tick that passed. With recorded arrivals each record waits for its
+//! instant, and a machine that is late catches up; the report says at the end how late it was.
 //!
 //! A repeat begins with the mappings of the start, but the pages stay as they are: the
 //! second round is the program run again on a warm machine.
@@ -46,7 +45,7 @@ pub struct Trace {
 /// a check takes as long as a short run.
 static OPENED: Mutex<Vec<Arc<Trace>>> = Mutex::new(Vec::new());
 
-/// How many traces are kept, and how many bytes each may have.
+/// Number of traces that are kept, and the number of bytes that each may have.
 const KEPT: (usize, usize) = (4, 64 << 20);
 
 impl Trace {
@@ -83,13 +82,13 @@ impl Trace {
         Ok(Arc::new(Trace { bytes, info }))
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn info(&self) -> &TraceInfo {
         &self.info
     }
 }
 
-/// What becomes of recorded think time.
+/// Use of recorded think time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Think {
     /// As recorded.
@@ -103,7 +102,7 @@ pub enum Think {
     None,
 }
 
-/// Whether a late machine delays what follows.
+/// Effect of a late machine on the records that follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayMode {
     /// As the trace says.
@@ -114,10 +113,10 @@ pub enum ReplayMode {
     Arrivals,
 }
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplayOptions {
-    /// How often, at least once.
+    /// Number of repetitions, at least one.
     pub repeat: u32,
     /// Think time.
     pub think: Think,
@@ -140,8 +139,8 @@ struct Mapped {
 
 /// Replays one process of a [`Trace`].
 ///
-/// Its phases `replay1` to `replay4` are the quarters of all accesses, repeats included,
-/// so that warming up can be told from the rest.
+/// Its phases `replay1` to `replay4` are the quarters of all accesses, repeats included, so that
+/// results separate warming up from the rest.
 pub struct TraceWorkload {
     trace: Arc<Trace>,
     process: u16,
@@ -347,7 +346,7 @@ impl TraceWorkload {
         }
     }
 
-    /// Whether a quarter that has not ended is done after so many accesses.
+    /// True if a quarter that has not ended is done after `accesses` accesses.
     fn phase_ends_by(&self, accesses: u64) -> bool {
         self.phases_ended < PHASES - 1
             && u128::from(accesses) * u128::from(PHASES)

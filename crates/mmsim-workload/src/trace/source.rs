@@ -3,11 +3,11 @@
 //! Traces of pages and files of events ([`events`](crate::events)) are such files, each with a
 //! [`Format`] of its own.
 //!
-//! The prelude is never compressed, so that `file`-like tools and people with a hex dump
-//! see what they have. The digest of a block is over its bytes as they are in the file, so
-//! that every byte is under some digest and nothing is decompressed that was not checked.
-//! Positions in errors count the prelude, and heads and *decoded* payloads of the blocks;
-//! the place in compressed bytes would tell nobody anything.
+//! The prelude is never compressed, so that `file`-like tools and people with a hex dump see what
+//! they have. The digest of a block is over its bytes as they are in the file, so that every byte
+//! is under some digest and nothing is decompressed that was not checked. Positions in errors count
+//! the prelude, and heads and *decoded* payloads of the blocks; the place in compressed bytes would
+//! not help the user.
 
 use std::io::{self, BufReader, Read};
 
@@ -34,7 +34,7 @@ pub(crate) struct Format {
     pub(crate) reading: &'static str,
 }
 
-/// How files of this program begin, and what they are.
+/// Magic bytes of files of this program, and their names.
 const KNOWN: [(&[u8], &str); 2] = [
     (b"MMT\r\n\x1a\n\0", "a page trace, which `mmsim trace info` reads"),
     (b"MMEV\r\n\x1a\n", "events of a run, which `mmsim events` prints"),
@@ -184,7 +184,7 @@ impl<R: Read> Source<R> {
         let base = at + BLOCK_HEAD as u64;
         let bytes = if coding == STORED { &mut *payload } else { &mut self.compressed };
         bytes.clear();
-        // Memory grows with what is there, not with what is asked for.
+        // Memory grows with the bytes that are there, not with the stored length.
         let got = (&mut self.input).take(stored as u64).read_to_end(bytes);
         let got = got.map_err(TraceError::io(self.format.reading))?;
         if got < stored {

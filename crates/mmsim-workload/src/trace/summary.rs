@@ -1,8 +1,8 @@
-//! What an import did, in words.
+//! Summary of an import, in words.
 
 use std::fmt;
 
-/// What an import did.
+/// Summary of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportSummary {
     /// The format.
@@ -21,7 +21,7 @@ pub struct ImportSummary {
     pub regions: usize,
     /// Distinct pages.
     pub distinct_pages: u64,
-    /// What had to be assumed, a sentence each; also stored in the trace.
+    /// Assumptions, a sentence each; also stored in the trace.
     pub assumptions: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the pages of a trace are: processes, files and regions; and its records.
+//! Tables of a trace: processes, files and regions; and its records.
 //!
 //! The table stands before the records and names everything that a record can mention by
 //! number. Regions are listed whole, in the order in which the trace first needs them;
@@ -33,7 +33,7 @@ const MAX_NOTES: usize = 64;
 /// Longest tick: a second.
 const MAX_TICK_NS: u64 = 1_000_000_000;
 
-/// What the time of a record means.
+/// Meaning of the time of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
     /// The process computed for so long before the access (closed loop): a slower machine
@@ -52,7 +52,7 @@ pub struct Process {
     pub name: String,
 }
 
-/// What a region maps. Files are named by their position in [`TraceTable::files`].
+/// Kind of memory that a region maps. Files are named by their position in [`TraceTable::files`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
     /// Private anonymous memory.
@@ -80,7 +80,7 @@ pub enum Backing {
         /// First page of the file.
         offset: u32,
     },
-    /// Nobody knows; replayed as anonymous memory.
+    /// Not known; replayed as anonymous memory.
     Unknown,
     /// File pages that are read and written through a descriptor, never mapped. It has no
     /// address: `start` is 0.
@@ -146,13 +146,13 @@ pub struct Region {
     pub start: u64,
     /// Pages, at least 1.
     pub pages: u32,
-    /// What it maps.
+    /// Kind of memory that it maps.
     pub backing: Backing,
     /// Mapped before the first record; else by [`Action::Map`].
     pub at_start: bool,
 }
 
-/// What stands before the records of a trace.
+/// Tables before the records of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceTable {
     /// The meaning of time.
@@ -161,7 +161,7 @@ pub struct TraceTable {
     pub tick_ns: u64,
     /// Where the trace comes from, in a few words.
     pub source: String,
-    /// What had to be assumed in making it, a sentence each.
+    /// Assumptions made in writing it, a sentence each.
     pub assumptions: Vec<String>,
     /// The processes.
     pub processes: Vec<Process>,
@@ -171,7 +171,7 @@ pub struct TraceTable {
     pub regions: Vec<Region>,
 }
 
-/// What a record does.
+/// Action of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Touches consecutive pages of a region, in ascending order.
@@ -204,7 +204,7 @@ pub struct Record {
     pub process: u16,
     /// Ticks since the record before of the same process, or since the start.
     pub ticks: u64,
-    /// What happens.
+    /// Its action.
     pub action: Action,
 }
 

@@ -119,7 +119,7 @@ impl<W: Write> TraceWriter<W> {
         mapped.then(|| self.starts[i] + page)
     }
 
-    /// Whether single accesses of a process can be appended as a block of their own.
+    /// True if single accesses of a process can be appended as a block of their own.
     pub(super) fn takes_blocks_of(&self, process: u16) -> bool {
         self.packer.is_empty() && self.process == process
     }

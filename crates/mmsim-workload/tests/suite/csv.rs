@@ -80,7 +80,7 @@ fn names_are_numbered_as_they_appear() {
         // beta is never written, so nothing would hold it.
         assert!(imported.assumes("1 pages are read and never written"));
     }
-    // `key` goes by the letters, `page` by the number; mixed ones are told apart.
+    // `key` goes by the letters, `page` by the number; mixed ones are different.
     let text = "7,R\n07,R\nx,R\n0x7,R\n18446744073709551615,R\n";
     let pages = |list: &str| {
         let imported = csv(text.as_bytes(), |o| {
@@ -127,7 +127,7 @@ fn tables_say_what_operations_do() {
     assert_eq!(imported.gaps(), [0, 103_000_000, 56_000_000]);
     assert!(imported.assumes("1 lines that begin with # are comments"));
     assert!(imported.assumes("1 operations that neither read nor write"));
-    // What nobody knows is left out and counted; if that is all, it is an error.
+    // Unknown words are left out and counted; if all are unknown, it is an error.
     let some = csv(NUMERIC.as_bytes(), |o| {
         columns("op=#2,key=#3")(o);
         o.ops = Some("1=r".into());

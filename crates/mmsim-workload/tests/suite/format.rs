@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// How often something is so: never, one time in so many, or always.
+/// Probability of an event: never, one time in some number, or always.
 fn odds() -> impl Strategy<Value = u64> {
     prop::sample::select(vec![0, 1, 2, 3, 1000, 50_000])
 }

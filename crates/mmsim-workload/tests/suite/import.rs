@@ -107,8 +107,8 @@ fn maps_say_what_addresses_are() {
     assert_eq!(table.files, ["ld.so", "shop.db"]);
 }
 
-/// What is executable is so whether shared or not. Shared memory is no file: it is anonymous, and an
-/// assumption of the trace says so, with its pages.
+/// An executable mapping is text whether shared or not. Shared memory is no file: it is anonymous,
+/// and an assumption of the trace says so, with its pages.
 #[test]
 fn maps_tell_text_and_shared_memory_from_files() {
     let maps = "\

@@ -42,7 +42,7 @@ fn means_and_variances_are_those_of_the_formulas() {
         for k in 0..2 {
             let off = (found[k] - known[k]).abs() / error[k];
             assert!(off < 5.0, "{law:?}: {found:?}, not {known:?} ± {error:?}");
-            // The formula is told from one that is 5 % off.
+            // The test can tell the formula from one that is 5 % off.
             assert!(error[k] * 5.0 < known[k] * 0.05, "{law:?}: ± {error:?} is too wide");
         }
     }

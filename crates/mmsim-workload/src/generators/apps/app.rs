@@ -6,7 +6,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{Advice, FileSlot, MapKind, Op, RegionId, Run, VmaFlags};
 use std::sync::Arc;
 
-/// What a run of the heap is.
+/// Contents of a run of the heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HeapRun {
     Untouched,
@@ -27,7 +27,7 @@ pub(super) struct App {
     pub(super) launched: u64,
     /// Steps since it went to the background; none in front, or before the first launch.
     pub(super) since: Option<u64>,
-    /// How many steps it then goes on, and the second in which it is trimmed.
+    /// Number of steps that it then goes on, and the second in which it is trimmed.
     pub(super) background: (u64, u64),
 }
 

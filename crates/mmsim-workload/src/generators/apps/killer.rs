@@ -37,7 +37,7 @@ impl Killer {
         any.then_some(Killer { partial, complete })
     }
 
-    /// Whether an app has to die now.
+    /// True if an app has to die now.
     pub(super) fn looks(&mut self, cx: &WorkloadCx<'_>) -> bool {
         let totals = cx.pressure.totals(cx.now);
         let fires = |trigger: &mut Option<Trigger>, total_us| {
@@ -68,7 +68,7 @@ impl Trigger {
         Trigger { threshold: threshold.as_nanos() / 1000, window: None, fired: None }
     }
 
-    /// Whether stalls, of which there were `total` in all, are an event. The first look begins the
+    /// True if stalls, of which there were `total` in all, are an event. The first look begins the
     /// first window.
     fn fires(&mut self, now: SimTime, total: u64) -> bool {
         let first = Window { began: now, total, before: 0 };
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(events(&totals), [4, 14, 24, 34]);
     }
 
-    /// Of 66 ms at the end of a window, which ends with the look at 1100 ms, eight tenths count
-    /// 200 ms later: 52.8 ms. With 17 ms they are too few, with 18 ms they are not.
+    /// Of 66 ms at the end of a window, which ends with the look at 1100 ms, eight tenths count 200
+    /// ms later: 52.8 ms. With 17 ms they are too few, with 18 ms they are not.
     #[test]
     fn the_window_before_counts_in_part() {
         let mut totals = vec![0; 11];

@@ -1,4 +1,4 @@
-//! What one launch does, step by step.
+//! Steps of one launch.
 
 use super::app::{App, HeapRun};
 use super::{AppsConfig, on_step, part};
@@ -6,7 +6,7 @@ use crate::sampler::Scatter;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{Op, Run};
 
-/// What the steps of one launch do.
+/// Amounts of the steps of one launch.
 pub(super) struct Plan {
     steps: u64,
     cold: bool,
@@ -32,7 +32,7 @@ impl Plan {
         Plan { steps, cold, rereads, runs }
     }
 
-    /// Whether garbage is collected after step `i`: at the middles of equal parts.
+    /// True if garbage is collected after step `i`: at the middles of equal parts.
     pub(super) fn collects(&self, c: &AppsConfig, i: u64) -> bool {
         let n = u64::from(c.collections);
         (0..n).any(|k| (2 * k + 1) * self.steps / (2 * n) == i)

@@ -10,10 +10,9 @@
 //! frees the heap and unmaps the files; the pages of the files stay.
 //!
 //! So memory holds, at the same time: heaps that will be needed when their app comes back, heaps
-//! that were given back and are only not yet dropped, files that are mapped, files that
-//! are read and never mapped, and what nobody will ask for again. Which of these to
-//! take is what policies disagree about. One launch is one record, from its beginning until its
-//! work is done.
+//! that were given back and are only not yet dropped, files that are mapped, files that are read
+//! and never mapped, and pages that will never be used again. Which of these to take is what
+//! policies disagree about. One launch is one record, from its beginning until its work is done.
 //!
 //! Apps differ in size: their sizes are in geometric progression around the one that is given, from
 //! `1/spread` to `spread` times as much, and scattered over the apps. It is the same progression in
@@ -76,7 +75,7 @@ pub enum ReuseOrder {
 pub struct AppsConfig {
     /// Prefix of the names of all files.
     pub name: String,
-    /// How many.
+    /// Number of apps.
     pub apps: u32,
     /// Mapped files of an app of middle size; a law draws once for each app.
     pub mapped: Varying,
@@ -91,7 +90,7 @@ pub struct AppsConfig {
     pub order: LaunchOrder,
     /// From one launch to the next, if nothing is slow.
     pub interval: Varying,
-    /// What a launch does is spread over this time; never more than `interval`.
+    /// Time over which the work of a launch is spread; never more than `interval`.
     pub start: SimDuration,
     /// Launches of a living app that kill it first.
     pub cold: u32,
@@ -108,7 +107,7 @@ pub struct AppsConfig {
     pub theta: f64,
     /// Pages that are read again at a start, always the same ones.
     pub reread: u32,
-    /// How often again, at least and at most.
+    /// Number of further reads, at least and at most.
     pub rereads: (u32, u32),
     /// Collections during a start, each in the middle of an equal part of it.
     pub collections: u32,
@@ -124,7 +123,7 @@ pub struct AppsConfig {
     pub reuse_within: Varying,
     /// Part of heap and mapped files that a warm launch touches.
     pub resume: u32,
-    /// How long an app goes on in the background; a law draws each time that it goes there.
+    /// Time that an app goes on in the background; a law draws each time that it goes there.
     pub background: Varying,
     /// Part of heap and files that it then touches in a second.
     pub background_touch: u32,
@@ -193,7 +192,7 @@ impl AppsConfig {
         (0..mapped.len()).map(|i| [mapped[i], read[i], heap[i]]).collect()
     }
 
-    /// What each app has of one size: by its place in the progression, or drawn.
+    /// One size of each app: by its place in the progression, or drawn.
     fn sizes(&self, key: &str, size: Varying, seed: u64) -> Vec<u32> {
         let mut rng = Rng::for_purpose(seed, &format!("apps/{}/{key}", self.name));
         let of = |i| match size {
@@ -203,7 +202,7 @@ impl AppsConfig {
         (0..self.apps).map(of).collect()
     }
 
-    /// How many times as large as the middle app `i` is.
+    /// Size of app `i` relative to the middle one.
     fn factor(&self, i: u32) -> f64 {
         let place = Scatter::new(self.apps.into()).map(i);
         let of_way = (f64::from(place) + 0.5) / f64::from(self.apps);
@@ -232,7 +231,7 @@ fn part(of: u64, permille: u32) -> u64 {
     of * u64::from(permille) / 1000
 }
 
-/// How much of `total` falls on step `i` of `n`.
+/// Part of `total` that falls on step `i` of `n`.
 fn on_step(total: u64, i: u64, n: u64) -> std::ops::Range<u32> {
     let to = |i: u64| (u128::from(total) * u128::from(i) / u128::from(n)) as u32;
     to(i)..to(i + 1)
@@ -334,7 +333,8 @@ impl Phone {
         None
     }
 
-    /// How many steps an app goes on in the background, and the second in which it is trimmed.
+    /// Number of steps that an app goes on in the background, and the second in which it is
+    /// trimmed.
     fn times(&mut self, thread: &Rng) -> (u64, u64) {
         let until = match is_drawn(self.background.of()) {
             true => units(&mut self.background, STEPS_PER_S, thread) * STEPS_PER_S,

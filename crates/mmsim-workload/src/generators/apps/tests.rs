@@ -1,4 +1,4 @@
-//! What apps do, and that times and sizes follow their laws.
+//! Behaviour of apps: their steps, and that times and sizes follow their laws.
 
 use super::super::harness::{self, Ticking};
 use super::*;
@@ -376,8 +376,8 @@ fn pressure_kills_the_oldest_in_the_background() {
     assert_eq!(heaps.map(|(at, _)| *at).collect::<Vec<_>>(), [0, 30_000]);
 }
 
-/// Expected: without pressure, or with less than the threshold, nobody dies, and apps do what they
-/// do without a killer.
+/// Expected: without pressure, or with less than the threshold, no app dies, and apps do the same
+/// as without a killer.
 #[test]
 fn without_pressure_nobody_dies() {
     let alone = AppsConfig { partial_stall: SimDuration::ZERO, ..with_killer() };

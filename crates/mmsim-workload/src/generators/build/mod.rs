@@ -1,13 +1,12 @@
 //! A build, as memory sees it: many short processes that share a compiler and its headers.
 //!
-//! A worker (`make -j` has so many) runs one compilation after the other. A compilation maps
-//! the compiler's text and touches it, reads a source file that nobody else reads and headers
-//! that everybody reads, fills anonymous memory in bursts, goes over it between the bursts,
-//! writes an object file, and exits: its memory is freed, its text unmapped. That is one record.
-//! So the machine has at the same time hot mapped text, hot and lukewarm page cache that is read
-//! by system calls, page cache that is used once, dirty page cache, and anonymous memory that
-//! lives a second and is never idle while it lives. Policies disagree about which of these to
-//! take.
+//! A worker (`make -j` has so many) runs one compilation after the other. A compilation maps the
+//! compiler's text and touches it, reads a source file that no other compilation reads and headers
+//! that all read, fills anonymous memory in bursts, goes over it between the bursts, writes an
+//! object file, and exits: its memory is freed, its text unmapped. That is one record. So the
+//! machine has at the same time hot mapped text, hot and lukewarm page cache that is read by system
+//! calls, page cache that is used once, dirty page cache, and anonymous memory that lives a second
+//! and is never idle while it lives. Policies disagree about which of these to take.
 //!
 //! One draw decides how large a translation unit is: memory, time and object all stand at that
 //! place between their bounds, because large sources take more of all three. One that has a law of
@@ -47,7 +46,7 @@ const SET_UP_BATCH: u32 = 1024;
 /// The compiler comes first, then headers, sources, objects, archives.
 const TEXT: FileSlot = FileSlot(0);
 
-/// What compilations take of something: pages, or nanoseconds.
+/// Amount that a compilation takes: pages, or nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Amount {
     /// The smallest compilation takes the first, the largest the second one.
@@ -84,7 +83,7 @@ impl Amount {
         }
     }
 
-    /// What a compilation takes whose size is `place` of 2^32 of the way to the largest one.
+    /// Amount that a compilation takes whose size is `place` of 2^32 of the way to the largest one.
     fn take(&self, place: u32, own: &mut Source, thread: &Rng) -> u64 {
         match *self {
             Amount::Between(low, high) => between(low, high, place),
@@ -224,7 +223,7 @@ fn between(low: u64, high: u64, place: u32) -> u64 {
     low + ((u128::from(high - low + 1) * u128::from(place)) >> 32) as u64
 }
 
-/// How much of `total` is done after `i` of `n` equal steps.
+/// Part of `total` that is done after `i` of `n` equal steps.
 fn after(total: u64, i: u32, n: u32) -> u64 {
     (u128::from(total) * u128::from(i) / u128::from(n)) as u64
 }
@@ -250,7 +249,7 @@ impl Worker {
     fn archive(&self, i: u32) -> FileSlot {
         FileSlot((1 + self.config.headers + 2 * self.config.sources + i) as u16)
     }
-    /// Of `all` things that the workers take in turns, the one for this worker's turn `turn`.
+    /// The number, of `all` that the workers take in turns, for this worker's turn `turn`.
     fn mine(&self, turn: u64, all: u32) -> u32 {
         let before = u128::from(turn) * u128::from(self.config.threads);
         ((before + u128::from(self.number)) % u128::from(all)) as u32

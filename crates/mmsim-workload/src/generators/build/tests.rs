@@ -1,4 +1,4 @@
-//! What builds do, and that amounts follow their laws.
+//! Behaviour of builds: their steps, and that amounts follow their laws.
 
 use super::super::harness::{self, Ticking};
 use super::*;
@@ -107,12 +107,12 @@ fn without_text_passes_and_computing() {
         Op::Records(1),
     ];
     assert_eq!(measured(&c), expected);
-    // More bursts than pages: nobody touches no page.
+    // More bursts than pages: no page goes untouched.
     let c = BuildConfig { bursts: 25, ..c };
     assert_eq!(harness::touches(&measured(&c)).len(), 10);
 }
 
-/// What all share is read before the measured part: every header once, and the compiler.
+/// Shared files are read before the measured part: every header once, and the compiler.
 #[test]
 fn set_up_reads_headers_and_compiler() {
     let c = BuildConfig { headers: 2500, ..config() };

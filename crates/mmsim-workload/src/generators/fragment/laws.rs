@@ -11,7 +11,7 @@ use mmsim_core::base::rng::Rng;
 /// Entries by which the fragmenter of 2015 turns its list, at most.
 const TURN: u64 = 511;
 
-/// What stays, and what is freed with the next last.
+/// Pages that stay, and those that are freed with the next last.
 pub(super) type Divided = (Vec<Held>, Vec<Held>);
 
 /// Frees `n` pages, all equally likely.

@@ -56,12 +56,12 @@ pub enum KeepLaw {
 /// A fragmentation machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FragmentConfig {
-    /// What it holds it has been given before the run; it takes and frees nothing at first.
+    /// Its memory was given to it before the run; it takes and frees nothing at first.
     pub loaded: bool,
     /// Pages to take; `None`: all there are.
     pub take: Option<u64>,
-    /// Of 1000 pages taken, so many are asked for as movable and as reclaimable memory, the rest
-    /// as unmovable.
+    /// Share of pages, of 1000 taken, that are movable and that are reclaimable; the rest is
+    /// unmovable.
     pub movable_permille: u32,
     /// See [`FragmentConfig::movable_permille`].
     pub reclaimable_permille: u32,
@@ -69,13 +69,13 @@ pub struct FragmentConfig {
     pub cluster: u32,
     /// The same of reclaimable pages.
     pub reclaimable_cluster: u32,
-    /// How far the allocator may go.
+    /// Permissions of the allocator.
     pub flags: GfpFlags,
     /// Failures after which no more is taken.
     pub failures: u32,
     /// Sleep after a failure, in nanoseconds.
     pub pause: Varying,
-    /// Of 1000 pages taken, so many stay.
+    /// Number of pages, of 1000 taken, that stay.
     pub keep_permille: u32,
     /// Which.
     pub law: KeepLaw,
@@ -181,7 +181,7 @@ struct Machine {
     stage: Stage,
     /// The next page's number.
     next: u32,
-    /// What is asked for now, and how often still.
+    /// Migratetype of the requests now, and the number of requests left.
     kind: Migratetype,
     of_kind: u32,
     failures: u32,
@@ -220,7 +220,7 @@ impl Machine {
         }
     }
 
-    /// Whether enough was taken, or cannot be.
+    /// True if enough was taken, or cannot be.
     fn all_taken(&self) -> bool {
         let enough = self.config.take.is_some_and(|n| self.held.len() as u64 >= n);
         enough || self.failures >= self.config.failures
@@ -316,7 +316,7 @@ impl Machine {
         true
     }
 
-    /// Holds again what it held at the closest look, as far as nobody else has taken it.
+    /// Holds again the pages of the closest look, as far as they are still free.
     fn go_back(&mut self, ops: &mut Vec<Op>) {
         let then = std::mem::take(&mut self.closest);
         let is_of_then = |h: &Held| then.binary_search(&h.pfn).is_ok();
@@ -382,7 +382,7 @@ impl Workload for Machine {
         all.filter(|p| p.1).map(|p| p.0.to_string()).collect()
     }
 
-    /// What it is told to keep has to fit.
+    /// The pages that it has to keep must fit.
     fn minimum_pages(&self) -> u64 {
         let c = &self.config;
         c.take.map_or(1, |n| (n * u64::from(c.keep_permille) / 1000).max(1))
@@ -468,7 +468,7 @@ mod tests {
         }
     }
 
-    /// What came of playing a machine against a memory that hands out frames in ascending order.
+    /// Result of playing a machine against a memory that hands out frames in ascending order.
     #[derive(Default)]
     struct Played {
         held: BTreeMap<BlockHandle, (Pfn, Migratetype)>,
@@ -476,7 +476,7 @@ mod tests {
         failures: u64,
         /// Pages held when a sleep began.
         at_sleep: Vec<usize>,
-        /// How long each was, in seconds.
+        /// Duration of each, in seconds.
         slept: Vec<f64>,
         /// Kinds in the order of requests.
         kinds: Vec<Migratetype>,

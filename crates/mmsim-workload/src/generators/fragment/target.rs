@@ -17,10 +17,10 @@
 //!   a group whose other half stays held; too low, free pages whose buddy is held; if a block is
 //!   large enough at all, take it.
 //!
-//! A target may be out of reach: pages of others lie where groups would have to be empty, or an
-//! index is asked for that no such memory has. When nothing has come closer for a number of
-//! looks, the loop stops, and goes back to the closest state that it saw: it gives up what it has
-//! taken since, and takes the frames again that it held then.
+//! A target may be out of reach: pages of others lie where groups would have to be empty, or no
+//! such memory has the wanted index. When nothing has come closer for a number of looks, the loop
+//! stops, and goes back to the closest state that it saw: it gives up what it has taken since, and
+//! takes the frames again that it held then.
 //!
 //! Figures are per zone, and so is this one: of the zone that requests for unmovable memory try
 //! first. Source: Linux 6.12 mm/vmstat.c (`unusable_free_index`, `__fragmentation_index`).
@@ -44,7 +44,7 @@ pub enum Figure {
     Index,
 }
 
-/// What is to be brought about.
+/// State of memory that is to be brought about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// log2 of the pages of the block in question, at least 1.
@@ -53,7 +53,7 @@ pub struct Target {
     pub figure: Figure,
     /// Its value, 0 to 1000.
     pub permille: u32,
-    /// How far from it is close enough.
+    /// Distance from it that is close enough.
     pub tolerance: u32,
     /// Looks without a closer value after which it is out of reach.
     pub patience: u32,
@@ -70,7 +70,7 @@ impl Target {
     }
 }
 
-/// What is exchanged in one step: first all that is freed, then all that is taken.
+/// Pages that are exchanged in one step: first all frees, then all allocations.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Exchange {
     /// Positions of held pages that are freed, descending.
@@ -146,22 +146,22 @@ impl Course {
         self.gives_up()
     }
 
-    /// Whether to stop although the figure is not close enough.
+    /// True if it stops although the figure is not close enough.
     pub(super) fn gives_up(&self) -> bool {
         self.since >= self.target.patience
     }
 
-    /// Whether the last look is closer than all before.
+    /// True if the last look is closer than all before.
     pub(super) fn is_closest(&self) -> bool {
         self.since == 0
     }
 
-    /// Whether an earlier look was closer than the last one.
+    /// True if an earlier look was closer than the last one.
     pub(super) fn was_closer(&self) -> bool {
         self.distance() > self.best
     }
 
-    /// What came of it.
+    /// Result.
     pub(super) fn aim(&self) -> Aim {
         let t = &self.target;
         let name = match t.figure {
@@ -178,7 +178,7 @@ impl Course {
         }
     }
 
-    /// What to exchange, given free memory and what is held. Nothing: it is stuck.
+    /// Pages to exchange, given free memory and the pages held. Nothing: it is stuck.
     pub(super) fn exchange(
         &self,
         seen: &FreeBlocksOfZone,

@@ -50,7 +50,7 @@ pub(super) enum Instr {
 
 pub(super) struct Compiler<'a> {
     config: &'a PhasedConfig,
-    /// Whether each region is mapped at this point.
+    /// True for each region that is mapped at this point.
     mapped: Vec<bool>,
     /// The file of each region that has one.
     pub(super) slots: Vec<FileSlot>,

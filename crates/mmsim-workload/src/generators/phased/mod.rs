@@ -1,10 +1,10 @@
 //! A phase language: named regions and a list of steps, as data.
 //!
-//! Worked examples and many experiments are told as steps ("allocate cold, touch hot
-//! twice, then fifteen times: the next 128 MiB of cold, all of hot-2"). A
-//! [`PhasedConfig`] says exactly that. It is checked as a whole before the run (names,
-//! ranges, whether a region is mapped where it is touched), flattened into a list of
-//! instructions with jumps for the repetitions, and carried out by one thread.
+//! Worked examples and many experiments are written as steps ("allocate cold, touch hot twice, then
+//! fifteen times: the next 128 MiB of cold, all of hot-2"). A [`PhasedConfig`] says exactly that.
+//! It is checked as a whole before the run (names, ranges, whether a region is mapped where it is
+//! touched), flattened into a list of instructions with jumps for the repetitions, and carried out
+//! by one thread.
 //!
 //! A *window* is the only step with a memory: each time it is carried out it touches the
 //! next `count` pages of its region and moves on by `advance`, wrapping at the end. The
@@ -37,7 +37,7 @@ pub struct PhasedRegion {
     pub name: String,
     /// Pages.
     pub pages: u32,
-    /// What it maps. Memory of kind [`MemoryKind::FileRead`] needs no allocation.
+    /// Kind of memory that it maps. Memory of kind [`MemoryKind::FileRead`] needs no allocation.
     pub kind: MemoryKind,
     /// Flags of the mapping.
     pub flags: VmaFlags,
@@ -65,7 +65,7 @@ pub enum Step {
         count: u32,
         /// Write, else read.
         write: bool,
-        /// How many times over.
+        /// Number of repetitions.
         repeat: u32,
     },
     /// Touch the next `count` pages of a region, wrapping at its end.
@@ -74,7 +74,7 @@ pub enum Step {
         region: String,
         /// Pages per turn, at most those of the region.
         count: u32,
-        /// How far it moves per turn, in pages.
+        /// Distance that it moves per turn, in pages.
         advance: u32,
         /// Write, else read.
         write: bool,
@@ -125,7 +125,7 @@ pub enum Step {
         from: u32,
         /// Pages.
         count: u32,
-        /// What.
+        /// The advice.
         advice: Advice,
     },
     /// Sleep, in nanoseconds.
@@ -145,9 +145,9 @@ pub enum Step {
     },
     /// The steps, `times` times over.
     Repeat {
-        /// How often.
+        /// Number of repetitions.
         times: u32,
-        /// What.
+        /// Repeated steps.
         steps: Vec<Step>,
     },
     /// A phase of this name ends here; it began where the phase before it ended. In a repetition every turn ends its own phase of
@@ -164,13 +164,13 @@ pub struct PhasedConfig {
     pub steps: Vec<Step>,
 }
 
-/// What is wrong with a phased workload.
+/// Error in a phased workload.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{at}: {what}")]
 pub struct PhasedError {
     /// Where: `steps[3].steps[0]` or `regions[1]`.
     pub at: String,
-    /// What, and what to write instead.
+    /// The error, and the text to write instead.
     pub what: String,
 }
 
@@ -315,7 +315,7 @@ impl Workload for Phased {
     fn phases(&self) -> Vec<String> {
         self.phases.clone()
     }
-    /// A record by itself is what is done between two steps `records`.
+    /// One record is the work between two steps `records`.
     fn record(&self) -> Option<&'static str> {
         let one = |i: &Instr| matches!(i, Instr::Op(Op::Records(1)));
         self.code.iter().any(one).then_some("record")

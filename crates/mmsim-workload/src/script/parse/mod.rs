@@ -43,7 +43,7 @@ struct Parser {
     /// Tables by slot: position in `script.tables`.
     tables: BTreeMap<u16, u16>,
     null_blk: NullBlk,
-    /// Whether memory has been touched: knobs that change afterwards are events.
+    /// True if memory has been touched: knobs that change afterwards are events.
     touched: bool,
 }
 

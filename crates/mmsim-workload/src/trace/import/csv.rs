@@ -52,13 +52,13 @@ const NAME_SHIFT: u32 = 28;
 /// Pages of a volume, where places and volumes make a name together.
 const VOLUME_SHIFT: u32 = 48;
 
-/// What a record asks for, in pages.
+/// Request of a record, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Request {
     op: Option<Op>,
     page: u64,
     count: u64,
-    /// How often, at least once.
+    /// Number of repetitions, at least one.
     repeats: u64,
     pid: u32,
     time: Option<u64>,
@@ -78,7 +78,7 @@ struct Values {
     time: Option<u64>,
 }
 
-/// What was met on the way that is no access.
+/// Counts of records that are no access.
 #[derive(Default)]
 struct Left {
     /// Operations that neither read nor write.
@@ -171,7 +171,7 @@ pub(super) fn read<R: Read>(
     p.finish(lines.lines())
 }
 
-/// What is wrong with a record: what should have been there, or an error that is complete.
+/// Error in a record: the expected value, or an error that is complete.
 enum Wrong {
     Expected(&'static str),
     Error(TraceError),
@@ -432,7 +432,7 @@ impl<'a> Parser<'a> {
         Self::take(&mut self.sorter, &mut self.out, &mut self.left, line, request)
     }
 
-    /// What a record asks for. The error is what should have been there.
+    /// The request of a record. The error is what should have been there.
     fn request(&self, v: Values) -> Result<Request, &'static str> {
         let (page, count) = match v.op {
             Some(Op::Other | Op::Unknown) => (0, 0),
@@ -611,7 +611,7 @@ impl Out<'_> {
     #[inline(always)]
     fn take(&mut self, r: Request) -> Result<(), &'static str> {
         let write = match r.op {
-            // With `fill` the first access writes, as where nobody says what does.
+            // With `fill` the first access writes, as where the input does not say its operation.
             Some(Op::Read) if self.options.fill => None,
             Some(op) => Some(op == Op::Write),
             None => None,

@@ -18,7 +18,7 @@ use crate::trace::error::TraceError;
 use crate::trace::table::USER_PAGES;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is mapped.
+/// Kind of a mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mapping {
     Anon,
@@ -46,7 +46,7 @@ pub(super) enum Nameless {
 impl Nameless {
     pub(super) const ALL: [Nameless; 3] = [Nameless::Shared, Nameless::HugeTlb, Nameless::Device];
 
-    /// What the import makes of it, for people.
+    /// Assumption of the import about it, for people.
     pub(super) const fn assumption(self) -> &'static str {
         match self {
             Nameless::Shared => {
@@ -280,7 +280,7 @@ mod tests {
         assert!(matches!(after.mapping, Mapping::File { offset: 0x13, .. }));
     }
 
-    /// What the kernel prints of each kind, and files of disks with names that are alike.
+    /// Names that the kernel prints of each kind, and files of disks with names that are alike.
     #[test]
     fn memory_with_the_name_of_a_file_is_no_file() {
         use Nameless::{Device, HugeTlb, Shared};

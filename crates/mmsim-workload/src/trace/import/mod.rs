@@ -63,7 +63,7 @@ pub enum ImportFormat {
     Csv,
 }
 
-/// What the pages of an input are that does not say it.
+/// Kind of the pages of an input that does not say it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageKind {
     /// Anonymous memory.
@@ -98,7 +98,7 @@ impl fmt::Display for ImportFormat {
     }
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     /// Name of the process (lackey traces one).
@@ -138,7 +138,7 @@ pub struct ImportOptions {
     pub dense: bool,
     /// CSV: what the values were made of, where they are only a way to get here.
     pub source: Option<&'static str>,
-    /// What was assumed before: told ahead of what the import assumes.
+    /// Assumptions made before: reported ahead of those of the import.
     pub assumed: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ impl ImportOptions {
     }
 }
 
-/// What the first pass of an importer leaves.
+/// Result of the first pass of an importer.
 struct FirstPass {
     spool: Spool,
     touched: Vec<Touched>,

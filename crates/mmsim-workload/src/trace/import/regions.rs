@@ -1,11 +1,11 @@
 //! Regions from touched pages.
 //!
-//! Where `/proc/PID/maps` is at hand it says what an address was. Elsewhere the pages
-//! themselves must do: a page that was fetched from and never written is program text,
-//! other pages are data. Text and data are cut into regions where they meet and where
-//! more than 16 MiB lie untouched. A data region with any written page counts as
-//! anonymous memory; one that was only read is unknown (read-only file data, or a heap
-//! never written: nobody can tell). Every guessed text region is a file of its own.
+//! Where `/proc/PID/maps` is at hand it says what an address was. Elsewhere the pages themselves
+//! must do: a page that was fetched from and never written is program text, other pages are data.
+//! Text and data are cut into regions where they meet and where more than 16 MiB lie untouched. A
+//! data region with any written page counts as anonymous memory; one that was only read is unknown
+//! (read-only file data, or a heap never written: the trace cannot tell). Every guessed text region
+//! is a file of its own.
 //!
 //! A region reaches from its first to its last touched page, also where the mapping was
 //! larger: pages that are never touched make no difference to reclaim, and dense page
@@ -18,7 +18,7 @@ use super::PageKind;
 use super::maps::{Mapping, Maps, Nameless, Segment};
 use crate::trace::table::{Backing, Region};
 
-/// What kind of reference it was.
+/// Kind of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Reference {
     /// An instruction was fetched.
@@ -116,8 +116,8 @@ impl Touched {
         }
     }
 
-    /// Whether `page` was not touched so far, and of how many pages from it on the same is
-    /// true: at least 1, at most up to `end` or the end of a word of the map.
+    /// True if `page` was not touched so far, and the number of pages from it on for which the same
+    /// holds: at least 1, at most up to `end` or the end of a word of the map.
     #[inline]
     pub(super) fn new_run(&mut self, page: u64, end: u64) -> (bool, u64) {
         let area = self.area(page / AREA);
@@ -221,7 +221,7 @@ impl Touched {
     }
 }
 
-/// What is known about 64 pages from `page` on.
+/// Marks of 64 pages from `page` on.
 #[derive(Clone, Copy)]
 struct Marks {
     page: u64,
@@ -268,7 +268,7 @@ struct Open<'a> {
 /// Files and regions of a trace in the making.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// What pages are, if that is stated rather than guessed.
+    /// Kind of the pages, if that is stated rather than guessed.
     pub(super) kind: Option<PageKind>,
     pub(super) files: Vec<String>,
     pub(super) regions: Vec<Region>,

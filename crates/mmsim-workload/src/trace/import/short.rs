@@ -1,11 +1,11 @@
 //! The fast path through a field that looks as most do.
 //!
-//! Each function reads eight bytes at a time as one number and takes them apart with
-//! arithmetic on all of them at once, so that neither time nor branches depend on how long a
-//! field is. The contract is the same for all: `Some` is exactly what the slow path makes of
-//! these bytes; `None` says nothing at all, not even that something is wrong. Then the long
-//! way looks, and only there errors are made. `None` is also the answer near the end of a
-//! piece, where eight bytes are no longer to be had.
+//! Each function reads eight bytes at a time as one number and takes them apart with arithmetic on
+//! all of them at once, so that neither time nor branches depend on how long a field is. The
+//! contract is the same for all: `Some` is exactly what the slow path makes of these bytes; `None`
+//! says nothing at all, not even that something is wrong. Then the long way looks, and only there
+//! errors are made. `None` is also the answer near the end of a piece, where fewer than eight bytes
+//! are left.
 
 /// A byte in each of eight places.
 const fn each(byte: u8) -> u64 {

@@ -10,7 +10,7 @@ use crate::trace::table::{
     MAX_PROCESSES, MAX_TOTAL_PAGES, Process, Timing, TraceTable, USER_PAGES,
 };
 
-/// What is assumed of accesses of which nobody says whether they write.
+/// Assumption on accesses that do not say if they write.
 pub(super) const UNTOLD: &str =
     "the first access to a page writes it and later ones read; the input does not say";
 
@@ -26,7 +26,7 @@ pub(super) struct Access {
     pub(super) time: Option<u64>,
 }
 
-/// What the accesses so far have led to.
+/// State after the accesses so far.
 #[derive(Default)]
 pub(super) struct Sink {
     spool: Spool,
@@ -42,12 +42,12 @@ pub(super) struct Sink {
     accesses: u64,
     /// Pages of all maps of touched pages.
     reserved: u64,
-    /// Accesses of which nobody said whether they write.
+    /// Accesses that did not say if they write.
     untold: u64,
 }
 
 impl Sink {
-    /// Whether there was no access.
+    /// True if there was no access.
     pub(super) fn is_empty(&self) -> bool {
         self.accesses == 0
     }

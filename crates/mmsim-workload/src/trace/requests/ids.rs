@@ -19,7 +19,7 @@ pub(in crate::trace) struct Ids {
 }
 
 impl Ids {
-    /// How many names there are.
+    /// Number of names.
     pub(in crate::trace) fn count(&self) -> u32 {
         self.count
     }

@@ -1,11 +1,10 @@
 //! Requests: bare sequences of pages, as cache simulators store them.
 //!
-//! Such a file says which page or object is wanted next, and little else: no process, no
-//! mapping, nothing about reads and writes. Everything is taken as pages of one region of
-//! anonymous memory of one process. Its first access to a page writes it, since a program
-//! reads only what it wrote before (and the machine would, as Linux does, map the shared
-//! zero page for a first read and never need a frame); all later ones read, unless a share
-//! of writes is asked for.
+//! Such a file says which page or object is wanted next, and little else: no process, no mapping,
+//! nothing about reads and writes. Everything is taken as pages of one region of anonymous memory
+//! of one process. Its first access to a page writes it, since a program reads only pages that it
+//! wrote before (and the machine would, as Linux does, map the shared zero page for a first read
+//! and never need a frame); all later ones read, unless the options give a share of writes.
 //!
 //! | format | a record |
 //! |---|---|
@@ -47,7 +46,7 @@ use super::table::{Backing, MAX_TOTAL_PAGES, Process, Region, TraceTable};
 /// each piece begins with a word of its own in [`Requests::first`].
 const PIECE: usize = 24 << 13;
 
-/// How the records of a file are laid out.
+/// Layout of the records of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestFormat {
     /// Page numbers of 4 bytes.
@@ -282,13 +281,13 @@ impl Requests {
         self.pages
     }
 
-    /// Whether request `i` is the first to its page.
+    /// True if request `i` is the first to its page.
     #[inline]
     fn is_first(&self, i: u64) -> bool {
         self.first[(i / 64) as usize] >> (i % 64) & 1 == 1
     }
 
-    /// What is taken for granted, a sentence each.
+    /// Assumptions, a sentence each.
     pub fn assumptions(&self) -> Vec<String> {
         let objects = self.format == RequestFormat::OracleGeneral;
         let mut all = vec![

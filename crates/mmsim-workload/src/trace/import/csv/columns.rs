@@ -24,7 +24,7 @@ use crate::trace::import::lines::show;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// What a column is.
+/// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Skip,
@@ -37,7 +37,7 @@ pub(super) enum Role {
     Time,
 }
 
-/// What places are.
+/// Meaning of places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     Page,
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// What extents are.
+/// Meaning of extents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Extent {
     /// Whole pages, or there are none.
@@ -118,7 +118,7 @@ impl Columns {
         last.map_or(1, |i| i + 1).max(self.fields.0)
     }
 
-    /// What a field should hold.
+    /// Expected contents of a field.
     pub(super) fn expected(&self, role: Role) -> &'static str {
         match (role, self.place, self.extent) {
             (Role::Skip, ..) => "anything",
@@ -245,7 +245,7 @@ impl Columns {
         Ok(named)
     }
 
-    /// Whether the roles make sense together.
+    /// Checks that the roles make sense together.
     fn check(
         &self,
         said: &Said,
@@ -284,7 +284,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Whether a line that need not name columns does: no field that should be a number is.
+    /// True if a line that need not name columns does: no field that should be a number is.
     fn is_head(&self, texts: &[Vec<u8>]) -> bool {
         let mut numbers = 0;
         for (&role, text) in self.roles.iter().zip(texts) {
@@ -305,7 +305,7 @@ impl Columns {
     }
 }
 
-/// A column that is asked for by its name is the only one of that name.
+/// Checks that a column named by the user is the only one of that name.
 fn there_once(name: &str, names: &[String], line: u64) -> Result<(), TraceError> {
     let places = || names.iter().zip(1..).filter(|(n, _)| n.eq_ignore_ascii_case(name));
     let (Some((_, first)), Some((_, second))) = (places().next(), places().nth(1)) else {
@@ -315,7 +315,7 @@ fn there_once(name: &str, names: &[String], line: u64) -> Result<(), TraceError>
     Err(TraceError::line(line, found, "one of that name"))
 }
 
-/// What the roles so far have said about extents.
+/// Statements of the roles so far about extents.
 #[derive(Default)]
 struct Said {
     extent: Option<Extent>,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::trace::error::{TraceError, UnknownWord};
 
-/// What stands between two fields.
+/// Delimiter between two fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delimiter {
     /// One comma.
@@ -45,7 +45,7 @@ impl Delimiter {
         found.map_or(Delimiter::Comma, |(_, delimiter)| delimiter)
     }
 
-    /// Whether a field ends before this byte.
+    /// True if a field ends before this byte.
     fn ends(self, byte: u8) -> bool {
         match self {
             Delimiter::Comma => byte == b',',
@@ -155,7 +155,7 @@ pub(super) enum Aside {
 }
 
 impl Aside {
-    /// What the line at `at` is, if it is no record.
+    /// Kind of the line at `at`, if it is no record.
     #[inline]
     pub(super) fn of(piece: &[u8], at: usize) -> Option<Aside> {
         match piece[at] {

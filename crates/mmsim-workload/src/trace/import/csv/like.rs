@@ -8,18 +8,18 @@
 use super::Delimiter;
 use crate::trace::import::PageKind;
 
-/// How the files of a public collection are laid out.
+/// Layout of the files of a public collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Like {
     /// Its name after `--like`.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in a line.
     pub about: &'static str,
     /// Where the layout is written down.
     pub source: &'static str,
     /// As in `--columns`; a role with `?` may be missing.
     pub columns: &'static str,
-    /// What is between fields.
+    /// Delimiter between fields.
     pub delimiter: Delimiter,
     /// Nanoseconds of the unit of times; 0: they are left out.
     pub time_unit_ns: u64,
@@ -27,7 +27,7 @@ pub struct Like {
     pub ops: &'static str,
     /// The fewest and most fields of a line.
     pub fields: (usize, usize),
-    /// What the pages are.
+    /// Kind of the pages.
     pub kind: PageKind,
     /// Places are names.
     pub dense: bool,
@@ -137,7 +137,7 @@ impl Like {
         },
     ];
 
-    /// What a line should have, for an error.
+    /// Expected fields of a line, for an error.
     pub(super) fn expected_fields(&self) -> String {
         let name = self.name;
         let layout = format!("the layout `{name}` (without --like, --columns says what is what)");

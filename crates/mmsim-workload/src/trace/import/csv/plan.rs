@@ -13,7 +13,7 @@ use super::columns::{Columns, Extent, Place, Role};
 use super::fields::Delimiter;
 use super::{MAX_TIME, Op, Request};
 
-/// How a field is read.
+/// Way to read a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Number,
@@ -40,11 +40,11 @@ type Values = [u64; 8];
 struct Step {
     how: How,
     slot: Slot,
-    /// What comes after it.
+    /// Byte after it.
     end: u8,
 }
 
-/// What is done with a record.
+/// Plan for a record.
 pub(super) struct Plan {
     steps: Vec<Step>,
     /// The values of a record without any fields: one page, no operation.

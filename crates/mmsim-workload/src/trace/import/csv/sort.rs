@@ -106,7 +106,7 @@ fn doing() -> String {
     format!("sorting by time in {}", std::env::temp_dir().display())
 }
 
-/// What can fail in a merge.
+/// Failure of a merge.
 enum Failed<E> {
     Io(io::Error),
     Each(E),

@@ -30,7 +30,7 @@ fn some_field() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What takes the fast path would be the same by the slow path; and what is plain does take
+    /// Records that take the fast path would be the same by the slow path; and plain ones do take
     /// the fast path.
     #[test]
     fn the_short_way_leads_where_the_long_one_does(

@@ -1,4 +1,4 @@
-//! What a field says: numbers, times and operations.
+//! Values of fields: numbers, times and operations.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ pub(super) const MAX_TIME: u64 = u64::MAX / 4;
 /// Words that are counted one by one; all others count together.
 const MAX_WORDS: usize = 8;
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Op {
     Read,
     Write,
     /// It is known, and neither reads nor writes.
     Other,
-    /// Nobody knows the word; it is left out.
+    /// The word is not known; the record is left out.
     Unknown,
 }
 
@@ -65,14 +65,14 @@ pub fn time_unit(text: &str) -> Option<u64> {
     many.checked_mul(units.iter().find(|u| u.0 == letters)?.1)
 }
 
-/// What words of the operation column do.
+/// Meaning of words of the operation column.
 #[derive(Default)]
 pub(super) struct Ops {
     /// As `--ops` says, in small letters.
     table: BTreeMap<String, Op>,
     /// Words outside the table have no meaning.
     closed: bool,
-    /// Words that nobody knows, and how often they came.
+    /// Unknown words, and their counts.
     unknown: BTreeMap<String, u64>,
     others: u64,
     /// The line of the first of them.
@@ -122,12 +122,12 @@ impl Ops {
         self.closed.then(|| all.join(", "))
     }
 
-    /// Whether no table was given.
+    /// True if no table was given.
     pub(super) fn is_plain(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// What a word of a line means.
+    /// Meaning of a word of a line.
     pub(super) fn of(&mut self, text: &[u8], line: u64) -> Op {
         if !self.table.is_empty()
             && let Ok(word) = std::str::from_utf8(text)
@@ -167,14 +167,14 @@ impl Ops {
         Some((self.first_unknown, words.join(", ")))
     }
 
-    /// How an unknown word could be put into a table.
+    /// Example that puts an unknown word into a table.
     pub(super) fn example(&self) -> String {
         let words: Vec<String> = self.unknown.keys().take(2).map(|w| format!("{w}=r")).collect();
         words.join(",")
     }
 }
 
-/// What a word means by itself, or nothing.
+/// Built-in meaning of a word, if it has one.
 ///
 /// The words of several tools and caches (memcached, CacheLib, object stores), SCSI's
 /// operation codes in hexadecimal (SBC-3: 08, 28, 88, a8 read; 0a, 2a, 8a, aa write), and the
