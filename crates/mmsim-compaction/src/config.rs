@@ -1,4 +1,4 @@
-//! What kind of compaction: one knob per decision that a kernel release or a patch changed.
+//! Configuration of compaction: one knob per decision that a kernel release or a patch changed.
 //!
 //! The kernel's compaction of 4.1 is one point of this space, [`CompactionConfig::V4_1`]. In 2015
 //! two series on linux-mm proposed to redesign it ("\[RFC PATCH 00/10\] redesign compaction
@@ -44,7 +44,7 @@ knob_enums! {
         AnyWhenDepleted = "any-when-depleted",
             "Movable ones; all of them for a synchronous run while the last cycle had no success.";
     }
-    /// What is counted to tell a zone where compaction is in vain.
+    /// Count that tells a zone where compaction is in vain.
     Depletion {
         Off = "off", "Nothing.";
         V1 = "v1",
@@ -55,7 +55,7 @@ knob_enums! {
              with some successes, and its depth never lasts.";
         V2Intended = "v2-intended", "As v2 was meant, with braces.";
     }
-    /// How many frames a run may look at in a depleted zone.
+    /// Number of frames that a run may look at in a depleted zone.
     ScanLimit {
         Off = "off", "All.";
         V1 = "v1",
@@ -65,14 +65,14 @@ knob_enums! {
             "A 256th of the zone, halved with each failure in a row, at least a pageblock; \
              asynchronous runs do not start at all.";
     }
-    /// What becomes of requests after failed runs.
+    /// Treatment of requests after failed runs.
     Deferral {
         Defer = "defer", "More and more of them are refused, up to 63 of 64.";
         CountFailures = "count-failures",
             "None is refused; after some failures in a row what was learned is forgotten.";
         Limit = "limit", "None is refused; the failures in a row limit the runs.";
     }
-    /// How many successes in a cycle a zone needs that is not depleted.
+    /// Number of successes in a cycle that a zone needs that is not depleted.
     DepleteThreshold {
         One = "one", "One.";
         BySize = "by-size",
@@ -86,7 +86,7 @@ knob_enums! {
         RequestedFirst = "requested-first",
             "Pageblocks that begin with a free block as large as the one that is wanted.";
     }
-    /// How scanners go about a pageblock, and when a run is over.
+    /// Way of the scanners through a pageblock, and the end of a run.
     Scanners {
         V4_1 = "v4.1",
             "As in 4.1: skip bits come with a pageblock where nothing was found, a run is over when \
@@ -108,7 +108,7 @@ knob_enums! {
             "As the allocator asks: asynchronously until it has reclaimed, then so that it may wait.";
         Sync = "sync", "So that it may wait, from the first run on.";
     }
-    /// How long the sweep leaves alone what it filled.
+    /// Time for which the sweep leaves alone the blocks that it filled.
     UndoPrevention {
         Cycle = "cycle", "Until what was learned is forgotten: as posted.";
         NextCycle = "next-cycle",

@@ -1,12 +1,12 @@
-//! What failures lead to: runs put off, or what was learned forgotten, or runs limited.
+//! Consequences of failures: runs are put off, learned state is forgotten, or runs are limited.
 //!
 //! The kernel puts off: after each failure it refuses twice as many requests as before, up to 63
 //! of 64, for the order that failed and those above it. When it is at the most it forgets what
 //! scanners learned of the zone and starts anew.
 //!
-//! The first two series of 2015 refuse nobody; they only count failures, and forget after four.
-//! The third keeps the kernel's counting, and turns the shift from a measure of refusals into
-//! one of how far a run may go.
+//! The first two series of 2015 refuse no request; they only count failures, and forget after four.
+//! The third keeps the kernel's counting, and turns the shift from a measure of refusals into one
+//! of how far a run may go.
 //!
 //! Source: Linux 4.1 mm/compaction.c (`defer_compaction`, `compaction_deferred`,
 //! `compaction_defer_reset`, `compaction_restarting`), and the series.
@@ -14,7 +14,7 @@
 use crate::config::{CompactionConfig, Deferral};
 use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
 
-/// What is known of the failures in a zone.
+/// State of the failures in a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failures {
     /// Requests since the last failure (`compact_considered`).
@@ -35,7 +35,7 @@ impl Failures {
         Failures { considered: 0, shift: 0, order_failed, failed: 0 }
     }
 
-    /// Whether a request of an order is refused. To ask counts as one.
+    /// True if a request of an order is refused. To ask counts as one.
     pub fn deferred(&mut self, rules: &CompactionConfig, order: u8) -> bool {
         if rules.deferral != Deferral::Defer || order < self.order_failed {
             return false;
@@ -56,7 +56,8 @@ impl Failures {
         self.order_failed = self.order_failed.min(order);
     }
 
-    /// A run for an order succeeded, as far as can be told; `got_page`: the request has its block.
+    /// Notes that a run for an order seems to have succeeded; `got_page`: the request has its
+    /// block.
     pub fn note_success(&mut self, order: u8, got_page: bool) {
         if got_page {
             self.considered = 0;
@@ -68,7 +69,7 @@ impl Failures {
         }
     }
 
-    /// Whether it is time to forget what scanners learned.
+    /// True if it is time to forget the learned state of scanners.
     pub fn restarting(&self, rules: &CompactionConfig, order: u8) -> bool {
         let most = self.shift == rules.max_defer_shift.get();
         order >= self.order_failed
@@ -79,7 +80,7 @@ impl Failures {
             }
     }
 
-    /// What scanners learned is forgotten because [`Failures::restarting`] said so.
+    /// Forgets the learned state of scanners, because [`Failures::restarting`] said so.
     pub fn restarted(&mut self, rules: &CompactionConfig) {
         self.failed = 0;
         if rules.deferral == Deferral::Limit && self.shift == rules.max_defer_shift.get() {

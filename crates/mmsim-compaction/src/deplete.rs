@@ -9,7 +9,7 @@
 
 use crate::config::{CompactionConfig, DepleteThreshold, Depletion as Rule, ScanLimit};
 
-/// What is known of a zone's successes.
+/// State of a zone's successes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Depletion {
     /// Runs in this cycle that ended with a block (`compact_success` of the zone).
@@ -22,8 +22,8 @@ pub struct Depletion {
     pub scan_all_free: bool,
 }
 
-/// How many successes a cycle needs, in a zone with so many pages where requests of this order
-/// and above fail.
+/// Number of successes that a cycle needs, in a zone of `managed` pages where requests of this
+/// order and above fail.
 pub fn threshold(rule: DepleteThreshold, managed: u64, order_failed: u8) -> u64 {
     match rule {
         DepleteThreshold::One => 1,
@@ -31,8 +31,8 @@ pub fn threshold(rule: DepleteThreshold, managed: u64, order_failed: u8) -> u64 
     }
 }
 
-/// How many frames a run may look at for sources, from depth 1 on, and with so many failures in
-/// a row (third series); `None`: all.
+/// Number of frames that a run may look at for sources, from depth 1 on; `None`: all. In the third
+/// series the depth is the number of failures in a row.
 pub fn limit(rules: &CompactionConfig, managed: u64, pageblock: u64, depth: u32) -> Option<u64> {
     let least = u64::from(rules.cluster_max.get());
     match rules.scan_limit {
@@ -45,12 +45,13 @@ pub fn limit(rules: &CompactionConfig, managed: u64, pageblock: u64, depth: u32)
 }
 
 impl Depletion {
-    /// What limits a run: 0 in a zone that is not depleted.
+    /// Depth that limits a run: 0 in a zone that is not depleted.
     pub fn limiting_depth(&self) -> u32 {
         if self.depleted { self.depth } else { 0 }
     }
 
-    /// What scanners know is forgotten: a cycle ends, which needed `threshold` successes.
+    /// Forgets the learned state of scanners at the end of a cycle, which needed `threshold`
+    /// successes.
     pub fn cycle_ended(&mut self, rule: Rule, threshold: u64) {
         let vain = u64::from(self.success) < threshold;
         let none = self.success == 0;

@@ -1,5 +1,5 @@
-//! What a strategy counts besides the kernel's counters: how runs ended, and pages that move to
-//! and fro.
+//! Counts of a strategy besides the kernel's counters: ends of runs, and pages that move to and
+//! fro.
 //!
 //! A page that compaction moves again and again is work that leads nowhere, the main objection
 //! to scanners that sweep a zone. To know a page again without a flag in its frame, the word of
@@ -32,7 +32,7 @@ struct Move {
     to: u32,
 }
 
-/// What some moves came to.
+/// Effects of some moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Noted {
     /// Pages that had been moved before, and those of them that went back to their pageblock.

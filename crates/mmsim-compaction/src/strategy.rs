@@ -32,7 +32,7 @@ impl TwoScanners {
         TwoScanners { rules, zones, stats: CompactionStats::default(), moves: Moves::default() }
     }
 
-    /// What is remembered of a zone.
+    /// Remembered state of a zone.
     pub fn zone(&self, zone: ZoneId) -> ZoneView {
         self.zones[usize::from(zone.0)].view()
     }
@@ -61,7 +61,7 @@ impl TwoScanners {
         self.stats.resets += u64::from(done);
     }
 
-    /// What a run may look at; `None`: all.
+    /// Number of frames that a run may look at; `None`: all.
     fn limit(&self, req: &CompactRequest) -> Option<u64> {
         let order = req.order?;
         let z = &self.zones[usize::from(req.zone.0)];

@@ -1,5 +1,5 @@
-//! Whether a run makes sense: there is no block yet, there is room to move pages to, and it is
-//! fragmentation that stands in the way.
+//! Suitability of a zone for a run: there is no block yet, there is room to move pages to, and it
+//! is fragmentation that stands in the way.
 //!
 //! Source: Linux 4.1 mm/compaction.c (`__compaction_suitable`), 6.12
 //! (`compaction_suit_allocation_order`).
@@ -14,24 +14,24 @@ use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::phys::zone::Zone;
 use mmsim_core::policy::compaction::{CompactRequest, Compactor};
 
-/// What is free beyond the watermark if a run for this order is to start (`compact_gap`): the
-/// block itself, and as much for pages on their way.
+/// Pages that must be free beyond the watermark if a run for this order is to start
+/// (`compact_gap`): the block itself, and as much for pages on their way.
 pub const fn compact_gap(order: u8) -> u64 {
     2 << order
 }
 
-/// Whether lack of memory is to blame for failures, by the fragmentation index.
+/// True if lack of memory is to blame for failures, by the fragmentation index.
 pub const fn lacks_memory(index: i64, threshold: u32) -> bool {
     0 <= index && index <= threshold as i64
 }
 
-/// Whether the zone can serve the request at a watermark.
+/// True if the zone can serve the request at a watermark.
 pub(crate) fn watermark_ok(zone: &Zone, order: u8, mark: Mark, req: &CompactRequest) -> bool {
     let mark = zone.watermark[mark as usize] + zone.boost;
     zone.leaves(order, mark, req.highest, AllocFlags::default(), zone.free)
 }
 
-/// Whether a run makes whole pageblocks until the free pages of such alone satisfy the high
+/// True if a run makes whole pageblocks until the free pages of such alone satisfy the high
 /// watermark: kcompactd's, with `vm.defrag_mode`.
 pub(crate) fn makes_blocks(vm: &VmSysctl, req: &CompactRequest) -> bool {
     vm.defrag_mode && req.by == Compactor::Kcompactd
@@ -67,7 +67,7 @@ pub(crate) fn suitable(
     CompactResult::Continue
 }
 
-/// Whether a request would find a block: of its own type, or one that it may steal.
+/// True if a request would find a block: of its own type, or one that it may steal.
 pub(crate) fn has_block(buddy: &Buddy, order: u8, mt: Migratetype) -> bool {
     let cma = mt == Migratetype::Movable && buddy.has_block(order, Migratetype::Cma);
     let steals = |k| buddy.could_steal(k, mt);

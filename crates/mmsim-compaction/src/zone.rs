@@ -1,5 +1,5 @@
-//! What the strategy remembers of a zone between runs: where the scanners stopped, which
-//! pageblocks are not worth a look, how runs went of late.
+//! State of a zone between runs: where the scanners stopped, which pageblocks are not worth a look,
+//! how recent runs ended.
 //!
 //! All of it is of one cycle and goes with [`ZoneState::reset`], but for failures and depletion,
 //! which the reset moves on.
@@ -39,7 +39,7 @@ pub(crate) struct ZoneState {
     pub(crate) cycle: u32,
 }
 
-/// What a zone's state is, for tests and reports.
+/// State of a zone, for tests and reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ZoneView {
     /// Where asynchronous and other runs start to look for sources.
@@ -95,7 +95,7 @@ impl ZoneState {
         };
     }
 
-    /// Whether scanners that begin here see all of the zone until they meet.
+    /// True if scanners that begin here see all of the zone until they meet.
     pub(crate) fn sees_all_from(
         &self,
         rules: &CompactionConfig,
@@ -106,7 +106,7 @@ impl ZoneState {
         sources <= self.first && (rules.whole_zone_sweep || targets >= last)
     }
 
-    /// What was learned of the zone is forgotten (`__reset_isolation_suitable`): a cycle ends.
+    /// Forgets the learned state of the zone (`__reset_isolation_suitable`): a cycle ends.
     pub(crate) fn reset(&mut self, rules: &CompactionConfig) {
         self.start_anew(rules);
         self.flush = false;

@@ -38,7 +38,7 @@ use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compactor, MigrateMode};
 
-/// What a run of a zone works with.
+/// State of a run of a zone.
 pub(crate) struct CompactContext<'a> {
     pub(crate) rules: &'a CompactionConfig,
     pub(crate) zone: &'a mut ZoneState,
@@ -237,7 +237,7 @@ impl CompactControl<'_> {
         self.with.req.mode < MigrateMode::Sync
     }
 
-    /// How the run ends (`__compact_finished`).
+    /// End of the run (`__compact_finished`).
     fn finished(&mut self) -> CompactResult {
         if self.met() {
             let direct = self.direct();
@@ -314,7 +314,7 @@ impl CompactControl<'_> {
         }
     }
 
-    /// What is taken the moment it forms, if anything still is.
+    /// The block that is taken the moment it forms, if one is still wanted.
     fn wanted(&self) -> Option<Capture> {
         let req = self.with.req;
         let waits = self.with.rules.capture && self.captured.is_none();

@@ -10,7 +10,8 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
 
-/// Whether a pageblock is a huge page, or of one, which nobody moves (`pageblock_skip_persistent`).
+/// True if a pageblock is a huge page, or of one, which is never moved
+/// (`pageblock_skip_persistent`).
 pub(super) fn is_huge_page(mem: &Memory, start: Pfn, pageblock_order: u8) -> bool {
     matches!(mem.frames.kind(start), FrameKind::Anon | FrameKind::HugeTlb)
         && mem.frames.order(start) >= pageblock_order

@@ -60,7 +60,7 @@ impl CompactControl<'_> {
         }
     }
 
-    /// Whether an asynchronous run leaves movable pageblocks alone, for the type of its request.
+    /// True if an asynchronous run leaves movable pageblocks alone, for the type of its request.
     pub(super) fn is_foreign(&self) -> bool {
         let large = self.with.rules.async_sources == AsyncSources::LargeFromMovable
             && self.with.req.order >= Some(self.with.zone.pageblock_order);
@@ -78,7 +78,7 @@ impl CompactControl<'_> {
         }
     }
 
-    /// Whether a page of a list can be taken. Only a synchronous run takes dirty pages whose file
+    /// True if a page of a list can be taken. Only a synchronous run takes dirty pages whose file
     /// system cannot migrate them (`ISOLATE_ASYNC_MIGRATE`).
     fn may_take(&self, page: Pfn) -> bool {
         let bits = self.with.mem.frames.bits(page);

@@ -150,7 +150,7 @@ impl CompactControl<'_> {
         self.with.mem.frames.free_head(Pfn(pfn)).map(|h| h.0)
     }
 
-    /// Whether pages may move into a pageblock.
+    /// True if pages may move into a pageblock.
     pub(super) fn is_target(&self, start: u32) -> bool {
         let pageblock = self.with.zone.pageblock_order;
         let large = match (self.with.rules.spare_free, self.with.req.order) {

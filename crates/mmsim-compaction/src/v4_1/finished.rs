@@ -1,4 +1,4 @@
-//! Whether a run is over: the order of these tests decides what counts as a success.
+//! End of a run: the order of these tests decides what counts as a success.
 //!
 //! Source: Linux 4.1 mm/compaction.c (`__compact_finished`).
 
@@ -9,7 +9,7 @@ use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::Compactor;
 
 impl CompactControl<'_> {
-    /// How the run ends; [`CompactResult::Continue`]: it does not yet.
+    /// End of the run; [`CompactResult::Continue`]: it goes on.
     pub(crate) fn finished(&mut self) -> CompactResult {
         if let Some(result) = self.been_everywhere() {
             return result;
@@ -28,7 +28,8 @@ impl CompactControl<'_> {
         CompactResult::Success
     }
 
-    /// Whether the scanners met, or the sweep came to its end; then the next run starts anew.
+    /// Ends the run if the scanners met, or the sweep came to its end; then the next run starts
+    /// anew.
     fn been_everywhere(&mut self) -> Option<CompactResult> {
         let asynchronous = self.asynchronous();
         let z = &mut *self.zone;

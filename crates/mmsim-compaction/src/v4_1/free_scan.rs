@@ -1,11 +1,10 @@
 //! The scanner for targets: free pages, taken out of the allocator a block at a time.
 //!
-//! It is asked only when a page is to be moved and no target is at hand, and stops when there
-//! are as many targets as pages in the batch. The kernel's goes down by pageblocks, and up
-//! within one, to the pageblock after that of the scanner for sources: if it would have to go
-//! below that, the scanners have met. The sweep goes up and around, passes over the pageblock
-//! that sources are taken from, and marks those that it filled, so that the other scanner leaves
-//! them alone.
+//! It runs only when a page is to be moved and no target is at hand, and stops when there are as
+//! many targets as pages in the batch. The kernel's goes down by pageblocks, and up within one, to
+//! the pageblock after that of the scanner for sources: if it would have to go below that, the
+//! scanners have met. The sweep goes up and around, passes over the pageblock that sources are
+//! taken from, and marks those that it filled, so that the other scanner leaves them alone.
 //!
 //! Source: Linux 4.1 mm/compaction.c (`isolate_freepages`, `isolate_freepages_block`,
 //! `suitable_migration_target`). Deviation: the sweep as posted goes around for ever when there
@@ -77,7 +76,7 @@ impl CompactControl<'_> {
         !self.ignore_skip && *self.zone.skip_mut(pfn, true)
     }
 
-    /// Whether pages may move into a pageblock (`suitable_migration_target`).
+    /// True if pages may move into a pageblock (`suitable_migration_target`).
     fn is_target(&self, start: u32) -> bool {
         let buddy = self.mem.zones[self.req.zone].buddy();
         let order = if buddy.untouched().contains(&start) {

@@ -13,13 +13,13 @@ use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{ORDER_MASK, flag, free_pages};
 
-/// Whether a frame with these bits holds a page of a list, without any of the flags in `not`. The first
-/// of a free block does not.
+/// True if a frame with these bits holds a page of a list, without any of the flags in `not`. The
+/// first of a free block does not.
 const fn is_page(bits: u32, not: u32) -> bool {
     bits & (flag::LRU | not) == flag::LRU
 }
 
-/// What a look at a part of a pageblock found.
+/// Results of a look at a part of a pageblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Looked {
     /// Frames looked at; of a free block only its first.
@@ -104,7 +104,7 @@ impl CompactControl<'_> {
         !self.sources.is_empty()
     }
 
-    /// Whether the pageblock of a frame may be entered.
+    /// True if the pageblock of a frame may be entered.
     fn is_source(&mut self, pfn: u32) -> bool {
         if !self.ignore_skip && *self.zone.skip_mut(pfn, false) {
             return false;

@@ -1,12 +1,12 @@
 //! One run over a zone, as of 4.1 and of the series of 2015.
 //!
-//! A run takes a batch of pages off their lists, moves them, and asks whether a block can be had
-//! now; until it can, or the scanners have been everywhere, or something else ends it. It is
-//! asked once per batch, so a run may do more than needed by nearly a batch.
+//! A run takes a batch of pages off their lists, moves them, and checks if a block is free now;
+//! until one is, or the scanners have been everywhere, or something else ends it. The check comes
+//! once per batch, so a run may do more than needed by nearly a batch.
 //!
 //! Source: Linux 4.1 mm/compaction.c (`compact_zone`, `compaction_alloc`, `release_freepages`),
 //! mm/migrate.c (`migrate_pages`). Left out: aborts by contention and by the scheduler, and the
-//! test for too many isolated pages, since nobody else isolates while a run goes on.
+//! test for too many isolated pages, since no other thread isolates while a run goes on.
 
 mod finished;
 mod free_scan;

@@ -55,7 +55,7 @@ pub(crate) fn small(rules: CompactionConfig) -> CompactionConfig {
     CompactionConfig { cluster_max: Ranged::new(4), ..rules }
 }
 
-/// What differs from the machine of the worked examples.
+/// Differences from the machine of the worked examples.
 #[derive(Clone, Copy)]
 pub(crate) struct Bench {
     pub(crate) kernel: Kernel,

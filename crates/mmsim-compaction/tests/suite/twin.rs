@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// An observer, who sees each move by itself: with one nothing is done in batches.
+/// An observer, who sees each move separately: with one nothing is done in batches.
 struct Anybody;
 
 impl Observer for Anybody {

@@ -141,8 +141,7 @@ fn a_run_of_the_sweep() {
     }
 }
 
-/// What the requests after the first one come to: in 4.1 nothing, but for runs ever farther
-/// apart.
+/// Requests after the first one: in 4.1 they have no effect, but for runs ever farther apart.
 #[test]
 fn later_requests_of_4_1_are_put_off() {
     let mut r = rig(CompactionConfig::V4_1);

@@ -1,4 +1,4 @@
-//! What each preset of the series does, a line of flags each.
+//! Presets of the series, a line of flags each.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cached {
@@ -46,7 +46,7 @@ pub(crate) struct Flags {
     pub(crate) two_bits: bool,
     pub(crate) spare: bool,
     pub(crate) completes: bool,
-    /// What was filled is left alone for a cycle more.
+    /// Filled blocks are left alone for a cycle more.
     pub(crate) keeps: bool,
 }
 

@@ -8,7 +8,7 @@ mod flags;
 
 pub(crate) use flags::{Any, Cached, Deplete, Flags, When, flags};
 
-/// What a frame holds.
+/// Contents of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
     Page(u32),
@@ -20,7 +20,7 @@ pub(crate) enum Cell {
     Source(u32),
 }
 
-/// How a run ends.
+/// End of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Skipped,
