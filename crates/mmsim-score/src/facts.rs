@@ -1,10 +1,10 @@
-//! What a score function is told of a folio.
+//! Inputs of a score function: facts about a folio.
 
 /// Makes the struct, its names and its values of one list.
 macro_rules! facts {
     ($($(#[$doc:meta])* $name:ident;)*) => {
-        /// What a kernel has of a folio at reclaim. There is nothing of the future in it, and nothing
-        /// that tells a run from another: no address, no frame, no clock, no seed.
+        /// Facts that a kernel has about a folio at reclaim. There is nothing of the future in it,
+        /// and nothing that tells a run from another: no address, no frame, no clock, no seed.
         ///
         /// Ages and distances are counted in evictions on the machine, as the kernel's own are
         /// (Linux 6.12 mm/workingset.c, `nonresident_age`).
@@ -16,7 +16,7 @@ macro_rules! facts {
         impl Facts {
             /// The names, in the order of the function's parameters.
             pub const NAMES: [&'static str; Facts::COUNT] = [$(stringify!($name)),*];
-            /// How many there are.
+            /// Number of facts.
             pub const COUNT: usize = [$(stringify!($name)),*].len();
 
             /// The values, in the same order.
@@ -40,8 +40,8 @@ facts! {
     file;
     /// 1: it has to be written before it is gone.
     dirty;
-    /// Evictions between its own and its return; -1: it came for the first time, or nobody
-    /// remembers.
+    /// Evictions between its own and its return; -1: it came for the first time, or its eviction
+    /// was forgotten.
     distance;
     /// Pages on the lists of its group on its node.
     size;

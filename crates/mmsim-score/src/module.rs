@@ -39,7 +39,7 @@ const MAGIC: &[u8] = b"\0asm";
 /// Elements of tables.
 const MOST_ELEMENTS: usize = 1 << 10;
 
-/// What the facts are to a function.
+/// Types of the facts as parameters of a function.
 type Parameters = (i64, i64, i64, i64, i64, i64, i64, i64, i64);
 
 /// A checked module.
@@ -288,7 +288,7 @@ fn may_do_nothing_else(binary: &[u8], name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What an instruction writes besides locals and the stack.
+/// Description of an instruction that writes anything besides locals and the stack.
 fn written(operator: &Operator<'_>) -> Option<&'static str> {
     use Operator::*;
     match operator {

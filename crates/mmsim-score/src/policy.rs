@@ -32,9 +32,9 @@ use mmsim_lru::shrink::{
 
 use crate::facts::Facts;
 
-/// Of a batch one in so many is evicted at least, whatever the scores are.
+/// Divisor for the least part of a batch that is evicted, whatever the scores are.
 const LEAST: usize = 16;
-/// And one in so many at most.
+/// Divisor for the largest part.
 const MOST: usize = 2;
 
 /// Why a function has no score.
@@ -51,18 +51,18 @@ pub trait Score: Send {
     /// Why there is none: the run ends.
     fn score(&mut self, facts: &Facts) -> Result<i64, Stopped>;
 
-    /// What the last call took.
+    /// Fuel that the last call used.
     fn fuel(&self) -> u64 {
         0
     }
 }
 
-/// What is known of a folio besides its flags.
+/// State of a folio besides its flags.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Evictions when it came or was last found used.
     last: u64,
-    /// -1 where nobody knows.
+    /// -1 where it is not known.
     distance: i64,
     seen: u32,
     looks: u32,
@@ -80,7 +80,7 @@ pub struct Scored<S> {
     nr_memcgs: usize,
     states: Vec<State>,
     evictions: u64,
-    /// What a shadow can hold of that.
+    /// Part of that which a shadow can hold.
     mask: u64,
     calls: u64,
     /// Folios of the batch, with what each is worth.
@@ -109,7 +109,7 @@ impl<S: Score> Scored<S> {
         self.lists[usize::from(node.0) * self.nr_memcgs + usize::from(memcg.0)]
     }
 
-    /// What is known of a folio. Memory of the host is taken as frames are used.
+    /// State of a folio. Memory of the host is taken as frames are used.
     fn state(&mut self, folio: FolioId) -> &mut State {
         let at = folio.0 as usize;
         if at >= self.states.len() {

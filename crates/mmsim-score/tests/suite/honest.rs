@@ -1,4 +1,4 @@
-//! What score functions can do.
+//! Abilities of score functions.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ impl Score for Native {
     }
 }
 
-/// The same for all runs, with what it was told.
+/// The same for all runs, with the facts that it got.
 struct Natives(fn(&Facts) -> i64, Arc<Mutex<Vec<Facts>>>);
 
 impl Author for Natives {
@@ -73,7 +73,8 @@ fn parameters_are_facts_in_their_order() {
     }
 }
 
-/// What a function is told are figures of a kernel: within what has happened and what there is.
+/// The arguments of a function are figures of a kernel: within the history and the size of the
+/// machine.
 #[test]
 fn facts_are_what_a_kernel_has() {
     let folder = mixed();

@@ -1,4 +1,4 @@
-//! Policies that cheat. The table says of each, before it runs, what becomes of it: nobody gains.
+//! Policies that cheat. The table says the fate of each, before it runs: none gains.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use mmsim_score::{Facts, Score, Scored, Stopped};
 
 use super::{Folder, HEAP, Policy, evaluated, evaluator, heap, module, score};
 
-/// What becomes of a policy.
+/// Fate of a policy.
 enum Fate {
     /// It is not taken: an error that says this.
     Refused(&'static str),
@@ -264,7 +264,7 @@ fn nobody_gains_by_cheating() {
     }
 }
 
-/// Draws lots by what it is told, for pages that came back.
+/// Draws lots by its arguments, for pages that came back.
 struct Lots(u64);
 
 impl Score for Lots {
