@@ -6,7 +6,7 @@
 pub enum Class {
     /// The optimum would not have had the page in memory either.
     Capacity,
-    /// Nobody had used the page: it was read ahead too early, or came back for nobody.
+    /// The page had not been used: it was read ahead too early, or came back without a use.
     ReadAhead,
     /// A limit or advice asked for the eviction.
     Forced,
@@ -16,9 +16,9 @@ pub enum Class {
     WrongPlace,
     /// More pages of the other type were idle for longer.
     WrongType,
-    /// Pages that nobody wanted again held as many frames as were missing.
+    /// Pages that were not wanted again held as many frames as were missing.
     OneTime,
-    /// The same, and most of them had been read ahead for nobody.
+    /// The same, and most of them had been read ahead in vain.
     ReadAheadKept,
     /// A look found the page used, and it went down all the same.
     ReferenceLost,
@@ -88,12 +88,12 @@ impl Class {
         }
     }
 
-    /// Whether a better decision would have kept the page.
+    /// True if a better decision would have kept the page.
     pub fn is_decision(self) -> bool {
         self != Class::Capacity
     }
 
-    /// Whether the future decides between this and pages that were kept in vain.
+    /// True if the future decides between this and pages that were kept in vain.
     pub(crate) fn waits_for_the_end(self) -> bool {
         self >= Class::ReferenceLost
     }

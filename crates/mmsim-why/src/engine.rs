@@ -10,7 +10,7 @@
 //! earlier rule wait for it, counted by the tick of their eviction.
 //!
 //! A page that came back and is not used yet (a device reads it, or it was read ahead) waits for
-//! its first use. If it leaves before, it came back for nobody.
+//! its first use. If it leaves before, it came back without a use.
 
 mod uses;
 
@@ -48,7 +48,7 @@ const TICKS_OF_MEMORY: u64 = 256;
 /// Frames that the sampled pages stand for are at least half as many, of a machine that has them.
 const SAMPLE: u64 = 8192;
 
-/// What a run is to tell.
+/// Extent of the report of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
@@ -61,19 +61,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether swap-ins stand for refaults of anonymous pages.
+    /// Sets whether swap-ins stand for refaults of anonymous pages.
     #[must_use]
     pub fn with_swap_ins(mut self, swap_ins: bool) -> Self {
         self.swap_ins = swap_ins;
         self
     }
-    /// Whether each refault is noted with its access.
+    /// Sets whether each refault is noted with its access.
     #[must_use]
     pub fn with_log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
-    /// Whether all uses of all pages are to be known.
+    /// Sets whether all uses of all pages are to be known.
     #[must_use]
     pub fn with_exact(mut self, exact: bool) -> Self {
         self.exact = exact;
@@ -81,12 +81,12 @@ impl Settings {
     }
 }
 
-/// What a run told, once it is over.
+/// Verdicts of a run, once it is over.
 #[derive(Clone, Debug, Default)]
 pub struct Told(Arc<Mutex<Option<Verdicts>>>);
 
 impl Told {
-    /// What was told; nothing before the end of a run, nor of a run that panicked.
+    /// The verdicts; `None` before the end of a run, and of a run that panicked.
     pub fn take(&self) -> Option<Verdicts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -95,7 +95,7 @@ impl Told {
     }
 }
 
-/// What lists said of pages that are idle for longer than one.
+/// Cached answer of lists about pages that are idle for longer than one.
 #[derive(Clone, Copy, Default)]
 struct Asked {
     /// The list from 1 on, and the tick of the use; 0: nothing.
@@ -143,7 +143,7 @@ pub struct Engine {
     shift: u32,
     /// When the node that evicts needed reclaim last, or no frame was to spare.
     tight: Option<u32>,
-    /// What lists said in this tick.
+    /// Answers of lists in this tick.
     asked: [Asked; ASKED],
     min: Min,
     /// Lists by their places: the number of their anonymous one, the file one is behind it.
@@ -266,7 +266,7 @@ impl Engine {
         self.counted -= 1;
     }
 
-    /// What the lists say of pages that are idle for longer.
+    /// The number of pages of the lists that are idle for longer.
     #[inline]
     fn ask(&mut self, list: usize, since: u32) -> &Asked {
         let of = (list as u64 + 1) << 32 | u64::from(since);
@@ -346,7 +346,7 @@ impl Engine {
         p
     }
 
-    /// What a page holds is gone.
+    /// The contents of a page are gone.
     fn is_dropped(&mut self, all: &mut KeptPages, page: PageIdx) {
         let (mut p, last) = (Page::of(all, page), tick_of(all.last(page)));
         if p.marks == 0 {
@@ -488,7 +488,7 @@ impl Follower for Engine {
         let now = self.min.now();
         for &(page, last) in pages {
             let mut p = Page::of(all, page);
-            // Of uses in the tick in which it came one is told from the others by nobody.
+            // Uses in the tick in which it came cannot be told apart.
             if p.is(mark::USED | mark::RESIDENT) && tick_of(last) > p.moved {
                 p.set(mark::KEPT | mark::AGAIN);
                 p.clear(mark::OVERLOOKED);

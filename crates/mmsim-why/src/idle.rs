@@ -1,4 +1,4 @@
-//! How long the pages of a list have been idle: how many were last used before a tick.
+//! Idle times of the pages of a list: the number of pages last used before a tick.
 //!
 //! Pages are counted by the tick of their last use, and by blocks of ticks. A page moves with each
 //! use, which is two additions; a question adds the blocks up to its tick.

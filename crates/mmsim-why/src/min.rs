@@ -29,12 +29,12 @@ pub struct Min {
     frames: u32,
     /// The step at or behind an instant, by way of others.
     up: Vec<u32>,
-    /// How much fuller a step is than the next; of the last, how full.
+    /// Difference in fullness between a step and the next; of the last, its fullness.
     drop: Vec<u32>,
     /// The step before.
     before: Vec<u32>,
     first: u32,
-    /// How full the first step is.
+    /// Fullness of the first step.
     fullness: u32,
     last: u32,
     /// Intervals that begin before this instant do not fit.
@@ -85,7 +85,7 @@ impl Min {
         fits
     }
 
-    /// Whether MIN has a page that is used now, for one whose uses take no frame here.
+    /// True if MIN has a page that is used now, for one whose uses take no frame here.
     #[inline]
     pub fn has(&self, since: Option<u32>) -> bool {
         since.is_some_and(|since| since == self.now() || 2 * since + 1 >= self.begins)
@@ -179,7 +179,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// MIN as it is told: the page goes whose next use is farthest away.
+    /// MIN by its definition: the page goes whose next use is farthest away.
     fn told(uses: &[u32], frames: usize) -> Vec<bool> {
         let next = |page: u32, i: usize| {
             uses[i..].iter().position(|&p| p == page).map_or(usize::MAX, |n| i + n)

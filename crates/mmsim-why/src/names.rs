@@ -1,4 +1,4 @@
-//! What things are called where a run is over.
+//! Names of things where a run is over.
 
 use mmsim_core::base::id::{Idx, MemcgId};
 use mmsim_core::memory::Memory;

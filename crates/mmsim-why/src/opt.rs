@@ -51,7 +51,7 @@ impl Positions {
         }
     }
 
-    /// Whether it was there.
+    /// Returns true if it was there.
     fn remove(&mut self, at: u32) -> bool {
         let mut at = at as usize;
         if self.0[0][at / 64] & 1 << (at % 64) == 0 {

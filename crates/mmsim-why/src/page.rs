@@ -1,4 +1,4 @@
-//! What is known of a page: two words, beside the tick of its last use.
+//! State of a page: two words, beside the tick of its last use.
 
 use mmsim_core::base::id::PageIdx;
 use mmsim_core::memory::follow::KeptPages;
@@ -29,7 +29,7 @@ pub(crate) mod mark {
     pub(crate) const BALANCED: u32 = 1 << 9;
     /// A look kept it where it was, in the tick that is noted, for uses in several ticks.
     pub(crate) const KEPT: u32 = 1 << 10;
-    /// Those that a page keeps when it comes to memory.
+    /// Marks that a page keeps when it comes to memory.
     pub(crate) const STAY: u32 = EVER | WAITS | WRITTEN;
 }
 /// Marks of a page that is used.
@@ -38,7 +38,7 @@ pub(crate) const CLASS_SHIFT: u32 = 11;
 pub(crate) const CLASS_MASK: u32 = 15 << CLASS_SHIFT;
 pub(crate) const LIST_SHIFT: u32 = 15;
 
-/// What is known of a page. When it was used last, who tells of uses keeps.
+/// State of a page. When it was used last, who tells of uses keeps.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Page {
     /// The tick in which it came, was kept, went down its list, or was evicted.
@@ -61,7 +61,7 @@ impl From<Page> for [u32; 2] {
 }
 
 impl Page {
-    /// What is kept of a page.
+    /// The state kept of a page.
     #[inline]
     pub(crate) fn of(all: &mut KeptPages, page: PageIdx) -> Page {
         Page::from(*all.of(page))
@@ -71,11 +71,11 @@ impl Page {
     pub(crate) fn keep(self, all: &mut KeptPages, page: PageIdx) {
         *all.of(page) = self.into();
     }
-    /// Whether all of these are marked.
+    /// True if all of these are marked.
     pub(crate) fn is(&self, marks: u32) -> bool {
         self.marks & marks == marks
     }
-    /// Whether any of these is marked.
+    /// True if any of these is marked.
     pub(crate) fn any(&self, marks: u32) -> bool {
         self.marks & marks != 0
     }
@@ -101,7 +101,7 @@ impl Page {
     }
 }
 
-/// The tick of a use as it is told, from 1 on, where one is known of.
+/// The tick of a use as the machine reports it, from 1 on, where one is known.
 pub(crate) fn tick_of(told: u32) -> u32 {
     told.saturating_sub(1)
 }

@@ -1,6 +1,6 @@
-//! Blocks that could not be had, and stalls: counted by what, phase, task and group.
+//! Blocks that could not be allocated, and stalls: counted by kind, phase, task and group.
 //!
-//! Each is told with its class at the place that decides it ([`mmsim_core::memory::trouble`]), so
+//! Each comes with its class from the place that decides it ([`mmsim_core::memory::trouble`]), so
 //! there is nothing to settle.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn of_stall(background: Background) -> Named {
 }
 
 impl Counted {
-    /// All its classes, in the order in which they are asked for.
+    /// All its classes, in the order in which they are checked.
     pub fn classes(self) -> Vec<Named> {
         const ALL: [NoBlock; 6] = [
             NoBlock::NotTried,
@@ -71,24 +71,24 @@ impl Counted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Troubles(BTreeMap<(Trouble, u32, AsId, MemcgId), (u64, SimDuration)>);
 
-/// What allocations met, of one kind.
+/// Troubles of allocations, of one kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TroubleCell {
     /// The counter.
     pub of: Counted,
     /// The class, by its name in documents.
     pub class: &'static str,
-    /// How many phases had ended.
+    /// Number of phases that had ended.
     pub phase: u32,
     /// Whose request it was.
     pub task: String,
     /// The group of that task; empty for the root.
     pub group: String,
-    /// Of a stall: who held the most pages: a process, `(page cache)` or `(kernel)`.
+    /// For a stall, the holder of the most pages: a process, `(page cache)` or `(kernel)`.
     pub holder: Option<String>,
-    /// How many.
+    /// Number of troubles.
     pub count: u64,
-    /// Of stalls: for how long kswapd had been awake, in all of them together.
+    /// For stalls, the time since kswapd woke up, in all of them together.
     pub late_ns: u64,
 }
 

@@ -1,9 +1,9 @@
-//! What a run tells: counts by class, phase, task, group and region, and examples.
+//! Verdicts of a run: counts by class, phase, task, group and region, and examples.
 //!
-//! Refaults of the last classes wait for the end of the run. Two curves over the ticks settle
-//! them: the frames that held pages in vain, which nobody used again, and the pages that were
-//! missing, out of memory until such a refault. Where the first is at least as high as the second,
-//! the eviction should have met one of those pages.
+//! Refaults of the last classes wait for the end of the run. Two curves over the ticks settle them:
+//! the frames that held pages in vain, which were not used again, and the pages that were missing,
+//! out of memory until such a refault. Where the first is at least as high as the second, the
+//! eviction should have met one of those pages.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::class::Class;
 use crate::names::{Names, group};
 use crate::trouble::{TroubleCell, Troubles};
 
-/// What refaults are counted by.
+/// Key by which refaults are counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     pub phase: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Fresh {
 pub struct Logged {
     /// The thread.
     pub thread: ThreadId,
-    /// How many accesses it had done before.
+    /// Number of its accesses before.
     pub access: u64,
     /// The page.
     pub page: PageIdx,
@@ -87,12 +87,12 @@ pub struct Logged {
     pub now: u64,
 }
 
-/// Ticks in which a frame held a page that nobody used again.
+/// Ticks in which a frame held a page that was not used again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub since: u32,
     pub until: u32,
-    /// Nobody had used it at all.
+    /// It had not been used at all.
     pub ahead: bool,
 }
 
@@ -159,7 +159,7 @@ const SEEN: usize = Class::ALL.len().next_power_of_two();
 /// From this number on classes wait for the end.
 const FIRST_OPEN: u32 = Class::ReferenceLost as u32;
 
-/// What refaults that are counted as they come have in common.
+/// Common facts of refaults that are counted as they come.
 #[derive(Clone, Copy, Debug, Default)]
 struct Now {
     /// Their phase and task.
@@ -283,7 +283,7 @@ impl Tables {
         }
     }
 
-    /// What is [counted now](Tables::count_now) is of a phase and a task.
+    /// Sets the phase and the task of refaults that are [counted now](Tables::count_now).
     #[inline]
     pub(crate) fn turn_to(&mut self, phase: u32, task: AsId) {
         if self.now.of != Some((phase, task)) {
@@ -349,21 +349,21 @@ impl Tables {
 /// Refaults of one kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cell {
-    /// How many phases had ended.
+    /// Number of phases that had ended.
     pub phase: u32,
-    /// Whose step it was; nobody's: of advice, or of the kernel.
+    /// Task whose step it was; `None` for advice, or for the kernel.
     pub task: Option<String>,
     /// The group that counts it; empty for the root.
     pub group: String,
     /// `TASK:REGION` or `file NAME`.
     pub region: String,
-    /// Of a file.
+    /// The page is of a file.
     pub file: bool,
     /// The page had been written to swap for it.
     pub written: bool,
     /// Why.
     pub class: Class,
-    /// How many.
+    /// Number of refaults.
     pub count: u64,
 }
 
@@ -380,7 +380,7 @@ pub struct Shown {
     pub now: u64,
 }
 
-/// What a run tells.
+/// Verdicts of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdicts {
     /// All refaults.
@@ -391,7 +391,7 @@ pub struct Verdicts {
     pub credit: u64,
     /// Pages written to swap.
     pub written: u64,
-    /// Blocks that could not be had, and stalls.
+    /// Blocks that could not be allocated, and stalls.
     pub troubles: Vec<TroubleCell>,
     /// Each refault, if that was asked for, as they were settled.
     pub log: Vec<Logged>,
@@ -400,12 +400,12 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// How many refaults there are of a kind.
+    /// Number of refaults of a kind.
     pub fn count(&self, of: impl Fn(&Cell) -> bool) -> u64 {
         self.cells.iter().filter(|c| of(c)).map(|c| c.count).sum()
     }
 
-    /// How many allocations met something of a kind.
+    /// Number of allocations with trouble of a kind.
     pub fn troubled(&self, of: impl Fn(&TroubleCell) -> bool) -> u64 {
         self.troubles.iter().filter(|c| of(c)).map(|c| c.count).sum()
     }

@@ -5,7 +5,7 @@
 
 use mmsim_core::base::id::PageIdx;
 
-/// What waits, by its page. A page waits once.
+/// Waiting items, by page. A page waits once.
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {
     /// As many as a power of two, or none.
@@ -27,7 +27,7 @@ impl<T> Waiting<T> {
         (hash >> 32) as usize & (self.slots.len() - 1)
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -21,7 +21,7 @@ pub(super) fn all_are_used(uses: &[Use], back: &[Refaulted]) -> bool {
 }
 
 impl Engine {
-    /// What is known of a refault that its counter counts, before the page is used.
+    /// Facts about a refault that its counter counts, before the page is used.
     #[inline]
     pub(super) fn fresh(&mut self, r: &Refaulted, p: &mut Page) -> Fresh {
         let tick = self.min.now();
@@ -103,12 +103,12 @@ impl Engine {
     /// was evicted.
     #[inline(never)]
     fn over_reclaimed(&self, rule: u32, evicted: u32) -> u32 {
-        // Nobody needed its frame meanwhile.
+        // Its frame was not needed meanwhile.
         let spare = self.tight.is_none_or(|t| t <= evicted);
         if rule > Class::Forced as u32 && spare { Class::OverReclaim as u32 } else { rule }
     }
 
-    /// Whether the optimum has a page that is used, and was before.
+    /// True if the optimum has a page that is used, and was before.
     #[inline]
     fn optimum(&mut self, page: PageIdx, since: Option<u32>) -> bool {
         match is_sampled(page.0, self.shift) {
@@ -124,7 +124,7 @@ impl Engine {
             None => Class::ReadAhead,
             Some(false) => Class::Capacity,
             _ if f.class <= Class::Forced => f.class,
-            // Nobody needed its frame meanwhile.
+            // Its frame was not needed meanwhile.
             _ if f.balanced && self.tight.is_none_or(|t| t <= f.evicted) => Class::OverReclaim,
             _ => f.class,
         }
