@@ -14,7 +14,7 @@ use crate::attrs::{MonitoringAttrs, align_down, align_up};
 use crate::config::{MergeCap, SplitRule};
 use crate::region::{Region, Target};
 
-/// How many regions the targets have together.
+/// Number of regions of all targets together.
 pub fn nr_regions(targets: &[Target]) -> u64 {
     targets.iter().map(|t| t.regions.len() as u64).sum()
 }
@@ -206,12 +206,12 @@ fn split_some_regions(
     }
 }
 
-/// What is kept from cuts to cuts. The kernel has one for all contexts.
+/// State that is kept from cuts to cuts. The kernel has one for all contexts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cuts {
     /// Regions before the last cuts; with [`SplitRule::PartialAboveHalf`] also if there were none.
     pub last_nr_regions: u64,
-    /// How often some of the regions were cut.
+    /// Number of times that some of the regions were cut.
     pub turn: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How often a context looks, and how finely: the monitoring attributes.
+//! The monitoring attributes: intervals and numbers of regions of a context.
 //!
 //! An *aggregation* is the time after which the samples of a region are counted up, reported and
 //! forgotten. A *window* is how many samples an aggregation has, so the largest number of accesses
@@ -17,10 +17,10 @@ use crate::config::{DamonConfig, IntervalClock};
 use crate::error::DamonError;
 use crate::region::Region;
 
-/// What [intervals are tuned](crate::tuning) for (`struct damon_intervals_goal`).
+/// Goal of [tuning intervals](crate::tuning) (`struct damon_intervals_goal`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IntervalsGoal {
-    /// What is to be seen of all that could be, in 1/10000.
+    /// Share of all visible accesses that is to be seen, in 1/10000.
     pub access_bp: u64,
     /// Aggregations between two changes; 0: none are made.
     pub aggrs: u64,
@@ -51,7 +51,7 @@ pub struct MonitoringAttrs {
     pub max_nr_regions: u32,
     /// Bytes of the smallest region, a power of two: a page, or 1 in the kernel's own tests.
     pub min_region: u64,
-    /// What the intervals are tuned for; none: they stay.
+    /// Goal that the intervals are tuned for; none: they stay.
     pub tuning: Option<IntervalsGoal>,
 }
 
@@ -72,7 +72,7 @@ impl MonitoringAttrs {
         self.sample_us.max(1)
     }
 
-    /// How many sampling intervals `us` are.
+    /// Number of sampling intervals in `us`.
     pub fn samples_in(&self, us: u64) -> u64 {
         us / self.sample_divisor()
     }
@@ -82,7 +82,7 @@ impl MonitoringAttrs {
         self.samples_in(self.aggr_us).clamp(1, u64::from(u32::MAX)) as u32
     }
 
-    /// Whether a context can work with these. An aggregation shorter than a sample is an error
+    /// Checks that a context can work with these. An aggregation shorter than a sample is an error
     /// only since kernels count samples.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What kind of DAMON: one knob per decision that a kernel release or a fix changed.
+//! Configuration of DAMON: one knob per decision that a kernel release or a fix changed.
 //!
 //! The points of this space that kernels shipped are the [presets](PRESETS). Some knobs decide what
 //! a machine does under a context, or how its records are written; they are read there, and only
@@ -15,7 +15,7 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::{knob_enums, knob_struct};
 
 knob_enums! {
-    /// What tells a context that an aggregation is over.
+    /// Clock that ends an aggregation.
     IntervalClock {
         Wall = "wall",
             "The clock: work makes an aggregation hold fewer samples. Schemes are applied at its end \
@@ -23,7 +23,7 @@ knob_enums! {
         SampleCount = "sample-count",
             "The samples taken: work makes it longer. Every scheme has an interval of its own.";
     }
-    /// What happens when regions are too many after merging.
+    /// Action when regions are too many after merging.
     MergeCap {
         None = "none", "Nothing.";
         RetryAgeEachPass = "retry-age-each-pass",
@@ -52,7 +52,7 @@ knob_enums! {
             "Above half of them one region in so many that about the largest number comes of it, \
              each time another one.";
     }
-    /// What the number of regions that there should at least be is good for.
+    /// Use of the least number of regions.
     MinRegions {
         MergeLimit = "merge-limit", "No region grows by merging beyond its share.";
         Enforced = "enforced", "What is larger than that is cut, too.";
@@ -70,7 +70,7 @@ knob_enums! {
         AtOnce = "at-once", "With the first pass.";
         Unlimited = "unlimited", "A window after the first pass; until then nothing is limited.";
     }
-    /// What the first look at stall time says to a goal, and after new parameters.
+    /// Meaning of the first look at stall time for a goal, and after new parameters.
     FirstPsi {
         Total = "total",
             "All stall time since boot: the quota begins at its least. New parameters keep the last \
@@ -91,29 +91,29 @@ knob_enums! {
             "If a quota of any kind is set; 0 bytes are then nothing. It is used up when less than \
              the smallest region remains.";
     }
-    /// How long a context with several schemes sleeps for their watermarks.
+    /// Sleep of a context with several schemes that waits for their watermarks.
     WmarkWait {
         OrderBug = "order-bug",
             "As long as the schemes ask, but an active scheme is forgotten if an inactive one \
              follows.";
         Min = "min", "Not at all if a scheme is active.";
     }
-    /// What paging out in physical memory asks of a page before it goes.
+    /// Check of a page by paging out in physical memory.
     PageoutRef {
         Respect = "respect", "Reclaim's own check of references.";
         YoungFilter = "young-filter", "Whether it was used since it was last marked old.";
     }
-    /// What moving a page up does.
+    /// Action that moves a page up.
     LruPrio {
         MarkAccessed = "mark-accessed", "It is accessed once, as by a system call.";
         Activate = "activate", "It becomes an active one.";
     }
-    /// How a target is named in records.
+    /// Name of a target in records.
     TraceTarget {
         Handle = "handle", "By a number that looks like the address of a kernel object.";
         Index = "index", "By its index.";
     }
-    /// How a sampling address is drawn in a region above 4 GiB.
+    /// Draw of a sampling address in a region above 4 GiB.
     Rand32 {
         Prandom = "prandom",
             "In the first size mod 4 GiB bytes; at the first byte if that is 0.";
@@ -237,7 +237,7 @@ impl DamonConfig {
         (u64::from(self.coarse_tick_us.get()) * 1000).max(1)
     }
 
-    /// What the coarse clock shows at `now`: the last tick (`ktime_get_coarse_ts64()`, jiffies).
+    /// Value of the coarse clock at `now`: the last tick (`ktime_get_coarse_ts64()`, jiffies).
     pub fn coarse(&self, now: SimTime) -> SimTime {
         SimTime(now.0 / self.tick_ns() * self.tick_ns())
     }
@@ -247,7 +247,7 @@ impl DamonConfig {
         SimDuration(span.as_nanos().div_ceil(self.tick_ns()).saturating_mul(self.tick_ns()))
     }
 
-    /// How long a thread sleeps that asks for `us` µs: exactly so up to the limit, in ticks above
+    /// Duration of a sleep of `us` µs: exactly so up to the limit, in ticks above
     /// (`kdamond_usleep()`; at least 1 µs, as a request for 0 would let no time pass at all).
     pub fn sleep(&self, us: u64) -> SimDuration {
         let exact = SimDuration(us.max(1).saturating_mul(1000));

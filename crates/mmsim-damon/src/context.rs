@@ -43,8 +43,8 @@ pub(crate) struct Cursor {
     pub(crate) behind: Option<usize>,
 }
 
-/// What the thread read at the top of its loop, or found out since. Changes made in between count
-/// from the next turn on.
+/// State that the thread read at the top of its loop, or found out since. Changes made in between
+/// count from the next turn on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Iteration {
     pub(crate) next_aggregation: u64,
@@ -56,11 +56,11 @@ pub(crate) struct Iteration {
 /// All that a user decides about a context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
-    /// How often and how finely it looks.
+    /// Intervals and numbers of regions.
     pub attrs: MonitoringAttrs,
-    /// What it watches. A target without regions keeps those that it has.
+    /// Targets that it watches. A target without regions keeps those that it has.
     pub targets: Vec<Target>,
-    /// What it does.
+    /// Its schemes.
     pub schemes: Vec<Scheme>,
 }
 
@@ -93,7 +93,7 @@ pub struct Context {
     pub(crate) iteration: Iteration,
     pub(crate) should_stop: bool,
     pub(crate) paused: bool,
-    /// What is to change at the next hook where it can.
+    /// Change that takes effect at the next hook where it can.
     pub(crate) pending: Option<Parameters>,
     /// Room that is kept from step to step.
     pub(crate) accessed: Vec<bool>,
@@ -186,7 +186,7 @@ impl Context {
         region.nr_accesses.saturating_add(share.min(u128::from(u32::MAX)) as u32)
     }
 
-    /// Whether it was started and has not ended.
+    /// True if it was started and has not ended.
     pub fn is_running(&self) -> bool {
         self.state != KdamondState::Stopped
     }

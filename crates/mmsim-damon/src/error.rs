@@ -1,5 +1,5 @@
-//! What can be wrong with a request to a context. A request that fails changes nothing, and says
-//! nothing: it is for the caller to tell its user.
+//! Errors of requests to a context. A request that fails changes nothing, and says nothing: it is
+//! for the caller to tell its user.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub enum DamonError {
     /// There is nothing to watch.
     NoTargets,
-    /// It runs already, or what is asked for cannot be done while it runs.
+    /// It runs already, or the request cannot be served while it runs.
     Busy,
     /// It does not run.
     NotRunning,

@@ -33,7 +33,7 @@ pub struct Kdamond {
     ops: OpsState,
     watch: Watch,
     started: bool,
-    /// What goals look at, as of the step under way.
+    /// Metrics of goals, as of the step under way.
     measured: Vec<(Metric, u64)>,
     pauses: Vec<Pause>,
 }
@@ -55,7 +55,7 @@ impl Kdamond {
         &self.context
     }
 
-    /// What is kept of it.
+    /// Its record for observers.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }

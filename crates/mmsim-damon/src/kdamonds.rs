@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::DamonError;
 use crate::operations::Operations;
 
-/// How many contexts run, and whether they keep others from running.
+/// Number of running contexts, and whether they keep others from running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kdamonds {
     nr_running: u32,
@@ -16,7 +16,7 @@ pub struct Kdamonds {
 }
 
 impl Kdamonds {
-    /// How many run.
+    /// Number of running contexts.
     pub fn nr_running(&self) -> u32 {
         self.nr_running
     }

@@ -1,4 +1,4 @@
-//! What an address space is to a context, and what a context needs of the machine under it
+//! Interface between a context and an address space, and between a context and the machine under it
 //! (`struct damon_operations` of Linux 6.12 `include/linux/damon.h`).
 //!
 //! The context knows regions, counts and schemes, never pages; behind this trait is a machine, or a
@@ -59,7 +59,7 @@ pub trait Operations {
     /// ([`draw_sampling_addr`](crate::region::draw_sampling_addr)) and marks its page old.
     fn prepare_access_checks(&mut self, targets: &mut [Target]);
 
-    /// Whether the page of every sampling address was used since it was marked old: one answer
+    /// Checks if the page of every sampling address was used since it was marked old: one answer
     /// per region, in order of targets and addresses, into `out`, which is empty. The context
     /// accounts them.
     fn check_accesses(&mut self, targets: &[Target], out: &mut Vec<bool>);
@@ -70,8 +70,8 @@ pub trait Operations {
     /// Fits the regions to what is mapped now. Nothing where ranges are fixed.
     fn update(&mut self, targets: &mut [Target], attrs: &MonitoringAttrs);
 
-    /// Whether a target can still be watched; none if this set has no such test, which keeps a
-    /// context from ending by itself.
+    /// True if a target can still be watched; none if this set has no such test, so that a context
+    /// does not end unless it is stopped.
     fn target_valid(&self, target: &Target) -> Option<bool>;
 
     /// By which score regions are ranked for an action.
@@ -86,22 +86,22 @@ pub trait Operations {
     /// Memory stall time ("some" of PSI) since boot, in µs.
     fn some_mem_psi_us(&self) -> u64;
 
-    /// What a goal looks at, as of now: the stall time since boot, other metrics as they are. By
+    /// Value of a metric of a goal now: the stall time since boot, other metrics as they are. By
     /// default nothing but stall time is known.
     fn measure(&self, metric: Metric) -> u64 {
         if metric == Metric::SomeMemPsiUs { self.some_mem_psi_us() } else { 0 }
     }
 
-    /// Of the pages on LRU lists in these regions, those on a node, in 1/10000; takes the time that
-    /// looking at them takes. 0 if the regions are not of physical memory, if there is no such node,
-    /// or no page. By default nothing is known of nodes.
+    /// Share of a node in the pages on LRU lists in these regions, in 1/10000; takes the time that
+    /// looking at them takes. 0 if the regions are not of physical memory, if there is no such
+    /// node, or no page. By default nothing is known of nodes.
     fn eligible_mem_bp(&mut self, regions: &[Region], node: u16) -> u64 {
         let _ = (regions, node);
         0
     }
 
-    /// What the context tells. A break ends it, where not stated otherwise. By default nobody
-    /// listens.
+    /// Receives events of the context. A break ends it, where not stated otherwise. The default
+    /// ignores them.
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {
         let _ = (hook, context);
         ControlFlow::Continue(())

@@ -1,10 +1,10 @@
 //! Regions: what is watched as one thing, because its pages are assumed to be used alike.
 //!
 //! A [`Target`] is an address space, or all of physical memory, with a sorted list of regions that
-//! do not overlap. In each sampling interval one address of each region is looked at, whatever
-//! the region's size; so the cost is bounded by the number of regions, and what is right for one
-//! page is said of all. Regions are plain values in a flat vector: a walk is a loop over memory
-//! in order, and an index is all that it takes to go on later.
+//! do not overlap. In each sampling interval one address of each region is looked at, whatever the
+//! region's size; so the cost is bounded by the number of regions, and the finding for one page
+//! counts for all. Regions are plain values in a flat vector: a walk is a loop over memory in
+//! order, and an index is all that it takes to go on later.
 //!
 //! Linux 6.12 `mm/damon/core.c`, `include/linux/damon.h`.
 
@@ -51,7 +51,7 @@ impl Region {
         self.end - self.start
     }
 
-    /// Whether some byte is also in `range`.
+    /// True if some byte is also in `range`.
     pub(crate) fn intersects(&self, range: &std::ops::Range<u64>) -> bool {
         self.start < range.end && range.start < self.end
     }

@@ -37,7 +37,7 @@ const ACTIONS: [Action; 6] = [
     Action::Stat,
 ];
 
-/// Whether a text can be taken at all: written as a whole, and not too long.
+/// Checks that a text can be taken at all: written as a whole, and not too long.
 ///
 /// # Errors
 /// [`DamonError::Offset`], [`DamonError::TooLarge`].
@@ -143,7 +143,7 @@ fn parse_scheme(s: &mut Scanner<'_>) -> Option<Result<Scheme, DamonError>> {
         weight_age: s.next()?,
         ..Quota::default()
     };
-    // A metric that nobody knows is as good as none.
+    // An unknown metric is as good as none.
     let metric = match s.next::<u32>()? {
         1 => WmarkMetric::FreeMemRate,
         _ => WmarkMetric::None,
@@ -163,7 +163,7 @@ fn parse_scheme(s: &mut Scanner<'_>) -> Option<Result<Scheme, DamonError>> {
 /// Which statistics a line has at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StatsVersion {
-    /// How often and for how many bytes a scheme was tried.
+    /// Number of times that a scheme was tried, and of bytes.
     V0,
     /// Also where it worked, and how often the quota was used up: from Linux 5.17 on.
     V1,

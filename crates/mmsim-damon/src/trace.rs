@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// The handle of the first target, and how far the handles lie apart.
 const HANDLES: (u64, u64) = (0xffff_8880_0000_0000, 64);
 
-/// What a record calls the target of an index.
+/// Name of the target of an index in a record.
 pub fn target_id(config: &DamonConfig, target: usize) -> u64 {
     match config.trace_target {
         TraceTarget::Index => target as u64,

@@ -1,4 +1,4 @@
-//! How far a record is from the truth: a monitor that looks at every page at every sample, for nothing.
+//! Accuracy of a record: a monitor that looks at every page at every sample, at no cost.
 //!
 //! What DAMON says of a region it says of all its pages, and it looked at one of them at a time. The
 //! truth is what it would have counted had it looked at all: for each page the sampling intervals of an
@@ -21,7 +21,7 @@ use mmsim_core::workload::Note;
 
 const PAGE_SHIFT: u32 = 12;
 
-/// How far a record is from the truth.
+/// Accuracy of a record.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Truth {
     /// Snapshots that were compared.
@@ -30,7 +30,7 @@ pub struct Truth {
     pub pages: u64,
     /// Differences in samples of all these pages, relative to the samples of an aggregation.
     pub misjudged: f64,
-    /// Of these, what was said to be accessed more often than it was.
+    /// Of these, the part that the record rates higher than it was.
     pub overrated: f64,
     /// Pages with an access, and pages in regions said to have one, summed over snapshots.
     pub working_set: (u64, u64),
@@ -42,7 +42,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Compares what is said of a region with what its pages did: samples with an access.
+    /// Compares the record of a region with the truth of its pages: samples with an access.
     pub fn compare(&mut self, region: &Region, window: u32, pages: &[u16]) {
         let said = region.nr_accesses.min(window);
         let (window, hot) = (window.max(1), (window * 4).div_ceil(5).max(1));
@@ -67,7 +67,7 @@ impl Truth {
     }
 }
 
-/// What pages did, over pieces of memory and of time.
+/// True accesses of pages, over pieces of memory and of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TruthMap {
     /// First page of the first piece.
@@ -169,7 +169,7 @@ impl Oracle {
         }
     }
 
-    /// What came of it so far.
+    /// The accuracy so far.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
@@ -219,7 +219,7 @@ impl Monitor for Oracle {
         if ends || now >= self.next_sample {
             self.sample(mem);
             if self.next_sample == SimTime::ZERO {
-                // What was accessed before the first sample is nobody's.
+                // Accesses before the first sample belong to no window.
                 self.counts.fill(0);
             }
             self.next_sample = now + self.sample;

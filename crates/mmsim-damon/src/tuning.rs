@@ -1,8 +1,8 @@
 //! Intervals that find their own length.
 //!
 //! Where little is used, short intervals see next to nothing; where much is used, long ones say the
-//! same of everything. So a monitor can be told which share of all that could be seen it is to
-//! see: of bytes times samples in an aggregation, so many in 10,000. Every few aggregations its
+//! same of everything. So the user gives a monitor the share of all visible accesses that it is to
+//! see: of bytes times samples in an aggregation, a number in 10,000. Every few aggregations its
 //! intervals grow as far as less is seen, up to twice as long, or shrink, down to a half. How many
 //! samples an aggregation has stays as the user set it.
 //!
@@ -12,7 +12,7 @@ use crate::attrs::{IntervalsGoal, MonitoringAttrs};
 use crate::damos::goal;
 use crate::region::{Region, Target};
 
-/// What was seen of what is to be seen, in 1/10000, with so many samples in an aggregation.
+/// Share of the goal that was seen, in 1/10000, with `aggr_samples` samples in an aggregation.
 pub fn score(targets: &[Target], aggr_samples: u64, access_bp: u64) -> u64 {
     let regions = || targets.iter().flat_map(Target::regions);
     let bytes: u128 = regions().map(|r| u128::from(r.size())).sum();
@@ -22,7 +22,7 @@ pub fn score(targets: &[Target], aggr_samples: u64, access_bp: u64) -> u64 {
     (seen * 10_000 / wanted.max(1)).min(u128::from(u64::MAX)) as u64
 }
 
-/// What intervals are multiplied by after such a score, in 1/10000: 5000 to 20000.
+/// Factor on intervals after such a score, in 1/10000: 5000 to 20000.
 pub fn adaptation_bp(score: u64) -> u64 {
     let bp = goal::feed(100_000_000, score) / 10_000;
     // Halving is the most.

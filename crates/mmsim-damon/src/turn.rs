@@ -25,7 +25,7 @@ use crate::region::Target;
 use crate::tuning;
 use mmsim_core::base::time::{SimDuration, SimTime};
 
-/// What a context wants after a step.
+/// Request of a context after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepOutcome {
     /// To go on at once.
@@ -73,8 +73,7 @@ impl Context {
         };
     }
 
-    /// What the thread does from waking up to its next sleep, or to the next application of a
-    /// scheme.
+    /// Runs the thread from waking up to its next sleep, or to the next application of a scheme.
     pub fn step(&mut self, ops: &mut dyn Operations) -> StepOutcome {
         match self.state {
             KdamondState::Stopped => StepOutcome::Exit,
@@ -127,8 +126,8 @@ impl Context {
         StepOutcome::Sleep(self.config.sleep(self.iteration.sample_us))
     }
 
-    /// Whether it is to end: asked to, or nothing is left that could be watched. An operations set
-    /// without a test of targets never ends by itself.
+    /// True if it is to end: it was stopped, or nothing is left that could be watched. An
+    /// operations set without a test of targets ends only when it is stopped.
     fn need_stop(&self, ops: &dyn Operations) -> bool {
         if self.should_stop {
             return true;
@@ -278,7 +277,7 @@ impl Context {
     }
 }
 
-/// Whether an interval of `us` has passed since `last`, which then becomes `now`.
+/// True if an interval of `us` has passed since `last`, which then becomes `now`.
 fn passed(last: &mut SimTime, now: SimTime, us: u64) -> bool {
     let due = now.since(*last).as_nanos() >= us.saturating_mul(1000);
     if due {

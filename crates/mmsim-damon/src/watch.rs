@@ -1,4 +1,4 @@
-//! What is kept of a running context for those who look: notes on request, and a record.
+//! Records of a running context for observers: notes on request, and a record.
 //!
 //! A note of statistics is taken after the next sample. A note of regions begins then, too: it holds
 //! the regions that the first scheme is applied to from there on, up to the next sample after that; so
@@ -34,12 +34,12 @@ pub const BYTES_KEPT: u64 = size_of::<Region>() as u64 + 16;
 pub struct Taken {
     /// When.
     pub at: SimTime,
-    /// What was asked for.
+    /// The requested note.
     pub what: Note,
     /// Regions that the first scheme was applied to, in the order of that. Where patterns are about
     /// a sum over two windows it is in `nr_accesses_bp`.
     pub regions: Vec<Region>,
-    /// What became of the schemes so far.
+    /// Statistics of the schemes so far.
     pub stats: Vec<Stat>,
 }
 
@@ -69,7 +69,7 @@ pub struct Applied {
     pub end: u64,
 }
 
-/// What is kept of a context.
+/// Records of a context.
 #[derive(Debug, Default)]
 pub struct Watch {
     requests: VecDeque<Note>,
@@ -82,7 +82,7 @@ pub struct Watch {
     kept: u64,
     /// When there was no room for more.
     full: Option<SimTime>,
-    /// What DAMON_STAT tells, if it is that.
+    /// Source of the output of DAMON_STAT, if it is that.
     teller: Option<Teller>,
     applied: Arc<Vec<Applied>>,
 }
@@ -98,7 +98,7 @@ impl Watch {
         Watch { teller: Some(Teller::default()), ..self }
     }
 
-    /// What DAMON_STAT tells, as it last looked; none: it is another monitor.
+    /// Output of DAMON_STAT at its last look; none: it is another monitor.
     pub fn told(&self) -> Option<&Told> {
         self.teller.as_ref().map(|t| &t.told)
     }
@@ -118,7 +118,7 @@ impl Watch {
         &self.record
     }
 
-    /// What schemes were applied to, in order of time, if snapshots are kept.
+    /// Applications of schemes, in order of time, if snapshots are kept.
     pub fn applied(&self) -> &Arc<Vec<Applied>> {
         &self.applied
     }
@@ -128,7 +128,7 @@ impl Watch {
         self.full
     }
 
-    /// Whether so much more is kept.
+    /// True if `more` more entries are kept.
     fn keeps(&mut self, more: usize, now: SimTime) -> bool {
         if !self.recording || self.full.is_some() {
             return false;

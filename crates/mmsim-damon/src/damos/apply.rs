@@ -23,13 +23,13 @@ use crate::operations::{Hook, Operations};
 use crate::region::Region;
 
 impl Context {
-    /// Whether a scheme takes part in a pass that begins now.
+    /// True if a scheme takes part in a pass that begins now.
     fn due(&self, scheme: &Scheme) -> bool {
         self.config.interval_clock == IntervalClock::Wall
             || self.passed_samples >= scheme.state.next_apply_sis
     }
 
-    /// Whether the quota of a scheme's window is used up.
+    /// True if the quota of a scheme's window is used up.
     fn used_up(&self, scheme: &Scheme) -> bool {
         scheme.state.charge.full(&scheme.quota, &self.config, &self.attrs)
     }
@@ -150,7 +150,7 @@ impl Context {
         merged
     }
 
-    /// What comes after a pass: when the schemes that took part are due again.
+    /// Ends a pass: sets when the schemes that took part are due again.
     pub(crate) fn end_pass(&mut self) {
         let (now, attrs) = (self.passed_samples, self.attrs);
         for s in self.schemes.iter_mut().filter(|s| now >= s.state.next_apply_sis) {
@@ -195,7 +195,7 @@ impl Context {
         self.apply(ops, s, at)
     }
 
-    /// Whether the region, or the part of it that is cut off here, was served by the window before.
+    /// True if the region, or the part of it that is cut off here, was served by the window before.
     fn skip_charged(&mut self, s: usize, at: &mut Cursor) -> bool {
         let Some((target, address)) = self.schemes[s].state.charge.resume else { return false };
         if target != at.target {

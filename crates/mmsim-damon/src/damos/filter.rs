@@ -17,7 +17,7 @@ use crate::error::DamonError;
 use crate::region::Target;
 use std::ops::Range;
 
-/// What a filter speaks about (`enum damos_filter_type`).
+/// Property that a filter checks (`enum damos_filter_type`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FilterType {
     /// Anonymous pages.
@@ -44,14 +44,14 @@ impl FilterType {
         ["anon", "memcg", "young", "addr", "target", "active", "hugepage_size", "unmapped"];
 }
 
-/// What a scheme leaves out, or takes (`struct damos_filter`).
+/// Filter that leaves pages out of a scheme, or takes them (`struct damos_filter`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
-    /// What it speaks about.
+    /// Property that it checks.
     pub kind: FilterType,
-    /// Whether it speaks about that, or about all else.
+    /// True if it applies to memory with that property, false for all other memory.
     pub matching: bool,
-    /// Whether it allows what it speaks about, or leaves it out.
+    /// True if it allows that memory, false if it leaves it out.
     pub allow: bool,
 }
 
@@ -66,12 +66,12 @@ impl Filter {
         Filter { allow: true, ..self }
     }
 
-    /// Whether it is judged before the action runs.
+    /// True if it is judged before the action runs.
     pub(crate) fn is_core(&self) -> bool {
         matches!(self.kind, FilterType::Addr(_) | FilterType::Target(_))
     }
 
-    /// Whether it means anything.
+    /// Checks that it makes sense.
     ///
     /// # Errors
     /// A range that ends before it begins.
@@ -84,7 +84,7 @@ impl Filter {
     }
 }
 
-/// What filters of addresses and targets say of a region.
+/// Verdict of filters of addresses and targets on a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CoreVerdict {
     /// It is left out.
@@ -95,13 +95,13 @@ pub enum CoreVerdict {
     Passed,
 }
 
-/// Whether the last filter of a kind allows, so that what none speaks about is left out.
+/// True if the last filter of a kind allows, so that memory to which none applies is left out.
 pub(crate) fn rejects_rest(filters: &[Filter], core: bool) -> bool {
     filters.iter().rfind(|f| f.is_core() == core).is_some_and(|f| f.allow)
 }
 
-/// What filters of addresses and targets say of region `i` of a target. The region may be cut on the
-/// way, so that what remains of it lies inside a range or outside; the rest follows it.
+/// Verdict of filters of addresses and targets on region `i` of a target. The region may be cut on
+/// the way, so that what remains of it lies inside a range or outside; the rest follows it.
 pub fn judge_region(
     filters: &[Filter],
     target_index: usize,
@@ -122,7 +122,7 @@ pub fn judge_region(
     }
 }
 
-/// Whether a filter of addresses or targets speaks about a region, which may be cut.
+/// True if a filter of addresses or targets applies to a region, which may be cut.
 fn speaks_of(
     filter: &Filter,
     target_index: usize,

@@ -11,10 +11,10 @@
 
 use crate::error::DamonError;
 
-/// What a goal looks at (`enum damos_quota_goal_metric`).
+/// Metric of a goal (`enum damos_quota_goal_metric`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
-    /// What the user says.
+    /// Value that the user gives.
     UserInput,
     /// Memory stall time since the last look ("some" of PSI), in µs.
     SomeMemPsiUs,
@@ -49,13 +49,13 @@ impl Metric {
         "node_eligible_mem_bp",
     ];
 
-    /// Whether the machine alone tells it, without the user or the regions of a context.
+    /// True if the machine alone supplies it, without the user or the regions of a context.
     pub(crate) fn is_of_the_machine(self) -> bool {
         !matches!(self, Metric::UserInput | Metric::NodeEligibleMemBp(_))
     }
 }
 
-/// How a quota follows its goals (`enum damos_quota_goal_tuner`).
+/// Rule by which a quota follows its goals (`enum damos_quota_goal_tuner`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tuner {
     /// It grows and shrinks in proportion to what is missing.
@@ -65,10 +65,10 @@ pub enum Tuner {
     Temporal,
 }
 
-/// What a quota is to achieve (`struct damos_quota_goal`).
+/// Goal of a quota (`struct damos_quota_goal`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Goal {
-    /// What it looks at.
+    /// Its metric.
     pub metric: Metric,
     /// The value that is wanted; not 0.
     pub target_value: u64,
@@ -89,7 +89,7 @@ impl Goal {
         Goal { current_value, ..Goal::new(Metric::UserInput, target_value) }
     }
 
-    /// Whether it can be compared to.
+    /// Checks that a value can be compared with it.
     ///
     /// # Errors
     /// The target is 0.
@@ -98,9 +98,9 @@ impl Goal {
     }
 }
 
-/// How far the best achieved goal is, in 1/10000; above 10000 it is exceeded. `measure` has the
-/// metrics as of now, the stall time since boot. `first` is the value of a goal on stall time that is
-/// looked at for the first time; none: all stall time since boot.
+/// Achievement of the best achieved goal, in 1/10000; above 10000 it is exceeded. `measure` has the
+/// metrics as of now, the stall time since boot. `first` is the value of a goal on stall time that
+/// is looked at for the first time; none: all stall time since boot.
 pub fn score(
     goals: &mut [Goal],
     measure: &mut dyn FnMut(Metric) -> u64,

@@ -19,7 +19,7 @@ use crate::attrs::MonitoringAttrs;
 use crate::config::{DamonConfig, EszFloor, FirstPsi, FirstWindow, QuotaSet};
 use mmsim_core::base::time::{SimDuration, SimTime};
 
-/// How much a scheme may do (`struct damos_quota`, what users give). All 0 and no goal: all it
+/// Limits of a scheme (`struct damos_quota`, the part that users give). All 0 and no goal: all it
 /// wants.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Quota {
@@ -35,12 +35,12 @@ pub struct Quota {
     pub weight_nr_accesses: u32,
     /// Weight of the age in a region's score.
     pub weight_age: u32,
-    /// What the quota is to achieve.
+    /// Goals of the quota.
     pub goals: Vec<Goal>,
-    /// How it follows them.
+    /// Rule by which it follows them.
     pub tuner: Tuner,
-    /// What is charged for bytes for which the action did not work: numerator and denominator of a
-    /// share, the latter not 0; none: all of them.
+    /// Charge for bytes for which the action did not work: numerator and denominator of a share,
+    /// the latter not 0; none: all of them.
     pub fail_charge: Option<(u32, u32)>,
 }
 
@@ -58,7 +58,7 @@ impl Quota {
     }
 }
 
-/// What a quota was charged with (`struct damos_quota`, what the kernel keeps).
+/// Charges of a quota (`struct damos_quota`, the part that the kernel keeps).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Charge {
     /// Bytes that may be tried in this window; 0: any number, or none ([`Charge::limits`]).
@@ -83,12 +83,12 @@ pub struct Charge {
 pub const FIRST_THROUGHPUT: u64 = 4096 * 1024;
 
 impl Charge {
-    /// Whether there is a quota at all.
+    /// True if there is a quota at all.
     pub fn active(&self, quota: &Quota) -> bool {
         self.esz != 0 || quota.ms != 0 || quota.sz != 0 || !quota.goals.is_empty()
     }
 
-    /// Whether this window is limited.
+    /// True if this window is limited.
     pub fn limits(&self, quota: &Quota, config: &DamonConfig) -> bool {
         match config.quota_set {
             QuotaSet::Esz => self.esz != 0,
@@ -96,7 +96,7 @@ impl Charge {
         }
     }
 
-    /// Whether the quota of this window is used up.
+    /// True if the quota of this window is used up.
     pub fn full(&self, quota: &Quota, config: &DamonConfig, attrs: &MonitoringAttrs) -> bool {
         let least = match config.quota_set {
             QuotaSet::Esz => 1,
@@ -133,7 +133,7 @@ impl Charge {
         exceeded
     }
 
-    /// What this window allows, in bytes.
+    /// Sets the limit of this window, in bytes.
     pub fn set_effective(
         &mut self,
         quota: &mut Quota,

@@ -10,7 +10,7 @@ use crate::config::{DamonConfig, WmarkWait};
 use crate::error::DamonError;
 use std::ops::RangeInclusive;
 
-/// What a scheme does with a region (`enum damos_action`).
+/// Action of a scheme on a region (`enum damos_action`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Read what is not in memory (`madvise()`).
@@ -86,7 +86,7 @@ impl AccessPattern {
         age_region: 0..=u32::MAX,
     };
 
-    /// Whether a region of this size, count and age is meant.
+    /// True if the pattern includes a region of this size, count and age.
     pub fn matches(&self, size: u64, nr_accesses: u32, age: u32) -> bool {
         self.sz_region.contains(&size)
             && self.nr_accesses.contains(&nr_accesses)
@@ -94,7 +94,7 @@ impl AccessPattern {
     }
 }
 
-/// What became of a scheme (`struct damos_stat`).
+/// Statistics of a scheme (`struct damos_stat`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
     /// Regions it was tried on.
@@ -107,7 +107,8 @@ pub struct Stat {
     pub sz_applied: u64,
     /// Charge windows whose quota was used up.
     pub qt_exceeds: u64,
-    /// How often the scheme came to the last region of a target: snapshots that it went through.
+    /// Number of times that the scheme came to the last region of a target: snapshots that it went
+    /// through.
     pub nr_snapshots: u64,
 }
 
@@ -121,8 +122,8 @@ impl Stat {
     }
 }
 
-/// What a context keeps of a scheme while it works: what became of it, what its quota was charged
-/// with, whether its watermarks let it work, and when it is due.
+/// State of a scheme while its context works: its statistics, the charges of its quota, the state
+/// of its watermarks, and the time when it is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchemeState {
     pub(crate) stat: Stat,
@@ -130,7 +131,7 @@ pub struct SchemeState {
     pub(crate) activated: bool,
     /// The sample, counted from the start, from which it is due.
     pub(crate) next_apply_sis: u64,
-    /// Whether a filter of addresses or targets allowed the region that is worked on.
+    /// True if a filter of addresses or targets allowed the region that is worked on.
     pub(crate) core_allowed: bool,
 }
 
@@ -146,21 +147,21 @@ impl Default for SchemeState {
 pub struct Scheme {
     /// Regions it is for.
     pub pattern: AccessPattern,
-    /// What it does with them.
+    /// Its action on them.
     pub action: Action,
     /// Time between two passes, in µs; 0: an aggregation. Only where samples are counted.
     pub apply_interval_us: u64,
-    /// How much it may do.
+    /// Its limits.
     pub quota: Quota,
     /// When it works at all.
     pub wmarks: Watermarks,
-    /// What it leaves out.
+    /// Filters of its memory.
     pub filters: Vec<Filter>,
     /// The node that pages move to, for the migrations.
     pub target_nid: Option<u32>,
     /// Snapshots after which it stops; 0: never. Only where snapshots are counted.
     pub max_nr_snapshots: u64,
-    /// What a context keeps of it.
+    /// Its state in a context.
     pub state: SchemeState,
 }
 
@@ -180,17 +181,17 @@ impl Scheme {
         }
     }
 
-    /// What became of it.
+    /// Its statistics.
     pub fn stat(&self) -> &Stat {
         &self.state.stat
     }
 
-    /// What its quota was charged with.
+    /// Charges of its quota.
     pub fn charge(&self) -> &Charge {
         &self.state.charge
     }
 
-    /// Whether its watermarks let it work, as of the last look.
+    /// True if its watermarks let it work, as of the last look.
     pub fn activated(&self) -> bool {
         self.state.activated
     }
@@ -201,12 +202,12 @@ impl Scheme {
         now + attrs.samples_in(if own == 0 { attrs.aggr_us } else { own })
     }
 
-    /// Whether it went through as many snapshots as it may.
+    /// True if it went through as many snapshots as it may.
     pub(crate) fn is_done(&self) -> bool {
         self.max_nr_snapshots != 0 && self.max_nr_snapshots <= self.state.stat.nr_snapshots
     }
 
-    /// Whether a context of these knobs can work with it.
+    /// Checks that a context of these knobs can work with it.
     ///
     /// # Errors
     /// As [`Scheme::validate`]; an end after so many snapshots where they are not counted.
@@ -217,7 +218,7 @@ impl Scheme {
         self.validate()
     }
 
-    /// Whether it makes sense.
+    /// Checks that it makes sense.
     ///
     /// # Errors
     /// A bound below its other bound, a filter whose range ends before it begins, a goal of 0.

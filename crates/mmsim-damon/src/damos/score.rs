@@ -25,7 +25,7 @@ pub enum ScoreKind {
     Flat,
 }
 
-/// How hot a region is, 0 to 99, with so many accesses for so many aggregations.
+/// Heat of a region, 0 to 99, with `nr_accesses` accesses for `age` aggregations.
 ///
 /// The weights are those of the quota; the weight of the size is not used.
 pub fn hot_score(nr_accesses: u32, age: u32, attrs: &MonitoringAttrs, quota: &Quota) -> u32 {

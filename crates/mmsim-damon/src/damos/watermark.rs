@@ -6,7 +6,7 @@
 //!
 //! Linux 6.12 `mm/damon/core.c` (`damos_wmark_wait_us()`, `kdamond_wait_activation()`).
 
-/// What watermarks are compared to (`enum damos_wmark_metric`).
+/// Metric that watermarks are compared with (`enum damos_wmark_metric`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WmarkMetric {
     /// Nothing: the scheme is not switched.
@@ -18,9 +18,9 @@ pub enum WmarkMetric {
 /// When a scheme works (`struct damos_watermarks`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watermarks {
-    /// What the marks are compared to.
+    /// Metric that the marks are compared with.
     pub metric: WmarkMetric,
-    /// How long to sleep before the next look, in µs.
+    /// Time to sleep before the next look, in µs.
     pub interval_us: u64,
     /// Above this the scheme is off.
     pub high: u64,

@@ -1,8 +1,8 @@
 //! Modules: contexts over physical memory with fixed schemes, of which a user only sets a few
 //! numbers.
 //!
-//! A module turns its parameters into those of a context. It runs while it is enabled, and reads its
-//! parameters again when it is told to; if they make no sense then, it switches itself off.
+//! A module turns its parameters into those of a context. It runs while it is enabled, and reads
+//! its parameters again on command; if they make no sense then, it switches itself off.
 //!
 //! Linux 6.12 `mm/damon/reclaim.c`, `lru_sort.c`, `modules-common.h`; Linux 7.3 `mm/damon/stat.c`.
 
@@ -24,7 +24,7 @@ use mmsim_core::base::rng::Rng;
 use std::fmt;
 use std::ops::Range;
 
-/// What a parameter counts.
+/// Unit of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Microseconds.
@@ -48,13 +48,13 @@ pub enum Unit {
 pub struct Parameter {
     /// As the kernel names it.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// What it is unless somebody sets it.
+    /// Its default.
     pub default: u64,
     /// The smallest and largest value.
     pub range: (u64, u64),
-    /// What it decides.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub struct Parameter {
 pub enum ParameterError {
     /// There is no such parameter.
     Unknown {
-        /// What was asked for.
+        /// Name that was given.
         name: String,
         /// All that there are.
         names: Vec<&'static str>,
@@ -72,7 +72,7 @@ pub enum ParameterError {
     OutOfRange {
         /// Which parameter.
         name: &'static str,
-        /// What it should have been set to.
+        /// Value that was to be set.
         value: u64,
         /// The smallest and largest value.
         range: (u64, u64),
@@ -155,7 +155,7 @@ macro_rules! parameters {
 }
 use parameters;
 
-/// What the modules have in common.
+/// Interface of the modules.
 pub trait Module {
     /// The parameters of its context. `ram` is the largest range of memory, which is watched unless
     /// the user named another.
@@ -168,8 +168,8 @@ pub trait Module {
         ram: Option<Range<u64>>,
     ) -> Result<Parameters, DamonError>;
 
-    /// What the user can read: names and values, as of now. The kernel copies them after each
-    /// aggregation ([`Hook::AfterAggregation`](crate::Hook::AfterAggregation)).
+    /// Values that the user can read: names and values, as of now. The kernel copies them after
+    /// each aggregation ([`Hook::AfterAggregation`](crate::Hook::AfterAggregation)).
     fn outputs(&self, context: &Context) -> Vec<(&'static str, u64)>;
 
     /// Its context, ready to start.

@@ -19,7 +19,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamonStat;
 
-/// What DAMON_STAT tells (files of `/sys/module/damon_stat/parameters`).
+/// Output of DAMON_STAT (files of `/sys/module/damon_stat/parameters`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Told {
     /// Bytes a second that are accessed, by `estimated_memory_bandwidth`.
@@ -34,7 +34,7 @@ pub struct Told {
 /// Time between two looks.
 const REFRESH: SimDuration = SimDuration::from_millis(5000);
 
-/// What was told, and when.
+/// Last output, and its time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Teller {
     /// On the coarse clock; none before it began.
@@ -60,7 +60,7 @@ impl Teller {
     }
 }
 
-/// What DAMON_STAT tells of the regions as they are.
+/// Output of DAMON_STAT for the regions as they are.
 pub fn told(context: &Context) -> Told {
     let attrs = context.attrs();
     let mut regions: Vec<Region> =

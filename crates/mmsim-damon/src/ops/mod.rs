@@ -54,7 +54,7 @@ impl OpsId {
 /// log2 of the bytes of a page.
 const PAGE_SHIFT: u32 = 12;
 
-/// What a set needs besides the machine, kept from step to step.
+/// State of a set besides the machine, kept from step to step.
 #[derive(Debug)]
 pub(crate) struct OpsState {
     pub(crate) id: OpsId,
@@ -76,7 +76,7 @@ pub(crate) struct MachineOps<'a> {
     pub(crate) doors: &'a mut dyn Doors,
     pub(crate) state: &'a mut OpsState,
     pub(crate) watch: &'a mut Watch,
-    /// What goals look at, as of this step.
+    /// Metrics of goals, as of this step.
     pub(crate) measured: &'a [(Metric, u64)],
 }
 

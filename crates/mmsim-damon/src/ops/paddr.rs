@@ -4,10 +4,10 @@
 //! region one by one, free and unmovable ones too, which is what makes it expensive on a large
 //! machine.
 //!
-//! A page that is to be paged out is asked once more: by reclaim, which keeps it if its accessed bit is
-//! still set from its last use, or (from 6.10 on) by a filter that keeps whatever was used since
-//! it was last marked old. A page that was never sampled was never marked, so either way it goes at
-//! the second application only.
+//! A page that is to be paged out is checked once more: by reclaim, which keeps it if its accessed
+//! bit is still set from its last use, or (from 6.10 on) by a filter that keeps whatever was used
+//! since it was last marked old. A page that was never sampled was never marked, so either way it
+//! goes at the second application only.
 //!
 //! A huge folio that is to be paged out is split before it is taken, as by `MADV_PAGEOUT`; Linux
 //! splits it in reclaim, or writes it in one piece.
@@ -42,8 +42,8 @@ pub(super) fn young(mem: &mut Memory, regions: &[Region], young: &mut Vec<bool>)
     mem.young_frames(&frames_at(regions)[..regions.len()], young);
 }
 
-/// Whether filters leave a page out: the first that speaks about it decides, and of what none speaks
-/// about the last one (`damos_pa_filter_out()`).
+/// True if filters leave a page out: the first that applies to it decides, and if none applies the
+/// last one (`damos_pa_filter_out()`).
 fn filter_out<'a>(
     mem: &mut Memory,
     folio: FolioId,
@@ -58,7 +58,7 @@ fn filter_out<'a>(
     rejects_rest
 }
 
-/// Whether a filter speaks about a page. A young one is marked old while it is asked.
+/// True if a filter applies to a page. The check marks a young one old.
 fn speaks_of(mem: &mut Memory, folio: FolioId, filter: &Filter) -> bool {
     let of_the_type = match filter.kind {
         FilterType::Anon => mem.frames.kind(folio) == FrameKind::Anon,
@@ -88,7 +88,7 @@ pub(super) fn apply(
     config: &DamonConfig,
     taken: &mut Vec<FolioId>,
 ) -> u64 {
-    // A page to be paged out is asked by a filter whether it is young, and by reclaim no more.
+    // A filter checks if a page to be paged out is young, and reclaim does not.
     let again = config.pageout_ref == PageoutRef::YoungFilter;
     let young = Filter::new(FilterType::Young, true);
     let pageout = scheme.action == Action::Pageout;
@@ -140,9 +140,9 @@ pub(super) fn apply(
     pages << PAGE_SHIFT
 }
 
-/// Of the pages on LRU lists in these regions, those on a node, and all; of a huge folio as many as
-/// lie in the region. Each folio costs what a frame without one costs
-/// (Linux 7.3 `damos_calc_eligible_bytes()`).
+/// Number of pages on LRU lists in these regions on a node, and on all nodes; of a huge folio as
+/// many as lie in the region. Each folio costs what a frame without one costs (Linux 7.3
+/// `damos_calc_eligible_bytes()`).
 pub(super) fn eligible(mem: &mut Memory, regions: &[Region], node: NodeId) -> (u64, u64) {
     let (mut of_node, mut all) = (0, 0);
     let last = mem.zones.nr_frames() as u32;

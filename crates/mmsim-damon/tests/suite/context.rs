@@ -78,7 +78,7 @@ fn the_order_of_things() {
     assert!(regions >= 2);
 }
 
-/// What a sample costs comes on top of its interval: samples are counted, and an aggregation takes
+/// The cost of a sample comes on top of its interval: samples are counted, and an aggregation takes
 /// longer; or the clock counts, and has fewer samples.
 #[test]
 fn work_makes_intervals_longer() {

@@ -15,7 +15,7 @@ use std::ops::{ControlFlow, Range};
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const PAGE: u64 = 4096;
 
-/// What happened, with indices as in the hooks.
+/// Events, with indices as in the hooks.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Event {
     Marked(SimTime),
@@ -31,11 +31,11 @@ pub(crate) enum Event {
 
 pub(crate) struct Fake {
     pub(crate) now: SimTime,
-    /// Whether an address was used.
+    /// True if an address was used.
     pub(crate) used: Box<dyn Fn(u64, SimTime) -> bool>,
-    /// What marking and looking take together.
+    /// Time of marking and looking together.
     pub(crate) sample_cost: SimDuration,
-    /// What an application takes.
+    /// Time of an application.
     pub(crate) apply_cost: SimDuration,
     /// Added to all ages with every sample, for tests that freeze the regions.
     pub(crate) age_step: u32,
@@ -108,7 +108,7 @@ impl Fake {
         }
     }
 
-    /// What was applied since the last call.
+    /// Applications since the last call.
     pub(crate) fn take_applied(&mut self) -> Vec<Range<u64>> {
         let applied = self.events.iter().filter_map(|e| match e {
             Event::Applied(_, _, r) => Some(r.clone()),

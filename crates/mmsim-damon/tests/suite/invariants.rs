@@ -1,5 +1,5 @@
-//! What holds whatever the numbers are: of merging, scores, quotas, goals, watermarks, and of
-//! sampling, whose counts have a closed formula.
+//! Invariants for all numbers: of merging, scores, quotas, goals, watermarks, and of sampling,
+//! whose counts have a closed formula.
 
 use crate::harness::{Event, Fake, MIB, PAGE, context, ms, region, target};
 use mmsim_core::base::rng::Rng;

@@ -1,5 +1,5 @@
-//! What came with Linux 7.x: ends after so many snapshots, goals on eligible memory, stall time after
-//! new parameters, and pauses.
+//! Novelties of Linux 7.x: ends after a number of snapshots, goals on eligible memory, stall time
+//! after new parameters, and pauses.
 
 use crate::harness::{Event, Fake, MIB, cold, context, ms, region, target};
 use mmsim_damon::config::{FirstPsi, FirstWindow};
@@ -20,8 +20,8 @@ fn seen(c: &Context) -> (u64, u64) {
 }
 
 /// Ten MiB at four a second, one pass with every sample. The windows that begin after 5 ms and one
-/// second later end amid memory and are no snapshot. The third comes to the end with two MiB: that is
-/// the first snapshot. The scheme stops there, or begins anew with what its quota has left.
+/// second later end amid memory and are no snapshot. The third reaches the end with two MiB: that
+/// is the first snapshot. The scheme stops there, or begins anew with what its quota has left.
 #[test]
 fn a_snapshot_is_whole_when_its_last_region_was_offered() {
     let quota = Quota { sz: 4 * MIB, reset_interval_ms: 1000, ..Quota::default() };
@@ -102,8 +102,9 @@ fn kernels_that_count_no_snapshots_take_no_end_after_some() {
     }
 }
 
-/// Only the region of the pattern is asked about, whatever else the scheme would leave out. A quarter of
-/// it lies on the node and half is wanted: the quota of a byte grows by a half, to 15000 parts of 10000.
+/// Only the region of the pattern is examined, whatever else the scheme would leave out. A quarter
+/// of it lies on the node and half is wanted: the quota of a byte grows by a half, to 15000 parts
+/// of 10000.
 #[test]
 fn eligible_memory_is_that_of_the_pattern() {
     let regions = target(&[

@@ -83,17 +83,17 @@ pub(crate) struct Naive {
     pub(crate) last_aggr: u64,
     pub(crate) last_update: u64,
     pub(crate) regions_before: u64,
-    /// How often some of the regions were cut.
+    /// Number of times that some of the regions were cut.
     pub(crate) turns: u64,
     pub(crate) limit: u64,
-    /// What the machine is like.
+    /// State of the machine.
     pub(crate) free: u64,
     pub(crate) work_ns: u64,
     pub(crate) apply_ns: u64,
     pub(crate) cold_score: bool,
     /// Ranges of the next update.
     pub(crate) update_to: Option<Vec<(u64, u64)>>,
-    /// What was reported, and how large the list was then.
+    /// Reports, and the length of the list then.
     pub(crate) reports: Vec<Vec<Reg>>,
 }
 
@@ -156,7 +156,7 @@ impl Naive {
         self.sleep(self.sample_ms)
     }
 
-    /// Whether the last sleep was for the watermarks; then nothing is sampled after it.
+    /// True if the last sleep was for the watermarks; then nothing is sampled after it.
     pub(crate) fn asleep_for_marks(&mut self) -> bool {
         // Looking again does not change the answer.
         self.kept_asleep().is_some()
@@ -358,7 +358,7 @@ impl Naive {
         self.regions_before = n as u64;
     }
 
-    /// Of every so many regions one, whose place moves by one from time to time.
+    /// Cuts one region of every few, whose place moves by one from time to time.
     fn cut_some(&mut self, n: u64) {
         if n >= self.max_regions {
             return;
@@ -546,13 +546,13 @@ impl Naive {
         }
     }
 
-    /// Whether a window has an end: that of its bytes, or of whatever the user limits.
+    /// True if a window has an end: that of its bytes, or of whatever the user limits.
     fn limited(&self, r: &Rule) -> bool {
         let configured = r.ms > 0 || r.sz > 0 || r.goal.is_some();
         r.esz > 0 || self.config.quota_set == QuotaSet::Configured && configured
     }
 
-    /// Whether nothing of it is left, or less than a page if that is as good as nothing.
+    /// True if nothing of it is left, or less than a page if that is as good as nothing.
     fn spent(&self, r: &Rule) -> bool {
         let left = r.esz as i128 - r.charged as i128;
         let nothing = match self.config.quota_set {

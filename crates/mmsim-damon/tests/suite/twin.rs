@@ -16,7 +16,7 @@ use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::{Context, MonitoringAttrs, Region, StepOutcome, Target};
 use proptest::prelude::*;
 
-/// What a run is made of.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 struct Case {
     knobs: Vec<u32>,
@@ -33,7 +33,7 @@ struct Case {
     steps: Vec<Change>,
 }
 
-/// What happens from time to time.
+/// Event from time to time.
 #[derive(Clone, Debug)]
 enum Change {
     /// So many steps pass.
@@ -326,7 +326,7 @@ fn compare(c: &Context, n: &Naive) {
     }
 }
 
-/// What holds of every context: regions sorted, disjoint, whole pages, samples inside; counts
+/// Invariants of every context: regions sorted, disjoint, whole pages, samples inside; counts
 /// within the window; quotas kept; charges add up.
 fn invariants(c: &Context, bytes: u64) {
     let attrs = c.attrs();

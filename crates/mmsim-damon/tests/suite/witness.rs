@@ -352,7 +352,7 @@ fn first_psi() {
     assert_eq!(neutral, [(MIB, 1_000), (1, 2_000)]);
 }
 
-/// What a scheme may do that was charged with a page in eighteen minutes.
+/// Charge of a scheme that was charged with a page in eighteen minutes.
 fn slow(quota: &mut Quota, config: &DamonConfig) -> Charge {
     let mut charge =
         Charge { total_charged_sz: PAGE, total_charged_ns: 1 << 40, ..Charge::default() };
@@ -466,7 +466,7 @@ fn sleep_hr_limit_us() {
     assert_eq!((high, low), (SimDuration::from_millis(30), SimDuration::from_millis(32)));
 }
 
-/// Of 4 GiB and a page the first page is drawn, or any; of 4 GiB the first byte, or any.
+/// The first page of 4 GiB and a page is drawn, or any; the first byte of 4 GiB, or any.
 #[test]
 fn rand32() {
     let values = ["prandom", "truncated", "uniform"];
@@ -509,8 +509,8 @@ fn aligned_esz() {
     assert_eq!(yes, (4 * MIB, 2));
 }
 
-/// Of two regions that were never used the first is that since ten seconds, the other one since a
-/// thousand. They tie, and the first one is served; or the older one comes first.
+/// Two regions were never used, the first for ten seconds, the other one for a thousand. They tie,
+/// and the first one is served; or the older one comes first.
 #[test]
 fn lru_sort_by_age() {
     let [no, yes] = each("lru-sort-by-age", ["no", "yes"], |config| {

@@ -366,9 +366,9 @@ fn the_temporal_tuner_is_all_or_nothing() {
     assert_eq!(esz(999, 0), u64::MAX / 10_000);
 }
 
-/// Of three regions, filters allow the first two pages and leave out the third: 0 to 2 pages are
-/// allowed, page 2 is left out, and the rest is left out where the last filter allows. Where a filter of
-/// pages follows, the rest is its business (Linux 7.3, `damos_core_filter_out()`).
+/// Filters of three regions allow the first two pages and leave out the third: 0 to 2 pages are
+/// allowed, page 2 is left out, and the rest is left out where the last filter allows. Where a
+/// filter of pages follows, the rest is its business (Linux 7.3, `damos_core_filter_out()`).
 #[test]
 fn the_first_filter_that_speaks_decides() {
     use CoreVerdict::{Allowed, Passed, Rejected};
