@@ -1,5 +1,5 @@
-//! What a monitor of accesses said over addresses and time, where its schemes were applied, and what
-//! the pages did in truth.
+//! Picture of a monitor of accesses: its view over addresses and time, the places where its schemes
+//! were applied, and the true accesses of the pages.
 //!
 //! All of it has the cells of one [`Heatmap`], so that what is said can be held against the truth
 //! cell by cell. A record of any length takes the same room: a cell is a mean, or a sum of bytes.
@@ -13,7 +13,7 @@ use mmsim::report::{DamonReport, Monitored};
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// What a monitor said of one target.
+/// View of a monitor on one target.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Picture {
@@ -33,13 +33,13 @@ pub struct Picture {
     pub applied: Vec<(usize, usize, usize, u64)>,
 }
 
-/// How finely runs are drawn, if there are so many: pieces of time, and of memory.
+/// Fineness of the drawing of `nr_runs` runs: pieces of time, and of memory.
 pub fn fineness(nr_runs: usize) -> (usize, usize) {
     ((480 / nr_runs.max(1)).clamp(24, 120), (320 / nr_runs.max(1)).clamp(16, 80))
 }
 
 impl Picture {
-    /// What a monitor recorded, target by target; none if nothing was recorded.
+    /// Records of a monitor, target by target; none if nothing was recorded.
     pub fn all(monitored: &Monitored, (rows, columns): (usize, usize)) -> Vec<Picture> {
         let records = record::of_run(0, monitored);
         let several = records.len() > 1;

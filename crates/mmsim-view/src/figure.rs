@@ -16,7 +16,7 @@ use mmsim::report::statistics::{Estimate, estimate};
 pub const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6a00", "#6b6b6b"];
 
-/// What a chart shows where nobody says it: the first of these that any run has.
+/// Default figure of a chart: the first of these that any run has.
 const MAIN: [Figure; 6] = [
     Figure::MajorFaults,
     Figure::Refaults,
@@ -41,12 +41,12 @@ pub fn named(wanted: &str) -> Option<Figure> {
     Figure::ALL.into_iter().find(|f| name(*f) == wanted)
 }
 
-/// Whether more of it is better.
+/// True if more of it is better.
 pub fn more_is_better(figure: Figure) -> bool {
     figure == Figure::Throughput
 }
 
-/// The figure that a picture of a report shows where nobody says which.
+/// The default figure of a picture of a report.
 pub fn main_of(report: &Report) -> Figure {
     let any = |figure: &Figure| {
         let of = |run| figure.of(Scope::from(run));
@@ -55,7 +55,7 @@ pub fn main_of(report: &Report) -> Figure {
     first_main(|f| any(&f))
 }
 
-/// What pictures of a report call a figure.
+/// Name of a figure in pictures of a report.
 pub(crate) fn label_of(report: &Report, figure: Figure) -> &'static str {
     let whole = report.runs.iter().filter(|run| run.outcome.is_whole());
     figure.label_of(whole.map(|run| run.records))

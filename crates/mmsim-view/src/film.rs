@@ -54,8 +54,8 @@ pub struct Cell {
     pub pinned: u32,
 }
 
-/// What compaction passed in a zone since the frame before, in page frames: from the lowest to the
-/// highest that a scanner stood at.
+/// Part of a zone that compaction passed since the frame before, in page frames: from the lowest to
+/// the highest that a scanner stood at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Passed {
@@ -98,7 +98,7 @@ pub struct Frame {
     pub types: [u64; NR_MIGRATETYPES],
     /// Free blocks by order, of all zones and types.
     pub orders: [u64; NR_ORDERS],
-    /// What compaction passed since the frame before.
+    /// Parts that compaction passed since the frame before.
     pub passed: Vec<Passed>,
 }
 
@@ -106,7 +106,7 @@ pub struct Frame {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Film {
-    /// How many samples of the run a frame stands for.
+    /// Number of samples of the run that a frame stands for.
     pub stride: u64,
     /// Pages of a pageblock.
     pub block_pages: u64,
@@ -219,18 +219,18 @@ impl Watcher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What sees the scanners.
+    /// Observer of the scanners.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.clone())
     }
 
-    /// What sees memory.
+    /// Observer of memory.
     pub fn look(&self) -> LookFn {
         let kept = self.clone();
         Box::new(move |at, mem| kept.lock().sample(at, mem))
     }
 
-    /// What it kept so far.
+    /// The frames kept so far.
     pub fn kept(&self) -> Film {
         self.lock().film.clone()
     }

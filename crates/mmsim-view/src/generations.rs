@@ -1,7 +1,7 @@
 //! The generations of MGLRU over time: all that there are, each time a new one begins.
 //!
 //! The events of a beginning come together, the oldest generation first. Kept are those of the root
-//! group on node 0; other nodes and groups age by themselves and would be charts of their own.
+//! group on node 0; other nodes and groups age separately and would be charts of their own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +26,7 @@ pub struct Generation {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Generations {
-    /// How many beginnings one of these stands for.
+    /// Number of beginnings that one of these stands for.
     pub stride: u64,
     /// When, and what there was, the oldest first.
     pub beginnings: Vec<(u64, Vec<Generation>)>,
@@ -37,7 +37,7 @@ struct Kept {
     most: usize,
     seen: u64,
     all: Generations,
-    /// Whether the beginning whose events come now is one that is kept.
+    /// True if the beginning whose events come now is one that is kept.
     open: bool,
     at: Option<(SimTime, u64)>,
 }
@@ -58,12 +58,12 @@ impl Watcher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the machine gets.
+    /// Observer for the machine.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.clone())
     }
 
-    /// What it kept so far.
+    /// The generations kept so far.
     pub fn kept(&self) -> Generations {
         self.lock().all.clone()
     }

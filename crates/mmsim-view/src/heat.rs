@@ -14,7 +14,7 @@ use mmsim::record::heatmap::Heatmap;
 const SHORT: usize = 480;
 /// The widest that a cell is.
 const WIDEST: usize = 16;
-/// Of the image as SVG: its left and upper margin, its width and height.
+/// Position of the image as SVG: its left and upper margin, its width and height.
 const LEFT: f64 = 132.0;
 const TOP: f64 = 44.0;
 const WIDTH: f64 = 600.0;

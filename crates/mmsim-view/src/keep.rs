@@ -1,4 +1,4 @@
-//! What is kept of runs while they go on, for pictures of them.
+//! Data of runs that are kept while they go on, for pictures of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,13 +20,13 @@ const MOST_GENERATIONS: usize = 400;
 /// Bytes of a trace for Perfetto, of all runs together: more than its viewer opens.
 const MOST_TRACED: usize = 1 << 30;
 
-/// What was kept.
+/// Data that were kept.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Kept {
     /// For pages, in the order of runs.
     pub observed: Vec<Observed>,
-    /// For Perfetto; empty where nobody asked.
+    /// For Perfetto; empty unless requested.
     pub trace: Vec<u8>,
     /// Runs whose trace for Perfetto is full, and since when: later events are left out.
     pub full: Vec<(String, SimTime)>,
@@ -44,8 +44,8 @@ struct OfRun {
 }
 
 impl Keeping {
-    /// For so many runs; of their pages, and as a trace, only if asked to, since every eviction is
-    /// told then, and of pageblocks, since every frame is looked at.
+    /// Keeps data of `nr_runs` runs; of their pages, and as a trace, only on request, since every
+    /// eviction is reported then, and of pageblocks, since every frame is looked at.
     pub fn new(nr_runs: usize, pages: bool, blocks: bool, trace: bool) -> Keeping {
         let most = MOST_TRACED / nr_runs.max(1);
         let one = |run| OfRun {
@@ -68,12 +68,12 @@ impl Keeping {
         generations.chain(pages).chain(film).chain(trace).collect()
     }
 
-    /// What looks at memory in a run that begins.
+    /// Observer of memory in a run that begins.
     pub fn look(&self, run: usize) -> Option<LookFn> {
         self.0[run].film.as_ref().map(film::Watcher::look)
     }
 
-    /// What samples a run that begins, without counters that its policy does not keep.
+    /// Sampler of a run that begins, without counters that its policy does not keep.
     pub fn sampler(&self, run: usize, not_kept: Vec<VmEvent>) -> SampleFn {
         let series = Arc::clone(&self.0[run].series);
         Box::new(move |now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]| {
@@ -84,7 +84,7 @@ impl Keeping {
         })
     }
 
-    /// What was kept of these runs, each with its label.
+    /// The data kept of these runs, each with its label.
     pub fn finish<'a>(
         self,
         labels: impl IntoIterator<Item = String>,

@@ -94,12 +94,12 @@ impl Grid {
 pub struct Watcher(Arc<Mutex<Grid>>);
 
 impl Watcher {
-    /// What the machine gets.
+    /// Observer for the machine.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.clone())
     }
 
-    /// What it counted so far.
+    /// The counts so far.
     pub fn counted(&self) -> Grid {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().cut()
     }

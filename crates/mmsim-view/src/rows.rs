@@ -27,11 +27,11 @@ const MIB: f64 = (1 << 20) as f64;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Row {
-    /// What it shows; two blanks in front of a part of the row above.
+    /// Label of the row; two blanks in front of a part of the row above.
     pub label: String,
-    /// Of each variant its value, as tables print it.
+    /// Value of each variant, as tables print it.
     pub values: Vec<String>,
-    /// Of each variant its change against the first; that of the first means nothing.
+    /// Change of each variant against the first; that of the first means nothing.
     pub changes: Vec<String>,
     /// The numbers behind the values; empty where these are words.
     pub samples: Samples,
@@ -133,7 +133,7 @@ fn names<'a, T: Ord + Clone + 'a>(
     names
 }
 
-/// What runs have under a name: variant by variant, run by run.
+/// Items that runs have under a name: variant by variant, run by run.
 struct Named<'a, T> {
     name: &'a str,
     of: Vec<Vec<Option<&'a T>>>,
@@ -162,7 +162,7 @@ impl<'a, T> Named<'a, T> {
         all
     }
 
-    /// Of a variant, what its runs have that did all their work.
+    /// Items of the runs of a variant that did all their work.
     fn whole<'b>(
         &'b self,
         group: &'b Group<'a>,
@@ -245,7 +245,7 @@ fn ends(group: &Group<'_>) -> Vec<Row> {
     std::iter::once(time).chain(kills).collect()
 }
 
-/// What came of the targets of tasks.
+/// Results of the targets of tasks.
 fn aims(group: &Group<'_>) -> Vec<Row> {
     let aims = names(group, |run| run.aims.iter().map(|a| (a.task.clone(), a.target)).collect());
     let of_task = |(task, target): &(String, i64)| {
@@ -259,7 +259,7 @@ fn aims(group: &Group<'_>) -> Vec<Row> {
     aims.iter().map(of_task).collect()
 }
 
-/// What replays took of the time that was recorded, where one could not keep up.
+/// Time that replays took relative to the recorded one, where one could not keep up.
 fn replays(group: &Group<'_>) -> Vec<Row> {
     let late = names(group, |run| {
         run.replayed.iter().filter(|r| r.fell_behind()).map(|r| r.task.as_str()).collect()
@@ -291,7 +291,7 @@ fn bounds(group: &Group<'_>) -> Option<Row> {
     })
 }
 
-/// How far a monitor is from the truth, if it took a snapshot at all.
+/// Accuracy of a monitor, if it took a snapshot at all.
 fn seen(d: &DamonReport) -> Option<TruthReport> {
     d.truth.filter(|t| t.snapshots > 0)
 }
@@ -348,8 +348,8 @@ fn monitors(group: &Group<'_>) -> Vec<Row> {
     rows
 }
 
-/// What came of the attempts at blocks of a phase, if it is one of attempts: zeros too, for where
-/// no block came from is an answer as well.
+/// Results of the attempts at blocks of a phase, if it is one of attempts: zeros too, for where no
+/// block came from is an answer as well.
 fn attempts(group: &Group<'_>, phase: &str) -> Vec<Row> {
     let made = |run: &&RunReport| run.attempts(phase).is_some();
     if !group.variants.iter().any(|v| v.runs.iter().any(made)) {
@@ -390,7 +390,8 @@ fn phases(group: &Group<'_>) -> Vec<Row> {
     rows
 }
 
-/// Of each variant, whether as much was done in a phase as in the first variant's, seed by seed.
+/// True for each variant in which as much was done in a phase as in the first variant's, seed by
+/// seed.
 fn same_work(group: &Group<'_>, phase: &Named<'_, PhaseReport>) -> Vec<bool> {
     let same = |a: Option<&PhaseReport>, b: Option<&PhaseReport>| {
         let (Some(a), Some(b)) = (a, b) else { return true };
@@ -404,7 +405,7 @@ fn same_work(group: &Group<'_>, phase: &Named<'_, PhaseReport>) -> Vec<bool> {
     (0..group.variants.len()).map(of_variant).collect()
 }
 
-/// What each task did and what was done to it, where there are several.
+/// Counts of each task, where there are several.
 fn tasks(group: &Group<'_>) -> Vec<Row> {
     const FIGURES: [(&str, &[&str]); 5] = [
         ("major faults", &["pgmajfault"]),
@@ -420,7 +421,7 @@ fn tasks(group: &Group<'_>) -> Vec<Row> {
     parts(group, "task", &tasks, &FIGURES, |t| &t.vmstat, |task| record_latency(group, task, "  "))
 }
 
-/// What the records of a task took, where they are timed: `launch latency p50, us`.
+/// Latencies of the records of a task, where they are timed: `launch latency p50, us`.
 fn record_latency(group: &Group<'_>, task: &Named<'_, TaskReport>, indent: &str) -> Vec<Row> {
     let mut records = task.of.iter().flatten().flatten().filter_map(|t| t.record.as_ref());
     let Some(RecordReport { what, .. }) = records.next() else { return Vec::new() };
@@ -437,7 +438,7 @@ fn record_latency(group: &Group<'_>, task: &Named<'_, TaskReport>, indent: &str)
     SHOWN.into_iter().filter_map(row).collect()
 }
 
-/// What each memory cgroup counted.
+/// Counts of each memory cgroup.
 fn groups(group: &Group<'_>) -> Vec<Row> {
     const FIGURES: [(&str, &[&str]); 5] = [
         ("major faults", &["pgmajfault"]),

@@ -9,7 +9,7 @@ use mmsim::base::time::SimTime;
 use mmsim::error::{Error, ErrorKind};
 use serde::Serialize;
 
-/// What charts show of all that a series has.
+/// Columns of a series that charts show.
 const COLUMNS: &[&str] = &[
     "nr_free_pages",
     "nr_anon_pages",
@@ -67,7 +67,7 @@ pub fn most_points(nr_runs: usize) -> usize {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Series {
-    /// How many samples of the run one of these stands for.
+    /// Number of samples of the run that one of these stands for.
     pub stride: u64,
     /// The instants.
     pub time_ns: Vec<u64>,
@@ -89,7 +89,7 @@ pub struct Recorder {
     stride: u64,
     seen: u64,
     names: Vec<&'static str>,
-    /// Of each value of a sample its name and its column, if it has one.
+    /// Name of each value of a sample, and its column, if it has one.
     places: Vec<(String, Option<usize>)>,
     rows: Vec<(SimTime, Vec<u64>)>,
     /// The last sample, where it is not among the rows.
@@ -150,7 +150,7 @@ impl Recorder {
         place
     }
 
-    /// What it kept.
+    /// The series that was kept.
     pub fn finish(mut self) -> Series {
         self.rows.extend(self.last.take());
         let column = |(i, name): (usize, &&'static str)| {

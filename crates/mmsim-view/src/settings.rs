@@ -10,7 +10,7 @@ use mmsim::report::{Ending, Pairs, Report, RunReport};
 
 use crate::figure::{self, more_is_better, short, words};
 
-/// Figures beside the one that is asked for, where any run has them.
+/// Figures beside the requested one, where any run has them.
 const BESIDE: [Figure; 6] = [
     Figure::MajorFaults,
     Figure::Refaults,
@@ -26,13 +26,13 @@ const FIGURES: usize = Figure::ALL.len();
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Table {
-    /// What it shows.
+    /// Title of the table.
     pub title: String,
     /// Heads of columns.
     pub head: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
-    /// How many columns from the left are names.
+    /// Number of columns from the left that are names.
     pub names: usize,
 }
 
@@ -46,13 +46,13 @@ pub struct Setting {
     pub axes: Pairs<String>,
     /// Its variant.
     pub variant: String,
-    /// How its runs ended.
+    /// Outcome of its runs.
     pub outcome: String,
     /// Runs.
     pub runs: usize,
     /// Each figure, in the order of [`Figure::ALL`].
     figures: [Option<Estimate>; FIGURES],
-    /// Whether any run has a figure other than 0.
+    /// True for each figure that is not 0 in all runs.
     any: [bool; FIGURES],
     /// Records of its runs together.
     records: u64,
@@ -62,7 +62,7 @@ fn nth(figure: Figure) -> usize {
     Figure::ALL.iter().position(|f| *f == figure).expect("one of all")
 }
 
-/// What a setting needs of a run: its figures are of a run that did all its work.
+/// Parts of a run that a setting needs: its figures are of a run that did all its work.
 #[derive(Clone, Copy, Debug)]
 struct Brief {
     outcome: Ending,
@@ -148,12 +148,12 @@ impl Gatherer {
     }
 }
 
-/// The figure that a table shows where nobody says which.
+/// The default figure of a table.
 pub fn main_of(settings: &[Setting]) -> Figure {
     figure::first_main(|f| settings.iter().any(|s| s.any[nth(f)]))
 }
 
-/// What tables of these settings call a figure.
+/// Name of a figure in tables of these settings.
 fn label_of(settings: &[Setting], figure: Figure) -> &'static str {
     figure.label_of(settings.iter().map(|s| s.records))
 }

@@ -8,7 +8,7 @@ use crate::series::Series;
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is drawn: a name, columns that are added up, and whether these are running totals.
+/// Rows of the drawing: a name, columns that are added up, and whether these are running totals.
 const SHOWN: [(&str, &[&str], bool); 4] = [
     ("free", &["nr_free_pages"], false),
     ("swap-ins", &["pswpin"], true),

@@ -10,11 +10,11 @@ use crate::figure::{COLOURS, escaped};
 pub struct Value {
     /// Experiment, point, kernel, LRU, phase, counter.
     pub names: [String; 6],
-    /// What the kernel counted.
+    /// Count of the kernel.
     pub recorded: f64,
     /// The smallest and the largest that it counted.
     pub range: (f64, f64),
-    /// What the model counts.
+    /// Count of the model.
     pub simulated: f64,
     /// That lies within the range.
     pub inside: bool,
@@ -22,19 +22,19 @@ pub struct Value {
     pub missed: bool,
 }
 
-/// Of the names of a value that of its LRU.
+/// Place of the LRU among the names of a value.
 pub const LRU: usize = 3;
 
 /// A table of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sheet {
-    /// What stands above it.
+    /// Title above it.
     pub title: String,
     /// The heads of its columns.
     pub head: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<String>>,
-    /// How many columns are words, from the first on.
+    /// Number of columns that are words, from the first on.
     pub words: usize,
 }
 

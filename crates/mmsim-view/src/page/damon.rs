@@ -1,4 +1,4 @@
-//! What the script gets of monitors of accesses.
+//! Data of monitors of accesses for the script.
 
 use mmsim::report::TruthReport;
 use serde::Serialize;
@@ -15,7 +15,7 @@ type SchemeRow<'a> = (&'a str, u64, u64, u64, u64, u64, Option<u64>);
 #[derive(Serialize)]
 pub(super) struct DamonData<'a> {
     title: String,
-    /// Of a process, whose truth can be known.
+    /// True for a process, whose true accesses can be known.
     process: bool,
     window: u32,
     snapshots: u64,
@@ -28,18 +28,18 @@ pub(super) struct DamonData<'a> {
     truth: Option<Cells>,
     applied: &'a [(usize, usize, usize, u64)],
     schemes: Vec<SchemeRow<'a>>,
-    /// How far it is from the truth.
+    /// Distance from the truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     far: Option<Vec<(&'static str, f64)>>,
 }
 
-/// As many digits as a page shows.
+/// Rounds cells to the digits that a page shows.
 fn rounded(cells: &Cells) -> Cells {
     let round = |v: f64| (v * 100.0).round() / 100.0;
     cells.iter().map(|row| row.iter().map(|v| v.map(round)).collect()).collect()
 }
 
-/// What a report says of the truth, as a page shows it.
+/// Statements of a report on the truth, as a page shows them.
 fn far(t: &TruthReport) -> Vec<(&'static str, f64)> {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     vec![

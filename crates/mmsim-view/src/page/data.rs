@@ -1,4 +1,4 @@
-//! What the script of the page gets: the rows of tables with the numbers behind them, and what was
+//! Data for the script of the page: the rows of tables with the numbers behind them, and the data
 //! kept of each run over time.
 //!
 //! Names of fields are short, since a sweep has thousands of them. Totals over time are written as
@@ -108,7 +108,7 @@ struct SeriesData<'a> {
 /// A generation: number, anonymous pages, file pages.
 type Plain = (u64, u64, u64);
 
-/// Generations each time one begins, or at the ends of phases where nobody watched.
+/// Generations each time one begins, or at the ends of phases in runs without an observer.
 #[derive(Serialize)]
 struct GenerationData {
     stride: u64,

@@ -1,4 +1,4 @@
-//! What the script gets of pageblocks over time. A frame has the cells that changed since the one
+//! Data of pageblocks over time for the script. A frame has the cells that changed since the one
 //! before, which are few.
 
 use mmsim::base::migratetype::{Migratetype, NR_MIGRATETYPES};

@@ -1,5 +1,5 @@
-//! One HTML file: it opens from a mail or a file share, asks nobody for anything, and is the same
-//! bytes for the same runs.
+//! One HTML file: it opens from a mail or a file share, loads nothing else, and is the same bytes
+//! for the same runs.
 //!
 //! The page holds a table and a drawing as plain HTML, so that it says something without its
 //! script. The script unpacks the data (`data.rs`: JSON, deflated, base64), replaces both, and adds
@@ -40,7 +40,7 @@ const UPLOT: &str = include_str!("uplot.min.js");
 const UPLOT_STYLE: &str = include_str!("uplot.min.css");
 const UPLOT_LICENCE: &str = include_str!("uplot.LICENSE");
 
-/// What was kept of one run while it went on; what is missing, the page says how to record.
+/// Data kept of one run while it went on; for missing data the page says how to record them.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Observed {
@@ -52,7 +52,7 @@ pub struct Observed {
     pub pages: Option<Grid>,
     /// Pageblocks and scanners.
     pub film: Option<Film>,
-    /// What monitors of accesses recorded.
+    /// Records of monitors of accesses.
     pub damon: Vec<Picture>,
     /// Lives of the pages that are examples of classes of refaults, in the order of the report.
     pub lives: Vec<Life>,
@@ -65,7 +65,7 @@ pub struct Source<'a> {
     pub name: &'a str,
     /// The report.
     pub report: &'a Report,
-    /// What was kept of its runs, in their order; may be empty.
+    /// Data kept of its runs, in their order; may be empty.
     pub observed: &'a [Observed],
 }
 
@@ -167,7 +167,7 @@ fn table(out: &mut String, group: &Group<'_>) {
     }
 }
 
-/// What a page holds besides its script.
+/// Contents of a page besides its script.
 struct Document<'a> {
     title: &'a str,
     /// HTML at the top.
@@ -176,7 +176,7 @@ struct Document<'a> {
     plain: String,
     /// HTML below the views.
     footer: String,
-    /// What the script gets, as JSON.
+    /// Data for the script, as JSON.
     data: Vec<u8>,
     /// The label of the figure that the script begins with.
     figure: &'a str,
@@ -230,7 +230,7 @@ const RECORDED: &[(Part, &str, &str)] = &[
     ),
 ];
 
-/// What a page does not show, and how it is recorded.
+/// Data that a page does not show, and how they are recorded.
 fn missing(parts: &[Part], series: bool) -> String {
     let mut out = String::new();
     let mut line = |what: &str, how: &str| {
@@ -268,7 +268,7 @@ fn parts(sources: &[Source<'_>]) -> Vec<Part> {
     all.into_iter().filter(|p| p.1).map(|p| p.0).collect()
 }
 
-/// What stands at the top of the page of a report.
+/// Writes the top of the page of a report.
 fn about(out: &mut String, source: &Source<'_>) {
     let (name, about) = (source.name, source.report.about.as_str());
     if !about.is_empty() || !name.is_empty() {
@@ -286,7 +286,7 @@ fn about(out: &mut String, source: &Source<'_>) {
     }
 }
 
-/// What a page shows of a report without its script.
+/// Writes the parts of a report that a page shows without its script.
 fn plain(out: &mut String, source: &Source<'_>, figure: Figure) {
     out.push_str(&figure::svg(source.report, figure));
     let groups = source.report.groups();
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(of(&[0xfb, 0xff]), "+/8=");
     }
 
-    /// What the page carries besides data: what the browser needs to draw it.
+    /// Size of a page besides data: the code that the browser needs to draw it.
     #[test]
     fn the_page_is_small() {
         let rest = [Part::Runs, Part::Pages, Part::Why, Part::Film, Part::Damon, Part::Settings];

@@ -10,7 +10,7 @@ use super::script::Part;
 use crate::figure::escaped;
 use crate::validation::{COLUMNS, Sheet, Value, svg};
 
-/// What the script gets: words, and rows that name them by their places.
+/// Data for the script: words, and rows that name them by their places.
 #[derive(Serialize)]
 struct Data<'a> {
     validation: ValidationData<'a>,

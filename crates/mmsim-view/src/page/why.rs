@@ -1,4 +1,4 @@
-//! What the script gets of refaults: their classes, and pages with their lives.
+//! Data of refaults for the script: their classes, and pages with their lives.
 
 use mmsim::report::{ClassReport, ShareReport, SwapOutReport, WhyExample, WhyReport};
 use mmsim::why::Class;

@@ -58,7 +58,7 @@ enum Kind {
     Counter = 4,
 }
 
-/// What a track is of.
+/// Kind of a track.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Track {
     Cpu(u32),
@@ -106,7 +106,7 @@ fn packet(run: u64) -> Message {
 }
 
 impl Watcher {
-    /// Of the run at this place, in so many bytes at most.
+    /// Watches the run at this place, in at most `most` bytes.
     pub fn new(run: usize, most: usize) -> Watcher {
         let (packets, open, tracks) = (Message::default(), BTreeMap::new(), BTreeMap::new());
         let (run, reclaimers) = (run as u64, Vec::new());
@@ -114,7 +114,7 @@ impl Watcher {
         Watcher(Arc::new(Mutex::new(written)))
     }
 
-    /// What the machine gets.
+    /// Observer for the machine.
     pub fn observer(&self) -> Box<dyn Observer> {
         Box::new(self.clone())
     }

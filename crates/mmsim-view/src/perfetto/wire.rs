@@ -56,7 +56,7 @@ impl Message {
         self.0
     }
 
-    /// How many bytes there are so far.
+    /// Number of bytes so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

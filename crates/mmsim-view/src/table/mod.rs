@@ -1,6 +1,6 @@
-//! Tables for people: the machine as it was resolved, the variants side by side, and the
-//! sentences on what can be told apart. Nothing is wider than the caller says ([`Width`]): names are
-//! cut, and too many variants go on below, with the first one repeated.
+//! Tables for people: the machine as it was resolved, the variants side by side, and the sentences
+//! on significant differences. Nothing is wider than the caller says ([`Width`]): names are cut,
+//! and too many variants go on below, with the first one repeated.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
@@ -90,7 +90,7 @@ pub fn wrap(text: &str, indent: usize, width: Width) -> String {
     out
 }
 
-/// What the report is of, and its machine.
+/// Subject of the report, and its machine.
 fn heading(report: &Report, width: Width) -> String {
     let title = match report.about.as_str() {
         "" => report.scenario.clone(),
@@ -193,8 +193,8 @@ fn digest(report: &Report) -> String {
     }
 }
 
-/// How much was assumed about the work of which tasks. The sentences themselves are too long
-/// for here; other forms of the report have them, and `mmsim trace info`.
+/// Share of the work that was assumed, by tasks. The sentences themselves are too long for here;
+/// other forms of the report have them, and `mmsim trace info`.
 fn assumed(run: &RunReport) -> String {
     let mut tasks: Vec<(&str, usize)> = Vec::new();
     for sentence in &run.assumed {
@@ -276,7 +276,7 @@ fn machine(report: &Report, width: Width) -> String {
     out
 }
 
-/// One group: its variants side by side, and the sentences on what can be told apart.
+/// One group: its variants side by side, and the sentences on significant differences.
 pub fn group(group: &Group<'_>, width: Width) -> String {
     let mut heading: Vec<String> = group.scenario.iter().map(|s| s.to_string()).collect();
     heading.extend(group.axes.iter().map(|(name, value)| format!("{name} = {value}")));

@@ -8,7 +8,7 @@ use super::width::{GAP, Width};
 use super::{grid, heading, wrap};
 use crate::settings::{self, Setting, Table};
 
-/// What of a sweep is shown.
+/// Part of a sweep that is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The figure by which settings are sorted.
@@ -33,7 +33,7 @@ pub fn sweep(report: &Report, shown: &Shown, width: Width) -> String {
     out + "\n--long shows all figures of each setting, with changes between variants.\n"
 }
 
-/// What a store holds: a line for each setting, the best first.
+/// Contents of a store: a line for each setting, the best first.
 pub fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown, width: Width) -> String {
     let title = if about.is_empty() { name.to_string() } else { format!("{name}: {about}") };
     let runs: usize = all.iter().map(|s| s.runs).sum();
@@ -57,7 +57,7 @@ pub fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown, width: 
     out + &left_out(all.len(), top)
 }
 
-/// Rows of a sweep that are shown where nobody says how many.
+/// Default number of rows of a sweep.
 const USUAL_TOP: usize = 40;
 
 fn left_out(all: usize, top: usize) -> String {

@@ -1,6 +1,6 @@
-//! How wide tables are, and how they are made to fit.
+//! Width of tables, and the fitting of tables to it.
 
-/// Columns of tables that nobody says a width for.
+/// Default number of columns of the terminal.
 const DEFAULT: usize = 100;
 /// A text is taken to have room for so many at least.
 const LEAST: usize = 40;

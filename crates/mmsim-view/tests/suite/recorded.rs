@@ -1,5 +1,5 @@
-//! What a page has of things that are recorded while a run goes on: lives of pages, pageblocks,
-//! monitors. Each is held against what another part of the program says of the same run.
+//! Recorded parts of a page: lives of pages, pageblocks, monitors. Each is held against what
+//! another part of the program says of the same run.
 
 use std::sync::Mutex;
 

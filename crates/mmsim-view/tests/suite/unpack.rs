@@ -1,4 +1,4 @@
-//! What a page holds, taken apart again by other code than wrote it.
+//! Contents of a page, taken apart again by other code than wrote it.
 
 use std::io::Read as _;
 
@@ -27,7 +27,7 @@ fn bytes(text: &str) -> Vec<u8> {
     out
 }
 
-/// What stands in an element, from its opening tag on.
+/// Contents of an element, from its opening tag on.
 pub(crate) fn within<'a>(html: &'a str, open: &str, close: &str) -> &'a str {
     let from = html.find(open).unwrap_or_else(|| panic!("no {open}"));
     let rest = &html[from..];

@@ -19,7 +19,7 @@ pub(super) enum Part {
     Why,
     /// Pageblocks over time.
     Film,
-    /// What monitors saw.
+    /// Views of monitors.
     Damon,
     /// Settings of a sweep.
     Settings,

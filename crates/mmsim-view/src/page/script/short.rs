@@ -1,15 +1,15 @@
 //! A script without what only people need: comments, white space, and long names.
 //!
 //! A name becomes short wherever it stands, so two variables of one name keep one. That is right as
-//! long as nobody else knows the name. Names that stand behind a dot, before a colon, or in braces as
-//! a property of their own name may be known to the browser, to uPlot or to the data, and stay. So
-//! does whatever the script does not declare.
+//! long as no other code knows the name. Names that stand behind a dot, before a colon, or in
+//! braces as a property of their own name may be known to the browser, to uPlot or to the data, and
+//! stay. So does whatever the script does not declare.
 //!
 //! Literals of regular expressions stand behind a mark, never behind a name or a closing bracket.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands before something.
+/// Gap before something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Gap {
     None,
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Only a name that the script declares, and that nobody else can know.
+    /// Shortens only a name that the script declares, and that no other code can know.
     #[test]
     fn names_are_short_where_only_the_script_knows_them() {
         for (long, want) in [
