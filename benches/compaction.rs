@@ -39,10 +39,10 @@ fn sweeps(c: &mut Criterion) {
         group.throughput(Throughput::Elements(frames.into()));
         let mut zone = Zone::new(frames, 0, 30, 1);
         group.bench_function(format!("scan/{name}"), |b| b.iter(|| timed(&mut zone)));
-        assert_eq!(zone.mem.vmstat[VmEvent::PgMigrateSuccess], 0);
-        let before = zone.mem.vmstat[VmEvent::CompactMigrateScanned];
+        assert_eq!(zone.mem.stats.vmstat[VmEvent::PgMigrateSuccess], 0);
+        let before = zone.mem.stats.vmstat[VmEvent::CompactMigrateScanned];
         zone.compact();
-        let scanned = zone.mem.vmstat[VmEvent::CompactMigrateScanned] - before;
+        let scanned = zone.mem.stats.vmstat[VmEvent::CompactMigrateScanned] - before;
         let by_bytes = bytes(&zone.mem);
         drop(zone);
         assert_eq!(scan_by_bytes(&by_bytes), (scanned, 0));
@@ -54,7 +54,7 @@ fn sweeps(c: &mut Criterion) {
                 let one = || {
                     let mut zone = Zone::new(frames, 60, 30, 1);
                     let time = timed(&mut zone);
-                    let moved = zone.mem.vmstat[VmEvent::PgMigrateSuccess];
+                    let moved = zone.mem.stats.vmstat[VmEvent::PgMigrateSuccess];
                     assert!((15..25).contains(&(moved * 100 / u64::from(frames))), "{moved}");
                     time
                 };

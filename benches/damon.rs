@@ -48,10 +48,11 @@ impl Room {
         config.nodes[0].zones[0].pcp = Some((0, 1));
         let mut mem = Memory::new(&config);
         let mut lru = Classic::new(ClassicConfig::V6_12, &mut mem);
-        let space = mem.spaces.create("bench".into(), MemcgId(0));
+        let space = mem.virt.spaces.create("bench".into(), MemcgId(0));
         let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-        let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), pages, kind, flags, None);
-        let first = mem.spaces.vma(vma).start.0;
+        let vma =
+            mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), pages, kind, flags, None);
+        let first = mem.virt.spaces.vma(vma).start.0;
         while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
         // Frames of neighbouring pages lie apart, as on a machine that has been up for long.
         for p in 0..pages {
@@ -64,7 +65,7 @@ impl Room {
             let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
             mem.lru_add(&mut lru, pfn, how);
         }
-        let base = mem.spaces.mappings(&mem.pages, space)[0].0;
+        let base = mem.virt.spaces.mappings(&mem.virt.pages, space)[0].0;
         Room { mem, lru, base, pages }
     }
 }
@@ -111,7 +112,7 @@ fn kdamond(room: &Room, ops: OpsId, min_nr_regions: u32) -> Kdamond {
 fn second(room: &mut Room, k: &mut Kdamond) {
     for _ in 0..200 {
         match k.step(room) {
-            Next::Sleep(until) => room.mem.now = until,
+            Next::Sleep(until) => room.mem.acting.now = until,
             other => panic!("{other:?}"),
         }
     }

@@ -31,10 +31,11 @@ const SCOPE: WalkScope =
 /// A process of 2^20 pages: one page table in so many is there, with all pages.
 fn process(one_in: u32) -> Memory {
     let mut mem = Memory::new(&cells::machine_of(PAGES + PAGES / 8, 1, Kernel::V6_12));
-    let space = mem.spaces.create("walked".into(), MemcgId(0));
+    let space = mem.virt.spaces.create("walked".into(), MemcgId(0));
     let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), PAGES, kind, flags, None);
-    let start = mem.spaces.vma(vma).start;
+    let vma =
+        mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), PAGES, kind, flags, None);
+    let start = mem.virt.spaces.vma(vma).start;
     for first in (0..PAGES).step_by((GROUP_PAGES * one_in) as usize) {
         let g = PageIdx(start.0 + first).group();
         let frame = mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("a free frame");
@@ -67,20 +68,20 @@ fn aging_walk(c: &mut Criterion) {
             mem.make_lazyfree(other);
         }
         let mut rng = Rng::for_purpose(1, "benches/page_tables");
-        let space = mem.spaces.ids().next().expect("there is one");
+        let space = mem.virt.spaces.ids().next().expect("there is one");
         let mut accessed = 0;
-        for h in &mut mem.pages.hot {
+        for h in &mut mem.virt.pages.hot {
             if *h & pte::PRESENT != 0 && rng.below(young_in) == 0 {
                 *h |= pte::ACCESSED;
                 accessed += 1;
             }
         }
-        let hot = mem.pages.hot.clone();
+        let hot = mem.virt.pages.hot.clone();
         let (mut tables, mut young): (Vec<GroupId>, Vec<_>) = Default::default();
         let mem = RefCell::new(mem);
         g.bench_function(name, |b| {
             b.iter_batched(
-                || mem.borrow_mut().pages.hot.copy_from_slice(&hot),
+                || mem.borrow_mut().virt.pages.hot.copy_from_slice(&hot),
                 |()| {
                     let mem = &mut *mem.borrow_mut();
                     let mut found = 0;

@@ -73,11 +73,12 @@ fn fragmented() -> (Memory, OneList) {
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),
     });
-    let mut lru = OneList(mem.lists.create());
-    let space = mem.spaces.create("program".into(), MemcgId(0));
+    let mut lru = OneList(mem.lru.lists.create());
+    let space = mem.virt.spaces.create("program".into(), MemcgId(0));
     let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), FRAMES, kind, flags, None);
-    let base = mem.spaces.vma(vma).start.0;
+    let vma =
+        mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), FRAMES, kind, flags, None);
+    let base = mem.virt.spaces.vma(vma).start.0;
     while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
     let mut rng = Rng::for_purpose(1, "example/compaction");
     for p in 0..FRAMES {
@@ -130,7 +131,7 @@ pub(crate) fn table() -> String {
             full: true,
         };
         strategy.compact_zone(&mut mem, &mut lru, &request);
-        line(name, mem.vmstat[VmEvent::PgMigrateSuccess], ready(&mem));
+        line(name, mem.stats.vmstat[VmEvent::PgMigrateSuccess], ready(&mem));
     }
     let (mem, _) = fragmented();
     line("at most", 0, [3, 5, 7].map(|order| mem.survey_zone(ZONE, order).bound));

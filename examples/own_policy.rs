@@ -20,7 +20,7 @@ pub(crate) struct Sieve(Vec<[ListId; 2]>);
 
 impl Sieve {
     pub(crate) fn new(mem: &mut Memory) -> Self {
-        Sieve((0..mem.zones.nr_nodes()).map(|_| [(); 2].map(|()| mem.lists.create())).collect())
+        Sieve((0..mem.zones.nr_nodes()).map(|_| [(); 2].map(|()| mem.lru.lists.create())).collect())
     }
 }
 
@@ -41,7 +41,7 @@ impl ReclaimPolicy for Sieve {
         let most = (mem.node_lru_pages(req.node).iter().sum::<u64>() >> req.priority).max(32);
         let how = Evicting { may_write_file: true, ..Evicting::of(req) };
         while out.scanned < most && out.reclaimed < req.target {
-            if mem.lists.len(lists[0]) == 0 {
+            if mem.lru.lists.len(lists[0]) == 0 {
                 lists.swap(0, 1);
             }
             let Some(folio) = mem.isolate_tail(lists[0], req) else { break };

@@ -413,7 +413,7 @@ mod tests {
             let mut machine = machines::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
             machine.run(mmsim_core::machine::Watch::default());
             // One group of the machine's own.
-            let had = (machine.mem.pages.nr_groups() as u64 - 1) * 512;
+            let had = (machine.mem.virt.pages.nr_groups() as u64 - 1) * 512;
             let counted = pages(&specs[0]).all();
             assert!(had <= counted && counted <= 2 * had, "{task}: {had} of {counted}");
         }

@@ -382,7 +382,7 @@ impl Begun {
 fn bounds(spec: &RunSpec, machine: &machines::Machine, result: &RunResult) -> Bounds {
     let ahead = spec.machine.swap.iter().any(|s| !s.device.synchronous)
         && spec.machine.vm.page_cluster > 0
-        || machine.mem.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
+        || machine.mem.cache.files.ids().next().is_some() && spec.machine.vm.ra_pages > 0
         || machine.prefetched();
     opt::bounds(machine.recorded_accesses(), result.peak_resident, ahead)
 }

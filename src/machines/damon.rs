@@ -136,9 +136,10 @@ fn kdamond(
 }
 
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
-    let found = mem.spaces.ids().find(|&a| mem.spaces[a].name == name);
+    let found = mem.virt.spaces.ids().find(|&a| mem.virt.spaces[a].name == name);
     found.ok_or_else(|| {
-        let names: Vec<String> = mem.spaces.ids().map(|a| mem.spaces[a].name.clone()).collect();
+        let names: Vec<String> =
+            mem.virt.spaces.ids().map(|a| mem.virt.spaces[a].name.clone()).collect();
         no_process(name, &names)
     })
 }

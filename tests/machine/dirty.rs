@@ -99,7 +99,7 @@ impl ReclaimPolicy for Fifo {
 }
 
 fn by_fifo(c: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
-    let fifo = |mem: &mut Memory| Box::new(Fifo(mem.lists.create())) as Box<dyn ReclaimPolicy>;
+    let fifo = |mem: &mut Memory| Box::new(Fifo(mem.lru.lists.create())) as Box<dyn ReclaimPolicy>;
     Machine::new(c, tasks, 1, fifo).run(Watch::default().with_check_every(1))
 }
 

@@ -187,7 +187,7 @@ fn a_state_is_saved_and_loaded() {
         assert!(aim(&result).met(), "{:?}", aim(&result));
         let names: Vec<&str> = result.phases.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["target", "age"]);
-        let held = |m: &Machine| m.mem.nr_kernel_other;
+        let held = |m: &Machine| m.mem.kernel.nr_other;
         assert!(held(&machine).abs_diff(held(&built)) < 1500, "as much is held, about");
         assert_ne!(mmsim::layout::text(&machine.mem.layout()), saved);
     }

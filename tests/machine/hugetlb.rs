@@ -32,7 +32,7 @@ fn sizes(p: &HugePool) -> [u32; 3] {
 fn pool_after(config: &MachineConfig, tasks: Vec<TaskConfig>) -> [u32; 3] {
     let mut m = machine(config, tasks);
     m.run(Watch::default().with_check_every(1));
-    sizes(&m.mem.hugetlb)
+    sizes(&m.mem.kernel.hugetlb)
 }
 
 /// 600 pages are two huge pages, so 1024 pages may be touched: two faults, and nothing that belongs
@@ -112,7 +112,7 @@ fn nobody_takes_a_mapped_page() {
     let mut m = machine(&pool(3), vec![task("a", after)]);
     let free = m.mem.zones.nr_free();
     m.run(Watch::default().with_check_every(1));
-    assert_eq!(sizes(&m.mem.hugetlb), [0, 0, 0]);
+    assert_eq!(sizes(&m.mem.kernel.hugetlb), [0, 0, 0]);
     assert_eq!(m.mem.zones.nr_free(), free + 3 * 512);
 }
 
@@ -121,7 +121,7 @@ fn nobody_takes_a_mapped_page() {
 fn the_pool_takes_what_there_is() {
     let m = machine(&pool(10), vec![task("a", vec![])]);
     assert_eq!(m.nr_huge_pages(), 5);
-    assert_eq!(m.mem.now.since(mmsim::base::time::SimTime::ZERO), SimDuration::ZERO);
+    assert_eq!(m.mem.acting.now.since(mmsim::base::time::SimTime::ZERO), SimDuration::ZERO);
     let at = |p| m.mem.hugetlb_at(PageIdx(p));
     assert_eq!((at(0), at(512)), (None, None));
 }

@@ -55,7 +55,7 @@ fn thp_off_lowers_min() {
         c.nodes[0].zones[0] = ZoneConfig { watermarks: None, ..zone(1 << 18) };
         let mut m = machine(&ruled(c, "thp-off-lowers-min", value), vec![task("t", vec![])]);
         let mut written = |thp| {
-            m.write_sysctls(VmSysctl { thp, ..m.mem.vm.clone() });
+            m.write_sysctls(VmSysctl { thp, ..m.mem.given.vm.clone() });
             m.mem.zones[ZoneId(0)].watermark[0]
         };
         [Thp::Never, Thp::Always, Thp::Never].map(&mut written)

@@ -341,7 +341,7 @@ fn shrinker_by_priority() {
         let nodes = m.mem.shadow_nodes_listed();
         assert!((40..128).contains(&nodes), "{nodes} nodes");
         (0..4).for_each(|_| m.mem.limit_shadow_nodes(0, 12));
-        m.mem.vmstat.by_name("slabs_scanned").expect("a counter") - before
+        m.mem.stats.vmstat.by_name("slabs_scanned").expect("a counter") - before
     });
     assert!(scanned[0] >= 40 && scanned[1] == 0, "{scanned:?}");
 }
@@ -410,7 +410,7 @@ fn mmap_miss_skips_workingset() {
         let c = ruled(c.clone(), "mmap-miss-skips-workingset", v);
         let mut m = machine(&c, vec![task("t", ops.clone())]);
         assert_eq!(count(&m.run(Watch::default()), "workingset_restore_file"), 32);
-        m.mem.files[FileId(0)].ra.mmap_miss
+        m.mem.cache.files[FileId(0)].ra.mmap_miss
     });
     assert_eq!([no, yes], [0, 1]);
 }
@@ -426,9 +426,9 @@ fn mmap_miss_once() {
         let c = ruled(c.clone(), "mmap-miss-once", v);
         let mut m = machine(&c, vec![task("t", ops.to_vec())]);
         m.mem.open_file("file", FILE_PAGES);
-        m.mem.files[FileId(0)].ra.mmap_miss = 10;
+        m.mem.cache.files[FileId(0)].ra.mmap_miss = 10;
         m.run(Watch::default());
-        m.mem.files[FileId(0)].ra.mmap_miss
+        m.mem.cache.files[FileId(0)].ra.mmap_miss
     });
     assert_eq!([each, once], [0, 9]);
 }
@@ -570,8 +570,8 @@ fn swap_slots() {
     let [cached, clusters] = ["cached", "clusters-6.18"].map(|v| {
         let mut m = machine(&ruled(c.clone(), "swap-slots", v), vec![task("t", ops.clone())]);
         m.run(Watch::default().with_check_every(97));
-        let slots = (0..m.mem.pages.nr_groups() as u32 * 512).filter_map(|p| {
-            match m.mem.pages.entry(PageIdx(p)) {
+        let slots = (0..m.mem.virt.pages.nr_groups() as u32 * 512).filter_map(|p| {
+            match m.mem.virt.pages.entry(PageIdx(p)) {
                 Entry::Swap(slot) => Some(slot.0),
                 _ => None,
             }
@@ -594,7 +594,7 @@ fn sync_swapin_caches() {
             Box::new(Mglru::new(MglruConfig::V7_3, mem, 1)) as Box<dyn ReclaimPolicy>
         });
         m.run(Watch::default().with_check_every(97));
-        let lists = m.mem.lists.ids().map(|l| m.mem.lists.len(l)).filter(|&n| n > 0);
+        let lists = m.mem.lru.lists.ids().map(|l| m.mem.lru.lists.len(l)).filter(|&n| n > 0);
         let mut lists: Vec<_> = lists.collect();
         lists.sort_unstable();
         lists

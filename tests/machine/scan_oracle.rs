@@ -16,9 +16,9 @@ fn frames_are_looked_at_as_bytes_would_be() {
             let mut zone = Zone::new(frames, 0, free, seed);
             let by_bytes = scan_by_bytes(&bytes(&zone.mem));
             zone.compact();
-            let counted = zone.mem.vmstat[VmEvent::CompactMigrateScanned];
+            let counted = zone.mem.stats.vmstat[VmEvent::CompactMigrateScanned];
             assert_eq!((counted, 0), by_bytes, "{free} % free, seed {seed}");
-            assert_eq!(zone.mem.vmstat[VmEvent::CompactIsolated], 0);
+            assert_eq!(zone.mem.stats.vmstat[VmEvent::CompactIsolated], 0);
             zone.mem.check();
             looked.push((free, counted, u64::from(frames)));
         }
@@ -40,7 +40,7 @@ fn pages_are_as_many_before_and_after() {
         assert!((9000..10_500).contains(&before), "{before}");
         zone.compact();
         zone.drain();
-        assert!(zone.mem.vmstat[VmEvent::PgMigrateSuccess] > 1000);
+        assert!(zone.mem.stats.vmstat[VmEvent::PgMigrateSuccess] > 1000);
         assert_eq!(scan_by_bytes(&bytes(&zone.mem)).1, before);
     }
 }

@@ -47,10 +47,18 @@ impl Zone {
         config.nodes[0].zones[0].pcp = Some((0, 1));
         let mut mem = Memory::new(&config);
         let mut lru = Classic::new(ClassicConfig::V5_5, &mut mem);
-        let space = mem.spaces.create("bench".into(), MemcgId(0));
+        let space = mem.virt.spaces.create("bench".into(), MemcgId(0));
         let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-        let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), frames, kind, flags, None);
-        let base = mem.spaces.vma(vma).start.0;
+        let vma = mem.virt.spaces.mmap(
+            &mut mem.virt.pages,
+            space,
+            RegionId(0),
+            frames,
+            kind,
+            flags,
+            None,
+        );
+        let base = mem.virt.spaces.vma(vma).start.0;
         let mut rng = Rng::for_purpose(seed, "bench/compaction");
         while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
         for p in 0..frames {

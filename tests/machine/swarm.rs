@@ -491,20 +491,20 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
 /// and after every second frame and every third PTE are made old.
 fn check_samples(mem: &mut Memory) {
     let frames: Vec<Pfn> = (0..mem.frames.len() as u32 + 3).map(Pfn).collect();
-    let pages: Vec<Option<PageIdx>> = (0..mem.pages.nr_groups() as u32 * GROUP_PAGES)
+    let pages: Vec<Option<PageIdx>> = (0..mem.virt.pages.nr_groups() as u32 * GROUP_PAGES)
         .map(|p| Some(PageIdx(p)))
-        .filter(|p| matches!(mem.pages.group(p.unwrap().group()).owner, Owner::Process(_)))
+        .filter(|p| matches!(mem.virt.pages.group(p.unwrap().group()).owner, Owner::Process(_)))
         .chain([None])
         .collect();
     for old in [false, true] {
         if old {
-            let begin = mem.now;
+            let begin = mem.acting.now;
             let second: Vec<Pfn> = frames.iter().copied().step_by(2).collect();
             second.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_frames(some));
             let listed = second.iter().filter(|f| on_a_list(mem, **f).is_some()).count() as u64;
             let passed = second.len() as u64 - listed;
-            let time = mem.cost.t_mkold * listed + mem.cost.t_unlisted * passed;
-            assert_eq!(mem.now, begin + time, "{listed} of {} on lists", second.len());
+            let time = mem.given.cost.t_mkold * listed + mem.given.cost.t_unlisted * passed;
+            assert_eq!(mem.acting.now, begin + time, "{listed} of {} on lists", second.len());
             let in_batches = mem.in_batches(usize::MAX);
             let third: Vec<Option<PageIdx>> = pages.iter().copied().step_by(3).collect();
             third.chunks(SAMPLE_BATCH).for_each(|some| mem.mkold_pages(some, &in_batches));
@@ -516,7 +516,7 @@ fn check_samples(mem: &mut Memory) {
         for &page in pages.iter().flatten() {
             if let Some(folio) = frame_of(mem, page) {
                 accessed[folio.index()] |= is_accessed(mem, page);
-                idle[folio.index()] |= mem.pages.hot(page) & pte::IDLE != 0;
+                idle[folio.index()] |= mem.virt.pages.hot(page) & pte::IDLE != 0;
             }
         }
         let mut young = Vec::new();
@@ -556,7 +556,7 @@ fn on_a_list(mem: &Memory, pfn: Pfn) -> Option<Pfn> {
 
 /// The folio that a PTE maps.
 fn frame_of(mem: &Memory, page: PageIdx) -> Option<Pfn> {
-    match mem.pages.entry(page) {
+    match mem.virt.pages.entry(page) {
         Entry::Frame(pfn) => Some(pfn),
         _ => None,
     }
@@ -564,9 +564,12 @@ fn frame_of(mem: &Memory, page: PageIdx) -> Option<Pfn> {
 
 fn is_accessed(mem: &Memory, page: PageIdx) -> bool {
     let g = page.group();
-    let of =
-        if mem.pages.group(g).huge { g.first().0..g.first().0 + 512 } else { page.0..page.0 + 1 };
-    of.into_iter().any(|p| mem.pages.hot(PageIdx(p)) & pte::YOUNG != 0)
+    let of = if mem.virt.pages.group(g).huge {
+        g.first().0..g.first().0 + 512
+    } else {
+        page.0..page.0 + 1
+    };
+    of.into_iter().any(|p| mem.virt.pages.hot(PageIdx(p)) & pte::YOUNG != 0)
 }
 
 fn has(mem: &Memory, pfn: Pfn, bits: u32) -> bool {

@@ -145,7 +145,7 @@ impl Paper {
     /// The class of each refault, and how many.
     fn ends(mut self) -> Vec<(Class, u64)> {
         let mut mem = Memory::new(&support::config(Kernel::V6_12, "zram"));
-        mem.spaces.create("paper".into(), MemcgId(0));
+        mem.virt.spaces.create("paper".into(), MemcgId(0));
         self.engine.ended(&mut self.kept, &mem);
         let v = self.told.take().expect("it is over");
         v.cells.iter().map(|c| (c.class, c.count)).collect()

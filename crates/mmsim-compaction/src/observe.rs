@@ -158,7 +158,7 @@ impl Moves {
         if self.looks.is_empty() {
             self.looks.resize((mem.frames.len() >> order) + 1, (0, CpuId(0)));
         }
-        let look = (cycle + 1, mem.cpu);
+        let look = (cycle + 1, mem.acting.cpu);
         let before = std::mem::replace(&mut self.looks[at as usize >> order], look);
         let twice = before.0 == look.0 && before.1 != look.1;
         mem.count(VmEvent::SimChosenTwice, twice.into());
@@ -182,7 +182,7 @@ pub(crate) fn announce(
 
 /// Tells observers what became of a batch, given the count of moves before it.
 pub(crate) fn announce_batch(mem: &mut Memory, batch: usize, before: u64) {
-    let nr_migrated = mem.vmstat[VmEvent::PgMigrateSuccess] - before;
+    let nr_migrated = mem.stats.vmstat[VmEvent::PgMigrateSuccess] - before;
     let nr_failed = batch as u64 - nr_migrated;
     mem.emit(|| TraceEvent::MmCompactionMigratepages { nr_migrated, nr_failed });
 }

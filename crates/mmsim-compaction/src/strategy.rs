@@ -157,7 +157,7 @@ impl Compaction for TwoScanners {
     }
 
     fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
-        suitable(&self.rules, &mem.zones[req.zone], req, &mem.vm)
+        suitable(&self.rules, &mem.zones[req.zone], req, &mem.given.vm)
     }
 
     fn mode_of(&self, asked: MigrateMode) -> MigrateMode {

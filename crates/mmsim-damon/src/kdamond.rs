@@ -68,7 +68,7 @@ impl Kdamond {
 
 impl Monitor for Kdamond {
     fn step(&mut self, doors: &mut dyn Doors) -> Next {
-        let now = doors.memory().now;
+        let now = doors.memory().acting.now;
         self.context.set_paused(self.pauses.iter().any(|p| p.covers(now)));
         self.measured.clear();
         for goal in self.context.schemes().iter().flat_map(|s| &s.quota.goals) {
@@ -86,7 +86,7 @@ impl Monitor for Kdamond {
         }
         match self.context.step(&mut ops) {
             StepOutcome::Again => Next::Again,
-            StepOutcome::Sleep(span) => Next::Sleep(doors.memory().now + span),
+            StepOutcome::Sleep(span) => Next::Sleep(doors.memory().acting.now + span),
             StepOutcome::Exit => Next::Exit,
         }
     }

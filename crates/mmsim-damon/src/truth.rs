@@ -186,9 +186,9 @@ impl Oracle {
             // Pages of one table lie one behind the other.
             let va = self.first + at as u64;
             let table = (512 - va % 512).min((self.counts.len() - at) as u64);
-            if let Some(PageIdx(p)) = mem.spaces.page_at(self.space, va) {
+            if let Some(PageIdx(p)) = mem.virt.spaces.page_at(self.space, va) {
                 for i in 0..table {
-                    let young = mem.pages.test_clear_hot(PageIdx(p + i as u32), pte::YOUNG);
+                    let young = mem.virt.pages.test_clear_hot(PageIdx(p + i as u32), pte::YOUNG);
                     self.counts[at + i as usize] += u16::from(young);
                 }
             }
@@ -210,8 +210,8 @@ impl Oracle {
 impl Monitor for Oracle {
     fn step(&mut self, doors: &mut dyn Doors) -> Next {
         let (mem, _) = doors.parts();
-        let now = mem.now;
-        if mem.spaces[self.space].dead {
+        let now = mem.acting.now;
+        if mem.virt.spaces[self.space].dead {
             return Next::Exit;
         }
         // The end of an aggregation is the end of its last sample.

@@ -31,8 +31,8 @@ pub struct Random {
 impl Random {
     /// The policy for a machine with the memory `mem`.
     pub fn new(mem: &mut Memory, seed: u64) -> Self {
-        let lists = (0..mem.zones.nr_nodes()).map(|_| mem.lists.create()).collect();
-        let cluster = (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1);
+        let lists = (0..mem.zones.nr_nodes()).map(|_| mem.lru.lists.create()).collect();
+        let cluster = (SWAP_CLUSTER_MAX >> mem.given.batch_shift).max(1);
         Random { lists, rng: Rng::for_purpose(seed, "policy/random"), cluster }
     }
 

@@ -112,7 +112,7 @@ pub fn shrink_folio(
     }
     if writeback {
         let recycled = bits & flag::RECLAIM != 0;
-        if kswapd && recycled && mem.node_flags[mem.node_of(folio)].writeback {
+        if kswapd && recycled && mem.lru.node_flags[mem.node_of(folio)].writeback {
             stats.pass.immediate += 1;
         } else {
             mem.frames.set(folio, flag::RECLAIM);
@@ -143,7 +143,7 @@ pub fn shrink_folio(
         may_write_file: how.writes_files
             && kswapd
             && mem.frames.has(folio, flag::RECLAIM)
-            && mem.node_flags[mem.node_of(folio)].dirty,
+            && mem.lru.node_flags[mem.node_of(folio)].dirty,
         clean_only,
     };
     match mem.prepare_evict(folio, evicting) {
@@ -372,7 +372,7 @@ fn ahead(mask: u64, at: usize) -> usize {
 pub(crate) fn shrink<J: Judge>(j: &mut J, mem: &mut Memory, run: &mut Run, b: &mut Batch<'_>) {
     let (single, plain) = (mem.evicts_singly(), j.plain(run, b));
     let most = if single { 1 } else { run.len() };
-    let recycles = J::RECYCLES && !b.file && !mem.slow_paths && plain != run.all();
+    let recycles = J::RECYCLES && !b.file && !mem.given.slow_paths && plain != run.all();
     let writing = if recycles { writing(run) } else { 0 };
     let mut at = 0;
     while at < run.len() {

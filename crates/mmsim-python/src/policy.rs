@@ -97,7 +97,7 @@ pub(crate) fn own(py: Python<'_>, classes: Vec<Py<PyAny>>, raised: &Raised) -> P
             let made =
                 inside.call(|py| (0..nodes).map(|_| class.call0(py)).collect::<PyResult<Vec<_>>>());
             let made = made.unwrap_or_else(|e| raise(&raised, e));
-            let nodes = made.into_iter().map(|object| (object, mem.lists.create())).collect();
+            let nodes = made.into_iter().map(|object| (object, mem.lru.lists.create())).collect();
             Box::new(InPython { nodes, raised: Arc::clone(&raised), inside: inside.clone() })
         }));
     }

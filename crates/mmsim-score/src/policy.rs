@@ -95,7 +95,7 @@ impl<S: Score> Scored<S> {
         Scored {
             score,
             meter,
-            lists: (0..nr).map(|_| [(); 2].map(|()| mem.lists.create())).collect(),
+            lists: (0..nr).map(|_| [(); 2].map(|()| mem.lru.lists.create())).collect(),
             nr_memcgs,
             states: Vec::new(),
             evictions: 0,
@@ -144,7 +144,7 @@ impl<S: Score> Scored<S> {
         for memcg in groups.map(MemcgId) {
             let anon = req.may_swap && mem.can_swap(memcg);
             for (file, list) in self.lists_of(req.node, memcg).into_iter().enumerate() {
-                if mem.lists.len(list) > 0 && (file == 1 || anon) {
+                if mem.lru.lists.len(list) > 0 && (file == 1 || anon) {
                     all.push((memcg, file));
                 }
             }
@@ -229,7 +229,7 @@ impl<S: Score> Scored<S> {
             file: file.into(),
             dirty: (mem.frames.has(folio, flag::DIRTY) || !file && !stored).into(),
             distance,
-            size: (mem.lists.len(lists[0]) + mem.lists.len(lists[1])) as i64,
+            size: (mem.lru.lists.len(lists[0]) + mem.lru.lists.len(lists[1])) as i64,
             group: memcg.0.into(),
         };
         self.calls += 1;
@@ -347,7 +347,7 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
     }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
-        let [anon, file] = self.lists_of(node, memcg).map(|list| mem.lists.len(list));
+        let [anon, file] = self.lists_of(node, memcg).map(|list| mem.lru.lists.len(list));
         let lists = vec![("nr_inactive_anon".into(), anon), ("nr_inactive_file".into(), file)];
         LruSnapshot { lists, ..LruSnapshot::default() }
     }

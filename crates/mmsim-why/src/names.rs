@@ -13,8 +13,8 @@ pub struct Names {
 
 impl Names {
     pub(crate) fn of(mem: &Memory) -> Names {
-        let processes = mem.spaces.ids().map(|a| mem.spaces[a].name.clone()).collect();
-        let files = mem.files.ids().map(|f| mem.files[f].name.clone()).collect();
+        let processes = mem.virt.spaces.ids().map(|a| mem.virt.spaces[a].name.clone()).collect();
+        let files = mem.cache.files.ids().map(|f| mem.cache.files[f].name.clone()).collect();
         Names { processes, files }
     }
     /// Processes, by their numbers.

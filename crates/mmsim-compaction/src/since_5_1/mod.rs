@@ -263,7 +263,7 @@ impl CompactControl<'_> {
         let req = self.with.req;
         let Some(order) = req.order else { return CompactResult::Continue };
         let at_end = self.migrate_pfn.is_multiple_of(self.size);
-        let done = || match makes_blocks(&self.with.mem.vm, req) {
+        let done = || match makes_blocks(&self.with.mem.given.vm, req) {
             true => zone.leaves_whole(order, Mark::High, req.highest),
             false => has_block(zone.buddy(), order, req.migratetype),
         };
@@ -277,7 +277,7 @@ impl CompactControl<'_> {
     fn migrate_batch(&mut self) -> (bool, bool) {
         let (mut all, mut enough) = (true, true);
         let batch = self.sources.len();
-        let before = self.with.mem.vmstat[VmEvent::PgMigrateSuccess];
+        let before = self.with.mem.stats.vmstat[VmEvent::PgMigrateSuccess];
         while let Some(&page) = self.sources.last() {
             let by_order = self.with.rules.target_order == TargetOrder::ByOrder;
             self.wanted = if by_order { self.sources.len() } else { batch };

@@ -83,7 +83,7 @@ impl CompactControl<'_> {
     fn may_take(&self, page: Pfn) -> bool {
         let bits = self.with.mem.frames.bits(page);
         let mut stays = flag::IN_BATCH | ORDER_MASK;
-        if !self.with.mem.vm.compact_unevictable_allowed {
+        if !self.with.mem.given.vm.compact_unevictable_allowed {
             stays |= flag::UNEVICTABLE;
         }
         if self.with.req.mode != MigrateMode::Sync {

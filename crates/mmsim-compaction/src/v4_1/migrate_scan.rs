@@ -116,7 +116,7 @@ impl CompactControl<'_> {
     /// Flags with which a page stays where it is.
     fn stays(&self) -> u32 {
         let unevictable =
-            if self.mem.vm.compact_unevictable_allowed { 0 } else { flag::UNEVICTABLE };
+            if self.mem.given.vm.compact_unevictable_allowed { 0 } else { flag::UNEVICTABLE };
         let writeback = if self.asynchronous() { flag::WRITEBACK } else { 0 };
         flag::IN_BATCH | ORDER_MASK | unevictable | writeback
     }

@@ -109,7 +109,7 @@ impl CompactControl<'_> {
     /// Moves the batch (`migrate_pages`). False: there are not enough targets.
     fn migrate_batch(&mut self) -> bool {
         let wanted = self.sources.len();
-        let before = self.mem.vmstat[VmEvent::PgMigrateSuccess];
+        let before = self.mem.stats.vmstat[VmEvent::PgMigrateSuccess];
         let mut enough = true;
         self.mem.prefetch_pages_of(self.sources.iter().copied());
         while let Some(&page) = self.sources.last() {

@@ -142,12 +142,12 @@ impl Rig {
             run_ahead: SimDuration::ZERO,
             cost: CostModel::measured(),
         });
-        let mut lru = Fifo(mem.lists.create());
-        let space = mem.spaces.create("rig".into(), MemcgId(0));
+        let mut lru = Fifo(mem.lru.lists.create());
+        let space = mem.virt.spaces.create("rig".into(), MemcgId(0));
         let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-        let pages = &mut mem.pages;
-        let anon = mem.spaces.mmap(pages, space, RegionId(0), frames, kind, flags, None);
-        let base = mem.spaces.vma(anon).start.0;
+        let pages = &mut mem.virt.pages;
+        let anon = mem.virt.spaces.mmap(pages, space, RegionId(0), frames, kind, flags, None);
+        let base = mem.virt.spaces.vma(anon).start.0;
         while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
         for (block, c) in (0..).step_by(block as usize).zip(types.chars()) {
             mem.zones[Z].set_pageblock_type(Pfn(block), type_of(c));
@@ -168,9 +168,9 @@ impl Rig {
                 }
                 'r' => {
                     let file = mem.open_file("init", 64);
-                    mem.files[file].ramfs = true;
+                    mem.cache.files[file].ramfs = true;
                     mem.memcgs.charge(MemcgId(0), 1);
-                    let page = PageIdx(mem.files[file].base.0 + p);
+                    let page = PageIdx(mem.cache.files[file].base.0 + p);
                     let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
                     mem.add_to_page_cache(&mut lru, page, pfn, how);
                 }
@@ -180,7 +180,7 @@ impl Rig {
         mem.lru_drain(&mut lru);
         mem.drain_pcp();
         mem.zones[Z].watermark = bench.marks.map(u64::from);
-        mem.vmstat = Default::default();
+        mem.stats.vmstat = Default::default();
         let compaction = TwoScanners::new(rules, &mem);
         let rig = Rig { mem, lru, compaction, anon, got: Vec::new() };
         rig.mem.check();
@@ -217,23 +217,23 @@ impl Rig {
 
     /// The page that was in a frame at the start goes.
     pub(crate) fn unmap(&mut self, id: u32) {
-        let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
+        let page = PageIdx(self.mem.virt.spaces.vma(self.anon).start.0 + id);
         self.mem.zap_pages(&mut self.lru, page, 1, self.anon);
     }
 
     /// Sets bits of the entry of a page that the map began with.
     pub(crate) fn mark(&mut self, id: u32, bits: u8) {
-        let page = PageIdx(self.mem.spaces.vma(self.anon).start.0 + id);
-        if let mmsim_core::virt::pages::Entry::Frame(f) = self.mem.pages.entry(page) {
-            self.mem.pages.set_frame(page, f, bits);
+        let page = PageIdx(self.mem.virt.spaces.vma(self.anon).start.0 + id);
+        if let mmsim_core::virt::pages::Entry::Frame(f) = self.mem.virt.pages.entry(page) {
+            self.mem.virt.pages.set_frame(page, f, bits);
         }
     }
 
     /// Where each page is that the map began with, by the frame that it was in then.
     pub(crate) fn whereabouts(&self) -> Vec<(u32, u32)> {
-        let base = self.mem.spaces.vma(self.anon).start.0;
+        let base = self.mem.virt.spaces.vma(self.anon).start.0;
         let frames = self.mem.zones[Z].end().0;
-        let at = |p| match self.mem.pages.entry(PageIdx(base + p)) {
+        let at = |p| match self.mem.virt.pages.entry(PageIdx(base + p)) {
             mmsim_core::virt::pages::Entry::Frame(f) => Some((p, f.0)),
             _ => None,
         };
@@ -248,7 +248,7 @@ impl Rig {
     }
 
     pub(crate) fn n(&self, e: VmEvent) -> u64 {
-        self.mem.vmstat[e]
+        self.mem.stats.vmstat[e]
     }
 
     /// Migrate scanned, free scanned, isolated, moved.

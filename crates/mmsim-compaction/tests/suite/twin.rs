@@ -329,7 +329,7 @@ proptest! {
                         r.mem.frames.set(Pfn(frame), flag::IDLE);
                     }
                 }
-                r.mem.tracer.set_observer(watched.then(|| Box::new(Anybody) as Box<dyn Observer>));
+                r.mem.telling.tracer.set_observer(watched.then(|| Box::new(Anybody) as Box<dyn Observer>));
                 for step in &steps {
                     let Step::Run { order, mode, movable, kswapd } = *step else { continue };
                     let req = request(order, mode, movable, kswapd);
@@ -343,7 +343,7 @@ proptest! {
                 r.mem.digest(&mut digest);
                 r.compaction.digest(&mut digest);
                 let counters: Vec<u64> = VmEvent::ALL.iter().map(|&e| r.n(e)).collect();
-                (digest.finish(), r.mem.now, r.whereabouts(), counters)
+                (digest.finish(), r.mem.acting.now, r.whereabouts(), counters)
             };
             prop_assert_eq!(rig(false), rig(true), "{}", p.name);
         }

@@ -333,7 +333,7 @@ fn fallbacks_are_counted_by_requester_and_owner() {
     let types = types.into_iter().chain([("R", Migratetype::Reclaimable)]);
     let matrix = |r: &Rig, stem: &str| -> Vec<(&str, u64)> {
         let of = |(name, n): (&'static str, u64)| Some((name.strip_prefix(stem)?, n));
-        let counted = r.mem.vmstat.iter().filter_map(of);
+        let counted = r.mem.stats.vmstat.iter().filter_map(of);
         counted.filter(|c| c.1 > 0 && c.0.contains('_')).collect()
     };
     for (owner, owns) in types.clone() {
@@ -360,7 +360,7 @@ fn pageblocks_that_two_requesters_choose() {
         let map = "mmmmPmmm".to_string() + &"P.P.P.P.".repeat(6);
         let mut r = Rig::new(CompactionConfig::V4_1, "MMMMMMM", &map);
         assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
-        r.mem.cpu = CpuId(second);
+        r.mem.acting.cpu = CpuId(second);
         let order = if anew { None } else { Some(3) };
         let _ = r.run(&Rig::run_request(order, Sync));
         r.n(VmEvent::SimChosenTwice)
@@ -375,7 +375,7 @@ fn pageblocks_that_two_requesters_choose() {
 fn an_observer_sees_the_moves() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut r = rig(CompactionConfig::V1_REDESIGN);
-    r.mem.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
+    r.mem.telling.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
     let before = r.whereabouts();
     assert_eq!(r.run(&Rig::run_request(Some(2), Sync)), Success);
     let seen = std::mem::take(&mut *seen.lock().unwrap());
@@ -417,7 +417,7 @@ fn the_first_pageblock_of_memory_is_taken_at_once() {
         let map = map.to_string() + &"P.P.P.P.".repeat(8);
         let types = first.to_string() + &"M".repeat(map.len() / 8 - 1);
         let mut r = Rig::new(rules, &types, &map);
-        r.mem.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
+        r.mem.telling.tracer.set_observer(Some(Box::new(Seen(seen.clone()))));
         let movable = Migratetype::Movable;
         let request = Rig::run_request(Some(3), Async);
         r.run(&CompactRequest { migratetype: movable, ..request });

@@ -28,10 +28,11 @@ impl Machine {
         let space = self.threads[tid].space;
         let id = self
             .mem
+            .virt
             .spaces
             .region(space, run.region)
             .unwrap_or_else(|| panic!("{space}: {:?} is not mapped", run.region));
-        let vma = self.mem.spaces.vma(id);
+        let vma = self.mem.virt.spaces.vma(id);
         let (flags, anon) = (vma.flags, vma.kind == VmaKind::Anon);
         let hugetlb = vma.kind == VmaKind::HugeTlb;
         let range = vma.start.0 + run.first..vma.start.0 + run.first + run.count;
@@ -46,12 +47,12 @@ impl Machine {
                 self.set_flags(id, VmaFlags { seq_read: false, rand_read: false, ..flags });
             }
             Advice::HugePage | Advice::NoHugePage => {
-                self.mem.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
+                self.mem.virt.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
             }
             Advice::DontNeed if hugetlb && !run.first.is_multiple_of(GROUP_PAGES) => {}
             Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
             Advice::DontNeed => {
-                if self.mem.rules.unmap_drains {
+                if self.mem.given.rules.unmap_drains {
                     self.mem.lru_drain(&mut *self.policy);
                 }
                 self.mem.zap_pages(&mut *self.policy, PageIdx(range.start), run.count, id);
@@ -77,14 +78,14 @@ impl Machine {
     }
 
     fn set_flags(&mut self, id: VmaId, flags: VmaFlags) {
-        self.mem.spaces.set_flags(&mut self.mem.pages, id, flags);
+        self.mem.virt.spaces.set_flags(&mut self.mem.virt.pages, id, flags);
     }
 
     /// `COLD` and `PAGEOUT`: both take away what speaks for a page. Pages that others map too are
     /// left alone. Pages to be reclaimed are checked for references, though the PTE's was cleared
     /// here; or the PTE is left alone and references do not count.
     pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
-        let rules = self.mem.rules;
+        let rules = self.mem.given.rules;
         self.mem.lru_drain(&mut *self.policy);
         let mut taken: Vec<FolioId> = Vec::new();
         let mut table = PageIdx(range.start).group();
@@ -95,12 +96,12 @@ impl Machine {
                 table = page.group();
             }
             self.mem.split_at(&mut *self.policy, page);
-            let Entry::Frame(folio) = self.mem.pages.entry(page) else { continue };
+            let Entry::Frame(folio) = self.mem.virt.pages.entry(page) else { continue };
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
             }
             if !pageout || !rules.pageout_ignores_references {
-                self.mem.pages.test_clear_hot(page, pte::YOUNG);
+                self.mem.virt.pages.test_clear_hot(page, pte::YOUNG);
             }
             self.mem.frames.clear(folio, flag::REFERENCED | flag::YOUNG);
             if rules.cold_sets_workingset && self.mem.frames.has(folio, flag::ACTIVE) {
@@ -119,7 +120,7 @@ impl Machine {
     /// Reclaims the folios that were taken from one page table, node by node.
     fn page_out(&mut self, taken: &mut Vec<FolioId>) {
         if !taken.is_empty() {
-            let ignore_references = self.mem.rules.pageout_ignores_references;
+            let ignore_references = self.mem.given.rules.pageout_ignores_references;
             // The kernel's plug is that of the whole advice.
             self.mem.start_plug(&mut self.plug);
             self.reclaim_isolated(taken, ignore_references);
@@ -149,15 +150,15 @@ impl Machine {
     /// cache, and maps nothing.
     fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> FaultOutcome {
         self.prefetched = true;
-        if let VmaKind::File { file, offset, .. } = self.mem.spaces.vma(id).kind {
-            let start = self.mem.spaces.vma(id).start.0;
-            let at = PageIdx(self.mem.files[file].base.0 + offset + (range.start - start));
+        if let VmaKind::File { file, offset, .. } = self.mem.virt.spaces.vma(id).kind {
+            let start = self.mem.virt.spaces.vma(id).start.0;
+            let at = PageIdx(self.mem.cache.files[file].base.0 + offset + (range.start - start));
             self.read_what_is_needed(tid, at, range.end - range.start);
             return FaultOutcome::Done;
         }
         while range.start + self.threads[tid].progress.done < range.end {
             let page = PageIdx(range.start + self.threads[tid].progress.done);
-            if let Some(slot) = self.mem.pages.swap_entry(page) {
+            if let Some(slot) = self.mem.virt.pages.swap_entry(page) {
                 let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
                 if !matches!(swap.cached(slot), Cached::Folio(_)) {
                     let pfn = frame_or_return!(self.alloc_user(tid));
@@ -186,7 +187,7 @@ impl Machine {
         let count = range.end - range.start;
         while self.threads[tid].progress.done < count {
             let page = PageIdx(range.start + self.threads[tid].progress.done);
-            let hot = self.mem.pages.hot(page);
+            let hot = self.mem.virt.pages.hot(page);
             let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
             if hot & need != need {
                 let touch = Touch::by(tid, &self.threads[tid], page, id, write);
@@ -195,17 +196,17 @@ impl Machine {
                     other => return other,
                 }
                 // The fill is done by the kernel and does not go through the page table.
-                let filled = self.mem.pages.hot(page) & !pte::TOUCHED;
-                self.mem.pages.set_hot(page, filled | hot & pte::TOUCHED);
+                let filled = self.mem.virt.pages.hot(page) & !pte::TOUCHED;
+                self.mem.virt.pages.set_hot(page, filled | hot & pte::TOUCHED);
             }
-            if let Entry::Frame(folio) = self.mem.pages.entry(page)
+            if let Entry::Frame(folio) = self.mem.virt.pages.entry(page)
                 && self.mem.hugetlb_at(page).is_none()
             {
                 self.mem.mark_accessed(&mut *self.policy, folio);
             }
-            self.mem.now += self.mem.cost.t_hit;
+            self.mem.acting.now += self.mem.given.cost.t_hit;
             // A huge folio is one step.
-            let step = match self.mem.pages.group(page.group()).huge {
+            let step = match self.mem.virt.pages.group(page.group()).huge {
                 true => page.group().first().0 + GROUP_PAGES - page.0,
                 false => 1,
             };

@@ -19,9 +19,9 @@ impl Machine {
     /// Begins a run that goes on step by step. [`Machine::run`] is this and [`Machine::complete`].
     pub fn begin(&mut self, watch: Watch) {
         self.watch = watch;
-        self.mem.tracer.set_observer(self.watch.observer.take());
+        self.mem.telling.tracer.set_observer(self.watch.observer.take());
         self.mem.set_follower(self.watch.follower.take());
-        self.mem.slow_paths = self.watch.slow_paths;
+        self.mem.given.slow_paths = self.watch.slow_paths;
         self.series_at = match &self.watch.sample {
             Some((every, _)) => SimTime(every.0.max(1)),
             None => SimTime::NEVER,
@@ -54,7 +54,7 @@ impl Machine {
     pub fn write_sysctls(&mut self, vm: VmSysctl) {
         assert_eq!(vm.nr_hugepages, self.config.vm.nr_hugepages, "the pool of the start");
         let before = std::mem::replace(&mut self.config.vm, vm.clone());
-        self.mem.vm = vm;
+        self.mem.given.vm = vm;
         self.mem.zones.sysctls_written(&self.config);
         let vm = &self.config.vm;
         // A flusher that looked at nothing so far begins at once (`dirty_writeback_centisecs_handler`).
@@ -68,7 +68,7 @@ impl Machine {
 
     /// Writes one sysctl, on behalf of a thread.
     pub(super) fn write_sysctl(&mut self, write: SysctlWrite) {
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         self.write_sysctls(self.config.vm.written(write));
     }
 
@@ -78,7 +78,7 @@ impl Machine {
         if self.watch.check_every > 0 {
             self.check();
         }
-        self.mem.tracer.set_observer(None);
+        self.mem.telling.tracer.set_observer(None);
         self.mem.end_following();
         let end = self.end();
         self.samples_before(end);

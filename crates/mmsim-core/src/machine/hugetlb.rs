@@ -33,9 +33,9 @@ const REQUEST: AllocRequest = AllocRequest {
 /// Fills the pool before anything runs, from all nodes in turn, as far as free memory goes; this
 /// takes no time.
 pub(super) fn boot(mem: &mut Memory) {
-    let (begin, nodes) = (mem.now, mem.zones.nr_nodes() as u32);
-    mem.hugetlb.wanted = mem.vm.nr_hugepages;
-    for i in 0..mem.vm.nr_hugepages {
+    let (begin, nodes) = (mem.acting.now, mem.zones.nr_nodes() as u32);
+    mem.kernel.hugetlb.wanted = mem.given.vm.nr_hugepages;
+    for i in 0..mem.given.vm.nr_hugepages {
         let near = NodeId((i % nodes) as u8);
         let Some(pfn) = mem.try_alloc(near, &REQUEST, Some(Mark::Low)) else {
             mem.count(VmEvent::HtlbBuddyAllocFail, 1);
@@ -44,14 +44,14 @@ pub(super) fn boot(mem: &mut Memory) {
         mem.count(VmEvent::HtlbBuddyAllocSuccess, 1);
         mem.add_huge_page(pfn);
     }
-    mem.now = begin;
+    mem.acting.now = begin;
 }
 
 impl Machine {
     /// A write to `nr_hugepages`.
     pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> FaultOutcome {
-        self.mem.hugetlb.wanted = wanted;
-        while self.mem.hugetlb.total() < wanted {
+        self.mem.kernel.hugetlb.wanted = wanted;
+        while self.mem.kernel.hugetlb.total() < wanted {
             self.give_way(tid);
             match self.alloc_block(tid, &REQUEST) {
                 AllocOutcome::Frame(pfn) => {
@@ -68,18 +68,18 @@ impl Machine {
             }
         }
         self.mem.trim_huge_pool();
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         FaultOutcome::Done
     }
 
     /// Huge pages in the pool.
     pub fn nr_huge_pages(&self) -> u64 {
-        self.mem.hugetlb.total().into()
+        self.mem.kernel.hugetlb.total().into()
     }
 
     /// Reserves what a new mapping needs. False: the pool cannot back it, and its process ends.
     pub(super) fn reserve_huge_pages(&mut self, space: AsId, pages: u32) -> bool {
-        let fits = self.mem.hugetlb.reserve(pages / GROUP_PAGES);
+        let fits = self.mem.kernel.hugetlb.reserve(pages / GROUP_PAGES);
         if !fits {
             if self.oom.is_none() {
                 self.oom = Some(self.oom_summary(space, Shortage::HugePages));
@@ -93,14 +93,14 @@ impl Machine {
     /// mapping is private; the first write then finds that the page is not shared.
     pub(super) fn hugetlb_fault(&mut self, page: PageIdx, write: bool) -> FaultKind {
         let (g, mem) = (page.group(), &mut self.mem);
-        if mem.pages.group(g).huge {
-            mem.charge(mem.cost.t_minor_map);
+        if mem.virt.pages.group(g).huge {
+            mem.charge(mem.given.cost.t_minor_map);
             mem.write_hugetlb(g);
             return FaultKind::Reuse;
         }
         // Clearing a page takes about as long as copying one.
-        mem.charge(mem.cost.t_minor_anon);
-        mem.charge(mem.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
+        mem.charge(mem.given.cost.t_minor_anon);
+        mem.charge(mem.given.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
         mem.map_hugetlb(g, write);
         FaultKind::ZeroFill
     }

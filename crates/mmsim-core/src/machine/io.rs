@@ -47,7 +47,7 @@ impl Machine {
     /// Reads pages of a file into the cache, as far as they are missing.
     fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> FaultOutcome {
         let Ahead { start, n, trigger, must, vma } = what;
-        let (base, size) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let (base, size) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
         // The frame that has to be there comes first: reclaim must not run half-way.
         let mut wanted = None;
         if let Some(m) = must {
@@ -61,7 +61,7 @@ impl Machine {
         let mut run: Vec<(u32, Pfn)> = Vec::new();
         for i in start..end {
             let at = PageIdx(base + i);
-            if matches!(self.mem.pages.entry(at), Entry::Frame(_)) {
+            if matches!(self.mem.virt.pages.entry(at), Entry::Frame(_)) {
                 continue;
             }
             let pfn = match wanted {
@@ -74,7 +74,7 @@ impl Machine {
                     None => break,
                 },
             };
-            self.mem.refaulting = Some(at);
+            self.mem.telling.refaulting = Some(at);
             self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
             let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
             self.mem.frames.set(pfn, bits);
@@ -84,11 +84,11 @@ impl Machine {
         if let Some((m, p)) = wanted {
             // Readahead stopped short of the page that is needed.
             let at = PageIdx(base + m);
-            if matches!(self.mem.pages.entry(at), Entry::Frame(_)) {
+            if matches!(self.mem.virt.pages.entry(at), Entry::Frame(_)) {
                 self.mem.memcgs.uncharge(self.mem.frames.memcg(p), 1);
                 self.mem.free_frame(p);
             } else {
-                self.mem.refaulting = Some(at);
+                self.mem.telling.refaulting = Some(at);
                 self.mem.add_to_page_cache(&mut *self.policy, at, p, how);
                 self.mem.frames.set(p, flag::LOCKED);
                 self.mem.count(VmEvent::PgpgIn, 4);
@@ -102,26 +102,26 @@ impl Machine {
     }
 
     fn submit_file_reads(&mut self, file: FileId, run: &[(u32, Pfn)]) {
-        let (base, disk) = (self.mem.files[file].base.0, self.mem.files[file].disk);
-        self.mem.disks[disk].read += run.len() as u64;
+        let (base, disk) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].disk);
+        self.mem.cache.disks[disk].read += run.len() as u64;
         let mut i = 0;
         while i < run.len() {
             let mut n = 1;
             while i + n < run.len() && run[i + n].0 == run[i].0 + n as u32 {
                 n += 1;
             }
-            let dev = &mut self.mem.disks[disk].device;
+            let dev = &mut self.mem.cache.disks[disk].device;
             if dev.config().synchronous {
                 let cost = dev.read_sync(n as u32);
-                self.mem.now += cost;
+                self.mem.acting.now += cost;
                 for &(_, p) in &run[i..i + n] {
                     self.mem.frames.clear(p, flag::LOCKED);
                 }
             } else {
                 let at = u64::from(base + run[i].0);
-                let done = dev.submit(self.mem.now, Io::Read, at, n as u32);
+                let done = dev.submit(self.mem.acting.now, Io::Read, at, n as u32);
                 for &(_, p) in &run[i..i + n] {
-                    self.mem.io.push((done, IoDone::Read(p)));
+                    self.mem.acting.io.push((done, IoDone::Read(p)));
                 }
             }
             i += n;
@@ -136,11 +136,11 @@ impl Machine {
         index: u32,
         req: u32,
     ) -> FaultOutcome {
-        let max = self.mem.vm.ra_pages;
+        let max = self.mem.given.vm.ra_pages;
         if max == 0 {
             return self.read_pages(tid, file, Ahead::only(index, 1, None));
         }
-        let ra = self.mem.files[file].ra;
+        let ra = self.mem.cache.files[file].ra;
         let sequential = index == 0 || ra.prev.is_some_and(|p| index == p || index == p + 1);
         let (start, size, async_size) = if sequential || req > max {
             let size = initial_window(req, max);
@@ -155,7 +155,7 @@ impl Machine {
             let history = if history >= index { history * 2 } else { history };
             (index, (history + req).min(max), 1)
         };
-        let f = &mut self.mem.files[file].ra;
+        let f = &mut self.mem.cache.files[file].ra;
         (f.start, f.size, f.async_size) = (start, size, async_size);
         let trigger = start + size - async_size;
         let ahead = Ahead { start, n: size, trigger: Some(trigger), must: Some(index), vma: None };
@@ -166,39 +166,39 @@ impl Machine {
     /// reads, and does not wait for them.
     pub(super) fn read_what_is_needed(&mut self, tid: ThreadId, at: PageIdx, n: u32) {
         let (file, start) = self.mem.file_at(at);
-        let n = n.min(self.mem.vm.ra_pages.max(MAX_REQUEST_PAGES));
+        let n = n.min(self.mem.given.vm.ra_pages.max(MAX_REQUEST_PAGES));
         let _ =
             self.read_pages(tid, file, Ahead { start, n, trigger: None, must: None, vma: None });
     }
 
     fn cached_before(&self, file: FileId, index: u32, max: u32) -> u32 {
-        let base = self.mem.files[file].base.0;
+        let base = self.mem.cache.files[file].base.0;
         (0..max.min(index))
             .take_while(|k| {
                 let at = PageIdx(base + index - 1 - k);
-                matches!(self.mem.pages.entry(at), Entry::Frame(_))
+                matches!(self.mem.virt.pages.entry(at), Entry::Frame(_))
             })
             .count() as u32
     }
 
     fn cached_after(&self, file: FileId, index: u32, max: u32) -> u32 {
-        let f = &self.mem.files[file];
+        let f = &self.mem.cache.files[file];
         let left = f.pages - index - 1;
         (0..max.min(left))
             .take_while(|k| {
                 let at = PageIdx(f.base.0 + index + 1 + k);
-                matches!(self.mem.pages.entry(at), Entry::Frame(_))
+                matches!(self.mem.virt.pages.entry(at), Entry::Frame(_))
             })
             .count() as u32
     }
 
     /// The marked page was read: read the next window.
     fn async_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, vma: Option<VmaId>) {
-        let max = self.mem.vm.ra_pages;
+        let max = self.mem.given.vm.ra_pages;
         if max == 0 {
             return;
         }
-        let ra = self.mem.files[file].ra;
+        let ra = self.mem.cache.files[file].ra;
         let (start, size) = if index == ra.start + ra.size - ra.async_size {
             (ra.start + ra.size, next_window(ra.size.max(1), max).max(ra.size))
         } else {
@@ -209,7 +209,7 @@ impl Machine {
             }
             (index + 1 + cached, next_window(cached + 1 + 1, max))
         };
-        let ra = &mut self.mem.files[file].ra;
+        let ra = &mut self.mem.cache.files[file].ra;
         (ra.start, ra.size, ra.async_size) = (start, size, size);
         let _ = self.read_pages(
             tid,
@@ -226,17 +226,17 @@ impl Machine {
         vma: VmaId,
     ) -> FaultOutcome {
         let (file, index) = self.mem.file_at(at);
-        let v = self.mem.spaces.vma(vma);
+        let v = self.mem.virt.spaces.vma(vma);
         let (flags, kind, pages) = (v.flags, v.kind, v.pages);
-        let max = self.mem.vm.ra_pages;
-        let reads_on = self.mem.rules.exec_reads_on && flags.exec;
+        let max = self.mem.given.vm.ra_pages;
+        let reads_on = self.mem.given.rules.exec_reads_on && flags.exec;
         let flow = if flags.rand_read && !reads_on || max == 0 {
             self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
         } else if flags.seq_read {
             self.sync_readahead(tid, file, index, 1)
         } else {
-            let counts = !(self.mem.rules.mmap_miss_once && flags.exec);
-            let ra = &mut self.mem.files[file].ra;
+            let counts = !(self.mem.given.rules.mmap_miss_once && flags.exec);
+            let ra = &mut self.mem.cache.files[file].ra;
             ra.mmap_miss = (ra.mmap_miss + u32::from(counts)).min(MMAP_MISS_MAX);
             if ra.mmap_miss > MMAP_LOTSAMISS && counts {
                 self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
@@ -272,7 +272,7 @@ impl Machine {
 
     /// Waits for a page that is being read; done if it is there.
     fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> FaultOutcome {
-        if let Entry::Frame(folio) = self.mem.pages.entry(at)
+        if let Entry::Frame(folio) = self.mem.virt.pages.entry(at)
             && self.mem.frames.has(folio, flag::LOCKED)
         {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
@@ -307,9 +307,9 @@ impl Machine {
     /// A mapped fault found its page in the cache.
     pub(super) fn mmap_hit(&mut self, tid: ThreadId, at: PageIdx, vma: VmaId) {
         let (file, index) = self.mem.file_at(at);
-        let ra = &mut self.mem.files[file].ra;
+        let ra = &mut self.mem.cache.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(1);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
+        if let Entry::Frame(folio) = self.mem.virt.pages.entry(at) {
             self.read_on(tid, file, index, folio, Some(vma));
         }
     }
@@ -323,19 +323,22 @@ impl Machine {
         left: u32,
         first: bool,
     ) -> FaultOutcome {
-        assert!(index < self.mem.files[file].pages, "{file}: read of page {index} past its end");
-        let at = PageIdx(self.mem.files[file].base.0 + index);
-        let Entry::Frame(folio) = self.mem.pages.entry(at) else {
-            self.mem.now += self.mem.cost.t_read_missing;
+        assert!(
+            index < self.mem.cache.files[file].pages,
+            "{file}: read of page {index} past its end"
+        );
+        let at = PageIdx(self.mem.cache.files[file].base.0 + index);
+        let Entry::Frame(folio) = self.mem.virt.pages.entry(at) else {
+            self.mem.acting.now += self.mem.given.cost.t_read_missing;
             let flow = self.sync_readahead(tid, file, index, left);
             if flow != FaultOutcome::Done {
                 return flow;
             }
-            self.mem.cache_misses += 1;
+            self.mem.cache.misses += 1;
             return self.await_page(tid, at);
         };
         self.read_on(tid, file, index, folio, None);
-        if self.mem.pages.entry(at) != Entry::Frame(folio) {
+        if self.mem.virt.pages.entry(at) != Entry::Frame(folio) {
             return FaultOutcome::Again;
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
@@ -343,8 +346,8 @@ impl Machine {
             self.wait_for_folio(tid, folio, refault);
             return FaultOutcome::Blocked;
         }
-        self.mem.now += self.mem.cost.t_read_cached;
-        let prev = self.mem.files[file].ra.prev.replace(index);
+        self.mem.acting.now += self.mem.given.cost.t_read_cached;
+        let prev = self.mem.cache.files[file].ra.prev.replace(index);
         // Reading on in the page where the last read ended is one access, not two.
         if !(first && prev == Some(index)) {
             self.mem.mark_accessed(&mut *self.policy, folio);
@@ -354,12 +357,15 @@ impl Machine {
 
     /// One page of a `write(2)`, written in full.
     pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> FaultOutcome {
-        assert!(index < self.mem.files[file].pages, "{file}: write of page {index} past its end");
+        assert!(
+            index < self.mem.cache.files[file].pages,
+            "{file}: write of page {index} past its end"
+        );
         if self.held_back(tid) {
             return FaultOutcome::Blocked;
         }
-        let at = PageIdx(self.mem.files[file].base.0 + index);
-        let folio = match self.mem.pages.entry(at) {
+        let at = PageIdx(self.mem.cache.files[file].base.0 + index);
+        let folio = match self.mem.virt.pages.entry(at) {
             Entry::Frame(f) if self.mem.frames.has(f, flag::LOCKED) => {
                 self.wait_for_folio(tid, f, false);
                 return FaultOutcome::Blocked;
@@ -372,11 +378,11 @@ impl Machine {
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
                 self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
-                self.mem.cache_misses += 1;
+                self.mem.cache.misses += 1;
                 pfn
             }
         };
-        self.mem.now += self.mem.cost.t_copy_page;
+        self.mem.acting.now += self.mem.given.cost.t_copy_page;
         self.mem.dirty_folio(folio, Some(at));
         self.mem.settle_kernel();
         // The page is written whether or not the writer is paused for it.

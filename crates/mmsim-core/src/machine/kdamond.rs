@@ -74,7 +74,7 @@ impl Machine {
     pub(super) fn start_kdamond(&mut self, id: KdamondId) {
         if self.kdamonds[id].state == State::Off {
             self.kdamonds[id].state = State::Running;
-            self.queue.push(self.mem.now, Event::Kdamond(id));
+            self.queue.push(self.mem.acting.now, Event::Kdamond(id));
         }
     }
 
@@ -138,7 +138,7 @@ impl Machine {
     /// Its sleep is over.
     pub(super) fn wake_kdamond(&mut self, id: KdamondId) {
         self.kdamonds[id].cpu = self.enqueue_daemon(Entity::Kdamond(id));
-        self.psi.change(self.kdamonds[id].cpu, self.mem.now, Psi::Idle, Psi::Running);
+        self.psi.change(self.kdamonds[id].cpu, self.mem.acting.now, Psi::Idle, Psi::Running);
     }
 
     /// One step of a monitor on its CPU. False: it sleeps now, or has ended.
@@ -146,11 +146,11 @@ impl Machine {
         let Some(mut monitor) = self.kdamonds[id].monitor.take() else {
             unreachable!("{id} has ended or acts, and was run")
         };
-        let begin = self.mem.now;
+        let begin = self.mem.acting.now;
         let next = monitor.step(self);
         self.interrupts();
         let sleeps = self.mem.take_throttled();
-        let used = self.mem.now.since(begin);
+        let used = self.mem.acting.now.since(begin);
         let k = &mut self.kdamonds[id];
         k.monitor = Some(monitor);
         k.used += used;
@@ -163,23 +163,23 @@ impl Machine {
         let until = match (next, sleeps) {
             (Next::Again, None) => return true,
             (Next::Again, sleeps) => sleeps,
-            (Next::Sleep(until), sleeps) => Some(until.max(self.mem.now)).max(sleeps),
+            (Next::Sleep(until), sleeps) => Some(until.max(self.mem.acting.now)).max(sleeps),
             (Next::Exit, _) => None,
         };
         if let Some(until) = until {
             self.queue.push(until, Event::Kdamond(id));
         }
-        self.psi.change(self.kdamonds[id].cpu, self.mem.now, Psi::Running, Psi::Idle);
+        self.psi.change(self.kdamonds[id].cpu, self.mem.acting.now, Psi::Running, Psi::Idle);
         false
     }
 
     /// Advice about a part of one mapping that lies in it, given by a monitor.
     fn advise_vma(&mut self, id: VmaId, range: Range<u32>, advice: Advice) {
-        let vma = self.mem.spaces.vma(id);
+        let vma = self.mem.virt.spaces.vma(id);
         let (locked, anon) = (vma.flags.locked, vma.kind == VmaKind::Anon);
         match advice {
             Advice::HugePage | Advice::NoHugePage => {
-                self.mem.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
+                self.mem.virt.spaces.vma_mut(id).huge = Some(advice == Advice::HugePage);
             }
             Advice::Cold if !locked => self.make_cold(range, false),
             Advice::PageOut if !locked => self.make_cold(range, true),
@@ -199,13 +199,13 @@ impl Doors for Machine {
     }
 
     fn madvise(&mut self, space: AsId, pages: Range<u64>, advice: Advice) -> bool {
-        self.mem.now += self.mem.cost.t_syscall;
-        if self.mem.spaces[space].dead {
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
+        if self.mem.virt.spaces[space].dead {
             return false;
         }
         let mut at = pages.start;
         let mut whole = true;
-        for (first, end, id) in self.mem.spaces.mappings(&self.mem.pages, space) {
+        for (first, end, id) in self.mem.virt.spaces.mappings(&self.mem.virt.pages, space) {
             let (from, to) = (first.max(pages.start), end.min(pages.end));
             if from >= to {
                 continue;
@@ -213,12 +213,12 @@ impl Doors for Machine {
             whole &= from == at;
             at = to;
             let stays = matches!(advice, Advice::Cold | Advice::PageOut);
-            let vma = self.mem.spaces.vma(id);
+            let vma = self.mem.virt.spaces.vma(id);
             if stays && (vma.flags.locked || vma.kind == VmaKind::HugeTlb) {
                 // Refused, and the rest of the range with it.
                 return false;
             }
-            let start = self.mem.spaces.vma(id).start.0;
+            let start = self.mem.virt.spaces.vma(id).start.0;
             let of = |va: u64| start + (va - first) as u32;
             self.advise_vma(id, of(from)..of(to), advice);
         }
@@ -231,7 +231,8 @@ impl Doors for Machine {
 
     fn migrate_pages(&mut self, folios: &[FolioId], node: NodeId) -> u64 {
         let tried = |m: &Machine| {
-            m.mem.vmstat[VmEvent::PgMigrateSuccess] + m.mem.vmstat[VmEvent::PgMigrateFail]
+            m.mem.stats.vmstat[VmEvent::PgMigrateSuccess]
+                + m.mem.stats.vmstat[VmEvent::PgMigrateFail]
         };
         let (mut moved, before) = (0, tried(self));
         for &folio in folios {
@@ -252,7 +253,7 @@ impl Doors for Machine {
     }
 
     fn some_us(&mut self) -> u64 {
-        self.psi.total(self.mem.now).some_us
+        self.psi.total(self.mem.acting.now).some_us
     }
 }
 
@@ -262,7 +263,7 @@ impl Machine {
         self.prefetched = true;
         for p in range {
             let page = PageIdx(p);
-            let Some(slot) = self.mem.pages.swap_entry(page) else { continue };
+            let Some(slot) = self.mem.virt.pages.swap_entry(page) else { continue };
             if !self.read_into_swapcache(page, slot, id) {
                 break;
             }
@@ -277,7 +278,7 @@ impl Machine {
         if matches!(swap.cached(slot), Cached::Folio(_)) {
             return true;
         }
-        let memcg = self.mem.spaces[self.mem.spaces.vma(vma).space].memcg;
+        let memcg = self.mem.virt.spaces[self.mem.virt.spaces.vma(vma).space].memcg;
         if memcg.0 != 0 && !self.mem.memcgs.fits(memcg, 1) {
             return false;
         }

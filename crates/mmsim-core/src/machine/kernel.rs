@@ -42,7 +42,7 @@ impl Machine {
                 let frames = &mut self.mem.frames;
                 frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
                 self.threads[tid].blocks.insert(handle, (pfn, order));
-                self.mem.nr_kernel_other += 1 << order;
+                self.mem.kernel.nr_other += 1 << order;
                 Some(pfn)
             }
             AllocOutcome::Failed => {
@@ -52,7 +52,7 @@ impl Machine {
             AllocOutcome::Blocked => return FaultOutcome::Blocked,
             AllocOutcome::Killed => return FaultOutcome::Killed,
         };
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
         FaultOutcome::Done
@@ -90,7 +90,7 @@ impl Machine {
     ///
     /// The layout is of another machine, or a pool of huge pages lies in the way.
     pub fn load_layout(&mut self, tid: ThreadId, layout: &Layout) -> Result<(), LayoutError> {
-        if self.mem.hugetlb.total() > 0 {
+        if self.mem.kernel.hugetlb.total() > 0 {
             return Err(LayoutError::HugePool);
         }
         let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
@@ -139,16 +139,16 @@ impl Machine {
             let mt = if mt.mergeable() { mt } else { Migratetype::Unmovable };
             self.mem.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
             self.threads[tid].blocks.insert(handle, (pfn, 0));
-            self.mem.nr_kernel_other += 1;
+            self.mem.kernel.nr_other += 1;
         }
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         let pfn = taken.then_some(pfn);
         self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
     }
 
     /// Looks at the free blocks of the zone that requests for unmovable memory try first.
     pub(super) fn free_blocks(&mut self, tid: ThreadId) {
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         let node = self.home_node();
         let zone = self.mem.zones.preferred(node, ZoneKind::Normal).map(|z| &self.mem.zones[z]);
         let seen =
@@ -158,9 +158,9 @@ impl Machine {
 
     /// Frees a block of a thread, if it holds it.
     pub(super) fn kernel_free(&mut self, tid: ThreadId, handle: BlockHandle) {
-        self.mem.now += self.mem.cost.t_free_page;
+        self.mem.acting.now += self.mem.given.cost.t_free_page;
         if let Some((pfn, order)) = self.threads[tid].blocks.remove(handle) {
-            self.mem.nr_kernel_other -= 1 << order;
+            self.mem.kernel.nr_other -= 1 << order;
             self.mem.free_block(pfn, order);
         }
     }

@@ -267,14 +267,14 @@ impl Machine {
         let mut files: BTreeMap<String, (u32, DiskId)> = BTreeMap::new();
         for (t, f) in tasks.iter().flat_map(|t| t.files().map(move |f| (t, f))) {
             let disk = t.disks.of(&f.name);
-            assert!(disk.index() < m.mem.disks.len(), "{}: there is no {disk}", f.name);
+            assert!(disk.index() < m.mem.cache.disks.len(), "{}: there is no {disk}", f.name);
             let (pages, on) = files.entry(f.name.clone()).or_insert((0, disk));
             assert_eq!(*on, disk, "{} lies on one disk", f.name);
             *pages = f.pages.max(*pages);
         }
         for (name, (pages, disk)) in files {
             let file = m.mem.open_file(&name, pages);
-            m.mem.files[file].disk = disk;
+            m.mem.cache.files[file].disk = disk;
         }
         for t in tasks {
             m.add_task(t, seed);
@@ -284,8 +284,8 @@ impl Machine {
 
     fn add_task(&mut self, t: TaskConfig, seed: u64) {
         let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
-        let space = self.mem.spaces.create(t.name.clone(), memcg);
-        self.mem.spaces[space].oom_score_adj = t.oom_score_adj;
+        let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
+        self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.mem.memcgs.process_begins(memcg);
         let index = self.tasks.len();
         let mut task = Task {
@@ -311,10 +311,10 @@ impl Machine {
             if i == 0 {
                 task.phases = workload.phases();
                 for FileSpec { name, pages } in workload.files() {
-                    let there = self.mem.files.open(&name).is_some();
+                    let there = self.mem.cache.files.open(&name).is_some();
                     let file = self.mem.open_file(&name, pages);
                     if !there {
-                        self.mem.files[file].disk = disks.of(&name);
+                        self.mem.cache.files[file].disk = disks.of(&name);
                     }
                     task.files.push(file);
                 }
@@ -377,7 +377,7 @@ impl Machine {
         let file = self.mem.open_file(name, pages);
         let base = self.fill_cache(file);
         for i in base..base + active {
-            if let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(i)) {
+            if let Entry::Frame(folio) = self.mem.virt.pages.entry(PageIdx(i)) {
                 self.mem.lru_activate(&mut *self.policy, folio);
             }
         }
@@ -392,13 +392,13 @@ impl Machine {
     /// If there is no memory for them.
     pub fn ramfs_at_start(&mut self, name: &str, pages: u32) {
         let file = self.mem.open_file(name, pages);
-        self.mem.files[file].ramfs = true;
+        self.mem.cache.files[file].ramfs = true;
         self.fill_cache(file);
     }
 
     /// Caches all pages of a file and puts them on a list. Returns the first one's number.
     fn fill_cache(&mut self, file: FileId) -> u32 {
-        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
         let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
         for i in 0..pages {
             let node = self.home_node();

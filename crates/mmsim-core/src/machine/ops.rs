@@ -19,7 +19,7 @@ impl Machine {
         match op {
             Op::Access(run) => self.unmapped(tid, run.region),
             Op::Copy(copy) => {
-                let mapped = self.mem.spaces.region(space, copy.from).is_some();
+                let mapped = self.mem.virt.spaces.region(space, copy.from).is_some();
                 self.unmapped(tid, if mapped { copy.to } else { copy.from })
             }
             Op::Compute(_) | Op::Records(_) | Op::RecordBegins | Op::Arrived(_) => {
@@ -34,15 +34,23 @@ impl Machine {
                         (VmaKind::File { file, offset, shared }, pages)
                     }
                 };
-                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.acting.now += self.mem.given.cost.t_syscall;
                 if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
                     return FaultOutcome::Killed;
                 }
-                self.mem.spaces.mmap(&mut self.mem.pages, space, region, pages, kind, flags, at);
+                self.mem.virt.spaces.mmap(
+                    &mut self.mem.virt.pages,
+                    space,
+                    region,
+                    pages,
+                    kind,
+                    flags,
+                    at,
+                );
                 FaultOutcome::Done
             }
             Op::Munmap { region } => {
-                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.mem.munmap(&mut *self.policy, space, region);
                 self.mem.settle_kernel();
                 FaultOutcome::Done
@@ -62,8 +70,8 @@ impl Machine {
                 FaultOutcome::Done
             }
             Op::SleepUntil(at) => {
-                if at > self.mem.now {
-                    let d = at.since(self.mem.now);
+                if at > self.mem.acting.now {
+                    let d = at.since(self.mem.acting.now);
                     self.threads[tid].progress.record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
@@ -85,7 +93,7 @@ impl Machine {
                 FaultOutcome::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {
-                let memcg = self.mem.spaces[space].memcg;
+                let memcg = self.mem.virt.spaces[space].memcg;
                 if memcg.0 != 0 {
                     self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
@@ -128,12 +136,12 @@ impl Machine {
                 FaultOutcome::Done
             }
             Op::KdamondOn(id) => {
-                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.start_kdamond(id);
                 FaultOutcome::Done
             }
             Op::KdamondNote(id, what) => {
-                self.mem.now += self.mem.cost.t_syscall;
+                self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
                 FaultOutcome::Done
             }
@@ -171,8 +179,8 @@ impl Machine {
         if self.watch.record_accesses {
             self.record_access(page);
         }
-        self.mem.uses.came(page);
-        self.mem.now += self.mem.cost.t_hit;
+        self.mem.telling.uses.came(page);
+        self.mem.acting.now += self.mem.given.cost.t_hit;
         self.note_resident();
         FaultOutcome::Done
     }
@@ -202,7 +210,7 @@ impl Machine {
     /// Pages that wait for their list are resident too.
     #[inline]
     pub(super) fn resident_now(&self) -> u64 {
-        self.mem.nr_lru_pages() + self.mem.batches.nr_waiting()
+        self.mem.nr_lru_pages() + self.mem.lru.batches.nr_waiting()
     }
 
     fn pages_of_file(
@@ -216,7 +224,7 @@ impl Machine {
         let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
         let done = self.threads[tid].progress.done;
         if done == 0 {
-            self.mem.now += self.mem.cost.t_syscall;
+            self.mem.acting.now += self.mem.given.cost.t_syscall;
         }
         let index = first + done;
         let ahead = AHEAD as u32;
@@ -229,7 +237,7 @@ impl Machine {
             self.read_page(tid, f, index, count - done, done == 0)
         };
         if flow == FaultOutcome::Done {
-            let page = PageIdx(self.mem.files[f].base.0 + index);
+            let page = PageIdx(self.mem.cache.files[f].base.0 + index);
             if self.watch.record_accesses {
                 self.record_file_access(page, write);
             }
@@ -265,7 +273,7 @@ impl Machine {
         self.tasks[task].waiting = 0;
         for t in self.tasks[task].threads.clone() {
             if self.threads[t].wait == Wait::Barrier {
-                let waited = self.mem.now.0.saturating_sub(self.threads[t].waits_since.0);
+                let waited = self.mem.acting.now.0.saturating_sub(self.threads[t].waits_since.0);
                 self.threads[t].progress.record_clock.sleep(SimDuration(waited));
                 self.wake(t);
             }
@@ -275,7 +283,7 @@ impl Machine {
 
     /// A thread has no more work; the last one of a process frees its memory.
     pub(super) fn finish(&mut self, tid: ThreadId) {
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         self.retire(tid, now);
         let task = self.threads[tid].task;
         self.open_barrier(task, 0);
@@ -303,7 +311,7 @@ impl Machine {
 
     /// Ends a process now: its threads stop, its memory is freed.
     pub(super) fn kill(&mut self, space: AsId) {
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         for t in self.threads.ids().collect::<Vec<_>>() {
             if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
                 // What it did last may have ended later than the clock of whoever ends it.
@@ -327,10 +335,10 @@ impl Machine {
     }
 
     fn free_space(&mut self, space: AsId) {
-        if !std::mem::replace(&mut self.mem.spaces[space].dead, true) {
-            self.mem.memcgs.process_ends(self.mem.spaces[space].memcg);
+        if !std::mem::replace(&mut self.mem.virt.spaces[space].dead, true) {
+            self.mem.memcgs.process_ends(self.mem.virt.spaces[space].memcg);
         }
-        for r in self.mem.spaces.regions(space) {
+        for r in self.mem.virt.spaces.regions(space) {
             self.mem.munmap(&mut *self.policy, space, r);
         }
         self.mem.settle_kernel();

@@ -138,12 +138,12 @@ impl Machine {
     }
 
     fn handle(&mut self, at: SimTime, event: Event) {
-        self.mem.now = at;
-        self.mem.cpu = self.interrupted(&event);
+        self.mem.acting.now = at;
+        self.mem.acting.cpu = self.interrupted(&event);
         match event {
             Event::Io(done) => {
                 self.end_io(done);
-                self.mem.now = at;
+                self.mem.acting.now = at;
             }
             Event::Wake(t, g) => {
                 if self.threads[t].wait == Wait::Timer(g) {
@@ -177,7 +177,7 @@ impl Machine {
     /// are atomic for other threads, but a device does not wait for them.
     pub(super) fn interrupts(&mut self) {
         self.queue_io();
-        while let Some(done) = self.queue.pop_io(self.mem.now) {
+        while let Some(done) = self.queue.pop_io(self.mem.acting.now) {
             self.end_io(done);
         }
     }
@@ -186,14 +186,14 @@ impl Machine {
     /// turn it is on its CPU, and kswapd on other CPUs keeps up with it. Other threads do
     /// not: their reclaim would run inside of this one's. They get the CPU when the step is over.
     pub(super) fn give_way(&mut self, tid: ThreadId) {
-        let cpu = self.mem.cpu;
+        let cpu = self.mem.acting.cpu;
         if self.cpus[cpu].contended() {
-            self.cpus[cpu].clock = self.mem.now;
+            self.cpus[cpu].clock = self.mem.acting.now;
             if self.cpus[cpu].gives_way(|e| !matches!(e, Entity::Thread(_))) {
                 self.daemons_first(tid, cpu);
             }
         }
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         for n in self.kswapds.ids() {
             let on = self.kswapds[n].cpu();
             while on != cpu
@@ -203,13 +203,13 @@ impl Machine {
                 self.act_daemon(on);
             }
         }
-        (self.mem.cpu, self.mem.now) = (cpu, now);
+        (self.mem.acting.cpu, self.mem.acting.now) = (cpu, now);
     }
 
     /// The kernel thread acts that is first on a CPU; those of workloads that wait are passed over.
     fn act_daemon(&mut self, on: CpuId) {
         let at = self.cpus[on].next_daemon().expect("there is one");
-        (self.mem.cpu, self.mem.now) = (on, at);
+        (self.mem.acting.cpu, self.mem.acting.now) = (on, at);
         if let Some(e) = self.cpus[on].take_daemon(at) {
             self.switched(e);
         }
@@ -222,9 +222,9 @@ impl Machine {
     /// A thread amid a long step sleeps until then. Events happen and kernel threads run meanwhile;
     /// other threads do not, as in `give_way`.
     pub(super) fn sleep_amid_step(&mut self, tid: ThreadId, until: SimTime) {
-        let cpu = self.mem.cpu;
-        self.slept += until.since(self.mem.now);
-        self.cpus[cpu].clock = self.mem.now;
+        let cpu = self.mem.acting.cpu;
+        self.slept += until.since(self.mem.acting.now);
+        self.cpus[cpu].clock = self.mem.acting.now;
         let left = self.cpus[cpu].dequeue();
         self.virtuals.extend(left);
         loop {
@@ -239,12 +239,12 @@ impl Machine {
                 _ => break,
             }
         }
-        self.mem.cpu = cpu;
+        self.mem.acting.cpu = cpu;
         if self.cpus[cpu].current().is_none() {
             self.cpus[cpu].clock = self.cpus[cpu].clock.max(until);
         }
         self.enqueue(cpu, Entity::Thread(tid), until);
-        self.mem.now = self.cpus[cpu].clock;
+        self.mem.acting.now = self.cpus[cpu].clock;
         self.daemons_first(tid, cpu);
     }
 
@@ -272,14 +272,14 @@ impl Machine {
     /// Queues the ends of the requests that the current step submitted.
     #[inline]
     pub(super) fn queue_io(&mut self) {
-        if !self.mem.io.is_empty() {
+        if !self.mem.acting.io.is_empty() {
             self.queue_submitted();
         }
     }
 
     #[inline(never)]
     fn queue_submitted(&mut self) {
-        let mut io = std::mem::take(&mut self.mem.io);
+        let mut io = std::mem::take(&mut self.mem.acting.io);
         for (at, done) in io.drain(..) {
             if let IoDone::EvictWritten(folio) = done
                 && at <= self.mem.goes_on_at()
@@ -288,7 +288,7 @@ impl Machine {
             }
             self.queue.push(at, Event::Io(done));
         }
-        self.mem.io = io;
+        self.mem.acting.io = io;
     }
 
     // ---- one CPU ----
@@ -335,8 +335,8 @@ impl Machine {
                 e
             }
         };
-        self.mem.cpu = cpu;
-        self.mem.now = self.cpus[cpu].clock;
+        self.mem.acting.cpu = cpu;
+        self.mem.acting.now = self.cpus[cpu].clock;
         if turns {
             self.switched(e);
         }
@@ -348,7 +348,7 @@ impl Machine {
     }
 
     fn switched(&mut self, to: Entity) {
-        let cpu = self.mem.cpu;
+        let cpu = self.mem.acting.cpu;
         let thread = if let Entity::Thread(t) = to { Some(t) } else { None };
         if let Some(t) = thread {
             self.used(t);
@@ -358,7 +358,7 @@ impl Machine {
 
     /// A CPU turns to a thread: its process is used (`lru_gen_use_mm`).
     fn used(&mut self, tid: ThreadId) {
-        self.mem.spaces[self.threads[tid].space].used = true;
+        self.mem.virt.spaces[self.threads[tid].space].used = true;
     }
 
     fn step_daemon(&mut self, e: Entity) -> bool {
@@ -373,14 +373,14 @@ impl Machine {
 
     fn end_step(&mut self, cpu: CpuId, goes_on: bool) {
         let c = &mut self.cpus[cpu];
-        c.clock = self.mem.now;
+        c.clock = self.mem.acting.now;
         if goes_on {
             c.yield_if_due();
         } else {
             let left = c.dequeue();
             self.virtuals.extend(left);
             if c.idle() {
-                self.mem.node_stats.quiet(cpu);
+                self.mem.stats.node.quiet(cpu);
             }
         }
     }
@@ -396,7 +396,7 @@ impl Machine {
         let run_ahead = self.config.run_ahead;
         let mut other = self.order.earliest();
         // The beginning of its turn, or the end of its last step.
-        let mut since = self.mem.now;
+        let mut since = self.mem.acting.now;
         loop {
             let slice = self.cpus[cpu].slice_end().max(since);
             // A sample that others have to reach first is not in this one's way.
@@ -406,12 +406,12 @@ impl Machine {
             };
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
-            if stop == Stop::Miss && until.may_act(since, self.mem.now) {
+            if stop == Stop::Miss && until.may_act(since, self.mem.acting.now) {
                 let before = (self.counted(), self.threads[tid].progress.accesses);
                 (stop, since) = self.swap_in_fast(tid, until);
                 self.note_counted(tid, &before);
             }
-            let now = self.mem.now;
+            let now = self.mem.acting.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
             if slow {
                 let before = (self.counted(), self.threads[tid].progress.accesses);
@@ -422,7 +422,7 @@ impl Machine {
                 }
                 due = self.queue.next().min(SimTime::LAST);
                 other = self.order.earliest();
-                since = self.mem.now;
+                since = self.mem.acting.now;
             } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
                 self.samples_before(now.min(other).min(due));
                 // A pause ends no turn that goes on ahead of others.
@@ -432,7 +432,7 @@ impl Machine {
                 }
                 continue;
             }
-            let now = self.mem.now;
+            let now = self.mem.acting.now;
             let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
             let looked_at = self.work_done.0 >= self.progress_at;
             if looked_at || moves_on || self.touching || self.watchdog.barks() {
@@ -449,14 +449,14 @@ impl Machine {
     /// that runs amid the step counts none of it.
     #[inline]
     fn counted(&self) -> Counted {
-        let v = &self.mem.vmstat;
+        let v = &self.mem.stats.vmstat;
         Counted {
             faults: v[VmEvent::PgFault],
             major_faults: v[VmEvent::PgMajFault],
             swap_ins: v[VmEvent::PswpIn],
             refaults_anon: v[VmEvent::WorkingsetRefaultAnon],
             refaults_file: v[VmEvent::WorkingsetRefaultFile],
-            cache_misses: self.mem.cache_misses,
+            cache_misses: self.mem.cache.misses,
             ..Counted::default()
         }
     }
@@ -478,7 +478,7 @@ impl Machine {
             };
             self.mem.tell_of_step(acted);
         }
-        let c = &mut self.mem.spaces[self.threads[tid].space].counted;
+        let c = &mut self.mem.virt.spaces[self.threads[tid].space].counted;
         c.faults += did.faults;
         c.major_faults += did.major_faults;
         c.swap_ins += did.swap_ins;
@@ -494,14 +494,16 @@ impl Machine {
             let recorded = self.contents.sequence.len();
             let mut sequence = std::mem::take(&mut self.contents.sequence);
             let stop = self.walk_hits(tid, bound, &mut sequence);
-            if self.mem.uses.on() {
-                sequence[recorded..].iter().for_each(|&page| self.mem.uses.note(PageIdx(page)));
+            if self.mem.telling.uses.on() {
+                sequence[recorded..]
+                    .iter()
+                    .for_each(|&page| self.mem.telling.uses.note(PageIdx(page)));
                 self.mem.tell_of_uses();
             }
             self.contents.sequence = sequence;
             self.record_hits(recorded);
             stop
-        } else if self.mem.uses.on() {
+        } else if self.mem.telling.uses.on() {
             let stop = self.walk_hits(tid, bound, Followed);
             self.mem.tell_of_uses();
             stop
@@ -514,22 +516,22 @@ impl Machine {
     fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, who: impl WantsUses) -> Stop {
         let Thread { space, place, progress, user, .. } = &mut self.threads[tid];
         let before = (progress.accesses, progress.records);
-        let notes = who.notes(&mut self.mem.uses, self.mem.pages.hot.len());
+        let notes = who.notes(&mut self.mem.telling.uses, self.mem.virt.pages.hot.len());
         let mut hits = Hits {
-            spaces: &self.mem.spaces,
+            spaces: &self.mem.virt.spaces,
             space: *space,
-            hot: &mut self.mem.pages.hot,
+            hot: &mut self.mem.virt.pages.hot,
             place,
             before: Place::NOWHERE,
             hits_end: bound.0,
             notes,
         };
-        let start = self.mem.now;
-        let (stop, now) = progress.walk(&mut hits, self.mem.cost.t_hit.0, start.0);
+        let start = self.mem.acting.now;
+        let (stop, now) = progress.walk(&mut hits, self.mem.given.cost.t_hit.0, start.0);
         self.work_done.0 += progress.accesses - before.0;
         self.work_done.1 += progress.records - before.1;
         *user += SimTime(now).since(start);
-        self.mem.now = SimTime(now);
+        self.mem.acting.now = SimTime(now);
         stop
     }
 
@@ -537,7 +539,7 @@ impl Machine {
     /// question for more of them. False: it left the CPU.
     #[inline]
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
-        let before = self.mem.now;
+        let before = self.mem.acting.now;
         self.amid_step = true;
         let (flow, accessed) = match stop {
             Stop::Miss => (self.access(tid), true),
@@ -554,7 +556,7 @@ impl Machine {
             self.note_resident();
         }
         self.watchdog.tried(flow == FaultOutcome::Done);
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         let t = &mut self.threads[tid];
         if flow == FaultOutcome::Done {
             t.done_at = now;
@@ -570,17 +572,17 @@ impl Machine {
         let slept = std::mem::take(&mut self.slept);
         let t = &mut self.threads[tid];
         t.throttled += slept;
-        t.system += SimDuration(self.mem.now.since(before).0 - slept.0);
+        t.system += SimDuration(self.mem.acting.now.since(before).0 - slept.0);
         if let Some(until) = self.mem.take_throttled()
             && self.threads[tid].wait == Wait::Not
         {
-            self.sleep(tid, until.since(self.mem.now), true);
+            self.sleep(tid, until.since(self.mem.acting.now), true);
         }
         let t = &mut self.threads[tid];
         let goes_on = t.wait == Wait::Not;
         if !goes_on && t.wait == Wait::Finished {
             // Giving its memory back is the last thing that a thread does.
-            t.finished = t.finished.max(self.mem.now);
+            t.finished = t.finished.max(self.mem.acting.now);
         }
         self.took_steps(1);
         goes_on && flow != FaultOutcome::Killed
@@ -602,7 +604,7 @@ impl Machine {
         let t = &mut self.threads[tid];
         let Some(&op) = t.progress.op() else {
             let cx = WorkloadCx {
-                now: self.mem.now,
+                now: self.mem.acting.now,
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
                 free_blocks: t.free_blocks.take(),
@@ -610,9 +612,9 @@ impl Machine {
             };
             let given = t.progress.refill(&mut *t.workload, &cx, &mut t.rng);
             t.kernel_allocs.clear();
-            let again = t.given.0 == self.mem.now;
+            let again = t.given.0 == self.mem.acting.now;
             let times = if again { self.watchdog.given(t.given.1, given.unwrap_or(0)) } else { 0 };
-            t.given = (self.mem.now, times);
+            t.given = (self.mem.acting.now, times);
             if given.is_none() {
                 self.finish(tid);
             }

@@ -59,12 +59,12 @@ impl Memory {
         if req.order == 0
             && let Some(zone) = self.zones.asked(node, req.highest, mark)
             && mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
-            && let Some(pfn) = zone.take_from_pcp(self.cpu, req.migratetype)
+            && let Some(pfn) = zone.take_from_pcp(self.acting.cpu, req.migratetype)
         {
             self.frames.reset(pfn, FrameKind::Fresh);
-            self.vmstat.add(of_kind(zone.kind), 1);
+            self.stats.vmstat.add(of_kind(zone.kind), 1);
             let more = zone.give_one();
-            if self.tracer.wants(TraceKind::MmPageAlloc) {
+            if self.telling.tracer.wants(TraceKind::MmPageAlloc) {
                 self.tell_of_alloc(pfn);
             }
             return if more { Some(pfn) } else { self.last_of_share(node, pfn) };
@@ -94,14 +94,14 @@ impl Memory {
 
     /// Memory that a request may use before it wakes kswapd.
     fn fast_path_flags(&self, req: &AllocRequest) -> AllocFlags {
-        let highatomic = self.rules.highatomic_at_once && AllocFlags::of(req).highatomic;
-        let nofragment = self.vm.defrag_mode && !req.flags.has(GfpFlags::BULK);
+        let highatomic = self.given.rules.highatomic_at_once && AllocFlags::of(req).highatomic;
+        let nofragment = self.given.vm.defrag_mode && !req.flags.has(GfpFlags::BULK);
         AllocFlags { nofragment, highatomic, ..AllocFlags::default() }
     }
 
     /// Memory that a request may use from then on (`alloc_flags_slowpath`).
     pub fn slow_path_flags(&self, req: &AllocRequest) -> AllocFlags {
-        AllocFlags { nofragment: self.vm.defrag_mode, ..AllocFlags::of(req) }
+        AllocFlags { nofragment: self.given.vm.defrag_mode, ..AllocFlags::of(req) }
     }
 
     /// As [`Memory::try_alloc`], with the reserves that the caller may use.
@@ -172,7 +172,8 @@ impl Memory {
             if !mark.is_none_or(|m| zone.allows(req.order, m, req.highest, flags)) {
                 continue;
             }
-            let got = zone.take(&mut self.frames, self.cpu, req.order, req.migratetype, flags);
+            let got =
+                zone.take(&mut self.frames, self.acting.cpu, req.order, req.migratetype, flags);
             self.note_fallbacks(z, req);
             if let Some(pfn) = got {
                 self.allocated(z, pfn, req.order);
@@ -185,7 +186,7 @@ impl Memory {
     /// Counts pages that a zone gave.
     #[inline(always)]
     pub(super) fn count_allocated(&mut self, z: ZoneId, pages: u64) {
-        self.vmstat.add(of_kind(self.zones[z].kind), pages);
+        self.stats.vmstat.add(of_kind(self.zones[z].kind), pages);
         self.zones.gave(z, pages);
     }
 
@@ -214,17 +215,17 @@ impl Memory {
     fn note_fallbacks(&mut self, z: ZoneId, req: &AllocRequest) {
         let zone = &mut self.zones[z];
         if zone.take_boosted() && req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
-            self.boosted = Some((zone.node, zone.kind));
+            self.acting.boosted = Some((zone.node, zone.kind));
         }
         for e in zone.take_extfrag() {
             let unmovable = e.alloc_migratetype == Migratetype::Unmovable;
-            self.vmstat.add(VmEvent::SimExtfrag, 1);
-            self.vmstat.add(VmEvent::SimExtfragFragmenting, e.fragmenting.into());
-            self.vmstat.add(VmEvent::SimExtfragSevere, (e.fragmenting && unmovable).into());
-            self.vmstat.add(VmEvent::SimExtfragOwnership, e.change_ownership.into());
+            self.stats.vmstat.add(VmEvent::SimExtfrag, 1);
+            self.stats.vmstat.add(VmEvent::SimExtfragFragmenting, e.fragmenting.into());
+            self.stats.vmstat.add(VmEvent::SimExtfragSevere, (e.fragmenting && unmovable).into());
+            self.stats.vmstat.add(VmEvent::SimExtfragOwnership, e.change_ownership.into());
             let (served, claimed) = between(e.alloc_migratetype, e.fallback_migratetype);
-            self.vmstat.add(served, 1);
-            self.vmstat.add(claimed, e.change_ownership.into());
+            self.stats.vmstat.add(served, 1);
+            self.stats.vmstat.add(claimed, e.change_ownership.into());
             self.emit(|| TraceEvent::MmPageAllocExtfrag(e));
         }
     }
@@ -238,10 +239,10 @@ impl Memory {
             self.frames.bits(pfn)
         );
         debug_assert_eq!(self.frames.order(pfn), 0, "{pfn} is the first of a block");
-        self.vmstat.add(VmEvent::PgFree, 1);
-        if self.zones.with(pfn).put_to_pcp(self.cpu, pfn) {
+        self.stats.vmstat.add(VmEvent::PgFree, 1);
+        if self.zones.with(pfn).put_to_pcp(self.acting.cpu, pfn) {
             self.frames.reset(pfn, FrameKind::Pcp);
-            if self.tracer.wants(TraceKind::MmPageFree) {
+            if self.telling.tracer.wants(TraceKind::MmPageFree) {
                 self.tell_of_free(pfn);
             }
         } else {
@@ -252,7 +253,7 @@ impl Memory {
     /// The rest of [`Memory::free_frame`] where it takes more than to put the page on a list.
     #[inline(never)]
     fn free_slowly(&mut self, pfn: Pfn) {
-        self.zones.with(pfn).put(&mut self.frames, self.cpu, pfn, 0);
+        self.zones.with(pfn).put(&mut self.frames, self.acting.cpu, pfn, 0);
         self.tell_of_free(pfn);
     }
 
@@ -263,11 +264,11 @@ impl Memory {
 
     /// Gives frames back to the allocator, one after the other.
     pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn> + Clone) {
-        let zone = if self.slow_paths { None } else { self.zones.of_all(frames.clone()) };
+        let zone = if self.given.slow_paths { None } else { self.zones.of_all(frames.clone()) };
         let Some(zone) = zone else { return frames.for_each(|p| self.free_frame(p)) };
-        self.vmstat.add(VmEvent::PgFree, frames.len() as u64);
-        self.zones[zone].put_many(&mut self.frames, self.cpu, frames.clone());
-        if self.tracer.wants(TraceKind::MmPageFree) {
+        self.stats.vmstat.add(VmEvent::PgFree, frames.len() as u64);
+        self.zones[zone].put_many(&mut self.frames, self.acting.cpu, frames.clone());
+        if self.telling.tracer.wants(TraceKind::MmPageFree) {
             frames.for_each(|p| self.tell_of_free(p));
         }
     }
@@ -278,8 +279,8 @@ impl Memory {
             return self.free_frame(pfn);
         }
         let z = self.zones.of(pfn);
-        self.zones[z].put(&mut self.frames, self.cpu, pfn, order);
-        self.vmstat.add(VmEvent::PgFree, 1 << order);
+        self.zones[z].put(&mut self.frames, self.acting.cpu, pfn, order);
+        self.stats.vmstat.add(VmEvent::PgFree, 1 << order);
         self.emit(|| TraceEvent::MmPageFree { pfn, order });
     }
 

@@ -108,10 +108,10 @@ impl Memory {
         how: Arrival,
     ) {
         self.frames.set(folio, flag::IN_BATCH);
-        let b = &mut self.batches.cpus[self.cpu].add;
+        let b = &mut self.lru.batches.cpus[self.acting.cpu].add;
         b.push((folio, how));
         let len = b.len();
-        self.batches.waiting += 1;
+        self.lru.batches.waiting += 1;
         if self.goes_now(len, folio) {
             self.flush_add(policy);
         }
@@ -120,8 +120,8 @@ impl Memory {
     /// Takes note of `n` folios that were added to the batch, which may be full now.
     #[inline]
     pub(super) fn lru_added<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P, n: u64) {
-        self.batches.waiting += n;
-        if self.batches.cpus[self.cpu].add.len() >= self.batches.size {
+        self.lru.batches.waiting += n;
+        if self.lru.batches.cpus[self.acting.cpu].add.len() >= self.lru.batches.size {
             self.flush_add(policy);
         }
     }
@@ -129,16 +129,16 @@ impl Memory {
     /// True if a batch of `len` folios goes to the lists: it is full, or its last folio is huge.
     #[inline]
     fn goes_now(&self, len: usize, last: FolioId) -> bool {
-        len >= self.batches.size || self.frames.order(last) > 0
+        len >= self.lru.batches.size || self.frames.order(last) > 0
     }
 
     fn flush_add<P: ReclaimPolicy + ?Sized>(&mut self, policy: &mut P) {
-        let cpu = self.cpu;
-        if self.batches.cpus[cpu].add.is_empty() {
+        let cpu = self.acting.cpu;
+        if self.lru.batches.cpus[cpu].add.is_empty() {
             return;
         }
-        let mut batch = std::mem::take(&mut self.batches.cpus[cpu].add);
-        self.batches.waiting -= batch.len() as u64;
+        let mut batch = std::mem::take(&mut self.lru.batches.cpus[cpu].add);
+        self.lru.batches.waiting -= batch.len() as u64;
         for (i, (_, how)) in batch.iter_mut().enumerate() {
             how.position = i as u16;
         }
@@ -151,13 +151,13 @@ impl Memory {
             self.frames.clear(folio, flag::SWAPCACHE);
         }
         batch.clear();
-        self.batches.cpus[cpu].add = batch;
+        self.lru.batches.cpus[cpu].add = batch;
     }
 
     /// The page that fills a batch while it is read from a synchronous device: its slot is freed
     /// when it is on its list.
     fn cached_still(&self, batch: &[(FolioId, Arrival)]) -> Option<FolioId> {
-        if !self.rules.sync_swapin_caches || batch.len() < self.batches.size {
+        if !self.given.rules.sync_swapin_caches || batch.len() < self.lru.batches.size {
             return None;
         }
         let &(folio, how) = batch.last()?;
@@ -169,7 +169,7 @@ impl Memory {
     /// Reports that the folios of a batch are on lists of that name.
     #[inline]
     pub fn tell_of_insertions(&mut self, batch: &[(FolioId, Arrival)], lru: &'static str) {
-        if self.tracer.wants(TraceKind::MmLruInsertion) {
+        if self.telling.tracer.wants(TraceKind::MmLruInsertion) {
             for &(pfn, _) in batch {
                 self.emit(|| TraceEvent::MmLruInsertion { pfn, lru });
             }
@@ -184,9 +184,9 @@ impl Memory {
             return;
         }
         self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.cpu;
-        self.batches.cpus[cpu].activate.push(folio);
-        if self.goes_now(self.batches.cpus[cpu].activate.len(), folio) {
+        let cpu = self.acting.cpu;
+        self.lru.batches.cpus[cpu].activate.push(folio);
+        if self.goes_now(self.lru.batches.cpus[cpu].activate.len(), folio) {
             self.flush_moves(policy);
         }
     }
@@ -199,7 +199,7 @@ impl Memory {
             self.lru_activate(policy, folio);
             return;
         }
-        let local = &self.batches.cpus[self.cpu].add;
+        let local = &self.lru.batches.cpus[self.acting.cpu].add;
         if local.iter().any(|&(f, _)| f == folio) {
             self.frames.set(folio, flag::ACTIVE);
             self.emit(|| TraceEvent::MmLruActivate { pfn: folio });
@@ -208,11 +208,11 @@ impl Memory {
 
     /// Queues a listed folio to be deactivated on advice.
     pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        let cpu = self.cpu;
+        let cpu = self.acting.cpu;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
             self.frames.set(folio, flag::IN_BATCH);
-            self.batches.cpus[cpu].deactivate.push(folio);
-            if self.goes_now(self.batches.cpus[cpu].deactivate.len(), folio) {
+            self.lru.batches.cpus[cpu].deactivate.push(folio);
+            if self.goes_now(self.lru.batches.cpus[cpu].deactivate.len(), folio) {
                 self.flush_moves(policy);
             }
         }
@@ -222,11 +222,11 @@ impl Memory {
     /// (`folio_rotate_reclaimable`).
     pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
-        let cpu = self.cpu;
+        let cpu = self.acting.cpu;
         if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
             self.frames.set(folio, flag::IN_BATCH);
-            self.batches.cpus[cpu].rotate.push(folio);
-            if self.goes_now(self.batches.cpus[cpu].rotate.len(), folio) {
+            self.lru.batches.cpus[cpu].rotate.push(folio);
+            if self.goes_now(self.lru.batches.cpus[cpu].rotate.len(), folio) {
                 self.flush_moves(policy);
             }
         }
@@ -239,50 +239,50 @@ impl Memory {
             return;
         }
         self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.cpu;
-        self.batches.cpus[cpu].lazyfree.push(folio);
-        if self.goes_now(self.batches.cpus[cpu].lazyfree.len(), folio) {
+        let cpu = self.acting.cpu;
+        self.lru.batches.cpus[cpu].lazyfree.push(folio);
+        if self.goes_now(self.lru.batches.cpus[cpu].lazyfree.len(), folio) {
             self.flush_moves(policy);
         }
     }
 
     fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
-        let cpu = self.cpu;
-        let all = &self.batches.cpus[cpu];
+        let cpu = self.acting.cpu;
+        let all = &self.lru.batches.cpus[cpu];
         if [&all.rotate, &all.deactivate, &all.lazyfree, &all.activate]
             .into_iter()
             .all(Vec::is_empty)
         {
             return;
         }
-        let mut b = std::mem::take(&mut self.batches.cpus[cpu].rotate);
+        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) {
                 policy.folio_rotated(self, folio);
             }
         }
-        self.batches.cpus[cpu].rotate = b;
-        let mut b = std::mem::take(&mut self.batches.cpus[cpu].deactivate);
+        self.lru.batches.cpus[cpu].rotate = b;
+        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].deactivate);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) {
                 policy.folio_deactivated(self, folio);
             }
         }
-        self.batches.cpus[cpu].deactivate = b;
-        let mut b = std::mem::take(&mut self.batches.cpus[cpu].lazyfree);
+        self.lru.batches.cpus[cpu].deactivate = b;
+        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].lazyfree);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) && self.may_be_lazyfree(folio) {
                 policy.folio_made_lazyfree(self, folio);
             }
         }
-        self.batches.cpus[cpu].lazyfree = b;
-        let mut b = std::mem::take(&mut self.batches.cpus[cpu].activate);
+        self.lru.batches.cpus[cpu].lazyfree = b;
+        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].activate);
         b.retain(|&folio| self.leaves_batch(folio) && !self.frames.has(folio, flag::ACTIVE));
         if !b.is_empty() {
             policy.folios_activated(self, &b);
         }
         b.clear();
-        self.batches.cpus[cpu].activate = b;
+        self.lru.batches.cpus[cpu].activate = b;
     }
 
     /// A folio's turn to be moved has come. False: it is isolated, and the move is lost.
@@ -307,12 +307,12 @@ impl Memory {
 
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
     pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
-        let cpu = self.cpu;
-        for c in self.batches.cpus.ids() {
-            self.cpu = c;
+        let cpu = self.acting.cpu;
+        for c in self.lru.batches.cpus.ids() {
+            self.acting.cpu = c;
             self.lru_drain(policy);
         }
-        self.cpu = cpu;
+        self.acting.cpu = cpu;
     }
 
     /// Takes a folio that is about to be freed out of the one batch that holds it, most often
@@ -322,7 +322,7 @@ impl Memory {
             return;
         }
         let listed = self.frames.has(folio, flag::LRU);
-        let (before, from) = self.batches.cpus.raw_mut().split_at_mut(self.cpu.index());
+        let (before, from) = self.lru.batches.cpus.raw_mut().split_at_mut(self.acting.cpu.index());
         let mut cpus = from.iter_mut().chain(before);
         let found = if listed {
             cpus.any(|c| {
@@ -331,7 +331,7 @@ impl Memory {
                     .any(|b| b.iter().position(|&f| f == folio).map(|i| b.remove(i)).is_some())
             })
         } else {
-            self.batches.waiting -= 1;
+            self.lru.batches.waiting -= 1;
             cpus.any(|c| {
                 c.add.iter().position(|&(f, _)| f == folio).map(|i| c.add.remove(i)).is_some()
             })

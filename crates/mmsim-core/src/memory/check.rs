@@ -21,12 +21,12 @@ impl Memory {
         self.check_frames();
         let references = self.check_pages();
         self.check_slots(&references);
-        self.files.check_disks();
+        self.cache.files.check_disks();
         self.check_shadow_nodes();
     }
 
     fn check_frames(&self) {
-        let waiting: std::collections::BTreeSet<Pfn> = self.batches.waiting().collect();
+        let waiting: std::collections::BTreeSet<Pfn> = self.lru.batches.waiting().collect();
         let mut listed = 0u64;
         let mut charged = vec![0u64; self.memcgs.len()];
         for z in self.zones.ids() {
@@ -99,19 +99,19 @@ impl Memory {
                 zone.reserved()
             );
         }
-        let on_lists: u64 = self.lists.ids().map(|l| self.lists.len(l)).sum();
+        let on_lists: u64 = self.lru.lists.ids().map(|l| self.lru.lists.len(l)).sum();
         assert_eq!(listed, on_lists, "folios flagged as listed and lengths of lists");
         for m in self.memcgs.ids() {
             if self.memcgs.len() > 1 {
                 assert_eq!(charged[m.index()], self.memcgs[m].usage, "{m}: charge");
             }
         }
-        for l in self.lists.ids() {
-            let weight: u64 = self.lists.iter_from_tail(l).map(|f| self.frames.pages(f)).sum();
-            assert_eq!(weight, self.lists.len(l), "{l}: pages of its folios");
-            for f in self.lists.iter_from_tail(l) {
+        for l in self.lru.lists.ids() {
+            let weight: u64 = self.lru.lists.iter_from_tail(l).map(|f| self.frames.pages(f)).sum();
+            assert_eq!(weight, self.lru.lists.len(l), "{l}: pages of its folios");
+            for f in self.lru.lists.iter_from_tail(l) {
                 assert!(self.frames.has(f, flag::LRU), "{f} is on {l} without its flag");
-                assert_eq!(self.lists.list_of(f), l, "{f}");
+                assert_eq!(self.lru.lists.list_of(f), l, "{f}");
             }
         }
     }
@@ -122,27 +122,27 @@ impl Memory {
         let nr_slots = self.swap.as_ref().map_or(0, |swap| swap.end() as usize);
         let mut references = IndexVec::filled(nr_slots, 0);
         let mut mapped = vec![0u32; self.frames.len()];
-        let mut anon = vec![0u64; self.spaces.ids().count()];
+        let mut anon = vec![0u64; self.virt.spaces.ids().count()];
         let mut swapped = anon.clone();
         let (mut huge, mut parted, mut hugetlb, mut unplain) = (0, 0, Vec::new(), 0);
-        for g in 0..self.pages.nr_groups() {
+        for g in 0..self.virt.pages.nr_groups() {
             let g = crate::base::id::GroupId::from_index(g);
-            let group = *self.pages.group(g);
+            let group = *self.virt.pages.group(g);
             huge += u64::from(group.huge);
             unplain += u32::from(group.is_unplain());
             let mut used = 0;
             // Most are empty on machines whose processes are short-lived.
-            let pages = if self.pages.holds_nothing(g) { 0 } else { GROUP_PAGES };
+            let pages = if self.virt.pages.holds_nothing(g) { 0 } else { GROUP_PAGES };
             for p in g.first().0..g.first().0 + pages {
                 let p = PageIdx(p);
-                let e = self.pages.entry(p);
+                let e = self.virt.pages.entry(p);
                 used += u16::from(e != Entry::None);
                 match (group.owner, e) {
                     (_, Entry::None) => {}
                     (Owner::Free, e) => panic!("{p} belongs to nobody and holds {e:?}"),
                     (Owner::Process(a), Entry::Frame(f)) => {
                         mapped[f.index()] += u32::from(self.hugetlb_at(p).is_none());
-                        let idle = self.pages.hot(p) & pte::IDLE != 0;
+                        let idle = self.virt.pages.hot(p) & pte::IDLE != 0;
                         let once = self.frames.is_anon_page_mapped_once(f);
                         assert!(!idle || once && !group.huge, "{p} maps {f} and is marked idle");
                         match self.frames.kind(f) {
@@ -174,7 +174,7 @@ impl Memory {
                 hugetlb.extend(pooled.then_some(head));
                 assert!(pooled || self.page_of(head) == Some(g.first()), "{head}");
                 for p in g.first().0..g.first().0 + 512 {
-                    assert_eq!(self.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
+                    assert_eq!(self.virt.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
                 }
             }
             if group.parts > 0 {
@@ -188,16 +188,16 @@ impl Memory {
                 let others = of.filter(|&p| self.huge_at(p) == Some(head)).count();
                 assert_eq!(others + 1, group.parts.into(), "{g}: parts of {head}");
                 let memcg = self.frames.memcg(head);
-                assert!(self.split_queues.has(memcg, head), "{head} is in no queue");
+                assert!(self.lru.split_queues.has(memcg, head), "{head} is in no queue");
             }
-            let touched = self.pages.table_touched(g);
+            let touched = self.virt.pages.table_touched(g);
             let entry = group.table.is_some() || group.huge;
             assert!(entry || !touched, "{g} is accessed without a page table");
         }
-        assert_eq!(huge, self.pages.nr_huge(), "mapped huge folios");
-        assert_eq!(parted, self.pages.nr_parted(), "huge folios mapped in parts");
-        assert_eq!(parted, self.split_queues.len() as u64, "huge folios in queues");
-        assert_eq!(unplain, self.pages.nr_unplain(), "groups that are not plain");
+        assert_eq!(huge, self.virt.pages.nr_huge(), "mapped huge folios");
+        assert_eq!(parted, self.virt.pages.nr_parted(), "huge folios mapped in parts");
+        assert_eq!(parted, self.lru.split_queues.len() as u64, "huge folios in queues");
+        assert_eq!(unplain, self.virt.pages.nr_unplain(), "groups that are not plain");
         self.check_hugetlb(hugetlb);
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
@@ -214,26 +214,26 @@ impl Memory {
                 assert_eq!(u64::from(n), ptes, "{f}: mapcount against PTEs");
             }
         }
-        for a in self.spaces.ids() {
-            assert_eq!(anon[a.index()], self.spaces[a].rss_anon, "{a}: anonymous pages");
-            assert_eq!(swapped[a.index()], self.spaces[a].swapents, "{a}: swapped pages");
+        for a in self.virt.spaces.ids() {
+            assert_eq!(anon[a.index()], self.virt.spaces[a].rss_anon, "{a}: anonymous pages");
+            assert_eq!(swapped[a.index()], self.virt.spaces[a].swapents, "{a}: swapped pages");
         }
         let sum = |of: fn(&AddressSpace) -> u64| -> u64 {
-            self.spaces.ids().map(|a| of(&self.spaces[a])).sum()
+            self.virt.spaces.ids().map(|a| of(&self.virt.spaces[a])).sum()
         };
-        assert_eq!(self.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
-        assert_eq!(self.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
+        assert_eq!(self.virt.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
+        assert_eq!(self.virt.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
         references
     }
 
     /// A huge page of the pool is mapped once or free, and every mapping has what it may need.
     fn check_hugetlb(&self, mut mapped: Vec<Pfn>) {
-        let pool = &self.hugetlb;
+        let pool = &self.kernel.hugetlb;
         assert_eq!(mapped.len() as u32, pool.mapped(), "mapped huge pages");
         mapped.sort_unstable();
         assert!(mapped.windows(2).all(|w| w[0] < w[1]), "a huge page is mapped twice");
-        let vmas = self.spaces.ids().flat_map(|a| self.spaces.vmas_of(a));
-        let of_pool = vmas.map(|&v| self.spaces.vma(v)).filter(|v| v.kind == VmaKind::HugeTlb);
+        let vmas = self.virt.spaces.ids().flat_map(|a| self.virt.spaces.vmas_of(a));
+        let of_pool = vmas.map(|&v| self.virt.spaces.vma(v)).filter(|v| v.kind == VmaKind::HugeTlb);
         let promised: u32 = of_pool.map(|v| v.pages / GROUP_PAGES).sum();
         assert_eq!(promised, pool.mapped() + pool.reserved(), "huge pages of mappings");
         assert!(pool.reserved() <= pool.free(), "{pool:?}");
@@ -266,7 +266,7 @@ impl Memory {
 
     /// Adds everything that decides to a digest.
     pub fn digest(&self, d: &mut Digest) {
-        let counters = VmEvent::ALL.iter().map(|&e| (e, self.vmstat[e]));
+        let counters = VmEvent::ALL.iter().map(|&e| (e, self.stats.vmstat[e]));
         d.words(counters.filter(|&(e, n)| n > 0 || !e.younger_than_digests()).map(|c| c.1));
         for z in self.zones.ids() {
             d.words([self.zones[z].free, self.zones[z].pcp_count()]);
@@ -275,14 +275,14 @@ impl Memory {
             }
         }
         // Accessed bits of page tables decide only under policies that walk them.
-        for h in self.pages.hot.chunks(8) {
+        for h in self.virt.pages.hot.chunks(8) {
             d.word(h.iter().fold(0, |a, &b| a << 8 | u64::from(b & !pte::TOUCHED)));
         }
-        for l in self.lists.ids() {
-            d.word(self.lists.len(l));
-            d.words(self.lists.iter_from_tail(l).map(|p| p.0.into()));
+        for l in self.lru.lists.ids() {
+            d.word(self.lru.lists.len(l));
+            d.words(self.lru.lists.iter_from_tail(l).map(|p| p.0.into()));
         }
-        d.words(self.split_queues.words());
+        d.words(self.lru.split_queues.words());
         d.word(self.memcgs[MemcgId(0)].usage);
     }
 }

@@ -44,22 +44,25 @@ impl Memory {
         self.tell_of_drops(first, nr, "zap");
         // Memory fetches what is known of the next folios together.
         let mut looked = page;
-        debug_assert!(self.gathered.is_empty(), "frames of an earlier range were not given back");
+        debug_assert!(
+            self.virt.gathered.is_empty(),
+            "frames of an earlier range were not given back"
+        );
         while page < end {
             page = self.discard(policy, page, end, vma);
-            if self.gathered.len() >= MOST_GATHERED {
+            if self.virt.gathered.len() >= MOST_GATHERED {
                 self.give_gathered(false);
                 continue;
             }
             let g = PageIdx(page).group();
-            if page < end && self.pages.group(g).huge {
+            if page < end && self.virt.pages.group(g).huge {
                 if page == g.first().0 && end - page >= GROUP_PAGES {
                     self.zap_huge(policy, g);
                     page += GROUP_PAGES;
                 } else if self.hugetlb_at(PageIdx(page)).is_some() {
                     // Half of it cannot be dropped.
                     page = end.min(g.first().0 + GROUP_PAGES);
-                } else if self.rules.deferred_split {
+                } else if self.given.rules.deferred_split {
                     self.map_parts(g);
                 } else {
                     self.split_at(policy, PageIdx(page));
@@ -83,7 +86,7 @@ impl Memory {
     /// stays in the page cache.
     #[inline]
     pub(super) fn tell_of_drops(&mut self, first: PageIdx, nr: u32, why: &'static str) {
-        if self.tracer.wants(TraceKind::SimDrop) {
+        if self.telling.tracer.wants(TraceKind::SimDrop) {
             self.tell_of_each_drop(first, nr, why);
         }
     }
@@ -92,7 +95,7 @@ impl Memory {
     #[inline(never)]
     fn tell_of_each_drop(&mut self, first: PageIdx, nr: u32, why: &'static str) {
         for page in (first.0..first.0 + nr).map(PageIdx) {
-            let (pfn, slot) = match self.pages.entry(page) {
+            let (pfn, slot) = match self.virt.pages.entry(page) {
                 Entry::Frame(pfn) if self.frames.kind(pfn) == FrameKind::File => continue,
                 Entry::Frame(_) if self.hugetlb_at(page).is_some() => continue,
                 Entry::Frame(pfn) => (Some(pfn), None),
@@ -105,7 +108,7 @@ impl Memory {
 
     /// Gives gathered frames back, as many as the kernel gathers at most, or all (`tlb_flush_mmu`).
     fn give_gathered(&mut self, all: bool) {
-        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut gathered = std::mem::take(&mut self.virt.gathered);
         let mut given = 0;
         while gathered.len() - given >= MOST_GATHERED || all && given < gathered.len() {
             let end = gathered.len().min(given + MOST_GATHERED);
@@ -113,12 +116,12 @@ impl Memory {
             given = end;
         }
         gathered.drain(..given);
-        self.gathered = gathered;
+        self.virt.gathered = gathered;
     }
 
     /// Gives back what was gathered between two flushes.
     fn give_pieces(&mut self, frames: &[Pfn]) {
-        if self.rules.unmap_frees_upwards {
+        if self.given.rules.unmap_frees_upwards {
             return self.free_frames(frames.iter().copied());
         }
         let (first, rest) = frames.split_at(frames.len().min(FIRST_PIECE));
@@ -130,10 +133,10 @@ impl Memory {
     /// Drops pages that hold nothing or a plain folio, up to the first that is different.
     /// Returns that, or `end`.
     fn discard(&mut self, policy: &mut dyn ReclaimPolicy, first: u32, end: u32, vma: VmaId) -> u32 {
-        if self.slow_paths || self.memcgs.len() > 1 {
+        if self.given.slow_paths || self.memcgs.len() > 1 {
             return first;
         }
-        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut gathered = std::mem::take(&mut self.virt.gathered);
         let held = gathered.len();
         let (flags, _) = self.frames.flags_and_rmap();
         let mut page = first;
@@ -142,7 +145,7 @@ impl Memory {
             let group_end = end.min((page / GROUP_PAGES + 1) * GROUP_PAGES).min(page + room);
             let before = gathered.len();
             let from = page;
-            let (hot, entry) = self.pages.hot_and_entries_mut();
+            let (hot, entry) = self.virt.pages.hot_and_entries_mut();
             let range = from as usize..group_end as usize;
             for (h, e) in hot[range.clone()].iter_mut().zip(&mut entry[range]) {
                 if *h & (pte::PRESENT | pte::ZERO) == pte::PRESENT {
@@ -157,7 +160,7 @@ impl Memory {
                 }
                 page += 1;
             }
-            let group = self.pages.group_mut(PageIdx(from).group());
+            let group = self.virt.pages.group_mut(PageIdx(from).group());
             group.used -= (gathered.len() - before) as u16;
             if page < group_end {
                 break;
@@ -166,16 +169,16 @@ impl Memory {
         let folios = &gathered[held..];
         if !folios.is_empty() {
             let n = folios.len() as u64;
-            self.now += SimDuration(self.cost.t_free_page.0 * n);
-            let space = self.spaces.vma(vma).space;
-            self.spaces[space].rss_anon -= n;
-            self.spaces.anon_mapped -= n;
+            self.acting.now += SimDuration(self.given.cost.t_free_page.0 * n);
+            let space = self.virt.spaces.vma(vma).space;
+            self.virt.spaces[space].rss_anon -= n;
+            self.virt.spaces.anon_mapped -= n;
             for &folio in folios {
                 policy.folio_departed(self, folio, Departure::Freed);
             }
             self.memcgs.uncharge(MemcgId(0), n);
         }
-        self.gathered = gathered;
+        self.virt.gathered = gathered;
         page
     }
 }

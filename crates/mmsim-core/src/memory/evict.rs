@@ -135,7 +135,7 @@ impl Memory {
             return false;
         }
         let Some(swap) = &mut self.swap else { return false };
-        let Some(slot) = swap.alloc(self.cpu) else { return false };
+        let Some(slot) = swap.alloc(self.acting.cpu) else { return false };
         swap.set(slot, Cached::Folio(folio));
         self.frames.set_slot(folio, slot);
         self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);
@@ -146,11 +146,11 @@ impl Memory {
     #[inline]
     fn try_to_unmap(&mut self, folio: FolioId, by: Reclaimer) -> bool {
         let anon = self.frames.kind(folio) == FrameKind::Anon;
-        while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
+        while let Some(p) = self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0) {
             if self.maps_locked(p) {
                 return false;
             }
-            self.now += self.cost.t_unmap;
+            self.acting.now += self.given.cost.t_unmap;
             if anon {
                 let slot = self.frames.slot(folio);
                 // A page that only this process maps may come back writable.
@@ -158,10 +158,10 @@ impl Memory {
                     if self.frames.mapped(folio) == Mapped::Once { pte::EXCLUSIVE } else { 0 };
                 self.swap.as_mut().expect("the folio has a slot").get(slot);
                 let space = self.unmap_pte(p, folio, Entry::Swap(slot), bits);
-                let s = &mut self.spaces[space];
+                let s = &mut self.virt.spaces[space];
                 s.swapents += 1;
                 s.counted.evicted_anon += 1;
-                self.memcgs.charge_swap(self.spaces[space].memcg, 1);
+                self.memcgs.charge_swap(self.virt.spaces[space].memcg, 1);
                 self.note_page_of_slot(slot, p);
                 if bits == 0 {
                     // Others map it still: its frame goes with the last.
@@ -169,7 +169,7 @@ impl Memory {
                 }
             } else {
                 let space = self.unmap_pte(p, folio, Entry::None, 0);
-                self.spaces[space].counted.evicted_file += 1;
+                self.virt.spaces[space].counted.evicted_file += 1;
             }
         }
         true
@@ -178,8 +178,8 @@ impl Memory {
     /// True if a page belongs to a mapping that is locked into memory.
     #[inline]
     pub(super) fn maps_locked(&self, p: PageIdx) -> bool {
-        !self.pages.group(p.group()).plain
-            && self.spaces.vma(self.spaces.vma_of(&self.pages, p)).flags.locked
+        !self.virt.pages.group(p.group()).plain
+            && self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p)).flags.locked
     }
 
     /// Writes a dirty folio. True: written and clean now (a synchronous device).
@@ -192,20 +192,20 @@ impl Memory {
             let memcg = self.frames.memcg(folio);
             self.count_in(memcg, VmEvent::PswpOut, 1);
             self.tell_of_swap_out(folio);
-            self.now += self.cost.t_swap_submit;
+            self.acting.now += self.given.cost.t_swap_submit;
             let slot = self.frames.slot(folio);
             let swap = self.swap.as_mut().expect("the folio has a slot");
             // A synchronous device frees the slot at swap-in, so each write stores one page more.
             let device = swap.device_of(slot);
-            self.zram_stored += u64::from(device.config().stored_bytes_per_page);
+            self.kernel.zram_stored += u64::from(device.config().stored_bytes_per_page);
             if device.config().synchronous {
-                self.now += device.sync_cost(Io::Write, 1);
+                self.acting.now += device.sync_cost(Io::Write, 1);
                 self.count_swap_requests(Io::Write, 1);
                 return true;
             }
             self.write_to_swap(slot, folio);
         } else {
-            self.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
+            self.cache.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
             if self.start_file_write(&[folio], Writer::Other) {
                 return true;
             }
@@ -239,7 +239,7 @@ impl Memory {
             let swap = self.swap.as_mut().expect("the folio has a slot");
             // Since 5.9 a slot without references has no shadow to keep.
             let orphan = swap.count(slot) == 0;
-            swap.uncache(slot, shadow, self.cpu);
+            swap.uncache(slot, shadow, self.acting.cpu);
             if orphan {
                 self.slot_freed(slot);
             }
@@ -264,7 +264,7 @@ impl Memory {
         if let Some(page) = page {
             self.tell_of_evictions(std::iter::once((folio, page)), by, !anon, false);
         }
-        self.now += self.cost.t_evict;
+        self.acting.now += self.given.cost.t_evict;
         let memcg = self.frames.memcg(folio);
         self.count_steal(by, memcg, !anon, 1);
         self.memcgs.uncharge(memcg, 1);

@@ -192,7 +192,8 @@ impl SettledFaults<'_> {
     /// The faults and their folios, if these come from swap and no observer sees each fault. Then a
     /// policy may judge them together, and ends with [`SettledFaults::all_came`].
     pub fn unseen(&self, mem: &Memory) -> Option<(&[PendingFault], &[FolioId])> {
-        let unseen = self.run.swapped() && !mem.tracer.on() && mem.uses.may_judge_together();
+        let unseen =
+            self.run.swapped() && !mem.telling.tracer.on() && mem.telling.uses.may_judge_together();
         unseen.then_some((self.pending, self.folios))
     }
     /// Kind of arrival of the folios.
@@ -206,10 +207,10 @@ impl SettledFaults<'_> {
     /// The policy has judged all of them: counts them in the LRU batch, which may be full now.
     pub fn all_came<P: ReclaimPolicy + ?Sized>(&self, mem: &mut Memory, policy: &mut P) {
         let Some(last) = self.pending.last() else { return };
-        mem.refaulting = Some(last.page);
-        mem.now = last.begin + self.run.entry;
+        mem.telling.refaulting = Some(last.page);
+        mem.acting.now = last.begin + self.run.entry;
         mem.lru_added(policy, self.pending.len() as u64);
-        mem.now = last.begin + self.run.latency;
+        mem.acting.now = last.begin + self.run.latency;
     }
 
     /// Tells a policy and an observer of all faults, each at the time of the slow path. With the
@@ -224,7 +225,7 @@ impl SettledFaults<'_> {
             return self.tell_each(mem, policy, enters, |_, _, _| ());
         }
         let enters = |mem: &mut Memory, policy: &mut P, f: &PendingFault, folio| {
-            mem.refaulting = Some(f.page);
+            mem.telling.refaulting = Some(f.page);
             policy.folio_swapped_in(mem, folio, f.shadow(), how);
             mem.tell_of_swap_in(folio, Some(f.page));
         };
@@ -242,16 +243,16 @@ impl SettledFaults<'_> {
         let (run, seen, nr) = (self.run, mem.sees_faults(), self.pending.len());
         for (i, (f, &folio)) in self.pending.iter().zip(self.folios).enumerate() {
             if seen {
-                mem.now = f.begin;
+                mem.acting.now = f.begin;
                 let zone = run.zone.0;
                 mem.emit(|| TraceEvent::MmPageAlloc { pfn: folio, order: 0, zone });
             }
-            mem.now = f.begin + run.entry;
+            mem.acting.now = f.begin + run.entry;
             enters(mem, policy, f, folio);
             if i + 1 == nr {
                 mem.lru_added(policy, nr as u64);
             }
-            mem.now = f.begin + run.latency;
+            mem.acting.now = f.begin + run.latency;
             mapped(mem, policy, folio);
             if seen {
                 let (thread, page, write, major) = (run.thread, f.page, f.write, run.swapped());
@@ -266,7 +267,7 @@ impl SettledFaults<'_> {
 impl Memory {
     /// Sets the clock to when a fault of the ledger asks the policy: `entry` after it began.
     pub fn go_to_fault(&mut self, fault: &PendingFault, entry: SimDuration) {
-        self.now = fault.begin + entry;
+        self.acting.now = fault.begin + entry;
     }
 
     /// Returns the common data of faults on new pages of a process, or on pages in swap. `None`:
@@ -280,18 +281,18 @@ impl Memory {
         awake: bool,
     ) -> Option<FastFaults> {
         let zone = self.zones.first_asked(NodeId(0), AllocRequest::USER.highest)?;
-        if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 || self.slow_paths {
+        if self.zones.nr_nodes() > 1 || self.memcgs.len() > 1 || self.given.slow_paths {
             return None;
         }
         let (entry, latency) = if kind == ArrivalKind::SwapIn {
             let device = self.swap.as_ref()?.only_device()?;
-            if !(self.rules.sync_swapin_skips_cache && device.config().synchronous) {
+            if !(self.given.rules.sync_swapin_skips_cache && device.config().synchronous) {
                 return None;
             }
-            let entry = self.cost.t_major_cpu;
+            let entry = self.given.cost.t_major_cpu;
             (entry, entry + device.sync_cost(Io::Read, 1))
         } else {
-            (self.cost.t_minor_anon, self.cost.t_minor_anon)
+            (self.given.cost.t_minor_anon, self.given.cost.t_minor_anon)
         };
         let how = Arrival { kind, in_fault: Some(recency), position: 0 };
         let run = FastFaults { thread, space, how, latency, entry, zone };
@@ -303,9 +304,9 @@ impl Memory {
     pub(crate) fn more_faults(&self, run: &FastFaults, awake: impl FnOnce() -> bool) -> bool {
         let room = || self.swap.as_ref().is_some_and(Swap::has_room);
         self.zones.first_asked(NodeId(0), AllocRequest::USER.highest) == Some(run.zone)
-            && self.io.is_empty()
-            && self.boosted.is_none()
-            && self.settled == self.kernel_needs()
+            && self.acting.io.is_empty()
+            && self.acting.boosted.is_none()
+            && self.kernel.settled == self.kernel_needs()
             && self.serves_user(run.zone, awake)
             && (!run.swapped() || room())
     }
@@ -326,13 +327,13 @@ impl Memory {
     #[inline]
     pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
         let stock = self.zones[run.zone].stock(cpu, AllocRequest::USER.migratetype).len();
-        stock.min(self.batches.room(cpu)).min(MOST_PENDING)
+        stock.min(self.lru.batches.room(cpu)).min(MOST_PENDING)
     }
 
     /// True if an observer sees each fault, so that those of several threads are settled in their
     /// order.
     pub fn sees_faults(&self) -> bool {
-        self.tracer.wants_any(OF_FAULT)
+        self.telling.tracer.wants_any(OF_FAULT)
     }
 
     /// Number of pages that the zone of some faults may give in its turn.
@@ -350,14 +351,14 @@ impl Memory {
         pending: &'a mut [PendingFault; MOST_PENDING],
         who: W,
     ) -> (SwapInRun<'a>, W::Notes<'a>) {
-        let room = self.fault_room(run, self.cpu).min(self.share_left(run));
+        let room = self.fault_room(run, self.acting.cpu).min(self.share_left(run));
         let room = room.min(self.left_of_tick());
         let swap = self.swap.as_mut().expect("the pages are in swap");
         let store = swap.only_device().map_or(0, |d| d.config().stored_bytes_per_page);
         let slots = swap.private_slots();
-        let room = room.min(zram_room(self.zram_stored, store));
-        let (hot, entry) = self.pages.hot_and_entries();
-        let notes = who.notes(&mut self.uses, hot.len());
+        let room = room.min(zram_room(self.kernel.zram_stored, store));
+        let (hot, entry) = self.virt.pages.hot_and_entries();
+        let notes = who.notes(&mut self.telling.uses, hot.len());
         (SwapInRun { hot, entry, slots, pending, nr: 0, room }, notes)
     }
 
@@ -373,20 +374,20 @@ impl Memory {
         let (n, mt) = (nr as u64, AllocRequest::USER.migratetype);
         let folios = self.give_frames(run, pending);
         let folios = &folios[..nr];
-        self.batches.adding(self.cpu).extend(folios.iter().map(|&f| (f, run.how)));
-        self.zones[run.zone].take_stock(self.cpu, mt, nr);
+        self.lru.batches.adding(self.acting.cpu).extend(folios.iter().map(|&f| (f, run.how)));
+        self.zones[run.zone].take_stock(self.acting.cpu, mt, nr);
         self.count_allocated(run.zone, n);
         self.count(VmEvent::PgFault, n);
         self.memcgs.charge(MemcgId(0), n);
-        self.spaces.anon_mapped += n;
-        let s = &mut self.spaces[run.space];
+        self.virt.spaces.anon_mapped += n;
+        let s = &mut self.virt.spaces[run.space];
         s.rss_anon += n;
         if swapped {
             s.swapents -= n;
         } else {
             s.wrote_anon = true;
         }
-        let now = self.now;
+        let now = self.acting.now;
         let settled = SettledFaults { run, pending, folios };
         if swapped {
             let before = self.begin_refaults_for_uses();
@@ -398,7 +399,7 @@ impl Memory {
         if swapped {
             self.settle_kernel();
         }
-        self.now = now;
+        self.acting.now = now;
     }
 
     /// Gives the pages of faults the frames of the stock, and lets go of the slots that they were in.
@@ -411,7 +412,7 @@ impl Memory {
         let swapped = run.swapped();
         let bits = ANON_MAPPED_ONCE | flag::IN_BATCH | if swapped { flag::DIRTY } else { 0 };
         let (mut folios, mut slots) = ([Pfn(0); MOST_PENDING], [0; MOST_PENDING]);
-        let stock = self.zones[run.zone].stock(self.cpu, AllocRequest::USER.migratetype);
+        let stock = self.zones[run.zone].stock(self.acting.cpu, AllocRequest::USER.migratetype);
         debug_assert!(pending.len() <= stock.len(), "the stock of {} has too few pages", run.zone);
         let (flags, rmap) = self.frames.flags_and_rmap_mut();
         let rmap = &mut rmap[..flags.len()];
@@ -419,7 +420,7 @@ impl Memory {
         let mut stock = stock.iter().rev();
         let given = pending.iter().zip(&mut folios);
         if swapped {
-            let entry = self.pages.entries_mut();
+            let entry = self.virt.pages.entries_mut();
             for ((f, folio), slot) in given.zip(&mut slots) {
                 let Some(&frame) = stock.next() else { break };
                 let entry = &mut entry[f.page.0 as usize];
@@ -432,7 +433,7 @@ impl Memory {
         } else {
             for (f, folio) in given {
                 let Some(&frame) = stock.next() else { break };
-                self.pages.first_touched(f.page, Pfn(frame));
+                self.virt.pages.first_touched(f.page, Pfn(frame));
                 *folio = Pfn(frame);
                 flags[frame as usize] = bits;
                 rmap[frame as usize] = f.page.0;
@@ -448,11 +449,11 @@ impl Memory {
         let device = swap.device_of_mut(SwapSlot(slots[0]));
         device.read_sync(nr as u32);
         let stored = n * u64::from(device.config().stored_bytes_per_page);
-        swap.let_go(self.cpu, slots);
+        swap.let_go(self.acting.cpu, slots);
         self.count(VmEvent::PgMajFault, n);
         self.count(VmEvent::PswpIn, n);
         self.count_swap_requests(Io::Read, n);
-        self.zram_stored = self.zram_stored.saturating_sub(stored);
+        self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(stored);
         self.memcgs.uncharge_swap(MemcgId(0), n);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{IoDone, Memory};
 use crate::backing::Shadow;
+use crate::backing::cache::Files;
 use crate::backing::device::{Device, DeviceConfig, Io, Writer};
 use crate::base::id::{DiskId, FileId, IndexVec, PageIdx};
 use crate::base::rules::KernelRules;
@@ -31,7 +32,7 @@ pub struct Disk {
 
 impl Disk {
     /// Those of a machine, the default one first.
-    pub(super) fn all(config: &MachineConfig, rules: &KernelRules) -> IndexVec<DiskId, Disk> {
+    fn all(config: &MachineConfig, rules: &KernelRules) -> IndexVec<DiskId, Disk> {
         let disk = |name: &str, device: &DeviceConfig| Disk {
             name: name.to_string(),
             device: Device::new(device.clone(), rules),
@@ -44,18 +45,38 @@ impl Disk {
     }
 }
 
+/// Files, their pages in memory, and their disks.
+pub struct FileCache {
+    /// Files and page cache.
+    pub files: Files,
+    /// The disks for files, the default one first.
+    pub disks: IndexVec<DiskId, Disk>,
+    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
+    pub misses: u64,
+}
+
+impl FileCache {
+    pub(super) fn new(config: &MachineConfig, rules: &KernelRules) -> FileCache {
+        FileCache {
+            files: Files::new(1 + config.memcgs.len(), 1 + config.disks.len()),
+            disks: Disk::all(config, rules),
+            misses: 0,
+        }
+    }
+}
+
 impl Memory {
     /// The disk of a page of a file.
     pub(crate) fn disk_of(&self, page: PageIdx) -> DiskId {
-        match self.disks.len() {
+        match self.cache.disks.len() {
             1 => DiskId(0),
-            _ => self.files[self.file_at(page).0].disk,
+            _ => self.cache.files[self.file_at(page).0].disk,
         }
     }
 
     /// The disk of a folio of the page cache.
     pub(crate) fn disk_of_folio(&self, folio: FolioId) -> DiskId {
-        match self.disks.len() {
+        match self.cache.disks.len() {
             1 => DiskId(0),
             _ => {
                 self.disk_of(self.file_page_of(folio).expect("a file folio has a place in a file"))
@@ -68,16 +89,19 @@ impl Memory {
     /// # Panics
     /// If it exists with fewer pages than wanted.
     pub fn open_file(&mut self, name: &str, pages: u32) -> FileId {
-        if let Some(f) = self.files.open(name) {
-            assert!(self.files[f].pages >= pages, "{f} ({name}) has fewer than {pages} pages");
+        if let Some(f) = self.cache.files.open(name) {
+            assert!(
+                self.cache.files[f].pages >= pages,
+                "{f} ({name}) has fewer than {pages} pages"
+            );
             return f;
         }
         let groups = pages.div_ceil(512).max(1);
         // The owner is named after the file exists; the slice is reserved first.
-        let g = self.pages.reserve(groups, Owner::Free, 0);
-        let id = self.files.create(name.to_string(), pages, g.first());
+        let g = self.virt.pages.reserve(groups, Owner::Free, 0);
+        let id = self.cache.files.create(name.to_string(), pages, g.first());
         for i in 0..groups {
-            let group = self.pages.group_mut(crate::base::id::GroupId(g.0 + i));
+            let group = self.virt.pages.group_mut(crate::base::id::GroupId(g.0 + i));
             group.owner = Owner::File(id);
             group.base = i.into();
         }
@@ -87,7 +111,7 @@ impl Memory {
     /// Looks at the folios of some pages of a file that are about to be read or written, so that
     /// memory fetches their flags together: else each waits for its own. Changes nothing.
     pub fn prefetch_file_pages(&self, file: FileId, pages: Range<u32>) {
-        let f = &self.files[file];
+        let f = &self.cache.files[file];
         let pages = pages.start..pages.end.min(f.pages);
         let folios = self.folios_at(f.base.0 + pages.start..f.base.0 + pages.end);
         std::hint::black_box(folios.fold(0, |seen, f| seen ^ self.frames.bits(f)));
@@ -95,7 +119,7 @@ impl Memory {
 
     /// The folios of those of some pages that are present.
     pub(super) fn folios_at(&self, pages: Range<u32>) -> impl Iterator<Item = FolioId> {
-        pages.filter_map(|page| match self.pages.entry(PageIdx(page)) {
+        pages.filter_map(|page| match self.virt.pages.entry(PageIdx(page)) {
             Entry::Frame(folio) => Some(folio),
             _ => None,
         })
@@ -103,8 +127,8 @@ impl Memory {
 
     /// The file and page number behind a page of the cache.
     pub fn file_at(&self, page: PageIdx) -> (FileId, u32) {
-        match self.pages.group(page.group()).owner {
-            Owner::File(f) => (f, page.0 - self.files[f].base.0),
+        match self.virt.pages.group(page.group()).owner {
+            Owner::File(f) => (f, page.0 - self.cache.files[f].base.0),
             o => panic!("{page} belongs to {o:?}, not to a file"),
         }
     }
@@ -118,25 +142,25 @@ impl Memory {
         folio: FolioId,
         how: Arrival,
     ) {
-        let old = self.pages.entry(page);
+        let old = self.virt.pages.entry(page);
         debug_assert!(!matches!(old, Entry::Frame(_)), "{page} is cached already");
         let memcg = self.frames.memcg(folio);
         self.frames.reset(folio, FrameKind::File);
         self.frames.set_memcg(folio, memcg);
         self.frames.rmap[folio] = page.0;
-        self.pages.set_entry(page, Entry::Frame(folio), 0);
-        self.files.cached(memcg);
-        self.files.node_enter(page, old != Entry::None);
+        self.virt.pages.set_entry(page, Entry::Frame(folio), 0);
+        self.cache.files.cached(memcg);
+        self.cache.files.node_enter(page, old != Entry::None);
         let (file, index) = self.file_at(page);
-        if self.files[file].ramfs {
+        if self.cache.files[file].ramfs {
             self.mlock(folio);
         }
         self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio, page });
         if let Entry::Shadow(cell) = old {
-            let shadow = self.files.take_shadow(cell);
+            let shadow = self.cache.files.take_shadow(cell);
             if how.kind != crate::policy::ArrivalKind::Write {
                 let mapped = how.in_fault.is_some();
-                let cost = &self.cost;
+                let cost = &self.given.cost;
                 self.charge(if mapped { cost.t_refault_mapped } else { cost.t_refault_read });
                 policy.folio_refaulted(self, folio, shadow, how);
             }
@@ -149,13 +173,13 @@ impl Memory {
     pub(super) fn uncache_file_page(&mut self, folio: FolioId, shadow: Option<Shadow>) {
         let page = PageIdx(self.frames.rmap[folio]);
         let entry = match shadow {
-            Some(s) => Entry::Shadow(self.files.put_shadow(s)),
+            Some(s) => Entry::Shadow(self.cache.files.put_shadow(s)),
             None => Entry::None,
         };
-        self.pages.set_entry(page, entry, 0);
+        self.virt.pages.set_entry(page, entry, 0);
         let clock = self.shadow_clock();
-        self.files.node_leave(page, shadow.is_some(), clock);
-        self.files.uncached(self.frames.memcg(folio));
+        self.cache.files.node_leave(page, shadow.is_some(), clock);
+        self.cache.files.uncached(self.frames.memcg(folio));
     }
 
     /// Marks a folio dirty. File folios are queued for the flusher.
@@ -165,7 +189,12 @@ impl Memory {
         }
         self.frames.set(folio, flag::DIRTY);
         if let Some(page) = file {
-            self.files.dirtied(self.disk_of(page), self.frames.memcg(folio), page, self.now);
+            self.cache.files.dirtied(
+                self.disk_of(page),
+                self.frames.memcg(folio),
+                page,
+                self.acting.now,
+            );
             self.count(VmEvent::NrDirtied, 1);
         }
     }
@@ -178,22 +207,22 @@ impl Memory {
         let page = self.file_page_of(folios[0]).expect("a file folio has a place in a file");
         let id = self.disk_of(page);
         let now = self.goes_on_at();
-        let disk = &mut self.disks[id];
+        let disk = &mut self.cache.disks[id];
         disk.written += u64::from(n);
         if disk.device.config().synchronous {
-            self.now += disk.device.sync_cost(Io::Write, n);
+            self.acting.now += disk.device.sync_cost(Io::Write, n);
             self.count(VmEvent::NrWritten, n.into());
             for &folio in folios {
-                self.files.wrote(id, self.frames.memcg(folio), self.now);
+                self.cache.files.wrote(id, self.frames.memcg(folio), self.acting.now);
             }
             return true;
         }
         let at = disk.device.lets_write(now, by, 0).expect("nothing is held back");
-        self.throttled = self.throttled.max(at);
+        self.acting.throttled = self.acting.throttled.max(at);
         let done = disk.device.write(at, by, page.0.into(), n);
         for &folio in folios {
-            self.io.push((done, IoDone::Write(folio)));
-            self.files.write_began(id, self.frames.memcg(folio));
+            self.acting.io.push((done, IoDone::Write(folio)));
+            self.cache.files.write_began(id, self.frames.memcg(folio));
         }
         false
     }
@@ -203,10 +232,10 @@ impl Memory {
     pub(crate) fn flush_run(&mut self, page: PageIdx, folio: FolioId, by: Writer) -> u64 {
         let memcg = self.frames.memcg(folio);
         let (file, index) = self.file_at(page);
-        let most = LARGEST_WRITE.min(self.files[file].pages - index);
-        let mut run = std::mem::take(&mut self.settling);
+        let most = LARGEST_WRITE.min(self.cache.files[file].pages - index);
+        let mut run = std::mem::take(&mut self.lru.settling);
         for p in page.0..page.0 + most {
-            let Entry::Frame(f) = self.pages.entry(PageIdx(p)) else { break };
+            let Entry::Frame(f) = self.virt.pages.entry(PageIdx(p)) else { break };
             let dirty = self.frames.bits(f) & (flag::DIRTY | flag::WRITEBACK) == flag::DIRTY;
             if !dirty || self.frames.memcg(f) != memcg {
                 break;
@@ -214,13 +243,13 @@ impl Memory {
             self.clean_for_write(f);
             run.push(f);
         }
-        self.now += self.cost.t_swap_submit * run.len() as u64;
+        self.acting.now += self.given.cost.t_swap_submit * run.len() as u64;
         if !self.start_file_write(&run, by) {
             run.iter().for_each(|&f| self.frames.set(f, flag::WRITEBACK));
         }
         let n = run.len() as u64;
         run.clear();
-        self.settling = run;
+        self.lru.settling = run;
         n
     }
 
@@ -235,15 +264,15 @@ impl Memory {
     /// A folio is about to be written: its mappings are cleaned and write-protected first,
     /// so that the next write faults and dirties it anew (`folio_mkclean`).
     fn clean_for_write(&mut self, folio: FolioId) {
-        let maps = self.rmap.of(&self.frames, folio);
+        let maps = self.virt.rmap.of(&self.frames, folio);
         let mut i = 0;
-        while let Some(p) = self.rmap.nth(maps, i) {
+        while let Some(p) = self.virt.rmap.nth(maps, i) {
             i += 1;
-            let hot = self.pages.hot(p);
-            self.pages.set_hot(p, hot & !(pte::DIRTY | pte::WRITABLE));
+            let hot = self.virt.pages.hot(p);
+            self.virt.pages.set_hot(p, hot & !(pte::DIRTY | pte::WRITABLE));
         }
         self.frames.clear(folio, flag::DIRTY);
-        self.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
+        self.cache.files.cleaned(self.disk_of_folio(folio), self.frames.memcg(folio));
     }
 
     /// Drops an unmapped, clean, idle folio of the page cache without a shadow
@@ -270,10 +299,10 @@ impl Memory {
     pub fn drop_caches(&mut self, policy: &mut dyn ReclaimPolicy) -> u64 {
         self.lru_drain_all(policy);
         let mut n = 0;
-        for f in self.files.ids() {
-            let (base, pages) = (self.files[f].base.0, self.files[f].pages);
+        for f in self.cache.files.ids() {
+            let (base, pages) = (self.cache.files[f].base.0, self.cache.files[f].pages);
             for p in base..base + pages {
-                if let Entry::Frame(folio) = self.pages.entry(PageIdx(p)) {
+                if let Entry::Frame(folio) = self.virt.pages.entry(PageIdx(p)) {
                     n += u64::from(self.drop_file_folio(policy, folio));
                 }
             }

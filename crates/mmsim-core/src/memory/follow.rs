@@ -411,11 +411,11 @@ impl NoteUses for FirstUses<'_> {
 impl Uses {
     /// Those that a follower wants, if there is one.
     fn of(mem: &mut Memory) -> Uses {
-        let Some(f) = &mut mem.follower else { return Uses::default() };
+        let Some(f) = &mut mem.telling.follower else { return Uses::default() };
         let frames = mem.zones.nr_frames() as u64;
         let grain = f.grain(frames).max(1);
         // A page of a file is used by way of many.
-        let files = mem.files.ids().next().is_some();
+        let files = mem.cache.files.ids().next().is_some();
         let shift = f.sample_shift(if files { 0 } else { frames });
         let wants = f.wants();
         let one_node = mem.zones.nr_nodes() == 1 && !mem.zones.lru_by_zone();

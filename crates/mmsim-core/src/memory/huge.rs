@@ -31,7 +31,7 @@ pub const HUGE_ORDER: u8 = 9;
 impl Memory {
     /// The huge folio, or the huge page of hugetlbfs, that a page maps or maps a part of.
     pub fn huge_at(&self, page: PageIdx) -> Option<FolioId> {
-        match self.pages.entry(page) {
+        match self.virt.pages.entry(page) {
             Entry::Frame(folio) if self.frames.order(folio) == HUGE_ORDER => Some(folio),
             _ => None,
         }
@@ -39,18 +39,18 @@ impl Memory {
 
     /// Huge folios that are mapped as a whole (`NR_ANON_THPS`).
     pub fn nr_thp(&self) -> u64 {
-        self.pages.nr_huge() - u64::from(self.hugetlb.mapped())
+        self.virt.pages.nr_huge() - u64::from(self.kernel.hugetlb.mapped())
     }
 
     /// Maps a new huge folio in a page table that holds nothing, as a write does.
     pub fn map_huge(&mut self, g: GroupId, head: FolioId) {
         debug_assert_eq!(self.frames.order(head), HUGE_ORDER, "{head} is not huge");
-        self.rmap.add(&mut self.frames, head, g.first(), None);
-        self.pages.set_huge(g, Some(head), pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
+        self.virt.rmap.add(&mut self.frames, head, g.first(), None);
+        self.virt.pages.set_huge(g, Some(head), pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         let space = self.space_of(g.first());
-        self.spaces[space].rss_anon += u64::from(GROUP_PAGES);
-        self.spaces.anon_mapped += u64::from(GROUP_PAGES);
-        self.spaces[space].wrote_anon = true;
+        self.virt.spaces[space].rss_anon += u64::from(GROUP_PAGES);
+        self.virt.spaces.anon_mapped += u64::from(GROUP_PAGES);
+        self.virt.spaces[space].wrote_anon = true;
     }
 
     /// Drops a whole huge page. That of a folio: its block and its page table are free then.
@@ -59,12 +59,12 @@ impl Memory {
         if self.frames.kind(head) == FrameKind::HugeTlb {
             return self.zap_hugetlb(g, head);
         }
-        self.now += self.cost.t_free_page;
-        self.rmap.remove(&mut self.frames, head, g.first(), None);
-        self.pages.set_huge(g, None, 0);
+        self.acting.now += self.given.cost.t_free_page;
+        self.virt.rmap.remove(&mut self.frames, head, g.first(), None);
+        self.virt.pages.set_huge(g, None, 0);
         let space = self.space_of(g.first());
-        self.spaces[space].rss_anon -= u64::from(GROUP_PAGES);
-        self.spaces.anon_mapped -= u64::from(GROUP_PAGES);
+        self.virt.spaces[space].rss_anon -= u64::from(GROUP_PAGES);
+        self.virt.spaces.anon_mapped -= u64::from(GROUP_PAGES);
         self.free_huge(policy, head);
         self.free_table(g);
     }
@@ -102,12 +102,12 @@ impl Memory {
         let page = PageIdx(self.frames.rmap[head]);
         let g = page.group();
         assert_eq!(self.huge_at(page), Some(head), "{head} is not mapped by {g}");
-        if self.pages.group(g).huge {
-            self.pages.map_parts(g);
+        if self.virt.pages.group(g).huge {
+            self.virt.pages.map_parts(g);
         }
-        let mapped: Vec<PageIdx> = self.pages.parts(g, head).collect();
-        self.pages.split_parts(g, head);
-        self.split_queues.remove(head);
+        let mapped: Vec<PageIdx> = self.virt.pages.parts(g, head).collect();
+        self.virt.pages.split_parts(g, head);
+        self.lru.split_queues.remove(head);
         let memcg = self.frames.memcg(head);
         for i in 0..GROUP_PAGES {
             self.frames.reset(Pfn(head.0 + i), FrameKind::Fresh);
@@ -120,7 +120,7 @@ impl Memory {
             self.frames.set_memcg(frame, memcg);
         }
         self.count(VmEvent::ThpSplitPage, 1);
-        self.now += SimDuration(self.cost.t_rotate.0 * u64::from(GROUP_PAGES));
+        self.acting.now += SimDuration(self.given.cost.t_rotate.0 * u64::from(GROUP_PAGES));
         if mapped.len() < GROUP_PAGES as usize {
             let fresh = |&pfn: &Pfn| self.frames.kind(pfn) == FrameKind::Fresh;
             let frames = (head.0..head.0 + GROUP_PAGES).map(Pfn);
@@ -143,10 +143,10 @@ impl Memory {
     /// Tests and clears the accessed bit of the entry that maps a huge folio, or those of the PTEs
     /// that map its parts.
     pub(super) fn test_clear_young_huge(&mut self, head: FolioId, g: GroupId) -> bool {
-        if self.pages.group(g).huge {
-            return self.pages.test_clear_group(g, pte::YOUNG);
+        if self.virt.pages.group(g).huge {
+            return self.virt.pages.test_clear_group(g, pte::YOUNG);
         }
-        let parts: Vec<PageIdx> = self.pages.parts(g, head).collect();
-        parts.into_iter().fold(false, |any, p| self.pages.test_clear_hot(p, pte::YOUNG) | any)
+        let parts: Vec<PageIdx> = self.virt.pages.parts(g, head).collect();
+        parts.into_iter().fold(false, |any, p| self.virt.pages.test_clear_hot(p, pte::YOUNG) | any)
     }
 }

@@ -61,19 +61,19 @@ impl Memory {
     /// A block that was allocated becomes a page of the pool. It is cleared when it is mapped.
     pub fn add_huge_page(&mut self, pfn: Pfn) {
         self.frames.reset_block(pfn, FrameKind::HugeTlb, HUGE_ORDER, Migratetype::Movable);
-        self.nr_kernel_other += 1 << HUGE_ORDER;
-        self.now += self.cost.t_free_page;
-        self.hugetlb.free.push(pfn);
+        self.kernel.nr_other += 1 << HUGE_ORDER;
+        self.acting.now += self.given.cost.t_free_page;
+        self.kernel.hugetlb.free.push(pfn);
     }
 
     /// Gives back the pages above the size of the pool that are not in use.
     pub fn trim_huge_pool(&mut self) {
-        while self.hugetlb.total() > self.hugetlb.wanted
-            && self.hugetlb.free() > self.hugetlb.reserved
+        while self.kernel.hugetlb.total() > self.kernel.hugetlb.wanted
+            && self.kernel.hugetlb.free() > self.kernel.hugetlb.reserved
         {
-            let pfn = self.hugetlb.free.pop().expect("more are free than are reserved");
-            self.nr_kernel_other -= 1 << HUGE_ORDER;
-            self.now += self.cost.t_free_page;
+            let pfn = self.kernel.hugetlb.free.pop().expect("more are free than are reserved");
+            self.kernel.nr_other -= 1 << HUGE_ORDER;
+            self.acting.now += self.given.cost.t_free_page;
             self.free_block(pfn, HUGE_ORDER);
         }
     }
@@ -85,33 +85,33 @@ impl Memory {
 
     /// Maps a page of the pool that was reserved, as an access does.
     pub fn map_hugetlb(&mut self, g: GroupId, write: bool) {
-        let pool = &mut self.hugetlb;
+        let pool = &mut self.kernel.hugetlb;
         let head = pool.free.pop().unwrap_or_else(|| panic!("{g}: what was reserved is not there"));
         (pool.reserved, pool.mapped) = (pool.reserved - 1, pool.mapped + 1);
         let written = if write { pte::DIRTY | pte::WRITABLE } else { 0 };
-        self.pages.set_huge(g, Some(head), pte::ACCESSED | written);
+        self.virt.pages.set_huge(g, Some(head), pte::ACCESSED | written);
     }
 
     /// Makes a mapped page writable: its process has it for itself.
     pub fn write_hugetlb(&mut self, g: GroupId) {
         let written = pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
-        self.pages.hot_and_entries_of(g).0.iter_mut().for_each(|hot| *hot |= written);
+        self.virt.pages.hot_and_entries_of(g).0.iter_mut().for_each(|hot| *hot |= written);
     }
 
     /// Drops a mapped page; the mapping has it reserved again.
     pub(super) fn zap_hugetlb(&mut self, g: GroupId, head: FolioId) {
-        self.now += self.cost.t_free_page;
-        self.pages.set_huge(g, None, 0);
+        self.acting.now += self.given.cost.t_free_page;
+        self.virt.pages.set_huge(g, None, 0);
         // No page table will be freed that could forget this.
-        self.pages.clear_table_touched(g);
-        let pool = &mut self.hugetlb;
+        self.virt.pages.clear_table_touched(g);
+        let pool = &mut self.kernel.hugetlb;
         pool.free.push(head);
         (pool.reserved, pool.mapped) = (pool.reserved + 1, pool.mapped - 1);
     }
 
     /// A mapping without pages is undone.
     pub(super) fn unreserve_hugetlb(&mut self, pages: u32) {
-        self.hugetlb.reserved -= pages / GROUP_PAGES;
+        self.kernel.hugetlb.reserved -= pages / GROUP_PAGES;
         self.trim_huge_pool();
     }
 }

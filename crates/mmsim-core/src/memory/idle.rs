@@ -43,16 +43,16 @@ impl Memory {
     /// Makes a folio old through all of its mappings. A file page that somebody has locked stays as
     /// it is. Costs `t_mkold`.
     pub fn mkold(&mut self, folio: FolioId) {
-        self.now += self.cost.t_mkold;
+        self.acting.now += self.given.cost.t_mkold;
         if self.locked_file(folio) {
             return;
         }
-        let maps = self.rmap.of(&self.frames, folio);
+        let maps = self.virt.rmap.of(&self.frames, folio);
         let mut young = false;
-        for i in 0..self.rmap.count(&self.frames, folio) {
-            let page = self.rmap.nth(maps, i).expect("below their number");
+        for i in 0..self.virt.rmap.count(&self.frames, folio) {
+            let page = self.virt.rmap.nth(maps, i).expect("below their number");
             young |= match self.frames.order(folio) {
-                0 => self.pages.test_clear_hot(page, pte::YOUNG),
+                0 => self.virt.pages.test_clear_hot(page, pte::YOUNG),
                 _ => self.test_clear_young_huge(folio, page.group()),
             };
         }
@@ -61,18 +61,18 @@ impl Memory {
 
     /// True if a folio was accessed since it was made old. Costs `t_young`.
     pub fn is_young(&mut self, folio: FolioId) -> bool {
-        self.now += self.cost.t_young;
+        self.acting.now += self.given.cost.t_young;
         if self.locked_file(folio) {
             return false;
         }
         if !self.is_idle(folio) {
             return true;
         }
-        let maps = self.rmap.of(&self.frames, folio);
-        (0..self.rmap.count(&self.frames, folio)).any(|i| {
-            let page = self.rmap.nth(maps, i).expect("below their number");
+        let maps = self.virt.rmap.of(&self.frames, folio);
+        (0..self.virt.rmap.count(&self.frames, folio)).any(|i| {
+            let page = self.virt.rmap.nth(maps, i).expect("below their number");
             self.young_at(page)
-                || self.pages.parts(page.group(), folio).any(|part| self.young_at(part))
+                || self.virt.pages.parts(page.group(), folio).any(|part| self.young_at(part))
         })
     }
 
@@ -80,10 +80,10 @@ impl Memory {
     /// list. Costs `t_mkold`, or `t_unlisted`.
     pub fn mkold_at(&mut self, page: PageIdx) -> bool {
         let Some(folio) = self.listed_at(page) else {
-            self.now += self.cost.t_unlisted;
+            self.acting.now += self.given.cost.t_unlisted;
             return false;
         };
-        self.now += self.cost.t_mkold;
+        self.acting.now += self.given.cost.t_mkold;
         let young = self.clear_young(page);
         self.mark_idle(folio, young);
         true
@@ -93,10 +93,10 @@ impl Memory {
     /// idle mark away. Costs `t_young`, or `t_unlisted`.
     pub fn is_young_at(&mut self, page: PageIdx) -> bool {
         let Some(folio) = self.listed_at(page) else {
-            self.now += self.cost.t_unlisted;
+            self.acting.now += self.given.cost.t_unlisted;
             return false;
         };
-        self.now += self.cost.t_young;
+        self.acting.now += self.given.cost.t_young;
         self.young_at(page) || !self.is_idle(folio)
     }
 
@@ -113,7 +113,7 @@ impl Memory {
     pub fn is_idle(&self, folio: FolioId) -> bool {
         self.frames.has(folio, flag::IDLE)
             || self.frames.is_anon_page_mapped_once(folio)
-                && self.pages.hot(PageIdx(self.frames.rmap[folio])) & pte::IDLE != 0
+                && self.virt.pages.hot(PageIdx(self.frames.rmap[folio])) & pte::IDLE != 0
     }
 
     /// Takes the idle mark off a folio.
@@ -121,7 +121,7 @@ impl Memory {
     pub fn clear_idle(&mut self, folio: FolioId) {
         self.frames.clear(folio, flag::IDLE);
         if self.frames.is_anon_page_mapped_once(folio) {
-            self.pages.test_clear_hot(PageIdx(self.frames.rmap[folio]), pte::IDLE);
+            self.virt.pages.test_clear_hot(PageIdx(self.frames.rmap[folio]), pte::IDLE);
         }
     }
 
@@ -150,14 +150,14 @@ impl Memory {
                     frames = self.frames.pages(folio) as u32;
                     each(self, folio);
                 }
-                _ => self.now += self.cost.t_frame_walk * u64::from(frames),
+                _ => self.acting.now += self.given.cost.t_frame_walk * u64::from(frames),
             }
             at = Pfn(at.0 + frames);
         }
     }
 
     fn listed_at(&self, page: PageIdx) -> Option<FolioId> {
-        match self.pages.entry(page) {
+        match self.virt.pages.entry(page) {
             Entry::Frame(pfn) => self.listed_folio(pfn).or_else(|| self.hugetlb_at(page)),
             _ => None,
         }
@@ -171,18 +171,18 @@ impl Memory {
 
     fn young_at(&self, page: PageIdx) -> bool {
         let g = page.group();
-        if self.pages.group(g).huge {
+        if self.virt.pages.group(g).huge {
             // One entry above maps all of it.
-            return self.pages.hot_of(g).iter().any(|h| h & pte::YOUNG != 0);
+            return self.virt.pages.hot_of(g).iter().any(|h| h & pte::YOUNG != 0);
         }
-        self.pages.hot(page) & pte::YOUNG != 0
+        self.virt.pages.hot(page) & pte::YOUNG != 0
     }
 
     fn clear_young(&mut self, page: PageIdx) -> bool {
-        if self.pages.group(page.group()).huge {
-            self.pages.test_clear_group(page.group(), pte::YOUNG)
+        if self.virt.pages.group(page.group()).huge {
+            self.virt.pages.test_clear_group(page.group(), pte::YOUNG)
         } else {
-            self.pages.test_clear_hot(page, pte::YOUNG)
+            self.virt.pages.test_clear_hot(page, pte::YOUNG)
         }
     }
 

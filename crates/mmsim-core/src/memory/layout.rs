@@ -336,7 +336,7 @@ impl Memory {
                 }
             }
         }
-        self.nr_kernel_other += held.len() as u64;
+        self.kernel.nr_other += held.len() as u64;
         Ok(held)
     }
 }

@@ -28,7 +28,7 @@ impl Memory {
     /// swap cache cannot be dropped.
     pub fn free_lazily(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         self.split_at(policy, page);
-        let folio = match self.pages.entry(page) {
+        let folio = match self.virt.pages.entry(page) {
             Entry::Swap(_) => {
                 self.tell_of_drops(page, 1, "lazy_free");
                 return self.zap(policy, page, vma);
@@ -36,7 +36,7 @@ impl Memory {
             Entry::Frame(folio) => folio,
             _ => return,
         };
-        self.now += self.cost.t_madv_free;
+        self.acting.now += self.given.cost.t_madv_free;
         if self.frames.has(folio, flag::SWAPCACHE | flag::DIRTY) {
             if self.frames.has(folio, flag::LOCKED)
                 || self.frames.mapped(folio) != Mapped::Once
@@ -46,7 +46,7 @@ impl Memory {
             }
             self.frames.clear(folio, flag::DIRTY);
         }
-        self.pages.test_clear_hot(page, pte::YOUNG | pte::DIRTY);
+        self.virt.pages.test_clear_hot(page, pte::YOUNG | pte::DIRTY);
         self.lru_lazyfree(policy, folio);
     }
 
@@ -79,10 +79,10 @@ impl Memory {
     pub fn make_lazyfree(&mut self, folio: FolioId) {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} changes type on its list");
         self.frames.clear(folio, flag::ACTIVE | flag::REFERENCED | flag::SWAPBACKED);
-        self.now += self.cost.t_make_lazyfree;
+        self.acting.now += self.given.cost.t_make_lazyfree;
         self.count_in(self.frames.memcg(folio), VmEvent::PgLazyFree, 1);
-        if self.tracer.wants(TraceKind::SimLazyFree) {
-            let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
+        if self.telling.tracer.wants(TraceKind::SimLazyFree) {
+            let page = self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0);
             self.emit(|| TraceEvent::SimLazyFree { pfn: folio, page });
         }
     }
@@ -97,13 +97,13 @@ impl Memory {
     /// since, leaves it mapped as ordinary anonymous memory.
     pub(super) fn drop_lazyfree(&mut self, folio: FolioId, by: Reclaimer) -> Prepared {
         let mut page = None;
-        while let Some(p) = self.rmap.nth(self.rmap.of(&self.frames, folio), 0) {
+        while let Some(p) = self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0) {
             page = page.or(Some(p));
             if self.maps_locked(p) {
                 return Prepared::Activate { why: ScanOutcome::Unevictable };
             }
-            self.now += self.cost.t_unmap;
-            if self.pages.hot(p) & pte::DIRTY != 0 || self.frames.has(folio, flag::DIRTY) {
+            self.acting.now += self.given.cost.t_unmap;
+            if self.virt.pages.hot(p) & pte::DIRTY != 0 || self.frames.has(folio, flag::DIRTY) {
                 self.frames.set(folio, flag::DIRTY | flag::SWAPBACKED);
                 return Prepared::Activate { why: ScanOutcome::ActivateRewritten };
             }
@@ -118,7 +118,7 @@ impl Memory {
         if let Some(page) = page {
             self.tell_of_drop(page, 1);
         }
-        self.now += self.cost.t_evict;
+        self.acting.now += self.given.cost.t_evict;
         self.count_steal(by, memcg, true, 1);
         self.memcgs.uncharge(memcg, 1);
         self.free_frame(folio);

@@ -17,15 +17,15 @@ impl Memory {
     #[inline]
     pub fn map(&mut self, page: PageIdx, folio: FolioId, bits: u8) {
         let file = self.file_page_of(folio);
-        self.rmap.add(&mut self.frames, folio, page, file);
-        self.pages.set_entry(page, Entry::Frame(folio), bits);
+        self.virt.rmap.add(&mut self.frames, folio, page, file);
+        self.virt.pages.set_entry(page, Entry::Frame(folio), bits);
         let space = self.space_of(page);
         if self.frames.kind(folio) == FrameKind::Anon {
-            self.spaces[space].rss_anon += 1;
-            self.spaces.anon_mapped += 1;
+            self.virt.spaces[space].rss_anon += 1;
+            self.virt.spaces.anon_mapped += 1;
         } else {
-            self.spaces[space].rss_file += 1;
-            self.spaces.file_mapped += 1;
+            self.virt.spaces[space].rss_file += 1;
+            self.virt.spaces.file_mapped += 1;
         }
     }
 
@@ -35,7 +35,8 @@ impl Memory {
     #[inline]
     pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
         let swap = self.swap.as_ref().expect("a swap entry without swap");
-        if !(self.rules.sync_swapin_skips_cache && swap.device_of(slot).config().synchronous) {
+        if !(self.given.rules.sync_swapin_skips_cache && swap.device_of(slot).config().synchronous)
+        {
             return None;
         }
         match swap.look(slot) {
@@ -57,14 +58,17 @@ impl Memory {
         bits: u8,
         flags: u32,
     ) {
-        debug_assert!(matches!(self.pages.entry(page), Entry::Swap(_)), "{page} is not swapped");
+        debug_assert!(
+            matches!(self.virt.pages.entry(page), Entry::Swap(_)),
+            "{page} is not swapped"
+        );
         debug_assert_eq!(self.space_of(page), space);
         self.frames.rmap[folio] = page.0;
         self.frames.set_mapped(folio, Mapped::Once);
         self.frames.set(folio, flags);
-        self.pages.set_frame(page, folio, bits);
-        self.spaces.anon_mapped += 1;
-        let s = &mut self.spaces[space];
+        self.virt.pages.set_frame(page, folio, bits);
+        self.virt.spaces.anon_mapped += 1;
+        let s = &mut self.virt.spaces[space];
         s.swapents -= 1;
         s.rss_anon += 1;
         self.memcgs.uncharge_swap(s.memcg, 1);
@@ -80,14 +84,14 @@ impl Memory {
     fn file_page(&self, folio: FolioId) -> PageIdx {
         match self.frames.mapped(folio) {
             Mapped::No => PageIdx(self.frames.rmap[folio]),
-            Mapped::Many => self.rmap.file_of_many(&self.frames, folio),
+            Mapped::Many => self.virt.rmap.file_of_many(&self.frames, folio),
             Mapped::Once => {
                 let p = PageIdx(self.frames.rmap[folio]);
-                let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
+                let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p));
                 let VmaKind::File { file, offset, .. } = vma.kind else {
                     panic!("{folio} is a file's and {p} maps no file")
                 };
-                PageIdx(self.files[file].base.0 + offset + (p.0 - vma.start.0))
+                PageIdx(self.cache.files[file].base.0 + offset + (p.0 - vma.start.0))
             }
         }
     }
@@ -103,22 +107,22 @@ impl Memory {
         bits: u8,
     ) -> AsId {
         let file = self.file_page_of(folio);
-        let hot = self.pages.hot(page);
+        let hot = self.virt.pages.hot(page);
         if hot & pte::DIRTY != 0 {
             self.dirty_folio(folio, file);
         }
         if hot & pte::IDLE != 0 {
             self.frames.set(folio, flag::IDLE);
         }
-        self.rmap.remove(&mut self.frames, folio, page, file);
-        self.pages.set_entry(page, next, bits);
+        self.virt.rmap.remove(&mut self.frames, folio, page, file);
+        self.virt.pages.set_entry(page, next, bits);
         let space = self.space_of(page);
         if self.frames.kind(folio) == FrameKind::Anon {
-            self.spaces[space].rss_anon -= 1;
-            self.spaces.anon_mapped -= 1;
+            self.virt.spaces[space].rss_anon -= 1;
+            self.virt.spaces.anon_mapped -= 1;
         } else {
-            self.spaces[space].rss_file -= 1;
-            self.spaces.file_mapped -= 1;
+            self.virt.spaces[space].rss_file -= 1;
+            self.virt.spaces.file_mapped -= 1;
         }
         space
     }
@@ -131,24 +135,24 @@ impl Memory {
     /// Drops whatever a PTE holds: `munmap`, `MADV_DONTNEED`, exit. A frame that is free then is
     /// gathered.
     pub(super) fn zap(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
-        match self.pages.entry(page) {
+        match self.virt.pages.entry(page) {
             Entry::None => {}
-            Entry::Zero => self.pages.set_entry(page, Entry::None, 0),
+            Entry::Zero => self.virt.pages.set_entry(page, Entry::None, 0),
             Entry::Shadow(_) => unreachable!("{page} of a process holds a shadow"),
             Entry::Swap(slot) => {
-                self.pages.set_entry(page, Entry::None, 0);
+                self.virt.pages.set_entry(page, Entry::None, 0);
                 let space = self.space_of(page);
-                self.spaces[space].swapents -= 1;
-                self.memcgs.uncharge_swap(self.spaces[space].memcg, 1);
+                self.virt.spaces[space].swapents -= 1;
+                self.memcgs.uncharge_swap(self.virt.spaces[space].memcg, 1);
                 self.put_slot(policy, slot);
             }
             Entry::Frame(folio) if self.frames.order(folio) > 0 => {
                 self.zap_part(policy, page, folio);
             }
             Entry::Frame(folio) => {
-                self.now += self.cost.t_free_page;
-                let young = self.pages.hot(page) & pte::YOUNG != 0;
-                let recency = self.spaces.vma(vma).recency(self.ignores_random());
+                self.acting.now += self.given.cost.t_free_page;
+                let young = self.virt.pages.hot(page) & pte::YOUNG != 0;
+                let recency = self.virt.spaces.vma(vma).recency(self.ignores_random());
                 let file = self.frames.kind(folio) == FrameKind::File;
                 self.unmap_pte(page, folio, Entry::None, 0);
                 if file && young && recency {
@@ -156,7 +160,7 @@ impl Memory {
                 }
                 let unmapped = !file && self.frames.mapped(folio) == Mapped::No;
                 if unmapped && self.let_go(policy, folio) {
-                    self.gathered.push(folio);
+                    self.virt.gathered.push(folio);
                 }
             }
         }
@@ -165,7 +169,7 @@ impl Memory {
     /// Drops a reference of a PTE to a slot; a copy in the swap cache goes with the last reference.
     fn put_slot(&mut self, policy: &mut dyn ReclaimPolicy, slot: SwapSlot) {
         let swap = self.swap.as_mut().expect("a slot is of a device");
-        if swap.put(slot, self.cpu) {
+        if swap.put(slot, self.acting.cpu) {
             self.slot_freed(slot);
         } else if self.swap.as_ref().is_some_and(|s| s.count(slot) == 0)
             && let Cached::Folio(folio) = self.swap.as_ref().expect("as above").cached(slot)
@@ -180,7 +184,7 @@ impl Memory {
     pub fn slot_freed(&mut self, slot: SwapSlot) {
         let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
         let bytes = device.config().stored_bytes_per_page;
-        self.zram_stored = self.zram_stored.saturating_sub(bytes.into());
+        self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(bytes.into());
     }
 
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
@@ -225,7 +229,7 @@ impl Memory {
         if self.frames.has(folio, flag::WRITEBACK | flag::LOCKED) {
             self.frames.set(folio, flag::ORPHAN);
             let z = self.zones.of(folio);
-            self.nr_orphans[z] += 1;
+            self.zones.orphans[z] += 1;
             return false;
         }
         self.drop_swapcache(folio);
@@ -238,7 +242,7 @@ impl Memory {
         if self.frames.test_clear(folio, flag::SWAPCACHE) {
             let slot = self.frames.slot_raw(folio);
             let swap = self.swap.as_mut().expect("a slot is of a device");
-            swap.uncache(slot, None, self.cpu);
+            swap.uncache(slot, None, self.acting.cpu);
             if swap.count(slot) == 0 {
                 self.slot_freed(slot);
             }
@@ -248,32 +252,33 @@ impl Memory {
     /// Unmaps a whole region and frees what only it held.
     pub fn munmap(&mut self, policy: &mut dyn ReclaimPolicy, space: AsId, region: RegionId) {
         let id = self
+            .virt
             .spaces
             .region(space, region)
             .unwrap_or_else(|| panic!("{space}: {region:?} is not mapped"));
-        if self.rules.unmap_drains {
+        if self.given.rules.unmap_drains {
             self.lru_drain(policy);
         }
-        let (start, nr) = (self.spaces.vma(id).start, self.spaces.vma(id).pages);
+        let (start, nr) = (self.virt.spaces.vma(id).start, self.virt.spaces.vma(id).pages);
         self.zap_pages(policy, start, nr, id);
-        if self.spaces.vma(id).kind == VmaKind::HugeTlb {
+        if self.virt.spaces.vma(id).kind == VmaKind::HugeTlb {
             self.unreserve_hugetlb(nr);
         }
-        if let Some((g, n)) = self.spaces.munmap(&mut self.pages, space, region) {
+        if let Some((g, n)) = self.virt.spaces.munmap(&mut self.virt.pages, space, region) {
             for i in 0..n {
                 self.free_table(GroupId(g.0 + i));
             }
-            self.pages.release(g, n);
+            self.virt.pages.release(g, n);
         }
     }
 
     pub(super) fn free_table(&mut self, g: GroupId) {
-        if let Some(t) = self.pages.group_mut(g).table.take() {
-            self.pages.clear_table_touched(g);
-            self.nr_page_tables -= 1;
-            if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
-                self.spaces[a].tables -= 1;
-                self.memcgs.uncharge_table(self.spaces[a].memcg);
+        if let Some(t) = self.virt.pages.group_mut(g).table.take() {
+            self.virt.pages.clear_table_touched(g);
+            self.kernel.nr_page_tables -= 1;
+            if let crate::virt::pages::Owner::Process(a) = self.virt.pages.group(g).owner {
+                self.virt.spaces[a].tables -= 1;
+                self.memcgs.uncharge_table(self.virt.spaces[a].memcg);
             }
             self.free_frame(t);
         }
@@ -282,11 +287,11 @@ impl Memory {
     /// Installs a page table for a group.
     pub fn set_table(&mut self, g: GroupId, frame: Pfn) {
         self.frames.reset(frame, FrameKind::PageTable);
-        self.pages.group_mut(g).table = Some(frame);
-        self.nr_page_tables += 1;
-        if let crate::virt::pages::Owner::Process(a) = self.pages.group(g).owner {
-            self.spaces[a].tables += 1;
-            self.memcgs.charge_table(self.spaces[a].memcg);
+        self.virt.pages.group_mut(g).table = Some(frame);
+        self.kernel.nr_page_tables += 1;
+        if let crate::virt::pages::Owner::Process(a) = self.virt.pages.group(g).owner {
+            self.virt.spaces[a].tables += 1;
+            self.memcgs.charge_table(self.virt.spaces[a].memcg);
         }
     }
 
@@ -304,7 +309,7 @@ impl Memory {
                 self.frames.clear(folio, flag::WRITEBACK);
                 if self.frames.kind(folio) == FrameKind::File {
                     let disk = self.disk_of_folio(folio);
-                    self.files.write_ended(disk, self.frames.memcg(folio), self.now);
+                    self.cache.files.write_ended(disk, self.frames.memcg(folio), self.acting.now);
                     self.count(VmEvent::NrWritten, 1);
                 }
                 self.emit(|| crate::memory::trace::TraceEvent::SimWritebackEnd { pfn: folio });
@@ -322,7 +327,7 @@ impl Memory {
     fn bury(&mut self, folio: FolioId) {
         self.frames.clear(folio, flag::ORPHAN);
         let z = self.zones.of(folio);
-        self.nr_orphans[z] -= 1;
+        self.zones.orphans[z] -= 1;
         self.drop_swapcache(folio);
         self.free_frame(folio);
     }

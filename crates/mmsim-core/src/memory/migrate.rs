@@ -69,7 +69,7 @@ impl Memory {
         lru.folio_departed(self, folio, Departure::Isolated);
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} was left on its list");
         self.frames.set(folio, flag::ISOLATED);
-        self.now += self.cost.t_isolate;
+        self.acting.now += self.given.cost.t_isolate;
         true
     }
 
@@ -80,7 +80,7 @@ impl Memory {
             let bits = self.frames.change(folio, 0, flag::ISOLATED);
             debug_assert!(bits & flag::LRU == 0, "{folio} was left on its list");
         }
-        self.now += SimDuration(self.cost.t_isolate.0 * folios.len() as u64);
+        self.acting.now += SimDuration(self.given.cost.t_isolate.0 * folios.len() as u64);
     }
 
     /// True if [`Memory::migrate`] would move an isolated folio now.
@@ -92,7 +92,9 @@ impl Memory {
     pub fn is_of_ramfs(&self, folio: FolioId) -> bool {
         let locked = self.frames.has(folio, flag::MLOCKED);
         locked
-            && self.file_page_of(folio).is_some_and(|page| self.files[self.file_at(page).0].ramfs)
+            && self
+                .file_page_of(folio)
+                .is_some_and(|page| self.cache.files[self.file_at(page).0].ramfs)
     }
 
     /// Why an isolated folio cannot be moved now, if so.
@@ -130,13 +132,13 @@ impl Memory {
             return Err(why);
         }
         self.remap(folio, target);
-        if self.tracer.wants(TraceKind::SimMigrate) {
-            let page = self.rmap.nth(self.rmap.of(&self.frames, folio), 0);
+        if self.telling.tracer.wants(TraceKind::SimMigrate) {
+            let page = self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0);
             self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
         }
         self.move_identity(folio, target);
         self.count(VmEvent::PgMigrateSuccess, 1);
-        self.now += self.cost.t_migrate;
+        self.acting.now += self.given.cost.t_migrate;
         self.free_frame(folio);
         let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
         self.lru_add(lru, target, how);
@@ -146,15 +148,16 @@ impl Memory {
     /// Looks at the pages of folios that are about to be judged or moved, so that memory fetches
     /// them together. Changes nothing.
     pub fn prefetch_pages_of(&self, folios: impl Iterator<Item = FolioId>) {
-        let seen = folios.fold(0, |seen, f| seen ^ self.pages.peek(self.frames.rmap[f]));
+        let seen = folios.fold(0, |seen, f| seen ^ self.virt.pages.peek(self.frames.rmap[f]));
         std::hint::black_box(seen);
     }
 
     /// Looks at the words of frames in a row, so that memory fetches them together. Changes nothing.
     pub fn prefetch_frames(&self, run: Range<u32>) {
         const IN_A_LINE: usize = 16;
-        let words =
-            |f: u32| self.frames.bits(Pfn(f)) ^ self.frames.rmap[Pfn(f)] ^ self.lists.word(Pfn(f));
+        let words = |f: u32| {
+            self.frames.bits(Pfn(f)) ^ self.frames.rmap[Pfn(f)] ^ self.lru.lists.word(Pfn(f))
+        };
         let seen = run.step_by(IN_A_LINE).fold(0, |seen, f| seen ^ words(f));
         std::hint::black_box(seen);
     }
@@ -162,8 +165,8 @@ impl Memory {
     /// Number of isolated folios, counted from the last one, that [`Memory::migrate_plain`] takes;
     /// with an observer of moves one at a time, whose events come in order then.
     pub fn nr_plain_at_end(&self, folios: &[FolioId]) -> usize {
-        let most = if self.tracer.wants_any(OF_MIGRATION) { 1 } else { folios.len() };
-        let plain = |&&f: &&FolioId| !self.slow_paths && is_plain(self.frames.bits(f));
+        let most = if self.telling.tracer.wants_any(OF_MIGRATION) { 1 } else { folios.len() };
+        let plain = |&&f: &&FolioId| !self.given.slow_paths && is_plain(self.frames.bits(f));
         folios.iter().rev().take(most).take_while(plain).count()
     }
 
@@ -181,12 +184,12 @@ impl Memory {
         let how = Arrival { kind: ArrivalKind::Migrated, in_fault: None, position: 0 };
         let mut left = folios.len();
         while left > 0 {
-            let first = left.saturating_sub(self.batches.room(self.cpu));
+            let first = left.saturating_sub(self.lru.batches.room(self.acting.cpu));
             let (some, to) = (&folios[first..left], &targets[first..left]);
             self.remap_plain(some, to);
-            self.now += SimDuration(self.cost.t_migrate.0 * some.len() as u64);
+            self.acting.now += SimDuration(self.given.cost.t_migrate.0 * some.len() as u64);
             self.free_frames(some.iter().rev().copied());
-            self.batches.adding(self.cpu).extend(to.iter().rev().map(|&f| (f, how)));
+            self.lru.batches.adding(self.acting.cpu).extend(to.iter().rev().map(|&f| (f, how)));
             self.lru_added(lru, some.len() as u64);
             left = first;
         }
@@ -196,7 +199,7 @@ impl Memory {
     fn remap_plain(&mut self, folios: &[FolioId], targets: &[Pfn]) {
         let keeps = self.kept_of_entries();
         let (flags, rmap) = self.frames.flags_and_rmap_mut();
-        let (hot, entries) = self.pages.hot_and_entries_mut();
+        let (hot, entries) = self.virt.pages.hot_and_entries_mut();
         for (folio, target) in folios.iter().map(|f| f.index()).zip(targets) {
             let (bits, page) = (flags[folio], rmap[folio]);
             debug_assert!(is_plain(bits) && bits & flag::ISOLATED != 0, "pfn{folio}: {bits:#x}");
@@ -212,7 +215,7 @@ impl Memory {
                 self.frames.set_memcg(target, self.frames.memcg(folio));
             }
         }
-        if self.tracer.wants(TraceKind::SimMigrate) {
+        if self.telling.tracer.wants(TraceKind::SimMigrate) {
             for (&folio, &target) in folios.iter().zip(targets).rev() {
                 let page = Some(PageIdx(self.frames.rmap[target]));
                 self.emit(|| TraceEvent::SimMigrate { pfn: folio, target, page });
@@ -245,24 +248,24 @@ impl Memory {
 
     /// Bits of an entry that outlast a move of its page.
     fn kept_of_entries(&self) -> u8 {
-        if self.rules.migration_keeps_bits { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) }
+        if self.given.rules.migration_keeps_bits { u8::MAX } else { !(pte::YOUNG | pte::DIRTY) }
     }
 
     /// Entries of page tables and of the page cache say the new frame.
     fn remap(&mut self, folio: FolioId, target: Pfn) {
         let file = self.file_page_of(folio);
         let keeps = self.kept_of_entries();
-        let maps = self.rmap.of(&self.frames, folio);
-        for i in 0..self.rmap.count(&self.frames, folio) {
-            let page = self.rmap.nth(maps, i).expect("below their number");
-            let hot = self.pages.hot(page);
+        let maps = self.virt.rmap.of(&self.frames, folio);
+        for i in 0..self.virt.rmap.count(&self.frames, folio) {
+            let page = self.virt.rmap.nth(maps, i).expect("below their number");
+            let hot = self.virt.pages.hot(page);
             if hot & pte::DIRTY != 0 {
                 self.dirty_folio(folio, file);
             }
-            self.pages.set_frame(page, target, hot & keeps);
+            self.virt.pages.set_frame(page, target, hot & keeps);
         }
         if let Some(page) = file {
-            self.pages.set_frame(page, target, self.pages.hot(page));
+            self.virt.pages.set_frame(page, target, self.virt.pages.hot(page));
         }
     }
 
@@ -287,7 +290,7 @@ impl Memory {
     pub fn isolate_free_block(&mut self, z: ZoneId, pfn: Pfn, mark: Mark) -> Option<u8> {
         let order = self.zones[z].isolate_free_block(&mut self.frames, pfn, mark)?;
         self.frames.store(pfn, 0);
-        self.now += self.cost.t_isolate;
+        self.acting.now += self.given.cost.t_isolate;
         Some(order)
     }
 
@@ -301,7 +304,7 @@ impl Memory {
         out: &mut Vec<Pfn>,
     ) -> Taken {
         let taken = self.zones[z].isolate_free_blocks(&mut self.frames, run, wanted, out);
-        self.now += SimDuration(self.cost.t_isolate.0 * u64::from(taken.blocks));
+        self.acting.now += SimDuration(self.given.cost.t_isolate.0 * u64::from(taken.blocks));
         taken
     }
 
@@ -322,12 +325,12 @@ impl Memory {
 
     /// Gives the pages of the acting CPU's list in a zone back (`drain_local_pages`).
     pub fn drain_local_pages(&mut self, z: ZoneId) {
-        self.zones[z].drain(&mut self.frames, self.cpu, u32::MAX, 0);
+        self.zones[z].drain(&mut self.frames, self.acting.cpu, u32::MAX, 0);
     }
 
     /// The same, but for the first block that is `wanted`: it is set up as if allocated.
     pub fn drain_local_pages_capturing(&mut self, z: ZoneId, wanted: Capture) -> Option<Pfn> {
-        let block = self.zones[z].drain_capturing(&mut self.frames, self.cpu, wanted)?;
+        let block = self.zones[z].drain_capturing(&mut self.frames, self.acting.cpu, wanted)?;
         self.set_up_block(z, block, wanted.order);
         Some(block)
     }
@@ -336,11 +339,11 @@ impl Memory {
     /// to move them to.
     pub fn charge_compaction_scan(&mut self, for_targets: bool, n: u64) {
         let (event, cost) = if for_targets {
-            (VmEvent::CompactFreeScanned, self.cost.t_cmp_free_scan)
+            (VmEvent::CompactFreeScanned, self.given.cost.t_cmp_free_scan)
         } else {
-            (VmEvent::CompactMigrateScanned, self.cost.t_cmp_migrate_scan)
+            (VmEvent::CompactMigrateScanned, self.given.cost.t_cmp_migrate_scan)
         };
         self.count(event, n);
-        self.now += SimDuration(cost.0 * n);
+        self.acting.now += SimDuration(cost.0 * n);
     }
 }

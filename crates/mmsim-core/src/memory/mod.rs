@@ -4,6 +4,7 @@
 //!
 //! `Memory` knows no policy. Where a door has to tell one, the policy is an argument.
 
+mod acting;
 mod alloc;
 mod batch;
 mod cgroup;
@@ -13,12 +14,16 @@ mod evict;
 mod fast_faults;
 mod file;
 pub mod follow;
+mod given;
 mod huge;
 mod hugetlb;
 mod idle;
+mod kernel;
 mod layout;
 mod lazyfree;
+mod lru;
 mod map;
+mod mappings;
 mod migrate;
 mod names;
 mod node_stat;
@@ -33,20 +38,27 @@ mod shadow_nodes;
 mod shrinker;
 mod sort;
 mod split_queue;
+mod stats;
 mod survey;
+mod telling;
 pub mod trace;
 pub mod trouble;
 mod walk;
 mod young;
 
+pub use acting::Acting;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SettledFaults, SwapInRun};
-pub use file::Disk;
+pub use file::{Disk, FileCache};
+pub use given::Given;
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
+pub use kernel::KernelMemory;
 pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
+pub use lru::{Lru, NodeFlags};
+pub use mappings::Mappings;
 pub use migrate::NotMoved;
 pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
 pub use plain::FastPath;
@@ -57,8 +69,9 @@ pub use run::{Kinds, Run, Verdicts, each, first};
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
 pub use sort::{Sorted, Sorting};
-use split_queue::SplitQueues;
+pub use stats::Stats;
 pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
+pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
@@ -94,123 +107,36 @@ pub enum IoDone {
     EvictWritten(Pfn),
 }
 
-/// State of a node after the last passes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NodeFlags {
-    /// Dirty file pages at the tail: kswapd may write them.
-    pub dirty: bool,
-    /// Pages under write are recycled through the list.
-    pub writeback: bool,
-}
-
 /// Pages of zram's store: the kernel moves them where it likes, and takes them anywhere.
 const ZRAM: AllocRequest = AllocRequest::USER;
 
-/// The memory of a machine.
+/// The memory of a machine, in parts. A part knows no clock, no policy and no other part. Doors
+/// (methods of `Memory`) join them: they charge, count and tell observers.
 pub struct Memory {
-    /// Behaviour of the kernel that differs from other kernels.
-    pub rules: KernelRules,
-    /// Fault that a test planted.
-    planted: Option<Planted>,
-    /// Sysctls.
-    pub vm: VmSysctl,
-    /// Costs.
-    pub cost: CostModel,
-    /// Time between two scheduling ticks.
-    pub tick: SimDuration,
-    /// log2 of 1/batch_scale.
-    pub batch_shift: u32,
-    /// The priority at which passes of reclaim begin.
-    pub first_priority: u8,
-    /// log2 of the pages that a page stands for, above 0 on a miniature.
-    pub scale_shift: u32,
+    /// Settings of the run.
+    pub given: Given,
     /// Frame columns.
     pub frames: Frames,
-    /// Folio lists.
-    pub lists: Lists,
     /// Zones.
     pub zones: Zones,
-    /// Page index.
-    pub pages: Pages,
-    /// Address spaces.
-    pub spaces: Spaces,
-    /// Reverse map of shared folios.
-    pub rmap: Rmap,
-    /// Files and page cache.
-    pub files: Files,
-    /// The disks for files, the default one first.
-    pub disks: IndexVec<DiskId, Disk>,
+    /// Lists of folios.
+    pub lru: Lru,
+    /// Address spaces and their pages.
+    pub virt: Mappings,
     /// Swap space.
     pub swap: Option<Swap>,
-    /// Counters.
-    pub vmstat: VmStat,
-    /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
-    pub cache_misses: u64,
+    /// Files and page cache.
+    pub cache: FileCache,
     /// Groups.
     pub memcgs: Memcgs,
-    /// Per-CPU LRU batches.
-    pub batches: Batches,
-    /// Counters that reclaim reads with delay.
-    pub node_stats: NodeStats,
-    /// Where events go.
-    pub tracer: Tracer,
-    /// Everything takes the slow path, for tests that compare it with the fast ones.
-    pub slow_paths: bool,
-    /// The clock of whoever acts; doors advance it by what they cost.
-    pub now: SimTime,
-    /// The CPU of whoever acts.
-    pub cpu: CpuId,
-    /// Requests submitted by the current step; the machine queues their ends.
-    pub io: Vec<(SimTime, IoDone)>,
-    /// Writes that wait for others of who acts, while he holds a plug.
-    plug: Box<Plug>,
-    plugged: bool,
-    /// Until when whoever acts sleeps, since its writes were throttled; past: it does not.
-    throttled: SimTime,
-    /// The batch of the reclaimer at work.
-    scan_batch: scan::ScanBatch,
-    /// Per node: conditions met by reclaim.
-    pub node_flags: IndexVec<NodeId, NodeFlags>,
-    /// Folio pages on evictable lists, per zone and type.
-    lru_pages: IndexVec<ZoneId, [u64; 2]>,
-    /// Their sum over all zones and types.
-    lru_total: u64,
-    /// Frames that page tables take.
-    pub nr_page_tables: u64,
-    /// Frames that slab (shadow nodes) takes.
-    pub slab_frames: Vec<Pfn>,
-    /// Frames that zram's store takes.
-    pub zram_frames: Vec<Pfn>,
-    /// Frames that workloads hold on behalf of the kernel, and those of the huge pages.
-    pub nr_kernel_other: u64,
-    /// Huge pages of hugetlbfs.
-    pub hugetlb: HugePool,
-    /// Bytes that zram devices hold.
-    pub zram_stored: u64,
-    /// Frames of a range that is being dropped, in the order of its pages (`struct mmu_gather`).
-    gathered: Vec<Pfn>,
-    /// Kept for the folios of a batch.
-    settling: Vec<FolioId>,
-    /// Frames whose owner went while a device works on them, per zone: free when that ends.
-    pub(crate) nr_orphans: IndexVec<ZoneId, u64>,
-    /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
-    settled: (u64, u64),
-    /// Nodes of shadows that the shrinker left for another time.
-    shadows_deferred: u64,
-    /// Huge folios that are mapped in part, and wait for a shrinker to split them.
-    split_queues: SplitQueues,
-    /// Evictions so far; each that an observer sees has this number.
-    pub evictions: u64,
-    /// Where stealing raised the watermarks since kswapd was last told.
-    pub boosted: Option<(NodeId, ZoneKind)>,
-    /// The page whose refault the policy gets now, for its event.
-    pub refaulting: Option<PageIdx>,
-    /// Follower of pages; none in most runs.
-    follower: Option<Box<dyn follow::Follower>>,
-    /// When pages were used last, for it.
-    pub(crate) uses: follow::Uses,
-    /// Names of evicted pages, for events.
-    names: names::EvictionNames,
+    /// Memory that the kernel holds for itself.
+    pub kernel: KernelMemory,
+    /// Counters.
+    pub stats: Stats,
+    /// The step under way.
+    pub acting: Acting,
+    /// Observers.
+    pub telling: Telling,
 }
 
 impl Memory {
@@ -218,66 +144,23 @@ impl Memory {
     pub fn new(config: &MachineConfig) -> Self {
         let zones = Zones::new(config);
         let rules = config.kernel_rules();
-        let nr = zones.nr_frames();
         let mut mem = Memory {
-            rules,
-            planted: None,
-            vm: config.vm.clone(),
-            cost: config.cost.clone(),
-            tick: config.tick,
-            batch_shift: config.batch_shift,
-            first_priority: config.starts_at(),
-            scale_shift: config.miniature.unwrap_or(0),
-            frames: Frames::new(nr, !config.memcgs.is_empty()),
-            lists: Lists::new(nr),
-            pages: Pages::default(),
-            spaces: Spaces::default(),
-            rmap: Rmap::default(),
-            files: Files::new(1 + config.memcgs.len(), 1 + config.disks.len()),
-            disks: Disk::all(config, &rules),
+            frames: Frames::new(zones.nr_frames(), !config.memcgs.is_empty()),
+            lru: Lru::new(config, &zones),
+            virt: Mappings::new(),
             swap: config.swap.iter().any(|s| s.slots > 0).then(|| {
                 let wide = shadow_bits(&zones, 1 + config.memcgs.len()) > 32;
                 Swap::new(&config.swap, &rules, config.cpus, wide)
             }),
-            vmstat: VmStat::default(),
-            cache_misses: 0,
+            cache: FileCache::new(config, &rules),
             memcgs: Memcgs::new(config),
-            batches: Batches::new(config),
-            node_stats: NodeStats::new(config),
-            tracer: Tracer::default(),
-            now: SimTime::ZERO,
-            cpu: CpuId(0),
-            io: Vec::new(),
-            plug: Box::default(),
-            plugged: false,
-            throttled: SimTime::ZERO,
-            scan_batch: scan::ScanBatch::default(),
-            node_flags: IndexVec::filled(zones.nr_nodes(), NodeFlags::default()),
-            nr_orphans: IndexVec::filled(zones.ids().count(), 0),
-            lru_pages: IndexVec::filled(zones.ids().count(), [0; 2]),
-            lru_total: 0,
+            kernel: KernelMemory::default(),
+            stats: Stats::new(config),
+            acting: Acting::new(),
+            telling: Telling::default(),
+            given: Given::new(config, rules),
             zones,
-            nr_page_tables: 0,
-            slab_frames: Vec::new(),
-            zram_frames: Vec::new(),
-            nr_kernel_other: 0,
-            hugetlb: HugePool::default(),
-            zram_stored: 0,
-            gathered: Vec::new(),
-            settling: Vec::new(),
-            slow_paths: false,
-            settled: (0, 0),
-            shadows_deferred: 0,
-            split_queues: SplitQueues::new(config.memcgs.len() + 1),
-            evictions: 0,
-            boosted: None,
-            refaulting: None,
-            follower: None,
-            uses: follow::Uses::default(),
-            names: names::EvictionNames::default(),
         };
-        // Page 0 of the index is never used, so that a word of 0 is free to mean "none".
-        mem.pages.reserve(1, crate::virt::pages::Owner::Free, 0);
         mem.populate(config.os_overhead);
         mem
     }
@@ -285,19 +168,19 @@ impl Memory {
     /// Time passes for whoever acts.
     #[inline(always)]
     pub fn charge(&mut self, d: SimDuration) {
-        self.now += d;
+        self.acting.now += d;
     }
 
     /// Counts events.
     #[inline(always)]
     pub fn count(&mut self, e: VmEvent, n: u64) {
-        self.vmstat.add(e, n);
+        self.stats.vmstat.add(e, n);
     }
 
     /// Counts events on the machine and in a group.
     #[inline(always)]
     pub fn count_in(&mut self, memcg: MemcgId, e: VmEvent, n: u64) {
-        self.vmstat.add(e, n);
+        self.stats.vmstat.add(e, n);
         if memcg.0 != 0 {
             self.memcgs.count(memcg, e, n);
         }
@@ -306,16 +189,16 @@ impl Memory {
     /// Reports an event at the acting clock.
     #[inline(always)]
     pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
-        if self.tracer.on() {
-            self.tracer.now = self.now;
-            self.tracer.emit(make);
+        if self.telling.tracer.on() {
+            self.telling.tracer.now = self.acting.now;
+            self.telling.tracer.emit(make);
         }
     }
 
     /// Makes something wrong from now on: for tests that ask what is wrong.
     #[doc(hidden)]
     pub fn plant(&mut self, fault: Planted) {
-        self.planted = Some(fault);
+        self.given.planted = Some(fault);
         if fault == Planted::LimitHalved {
             self.memcgs.halve_limits();
         }
@@ -325,15 +208,15 @@ impl Memory {
     #[doc(hidden)]
     #[inline(always)]
     pub fn is_planted(&self, fault: Planted) -> bool {
-        self.planted == Some(fault)
+        self.given.planted == Some(fault)
     }
 
     /// Scores for `vm.compaction_proactiveness`: the score of fragmentation down to which proactive
     /// compaction goes, and the one above which it begins, both in per cent of free memory
     /// (`fragmentation_score_wmark`).
     pub fn fragmentation_score_wmarks(&self) -> [u64; 2] {
-        let low = 100u64.saturating_sub(self.vm.compaction_proactiveness.into());
-        if self.rules.proactive_leeway_halves {
+        let low = 100u64.saturating_sub(self.given.vm.compaction_proactiveness.into());
+        if self.given.rules.proactive_leeway_halves {
             return [low, (low + (low / 2).min(10)).min(100)];
         }
         let low = low.max(5);
@@ -352,7 +235,7 @@ impl Memory {
     #[inline]
     pub fn settle_kernel(&mut self) {
         let now = self.kernel_needs();
-        if now != self.settled {
+        if now != self.kernel.settled {
             self.settle_kernel_at(now);
         }
     }
@@ -360,25 +243,25 @@ impl Memory {
     /// Nodes of radix trees and bytes in zram, which the kernel's own memory follows.
     #[inline]
     fn kernel_needs(&self) -> (u64, u64) {
-        let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.files.nr_nodes();
-        (nodes, self.zram_stored)
+        let nodes = self.swap.as_ref().map_or(0, |s| s.nodes) + self.cache.files.nr_nodes();
+        (nodes, self.kernel.zram_stored)
     }
 
     #[inline(never)]
     fn settle_kernel_at(&mut self, (nodes, stored): (u64, u64)) {
         let (slab, zram) = (nodes.div_ceil(7) as usize, stored.div_ceil(4096) as usize);
-        if self.slab_frames.len() != slab {
-            let had = std::mem::take(&mut self.slab_frames);
+        if self.kernel.slab_frames.len() != slab {
+            let had = std::mem::take(&mut self.kernel.slab_frames);
             let kind = FrameKind::Slab;
-            self.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, kind);
+            self.kernel.slab_frames = self.held_for_kernel(had, slab, &AllocRequest::KERNEL, kind);
         }
-        if self.zram_frames.len() != zram {
-            let had = std::mem::take(&mut self.zram_frames);
-            self.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
+        if self.kernel.zram_frames.len() != zram {
+            let had = std::mem::take(&mut self.kernel.zram_frames);
+            self.kernel.zram_frames = self.held_for_kernel(had, zram, &ZRAM, FrameKind::Kernel);
         }
         // Failed allocations are tried again at the next occasion.
-        if self.slab_frames.len() == slab && self.zram_frames.len() == zram {
-            self.settled = (nodes, stored);
+        if self.kernel.slab_frames.len() == slab && self.kernel.zram_frames.len() == zram {
+            self.kernel.settled = (nodes, stored);
         }
     }
 
@@ -411,7 +294,7 @@ impl Memory {
     #[inline]
     pub fn lru_add_head(&mut self, list: ListId, folio: FolioId) {
         let (z, pages) = self.lru_enter(folio);
-        self.lists.push_head(list, folio, z);
+        self.lru.lists.push_head(list, folio, z);
         self.weigh(list, z, pages);
     }
 
@@ -419,7 +302,7 @@ impl Memory {
     #[inline]
     pub fn lru_add_tail(&mut self, list: ListId, folio: FolioId) {
         let (z, pages) = self.lru_enter(folio);
-        self.lists.push_tail(list, folio, z);
+        self.lru.lists.push_tail(list, folio, z);
         self.weigh(list, z, pages);
     }
 
@@ -429,8 +312,8 @@ impl Memory {
         let bits = self.frames.change(folio, flag::ISOLATED, flag::LRU);
         let (z, pages) = (self.zones.of(folio), pages_of(bits));
         if bits & flag::UNEVICTABLE == 0 {
-            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += pages;
-            self.lru_total += pages;
+            self.lru.pages[z][usize::from(bits & flag::SWAPBACKED == 0)] += pages;
+            self.lru.total += pages;
         }
         (z, pages)
     }
@@ -439,8 +322,8 @@ impl Memory {
     #[inline]
     fn weigh(&mut self, list: ListId, z: ZoneId, pages: u64) {
         if pages > 1 {
-            self.lists.count_zone(list, z, pages - 1, 0);
-            self.lists.count_extra(list, pages - 1, 0);
+            self.lru.lists.count_zone(list, z, pages - 1, 0);
+            self.lru.lists.count_extra(list, pages - 1, 0);
         }
     }
 
@@ -451,15 +334,15 @@ impl Memory {
         let bits = self.frames.change(folio, flag::LRU, 0);
         let (z, pages) = (self.zones.of(folio), pages_of(bits));
         if bits & flag::UNEVICTABLE == 0 {
-            self.lru_pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= pages;
-            self.lru_total -= pages;
+            self.lru.pages[z][usize::from(bits & flag::SWAPBACKED == 0)] -= pages;
+            self.lru.total -= pages;
         }
         if pages > 1 {
-            let list = self.lists.list_of(folio);
-            self.lists.count_zone(list, z, 0, pages - 1);
-            self.lists.count_extra(list, 0, pages - 1);
+            let list = self.lru.lists.list_of(folio);
+            self.lru.lists.count_zone(list, z, 0, pages - 1);
+            self.lru.lists.count_extra(list, 0, pages - 1);
         }
-        self.lists.remove(folio, z);
+        self.lru.lists.remove(folio, z);
     }
 
     /// Takes folios of one page each off their lists: as many calls of [`Memory::lru_del`].
@@ -475,29 +358,29 @@ impl Memory {
             evictable += counts;
             file += counts & u64::from(bits & flag::SWAPBACKED == 0);
         }
-        self.lru_pages[z][0] -= evictable - file;
-        self.lru_pages[z][1] -= file;
-        self.lru_total -= evictable;
-        self.lists.remove_all(folios, z);
+        self.lru.pages[z][0] -= evictable - file;
+        self.lru.pages[z][1] -= file;
+        self.lru.total -= evictable;
+        self.lru.lists.remove_all(folios, z);
     }
 
     /// Takes the folio at the tail of a list.
     #[inline]
     pub fn lru_pop_tail(&mut self, list: ListId) -> Option<FolioId> {
-        let folio = self.lists.tail(list)?;
+        let folio = self.lru.lists.tail(list)?;
         self.lru_del(folio);
         Some(folio)
     }
 
     /// Folio pages of a zone on evictable lists: anonymous, file.
     pub fn zone_lru_pages(&self, z: ZoneId) -> [u64; 2] {
-        self.lru_pages[z]
+        self.lru.pages[z]
     }
 
     /// Folio pages on evictable lists of all zones.
     #[inline]
     pub fn nr_lru_pages(&self) -> u64 {
-        self.lru_total
+        self.lru.total
     }
 
     /// Folio pages of a node on evictable lists: anonymous, file.
@@ -505,7 +388,7 @@ impl Memory {
         self.zones
             .of_node(n)
             .iter()
-            .fold([0; 2], |a, &z| [a[0] + self.lru_pages[z][0], a[1] + self.lru_pages[z][1]])
+            .fold([0; 2], |a, &z| [a[0] + self.lru.pages[z][0], a[1] + self.lru.pages[z][1]])
     }
 
     /// True if anonymous memory can be reclaimed at all: some slot is free
@@ -529,24 +412,24 @@ impl Memory {
     /// True if accesses through `MADV_RANDOM` mappings do not count.
     #[inline]
     pub fn ignores_random(&self) -> bool {
-        self.rules.random_has_no_recency
+        self.given.rules.random_has_no_recency
     }
 
     /// Gauges under their names in `/proc/vmstat`, without those of the policy's lists.
     pub fn gauges(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("nr_free_pages", self.zones.nr_free()),
-            ("nr_anon_pages", self.spaces.anon_mapped),
+            ("nr_anon_pages", self.virt.spaces.anon_mapped),
             ("nr_anon_transparent_hugepages", self.nr_thp()),
-            ("nr_mapped", self.spaces.file_mapped),
-            ("nr_file_pages", self.files.nr_cached),
-            ("nr_dirty", self.files.nr_dirty),
-            ("nr_writeback", self.files.nr_writeback),
-            ("nr_page_table_pages", self.nr_page_tables),
-            ("nr_slab_reclaimable", self.slab_frames.len() as u64),
+            ("nr_mapped", self.virt.spaces.file_mapped),
+            ("nr_file_pages", self.cache.files.nr_cached),
+            ("nr_dirty", self.cache.files.nr_dirty),
+            ("nr_writeback", self.cache.files.nr_writeback),
+            ("nr_page_table_pages", self.kernel.nr_page_tables),
+            ("nr_slab_reclaimable", self.kernel.slab_frames.len() as u64),
             ("nr_swapcached", self.swap.as_ref().map_or(0, |s| s.cached)),
             ("nr_swap_used", self.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))),
-            ("nr_zram_store", self.zram_frames.len() as u64),
+            ("nr_zram_store", self.kernel.zram_frames.len() as u64),
             ("workingset_nodes", self.workingset_nodes()),
         ]
     }
@@ -554,14 +437,14 @@ impl Memory {
     /// Host bytes of everything that grows with simulated memory.
     pub fn host_bytes(&self) -> u64 {
         self.frames.host_bytes()
-            + self.lists.host_bytes()
-            + self.pages.host_bytes()
+            + self.lru.lists.host_bytes()
+            + self.virt.pages.host_bytes()
             + self.swap.as_ref().map_or(0, Swap::host_bytes)
     }
 
     /// The process that owns a page.
     pub fn space_of(&self, page: PageIdx) -> AsId {
-        match self.pages.group(page.group()).owner {
+        match self.virt.pages.group(page.group()).owner {
             crate::virt::pages::Owner::Process(a) => a,
             o => panic!("{page} belongs to {o:?}, not to a process"),
         }

@@ -42,25 +42,25 @@ impl Memory {
     /// A page was unmapped and is in a slot now.
     #[inline]
     pub(super) fn note_page_of_slot(&mut self, slot: SwapSlot, page: PageIdx) {
-        if self.tracer.wants_any(NAMING) || self.followed() {
-            set(&mut self.names.page_of_slot, slot, page);
+        if self.telling.tracer.wants_any(NAMING) || self.followed() {
+            set(&mut self.telling.names.page_of_slot, slot, page);
         }
     }
 
     /// The page that was unmapped last to a slot, if an observer was to know.
     #[inline]
     pub(crate) fn page_of_slot(&self, slot: SwapSlot) -> Option<PageIdx> {
-        self.names.page_of_slot.get(slot).copied().filter(|&p| p != PageIdx(0))
+        self.telling.names.page_of_slot.get(slot).copied().filter(|&p| p != PageIdx(0))
     }
 
     /// Gives the last eviction of a page its number.
     #[inline]
     pub(super) fn name_eviction(&mut self, page: Option<PageIdx>) -> u64 {
-        self.evictions += 1;
-        if let Some(p) = page.filter(|_| self.tracer.wants(TraceKind::SimRefault)) {
-            set(&mut self.names.of_page, p, self.evictions);
+        self.telling.evictions += 1;
+        if let Some(p) = page.filter(|_| self.telling.tracer.wants(TraceKind::SimRefault)) {
+            set(&mut self.telling.names.of_page, p, self.telling.evictions);
         }
-        self.evictions
+        self.telling.evictions
     }
 
     /// The same for many pages of processes, each with the slot that it is in now.
@@ -69,10 +69,10 @@ impl Memory {
         &mut self,
         of: impl ExactSizeIterator<Item = (SwapSlot, PageIdx)>,
     ) {
-        if !self.tracer.wants_any(NAMING) {
-            self.evictions += of.len() as u64;
+        if !self.telling.tracer.wants_any(NAMING) {
+            self.telling.evictions += of.len() as u64;
             if self.followed() {
-                of.for_each(|(slot, page)| set(&mut self.names.page_of_slot, slot, page));
+                of.for_each(|(slot, page)| set(&mut self.telling.names.page_of_slot, slot, page));
             }
             return;
         }
@@ -85,6 +85,6 @@ impl Memory {
     /// The number of the eviction that a refault of `page` answers, if an observer saw it.
     #[inline]
     pub fn eviction_of(&self, page: PageIdx) -> Option<u64> {
-        self.names.of_page.get(page).copied().filter(|&number| number != 0)
+        self.telling.names.of_page.get(page).copied().filter(|&number| number != 0)
     }
 }

@@ -112,12 +112,12 @@ impl Memory {
     /// The acting CPU counts one event (`mod_node_page_state`).
     #[inline]
     pub fn inc_node_state(&mut self, node: NodeId, item: NodeStatItem) {
-        self.node_stats.add(node, self.cpu, item, self.now);
+        self.stats.node.add(node, self.acting.cpu, item, self.acting.now);
     }
 
     /// Visible value of a counter now (`node_page_state`): at most the number of events so far.
     pub fn node_page_state(&self, node: NodeId, item: NodeStatItem) -> u64 {
-        self.node_stats.sum(node, item, self.now)
+        self.stats.node.sum(node, item, self.acting.now)
     }
 }
 

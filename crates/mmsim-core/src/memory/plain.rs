@@ -100,14 +100,14 @@ impl Memory {
         verdicts: Option<&Verdicts>,
         run: &mut Run,
     ) -> u64 {
-        let verdicts = verdicts.filter(|_| !self.slow_paths);
+        let verdicts = verdicts.filter(|_| !self.given.slow_paths);
         let before = run.len();
         let isolate = |i: &mut Isolating<'_>, entries: &[u32]| i.isolate(entries, run);
         let (seen, extra) = self.lru_isolate(list, n, verdicts, isolate);
         let taken = run.all() & !first(before);
         let nr = run.len() - before;
         self.count_listed(list, run.folios(taken), nr as u32, seen, false);
-        nr as u64 + extra - self.lists.extra(list)
+        nr as u64 + extra - self.lru.lists.extra(list)
     }
 
     /// Takes folios off the tail of a list. Returns the flags seen, and the pages of the list beyond
@@ -120,11 +120,11 @@ impl Memory {
         verdicts: Option<&Verdicts>,
         mut isolate: impl FnMut(&mut Isolating<'_>, &[u32]),
     ) -> (Seen, u64) {
-        let extra = self.lists.extra(list);
-        let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
+        let extra = self.lru.lists.extra(list);
+        let n = self.lru.lists.folios_for(list, n, |f| self.frames.pages(f));
         let (flags, rmap) = self.frames.flags_and_rmap();
-        let all_plain = self.pages.nr_unplain() == 0;
-        let (hot, groups) = self.pages.hot_and_groups();
+        let all_plain = self.virt.pages.nr_unplain() == 0;
+        let (hot, groups) = self.virt.pages.hot_and_groups();
         let mut isolating = Isolating {
             all_plain,
             flags,
@@ -134,8 +134,8 @@ impl Memory {
             verdicts,
             seen: Seen::default(),
         };
-        self.lists.pop_tail_batch(list, n, |entries| isolate(&mut isolating, entries));
-        isolating.fetch(self.lists.ahead(list), n);
+        self.lru.lists.pop_tail_batch(list, n, |entries| isolate(&mut isolating, entries));
+        isolating.fetch(self.lru.lists.ahead(list), n);
         (isolating.seen, extra)
     }
 
@@ -143,7 +143,7 @@ impl Memory {
     /// is settled by [`FastPath::asked`].
     #[inline(always)]
     pub fn test_clear_young_at(&mut self, page: PageIdx) -> bool {
-        self.pages.test_clear_young(page)
+        self.virt.pages.test_clear_young(page)
     }
 
     /// Puts isolated folios at the head of a list, one after the other.
@@ -186,7 +186,7 @@ impl Memory {
             seen.add(*bits);
             *bits = *bits & keep | set;
         }
-        self.lists.push_head_batch(list, these, folio);
+        self.lru.lists.push_head_batch(list, these, folio);
         self.count_listed(list, these.iter().map(folio), these.len() as u32, seen, true);
     }
 
@@ -218,7 +218,7 @@ impl Memory {
             let of_type = [anon, 1 - anon].map(|n| n * (1 - unevictable) * pages);
             self.count_of_zone(list, self.zones.of(folio), of_type, unevictable * pages, came);
             let (more, less) = if came { (pages - 1, 0) } else { (0, pages - 1) };
-            self.lists.count_extra(list, more, less);
+            self.lru.lists.count_extra(list, more, less);
         }
     }
 
@@ -232,27 +232,27 @@ impl Memory {
         came: bool,
     ) {
         let all = anon + file + unevictable;
-        let [a, f] = &mut self.lru_pages[zone];
+        let [a, f] = &mut self.lru.pages[zone];
         if came {
             (*a, *f) = (*a + anon, *f + file);
-            self.lru_total += anon + file;
-            self.lists.count_zone(list, zone, all, 0);
+            self.lru.total += anon + file;
+            self.lru.lists.count_zone(list, zone, all, 0);
         } else {
             (*a, *f) = (*a - anon, *f - file);
-            self.lru_total -= anon + file;
-            self.lists.count_zone(list, zone, 0, all);
+            self.lru.total -= anon + file;
+            self.lru.lists.count_zone(list, zone, 0, all);
         }
     }
 
     /// True if plain folios may be evicted by the fast path.
     pub fn evicts_short(&self) -> bool {
-        !self.slow_paths && self.swap.as_ref().is_some_and(Swap::is_one_synchronous)
+        !self.given.slow_paths && self.swap.as_ref().is_some_and(Swap::is_one_synchronous)
     }
 
     /// True if an observer sees the fate of each folio that is evicted.
     #[inline]
     pub fn evicts_singly(&self) -> bool {
-        self.tracer.wants_any(OF_EVICTION)
+        self.telling.tracer.wants_any(OF_EVICTION)
     }
 
     /// Takes slots for plain folios of a run that shall be evicted by [`Memory::evict_run`]. Returns
@@ -260,7 +260,7 @@ impl Memory {
     pub fn slots_for_run(&mut self, short: &mut FastPath, these: u64) -> u64 {
         let want = these.count_ones() as usize;
         let slots = &mut short.slot[short.nr..short.nr + want];
-        let nr = self.swap.as_mut().map_or(0, |swap| swap.pick_many(self.cpu, slots));
+        let nr = self.swap.as_mut().map_or(0, |swap| swap.pick_many(self.acting.cpu, slots));
         lowest(these, nr)
     }
 
@@ -291,7 +291,7 @@ impl Memory {
 
     /// Carries out and accounts for what took the fast path since the last time.
     pub fn settle_fast(&mut self, short: &mut FastPath, by: Reclaimer) {
-        self.now += SimDuration(self.cost.t_scan_mapping.0 * short.asked);
+        self.acting.now += SimDuration(self.given.cost.t_scan_mapping.0 * short.asked);
         self.count(VmEvent::PgActivate, short.activated);
         (short.asked, short.activated) = (0, 0);
         if short.nr > 0 {
@@ -306,13 +306,16 @@ impl Memory {
         swap.store(slots, &short.shadow, short.leaves);
         let device = swap.only_device().expect("the fast path is for one device");
         let write = device.sync_cost(Io::Write, 1);
-        self.zram_stored += n * u64::from(device.config().stored_bytes_per_page);
+        self.kernel.zram_stored += n * u64::from(device.config().stored_bytes_per_page);
         let slots = slots.iter().map(|&s| SwapSlot(s));
         if self.evicts_singly() {
             short.victims().zip(slots).for_each(|(v, s)| self.tell_of_eviction(v, s, write));
         } else {
-            let each = self.cost.t_unmap + self.cost.t_swap_submit + write + self.cost.t_evict;
-            self.now += SimDuration(each.0 * n);
+            let each = self.given.cost.t_unmap
+                + self.given.cost.t_swap_submit
+                + write
+                + self.given.cost.t_evict;
+            self.acting.now += SimDuration(each.0 * n);
             self.name_evictions(slots.zip(short.victims().map(|v| v.1)));
         }
         if self.followed() {
@@ -339,36 +342,36 @@ impl Memory {
     ) {
         self.note_page_of_slot(slot, page);
         let (page, slot) = (Some(page), Some(slot));
-        self.now += self.cost.t_unmap;
+        self.acting.now += self.given.cost.t_unmap;
         self.emit(|| TraceEvent::MmVmscanWriteFolio { pfn, file: false });
-        self.now += self.cost.t_swap_submit + write;
+        self.acting.now += self.given.cost.t_swap_submit + write;
         let eviction = self.name_eviction(page);
         let written = true;
         self.emit(|| TraceEvent::SimEvict { eviction, pfn, page, file: false, slot, written });
-        self.now += self.cost.t_evict;
+        self.acting.now += self.given.cost.t_evict;
     }
 
     /// Makes swap entries of the PTEs that map the victims.
     fn unmap_victims(&mut self, short: &FastPath) {
         let slots = short.slot[..short.nr].iter().map(|&s| SwapSlot(s));
         let pages = short.page[..short.nr].iter().map(|&p| PageIdx(p));
-        if let Some(space) = self.spaces.only_one() {
-            self.pages.swap_out_all(pages.zip(slots), pte::EXCLUSIVE);
-            return swapped_out(&mut self.spaces, (space, short.nr as u64));
+        if let Some(space) = self.virt.spaces.only_one() {
+            self.virt.pages.swap_out_all(pages.zip(slots), pte::EXCLUSIVE);
+            return swapped_out(&mut self.virt.spaces, (space, short.nr as u64));
         }
         let mut of = (AsId(0), 0);
         for (page, slot) in pages.zip(slots) {
-            let Owner::Process(space) = self.pages.group(page.group()).owner else {
+            let Owner::Process(space) = self.virt.pages.group(page.group()).owner else {
                 unreachable!("{page} is of no process")
             };
             if space != of.0 {
-                swapped_out(&mut self.spaces, of);
+                swapped_out(&mut self.virt.spaces, of);
                 of = (space, 0);
             }
             of.1 += 1;
-            self.pages.swap_out(page, slot, pte::EXCLUSIVE);
+            self.virt.pages.swap_out(page, slot, pte::EXCLUSIVE);
         }
-        swapped_out(&mut self.spaces, of);
+        swapped_out(&mut self.virt.spaces, of);
     }
 
     /// Frees the frames of victims, whose flags still say that they are on a list.

@@ -73,23 +73,23 @@ impl Memory {
             Io::Read => VmEvent::NrSwpIn,
             Io::Write => VmEvent::NrSwpOut,
         };
-        self.count(event, if self.rules.counts_swap_requests { n } else { 0 });
+        self.count(event, if self.given.rules.counts_swap_requests { n } else { 0 });
     }
 
     /// Writes of swap wait in `plug` from now on, until [`Memory::end_plug`].
     #[inline]
     pub(crate) fn start_plug(&mut self, plug: &mut Box<Plug>) {
-        debug_assert!(!self.plugged, "a plug is held already");
-        std::mem::swap(&mut self.plug, plug);
-        self.plugged = true;
+        debug_assert!(!self.acting.plugged, "a plug is held already");
+        std::mem::swap(&mut self.acting.plug, plug);
+        self.acting.plugged = true;
     }
 
     /// Gives the plug back, with what waits in it; further writes do not.
     #[inline]
     pub(crate) fn end_plug(&mut self, plug: &mut Box<Plug>) {
-        debug_assert!(self.plugged, "a plug was started");
-        std::mem::swap(&mut self.plug, plug);
-        self.plugged = false;
+        debug_assert!(self.acting.plugged, "a plug was started");
+        std::mem::swap(&mut self.acting.plug, plug);
+        self.acting.plugged = false;
     }
 
     /// Sends the requests of a plug to the device (`blk_finish_plug`).
@@ -112,26 +112,26 @@ impl Memory {
             for folio in folios.by_ref().take(n as usize) {
                 let off = self.frames.has(folio, flag::ISOLATED);
                 let end = if off { IoDone::EvictWritten(folio) } else { IoDone::Write(folio) };
-                self.io.push((done, end));
+                self.acting.io.push((done, end));
             }
         }
     }
 
     /// Writes a folio to its slot on an asynchronous device, with others if there is a plug.
     pub(super) fn write_to_swap(&mut self, slot: SwapSlot, folio: Pfn) {
-        let mut plug = std::mem::take(&mut *self.plug);
+        let mut plug = std::mem::take(&mut *self.acting.plug);
         if !plug.joins(slot, folio) {
             if plug.is_full() {
                 self.finish_plug(&mut plug);
             }
-            self.throttled = self.may_write(&mut plug, slot);
+            self.acting.throttled = self.may_write(&mut plug, slot);
             plug.requests.push((slot.0, 1));
             plug.folios.push(folio);
         }
-        if !self.plugged {
+        if !self.acting.plugged {
             self.finish_plug(&mut plug);
         }
-        *self.plug = plug;
+        *self.acting.plug = plug;
     }
 
     /// When the owner of a plug may write one request more, to the device of a slot.
@@ -152,27 +152,27 @@ impl Memory {
 
     /// When whoever acts goes on: now, or when he has slept for his writes.
     pub(crate) fn goes_on_at(&self) -> SimTime {
-        self.now.max(self.throttled)
+        self.acting.now.max(self.acting.throttled)
     }
 
     /// Who has to sleep for his writes holds none in his plug.
     pub(crate) fn finish_throttled(&mut self, plug: &mut Plug) {
-        if self.throttled > self.now {
+        if self.acting.throttled > self.acting.now {
             self.finish_plug(plug);
         }
     }
 
     /// Until when whoever acts has to sleep for his writes; `None`: he may go on.
     pub(crate) fn take_throttled(&mut self) -> Option<SimTime> {
-        let until = std::mem::take(&mut self.throttled);
-        (until > self.now).then_some(until)
+        let until = std::mem::take(&mut self.acting.throttled);
+        (until > self.acting.now).then_some(until)
     }
 
     /// Writes of folios that are off their lists, as far as they have ended by now: the folios are
     /// clean, and whoever isolated them may go on with them. Whether there were any.
     pub fn end_writes(&mut self) -> bool {
-        let (before, now) = (self.io.len(), self.goes_on_at());
-        let mut io = std::mem::take(&mut self.io);
+        let (before, now) = (self.acting.io.len(), self.goes_on_at());
+        let mut io = std::mem::take(&mut self.acting.io);
         io.retain(|&(at, done)| {
             let IoDone::EvictWritten(folio) = done else { return true };
             let ended = at <= now && self.frames.has(folio, flag::ISOLATED);
@@ -182,8 +182,8 @@ impl Memory {
             }
             !ended
         });
-        self.io = io;
-        self.io.len() < before
+        self.acting.io = io;
+        self.acting.io.len() < before
     }
 }
 

@@ -38,7 +38,7 @@ impl Memory {
         }
         if req.by.memcg().is_none() {
             self.memcgs.note_protection(memcg);
-        } else if self.rules.stale_protection != StaleProtection::Skips {
+        } else if self.given.rules.stale_protection != StaleProtection::Skips {
             return None;
         }
         self.within(memcg)
@@ -67,7 +67,9 @@ impl Memory {
     #[inline]
     pub fn protected_pages(&self, req: &ReclaimRequest, memcg: MemcgId) -> (u64, bool) {
         let own = req.by.memcg().is_some();
-        if memcg == MemcgId(0) || own && self.rules.stale_protection != StaleProtection::ScansLess {
+        if memcg == MemcgId(0)
+            || own && self.given.rules.stale_protection != StaleProtection::ScansLess
+        {
             return (0, false);
         }
         match self.memcgs[memcg].noted() {

@@ -35,18 +35,19 @@ pub(super) struct Regions {
 impl Memory {
     /// The name of a page.
     pub fn name_of(&self, page: PageIdx) -> PageOf {
-        let group = self.pages.group(page.group());
+        let group = self.virt.pages.group(page.group());
         match group.owner {
             Owner::Free => PageOf::Nobody,
-            Owner::File(file) => PageOf::File(file, page.0 - self.files[file].base.0),
+            Owner::File(file) => PageOf::File(file, page.0 - self.cache.files[file].base.0),
             Owner::Process(space) => {
                 let within = |&v: &crate::base::id::VmaId| {
-                    let v = self.spaces.vma(v);
+                    let v = self.virt.spaces.vma(v);
                     v.start <= page && page < v.end()
                 };
                 let first = group.vma.filter(within);
-                let vma = first.or_else(|| self.spaces.vmas_of(space).iter().copied().find(within));
-                let Some(vma) = vma.map(|v| self.spaces.vma(v)) else { return PageOf::Nobody };
+                let vma =
+                    first.or_else(|| self.virt.spaces.vmas_of(space).iter().copied().find(within));
+                let Some(vma) = vma.map(|v| self.virt.spaces.vma(v)) else { return PageOf::Nobody };
                 PageOf::Process(space, vma.region.0, page.0 - vma.start.0)
             }
         }
@@ -54,15 +55,16 @@ impl Memory {
 
     /// The region that a number stands for, and its first page.
     pub fn region_of_number(&self, number: u32) -> (PageOf, PageIdx) {
-        let known = number.checked_sub(1).and_then(|n| self.uses.regions.all.get(n as usize));
+        let known =
+            number.checked_sub(1).and_then(|n| self.telling.uses.regions.all.get(n as usize));
         known.map_or((PageOf::Nobody, PageIdx(0)), |&(of, first)| (of, PageIdx(first)))
     }
 
     /// The number of a page's region.
     #[inline]
     pub(super) fn region_of(&mut self, page: PageIdx) -> u32 {
-        match self.uses.regions.of_group.get(page.group().0 as usize) {
-            Some(&(changes, number)) if changes == self.spaces.changes() + 1 => number,
+        match self.telling.uses.regions.of_group.get(page.group().0 as usize) {
+            Some(&(changes, number)) if changes == self.virt.spaces.changes() + 1 => number,
             _ => self.find_region(page),
         }
     }
@@ -74,7 +76,7 @@ impl Memory {
             PageOf::Process(space, region, offset) => (PageOf::Process(space, region, 0), offset),
             PageOf::File(file, offset) => (PageOf::File(file, 0), offset),
         };
-        let r = &mut self.uses.regions;
+        let r = &mut self.telling.uses.regions;
         let region = (of, page.0 - offset);
         let next = r.all.len() as u32 + 1;
         let number = *r.numbers.entry(region).or_insert(next);
@@ -83,7 +85,7 @@ impl Memory {
         }
         let g = page.group();
         let whole = match of {
-            PageOf::Process(space, ..) => self.spaces.vmas_over(space, g).len() == 1,
+            PageOf::Process(space, ..) => self.virt.spaces.vmas_over(space, g).len() == 1,
             _ => true,
         };
         if whole {
@@ -91,7 +93,7 @@ impl Memory {
             if of_group.len() <= g.0 as usize {
                 of_group.resize(g.0 as usize + 1, (0, 0));
             }
-            of_group[g.0 as usize] = (self.spaces.changes() + 1, number);
+            of_group[g.0 as usize] = (self.virt.spaces.changes() + 1, number);
         }
         number
     }

@@ -353,7 +353,7 @@ impl Memory {
             flags[run.folio[i] as usize] = run.bits[i] | flag::LRU;
             seen.any |= flag::SWAPBACKED;
         }
-        self.lists.push_head_masked(list, &run.folio, some);
+        self.lru.lists.push_head_masked(list, &run.folio, some);
         self.count_listed(list, run.folios(some), some.count_ones(), seen, true);
     }
 }

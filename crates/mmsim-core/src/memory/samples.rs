@@ -72,11 +72,11 @@ impl Memory {
     /// page may be one.
     pub fn in_batches(&self, samples: usize) -> InBatches {
         let mut pages = InBatches([0; InBatches::BITS as usize / 64]);
-        if self.batches.nr_folios() > samples {
+        if self.lru.batches.nr_folios() > samples {
             pages.0.fill(u64::MAX);
             return pages;
         }
-        for folio in self.batches.folios() {
+        for folio in self.lru.batches.folios() {
             let at = self.frames.rmap[folio] % InBatches::BITS;
             pages.0[(at / 64) as usize] |= 1 << (at % 64);
         }
@@ -94,11 +94,11 @@ impl Memory {
             if page == NONE {
                 match self.listed(pfn) {
                     Some(folio) => self.mkold(folio),
-                    None => self.now += self.cost.t_unlisted,
+                    None => self.acting.now += self.given.cost.t_unlisted,
                 }
                 continue;
             }
-            self.now += self.cost.t_mkold;
+            self.acting.now += self.given.cost.t_mkold;
             self.mark_idle_at(PageIdx(page), pfn, hot);
         }
     }
@@ -115,10 +115,10 @@ impl Memory {
                 if let Some(folio) = self.listed(pfn) {
                     return self.is_young(folio);
                 }
-                self.now += self.cost.t_unlisted;
+                self.acting.now += self.given.cost.t_unlisted;
                 return false;
             }
-            self.now += self.cost.t_young;
+            self.acting.now += self.given.cost.t_young;
             self.is_young_by(pfn, hot)
         }));
     }
@@ -133,13 +133,13 @@ impl Memory {
         let hot = self.hot_of(at);
         for ((i, &page), hot) in at.iter().enumerate().zip(hot) {
             let Some(page) = page else {
-                self.now += self.cost.t_unlisted;
+                self.acting.now += self.given.cost.t_unlisted;
                 continue;
             };
             let unused = hot & (pte::PRESENT | pte::ZERO | pte::YOUNG) == pte::PRESENT;
             if unused && self.is_listed_by(page, in_batches) {
-                self.now += self.cost.t_mkold;
-                self.pages.set_hot(page, hot | pte::IDLE);
+                self.acting.now += self.given.cost.t_mkold;
+                self.virt.pages.set_hot(page, hot | pte::IDLE);
             } else {
                 rest.push(i, page);
             }
@@ -150,8 +150,8 @@ impl Memory {
                 self.mkold_at(page);
                 continue;
             }
-            self.now += self.cost.t_mkold;
-            self.mark_idle_at(page, Pfn(pfn), self.pages.hot(page));
+            self.acting.now += self.given.cost.t_mkold;
+            self.mark_idle_at(page, Pfn(pfn), self.virt.pages.hot(page));
         }
     }
 
@@ -171,13 +171,13 @@ impl Memory {
         let hot = self.hot_of(at);
         young.extend(at.iter().enumerate().zip(hot).map(|((i, &page), hot)| {
             let Some(page) = page else {
-                self.now += self.cost.t_unlisted;
+                self.acting.now += self.given.cost.t_unlisted;
                 return false;
             };
             let marked = hot & (pte::YOUNG | pte::IDLE) != 0;
             let present = hot & (pte::PRESENT | pte::ZERO) == pte::PRESENT;
             if marked && present && self.is_listed_by(page, in_batches) {
-                self.now += self.cost.t_young;
+                self.acting.now += self.given.cost.t_young;
                 return hot & pte::YOUNG != 0;
             }
             rest.push(i, page);
@@ -189,8 +189,8 @@ impl Memory {
             young[first + usize::from(rest.places[i])] = if pfn == NONE {
                 self.is_young_at(page)
             } else {
-                self.now += self.cost.t_young;
-                self.is_young_by(Pfn(pfn), self.pages.hot(page))
+                self.acting.now += self.given.cost.t_young;
+                self.is_young_by(Pfn(pfn), self.virt.pages.hot(page))
             };
         }
     }
@@ -200,14 +200,14 @@ impl Memory {
     #[inline(always)]
     fn is_listed_by(&self, page: PageIdx, in_batches: &InBatches) -> bool {
         // A huge page has no bit of its own; its entry has it.
-        let is = self.pages.is_anon(page.group())
+        let is = self.virt.pages.is_anon(page.group())
             && !in_batches.may_be(page)
-            && !self.pages.has_huge(page.group());
+            && !self.virt.pages.has_huge(page.group());
         debug_assert!(
-            !is || matches!(self.pages.entry(page), crate::virt::pages::Entry::Frame(f)
+            !is || matches!(self.virt.pages.entry(page), crate::virt::pages::Entry::Frame(f)
                 if is_listed_page_mapped_once(self.frames.bits(f) & !flag::LOCKED)),
             "{page} is on no list and in no batch: {:?}",
-            self.pages.entry(page)
+            self.virt.pages.entry(page)
         );
         is
     }
@@ -217,12 +217,12 @@ impl Memory {
     fn mark_idle_at(&mut self, page: PageIdx, folio: Pfn, hot: u8) {
         let young = hot & pte::YOUNG != 0;
         if self.frames.is_anon_page_mapped_once(folio) {
-            self.pages.set_hot(page, hot & !pte::YOUNG | pte::IDLE);
+            self.virt.pages.set_hot(page, hot & !pte::YOUNG | pte::IDLE);
             if young {
                 self.frames.set(folio, flag::YOUNG);
             }
         } else {
-            self.pages.set_hot(page, hot & !pte::YOUNG);
+            self.virt.pages.set_hot(page, hot & !pte::YOUNG);
             self.mark_idle(folio, young);
         }
     }
@@ -239,7 +239,7 @@ impl Memory {
         assert!(at.len() <= BATCH, "{} samples in a batch", at.len());
         let mut hot = [0; BATCH];
         for (hot, page) in hot.iter_mut().zip(at) {
-            *hot = page.map_or(0, |p| self.pages.hot(p));
+            *hot = page.map_or(0, |p| self.virt.pages.hot(p));
         }
         hot
     }
@@ -256,7 +256,7 @@ impl Memory {
             }
         }
         for seen in &mut seen[..at.len()] {
-            seen.hot = self.pages.hot.get(seen.at as usize).copied().unwrap_or(0);
+            seen.hot = self.virt.pages.hot.get(seen.at as usize).copied().unwrap_or(0);
         }
         seen
     }
@@ -265,7 +265,7 @@ impl Memory {
     #[inline]
     fn single_pages(&mut self, at: &[PageIdx]) -> [u32; BATCH] {
         let mut frames = [NONE; BATCH];
-        let (hot, entries) = self.pages.hot_and_entries();
+        let (hot, entries) = self.virt.pages.hot_and_entries();
         for (frame, page) in frames.iter_mut().zip(at) {
             let (bits, entry) = (hot[page.index()], entries[page.index()]);
             *frame = if bits & (pte::PRESENT | pte::ZERO) == pte::PRESENT { entry } else { NONE };

@@ -78,7 +78,7 @@ impl Memory {
     pub fn isolate(&mut self, folio: FolioId, req: &ReclaimRequest) {
         self.lru_del(folio);
         let bits = self.frames.change(folio, 0, flag::ISOLATED);
-        self.charge(self.cost.t_scan);
+        self.charge(self.given.cost.t_scan);
         let memcg = self.frames.memcg(folio);
         self.count_scan(req.by, memcg, bits & flag::SWAPBACKED == 0, pages_of(bits));
         self.note_balance(req.node);
@@ -87,7 +87,7 @@ impl Memory {
     /// Takes the folio at the tail of a list to evict it.
     #[inline]
     pub fn isolate_tail(&mut self, list: ListId, req: &ReclaimRequest) -> Option<FolioId> {
-        let folio = self.lists.tail(list)?;
+        let folio = self.lru.lists.tail(list)?;
         self.isolate(folio, req);
         Some(folio)
     }
@@ -115,7 +115,7 @@ impl Memory {
         } else {
             self.isolate_eligible(req, list, n, run)
         };
-        self.charge(self.cost.t_scan * (run.len() - before) as u64);
+        self.charge(self.given.cost.t_scan * (run.len() - before) as u64);
         let refilled = if scan.to == ScanFor::Deactivation { nr } else { 0 };
         self.account(scan, n, Scanned { looked: nr, taken: nr, refilled });
         nr
@@ -131,7 +131,7 @@ impl Memory {
     ) -> u64 {
         let mut skipped = Vec::new();
         let mut nr = 0;
-        while nr < n && self.lists.len(list) > 0 {
+        while nr < n && self.lru.lists.len(list) > 0 {
             nr += self.lru_isolate_asked(list, n - nr, None, run);
             run.retain(|folio, bits| {
                 let kind = self.zones[self.zones.of(folio)].kind;
@@ -164,7 +164,10 @@ impl Memory {
     /// [`lru_sort_tail`](Memory::lru_sort_tail) itself: accounts for all that it met.
     /// `most`: how many it might have looked at.
     pub fn end_scan(&mut self, scan: &Scan<'_>, most: u64, met: Scanned) {
-        self.charge(self.cost.t_scan * met.taken + self.cost.t_rotate * (met.looked - met.taken));
+        self.charge(
+            self.given.cost.t_scan * met.taken
+                + self.given.cost.t_rotate * (met.looked - met.taken),
+        );
         self.account(scan, most, met);
     }
 
@@ -189,21 +192,21 @@ impl Memory {
     /// Pages of a type were taken to be evicted.
     #[inline]
     fn count_scan(&mut self, by: Reclaimer, memcg: MemcgId, file: bool, n: u64) {
-        self.scan_batch.scanned += n;
+        self.stats.scan_batch.scanned += n;
         self.count_reclaim(SCANS, by, memcg, file, n);
     }
 
     /// Pages of a type were evicted.
     #[inline]
     pub(super) fn count_steal(&mut self, by: Reclaimer, memcg: MemcgId, file: bool, n: u64) {
-        self.scan_batch.reclaimed += n;
+        self.stats.scan_batch.reclaimed += n;
         self.count_reclaim(STEALS, by, memcg, file, n);
     }
 
     /// Reclaim of a group's pages of a type looked at some and kept them, where the kernel counts that.
     pub fn count_rotated(&mut self, memcg: MemcgId, file: bool, n: u64) {
         let event = if file { VmEvent::PgRotateFile } else { VmEvent::PgRotateAnon };
-        self.count_in(memcg, event, if self.rules.counts_rotated { n } else { 0 });
+        self.count_in(memcg, event, if self.given.rules.counts_rotated { n } else { 0 });
     }
 
     #[inline]
@@ -218,7 +221,7 @@ impl Memory {
         let event = match by {
             Reclaimer::Advice => return,
             Reclaimer::Kswapd => of_kswapd,
-            Reclaimer::Proactive(_) if self.rules.counts_proactive => of_proactive,
+            Reclaimer::Proactive(_) if self.given.rules.counts_proactive => of_proactive,
             Reclaimer::Direct | Reclaimer::Limit(_) | Reclaimer::Proactive(_) => of_others,
         };
         self.count_for(by, memcg, event, n);
@@ -228,7 +231,7 @@ impl Memory {
     /// Counts what a reclaimer does: for a limit in tables of groups only.
     #[inline]
     fn count_for(&mut self, by: Reclaimer, memcg: MemcgId, e: VmEvent, n: u64) {
-        if self.rules.limits_count_globally || by.memcg().is_none() {
+        if self.given.rules.limits_count_globally || by.memcg().is_none() {
             return self.count_in(memcg, e, n);
         }
         self.memcgs.count(memcg, e, n);
@@ -259,9 +262,9 @@ impl Memory {
 
     /// Flushes TLBs once for all unmaps of a batch (`try_to_unmap_flush`).
     fn flush_batch(&mut self) -> ScanBatch {
-        let batch = std::mem::take(&mut self.scan_batch);
+        let batch = std::mem::take(&mut self.stats.scan_batch);
         if batch.reclaimed > 0 {
-            self.charge(self.cost.t_tlb_flush);
+            self.charge(self.given.cost.t_tlb_flush);
         }
         batch
     }
@@ -292,7 +295,7 @@ impl Memory {
     /// to set, which knows what its list makes of them.
     pub fn activate_used_pages(&mut self, folios: &[FolioId]) {
         self.count(VmEvent::PgActivate, folios.len() as u64);
-        if self.tracer.on() {
+        if self.telling.tracer.on() {
             folios.iter().for_each(|&pfn| self.emit(|| TraceEvent::MmLruActivate { pfn }));
         }
     }

@@ -28,20 +28,20 @@ use crate::virt::pages::Entry;
 impl Memory {
     /// Nodes that hold only shadows (`workingset_nodes`).
     pub fn workingset_nodes(&self) -> u64 {
-        self.swap.as_ref().map_or(0, |s| s.shadow_nodes) + self.files.shadow_nodes
+        self.swap.as_ref().map_or(0, |s| s.shadow_nodes) + self.cache.files.shadow_nodes
     }
 
     /// Those of them that the root group's list has.
     #[inline]
     pub fn shadow_nodes_listed(&self) -> u64 {
-        let files = if self.memcgs.len() == 1 { self.files.shadow_nodes } else { 0 };
+        let files = if self.memcgs.len() == 1 { self.cache.files.shadow_nodes } else { 0 };
         self.swap.as_ref().map_or(0, |s| s.shadow_nodes) + files
     }
 
     /// The time by which nodes of shadows are in order: one for the swap cache and files.
     #[inline]
     pub(super) fn shadow_clock(&mut self) -> u64 {
-        let clock = self.swap.as_mut().map_or(&mut self.files.clock, |s| &mut s.clock);
+        let clock = self.swap.as_mut().map_or(&mut self.cache.files.clock, |s| &mut s.clock);
         *clock += 1;
         *clock
     }
@@ -59,10 +59,11 @@ impl Memory {
     #[cold]
     #[inline(never)]
     fn shrink_shadow_nodes(&mut self, excess: u64, priority: u8) {
-        let by_priority = self.rules.shrinker_by_priority;
-        let asked = Shrinking { freeable: excess, deferred: self.shadows_deferred, seeks: 0 };
+        let by_priority = self.given.rules.shrinker_by_priority;
+        let asked =
+            Shrinking { freeable: excess, deferred: self.kernel.shadows_deferred, seeks: 0 };
         let (scanned, deferred) = asked.at(priority, by_priority);
-        self.shadows_deferred = deferred;
+        self.kernel.shadows_deferred = deferred;
         self.count(VmEvent::SlabsScanned, scanned);
         if scanned == 0 {
             return;
@@ -70,7 +71,7 @@ impl Memory {
         let files = self.memcgs.len() == 1;
         for _ in 0..scanned {
             let swap = self.swap.as_mut().and_then(|s| s.oldest_node());
-            let file = if files { self.files.oldest_node() } else { None };
+            let file = if files { self.cache.files.oldest_node() } else { None };
             match (swap, file) {
                 (Some((_, n)), None) => self.drop_swap_node(n),
                 (Some((s, n)), Some((f, _))) if s < f => self.drop_swap_node(n),
@@ -83,13 +84,13 @@ impl Memory {
 
     /// Drops all shadows: they will not be read any more.
     pub(crate) fn forget_shadows(&mut self) {
-        for f in self.files.ids() {
-            let (base, pages) = (self.files[f].base.0, self.files[f].pages);
+        for f in self.cache.files.ids() {
+            let (base, pages) = (self.cache.files[f].base.0, self.cache.files[f].pages);
             for page in (base..base + pages).map(PageIdx) {
-                if let Entry::Shadow(cell) = self.pages.entry(page) {
-                    self.files.take_shadow(cell);
-                    self.pages.set_entry(page, Entry::None, 0);
-                    self.files.node_shadow_dropped(page);
+                if let Entry::Shadow(cell) = self.virt.pages.entry(page) {
+                    self.cache.files.take_shadow(cell);
+                    self.virt.pages.set_entry(page, Entry::None, 0);
+                    self.cache.files.node_shadow_dropped(page);
                 }
             }
         }
@@ -104,12 +105,12 @@ impl Memory {
 
     fn drop_file_node(&mut self, node: u32) {
         for page in (node << 6..(node + 1) << 6).map(PageIdx) {
-            if let Entry::Shadow(cell) = self.pages.entry(page) {
-                self.files.take_shadow(cell);
-                self.pages.set_entry(page, Entry::None, 0);
+            if let Entry::Shadow(cell) = self.virt.pages.entry(page) {
+                self.cache.files.take_shadow(cell);
+                self.virt.pages.set_entry(page, Entry::None, 0);
             }
         }
-        self.files.node_dropped(node);
+        self.cache.files.node_dropped(node);
     }
 
     /// Nodes against what they hold.
@@ -117,10 +118,10 @@ impl Memory {
         if let Some(swap) = &self.swap {
             swap.check_nodes();
         }
-        self.files.check_nodes(|node| {
+        self.cache.files.check_nodes(|node| {
             let (mut pages, mut shadows) = (0, 0);
             for page in (node << 6..(node + 1) << 6).map(PageIdx) {
-                match self.pages.entry(page) {
+                match self.virt.pages.entry(page) {
                     Entry::Shadow(_) => shadows += 1,
                     Entry::Frame(_) if self.is_file_page(page) => pages += 1,
                     _ => {}
@@ -131,6 +132,6 @@ impl Memory {
     }
 
     fn is_file_page(&self, page: PageIdx) -> bool {
-        matches!(self.pages.group(page.group()).owner, crate::virt::pages::Owner::File(_))
+        matches!(self.virt.pages.group(page.group()).owner, crate::virt::pages::Owner::File(_))
     }
 }

@@ -120,20 +120,20 @@ impl Memory {
         sorting: &Sorting,
         run: &mut Run,
     ) -> Sorted {
-        let (before, extra) = (run.len(), self.lists.extra(list));
+        let (before, extra) = (run.len(), self.lru.lists.extra(list));
         assert!(before as u64 + n <= RUN as u64, "a run has {RUN} folios at most");
-        let n = self.lists.folios_for(list, n, |f| self.frames.pages(f));
+        let n = self.lru.lists.folios_for(list, n, |f| self.frames.pages(f));
         let (mut folios, mut nr) = ([0; RUN], 0);
-        self.lists.pop_tail_batch(list, n, |entries| {
+        self.lru.lists.pop_tail_batch(list, n, |entries| {
             for (to, &folio) in folios[nr..].iter_mut().zip(entries.iter().rev()) {
                 *to = folio;
             }
             nr += entries.len();
         });
-        let all_plain = self.pages.nr_unplain() == 0;
+        let all_plain = self.virt.pages.nr_unplain() == 0;
         let (flags, rmap) = self.frames.flags_and_rmap();
-        let (hot, entry, groups) = self.pages.columns();
-        let (groups, any_plain) = (groups.raw(), !self.slow_paths);
+        let (hot, entry, groups) = self.virt.pages.columns();
+        let (groups, any_plain) = (groups.raw(), !self.given.slow_paths);
         let mut columns = Columns { flags, rmap, hot, entry, groups, all_plain, any_plain };
         let (own, strays) = columns.sorts(&folios[..nr], sorting);
         // From the first of another sort on the policy decides, for the order depends on it.
@@ -144,12 +144,12 @@ impl Memory {
         let seen = columns.isolate(&folios, others, 0, run);
         // Neighbours on a list lie anywhere in the tables: those that come next are fetched now, the
         // rest of `n` or those of the next scan.
-        let ahead = self.lists.ahead(list);
+        let ahead = self.lru.lists.ahead(list);
         let next = if run.len() < RUN { RUN - run.len() } else { RUN };
         for &folio in &ahead[ahead.len().saturating_sub(next)..] {
             host::prefetch(columns.flags, folio as usize);
             host::prefetch(columns.rmap, folio as usize);
-            self.lists.fetch(Pfn(folio));
+            self.lru.lists.fetch(Pfn(folio));
         }
         self.count_sorted(list, sorting, run, first(unsorted) & !first(before));
         if others != 0 {
@@ -157,7 +157,7 @@ impl Memory {
             self.count_listed(list, odd, others.count_ones(), seen, false);
         }
         let strays = self.lead_strays(list, sorting, &folios, strays & sorted);
-        let looked = (run.len() - before) as u64 + strays + extra - self.lists.extra(list);
+        let looked = (run.len() - before) as u64 + strays + extra - self.lru.lists.extra(list);
         Sorted { looked, strays, unsorted }
     }
 
@@ -192,18 +192,18 @@ impl Memory {
             if these == 0 {
                 continue;
             }
-            self.lists.push_head_masked(to, folios, these);
+            self.lru.lists.push_head_masked(to, folios, these);
             let all = each(these).map(|i| Pfn(folios[i]));
             match self.zones.of_all(all.clone()) {
                 Some(zone) => {
                     let n = these.count_ones().into();
-                    self.lists.count_zone(list, zone, 0, n);
-                    self.lists.count_zone(to, zone, n, 0);
+                    self.lru.lists.count_zone(list, zone, 0, n);
+                    self.lru.lists.count_zone(to, zone, n, 0);
                 }
                 None => all.for_each(|folio| {
                     let zone = self.zones.of(folio);
-                    self.lists.count_zone(list, zone, 0, 1);
-                    self.lists.count_zone(to, zone, 1, 0);
+                    self.lru.lists.count_zone(list, zone, 0, 1);
+                    self.lru.lists.count_zone(to, zone, 1, 0);
                 }),
             }
         }
@@ -213,7 +213,7 @@ impl Memory {
     /// Which of some plain folios of a run, neighbours, were accessed or have one of the flags
     /// `marks`. Of the accessed ones memory fetches the neighbours.
     pub fn used_of(&self, run: &Run, some: u64, marks: u32) -> u64 {
-        let (hot, flags) = (&self.pages.hot[..], self.frames.all_bits());
+        let (hot, flags) = (&self.virt.pages.hot[..], self.frames.all_bits());
         let at = some.trailing_zeros() as usize;
         let (mut used, mut marked, mut i) = (0, 0, RUN - some.leading_zeros() as usize);
         while i > at {
@@ -226,7 +226,7 @@ impl Memory {
             let is_marked = |i: &usize| flags[run.folio(*i).0 as usize] & marks != 0;
             used |= each(some).filter(is_marked).fold(0, |all, i| all | 1 << i);
         }
-        each(used).for_each(|i| self.pages.fetch_around(run.page(i)));
+        each(used).for_each(|i| self.virt.pages.fetch_around(run.page(i)));
         used
     }
 }

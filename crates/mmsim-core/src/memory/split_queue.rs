@@ -88,7 +88,7 @@ impl Memory {
         if self.frames.order(folio) == 0 {
             return u64::from(self.mapcount(folio) > 0);
         }
-        match self.page_of(folio).map(|p| self.pages.group(p.group())) {
+        match self.page_of(folio).map(|p| self.virt.pages.group(p.group())) {
             Some(g) if g.huge => GROUP_PAGES.into(),
             Some(g) => g.parts.into(),
             None => 0,
@@ -98,9 +98,9 @@ impl Memory {
     /// Maps a huge folio by PTEs, since a part of it is to be unmapped, and queues it.
     pub(super) fn map_parts(&mut self, g: GroupId) {
         let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no huge folio"));
-        self.pages.map_parts(g);
+        self.virt.pages.map_parts(g);
         self.count(VmEvent::ThpDeferredSplitPage, 1);
-        self.split_queues.push(self.frames.memcg(head), head);
+        self.lru.split_queues.push(self.frames.memcg(head), head);
     }
 
     /// Drops a page that maps a part of a huge folio. With the last all of the block is free.
@@ -110,24 +110,24 @@ impl Memory {
         page: PageIdx,
         head: FolioId,
     ) {
-        self.now += self.cost.t_free_page;
+        self.acting.now += self.given.cost.t_free_page;
         let space = self.space_of(page);
-        self.spaces[space].rss_anon -= 1;
-        self.spaces.anon_mapped -= 1;
-        let left = self.pages.drop_part(page);
+        self.virt.spaces[space].rss_anon -= 1;
+        self.virt.spaces.anon_mapped -= 1;
+        let left = self.virt.pages.drop_part(page);
         let first = PageIdx(self.frames.rmap[head]);
         if left == 0 {
-            self.rmap.remove(&mut self.frames, head, first, None);
+            self.virt.rmap.remove(&mut self.frames, head, first, None);
             self.free_huge(policy, head);
         } else if page == first {
-            let next = self.pages.parts(page.group(), head).next();
+            let next = self.virt.pages.parts(page.group(), head).next();
             self.frames.rmap[head] = next.expect("parts are left").0;
         }
     }
 
     /// Frees a huge folio that is mapped no longer.
     pub(super) fn free_huge(&mut self, policy: &mut dyn ReclaimPolicy, head: FolioId) {
-        self.split_queues.remove(head);
+        self.lru.split_queues.remove(head);
         self.leave_batch(head);
         if self.frames.has(head, flag::LRU) {
             policy.folio_departed(self, head, Departure::Freed);
@@ -144,7 +144,7 @@ impl Memory {
         policy: &mut dyn ReclaimPolicy,
         req: &ReclaimRequest,
     ) {
-        if self.split_queues.len() == 0 {
+        if self.lru.split_queues.len() == 0 {
             return;
         }
         match req.by.memcg() {
@@ -159,7 +159,7 @@ impl Memory {
         req: &ReclaimRequest,
         memcg: MemcgId,
     ) {
-        let queue = &self.split_queues.queues[memcg];
+        let queue = &self.lru.split_queues.queues[memcg];
         let (freeable, deferred) = (queue.folios.len() as u64, queue.deferred);
         let spared = match self.protection_from(req, memcg) {
             Some(Within::Min) => true,
@@ -170,8 +170,8 @@ impl Memory {
             return;
         }
         let asked = Shrinking { freeable, deferred, seeks: SEEKS };
-        let (scanned, deferred) = asked.at(req.priority, self.rules.shrinker_by_priority);
-        self.split_queues.queues[memcg].deferred = deferred;
+        let (scanned, deferred) = asked.at(req.priority, self.given.rules.shrinker_by_priority);
+        self.lru.split_queues.queues[memcg].deferred = deferred;
         self.count(VmEvent::SlabsScanned, scanned);
         for folio in self.oldest_queued(memcg, scanned) {
             // One that somebody has taken off its list stays queued.
@@ -183,6 +183,6 @@ impl Memory {
     }
 
     fn oldest_queued(&self, memcg: MemcgId, n: u64) -> Vec<FolioId> {
-        self.split_queues.queues[memcg].folios.values().copied().take(n as usize).collect()
+        self.lru.split_queues.queues[memcg].folios.values().copied().take(n as usize).collect()
     }
 }

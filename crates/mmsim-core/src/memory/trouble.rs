@@ -75,15 +75,15 @@ pub struct Troubled {
 impl Memory {
     /// Who holds the most pages now.
     pub(crate) fn largest_holder(&self) -> Holder {
-        let spaces = self.spaces.ids().filter(|&a| !self.spaces[a].dead);
-        let most = spaces.map(|a| (self.spaces[a].rss_anon, a));
+        let spaces = self.virt.spaces.ids().filter(|&a| !self.virt.spaces[a].dead);
+        let most = spaces.map(|a| (self.virt.spaces[a].rss_anon, a));
         let most = most.max_by_key(|&(pages, a)| (pages, std::cmp::Reverse(a)));
-        let kernel = self.nr_page_tables
-            + self.slab_frames.len() as u64
-            + self.zram_frames.len() as u64
-            + self.nr_kernel_other
-            + u64::from(self.hugetlb.total()) * u64::from(GROUP_PAGES);
-        let cache = self.files.nr_cached;
+        let kernel = self.kernel.nr_page_tables
+            + self.kernel.slab_frames.len() as u64
+            + self.kernel.zram_frames.len() as u64
+            + self.kernel.nr_other
+            + u64::from(self.kernel.hugetlb.total()) * u64::from(GROUP_PAGES);
+        let cache = self.cache.files.nr_cached;
         match most {
             Some((pages, a)) if pages >= cache.max(kernel) => Holder::Process(a),
             _ if cache >= kernel => Holder::Cache,
@@ -93,7 +93,7 @@ impl Memory {
 
     /// Tells who follows of something that an allocation met.
     pub(crate) fn tell_of_trouble(&mut self, t: &Troubled) {
-        if let Some(f) = &mut self.follower {
+        if let Some(f) = &mut self.telling.follower {
             f.troubled(t);
         }
     }

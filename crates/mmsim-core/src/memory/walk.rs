@@ -104,10 +104,10 @@ impl Memory {
     /// later ones have higher ones.
     pub fn mm_list(&self, memcg: MemcgId) -> impl Iterator<Item = (u64, AsId)> + '_ {
         let of_group = move |&a: &AsId| {
-            let s = &self.spaces[a];
+            let s = &self.virt.spaces[a];
             !s.dead && s.memcg == memcg
         };
-        self.spaces.ids().filter(of_group).map(|a| (a.index() as u64, a))
+        self.virt.spaces.ids().filter(of_group).map(|a| (a.index() as u64, a))
     }
 
     /// True if a CPU turned to a thread of the process since the last call; new processes count as
@@ -116,20 +116,20 @@ impl Memory {
     /// A thread that has its CPU for itself is never turned to again: as in the kernel, such
     /// a process is used only once.
     pub fn take_used(&mut self, space: AsId) -> bool {
-        std::mem::take(&mut self.spaces[space].used)
+        std::mem::take(&mut self.virt.spaces[space].used)
     }
 
     /// The first page that maps a folio, in order of mapping.
     #[inline]
     pub fn page_of(&self, folio: FolioId) -> Option<PageIdx> {
-        self.rmap.nth(self.rmap.of(&self.frames, folio), 0)
+        self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0)
     }
 
     /// Appends the page tables of a process that a walk enters, in order of address.
     pub fn walk_tables(&self, space: AsId, scope: &WalkScope, tables: &mut Vec<GroupId>) {
         let from = tables.len();
-        for &v in self.spaces.vmas_of(space) {
-            let vma = self.spaces.vma(v);
+        for &v in self.virt.spaces.vmas_of(space) {
+            let vma = self.virt.spaces.vma(v);
             if !scope.enters(vma) {
                 continue;
             }
@@ -137,14 +137,14 @@ impl Memory {
                 let g = GroupId(g);
                 // Two mappings may share a table.
                 let new = tables[from..].last() != Some(&g);
-                if new && self.pages.group(g).table.is_some() {
+                if new && self.virt.pages.group(g).table.is_some() {
                     tables.push(g);
                 }
             }
         }
         // VMAs are kept in the order of the page index, which is that of addresses unless
         // index space was used before.
-        let address = |&g: &GroupId| self.pages.group(g).base;
+        let address = |&g: &GroupId| self.virt.pages.group(g).base;
         if !tables[from..].is_sorted_by_key(address) {
             tables[from..].sort_by_key(address);
         }
@@ -152,14 +152,14 @@ impl Memory {
 
     /// True if the entry that points to a page table is accessed.
     pub fn pmd_young(&self, g: GroupId) -> bool {
-        self.pages.table_touched(g)
+        self.virt.pages.table_touched(g)
     }
 
     /// The same, and clears it.
     pub fn pmd_test_clear_young(&mut self, g: GroupId) -> bool {
-        let young = self.pages.table_touched(g);
+        let young = self.virt.pages.table_touched(g);
         if young {
-            self.pages.clear_table_touched(g);
+            self.virt.pages.clear_table_touched(g);
         }
         young
     }
@@ -181,20 +181,20 @@ impl Memory {
         scope: &WalkScope,
         young: &mut Vec<FolioId>,
     ) -> TableWalk {
-        let Owner::Process(space) = self.pages.group(g).owner else {
+        let Owner::Process(space) = self.virt.pages.group(g).owner else {
             panic!("{g} is no page table of a process")
         };
         let mut met = TableWalk::default();
-        let over = self.spaces.vmas_over(space, g);
+        let over = self.virt.spaces.vmas_over(space, g);
         for exec in [false, true] {
             let before = young.len();
             for i in over.clone() {
-                let vma = self.spaces.vma(self.spaces.vmas_of(space)[i]);
+                let vma = self.virt.spaces.vma(self.virt.spaces.vmas_of(space)[i]);
                 if vma.flags.exec != exec || !scope.enters(vma) {
                     continue;
                 }
                 let range = in_table(vma, g);
-                if self.pages.group(g).huge {
+                if self.virt.pages.group(g).huge {
                     // One entry, which is no page table: it does not say whether that is worth a walk.
                     let folio = self.huge_at(g.first()).filter(|&f| {
                         self.node_of(f) == scope.node && self.frames.memcg(f) == scope.memcg
@@ -227,7 +227,7 @@ impl Memory {
         young: &mut Vec<FolioId>,
     ) -> TableWalk {
         let g = page.group();
-        let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, page));
+        let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, page));
         let range = window(in_table(vma, g), (page.0 - g.first().0) as usize);
         let slots = range.len() as u32;
         if slots == 1 {
@@ -242,10 +242,10 @@ impl Memory {
 
     /// Adds what decides only under a policy that walks page tables to a digest.
     pub fn digest_walks(&self, d: &mut Digest) {
-        for g in 0..self.pages.nr_groups() {
-            d.word(self.pages.table_touched(GroupId::from_index(g)).into());
+        for g in 0..self.virt.pages.nr_groups() {
+            d.word(self.virt.pages.table_touched(GroupId::from_index(g)).into());
         }
-        d.words(self.spaces.ids().map(|a| self.spaces[a].used.into()));
+        d.words(self.virt.spaces.ids().map(|a| self.virt.spaces[a].used.into()));
     }
 
     /// True if some folio of a mapping may have to be marked dirty for a dirty PTE. Plain anonymous
@@ -253,7 +253,7 @@ impl Memory {
     /// anonymous memory may hold is of the swap cache or lazily freed.
     fn dirt_is_told(&self, vma: &Vma) -> bool {
         let in_swapcache = self.swap.as_ref().is_some_and(|s| s.cached > 0);
-        vma.kind != VmaKind::Anon || in_swapcache || self.vmstat[VmEvent::PgLazyFree] > 0
+        vma.kind != VmaKind::Anon || in_swapcache || self.stats.vmstat[VmEvent::PgLazyFree] > 0
     }
 
     /// Appends the folios of the young PTEs in a part of a table, and clears their bits. If `dirt`
@@ -270,13 +270,13 @@ impl Memory {
     ) -> (u32, u32) {
         let everything =
             scope.anon && !scope.listed && self.zones.nr_nodes() == 1 && self.memcgs.len() == 1;
-        let mut ptes = YoungPtes::<MAPS>::of(self.pages.hot_of(g), range);
+        let mut ptes = YoungPtes::<MAPS>::of(self.virt.pages.hot_of(g), range);
         if !everything {
             self.keep_in_scope(g, scope, &mut ptes);
         }
         let (before, mut any) = (young.len(), 0);
         let (flags, _) = self.frames.flags_and_rmap();
-        let (hot, entry) = self.pages.hot_and_entries_of(g);
+        let (hot, entry) = self.virt.pages.hot_and_entries_of(g);
         ptes.for_each(|p| {
             // The policy looks at them next.
             host::prefetch(flags, entry[p] as usize);
@@ -285,7 +285,7 @@ impl Memory {
             hot[p] &= !pte::YOUNG;
         });
         let found = (young.len() - before) as u32;
-        if self.pages.group(g).parts > 0 {
+        if self.virt.pages.group(g).parts > 0 {
             // Parts of a huge folio in a row are one sighting of it.
             let mut rest = young.split_off(before);
             rest.dedup();
@@ -308,7 +308,7 @@ impl Memory {
         scope: &WalkScope,
         ptes: &mut YoungPtes<MAPS>,
     ) {
-        let (frames, zones, entry) = (&self.frames, &self.zones, self.pages.entries_of(g));
+        let (frames, zones, entry) = (&self.frames, &self.zones, self.virt.pages.entries_of(g));
         ptes.retain(|p| {
             let folio = Pfn(entry[p]);
             (scope.anon || !frames.has(folio, flag::SWAPBACKED))
@@ -329,10 +329,10 @@ impl Memory {
         if !folios.iter().fold(false, |any, &f| any | owes_dirt(&self.frames, f)) {
             return;
         }
-        let (hot, entry) = (self.pages.hot_of(g), self.pages.entries_of(g));
+        let (hot, entry) = (self.virt.pages.hot_of(g), self.virt.pages.entries_of(g));
         ptes.retain(|p| hot[p] & pte::DIRTY != 0 && owes_dirt(&self.frames, Pfn(entry[p])));
         ptes.for_each(|p| {
-            let folio = Pfn(self.pages.entries_of(g)[p]);
+            let folio = Pfn(self.virt.pages.entries_of(g)[p]);
             let file = self.file_page_of(folio);
             self.dirty_folio(folio, file);
         });
@@ -340,8 +340,8 @@ impl Memory {
 
     /// PTEs were looked at, and the folios of some of them found.
     fn charge_walk(&mut self, looked: u32, found: u32) {
-        let looked = self.cost.t_walk_pte.0 * u64::from(looked);
-        self.now += SimDuration(looked + self.cost.t_walk_young.0 * u64::from(found));
+        let looked = self.given.cost.t_walk_pte.0 * u64::from(looked);
+        self.acting.now += SimDuration(looked + self.given.cost.t_walk_young.0 * u64::from(found));
     }
 }
 

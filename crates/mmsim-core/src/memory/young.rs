@@ -38,7 +38,7 @@ impl Memory {
         mut found: impl FnMut(PageIdx),
     ) -> References {
         let mut r = References::default();
-        match self.rmap.of(&self.frames, folio) {
+        match self.virt.rmap.of(&self.frames, folio) {
             Mappings::Few(None) => {}
             Mappings::Few(Some(p)) => {
                 self.reference(folio, p, target, &mut r);
@@ -48,7 +48,7 @@ impl Memory {
             }
             maps @ Mappings::Many(_, n) => {
                 for i in 0..n {
-                    let p = self.rmap.nth(maps, i).expect("below their number");
+                    let p = self.virt.rmap.nth(maps, i).expect("below their number");
                     let before = r.count;
                     self.reference(folio, p, target, &mut r);
                     if r.count > before {
@@ -75,10 +75,10 @@ impl Memory {
         target: Option<MemcgId>,
         r: &mut References,
     ) {
-        self.now += self.cost.t_scan_mapping;
-        let group = self.pages.group(p.group());
+        self.acting.now += self.given.cost.t_scan_mapping;
+        let group = self.virt.pages.group(p.group());
         if group.plain && !group.huge && group.parts == 0 {
-            let was_young = self.pages.test_clear_young(p);
+            let was_young = self.virt.pages.test_clear_young(p);
             let flagged = self.frames.test_clear(folio, flag::YOUNG);
             r.count += u32::from(was_young || flagged);
         } else {
@@ -95,19 +95,19 @@ impl Memory {
         r: &mut References,
     ) {
         let huge = self.frames.order(folio) > 0;
-        let vma = self.spaces.vma(self.spaces.vma_of(&self.pages, p));
+        let vma = self.virt.spaces.vma(self.virt.spaces.vma_of(&self.virt.pages, p));
         if vma.flags.locked {
             r.locked = true;
             return;
         }
-        if target.is_some_and(|t| self.spaces[vma.space].memcg != t) {
+        if target.is_some_and(|t| self.virt.spaces[vma.space].memcg != t) {
             return;
         }
         let (recency, exec) = (vma.recency(self.ignores_random()), vma.flags.exec);
         let clears = recency || !self.ignores_random();
         let mut young = match (huge, clears) {
-            (false, true) => self.pages.test_clear_hot(p, pte::YOUNG),
-            (false, false) => self.pages.hot(p) & pte::YOUNG != 0,
+            (false, true) => self.virt.pages.test_clear_hot(p, pte::YOUNG),
+            (false, false) => self.virt.pages.hot(p) & pte::YOUNG != 0,
             (true, true) => self.test_clear_young_huge(folio, p.group()),
             // It would not count anyway.
             (true, false) => false,
@@ -121,6 +121,6 @@ impl Memory {
 
     /// Number of PTEs that map a folio.
     pub fn mapcount(&self, folio: FolioId) -> u32 {
-        self.rmap.count(&self.frames, folio)
+        self.virt.rmap.count(&self.frames, folio)
     }
 }

@@ -41,6 +41,8 @@ pub struct Zones {
     /// First frame of each zone, for `of`.
     starts: Vec<u32>,
     nr_frames: u32,
+    /// Frames whose owner went while a device works on them, per zone: free when that ends.
+    pub(crate) orphans: IndexVec<ZoneId, u64>,
     /// Σ of the larger of reserve and high watermark: what is not dirtyable.
     pub totalreserve: u64,
     /// `vm.min_free_kbytes` in force.
@@ -76,6 +78,7 @@ impl Zones {
         assert!(zones.len() <= usize::from(NO_ZONE.0), "too many zones");
         let (first_asked, asked_below) = (preferred, preferred);
         let busy = IndexVec::filled(by_node.len(), false);
+        let orphans = IndexVec::filled(zones.len(), 0);
         let mut this = Zones {
             zones,
             by_node,
@@ -85,6 +88,7 @@ impl Zones {
             busy,
             starts,
             nr_frames: next,
+            orphans,
             totalreserve: 0,
             min_free_kbytes: 0,
         };

@@ -79,11 +79,12 @@ pub(crate) fn mapped_beside(
         run_ahead: SimDuration::ZERO,
         cost: CostModel::measured(),
     });
-    let mut lru = Fifo(mem.lists.create());
-    let space = mem.spaces.create("discard".into(), MemcgId(0));
+    let mut lru = Fifo(mem.lru.lists.create());
+    let space = mem.virt.spaces.create("discard".into(), MemcgId(0));
     let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), pages, kind, flags, None);
-    let base = mem.spaces.vma(vma).start.0;
+    let vma =
+        mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), pages, kind, flags, None);
+    let base = mem.virt.spaces.vma(vma).start.0;
     for page in base..base + pages {
         let pfn = mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
         mem.memcgs.charge(MemcgId(0), 1);
@@ -105,8 +106,8 @@ fn freed(kernel: Kernel, pages: u32, first: u32, nr: u32) -> Vec<u32> {
 
 fn freed_of(mapped: (Memory, Fifo, VmaId), pages: u32, first: u32, nr: u32) -> Vec<u32> {
     let (mut mem, mut lru, vma) = mapped;
-    let base = mem.spaces.vma(vma).start.0;
-    let place_of = |mem: &Memory, p| match mem.pages.entry(PageIdx(base + p)) {
+    let base = mem.virt.spaces.vma(vma).start.0;
+    let place_of = |mem: &Memory, p| match mem.virt.pages.entry(PageIdx(base + p)) {
         mmsim_core::virt::pages::Entry::Frame(f) => (f, p),
         e => panic!("page {p} is mapped, not {e:?}"),
     };
@@ -135,7 +136,7 @@ fn small_holes_are_freed_from_their_end_up_to_6_8() {
 fn unmap_frees_upwards() {
     let order = |upwards| {
         let mut m = mapped(Kernel::V6_12, 8);
-        m.0.rules.unmap_frees_upwards = upwards;
+        m.0.given.rules.unmap_frees_upwards = upwards;
         freed_of(m, 8, 1, 3)
     };
     assert_eq!([false, true].map(order), [[3, 2, 1], [1, 2, 3]]);

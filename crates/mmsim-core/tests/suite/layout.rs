@@ -61,10 +61,10 @@ fn churn(
     let mut rng = Rng::for_purpose(seed, "layout");
     let mut got = Vec::new();
     for _ in 0..steps {
-        mem.cpu = CpuId(rng.below(2) as u16);
+        mem.acting.cpu = CpuId(rng.below(2) as u16);
         if rng.below(100) < 35 && !held.is_empty() {
             let (pfn, order) = held.swap_remove(rng.below(held.len() as u64) as usize);
-            mem.nr_kernel_other -= 1 << order;
+            mem.kernel.nr_other -= 1 << order;
             mem.free_block(pfn, order);
             continue;
         }
@@ -75,7 +75,7 @@ fn churn(
         got.push(pfn.map_or(u32::MAX, |p| p.0));
         if let Some(pfn) = pfn {
             mem.frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
-            mem.nr_kernel_other += 1 << order;
+            mem.kernel.nr_other += 1 << order;
             held.push((pfn, order));
         }
     }
@@ -102,7 +102,7 @@ fn a_copy_goes_on_as_the_original_does() {
         let mut blocks = copy.set_layout(&layout).expect("it is of this machine");
         copy.check();
         assert_eq!(copy.layout(), layout);
-        assert_eq!(copy.nr_kernel_other, original.nr_kernel_other);
+        assert_eq!(copy.kernel.nr_other, original.kernel.nr_other);
         assert!(blocks.is_sorted());
         // The copy holds single pages where the original has blocks.
         let mut pages: Vec<Pfn> =

@@ -99,12 +99,20 @@ impl Rig {
             run_ahead: SimDuration::ZERO,
             cost: CostModel::measured(),
         });
-        let lru = Fifo { list: mem.lists.create(), arrived: Vec::new() };
-        let space = mem.spaces.create("rig".into(), GROUP);
+        let lru = Fifo { list: mem.lru.lists.create(), arrived: Vec::new() };
+        let space = mem.virt.spaces.create("rig".into(), GROUP);
         let file = mem.open_file("file", 64);
         let mut map = |region: u16, kind| {
             let flags = VmaFlags::default();
-            mem.spaces.mmap(&mut mem.pages, space, RegionId(region), 64, kind, flags, None)
+            mem.virt.spaces.mmap(
+                &mut mem.virt.pages,
+                space,
+                RegionId(region),
+                64,
+                kind,
+                flags,
+                None,
+            )
         };
         let of_file = VmaKind::File { file, offset: 0, shared: true };
         let (anon, maps) = (map(0, VmaKind::Anon), [map(1, of_file), map(2, of_file)]);
@@ -112,7 +120,7 @@ impl Rig {
     }
 
     fn page(&self, vma: VmaId, n: u32) -> PageIdx {
-        PageIdx(self.mem.spaces.vma(vma).start.0 + n)
+        PageIdx(self.mem.virt.spaces.vma(vma).start.0 + n)
     }
 
     fn frame(&mut self) -> Pfn {
@@ -124,7 +132,7 @@ impl Rig {
 
     fn map(&mut self, vma: VmaId, n: u32, folio: FolioId, bits: u8) -> PageIdx {
         let page = self.page(vma, n);
-        if self.mem.pages.group(page.group()).table.is_none() {
+        if self.mem.virt.pages.group(page.group()).table.is_none() {
             let table = self.mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("one");
             self.mem.set_table(page.group(), table);
         }
@@ -147,7 +155,7 @@ impl Rig {
     /// Page `n` of the file, in the cache.
     fn cached(&mut self, n: u32) -> (PageIdx, FolioId) {
         let pfn = self.frame();
-        let page = PageIdx(self.mem.files[self.file].base.0 + n);
+        let page = PageIdx(self.mem.cache.files[self.file].base.0 + n);
         let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
         self.mem.add_to_page_cache(&mut self.lru, page, pfn, how);
         (page, pfn)
@@ -197,7 +205,7 @@ fn every_kind_of_folio_moves() {
         let mut r = Rig::new(kernel);
         let (page, folio) = r.anon(0, pte::WRITABLE);
         let now = r.moves(folio);
-        assert_eq!(r.mem.pages.entry(page), Entry::Frame(now));
+        assert_eq!(r.mem.virt.pages.entry(page), Entry::Frame(now));
         assert_eq!(r.mem.page_of(now), Some(page));
 
         // Used twice, and idle for a monitor.
@@ -225,17 +233,17 @@ fn every_kind_of_folio_moves() {
         // Pages of the file: mapped by nobody, by one, by two.
         let (page, folio) = r.cached(0);
         let now = r.moves(folio);
-        assert_eq!(r.mem.pages.entry(page), Entry::Frame(now));
+        assert_eq!(r.mem.virt.pages.entry(page), Entry::Frame(now));
         let (_, folio) = r.cached(1);
         let mapping = r.map(r.maps[0], 1, folio, 0);
         let now = r.moves(folio);
-        assert_eq!(r.mem.pages.entry(mapping), Entry::Frame(now));
+        assert_eq!(r.mem.virt.pages.entry(mapping), Entry::Frame(now));
         let (page, folio) = r.cached(2);
         let mappings = [0, 1].map(|m| r.map(r.maps[m], 2, folio, 0));
         let now = r.moves(folio);
         assert_eq!(r.mem.frames.mapped(now), Mapped::Many);
         assert_eq!(r.mem.file_page_of(now), Some(page));
-        assert!(mappings.iter().all(|&m| r.mem.pages.entry(m) == Entry::Frame(now)));
+        assert!(mappings.iter().all(|&m| r.mem.virt.pages.entry(m) == Entry::Frame(now)));
 
         // Unevictable.
         let (_, folio) = r.anon(5, 0);
@@ -244,8 +252,8 @@ fn every_kind_of_folio_moves() {
         r.mem.put_back(&mut r.lru, folio);
         r.moves(folio);
 
-        assert_eq!(r.mem.vmstat[VmEvent::PgMigrateSuccess], 9);
-        assert_eq!(r.mem.vmstat[VmEvent::PgMigrateFail], 0);
+        assert_eq!(r.mem.stats.vmstat[VmEvent::PgMigrateSuccess], 9);
+        assert_eq!(r.mem.stats.vmstat[VmEvent::PgMigrateFail], 0);
         // All of it can be unmapped again.
         r.mem.munmap(&mut r.lru, r.space, RegionId(0));
         r.mem.check();
@@ -261,11 +269,11 @@ fn the_flusher_finds_what_moved() {
     let (other, second) = r.cached(1);
     r.mem.dirty_folio(second, Some(other));
     let now = r.moves(folio);
-    let queue = &r.mem.files.wb(DiskId(0), GROUP).queue;
-    let found: Vec<_> = queue.iter().map(|q| r.mem.pages.entry(q.0)).collect();
+    let queue = &r.mem.cache.files.wb(DiskId(0), GROUP).queue;
+    let found: Vec<_> = queue.iter().map(|q| r.mem.virt.pages.entry(q.0)).collect();
     assert_eq!(found, [now, second].map(Entry::Frame));
     assert!(r.mem.frames.has(now, flag::DIRTY));
-    assert_eq!(r.mem.files.nr_dirty, 2);
+    assert_eq!(r.mem.cache.files.nr_dirty, 2);
 }
 
 /// Up to 6.0 the entry is made anew, from 6.1 on its bits are kept. That the page was written is
@@ -282,7 +290,7 @@ fn accessed_bits_are_kept_from_6_1_on() {
 fn migration_keeps_bits() {
     for keeps in [false, true] {
         let mut r = Rig::new(Kernel::V6_12);
-        r.mem.rules.migration_keeps_bits = keeps;
+        r.mem.given.rules.migration_keeps_bits = keeps;
         keeps_bits(&mut r, keeps);
     }
 }
@@ -290,11 +298,11 @@ fn migration_keeps_bits() {
 fn keeps_bits(r: &mut Rig, keeps: bool) {
     let bits = pte::WRITABLE | pte::YOUNG | pte::DIRTY | pte::TOUCHED;
     let (page, folio) = r.anon(0, bits);
-    r.mem.pages.set_hot(page, bits | pte::PRESENT);
+    r.mem.virt.pages.set_hot(page, bits | pte::PRESENT);
     let now = r.moves(folio);
     let kept = if keeps { pte::YOUNG | pte::DIRTY } else { 0 };
     let want = pte::PRESENT | pte::WRITABLE | pte::TOUCHED | kept;
-    assert_eq!(r.mem.pages.hot(page), want, "{keeps}");
+    assert_eq!(r.mem.virt.pages.hot(page), want, "{keeps}");
     assert!(r.mem.frames.has(now, flag::DIRTY), "{keeps}");
 }
 
@@ -313,9 +321,9 @@ fn what_somebody_works_on_stays() {
         r.mem.frames.set(folio, bits);
         assert_eq!(r.mem.migrate(&mut r.lru, folio, target), Err(why));
         r.mem.frames.clear(folio, bits);
-        assert_eq!(r.mem.pages.entry(page), Entry::Frame(folio));
-        assert_eq!(r.mem.vmstat[VmEvent::PgMigrateFail], 1);
-        assert_eq!(r.mem.vmstat[VmEvent::PgMigrateSuccess], 0);
+        assert_eq!(r.mem.virt.pages.entry(page), Entry::Frame(folio));
+        assert_eq!(r.mem.stats.vmstat[VmEvent::PgMigrateFail], 1);
+        assert_eq!(r.mem.stats.vmstat[VmEvent::PgMigrateSuccess], 0);
         r.mem.free_frame(target);
         r.mem.put_back(&mut r.lru, folio);
         r.mem.check();
@@ -338,10 +346,10 @@ fn folios_in_batches_are_left_alone() {
 fn moves_take_time() {
     let mut r = Rig::new(Kernel::V6_12);
     let (_, folio) = r.anon(0, 0);
-    let before = r.mem.now;
+    let before = r.mem.acting.now;
     r.moves(folio);
     let cost = CostModel::measured();
-    assert_eq!(r.mem.now.since(before).0, cost.t_migrate.0 + 2 * cost.t_isolate.0);
+    assert_eq!(r.mem.acting.now.since(before).0, cost.t_migrate.0 + 2 * cost.t_isolate.0);
 }
 
 /// Nothing moves a page of a file on ramfs (`fallback_migrate_folio`).
@@ -349,8 +357,8 @@ fn moves_take_time() {
 fn pages_of_ramfs_stay() {
     let mut r = Rig::new(Kernel::V6_12);
     let file = r.mem.open_file("init", 1);
-    r.mem.files[file].ramfs = true;
-    let (page, folio) = (r.mem.files[file].base, r.frame());
+    r.mem.cache.files[file].ramfs = true;
+    let (page, folio) = (r.mem.cache.files[file].base, r.frame());
     let how = Arrival { kind: ArrivalKind::Read, in_fault: None, position: 0 };
     r.mem.add_to_page_cache(&mut r.lru, page, folio, how);
     assert!(r.mem.frames.has(folio, flag::MLOCKED) && r.mem.is_of_ramfs(folio));
@@ -360,8 +368,8 @@ fn pages_of_ramfs_stay() {
     assert!(r.mem.isolate_to_migrate(&mut r.lru, folio));
     let target = r.target();
     assert_eq!(r.mem.migrate(&mut r.lru, folio, target), Err(NotMoved::FileSystem));
-    assert_eq!(r.mem.pages.entry(page), Entry::Frame(folio));
-    assert_eq!(r.mem.vmstat[VmEvent::PgMigrateFail], 1);
+    assert_eq!(r.mem.virt.pages.entry(page), Entry::Frame(folio));
+    assert_eq!(r.mem.stats.vmstat[VmEvent::PgMigrateFail], 1);
     r.mem.free_frame(target);
     r.mem.put_back(&mut r.lru, folio);
     r.mem.check();

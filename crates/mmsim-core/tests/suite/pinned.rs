@@ -20,8 +20,8 @@ fn reclaim_unmaps_a_folio_in_a_batch_and_keeps_it() {
     let device = DeviceConfig::preset("ramdisk", 1).expect("a preset");
     let swap = SwapConfig::new(64, device);
     let (mut mem, mut lru, vma) = mapped_beside(Kernel::V6_12, 3, Some(swap), 15);
-    let page = PageIdx(mem.spaces.vma(vma).start.0);
-    let Entry::Frame(folio) = mem.pages.entry(page) else { panic!("{page:?} is mapped") };
+    let page = PageIdx(mem.virt.spaces.vma(vma).start.0);
+    let Entry::Frame(folio) = mem.virt.pages.entry(page) else { panic!("{page:?} is mapped") };
     mem.lru_activate(&mut lru, folio);
     lru.folio_departed(&mut mem, folio, Departure::Isolated);
     mem.frames.set(folio, flag::ISOLATED);
@@ -36,11 +36,14 @@ fn reclaim_unmaps_a_folio_in_a_batch_and_keeps_it() {
     assert_eq!(mem.prepare_evict(folio, how), kept);
     assert_eq!(mem.frames.mapped(folio), Mapped::No);
     assert!(mem.frames.has(folio, flag::SWAPCACHE));
-    assert!(matches!(mem.pages.entry(page), Entry::Swap(_)), "a fault finds it in the swap cache");
-    assert_eq!(mem.vmstat[VmEvent::PswpOut], 0);
+    assert!(
+        matches!(mem.virt.pages.entry(page), Entry::Swap(_)),
+        "a fault finds it in the swap cache"
+    );
+    assert_eq!(mem.stats.vmstat[VmEvent::PswpOut], 0);
 
     mem.lru_drain(&mut lru);
     assert!(!mem.frames.has(folio, flag::ACTIVE | flag::LRU | flag::IN_BATCH));
     assert_eq!(mem.prepare_evict(folio, how), Prepared::Ready { wrote: true });
-    assert_eq!(mem.vmstat[VmEvent::PswpOut], 1);
+    assert_eq!(mem.stats.vmstat[VmEvent::PswpOut], 1);
 }

@@ -109,7 +109,7 @@ impl Both {
         let (nodes, groups) = (1 + rng.below(2) as usize, 2 * rng.below(2) as usize);
         let mut mem = Memory::new(&machine(nodes, groups));
         let memcg = |rng: &mut Rng| MemcgId(rng.below(groups as u64 + 1) as u16);
-        let space = mem.spaces.create("walked".into(), memcg(rng));
+        let space = mem.virt.spaces.create("walked".into(), memcg(rng));
         let mut both = Both {
             mem,
             space,
@@ -121,7 +121,7 @@ impl Both {
         // Index space is handed out in the order of mapping: the highest address comes first.
         let (va, nr) = (0x30_0000 + rng.below(512), 1 + rng.below(300));
         both.map(rng, va, nr);
-        both.mem.spaces.reserve_span(&mut both.mem.pages, space, 0x20_0000, 3 * 512);
+        both.mem.virt.spaces.reserve_span(&mut both.mem.virt.pages, space, 0x20_0000, 3 * 512);
         let mut va = 0x20_0000 + rng.below(200) * rng.below(2);
         loop {
             let nr = [1, 1 + rng.below(70), 1 + rng.below(600)][rng.below(3) as usize];
@@ -152,16 +152,16 @@ impl Both {
             let file = self.mem.open_file(&format!("file {region:?}"), nr as u32);
             VmaKind::File { file, offset: 0, shared: false }
         };
-        let (pages, nr32) = (&mut self.mem.pages, nr as u32);
-        self.mem.spaces.mmap(pages, self.space, region, nr32, kind, flags, Some(va));
+        let (pages, nr32) = (&mut self.mem.virt.pages, nr as u32);
+        self.mem.virt.spaces.mmap(pages, self.space, region, nr32, kind, flags, Some(va));
         self.mappings.push(Mapping { from: va, to: va + nr, anon, flags });
     }
 
     /// Gives some page tables frames, and fills their PTEs with anything.
     fn fill(&mut self, rng: &mut Rng, memcg: impl Fn(&mut Rng) -> MemcgId) {
-        for i in 0..self.mem.pages.nr_groups() {
+        for i in 0..self.mem.virt.pages.nr_groups() {
             let g = GroupId(i as u32);
-            let group = *self.mem.pages.group(g);
+            let group = *self.mem.virt.pages.group(g);
             if group.owner != Owner::Process(self.space) || rng.below(8) == 0 {
                 continue;
             }
@@ -176,8 +176,8 @@ impl Both {
         let plain = rng.below(2) == 0;
         self.mem.count(VmEvent::PgLazyFree, u64::from(!plain));
         for (i, m) in self.mappings.iter().enumerate() {
-            let vma = self.mem.spaces.region(self.space, RegionId(i as u16)).unwrap();
-            let start = self.mem.spaces.vma(vma).start.0;
+            let vma = self.mem.virt.spaces.region(self.space, RegionId(i as u16)).unwrap();
+            let start = self.mem.virt.spaces.vma(vma).start.0;
             for va in m.from..m.to {
                 let page = PageIdx(start + (va - m.from) as u32);
                 if !self.tables.contains_key(&(va & !511)) {
@@ -197,7 +197,7 @@ impl Both {
                 if present {
                     (now.young, now.dirty) = (young, dirty);
                     if rng.below(10) == 0 {
-                        self.mem.pages.set_entry(page, Entry::Zero, 0);
+                        self.mem.virt.pages.set_entry(page, Entry::Zero, 0);
                     } else {
                         let node = NodeId(rng.below(self.mem.zones.nr_nodes() as u64) as u8);
                         let folio = self.mem.try_alloc(node, &AllocRequest::USER, None).unwrap();
@@ -229,8 +229,8 @@ impl Both {
                         now.folio = Some(folio);
                     }
                 }
-                let kept = self.mem.pages.hot(page);
-                self.mem.pages.set_hot(page, kept | hot);
+                let kept = self.mem.virt.pages.hot(page);
+                self.mem.virt.pages.set_hot(page, kept | hot);
                 self.ptes.insert(va, now);
             }
         }
@@ -284,7 +284,7 @@ impl Both {
     /// Everything that walks may change.
     fn compare(&self) {
         for (&va, p) in &self.ptes {
-            let hot = self.mem.pages.hot(self.page(va));
+            let hot = self.mem.virt.pages.hot(self.page(va));
             let real = Pte {
                 present: hot & pte::PRESENT != 0,
                 young: hot & pte::YOUNG != 0,
@@ -318,14 +318,14 @@ impl Both {
             let exec = others.len() as u32;
             folios.extend(others);
             (present, dirtied) = (present + more, dirtied + dirty_too);
-            let (began, dirty) = (self.mem.now, self.mem.files.nr_dirty);
+            let (began, dirty) = (self.mem.acting.now, self.mem.cache.files.nr_dirty);
             let mut young = vec![Pfn(1)];
             let met = self.mem.walk_table(self.tables[&va], &scope, &mut young);
             let young_ptes = folios.len() as u32;
             assert_eq!(met, TableWalk { slots, young: young_ptes, exec }, "table {va:#x}");
             assert_eq!(young[1..], folios);
-            assert_eq!(self.mem.now.since(began).0, 5 * present + 50 * folios.len() as u64);
-            assert_eq!(self.mem.files.nr_dirty - dirty, dirtied);
+            assert_eq!(self.mem.acting.now.since(began).0, 5 * present + 50 * folios.len() as u64);
+            assert_eq!(self.mem.cache.files.nr_dirty - dirty, dirtied);
         }
         self.compare();
     }
@@ -338,7 +338,7 @@ impl Both {
             let page = self.page(va);
             let scope = self.scope(rng);
             // The query for references came before.
-            self.mem.pages.test_clear_hot(page, pte::YOUNG);
+            self.mem.virt.pages.test_clear_hot(page, pte::YOUNG);
             self.ptes.get_mut(&va).unwrap().young = false;
             let m = self.mapping(va).unwrap();
             let exec = m.flags.exec;
@@ -405,10 +405,10 @@ proptest! {
 /// An address space with a page table and one region of so many anonymous pages.
 fn one_region(pages: u32) -> (Memory, AsId, PageIdx) {
     let mut mem = Memory::new(&machine(1, 0));
-    let space = mem.spaces.create("one".into(), MemcgId(0));
+    let space = mem.virt.spaces.create("one".into(), MemcgId(0));
     let (kind, region) = (VmaKind::Anon, RegionId(0));
-    let vma = mem.spaces.mmap(&mut mem.pages, space, region, pages, kind, PLAIN, None);
-    let start = mem.spaces.vma(vma).start;
+    let vma = mem.virt.spaces.mmap(&mut mem.virt.pages, space, region, pages, kind, PLAIN, None);
+    let start = mem.virt.spaces.vma(vma).start;
     let frame = mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).unwrap();
     mem.set_table(start.group(), frame);
     (mem, space, start)
@@ -436,13 +436,13 @@ fn a_walk_takes_each_access_once() {
     let met = mem.walk_table(tables[0], &ROOT, &mut young);
     assert_eq!((met, &young[..]), (TableWalk { slots: 100, young: 3, exec: 0 }, &folios[..]));
     let second = PageIdx(start.0 + 4);
-    mem.pages.set_hot(second, mem.pages.hot(second) | pte::ACCESSED);
+    mem.virt.pages.set_hot(second, mem.virt.pages.hot(second) | pte::ACCESSED);
     young.clear();
     let met = mem.walk_table(tables[0], &ROOT, &mut young);
     assert_eq!((met.young, &young[..]), (1, &folios[1..2]));
     assert_eq!(mem.page_of(folios[1]), Some(second));
     // 3 present PTEs were examined twice, and 3 folios found, then one.
-    assert_eq!(mem.now.0, 2 * 3 * 5 + 4 * 50);
+    assert_eq!(mem.acting.now.0, 2 * 3 * 5 + 4 * 50);
 }
 
 /// The entry above a PTE stays accessed whatever becomes of the PTE, until it is cleared.
@@ -452,12 +452,12 @@ fn an_accessed_table_stays_so_without_its_pages() {
     assert!(!mem.pmd_young(start.group()));
     let folio = touch(&mut mem, start);
     mem.unmap_for_copy(start, folio);
-    assert_eq!(mem.pages.entry(start), Entry::None);
-    mem.pages.set_entry(start, Entry::Zero, pte::YOUNG);
+    assert_eq!(mem.virt.pages.entry(start), Entry::None);
+    mem.virt.pages.set_entry(start, Entry::Zero, pte::YOUNG);
     assert!(mem.pmd_test_clear_young(start.group()));
     // A PTE that the kernel installs young says nothing of the entry above.
-    mem.pages.set_entry(start, Entry::None, 0);
-    mem.pages.set_entry(start, Entry::Zero, pte::YOUNG);
+    mem.virt.pages.set_entry(start, Entry::None, 0);
+    mem.virt.pages.set_entry(start, Entry::Zero, pte::YOUNG);
     assert!(!mem.pmd_young(start.group()));
 }
 
@@ -466,8 +466,8 @@ fn an_accessed_table_stays_so_without_its_pages() {
 fn processes_are_listed_by_group_and_used_once() {
     let mut mem = Memory::new(&machine(1, 1));
     let [a, b, c, d] =
-        [0, 1, 0, 0].map(|g| mem.spaces.create(format!("process of {g}"), MemcgId(g)));
-    mem.spaces[c].dead = true;
+        [0, 1, 0, 0].map(|g| mem.virt.spaces.create(format!("process of {g}"), MemcgId(g)));
+    mem.virt.spaces[c].dead = true;
     let list = |mem: &Memory, g| mem.mm_list(MemcgId(g)).collect::<Vec<_>>();
     assert_eq!(list(&mem, 1).iter().map(|m| m.1).collect::<Vec<_>>(), [b]);
     let root = list(&mem, 0);
@@ -475,6 +475,6 @@ fn processes_are_listed_by_group_and_used_once() {
     assert!(root[0].0 < root[1].0);
     assert!(mem.take_used(a), "new processes are used");
     assert!(!mem.take_used(a));
-    mem.spaces[a].used = true;
+    mem.virt.spaces[a].used = true;
     assert!(mem.take_used(a));
 }

@@ -139,17 +139,17 @@ fn lists(policy: &dyn ReclaimPolicy, mem: &Memory, node: NodeId, memcg: MemcgId)
 }
 
 fn living(mem: &Memory, target: &Target) -> Option<AsId> {
-    target.space.filter(|&a| !mem.spaces[a].dead)
+    target.space.filter(|&a| !mem.virt.spaces[a].dead)
 }
 
 impl Operations for MachineOps<'_> {
     fn now(&self) -> SimTime {
-        self.doors.memory().now
+        self.doors.memory().acting.now
     }
 
     fn charge_regions(&mut self, regions: u64) {
         let mem = self.doors.parts().0;
-        mem.now += mem.cost.t_region * regions;
+        mem.acting.now += mem.given.cost.t_region * regions;
     }
 
     fn prepare_access_checks(&mut self, targets: &mut [Target]) {
@@ -256,7 +256,7 @@ impl Operations for MachineOps<'_> {
     }
 
     fn hook(&mut self, hook: Hook, context: &Context) -> ControlFlow<()> {
-        self.watch.hook(hook, context, self.doors.memory().now);
+        self.watch.hook(hook, context, self.doors.memory().acting.now);
         ControlFlow::Continue(())
     }
 }

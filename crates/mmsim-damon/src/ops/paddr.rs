@@ -150,7 +150,7 @@ pub(super) fn eligible(mem: &mut Memory, regions: &[Region], node: NodeId) -> (u
         let mut range = frames_of(region);
         range.end.0 = range.end.0.min(last);
         let mut count = |mem: &mut Memory, folio: FolioId| {
-            mem.now += mem.cost.t_frame_walk;
+            mem.acting.now += mem.given.cost.t_frame_walk;
             let end = range.end.0.min(folio.0 + mem.frames.pages(folio) as u32);
             let pages = u64::from(end - folio.0.max(range.start.0));
             all += pages;
@@ -188,7 +188,7 @@ fn take(
     }
     for folio in (folio.0..folio.0 + if split { pages } else { 1 }).map(Pfn) {
         if policy.isolate(mem, folio) {
-            mem.now += mem.cost.t_isolate;
+            mem.acting.now += mem.given.cost.t_isolate;
             if pageout {
                 mem.frames.clear(folio, flag::ACTIVE);
             }

@@ -30,10 +30,11 @@ fn pages_at(
     regions: &[Region],
     hugetlb: bool,
 ) -> [Option<PageIdx>; SAMPLE_BATCH] {
-    let all = hugetlb || mem.hugetlb.mapped() == 0;
+    let all = hugetlb || mem.kernel.hugetlb.mapped() == 0;
     let mut pages = [None; SAMPLE_BATCH];
     for (page, r) in pages.iter_mut().zip(regions) {
         *page = mem
+            .virt
             .spaces
             .page_at(space, r.sampling_addr >> PAGE_SHIFT)
             .filter(|&page| all || mem.hugetlb_at(page).is_none());
@@ -66,7 +67,7 @@ pub(super) fn young(
 
 /// The ranges to watch; none: nothing is mapped.
 fn ranges(mem: &Memory, space: AsId, min_region: u64) -> Vec<Range<u64>> {
-    let mappings = mem.spaces.mappings(&mem.pages, space);
+    let mappings = mem.virt.spaces.mappings(&mem.virt.pages, space);
     let of = |&(first, end, _): &(u64, u64, _)| first << PAGE_SHIFT..end << PAGE_SHIFT;
     if let Some(three) = three_regions(mappings.iter().map(of), min_region) {
         return three.into();

@@ -25,7 +25,7 @@ fn recorded(id: &str) -> Point {
 fn got(p: &Point, repetition: usize, charged: bool) -> u64 {
     let mut machine = mmsim_lab::validate::machine(p, repetition).expect("it can be replayed");
     if !charged {
-        machine.mem.cost.t_shrink_node = SimDuration::ZERO;
+        machine.mem.given.cost.t_shrink_node = SimDuration::ZERO;
         machine.scheduler_at_start(SimDuration::ZERO, SimDuration::ZERO);
     }
     let phases = machine.run(Watch::default()).phases;

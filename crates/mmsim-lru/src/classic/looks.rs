@@ -35,7 +35,7 @@ impl Classic {
 
     /// Walks page tables before the first pass of kswapd over a node.
     pub(super) fn walk_tables(&mut self, mem: &mut Memory, req: &ReclaimRequest) {
-        if self.config.bits_found != BitsFound::Walk || req.priority != mem.first_priority {
+        if self.config.bits_found != BitsFound::Walk || req.priority != mem.given.first_priority {
             return;
         }
         let (mut tables, mut young) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ impl Classic {
                 tables.clear();
                 mem.walk_tables(space, &scope, &mut tables);
                 for &table in &tables {
-                    mem.charge(mem.cost.t_walk_pmd);
+                    mem.charge(mem.given.cost.t_walk_pmd);
                     mem.walk_table(table, &scope, &mut young);
                 }
             }

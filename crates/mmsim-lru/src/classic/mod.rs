@@ -131,10 +131,10 @@ impl Classic {
         let by_zone = mem.zones.lru_by_zone();
         let scopes = if by_zone { mem.zones.ids().count() } else { nodes };
         let tallies = IndexVec::from_fn(scopes, |_: LruScope| {
-            std::array::from_fn(|_| mem.lists.create_tally())
+            std::array::from_fn(|_| mem.lru.lists.create_tally())
         });
         let lruvecs = IndexVec::from_fn(scopes * ids.nr_memcgs(), |lv| Lruvec {
-            lists: tallies[LruScope(ids.place(lv))].map(|t| mem.lists.create_in(t)),
+            lists: tallies[LruScope(ids.place(lv))].map(|t| mem.lru.lists.create_in(t)),
             rotate: RotateStat::default(),
             cost: CostState::default(),
             age: PerType::default(),
@@ -147,7 +147,7 @@ impl Classic {
             tallies,
             ids,
             by_zone,
-            cluster: (SWAP_CLUSTER_MAX >> mem.batch_shift).max(1),
+            cluster: (SWAP_CLUSTER_MAX >> mem.given.batch_shift).max(1),
             passes: IndexVec::filled(nodes, [None, None]),
             ended: None,
             walk: IndexVec::filled(scopes, 0),
@@ -229,11 +229,11 @@ impl Classic {
     fn list_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> [u64; 5] {
         if memcg.0 == 0 {
             let [a, b, c, d, e] = self.tallies[scope];
-            let n = |t| mem.lists.tally(t);
+            let n = |t| mem.lru.lists.tally(t);
             return [n(a), n(b), n(c), n(d), n(e)];
         }
         let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
-        lists.map(|l| mem.lists.len(l))
+        lists.map(|l| mem.lru.lists.len(l))
     }
 
     /// The same of the evictable lists.
@@ -241,11 +241,11 @@ impl Classic {
     fn sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         if memcg.0 == 0 {
             let [a, b, c, d, _] = self.tallies[scope];
-            let n = |t| mem.lists.tally(t);
+            let n = |t| mem.lru.lists.tally(t);
             return [n(a), n(b), n(c), n(d)];
         }
         let [a, b, c, d, _] = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
-        let n = |l| mem.lists.len(l);
+        let n = |l| mem.lru.lists.len(l);
         [n(a), n(b), n(c), n(d)]
     }
 
@@ -270,7 +270,7 @@ impl Classic {
         let rotates = self.config.balance_model == BalanceModel::Rotate;
         // The judgement of one folio of a batch may depend on those before it.
         let leaky = rotates && self.config.new_anon_rotated == NewAnonRotated::ForcedLeaky;
-        if leaky || mem.slow_paths {
+        if leaky || mem.given.slow_paths {
             return false;
         }
         let Some(lv) = self.common_lruvec(mem, batch.iter().map(|&(f, _)| f)) else { return false };
@@ -343,7 +343,7 @@ impl Classic {
     }
 
     fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
-        let s = scaled(self.balanced(mem, scope, memcg), mem.scale_shift);
+        let s = scaled(self.balanced(mem, scope, memcg), mem.given.scale_shift);
         formulas::inactive_anon_is_low(
             self.config.anon_ratio,
             s[formulas::INACTIVE_ANON],
@@ -501,7 +501,7 @@ impl ReclaimPolicy for Classic {
 
     /// The pages take the place of the huge folio at the end of its list where they are met next.
     fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
-        let list = mem.lists.list_of(folio);
+        let list = mem.lru.lists.list_of(folio);
         mem.lru_del(folio);
         for page in mem.split_frames(folio).into_iter().rev() {
             mem.lru_add_tail(list, page);
@@ -621,13 +621,13 @@ impl ReclaimPolicy for Classic {
         for (scope, tallies) in self.tallies.pairs() {
             for (l, &tally) in tallies.iter().enumerate() {
                 let lruvecs = self.ids.at(scope.0).map(|lv| &self.lruvecs[lv]);
-                let sum: u64 = lruvecs.map(|lv| mem.lists.len(lv.lists[l])).sum();
-                assert_eq!(mem.lists.tally(tally), sum, "{} of all memcgs", LIST_NAMES[l]);
+                let sum: u64 = lruvecs.map(|lv| mem.lru.lists.len(lv.lists[l])).sum();
+                assert_eq!(mem.lru.lists.tally(tally), sum, "{} of all memcgs", LIST_NAMES[l]);
             }
         }
         for (i, lv) in self.lruvecs.pairs() {
             for (l, &list) in lv.lists.iter().enumerate() {
-                for f in mem.lists.iter_from_tail(list) {
+                for f in mem.lru.lists.iter_from_tail(list) {
                     assert_eq!(
                         Self::list_index(mem, f),
                         l,
@@ -643,7 +643,7 @@ impl ReclaimPolicy for Classic {
                 }
             }
         }
-        let s = &mem.vmstat;
+        let s = &mem.stats.vmstat;
         if s[VmEvent::SimLruGenWrites] > 0 {
             // MGLRU may have counted as well, by rules of its own. So no write to lru_gen, not even of
             // min_ttl_ms, leaves these two laws audited.

@@ -226,7 +226,7 @@ impl Classic {
         if req.force_deactivate {
             return true;
         }
-        let s = scaled(*sizes, mem.scale_shift);
+        let s = scaled(*sizes, mem.given.scale_shift);
         let low = if t == ANON {
             let ratio = self.config.anon_ratio;
             formulas::inactive_anon_is_low(ratio, s[INACTIVE_ANON], s[ACTIVE_ANON])
@@ -244,7 +244,7 @@ impl Classic {
             InactiveRatioScope::Target => self.sizes(mem, scope, memcg),
             InactiveRatioScope::Lruvec => {
                 let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
-                [0, 1, 2, 3].map(|l| mem.lists.len(lists[l]))
+                [0, 1, 2, 3].map(|l| mem.lru.lists.len(lists[l]))
             }
         }
     }
@@ -310,7 +310,7 @@ impl Classic {
         let mode = formulas::scan_mode(ScanModeInput {
             can_swap,
             memcg_reclaim: target(req).0 != 0,
-            swappiness: req.swappiness(&mem.vm),
+            swappiness: req.swappiness(&mem.given.vm),
             priority,
             file_is_tiny: control.file_is_tiny,
             cache_trim_mode: control.cache_trim,
@@ -319,7 +319,7 @@ impl Classic {
         for &z in mem.zones.of_node(req.node) {
             if req.wants(mem.zones[z].kind) {
                 for (size, &list) in sizes.iter_mut().zip(&self.lruvecs[lv].lists) {
-                    *size += mem.lists.len_in(list, z);
+                    *size += mem.lru.lists.len_in(list, z);
                 }
             }
         }
@@ -331,12 +331,12 @@ impl Classic {
             }
         };
         let base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
-        if !can_swap && req.anon_only() && !mem.rules.anon_only_falls_back {
+        if !can_swap && req.anon_only() && !mem.given.rules.anon_only_falls_back {
             return (sizes, [0; 4]);
         }
-        let swappiness = req.swappiness(&mem.vm).min(200);
+        let swappiness = req.swappiness(&mem.given.vm).min(200);
         let fractions = if self.config.balance_model == BalanceModel::Rotate {
-            let own = [0, 1, 2, 3].map(|l| mem.lists.len(self.lruvecs[lv].lists[l]));
+            let own = [0, 1, 2, 3].map(|l| mem.lru.lists.len(self.lruvecs[lv].lists[l]));
             let r = &mut self.lruvecs[lv].rotate;
             if mode == ScanMode::Fract {
                 r.decay(own[0] + own[1], own[2] + own[3]);
@@ -431,7 +431,7 @@ impl Classic {
             reclaimed: [reclaimed[ANON], reclaimed[FILE]],
         });
         // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let of = |l: usize| mem.lists.len(self.lruvecs[w.lv].lists[l]) << mem.scale_shift;
+        let of = |l: usize| mem.lru.lists.len(self.lruvecs[w.lv].lists[l]) << mem.given.scale_shift;
         let s = [of(0), of(1)];
         if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
@@ -449,11 +449,13 @@ impl Classic {
         if self.ids.only_root() {
             return mem.zones.ids().map(|z| u64::from(mem.zones[z].managed)).sum();
         }
-        let of = |v: &Lruvec| v.lists.iter().map(|&l| mem.lists.len(l)).sum::<u64>();
+        let of = |v: &Lruvec| v.lists.iter().map(|&l| mem.lru.lists.len(l)).sum::<u64>();
         let all = self.lruvecs.iter();
         match self.config.shadow_limit_scope {
             ShadowLimitScope::Memcg => all.step_by(self.ids.nr_memcgs()).map(of).sum(),
-            ShadowLimitScope::Node => all.map(of).sum::<u64>() + mem.slab_frames.len() as u64,
+            ShadowLimitScope::Node => {
+                all.map(of).sum::<u64>() + mem.kernel.slab_frames.len() as u64
+            }
         }
     }
 }

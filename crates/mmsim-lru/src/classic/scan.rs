@@ -153,7 +153,7 @@ impl Classic {
         let mut stats = BatchStats::default();
         let mut back = Vec::new();
         let lv = folios.first().map(|&f| self.lruvec_of(mem, f));
-        mem.charge(mem.cost.t_scan * folios.len() as u64);
+        mem.charge(mem.given.cost.t_scan * folios.len() as u64);
         for &folio in folios {
             let fate = shrink_folio(
                 mem,
@@ -233,7 +233,7 @@ impl Classic {
             _ => None,
         };
         let young_counts = self.config.demoted_young_counts_as_rotated();
-        let observed = mem.tracer.wants(TraceKind::SimDeactivate);
+        let observed = mem.telling.tracer.wants(TraceKind::SimDeactivate);
         let (mut kept, mut extra) = (0, 0);
         let mut rotated = if young_counts { u64::from(run.young.count_ones()) } else { 0 };
         back.stay[0] = run.plain;
@@ -384,7 +384,7 @@ impl Inactive<'_> {
         let classic = &mut *self.classic;
         let node = classic.node_of(mem, classic.scope_of_lruvec(self.lv));
         let kswapd = matches!(b.how.by, Reclaimer::Kswapd);
-        let at_once = kswapd && mem.node_flags[node].writeback;
+        let at_once = kswapd && mem.lru.node_flags[node].writeback;
         let recycled = if at_once { run.with(flag::RECLAIM, flag::RECLAIM) & some } else { 0 };
         let pass = &mut b.stats.pass;
         pass.immediate += u64::from(recycled.count_ones());
@@ -401,7 +401,8 @@ impl Inactive<'_> {
         b: &mut Batch<'_>,
     ) -> Stays {
         let (classic, lv) = (&mut *self.classic, self.lv);
-        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
+        let page =
+            mem.telling.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let (by, file) = (b.how.by, b.file);
         let limit = match by {
             Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),

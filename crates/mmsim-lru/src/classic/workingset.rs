@@ -270,7 +270,7 @@ impl Classic {
                 is_file,
                 lists: self.sizes(mem, scope, memcg),
                 swap_left: mem.can_swap(memcg),
-                slab_reclaimable: mem.slab_frames.len() as u64,
+                slab_reclaimable: mem.kernel.slab_frames.len() as u64,
             },
         )
     }
@@ -288,7 +288,7 @@ impl Classic {
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = self.threshold(mem, file, s.scope, s.memcg);
         let activated = distance <= threshold && !mem.is_planted(Planted::RefaultsForgotten);
-        if mem.tracer.wants(TraceKind::SimRefault) {
+        if mem.telling.tracer.wants(TraceKind::SimRefault) {
             tell_of_refault(mem, file, distance, threshold, activated);
         }
         if activated {
@@ -417,7 +417,7 @@ impl Classic {
 #[cold]
 #[inline(never)]
 fn tell_of_refault(mem: &mut Memory, file: bool, distance: u64, threshold: u64, activated: bool) {
-    let page = mem.refaulting.take();
+    let page = mem.telling.refaulting.take();
     let eviction = page.and_then(|p| mem.eviction_of(p));
     mem.emit(|| TraceEvent::SimRefault {
         page: page.unwrap_or_default(),

@@ -73,7 +73,7 @@ impl Mglru {
         let memcg = self.node_and_memcg(lv).1;
         let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
         if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
-            req.swappiness(&mem.vm)
+            req.swappiness(&mem.given.vm)
         } else {
             0
         }
@@ -118,7 +118,7 @@ impl Mglru {
         types: Evictable,
         walking: &mut Option<Walk>,
     ) -> Aging {
-        let lazy = mem.rules.lazy_preemption;
+        let lazy = mem.given.rules.lazy_preemption;
         let seq = self.lruvecs[lv].max_seq;
         let own = match walking.take() {
             Some(walk) => Some(walk),
@@ -191,7 +191,7 @@ impl Mglru {
     fn walk_on(&mut self, mem: &mut Memory, lv: LruvecId, walk: &mut Walk, whole: bool) {
         while let Some((table, force)) = walk.left.pop() {
             // The process may have given it up meanwhile.
-            if mem.pages.group(table).table.is_some() {
+            if mem.virt.pages.group(table).table.is_some() {
                 self.walk_one(mem, lv, table, force, walk);
             }
             if !whole {
@@ -208,9 +208,9 @@ impl Mglru {
         force: bool,
         walk: &Walk,
     ) {
-        mem.charge(mem.cost.t_walk_pmd);
+        mem.charge(mem.given.cost.t_walk_pmd);
         // The entry of a huge page has its own accessed bit: there is no table to be spared.
-        let huge = mem.pages.group(table).huge;
+        let huge = mem.virt.pages.group(table).huge;
         if !huge && self.config.nonleaf_young && !force && !mem.pmd_test_clear_young(table) {
             return;
         }
@@ -252,9 +252,9 @@ impl Mglru {
             let (of_all, now) = (&mut self.halves[v.node][t], v.halves(t));
             (0..2).for_each(|i| of_all[i] = of_all[i] + now[i] - before[i]);
         }
-        v.birth[Gen::from_seq(v.max_seq)] = mem.now;
+        v.birth[Gen::from_seq(v.max_seq)] = mem.acting.now;
         let (node, memcg) = self.node_and_memcg(lv);
-        if mem.tracer.wants(TraceKind::SimLruGen) {
+        if mem.telling.tracer.wants(TraceKind::SimLruGen) {
             for g in self.generations(mem, lv) {
                 let age = g.age;
                 let (seq, nr_anon, nr_file) = (g.seq, g.anon, g.file);
@@ -276,7 +276,7 @@ impl Mglru {
                 for &kind in kinds {
                     let list = self.lruvecs[lv].lists[old][kind][zone];
                     while let Some(folio) = mem.lru_pop_tail(list) {
-                        mem.charge(mem.cost.t_rotate);
+                        mem.charge(mem.given.cost.t_rotate);
                         let bits = mem.frames.bits(folio);
                         let tier = self.tier(folio, bits);
                         let full = self.overflows(bits, self.refs(folio, bits));
@@ -388,7 +388,7 @@ impl Mglru {
     fn outlived(&self, mem: &Memory, lv: LruvecId, ttl: SimDuration) -> bool {
         let v = &self.lruvecs[lv];
         let birth: SimTime = v.birth[v.oldest(FILE)];
-        birth + ttl < mem.now
+        birth + ttl < mem.acting.now
     }
 
     /// Pages of the types that can be evicted (`lruvec_is_sizable`).

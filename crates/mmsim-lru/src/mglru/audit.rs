@@ -18,7 +18,7 @@ impl Mglru {
         };
         let one = |seq| Generation {
             seq,
-            age: mem.now.since(v.birth[Gen::from_seq(seq)].min(mem.now)),
+            age: mem.acting.now.since(v.birth[Gen::from_seq(seq)].min(mem.acting.now)),
             anon: size(seq, ANON),
             file: size(seq, FILE),
         };
@@ -50,7 +50,7 @@ impl Mglru {
             for (generation, kinds) in v.lists.pairs() {
                 for (kind, zones) in kinds.pairs() {
                     for (zone, &list) in zones.pairs() {
-                        for f in mem.lists.iter_from_tail(list) {
+                        for f in mem.lru.lists.iter_from_tail(list) {
                             let bits = mem.frames.bits(f);
                             let t = type_of(bits);
                             let named = gen_of(bits)

@@ -180,7 +180,7 @@ impl Mglru {
     ) -> Vec<FolioId> {
         let zones = &self.lruvecs[self.lruvec_at(node, memcg)].lists[Gen::from_seq(seq)][kind];
         let mut folios: Vec<_> =
-            zones.iter().rev().flat_map(|&l| mem.lists.iter_from_tail(l)).collect();
+            zones.iter().rev().flat_map(|&l| mem.lru.lists.iter_from_tail(l)).collect();
         folios.reverse();
         folios
     }
@@ -208,7 +208,7 @@ fn by_command(mem: &Memory, node: NodeId, swappiness: Option<u8>, target: u64) -
     ReclaimRequest {
         node,
         by: Reclaimer::Direct,
-        priority: mem.first_priority,
+        priority: mem.given.first_priority,
         order: 0,
         lowest: ZoneKind::Dma,
         highest: ZoneKind::Movable,

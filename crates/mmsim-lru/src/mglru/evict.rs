@@ -412,7 +412,8 @@ impl Evicting<'_> {
         how: Shrinking,
         stats: &mut BatchStats,
     ) -> ShrinkOutcome {
-        let page = mem.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
+        let page =
+            mem.telling.tracer.wants(TraceKind::SimScanFolio).then(|| mem.page_of(folio)).flatten();
         let limit = match how.by {
             Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
             _ => None,

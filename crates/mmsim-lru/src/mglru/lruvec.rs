@@ -133,7 +133,7 @@ impl Lruvec {
     /// only if they hold their generation back.
     pub(super) fn populated(&self, mem: &Memory, generation: Gen, t: LruType, lazy: bool) -> bool {
         let lists = &self.lists[generation];
-        let any = |l: GenList| lists[l].iter().any(|&l| mem.lists.len(l) > 0);
+        let any = |l: GenList| lists[l].iter().any(|&l| mem.lru.lists.len(l) > 0);
         any(t.into()) || lazy && t == FILE && any(GenList::Lazyfree)
     }
 }

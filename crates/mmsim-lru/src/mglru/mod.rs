@@ -117,7 +117,7 @@ impl Mglru {
     pub fn new(config: MglruConfig, mem: &mut Memory, seed: u64) -> Self {
         let nodes = mem.zones.nr_nodes();
         let ids = LruvecIds::new(mem.memcgs.len());
-        let unevictable = IndexVec::from_fn(nodes, |_: NodeId| mem.lists.create_tally());
+        let unevictable = IndexVec::from_fn(nodes, |_: NodeId| mem.lru.lists.create_tally());
         let lruvecs = IndexVec::from_fn(nodes * mem.memcgs.len(), |lv| {
             let node = NodeId(ids.place(lv));
             Lruvec {
@@ -126,9 +126,9 @@ impl Mglru {
                 min_seq: PerType::default(),
                 birth: PerGen::default(),
                 lists: PerGen::from_fn(|_| {
-                    IndexArray::from_fn(|_| PerZone::from_fn(|_| mem.lists.create()))
+                    IndexArray::from_fn(|_| PerZone::from_fn(|_| mem.lru.lists.create()))
                 }),
-                unevictable: mem.lists.create_in(unevictable[node]),
+                unevictable: mem.lru.lists.create_in(unevictable[node]),
                 nr_pages: PerGen::default(),
                 rates: PerType::default(),
                 mm: MmState::default(),
@@ -149,10 +149,10 @@ impl Mglru {
             passes: IndexVec::filled(nodes, [None, None]),
             memcg_lru: IndexVec::from_fn(nodes, |_| MemcgLru::new(ids, rng.clone())),
             needs_aging: IndexVec::filled(nodes, false),
-            min_batch: (rates::MIN_LRU_BATCH >> mem.batch_shift).max(1),
-            max_batch: (4096 >> mem.batch_shift).max(1),
-            first_priority: mem.first_priority,
-            scale_shift: mem.scale_shift,
+            min_batch: (rates::MIN_LRU_BATCH >> mem.given.batch_shift).max(1),
+            max_batch: (4096 >> mem.given.batch_shift).max(1),
+            first_priority: mem.given.first_priority,
+            scale_shift: mem.given.scale_shift,
             single,
             bounced: PassStats::default(),
             taken: 0,
@@ -354,7 +354,7 @@ impl ReclaimPolicy for Mglru {
     /// The pages take the place of the huge folio at the end of its generation's list where they
     /// are met next, and name the generation that it named.
     fn folio_split(&mut self, mem: &mut Memory, folio: FolioId) {
-        let list = mem.lists.list_of(folio);
+        let list = mem.lru.lists.list_of(folio);
         let (lv, zone) = (self.lruvec_of(mem, folio), Self::zone_of(mem, folio));
         let bits = mem.frames.bits(folio);
         mem.lru_del(folio);
@@ -438,9 +438,9 @@ impl ReclaimPolicy for Mglru {
         let v = &self.lruvecs[own];
         // The root's sizes are those of all memory cgroups.
         let ([anon, file], unevictable) = if memcg.0 == 0 {
-            (*self.halves[node].raw(), mem.lists.tally(self.unevictable[node]))
+            (*self.halves[node].raw(), mem.lru.lists.tally(self.unevictable[node]))
         } else {
-            ([v.halves(ANON), v.halves(FILE)], mem.lists.len(v.unevictable))
+            ([v.halves(ANON), v.halves(FILE)], mem.lru.lists.len(v.unevictable))
         };
         let sizes = [anon[0], anon[1], file[0], file[1], unevictable];
         LruSnapshot {

@@ -320,7 +320,7 @@ impl Mglru {
         mem: &mut Memory,
         batch: &[(FolioId, Arrival)],
     ) -> bool {
-        if !self.single || mem.slow_paths {
+        if !self.single || mem.given.slow_paths {
             return false;
         }
         let mut folios = std::mem::take(&mut self.folios);
@@ -365,7 +365,7 @@ impl Mglru {
     /// Activates a batch of listed anonymous folios at once, as `folio_activated` does with each.
     /// False, and nothing done: something has to be asked for each.
     pub(super) fn anon_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) -> bool {
-        if !self.single || mem.slow_paths {
+        if !self.single || mem.given.slow_paths {
             return false;
         }
         let (every, any) = flags_of(mem, folios);

@@ -195,7 +195,7 @@ impl Mglru {
         let mut w = pass.work.take().expect("a step needs an lruvec");
         // Reclaim without input and output may look at anonymous pages, and then lets them be.
         let swappiness = self.swappiness_if(mem, w.lv, req, req.may_swap || !req.may_io);
-        let idle = swappiness == 0 && req.anon_only() && !mem.rules.anon_only_falls_back;
+        let idle = swappiness == 0 && req.anon_only() && !mem.given.rules.anon_only_falls_back;
         let budget = match idle {
             true => Budget::Pages(0),
             false => self.turn(mem, &mut w, Evictable::of(swappiness), req, pass),
@@ -453,6 +453,6 @@ impl Mglru {
         }
         let v = &self.lruvecs[self.lruvec_at(node, MemcgId(0))];
         [ANON, FILE].into_iter().flat_map(|t| v.halves(t)).sum::<u64>()
-            + mem.lists.len(v.unevictable)
+            + mem.lru.lists.len(v.unevictable)
     }
 }

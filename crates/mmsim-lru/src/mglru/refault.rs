@@ -266,8 +266,8 @@ impl Mglru {
         if recent || near != Nearness::None || self.config.refault_count == RefaultCount::All {
             mem.count_refault(folio, u.memcg, t == FILE);
         }
-        if mem.tracer.wants(TraceKind::SimRefault) {
-            let page = mem.refaulting.take();
+        if mem.telling.tracer.wants(TraceKind::SimRefault) {
+            let page = mem.telling.refaulting.take();
             let eviction = page.and_then(|p| mem.eviction_of(p));
             // Without distances: how many oldest generations have gone since, and how many may.
             let (distance, workingset_size) = match self.config.refault_distance {

@@ -109,7 +109,7 @@ impl Mglru {
         let mut skipped = 0;
         for (i, &kind) in kinds.iter().enumerate() {
             let list = lists[kind][zone];
-            while mem.lists.len(list) > 0
+            while mem.lru.lists.len(list) > 0
                 && met.tally.looked < scan.most
                 && met.tally.taken.max(skipped) < self.min_batch
             {

@@ -45,16 +45,17 @@ fn accesses_touch_their_page_tables() {
         .write(7, 0..1000);
     let ran = run(&machine(), Policy::Random, &[steps]);
     let mem = &ran.machine.mem;
-    let space = mem.spaces.ids().next().unwrap();
+    let space = mem.virt.spaces.ids().next().unwrap();
     let touched = |region: u16| {
-        let vma = mem.spaces.vma(mem.spaces.region(space, RegionId(region))?);
+        let vma = mem.virt.spaces.vma(mem.virt.spaces.region(space, RegionId(region))?);
         Some(mem.pmd_young(vma.start.group()))
     };
     let all: Vec<_> = (0..8).map(touched).collect();
     let [yes, no] = [Some(true), Some(false)];
     assert_eq!(all, [yes, no, no, yes, yes, yes, None, yes]);
-    let vma = mem.spaces.vma(mem.spaces.region(space, RegionId(5)).unwrap());
-    let out = |p: u32| matches!(mem.pages.entry(mmsim_core::base::id::PageIdx(p)), Entry::Swap(_));
+    let vma = mem.virt.spaces.vma(mem.virt.spaces.region(space, RegionId(5)).unwrap());
+    let out =
+        |p: u32| matches!(mem.virt.pages.entry(mmsim_core::base::id::PageIdx(p)), Entry::Swap(_));
     assert!((vma.start.0..vma.end().0).any(out), "nothing of region 5 was swapped out");
 }
 
@@ -78,7 +79,7 @@ fn short_ways_leave_the_same_bits() {
             let ran = run_watched(&config, policy, &[thrash.clone(), thrash.clone()], watch);
             let mut d = Digest::new();
             ran.machine.mem.digest_walks(&mut d);
-            let touched = ran.machine.mem.pages.hot.iter().filter(|&h| h & pte::TOUCHED != 0);
+            let touched = ran.machine.mem.virt.pages.hot.iter().filter(|&h| h & pte::TOUCHED != 0);
             (d.finish(), touched.count())
         };
         let watched = Watch::default().with_observer(Box::new(Nobody));

@@ -94,7 +94,7 @@ fn dropped_whole_it_is_a_block_again_and_dropped_in_part_it_waits() {
     });
     let part = wanting(0, 1024).write(0, 0..1).advise(0, 100..200, Advice::DontNeed).phase();
     each(&part.write(0, 100..200), |name, r| {
-        let waits = u64::from(r.machine.mem.rules.deferred_split);
+        let waits = u64::from(r.machine.mem.given.rules.deferred_split);
         let events = [VmEvent::ThpDeferredSplitPage, VmEvent::ThpSplitPage, VmEvent::PgFree];
         let split = 1 - waits;
         assert_eq!(events.map(|e| r.in_phase(0, e)), [waits, split, 100 * split], "{name}");
@@ -113,10 +113,10 @@ fn the_last_page_frees_the_block() {
     let all = parts.advise(0, 300..512, Advice::DontNeed).phase();
     let all = all.advise(0, 100..300, Advice::DontNeed).phase();
     each(&all, |name, r| {
-        if r.machine.mem.rules.deferred_split {
+        if r.machine.mem.given.rules.deferred_split {
             assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::PgFree)), [0, 512], "{name}");
             assert_eq!(r.n(VmEvent::ThpSplitPage), 0, "{name}");
-            assert_eq!(r.machine.mem.pages.nr_parted(), 0, "{name}");
+            assert_eq!(r.machine.mem.virt.pages.nr_parted(), 0, "{name}");
         }
         assert_eq!(r.machine.mem.nr_lru_pages(), 0, "{name}");
     });
@@ -132,7 +132,7 @@ fn reclaim_frees_what_was_dropped_in_part() {
         fill.each(0..6u32, |s, k| s.advise(0, 512 * k + 12..512 * k + 512, Advice::DontNeed));
     let pressed = holes.phase().map(1, 3000).write(1, 0..3000).phase().write(0, 0..3072).phase();
     each(&pressed, |name, r| {
-        let waits = r.machine.mem.rules.deferred_split;
+        let waits = r.machine.mem.given.rules.deferred_split;
         let events = [VmEvent::ThpDeferredSplitPage, VmEvent::ThpSplitPage];
         assert_eq!(events.map(|e| r.in_phase(0, e)), if waits { [6, 0] } else { [0, 6] }, "{name}");
         if waits {
@@ -149,7 +149,7 @@ fn advice_about_what_is_left_splits_it() {
     for a in [Advice::Cold, Advice::Free, Advice::PageOut] {
         let part = wanting(0, 1024).write(0, 0..1).advise(0, 100..200, Advice::DontNeed);
         each(&part.phase().advise(0, 10..12, a).phase(), |name, r| {
-            if r.machine.mem.rules.deferred_split {
+            if r.machine.mem.given.rules.deferred_split {
                 assert_eq!([0, 1].map(|p| r.in_phase(p, VmEvent::ThpSplitPage)), [0, 1], "{name}");
                 assert!(r.in_phase(1, VmEvent::PgFree) >= 100, "{name} {a:?}");
             }
@@ -163,10 +163,10 @@ fn advice_about_what_is_left_splits_it() {
 fn any_part_speaks_for_all() {
     for (name, policy, kernel) in all_policies() {
         let (mut mem, mut lru, page, head) = one_huge(policy, kernel);
-        if !mem.rules.deferred_split {
+        if !mem.given.rules.deferred_split {
             continue;
         }
-        let vma = mem.spaces.vma_of(&mem.pages, page);
+        let vma = mem.virt.spaces.vma_of(&mem.virt.pages, page);
         mem.zap_pages(&mut *lru, page, 7, vma);
         mem.zap_pages(&mut *lru, PageIdx(page.0 + 300), 12, vma);
         mem.check();
@@ -176,7 +176,8 @@ fn any_part_speaks_for_all() {
         mem.references(head, None);
         assert_eq!(mem.references(head, None).count, 0, "{name}");
         let hit = PageIdx(page.0 + 400);
-        let touch = |mem: &mut Memory| mem.pages.set_hot(hit, mem.pages.hot(hit) | pte::ACCESSED);
+        let touch =
+            |mem: &mut Memory| mem.virt.pages.set_hot(hit, mem.virt.pages.hot(hit) | pte::ACCESSED);
         touch(&mut mem);
         assert_eq!(mem.references(head, None).count, 1, "{name}");
         assert_eq!(mem.references(head, None).count, 0, "{name}");
@@ -298,9 +299,9 @@ fn running_out_of_memory_with_huge_pages() {
         // What a process has at its end stays where it is; what the killed one had does not.
         let mem = &r.machine.mem;
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
-        let held = 512 + mem.nr_page_tables + mem.slab_frames.len() as u64;
+        let held = 512 + mem.kernel.nr_page_tables + mem.kernel.slab_frames.len() as u64;
         assert_eq!(mem.zones.nr_free() + held, u64::from(FRAMES), "{name}");
-        assert!(mem.pages.nr_huge() <= 1, "{name}");
+        assert!(mem.virt.pages.nr_huge() <= 1, "{name}");
     }
 }
 
@@ -308,10 +309,10 @@ fn running_out_of_memory_with_huge_pages() {
 fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, PageIdx, Pfn) {
     let mut mem = Memory::new(&machine(kernel));
     let mut lru = harness::policy(policy, &mut mem);
-    let space = mem.spaces.create("process".into(), MemcgId(0));
+    let space = mem.virt.spaces.create("process".into(), MemcgId(0));
     let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-    let vma = mem.spaces.mmap(&mut mem.pages, space, RegionId(0), 512, kind, flags, None);
-    let page = mem.spaces.vma(vma).start;
+    let vma = mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), 512, kind, flags, None);
+    let page = mem.virt.spaces.vma(vma).start;
     let table = mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("memory is empty");
     mem.set_table(page.group(), table);
     let request = AllocRequest { order: 9, ..AllocRequest::USER };
@@ -331,7 +332,7 @@ fn one_huge(policy: Policy, kernel: Kernel) -> (Memory, Box<dyn ReclaimPolicy>, 
 fn is_in_pages(mem: &Memory, page: PageIdx, head: Pfn) {
     for i in 0..512 {
         let (frame, page) = (Pfn(head.0 + i), PageIdx(page.0 + i));
-        assert_eq!(mem.pages.entry(page), Entry::Frame(frame));
+        assert_eq!(mem.virt.pages.entry(page), Entry::Frame(frame));
         assert_eq!(mem.page_of(frame), Some(page));
         assert_eq!(mem.frames.order(frame), 0);
         assert!(mem.frames.has(frame, flag::LRU));
@@ -343,22 +344,22 @@ fn it_weighs_512_pages_and_leaves_512_in_its_place() {
     for (name, policy, kernel) in all_policies() {
         let (mut mem, mut lru, page, head) = one_huge(policy, kernel);
         let bits = mem.frames.bits(head);
-        let list = mem.lists.list_of(head);
-        assert_eq!((mem.lists.len(list), mem.lists.extra(list)), (512, 511), "{name}");
+        let list = mem.lru.lists.list_of(head);
+        assert_eq!((mem.lru.lists.len(list), mem.lru.lists.extra(list)), (512, 511), "{name}");
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
-        assert!((0..512).all(|i| mem.pages.entry(PageIdx(page.0 + i)) == Entry::Frame(head)));
+        assert!((0..512).all(|i| mem.virt.pages.entry(PageIdx(page.0 + i)) == Entry::Frame(head)));
         lru.check(&mem);
         mem.split_at(&mut *lru, PageIdx(page.0 + 77));
         mem.check();
         lru.check(&mem);
         is_in_pages(&mem, page, head);
-        assert_eq!((mem.lists.len(list), mem.lists.extra(list)), (512, 0), "{name}");
+        assert_eq!((mem.lru.lists.len(list), mem.lru.lists.extra(list)), (512, 0), "{name}");
         assert_eq!(mem.nr_lru_pages(), 512, "{name}");
         let marks = flag::ACTIVE | flag::POLICY_MASK;
         for i in 0..512 {
             assert_eq!(mem.frames.bits(Pfn(head.0 + i)) & marks, bits & marks, "{name}");
         }
-        let first = mem.lists.iter_from_tail(list).next();
+        let first = mem.lru.lists.iter_from_tail(list).next();
         assert!(first == Some(head) || matches!(policy, Policy::Random), "{name}: {first:?}");
     }
 }
@@ -371,11 +372,11 @@ fn one_accessed_bit_stands_for_all_pages() {
     assert_eq!(mem.references(head, None).count, 0);
     // A hit on any page, as the hardware marks it.
     let hit = PageIdx(page.0 + 300);
-    mem.pages.set_hot(hit, mem.pages.hot(hit) | pte::ACCESSED);
+    mem.virt.pages.set_hot(hit, mem.virt.pages.hot(hit) | pte::ACCESSED);
     assert_eq!(mem.references(head, None).count, 1);
     assert_eq!(mem.references(head, None).count, 0);
     // Split, all pages have the bit that the entry had.
-    mem.pages.set_hot(hit, mem.pages.hot(hit) | pte::ACCESSED);
+    mem.virt.pages.set_hot(hit, mem.virt.pages.hot(hit) | pte::ACCESSED);
     mem.split_at(&mut *lru, hit);
     let young: u32 = (0..512).map(|i| mem.references(Pfn(head.0 + i), None).count).sum();
     assert_eq!(young, 512);
@@ -398,7 +399,7 @@ fn it_waits_in_no_batch() {
             mem.split_frames(head);
             mem.check();
             assert_eq!(
-                mem.pages.entry(PageIdx(page.0 + 5)),
+                mem.virt.pages.entry(PageIdx(page.0 + 5)),
                 Entry::Frame(Pfn(head.0 + 5)),
                 "{name}"
             );
@@ -410,10 +411,10 @@ fn it_waits_in_no_batch() {
 fn the_end_of_a_mapping_frees_the_block() {
     for (name, policy, kernel) in all_policies() {
         let (mut mem, mut lru, _, _) = one_huge(policy, kernel);
-        let space = mem.spaces.ids().next().expect("a process");
+        let space = mem.virt.spaces.ids().next().expect("a process");
         mem.munmap(&mut *lru, space, RegionId(0));
         mem.check();
         assert_eq!((mem.nr_lru_pages(), mem.zones.nr_free()), (0, u64::from(FRAMES)), "{name}");
-        assert_eq!(mem.vmstat[VmEvent::ThpSplitPage], 0, "{name}");
+        assert_eq!(mem.stats.vmstat[VmEvent::ThpSplitPage], 0, "{name}");
     }
 }

@@ -42,7 +42,7 @@ fn kswapd(zones: [ZoneKind; 2], target: u64) -> ReclaimRequest {
 }
 
 fn count(b: &Bench, e: VmEvent) -> u64 {
-    b.mem.vmstat[e]
+    b.mem.stats.vmstat[e]
 }
 
 fn resident(b: &Bench, ids: std::ops::Range<u32>) -> usize {
@@ -96,7 +96,7 @@ fn shadows_hold_the_age_of_their_zone() {
         let of_upper = count(&b, PgStealKswapd);
         assert!(of_upper >= 64, "by zone: {lru_by_zone}: {of_upper}");
         b.reclaim(&kswapd([ZoneKind::Dma32; 2], 1));
-        let Entry::Swap(slot) = b.mem.pages.entry(b.place(UPPER, false)) else {
+        let Entry::Swap(slot) = b.mem.virt.pages.entry(b.place(UPPER, false)) else {
             panic!("by zone: {lru_by_zone}: the oldest page of the lower zone stays")
         };
         let Cached::Shadow(shadow) = b.mem.swap.as_ref().expect("swap").cached(slot) else {

@@ -120,15 +120,15 @@ impl Machine {
         tries: &Tries,
     ) -> AllocRequest {
         let movable = req.migratetype == Migratetype::Movable;
-        let promoted = self.mem.rules.defrag_promotes && tries.flags.nofragment && !movable;
-        let block = if promoted { self.mem.rules.pageblock_order } else { 0 };
+        let promoted = self.mem.given.rules.defrag_promotes && tries.flags.nofragment && !movable;
+        let block = if promoted { self.mem.given.rules.pageblock_order } else { 0 };
         AllocRequest { order: req.order.max(block), ..*req }
     }
 
     /// True if a request may be compacted for at all: moving pages may need to write some, and
     /// perhaps to call into their file system.
     fn may_compact(&self, req: &AllocRequest) -> bool {
-        let fs = self.mem.rules.compaction_needs_fs;
+        let fs = self.mem.given.rules.compaction_needs_fs;
         let needed = if fs { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
         self.compaction.is_some() && req.order > 0 && req.flags.has(needed)
     }
@@ -172,12 +172,12 @@ impl Machine {
         }
         // Compaction is long, and gives way to kswapd, which the request has just woken.
         self.give_way(tid);
-        let begin = self.mem.now;
+        let begin = self.mem.acting.now;
         let captured = self.try_to_compact(made, req.order, node, tries);
-        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
-        self.mem.count(VmEvent::SimDirectCompactNs, self.mem.now.since(begin).0);
+        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.mem.count(VmEvent::SimDirectCompactNs, self.mem.acting.now.since(begin).0);
         // 4.1 and 7.2 do not count an attempt that was put off everywhere either.
-        let counts_deferred = self.mem.rules.direct_compaction == DirectCompaction::V4_9;
+        let counts_deferred = self.mem.given.rules.direct_compaction == DirectCompaction::V4_9;
         let uncounted = tries.result == CompactResult::Skipped
             || !counts_deferred && tries.result == CompactResult::Deferred;
         if uncounted {
@@ -227,7 +227,7 @@ impl Machine {
         node: NodeId,
         tries: &mut Tries,
     ) -> Option<Pfn> {
-        let old = self.mem.rules.direct_compaction == DirectCompaction::V4_1;
+        let old = self.mem.given.rules.direct_compaction == DirectCompaction::V4_1;
         let full = tries.priority == Priority::SyncFull;
         let mode = self.mode_for(tries.priority);
         let flags = AllocFlags::of(req);
@@ -363,7 +363,7 @@ impl Machine {
         if req.order <= PAGE_ALLOC_COSTLY_ORDER || !self.may_compact(req) {
             return false;
         }
-        let old = !self.mem.rules.compaction_ready_exact;
+        let old = !self.mem.given.rules.compaction_ready_exact;
         let z = &self.mem.zones[zone];
         let [min, low, high] = z.watermark.map(|w| w + z.boost);
         let any = AllocFlags::default();

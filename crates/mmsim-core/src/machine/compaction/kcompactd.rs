@@ -84,13 +84,13 @@ fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) ->
 
 impl Machine {
     fn has_kcompactd(&self) -> bool {
-        self.compaction.is_some() && self.mem.rules.kcompactd
+        self.compaction.is_some() && self.mem.given.rules.kcompactd
     }
 
     /// Begins to look at the nodes, if that is wanted: to be called once.
     pub(in crate::machine) fn start_kcompactd(&mut self) {
         let wanted = self.config.vm.compaction_proactiveness > 0;
-        if self.has_kcompactd() && wanted && self.mem.rules.proactive_compaction {
+        if self.has_kcompactd() && wanted && self.mem.given.rules.proactive_compaction {
             self.kcompactds.ids().for_each(|n| self.set_kcompactd_timer(n, CHECK));
         }
     }
@@ -98,7 +98,7 @@ impl Machine {
     /// `vm.compaction_proactiveness` has another value. kcompactd looks every half a second whether it
     /// is above 0; from 5.15 on the write wakes it.
     pub(in crate::machine) fn proactiveness_written(&mut self, looked: bool) {
-        let wakes = self.mem.rules.proactiveness_wakes;
+        let wakes = self.mem.given.rules.proactiveness_wakes;
         if !self.has_kcompactd() || looked && !wakes {
             return;
         }
@@ -111,12 +111,12 @@ impl Machine {
 
     fn set_kcompactd_timer(&mut self, n: NodeId, after: SimDuration) {
         let on = self.config.vm.compaction_proactiveness > 0;
-        if !on || !self.mem.rules.proactive_compaction {
+        if !on || !self.mem.given.rules.proactive_compaction {
             return;
         }
         self.timer_generation += 1;
         self.kcompactds[n].generation = self.timer_generation;
-        self.queue.push(self.mem.now + after, Event::Kcompactd(n, self.timer_generation));
+        self.queue.push(self.mem.acting.now + after, Event::Kcompactd(n, self.timer_generation));
     }
 
     /// Asks a node's kcompactd for blocks of an order (`wakeup_kcompactd`).
@@ -159,7 +159,7 @@ impl Machine {
     fn run_kcompactd(&mut self, n: NodeId) {
         self.kcompactds[n].cpu = self.enqueue_daemon(Entity::Kcompactd(n));
         let cpu = self.kcompactds[n].cpu;
-        self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+        self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
     }
 
     /// One step of kcompactd on its CPU: one zone. False: it sleeps now.
@@ -197,7 +197,7 @@ impl Machine {
             return true;
         }
         let cpu = self.kcompactds[n].cpu;
-        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::Idle);
+        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
         self.set_kcompactd_timer(n, pause);
         false
     }
@@ -230,10 +230,10 @@ impl Machine {
             (VmEvent::CompactMigrateScanned, VmEvent::CompactDaemonMigrateScanned),
             (VmEvent::CompactFreeScanned, VmEvent::CompactDaemonFreeScanned),
         ];
-        let before = scanned.map(|(all, _)| self.mem.vmstat[all]);
+        let before = scanned.map(|(all, _)| self.mem.stats.vmstat[all]);
         let result = self.compact_zone(req).result;
         for ((all, own), before) in scanned.into_iter().zip(before) {
-            let n = self.mem.vmstat[all] - before;
+            let n = self.mem.stats.vmstat[all] - before;
             self.mem.count(own, n);
         }
         result
@@ -250,7 +250,7 @@ impl Machine {
 
     /// A write to `compact_memory`: all zones in full, on the clock of who writes.
     pub(in crate::machine) fn compact_memory(&mut self) {
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         self.mem.lru_drain_all(&mut *self.policy);
         for zone in self.mem.zones.ids() {
             self.compact_all_of(zone, false);

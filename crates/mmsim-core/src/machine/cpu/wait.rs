@@ -11,7 +11,7 @@ use crate::machine::watch::psi::Psi;
 impl Machine {
     /// Takes the running thread off its CPU.
     pub(in crate::machine) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         let t = &mut self.threads[tid];
         debug_assert_eq!(t.wait, Wait::Not, "{tid} waits twice");
         t.wait = wait;
@@ -27,7 +27,7 @@ impl Machine {
 
     /// Makes a waiting thread runnable: on its CPU, or on an idle one.
     pub(in crate::machine) fn wake(&mut self, tid: ThreadId) {
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         let t = &mut self.threads[tid];
         let waited = now.since(t.waits_since);
         match t.wait {
@@ -72,8 +72,8 @@ impl Machine {
 
     /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
     pub(in crate::machine) fn enqueue_daemon(&mut self, e: Entity) -> CpuId {
-        let now = self.mem.now;
-        let acting = self.mem.cpu;
+        let now = self.mem.acting.now;
+        let acting = self.mem.acting.cpu;
         let cpu = self.cpus.position(Cpu::idle).unwrap_or(acting);
         self.enqueue(cpu, e, now);
         cpu

@@ -169,7 +169,7 @@ impl Machine {
         self.alone_for = self.pause;
         self.pause = (2 * self.pause).min(PAUSE);
         // Samples look between faults; two that note accesses have to share them.
-        let shared = self.mem.uses.on() && self.watch.record_accesses;
+        let shared = self.mem.telling.uses.on() && self.watch.record_accesses;
         let ordered = self.watch.sample.is_some() || shared;
         if ordered || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
             return None;
@@ -199,8 +199,8 @@ impl Machine {
                 None => break None,
             }
         };
-        let (mut faults, t_hit) = (0, self.mem.cost.t_hit);
-        let each = self.mem.cost.t_minor_anon + t_hit;
+        let (mut faults, t_hit) = (0, self.mem.given.cost.t_hit);
+        let each = self.mem.given.cost.t_minor_anon + t_hit;
         for n in 0..turns.nr {
             let key = *turns.nth(n);
             let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
@@ -227,7 +227,7 @@ impl Machine {
         if self.touching {
             (self.alone_for, self.pause) = (0, 1);
         }
-        self.latency[0].add_many(self.mem.cost.t_minor_anon, faults);
+        self.latency[0].add_many(self.mem.given.cost.t_minor_anon, faults);
         self.note_resident();
         self.took_steps(faults);
         acts
@@ -294,22 +294,22 @@ impl Machine {
     ) -> (usize, Option<Stop>) {
         let outside_clock = (outside >> 64) as u64;
         let soon = due.0.min(outside_clock);
-        let (hot, entry, groups) = self.mem.pages.columns();
+        let (hot, entry, groups) = self.mem.virt.pages.columns();
         let pages = hot.len();
-        let t_hit = self.mem.cost.t_hit.0;
+        let t_hit = self.mem.given.cost.t_hit.0;
         let c = &mut Columns {
-            spaces: &self.mem.spaces,
+            spaces: &self.mem.virt.spaces,
             hot,
             entry,
             groups,
             t_hit,
-            t_fault: self.mem.cost.t_minor_anon.0 + t_hit,
+            t_fault: self.mem.given.cost.t_minor_anon.0 + t_hit,
             due: due.0,
             run_ahead: self.config.run_ahead.0,
             notes: if self.watch.record_accesses {
                 Notes::Recorded(&mut self.contents.sequence)
-            } else if self.mem.uses.on() {
-                Notes::Followed(self.mem.uses.noting(pages))
+            } else if self.mem.telling.uses.on() {
+                Notes::Followed(self.mem.telling.uses.noting(pages))
             } else {
                 Notes::Nobody
             },
@@ -345,12 +345,12 @@ impl Machine {
         t.no_progress = 0;
         let run = run.of(m.tid, t.space);
         let pending = &m.touches.pending[..nr];
-        self.mem.cpu = m.cpu;
+        self.mem.acting.cpu = m.cpu;
         self.mem.settle_faults(&mut *self.policy, &run, pending);
         if self.watch.record_accesses {
             pending.iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
         }
-        self.mem.spaces[run.space].counted.faults += nr as u64;
+        self.mem.virt.spaces[run.space].counted.faults += nr as u64;
         m.faults += nr as u64;
         m.touches.nr = 0;
         m.touches.room = self.room_of(&run, m.cpu);

@@ -51,7 +51,7 @@ impl Machine {
                 self.mem.count_in(touch.memcg, VmEvent::PgFault, 1);
                 Fault {
                     page: touch.page,
-                    begin: self.mem.now,
+                    begin: self.mem.acting.now,
                     write: touch.write,
                     major: false,
                     retried: false,
@@ -60,7 +60,7 @@ impl Machine {
                 }
             }
         };
-        if let Some(slot) = self.mem.pages.swap_entry(touch.page)
+        if let Some(slot) = self.mem.virt.pages.swap_entry(touch.page)
             && let Some(shadow) = self.mem.private_swap(slot)
         {
             return self.swap_in_directly(touch, begun, slot, shadow);
@@ -73,8 +73,8 @@ impl Machine {
     fn fault_slow(&mut self, touch: Touch) -> FaultOutcome {
         let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
-        if self.mem.pages.group(g).table.is_none() {
-            if self.mem.spaces.vma(vma).kind == VmaKind::HugeTlb {
+        if self.mem.virt.pages.group(g).table.is_none() {
+            if self.mem.virt.spaces.vma(vma).kind == VmaKind::HugeTlb {
                 let kind = self.hugetlb_fault(page, write);
                 let f = self.threads[tid].fault.take().expect("the fault is under way");
                 self.end_fault(tid, f, write, kind);
@@ -100,15 +100,16 @@ impl Machine {
             let t = frame_or_return!(self.alloc_table(tid));
             self.mem.set_table(g, t);
         }
-        let (flow, kind) = match self.mem.pages.entry(page) {
+        let (flow, kind) = match self.mem.virt.pages.entry(page) {
             Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
             Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
-            Entry::None | Entry::Zero => match self.mem.spaces.vma(vma).kind {
+            Entry::None | Entry::Zero => match self.mem.virt.spaces.vma(vma).kind {
                 VmaKind::Anon => self.anon_fault(tid, page, vma, write),
                 VmaKind::HugeTlb => unreachable!("{page} has a page table"),
                 VmaKind::File { file, offset, shared } => {
-                    let start = self.mem.spaces.vma(vma).start;
-                    let at = PageIdx(self.mem.files[file].base.0 + offset + (page.0 - start.0));
+                    let start = self.mem.virt.spaces.vma(vma).start;
+                    let at =
+                        PageIdx(self.mem.cache.files[file].base.0 + offset + (page.0 - start.0));
                     self.file_fault(tid, page, at, vma, write, shared)
                 }
             },
@@ -141,8 +142,8 @@ impl Machine {
         if self.watch.record_accesses {
             self.record_fault(page, kind);
         }
-        self.latency[usize::from(major)].add(self.mem.now.since(begin));
-        if self.mem.tracer.wants(TraceKind::PageFault) {
+        self.latency[usize::from(major)].add(self.mem.acting.now.since(begin));
+        if self.mem.telling.tracer.wants(TraceKind::PageFault) {
             self.tell_of_fault(tid, f, write, kind);
         }
     }
@@ -151,7 +152,7 @@ impl Machine {
     #[inline(never)]
     fn tell_of_fault(&mut self, thread: ThreadId, f: Fault, write: bool, kind: FaultKind) {
         let Fault { page, major, .. } = f;
-        let pfn = match self.mem.pages.entry(page) {
+        let pfn = match self.mem.virt.pages.entry(page) {
             Entry::Frame(pfn) => Some(pfn),
             _ => None,
         };
@@ -165,11 +166,11 @@ impl Machine {
     pub(in crate::machine) fn resolved_meanwhile(&mut self, tid: ThreadId) {
         let Some(f) = self.threads[tid].fault else { return };
         let need = pte::PRESENT | if f.write { pte::WRITABLE } else { 0 };
-        if self.mem.pages.hot(f.page) & need != need {
+        if self.mem.virt.pages.hot(f.page) & need != need {
             return;
         }
         self.threads[tid].fault = None;
-        let kind = match self.mem.pages.entry(f.page) {
+        let kind = match self.mem.virt.pages.entry(f.page) {
             Entry::Frame(p) if self.mem.frames.kind(p) != FrameKind::File => FaultKind::SwapCache,
             Entry::Frame(_) if f.major => FaultKind::FileMajor,
             Entry::Frame(_) => FaultKind::FileMinor,
@@ -192,7 +193,7 @@ impl Machine {
     pub(in crate::machine) fn retry_fault(&mut self, tid: ThreadId) {
         let t = &mut self.threads[tid];
         let memcg = t.memcg;
-        if self.mem.rules.counts_retried_faults
+        if self.mem.given.rules.counts_retried_faults
             && let Some(f) = &mut t.fault
             && !f.retried
         {
@@ -232,7 +233,7 @@ impl Machine {
     }
 
     pub(in crate::machine) fn arrival(&self, kind: ArrivalKind, vma: Option<VmaId>) -> Arrival {
-        let in_fault = vma.map(|v| self.mem.spaces.vma(v).recency(self.mem.ignores_random()));
+        let in_fault = vma.map(|v| self.mem.virt.spaces.vma(v).recency(self.mem.ignores_random()));
         Arrival { kind, in_fault, position: 0 }
     }
 
@@ -244,10 +245,10 @@ impl Machine {
         write: bool,
     ) -> (FaultOutcome, FaultKind) {
         if !write {
-            self.mem.now += self.mem.cost.t_minor_map;
-            self.mem.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
-            let space = self.mem.spaces.vma(vma).space;
-            self.mem.spaces[space].zero_faults += 1;
+            self.mem.acting.now += self.mem.given.cost.t_minor_map;
+            self.mem.virt.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
+            let space = self.mem.virt.spaces.vma(vma).space;
+            self.mem.virt.spaces[space].zero_faults += 1;
             return (FaultOutcome::Done, FaultKind::ZeroPage);
         }
         (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
@@ -256,12 +257,13 @@ impl Machine {
     /// A new anonymous folio for a page that holds none.
     fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> FaultOutcome {
         let pfn = frame_or_return!(self.alloc_user(tid));
-        self.mem.now += self.mem.cost.t_minor_anon;
-        let (flags, space) = (self.mem.spaces.vma(vma).flags, self.mem.spaces.vma(vma).space);
-        self.mem.spaces[space].wrote_anon = true;
+        self.mem.acting.now += self.mem.given.cost.t_minor_anon;
+        let (flags, space) =
+            (self.mem.virt.spaces.vma(vma).flags, self.mem.virt.spaces.vma(vma).space);
+        self.mem.virt.spaces[space].wrote_anon = true;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
-        self.mem.pages.set_entry(page, Entry::None, 0);
+        self.mem.virt.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policy, pfn, how);
         // It is rarely the only one.
@@ -278,29 +280,29 @@ impl Machine {
         folio: FolioId,
         vma: VmaId,
     ) -> (FaultOutcome, FaultKind) {
-        let hot = self.mem.pages.hot(page);
+        let hot = self.mem.virt.pages.hot(page);
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
-            let copies = self.mem.rules.cow_of_held_pages;
+            let copies = self.mem.given.rules.cow_of_held_pages;
             if !copies && !self.mem.frames.has(folio, flag::LRU) {
                 self.mem.lru_drain(&mut *self.policy);
             }
             let held = copies && self.mem.frames.has(folio, flag::SWAPCACHE | flag::IN_BATCH);
             if self.mem.frames.mapped(folio) == Mapped::Once && !held {
-                self.mem.now += self.mem.cost.t_minor_map;
+                self.mem.acting.now += self.mem.given.cost.t_minor_map;
                 self.mem.count(VmEvent::PgReuse, 1);
-                if !self.mem.rules.anon_exclusive {
+                if !self.mem.given.rules.anon_exclusive {
                     self.mem.free_swap(folio);
                 }
-                self.mem.pages.set_hot(page, written);
+                self.mem.virt.pages.set_hot(page, written);
                 return (FaultOutcome::Done, FaultKind::Reuse);
             }
-        } else if matches!(self.mem.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
+        } else if matches!(self.mem.virt.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
             if self.held_back(tid) {
                 return (FaultOutcome::Blocked, FaultKind::Reuse);
             }
-            self.mem.now += self.mem.cost.t_minor_map;
-            self.mem.pages.set_hot(page, written);
+            self.mem.acting.now += self.mem.given.cost.t_minor_map;
+            self.mem.virt.pages.set_hot(page, written);
             let at = self.mem.file_page_of(folio);
             self.mem.dirty_folio(folio, at);
             self.balance_dirty_pages(tid, folio);
@@ -313,11 +315,11 @@ impl Machine {
         };
         // Reclaim on the way may have taken the page that was to be copied: then the
         // access is simply tried anew.
-        if self.mem.pages.entry(page) != Entry::Frame(folio) {
+        if self.mem.virt.pages.entry(page) != Entry::Frame(folio) {
             self.give_back(pfn);
             return (FaultOutcome::Again, FaultKind::Cow);
         }
-        self.mem.now += self.mem.cost.t_minor_anon + self.mem.cost.t_copy_page;
+        self.mem.acting.now += self.mem.given.cost.t_minor_anon + self.mem.given.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
         // What only a batch held is gone; what the swap cache holds waits for reclaim.
         if self.mem.frames.kind(folio) == FrameKind::Anon
@@ -326,7 +328,7 @@ impl Machine {
         {
             self.mem.free_anon(&mut *self.policy, folio);
         }
-        let flags = self.mem.spaces.vma(vma).flags;
+        let flags = self.mem.virt.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policy.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
@@ -353,12 +355,15 @@ impl Machine {
         let major = self.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(tid, page, at, vma) {
-            self.mem.now +=
-                if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
+            self.mem.acting.now += if major {
+                self.mem.given.cost.t_major_file
+            } else {
+                self.mem.given.cost.t_minor_file
+            };
             let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
             return (FaultOutcome::Done, kind);
         }
-        let folio = match self.mem.pages.entry(at) {
+        let folio = match self.mem.virt.pages.entry(at) {
             Entry::Frame(f) => f,
             _ => {
                 // What lies around the missing page is mapped before it is read.
@@ -373,12 +378,13 @@ impl Machine {
         };
         let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
         if !major {
-            let ahead = self.mem.vm.ra_pages > 0 && !self.mem.spaces.vma(vma).flags.rand_read;
+            let ahead =
+                self.mem.given.vm.ra_pages > 0 && !self.mem.virt.spaces.vma(vma).flags.rand_read;
             if ahead && self.mem.frames.has(folio, flag::RA_TRIGGER) {
                 self.retry_fault(tid);
             }
             self.mmap_hit(tid, at, vma);
-            if self.mem.pages.entry(at) != Entry::Frame(folio) {
+            if self.mem.virt.pages.entry(at) != Entry::Frame(folio) {
                 return (FaultOutcome::Again, kind);
             }
         }
@@ -388,14 +394,15 @@ impl Machine {
             self.wait_for_folio(tid, folio, refault);
             return (FaultOutcome::Blocked, kind);
         }
-        self.mem.now += if major { self.mem.cost.t_major_file } else { self.mem.cost.t_minor_file };
+        self.mem.acting.now +=
+            if major { self.mem.given.cost.t_major_file } else { self.mem.given.cost.t_minor_file };
         if write && !shared {
             let pfn = match self.alloc_user(tid) {
                 AllocOutcome::Frame(p) => p,
                 other => return (other.into(), FaultKind::Cow),
             };
-            self.mem.now += self.mem.cost.t_copy_page;
-            let flags = self.mem.spaces.vma(vma).flags;
+            self.mem.acting.now += self.mem.given.cost.t_copy_page;
+            let flags = self.mem.virt.spaces.vma(vma).flags;
             let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policy.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
@@ -422,16 +429,16 @@ impl Machine {
     /// were in use before count, and whether only the page asked for does, unless it was read for
     /// this fault.
     fn fault_around(&mut self, tid: ThreadId, page: PageIdx, at: PageIdx, vma: VmaId) -> bool {
-        let n = self.mem.vm.fault_around.max(1);
+        let n = self.mem.given.vm.fault_around.max(1);
         if n == 1 {
             return false;
         }
-        let v = self.mem.spaces.vma(vma);
+        let v = self.mem.virt.spaces.vma(vma);
         let table = page.group().first().0;
         let first = (page.0 & !(n - 1)).max(v.start.0).max(table);
         let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
         let (file, _) = self.mem.file_at(at);
-        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
+        let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
         let tried = self.threads[tid].fault.is_some_and(|f| f.major);
         let (mut met, mut mapped) = (0, false);
         for p in first..=last {
@@ -439,15 +446,15 @@ impl Machine {
             if there < base || there >= base + pages {
                 continue;
             }
-            let Entry::Frame(folio) = self.mem.pages.entry(PageIdx(there)) else { continue };
+            let Entry::Frame(folio) = self.mem.virt.pages.entry(PageIdx(there)) else { continue };
             if self.mem.frames.has(folio, flag::LOCKED | flag::RA_TRIGGER) {
                 continue;
             }
-            let lately = self.mem.rules.mmap_miss_skips_workingset
+            let lately = self.mem.given.rules.mmap_miss_skips_workingset
                 && self.mem.frames.has(folio, flag::WORKINGSET);
-            let counts = !self.mem.rules.mmap_miss_once || p == page.0 && !tried;
+            let counts = !self.mem.given.rules.mmap_miss_once || p == page.0 && !tried;
             met += u32::from(counts && !lately);
-            if self.mem.pages.entry(PageIdx(p)) == Entry::None {
+            if self.mem.virt.pages.entry(PageIdx(p)) == Entry::None {
                 // The neighbours only look as if they were accessed.
                 let wanted = p == page.0;
                 self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
@@ -455,7 +462,7 @@ impl Machine {
                 mapped |= wanted;
             }
         }
-        let ra = &mut self.mem.files[file].ra;
+        let ra = &mut self.mem.cache.files[file].ra;
         ra.mmap_miss = ra.mmap_miss.saturating_sub(met);
         mapped
     }

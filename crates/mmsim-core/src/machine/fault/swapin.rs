@@ -60,7 +60,7 @@ impl Machine {
                 self.mem.count(VmEvent::SwapRaHit, 1);
             }
             if self.reads_ahead_by_address() {
-                let ra = &mut self.mem.spaces.vma_mut(vma).swap_ra;
+                let ra = &mut self.mem.virt.spaces.vma_mut(vma).swap_ra;
                 ra.prev = page.0;
                 ra.hits = (ra.hits + u32::from(flagged)).min(63);
             } else if flagged {
@@ -73,7 +73,8 @@ impl Machine {
             self.wait_for_folio(tid, folio, refault);
             return FaultOutcome::Blocked;
         }
-        self.mem.now += if major { self.mem.cost.t_major_cpu } else { self.mem.cost.t_minor_map };
+        self.mem.acting.now +=
+            if major { self.mem.given.cost.t_major_cpu } else { self.mem.given.cost.t_minor_map };
         self.map_swapped(page, slot, folio, vma, write);
         FaultOutcome::Done
     }
@@ -87,11 +88,14 @@ impl Machine {
         vma: VmaId,
         write: bool,
     ) {
-        let exclusive = self.mem.pages.hot(page) & pte::EXCLUSIVE != 0;
+        let exclusive = self.mem.virt.pages.hot(page) & pte::EXCLUSIVE != 0;
         let only_user = self.mem.swap.as_ref().is_some_and(|s| s.count(slot) == 1)
             && self.mem.frames.mapped(folio) == Mapped::No;
-        let writable =
-            if self.mem.rules.anon_exclusive { exclusive || only_user } else { write && only_user };
+        let writable = if self.mem.given.rules.anon_exclusive {
+            exclusive || only_user
+        } else {
+            write && only_user
+        };
         let mut bits = pte::ACCESSED;
         if writable {
             bits |= pte::WRITABLE | if write { pte::DIRTY } else { 0 };
@@ -99,8 +103,8 @@ impl Machine {
         self.leave_swap_entry(page);
         self.mem.map(page, folio, bits);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        swap.put(slot, self.mem.cpu);
-        let locked = self.mem.spaces.vma(vma).flags.locked;
+        swap.put(slot, self.mem.acting.cpu);
+        let locked = self.mem.virt.spaces.vma(vma).flags.locked;
         if locked {
             self.mem.mlock(folio);
         }
@@ -112,10 +116,10 @@ impl Machine {
     }
 
     fn leave_swap_entry(&mut self, page: PageIdx) {
-        self.mem.pages.set_entry(page, Entry::None, 0);
+        self.mem.virt.pages.set_entry(page, Entry::None, 0);
         let space = self.mem.space_of(page);
-        self.mem.spaces[space].swapents -= 1;
-        let memcg = self.mem.spaces[space].memcg;
+        self.mem.virt.spaces[space].swapents -= 1;
+        let memcg = self.mem.virt.spaces[space].memcg;
         self.mem.memcgs.uncharge_swap(memcg, 1);
     }
 
@@ -129,7 +133,7 @@ impl Machine {
         shadow: Option<Shadow>,
     ) -> FaultOutcome {
         let Touch { tid, space, memcg, page, vma, write } = touch;
-        let dropped = self.mem.vmstat[VmEvent::WorkingsetNodereclaim];
+        let dropped = self.mem.stats.vmstat[VmEvent::WorkingsetNodereclaim];
         self.alone_for = self.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             AllocOutcome::Frame(p) => p,
@@ -150,15 +154,15 @@ impl Machine {
             fault.major = true;
             self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
         }
-        self.mem.now += self.mem.cost.t_major_cpu;
-        let flags = self.mem.spaces.vma(vma).flags;
+        self.mem.acting.now += self.mem.given.cost.t_major_cpu;
+        let flags = self.mem.virt.spaces.vma(vma).flags;
         // Making room may have cost the shadow.
-        let shadow = match self.mem.vmstat[VmEvent::WorkingsetNodereclaim] == dropped {
+        let shadow = match self.mem.stats.vmstat[VmEvent::WorkingsetNodereclaim] == dropped {
             true => shadow,
             false => self.mem.private_swap(slot).flatten(),
         };
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
-        self.mem.refaulting = Some(page);
+        self.mem.telling.refaulting = Some(page);
         let before = self.mem.begin_refaults_for_uses();
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
@@ -167,8 +171,8 @@ impl Machine {
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         self.mem.count_swap_requests(Io::Read, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
-        self.mem.now += swap.device_of_mut(slot).read_sync(1);
-        swap.put_last(slot, self.mem.cpu);
+        self.mem.acting.now += swap.device_of_mut(slot).read_sync(1);
+        swap.put_last(slot, self.mem.acting.cpu);
         self.mem.slot_freed(slot);
         // The contents exist nowhere else now.
         let dirty = if write { pte::DIRTY } else { 0 };
@@ -180,7 +184,7 @@ impl Machine {
     }
 
     fn reads_ahead_by_address(&self) -> bool {
-        !self.mem.rules.swapin_by_slot && self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
+        !self.mem.given.rules.swapin_by_slot && self.mem.swap.as_ref().is_some_and(|s| !s.rotates())
     }
 
     /// Reads a window of slots around the wanted one into the swap cache, and waits.
@@ -195,7 +199,7 @@ impl Machine {
         let wanted = frame_or_return!(self.alloc_user(tid));
         // Reclaim on the way changes nothing about a swap entry; the page is still out.
         self.major(tid);
-        self.mem.now += self.mem.cost.t_major_cpu;
+        self.mem.acting.now += self.mem.given.cost.t_major_cpu;
         let window = if self.reads_ahead_by_address() {
             self.window_by_address(page, vma)
         } else {
@@ -261,7 +265,7 @@ impl Machine {
         // Beside the wanted one, slots of a disk are read that an observer has a name for.
         let page = page.or_else(|| self.mem.page_of_slot(slot));
         self.mem.emit(|| TraceEvent::SimSwapRead { pfn, page, slot, ahead });
-        self.mem.refaulting = page;
+        self.mem.telling.refaulting = page;
         self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
         self.mem.lru_add(&mut *self.policy, pfn, how);
@@ -280,17 +284,17 @@ impl Machine {
             let device = swap.device_of_mut(read[i].0);
             if device.config().synchronous {
                 let cost = device.read_sync(n as u32);
-                self.mem.now += cost;
+                self.mem.acting.now += cost;
                 self.mem.count_swap_requests(Io::Read, n as u64);
                 for &(_, pfn) in &read[i..i + n] {
                     self.mem.frames.clear(pfn, flag::LOCKED);
                 }
             } else {
                 let at = read[i].0.0.into();
-                let done = device.submit(self.mem.now, Io::Read, at, n as u32);
+                let done = device.submit(self.mem.acting.now, Io::Read, at, n as u32);
                 self.mem.count_swap_requests(Io::Read, n.div_ceil(SWAP_IOCB_PAGES) as u64);
                 for &(_, pfn) in &read[i..i + n] {
-                    self.mem.io.push((done, IoDone::Read(pfn)));
+                    self.mem.acting.io.push((done, IoDone::Read(pfn)));
                 }
             }
             i += n;
@@ -299,9 +303,9 @@ impl Machine {
 
     /// Pages around a faulting address whose PTEs are swap entries.
     fn window_by_address(&mut self, page: PageIdx, vma: VmaId) -> Vec<(SwapSlot, Option<PageIdx>)> {
-        let max = 1 << self.mem.vm.page_cluster.min(5);
+        let max = 1 << self.mem.given.vm.page_cluster.min(5);
         let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
-        let v = self.mem.spaces.vma_mut(vma);
+        let v = self.mem.virt.spaces.vma_mut(vma);
         let (start, end) = (v.start.0, v.end().0);
         let ra = &mut v.swap_ra;
         let (prev, hits, pw) = (ra.prev, ra.hits, ra.win);
@@ -318,7 +322,7 @@ impl Machine {
         let lo = first.max(start).max(group);
         let hi = (first + win).min(end).min(group + 512);
         (lo..hi)
-            .filter_map(|p| match self.mem.pages.entry(PageIdx(p)) {
+            .filter_map(|p| match self.mem.virt.pages.entry(PageIdx(p)) {
                 Entry::Swap(s) => Some((s, Some(PageIdx(p)))),
                 _ => None,
             })
@@ -332,7 +336,7 @@ impl Machine {
         page: PageIdx,
         slot: SwapSlot,
     ) -> Vec<(SwapSlot, Option<PageIdx>)> {
-        let max = 1u32 << self.mem.vm.page_cluster.min(31);
+        let max = 1u32 << self.mem.given.vm.page_cluster.min(31);
         let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         let area = swap.area(slot);

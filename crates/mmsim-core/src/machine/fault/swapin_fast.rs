@@ -116,18 +116,19 @@ impl Machine {
         tid: ThreadId,
         until: Deadline,
     ) -> (Stop, SimTime) {
-        let mut at = (Stop::Miss, self.mem.now);
+        let mut at = (Stop::Miss, self.mem.acting.now);
         let t = &self.threads[tid];
         let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
-        if self.mem.pages.swap_entry(page).is_none() {
+        if self.mem.virt.pages.swap_entry(page).is_none() {
             return at;
         }
         let Some(run) = self.swap_in_run(tid) else { return at };
         while let Some(sides) = self.swap_in_sides(tid) {
-            at = if self.mem.uses.on() {
-                let (faults, singly) = (self.mem.vmstat[VmEvent::PgFault], self.mem.uses.singly());
+            at = if self.mem.telling.uses.on() {
+                let (faults, singly) =
+                    (self.mem.stats.vmstat[VmEvent::PgFault], self.mem.telling.uses.singly());
                 let at = self.swap_in_some(tid, &run, sides, (&until, singly), Followed);
-                if self.mem.vmstat[VmEvent::PgFault] > faults {
+                if self.mem.stats.vmstat[VmEvent::PgFault] > faults {
                     self.mem.tell_after_step();
                 } else {
                     self.mem.tell_of_uses();
@@ -173,7 +174,7 @@ impl Machine {
         let mut sides = [(t.place.region(), t.place.start.0); 2];
         if let Some(Op::Copy(copy)) = t.progress.op() {
             let side = if copy.from == t.place.region() { copy.to } else { copy.from };
-            let place = self.mem.spaces.place(t.space, side)?;
+            let place = self.mem.virt.spaces.place(t.space, side)?;
             if place.flags != t.place.flags {
                 return None;
             }
@@ -194,9 +195,9 @@ impl Machine {
     ) -> (Stop, SimTime) {
         let t = &mut self.threads[tid];
         let &Deadline { due, other, slice, sample, .. } = until;
-        let start = self.mem.now;
+        let start = self.mem.acting.now;
         let record = self.watch.record_accesses;
-        let t_hit = self.mem.cost.t_hit.0;
+        let t_hit = self.mem.given.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
         let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, who);
@@ -222,7 +223,7 @@ impl Machine {
         if stop == Stop::Miss {
             let region = t.progress.missed().run.region;
             if region != t.place.region() {
-                t.place = self.mem.spaces.place(t.space, region).expect("a side of the copy");
+                t.place = self.mem.virt.spaces.place(t.space, region).expect("a side of the copy");
             }
         }
         self.work_done.0 += t.progress.accesses - before.0;
@@ -230,7 +231,7 @@ impl Machine {
         let system = SimDuration(faults * each);
         t.system += system;
         t.user += SimDuration(now - start.0) - system;
-        self.mem.now = SimTime(now);
+        self.mem.acting.now = SimTime(now);
         if faults > 0 {
             t.no_progress = 0;
             self.latency[1].add_many(run.latency, faults);

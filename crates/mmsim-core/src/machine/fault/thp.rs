@@ -56,8 +56,8 @@ impl Machine {
     /// True if a mapping may have a huge page where this page lies; there is no page table.
     pub(in crate::machine) fn wants_huge(&self, page: PageIdx, vma: VmaId) -> bool {
         let first = page.group().first();
-        let v = self.mem.spaces.vma(vma);
-        let allowed = match (self.mem.vm.thp, v.huge) {
+        let v = self.mem.virt.spaces.vma(vma);
+        let allowed = match (self.mem.given.vm.thp, v.huge) {
             (Thp::Never, _) | (_, Some(false)) => false,
             (Thp::Always, _) | (Thp::Madvise, Some(true)) => true,
             (Thp::Madvise, None) => false,
@@ -67,8 +67,8 @@ impl Machine {
 
     /// A block for a huge page, charged to the thread's group.
     fn alloc_huge(&mut self, tid: ThreadId, vma: VmaId) -> AllocOutcome {
-        let advised = self.mem.spaces.vma(vma).huge == Some(true);
-        let flags = gfp(self.mem.vm.thp_defrag, advised);
+        let advised = self.mem.virt.spaces.vma(vma).huge == Some(true);
+        let flags = gfp(self.mem.given.vm.thp_defrag, advised);
         let request = |flags| AllocRequest {
             order: HUGE_ORDER,
             migratetype: Migratetype::Movable,
@@ -115,9 +115,9 @@ impl Machine {
         let mem = &mut self.mem;
         mem.set_table(page.group(), table);
         // Clearing a page takes about as long as copying one.
-        mem.charge(mem.cost.t_minor_anon);
-        mem.charge(mem.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
-        let flags = mem.spaces.vma(vma).flags;
+        mem.charge(mem.given.cost.t_minor_anon);
+        mem.charge(mem.given.cost.t_copy_page * u64::from(GROUP_PAGES - 1));
+        let flags = mem.virt.spaces.vma(vma).flags;
         mem.frames.reset_block(head, FrameKind::Anon, HUGE_ORDER, Migratetype::Unmovable);
         mem.frames.set(head, flag::SWAPBACKED);
         if flags.locked {

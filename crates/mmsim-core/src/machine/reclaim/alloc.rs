@@ -77,7 +77,7 @@ impl Machine {
         if nodes == 1 {
             return NodeId(0);
         }
-        node_of_cpu(self.mem.cpu.index(), self.cpus.len(), nodes)
+        node_of_cpu(self.mem.acting.cpu.index(), self.cpus.len(), nodes)
     }
 
     /// A block for whatever request.
@@ -96,8 +96,8 @@ impl Machine {
     /// Wakes kswapd for a zone whose watermarks were raised because types were mixed.
     #[inline]
     pub(in crate::machine) fn work_off_boost(&mut self) {
-        if let Some((node, kind)) = self.mem.boosted {
-            self.mem.boosted = None;
+        if let Some((node, kind)) = self.mem.acting.boosted {
+            self.mem.acting.boosted = None;
             self.wake_kswapd(node, 0, kind);
         }
     }
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
-        let old = self.mem.rules.slow_path == SlowPath::V4_1;
+        let old = self.mem.given.rules.slow_path == SlowPath::V4_1;
         // A thread that had to wait goes on where it was.
         let resumed = self.threads[tid].tries.take();
         let mut tries = resumed.unwrap_or(Tries::begin(old, self.mem.slow_path_flags(req)));
@@ -133,7 +133,7 @@ impl Machine {
         }
         if req.flags.atomic() {
             // Neither reclaim nor compaction will make a pageblock for it.
-            let may_fall_back = self.mem.rules.defrag_promotes && tries.flags.nofragment;
+            let may_fall_back = self.mem.given.rules.defrag_promotes && tries.flags.nofragment;
             if may_fall_back && req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
                 tries.fall_back(false);
                 let got = self.wake_and_try(req, node, &tries);
@@ -144,9 +144,9 @@ impl Machine {
         let noretry = req.flags.has(GfpFlags::NORETRY);
         self.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
-        let turns = self.mem.rules.slow_path == SlowPath::V7_0;
+        let turns = self.mem.given.rules.slow_path == SlowPath::V7_0;
         // Without input and output pages cannot be moved.
-        let may_move = req.flags.has(GfpFlags::IO) || !self.mem.rules.noio_reclaims_once;
+        let may_move = req.flags.has(GfpFlags::IO) || !self.mem.given.rules.noio_reclaims_once;
         let first = (req.costly() || other) && may_move;
         if !old && resumed.is_none() && first {
             let usual = tries;
@@ -155,7 +155,8 @@ impl Machine {
                 return AllocOutcome::Frame(p);
             }
             // Reclaim would take long and might not help; one node alone is not worth it.
-            let near = req.flags.has(GfpFlags::THISNODE) && !self.mem.rules.near_attempt_reclaims;
+            let near =
+                req.flags.has(GfpFlags::THISNODE) && !self.mem.given.rules.near_attempt_reclaims;
             let gives_up = match turns {
                 true => noretry && near,
                 false => req.costly() && noretry && (tries.in_vain() || near),
@@ -244,8 +245,11 @@ impl Machine {
             // take a part of a pageblock if all is in vain does not wait.
             if reclaimed == 0 && !tries.flags.nofragment {
                 let io = self.queue.next_io();
-                let wait =
-                    if io == SimTime::NEVER { SimDuration::ZERO } else { io.since(self.mem.now) };
+                let wait = if io == SimTime::NEVER {
+                    SimDuration::ZERO
+                } else {
+                    io.since(self.mem.acting.now)
+                };
                 self.sleep(tid, wait.clamp(TICK, NO_PROGRESS), true);
                 return self.blocked(tid, req, tries);
             }
@@ -255,7 +259,7 @@ impl Machine {
     /// True if enough pages of files are dirty or under write to be worth waiting for: a batch of
     /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
     fn much_is_cleanable(&self) -> bool {
-        let files = &self.mem.files;
+        let files = &self.mem.cache.files;
         files.nr_dirty + files.nr_writeback >= self.config.batch(SWAP_CLUSTER_MAX)
     }
 
@@ -279,7 +283,7 @@ impl Machine {
 
     /// The thread waits; how far its request had come is kept.
     fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
-        if req.order > 0 || self.mem.vm.defrag_mode {
+        if req.order > 0 || self.mem.given.vm.defrag_mode {
             self.threads[tid].tries = Some(tries);
         }
         AllocOutcome::Blocked
@@ -308,7 +312,7 @@ impl Machine {
     /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
     /// most, two for the limit of its group, no waiting, no killing. `None`: the page is not worth it.
     pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let memcg = self.mem.spaces[self.threads[tid].space].memcg;
+        let memcg = self.mem.virt.spaces[self.threads[tid].space].memcg;
         let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
         let low = self.mem.try_alloc(node, req, Some(Mark::Low));
         self.work_off_boost();
@@ -333,11 +337,11 @@ impl Machine {
 
     /// Direct reclaim with its stall accounted. Returns the pages freed.
     fn stall_in_direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
-        let begin = self.mem.now;
+        let begin = self.mem.acting.now;
         let reclaimed = self.direct_reclaim(tid, req, node);
-        self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
-        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
+        self.latency[2].add(self.mem.acting.now.since(begin));
+        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.watchdog.tried(false);
         reclaimed
     }
@@ -351,7 +355,7 @@ impl Machine {
             let [anon, file] = mem.zone_lru_pages(z);
             let zone = &mem.zones[z];
             // Linux keeps pages whose owner went on their lists until their write ends.
-            let free = zone.free + mem.nr_orphans[z];
+            let free = zone.free + mem.zones.orphans[z];
             let available = free + file + if swap { anon } else { 0 };
             let mark = zone.watermark[0] + zone.boost;
             zone.kind <= req.highest && zone.leaves(req.order, mark, req.highest, flags, available)
@@ -392,10 +396,10 @@ impl Machine {
         };
         self.give_way(tid);
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
-        self.mem.now += self.mem.cost.t_direct_reclaim_entry;
+        self.mem.acting.now += self.mem.given.cost.t_direct_reclaim_entry;
         let mut total = 0;
         let (mut force, mut low, mut aborted) = (false, false, false);
-        let mut again = self.mem.rules.reclaim_walks_again;
+        let mut again = self.mem.given.rules.reclaim_walks_again;
         loop {
             self.mem.count(stall, 1);
             self.tell_of_stall(tid, req, node);
@@ -501,7 +505,7 @@ impl Machine {
             }
         }
         // A list of the node gives from all zones if one is not ready.
-        if self.mem.rules.lru_by_zone || !any { ranges } else { whole }
+        if self.mem.given.rules.lru_by_zone || !any { ranges } else { whole }
     }
 
     /// A whole pass in steps, with the interrupts that fall between them; for orders above 0
@@ -520,7 +524,7 @@ impl Machine {
             self.mem.end_step();
             if !out.more {
                 self.mem.shrink_split_queues(&mut *self.policy, &req);
-                self.mem.now += self.mem.cost.t_shrink_node;
+                self.mem.acting.now += self.mem.given.cost.t_shrink_node;
             }
             self.mem.end_plug(&mut self.plug);
             if !out.more {
@@ -564,7 +568,7 @@ impl Machine {
         let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
         let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
         let much = len("nr_inactive_file") + anon > 2 << req.order;
-        let goes_on = self.mem.rules.pass_goes_on_by_amount;
+        let goes_on = self.mem.given.rules.pass_goes_on_by_amount;
         if goes_on && much && req.reclaimed + freed < 2 << req.order {
             return true;
         }
@@ -594,7 +598,7 @@ impl Machine {
         self.timer_generation += 1;
         let g = self.timer_generation;
         self.block(tid, Wait::Timer(g), memory);
-        self.queue.push(self.mem.now + d, Event::Wake(tid, g));
+        self.queue.push(self.mem.acting.now + d, Event::Wake(tid, g));
     }
 
     /// Conditions that a whole pass met decide how the next ones go.
@@ -603,11 +607,11 @@ impl Machine {
         node: NodeId,
         stats: &crate::policy::PassStats,
     ) -> bool {
-        pass_flags(&mut self.mem.node_flags[node], stats)
+        pass_flags(&mut self.mem.lru.node_flags[node], stats)
     }
 
     /// `SimTime` of the acting clock.
     pub(in crate::machine) fn now(&self) -> SimTime {
-        self.mem.now
+        self.mem.acting.now
     }
 }

@@ -110,7 +110,8 @@ impl Machine {
     /// Wakes the kswapd of every node that needs it (`wake_all_kswapds`).
     /// Nodes that need none may need kcompactd, if the request itself cannot compact.
     pub(in crate::machine) fn wake_kswapds(&mut self, req: &AllocRequest) {
-        let whole = if self.mem.vm.defrag_mode { self.mem.rules.pageblock_order } else { 0 };
+        let whole =
+            if self.mem.given.vm.defrag_mode { self.mem.given.rules.pageblock_order } else { 0 };
         let order = req.order.max(whole);
         for n in self.kswapds.ids() {
             self.wake_kswapd(n, order, req.highest);
@@ -145,14 +146,14 @@ impl Machine {
             State::Asleep => None,
         };
         let deaf = SimDuration::from_millis(500);
-        if self.mem.is_planted(Planted::KswapdSleeps) && self.mem.now.since(k.woken) < deaf {
+        if self.mem.is_planted(Planted::KswapdSleeps) && self.mem.acting.now.since(k.woken) < deaf {
             return;
         }
         let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
         });
-        let idle = if self.mem.rules.kswapd_by_zone {
+        let idle = if self.mem.given.rules.kswapd_by_zone {
             !self.some_zone_unbalanced(n, order, highest)
         } else {
             self.in_balance(n, order, highest) && !boosted
@@ -164,7 +165,7 @@ impl Machine {
             self.mem.count(VmEvent::KswapdLowWmarkHitQuickly, 1);
         }
         // Kernels that judge each zone forget the order of a run that they had ended.
-        let before = if self.mem.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
+        let before = if self.mem.given.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
         let order = order.max(before).max(k.order);
         self.kswapds[n].highest = k.highest.max(highest);
         self.kswapds[n].order = order;
@@ -175,7 +176,8 @@ impl Machine {
     /// Somebody freed pages of a node: its kswapd has hope again, or has it if the node is balanced
     /// for that request (`kswapd_try_clear_hopeless`).
     pub(in crate::machine) fn note_progress(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
-        let hope = !self.mem.rules.failures_end_balanced || self.in_balance(n, order, highest);
+        let hope =
+            !self.mem.given.rules.failures_end_balanced || self.in_balance(n, order, highest);
         if hope && !self.mem.is_planted(Planted::KswapdGivesUp) {
             self.kswapds[n].failures = 0;
         }
@@ -184,7 +186,7 @@ impl Machine {
     /// True if a node needs no more reclaim.
     fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
         let zones = &self.mem.zones;
-        zones.balanced(n, order, highest, self.mem.vm.defrag_mode)
+        zones.balanced(n, order, highest, self.mem.given.vm.defrag_mode)
             && !(self.mem.is_planted(Planted::NoEnd)
                 && zones.of_node(n).iter().all(|&z| zones[z].free < zones[z].managed as u64 / 4))
     }
@@ -194,12 +196,12 @@ impl Machine {
         if self.mem.is_planted(Planted::KswapdStartsLate) {
             self.kswapds[n].owed = SimDuration::from_millis(50);
         }
-        (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.now, false);
+        (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.acting.now, false);
         self.mem.zones.set_kswapd_awake(n, true);
         self.begin_balance(n);
         self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
         let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+        self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
     }
 
     fn begin_balance(&mut self, n: NodeId) {
@@ -236,7 +238,7 @@ impl Machine {
     pub(in crate::machine) fn step_kswapd(&mut self, n: NodeId) -> bool {
         let owed = std::mem::take(&mut self.kswapds[n].owed);
         if owed > SimDuration::ZERO {
-            self.mem.now += owed;
+            self.mem.acting.now += owed;
             return true;
         }
         let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
@@ -249,9 +251,9 @@ impl Machine {
             b = self.asked_balance(n);
         }
         if self.mem.is_planted(Planted::KswapdSlow) {
-            self.mem.now += SimDuration::from_millis(5);
+            self.mem.acting.now += SimDuration::from_millis(5);
         }
-        if self.mem.rules.kswapd_by_zone {
+        if self.mem.given.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
@@ -302,7 +304,7 @@ impl Machine {
                 b.priority = self.first_priority();
             } else {
                 let boosted = b.boosts.iter().any(|&boost| boost > 0);
-                if b.reclaimed == 0 && (self.mem.rules.boosted_runs_fail || !boosted) {
+                if b.reclaimed == 0 && (self.mem.given.rules.boosted_runs_fail || !boosted) {
                     self.kswapds[n].failures += 1;
                 }
                 return self.end_balance(n, &b);
@@ -344,7 +346,7 @@ impl Machine {
         if b.order > 0 && p.reclaimed >= 2 << b.order {
             b.order = 0;
         }
-        let itself = !self.mem.rules.kcompactd;
+        let itself = !self.mem.given.rules.kcompactd;
         if itself && b.order > 0 && p.compact && p.reclaimed > p.attempted {
             self.kswapd_compacts(n, b.order);
         }
@@ -415,7 +417,7 @@ impl Machine {
 
     /// Ends the pass of a run.
     fn pass_ended(&mut self, n: NodeId, b: &mut Balance) -> PassEnd {
-        self.mem.now += self.mem.cost.t_shrink_node;
+        self.mem.acting.now += self.mem.given.cost.t_shrink_node;
         let p = b.pass.as_ref().expect("it was under way");
         let &PassProgress { scanned, reclaimed, target, attempted, compact, enough, .. } = p;
         let stall = self.note_pass(n, &p.stats);
@@ -429,7 +431,7 @@ impl Machine {
     /// The run goes on with another pass, now or after a wait for writes. False: it waits.
     fn next_pass(&mut self, n: NodeId, b: Box<Balance>, stall: bool) -> bool {
         if stall {
-            return self.stall(n, b, self.mem.now + NAP);
+            return self.stall(n, b, self.mem.acting.now + NAP);
         }
         self.kswapds[n].state = State::Running(b);
         true
@@ -442,7 +444,7 @@ impl Machine {
         self.queue.push(until, Event::Kswapd(n, g));
         self.kswapds[n].state = State::Stalled(g, b);
         let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::MemStall);
+        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::MemStall);
         false
     }
 
@@ -496,7 +498,7 @@ impl Machine {
         let gave_up = b.order < b.alloc_order;
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
         if k.hopeless() || self.in_balance(n, order, k.highest) {
-            self.mem.node_flags[n] = NodeFlags::default();
+            self.mem.lru.node_flags[n] = NodeFlags::default();
             self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
             self.nap(n, order);
             return false;
@@ -523,7 +525,7 @@ impl Machine {
         }
         let k = &self.kswapds[n];
         if k.hopeless() || self.zones_balanced(n, b.order, k.highest) {
-            self.mem.node_flags[n] = NodeFlags::default();
+            self.mem.lru.node_flags[n] = NodeFlags::default();
             self.nap(n, b.order);
             return false;
         }
@@ -539,7 +541,7 @@ impl Machine {
         }
         self.timer_generation += 1;
         let g = self.timer_generation;
-        self.queue.push(self.mem.now + NAP, Event::Kswapd(n, g));
+        self.queue.push(self.mem.acting.now + NAP, Event::Kswapd(n, g));
         self.kswapds[n].state = State::Napping(g, order);
         self.mem.zones.set_kswapd_awake(n, false);
         self.psi_kswapd_sleeps(n);
@@ -547,7 +549,7 @@ impl Machine {
 
     fn psi_kswapd_sleeps(&mut self, n: NodeId) {
         let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.now, Psi::MemStallRunning, Psi::Idle);
+        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
     }
 
     /// The end of a nap or of a stall.
@@ -555,14 +557,14 @@ impl Machine {
         match std::mem::take(&mut self.kswapds[n].state) {
             State::Napping(g, order) if g == generation => {
                 let k = &self.kswapds[n];
-                let balanced = if self.mem.rules.kswapd_by_zone {
+                let balanced = if self.mem.given.rules.kswapd_by_zone {
                     self.zones_balanced(n, order, k.highest)
                 } else {
                     self.in_balance(n, order, k.highest)
                 };
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
-                    if self.mem.rules.kswapd_by_zone {
+                    if self.mem.given.rules.kswapd_by_zone {
                         self.compaction_after_kswapd(n, order, self.kswapds[n].highest);
                     }
                     self.kswapds[n].highest = ZoneKind::Dma;
@@ -573,10 +575,10 @@ impl Machine {
             }
             State::Stalled(g, b) if g == generation => {
                 self.kswapds[n].state = State::Running(b);
-                self.psi.change(self.kswapds[n].cpu, self.mem.now, Psi::MemStall, Psi::Idle);
+                self.psi.change(self.kswapds[n].cpu, self.mem.acting.now, Psi::MemStall, Psi::Idle);
                 self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
                 let cpu = self.kswapds[n].cpu;
-                self.psi.change(cpu, self.mem.now, Psi::Idle, Psi::MemStallRunning);
+                self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
             }
             other => self.kswapds[n].state = other,
         }

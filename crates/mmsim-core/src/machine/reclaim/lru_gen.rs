@@ -43,7 +43,7 @@ impl Machine {
 
     /// A thread writes to a file of `lru_gen`.
     pub(in crate::machine) fn write_lru_gen(&mut self, tid: ThreadId, write: LruGen) {
-        self.mem.now += self.mem.cost.t_syscall;
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
         let refused = match write {
             LruGen::Enabled(caps) => {
                 let switched = self.switch_lru(caps & CORE != 0);
@@ -118,13 +118,14 @@ impl Machine {
         other.generations = !on;
         std::mem::swap(&mut self.policy, &mut other.policy);
         let old = &mut other.policy;
-        let lists = self.mem.lists.ids();
-        let folios: Vec<FolioId> = lists.flat_map(|l| self.mem.lists.iter_from_tail(l)).collect();
+        let lists = self.mem.lru.lists.ids();
+        let folios: Vec<FolioId> =
+            lists.flat_map(|l| self.mem.lru.lists.iter_from_tail(l)).collect();
         let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };
         for folio in folios {
             old.folio_departed(&mut self.mem, folio, Departure::Isolated);
             self.policy.folio_arrived(&mut self.mem, folio, how);
-            self.mem.now += self.mem.cost.t_rotate;
+            self.mem.acting.now += self.mem.given.cost.t_rotate;
         }
         old.set_aside();
         self.mem.forget_shadows();

@@ -42,7 +42,7 @@ impl Machine {
             return false;
         }
         let costly = pages > 1 << PAGE_ALLOC_COSTLY_ORDER;
-        let begin = self.mem.now;
+        let begin = self.mem.acting.now;
         let (mut drained, mut retries) = (false, MAX_RECLAIM_RETRIES);
         loop {
             let freed = self.reclaim_group(tid, Reclaimer::Limit(memcg), pages, None);
@@ -53,15 +53,15 @@ impl Machine {
                 continue;
             }
             // More tries find no more before a write has ended: a page is worth waiting for.
-            let waits = !costly && self.mem.files.group(memcg).cleanable() > 0;
+            let waits = !costly && self.mem.cache.files.group(memcg).cleanable() > 0;
             if waits || flags.has(GfpFlags::NORETRY) || retries == 0 {
                 break;
             }
             retries -= 1;
         }
-        self.latency[2].add(self.mem.now.since(begin));
-        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
-        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.now.since(begin).0);
+        self.latency[2].add(self.mem.acting.now.since(begin));
+        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.mem.memcgs.fits(memcg, pages)
     }
 
@@ -79,7 +79,7 @@ impl Machine {
         swappiness: Option<u8>,
     ) {
         let (amount, batch) =
-            (self.mem.rules.memory_reclaim_try, self.config.batch(SWAP_CLUSTER_MAX));
+            (self.mem.given.rules.memory_reclaim_try, self.config.batch(SWAP_CLUSTER_MAX));
         let asks = |missing: u64| match amount {
             ReclaimTry::Whole => missing,
             ReclaimTry::Batch => missing.min(batch),
@@ -113,7 +113,7 @@ impl Machine {
     fn wait_for_writeback(&mut self, tid: ThreadId) {
         self.queue_io();
         if self.queue.next_io() != SimTime::NEVER {
-            let end = self.mem.now + self.config.tick;
+            let end = self.mem.acting.now + self.config.tick;
             self.sleep_amid_step(tid, end);
         }
     }
@@ -129,7 +129,7 @@ impl Machine {
     ) -> u64 {
         self.watchdog.tried(false);
         let target = target.max(self.config.batch(SWAP_CLUSTER_MAX));
-        let (mut force_deactivate, mut again) = (false, self.mem.rules.reclaim_walks_again);
+        let (mut force_deactivate, mut again) = (false, self.mem.given.rules.reclaim_walks_again);
         let mut low_reclaim = false;
         loop {
             let (mut total, mut skipped, mut spared) = (0, false, false);
@@ -188,7 +188,7 @@ impl Machine {
     /// thread has to answer for the batch before it goes on.
     #[inline]
     pub(in crate::machine) fn charge(&mut self, tid: ThreadId, memcg: MemcgId, n: u64) {
-        let batch = self.mem.memcgs.charge_in_batch(self.mem.cpu, memcg, n);
+        let batch = self.mem.memcgs.charge_in_batch(self.mem.acting.cpu, memcg, n);
         if batch > 0 && self.mem.memcgs.over_high(memcg) > 0 {
             self.threads[tid].over_high += batch;
         }
@@ -204,7 +204,7 @@ impl Machine {
         }
         let charged = std::mem::take(&mut self.threads[tid].over_high);
         let memcg = self.threads[tid].memcg;
-        let begin = self.mem.now;
+        let begin = self.mem.acting.now;
         let mut retries = MAX_RECLAIM_RETRIES;
         let mut target = charged;
         let penalty = loop {
@@ -212,7 +212,7 @@ impl Machine {
             let by = Reclaimer::Limit(memcg);
             let freed = if over { self.reclaim_group(tid, by, target, None) } else { 0 };
             let penalty = self.high_penalty(memcg, charged);
-            let helps = self.mem.rules.high_retries && (freed > 0 || retries > 0);
+            let helps = self.mem.given.rules.high_retries && (freed > 0 || retries > 0);
             if penalty == 0 || !helps {
                 break penalty;
             }
@@ -221,7 +221,7 @@ impl Machine {
             }
             target = 0;
         };
-        self.psi.stalled(self.mem.cpu, begin, self.mem.now);
+        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
         if penalty > 0 {
             self.sleep(tid, self.timeout(penalty), true);
         }
@@ -253,7 +253,7 @@ impl Machine {
         while jiffies >= 63 << shift {
             shift += 3;
         }
-        let end = (((self.mem.now.0 / tick + jiffies) >> shift) + 1) << shift;
-        SimDuration((end * tick).saturating_sub(self.mem.now.0))
+        let end = (((self.mem.acting.now.0 / tick + jiffies) >> shift) + 1) << shift;
+        SimDuration((end * tick).saturating_sub(self.mem.acting.now.0))
     }
 }

@@ -24,7 +24,7 @@ impl Machine {
         memcg: Option<MemcgId>,
     ) -> AllocOutcome {
         let shortage = if memcg.is_some() { Shortage::Group } else { Shortage::Machine };
-        let spaces = &self.mem.spaces;
+        let spaces = &self.mem.virt.spaces;
         let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
         let Some(victim) = doomed.or_else(|| self.kill_worst(memcg, shortage)) else {
             if memcg.is_none() {
@@ -55,7 +55,7 @@ impl Machine {
     /// Ends the process that was chosen amid the step that is over now.
     pub(in crate::machine) fn kill_doomed(&mut self) {
         if let Some(victim) = self.doomed.take()
-            && !self.mem.spaces[victim].dead
+            && !self.mem.virt.spaces[victim].dead
         {
             self.kill(victim);
         }
@@ -72,12 +72,13 @@ impl Machine {
     /// Chooses the process with the most points, of a group if one is named, to be killed.
     fn mark_victim(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
         let size = |m: &Self, a: AsId| {
-            let s = &m.mem.spaces[a];
+            let s = &m.mem.virt.spaces[a];
             s.rss_anon + s.rss_file + s.swapents + s.tables
         };
-        let (total, below_one) = (self.oom_total_pages(memcg), self.mem.rules.badness_below_one);
-        let candidates = self.mem.spaces.ids().filter_map(|a| {
-            let s = &self.mem.spaces[a];
+        let (total, below_one) =
+            (self.oom_total_pages(memcg), self.mem.given.rules.badness_below_one);
+        let candidates = self.mem.virt.spaces.ids().filter_map(|a| {
+            let s = &self.mem.virt.spaces[a];
             let eligible = !s.dead && memcg.is_none_or(|m| s.memcg == m);
             let points = || badness(size(self, a), s.oom_score_adj, total, below_one);
             Some((eligible.then(points)??, std::cmp::Reverse(a)))
@@ -109,26 +110,27 @@ impl Machine {
     pub(in crate::machine) fn oom_summary(&self, victim: AsId, shortage: Shortage) -> OomSummary {
         let mem = &self.mem;
         let mut processes: Vec<(String, u64, u64)> = mem
+            .virt
             .spaces
             .ids()
-            .filter(|&a| !mem.spaces[a].dead)
+            .filter(|&a| !mem.virt.spaces[a].dead)
             .map(|a| {
-                let s = &mem.spaces[a];
+                let s = &mem.virt.spaces[a];
                 (s.name.clone(), s.rss_anon + s.rss_file, s.swapents)
             })
             .collect();
         processes.sort_by(|a, b| (b.1 + b.2).cmp(&(a.1 + a.2)).then(a.0.cmp(&b.0)));
         OomSummary {
-            at: mem.now,
-            victim: mem.spaces[victim].name.clone(),
+            at: mem.acting.now,
+            victim: mem.virt.spaces[victim].name.clone(),
             shortage,
             processes,
             free: mem.zones.nr_free(),
-            cache: mem.files.nr_cached,
-            kernel: mem.nr_page_tables
-                + mem.slab_frames.len() as u64
-                + mem.zram_frames.len() as u64
-                + mem.nr_kernel_other,
+            cache: mem.cache.files.nr_cached,
+            kernel: mem.kernel.nr_page_tables
+                + mem.kernel.slab_frames.len() as u64
+                + mem.kernel.zram_frames.len() as u64
+                + mem.kernel.nr_other,
             swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
             swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
         }

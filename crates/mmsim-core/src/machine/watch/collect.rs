@@ -103,13 +103,13 @@ impl Machine {
         if self.mem.memcgs.len() <= MOST_SHOWN {
             return self.generations();
         }
-        let own = self.mem.spaces[self.tasks[task].space].memcg;
+        let own = self.mem.virt.spaces[self.tasks[task].space].memcg;
         self.generations_of(self.mem.memcgs.ids().filter(|&m| m == MemcgId(0) || m == own))
     }
 
     pub(in crate::machine) fn take_mark(&mut self, now: SimTime) -> Mark {
         let (accesses, records) = self.work_done;
-        let mut vmstat = self.mem.vmstat.clone();
+        let mut vmstat = self.mem.stats.vmstat.clone();
         vmstat.add(VmEvent::SimAccesses, accesses);
         Mark {
             time: now,
@@ -165,7 +165,7 @@ impl Machine {
             begin: now,
             accesses: threads().map(|t| t.progress.accesses).sum(),
             records: threads().map(|t| t.progress.records).sum(),
-            counted: self.mem.spaces[task.space].counted,
+            counted: self.mem.virt.spaces[task.space].counted,
             record: task
                 .record
                 .map(|what| RecordLatency { what, took: self.record_times(of).quantiles() }),
@@ -216,9 +216,9 @@ impl Machine {
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
             reading: [
                 self.mem.swap.as_ref().map_or(SimDuration::ZERO, Swap::reading),
-                SimDuration(self.mem.disks.iter().map(|d| d.device.reading.0).sum()),
+                SimDuration(self.mem.cache.disks.iter().map(|d| d.device.reading.0).sum()),
             ],
-            cache_misses: self.mem.cache_misses,
+            cache_misses: self.mem.cache.misses,
             not_kept: self.not_kept().collect(),
             tasks: (0..self.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
             threads: self
@@ -259,7 +259,7 @@ impl Machine {
     }
 
     fn unwritten(&self) -> Vec<(String, u64)> {
-        let spaces = self.mem.spaces.ids().map(|a| &self.mem.spaces[a]);
+        let spaces = self.mem.virt.spaces.ids().map(|a| &self.mem.virt.spaces[a]);
         spaces
             .filter(|s| s.zero_faults > 0 && !s.wrote_anon)
             .map(|s| (s.name.clone(), s.zero_faults))

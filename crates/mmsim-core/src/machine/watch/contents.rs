@@ -57,7 +57,7 @@ impl Machine {
 
     /// Records an access to a page of a process that is present.
     pub(in crate::machine) fn record_access(&mut self, page: PageIdx) {
-        let number = match self.mem.pages.entry(page) {
+        let number = match self.mem.virt.pages.entry(page) {
             Entry::Frame(folio) if self.needs_no_fetch(page, folio) => 0,
             Entry::Frame(folio) => match self.mem.frames.kind(folio) {
                 FrameKind::File => {
@@ -89,7 +89,7 @@ impl Machine {
     /// A fault is resolved: what it made is new.
     pub(in crate::machine) fn record_fault(&mut self, page: PageIdx, kind: FaultKind) {
         if matches!(kind, FaultKind::ZeroFill | FaultKind::Cow) {
-            match self.mem.pages.group(page.group()).huge {
+            match self.mem.virt.pages.group(page.group()).huge {
                 true => self.contents.renew(page.group().first(), GROUP_PAGES),
                 false => self.contents.renew(page, 1),
             }
@@ -112,6 +112,6 @@ impl Machine {
             || frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
             || anon
                 && !frames.has(folio, flag::SWAPBACKED)
-                && self.mem.pages.hot(page) & pte::DIRTY == 0
+                && self.mem.virt.pages.hot(page) & pte::DIRTY == 0
     }
 }

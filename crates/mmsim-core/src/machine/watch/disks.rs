@@ -31,12 +31,12 @@ impl FileDisk {
 
     /// Those of a machine, the default one first.
     pub(in crate::machine) fn all(mem: &Memory) -> Vec<FileDisk> {
-        let mut files: IndexVec<_, usize> = IndexVec::filled(mem.disks.len(), 0);
-        for file in mem.files.ids() {
-            files[mem.files[file].disk] += 1;
+        let mut files: IndexVec<_, usize> = IndexVec::filled(mem.cache.disks.len(), 0);
+        for file in mem.cache.files.ids() {
+            files[mem.cache.files[file].disk] += 1;
         }
         let disk = |id| {
-            let d = &mem.disks[id];
+            let d = &mem.cache.disks[id];
             FileDisk {
                 name: d.name.clone(),
                 device: d.device.config().name.clone(),
@@ -46,6 +46,6 @@ impl FileDisk {
                 reading: d.device.reading,
             }
         };
-        mem.disks.ids().map(disk).collect()
+        mem.cache.disks.ids().map(disk).collect()
     }
 }

@@ -54,7 +54,7 @@ impl Term {
     }
     fn value(self, m: &Machine) -> u64 {
         match self {
-            Term::Counter(e) => m.mem.vmstat[e],
+            Term::Counter(e) => m.mem.stats.vmstat[e],
             Term::GroupsOnly(e) => m.mem.memcgs[MemcgId(0)].vmstat[e],
             Term::Quantity(_, of) => of(m),
         }
@@ -94,18 +94,18 @@ const SWAP_USED: Term = Term::Quantity("nr_swap_used", |m| {
 });
 const SWAP_CACHED: Term =
     Term::Quantity("nr_swapcached", |m| m.mem.swap.as_ref().map_or(0, |s| s.cached));
-const NR_DIRTY: Term = Term::Quantity("nr_dirty", |m| m.mem.files.nr_dirty);
-const NR_WRITEBACK: Term = Term::Quantity("nr_writeback", |m| m.mem.files.nr_writeback);
-const EVICTIONS: Term = Term::Quantity("evictions", |m| m.mem.evictions);
+const NR_DIRTY: Term = Term::Quantity("nr_dirty", |m| m.mem.cache.files.nr_dirty);
+const NR_WRITEBACK: Term = Term::Quantity("nr_writeback", |m| m.mem.cache.files.nr_writeback);
+const EVICTIONS: Term = Term::Quantity("evictions", |m| m.mem.telling.evictions);
 const MEMORY: Term = Term::Quantity("frames", |m| m.mem.frames.len() as u64);
 /// Of compaction: the pages that it moves into, and the blocks that it captures.
 const MOVED_PAGES: Term = Term::Quantity("pages that compaction took", |m| {
     let order = m.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
-    m.mem.vmstat[E::CompactIsolated] + (m.mem.vmstat[E::CompactSuccess] << order)
+    m.mem.stats.vmstat[E::CompactIsolated] + (m.mem.stats.vmstat[E::CompactSuccess] << order)
 });
 const THPS: Term = Term::Quantity("nr_anon_transparent_hugepages", |m| m.mem.nr_thp());
 const DEAD: Term = Term::Quantity("ended processes", |m| {
-    m.mem.spaces.ids().filter(|&a| m.mem.spaces[a].dead).count() as u64
+    m.mem.virt.spaces.ids().filter(|&a| m.mem.virt.spaces[a].dead).count() as u64
 });
 
 /// All laws that hold on every machine.
@@ -459,7 +459,8 @@ pub const LAWS: &[Law] = &[
 /// A free block counts as one scanned page at least and is isolated whole.
 const ISOLATABLE: Term = Term::Quantity("pages that compaction scanned", |m| {
     let order = m.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
-    m.mem.vmstat[E::CompactMigrateScanned] + (m.mem.vmstat[E::CompactFreeScanned] << order)
+    m.mem.stats.vmstat[E::CompactMigrateScanned]
+        + (m.mem.stats.vmstat[E::CompactFreeScanned] << order)
 });
 
 impl Machine {

@@ -274,11 +274,11 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
         let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
         snapshot.blocks = mem.block_uses(z);
         snapshot.surveys = std::array::from_fn(|order| mem.survey_zone(z, order as u8));
-        snapshot.zspages = mem.zram_frames.iter().filter(is_here).count() as u64;
+        snapshot.zspages = mem.kernel.zram_frames.iter().filter(is_here).count() as u64;
         zones.push(snapshot);
     }
-    for a in mem.spaces.ids() {
-        let space = &mem.spaces[a];
+    for a in mem.virt.spaces.ids() {
+        let space = &mem.virt.spaces[a];
         groups[space.memcg.index()].page_tables += space.tables;
     }
     (zones, groups)
@@ -303,10 +303,10 @@ impl Machine {
             unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
-            counts_free_blocks: mem.rules.counts_free_blocks,
-            counts_rotated: mem.rules.counts_rotated,
-            counts_swap_requests: mem.rules.counts_swap_requests,
-            counts_proactive: mem.rules.counts_proactive,
+            counts_free_blocks: mem.given.rules.counts_free_blocks,
+            counts_rotated: mem.given.rules.counts_rotated,
+            counts_swap_requests: mem.given.rules.counts_swap_requests,
+            counts_proactive: mem.given.rules.counts_proactive,
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
             swaps: SwapArea::all(mem),
@@ -329,7 +329,7 @@ impl Machine {
 /// Counters of the root with all below it: those of the machine, and the reclaim for limits
 /// that only groups count.
 fn of_root(mem: &Memory) -> VmStat {
-    let mut vmstat = mem.vmstat.clone();
+    let mut vmstat = mem.stats.vmstat.clone();
     for &e in VmEvent::ALL {
         vmstat.add(e, mem.memcgs[MemcgId(0)].vmstat[e]);
     }

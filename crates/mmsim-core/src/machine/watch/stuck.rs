@@ -121,7 +121,8 @@ impl Machine {
     }
 
     fn stuck_summary(&self, why: Stuck, next: SimTime) -> StuckSummary {
-        let at = if why == Stuck::NothingWakes { self.mem.now } else { next }.min(SimTime::LAST);
+        let at =
+            if why == Stuck::NothingWakes { self.mem.acting.now } else { next }.min(SimTime::LAST);
         let threads = self.threads.iter().filter(|t| t.wait != Wait::Finished);
         let waiting = threads.map(|t| WaitingThread {
             thread: t.name.clone(),

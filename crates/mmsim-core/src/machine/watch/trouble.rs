@@ -32,7 +32,7 @@ impl Machine {
             });
         let (background, late) = match singles {
             true => (Background::NoBlock, SimDuration::ZERO),
-            false => self.kswapds[node].background(self.mem.now),
+            false => self.kswapds[node].background(self.mem.acting.now),
         };
         let what = Trouble::Stall(background, self.mem.largest_holder());
         self.tell_of(tid, what, late);

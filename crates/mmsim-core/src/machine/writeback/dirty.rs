@@ -61,7 +61,7 @@ impl Domain {
 impl Machine {
     /// A domain of `available` pages; `of`: those of the machine.
     fn domain(&self, available: u64, of: u64, dirty: u64, all: u64) -> Domain {
-        let vm = &self.mem.vm;
+        let vm = &self.mem.given.vm;
         let share = |limit: DirtyLimit| limit.pages(available, of);
         let (mut background, limit) = (share(vm.dirty_background), share(vm.dirty));
         if background >= limit {
@@ -75,8 +75,8 @@ impl Machine {
         let mem = &self.mem;
         let file: u64 = mem.zones.ids().map(|z| mem.zone_lru_pages(z)[1]).sum();
         let free = mem.zones.nr_free().saturating_sub(mem.zones.totalreserve);
-        let dirty = mem.files.nr_dirty;
-        self.domain(free + file, free + file, dirty, dirty + mem.files.nr_writeback)
+        let dirty = mem.cache.files.nr_dirty;
+        self.domain(free + file, free + file, dirty, dirty + mem.cache.files.nr_writeback)
     }
 
     /// The domain of a group. It may have its file pages, and as many more as its limits and clean
@@ -87,10 +87,10 @@ impl Machine {
         memcg: MemcgId,
         global: &Domain,
     ) -> Option<Domain> {
-        if memcg.0 == 0 || !self.mem.rules.cgroup_writeback {
+        if memcg.0 == 0 || !self.mem.given.rules.cgroup_writeback {
             return None;
         }
-        let pages = self.mem.files.group(memcg);
+        let pages = self.mem.cache.files.group(memcg);
         let all = pages.cleanable();
         let clean = pages.cached.saturating_sub(all);
         let clean_elsewhere = global.available.saturating_sub(global.all).saturating_sub(clean);
@@ -125,16 +125,16 @@ impl Machine {
     /// The pages of a disk in a domain of the machine, or of a group.
     fn part(&self, disk: DiskId, group: Option<MemcgId>, domain: &Domain) -> Part {
         let [dirty, writeback] = self.dirty_on(disk, group);
-        let limit = self.mem.files.share(disk, group, domain.limit, self.mem.now);
+        let limit = self.mem.cache.files.share(disk, group, domain.limit, self.mem.acting.now);
         Part { of: domain.limit, limit, all: dirty + writeback }
     }
 
     /// Pages of a disk, of all or of a group, that are dirty, and that are under write.
     fn dirty_on(&self, disk: DiskId, group: Option<MemcgId>) -> [u64; 2] {
         match group {
-            None => self.mem.files.on_disk(disk),
+            None => self.mem.cache.files.on_disk(disk),
             Some(m) => {
-                let wb = self.mem.files.wb(disk, m);
+                let wb = self.mem.cache.files.wb(disk, m);
                 [wb.dirty, wb.writeback]
             }
         }
@@ -145,7 +145,7 @@ impl Machine {
     /// (`wb_over_bg_thresh`).
     pub(in crate::machine) fn over_background(&self, disk: DiskId, memcg: MemcgId) -> bool {
         let over = |group: Option<MemcgId>, d: &Domain| {
-            let part = self.mem.files.share(disk, group, d.background, self.mem.now);
+            let part = self.mem.cache.files.share(disk, group, d.background, self.mem.acting.now);
             d.above_background() > 0 || self.dirty_on(disk, group)[0] > part
         };
         let global = self.global_domain();
@@ -157,7 +157,7 @@ impl Machine {
         let global = self.global_domain();
         let group = self.group_domain(memcg, &global);
         let most_unseen = self.most_unseen(&global);
-        let (now, free) = (self.mem.now, |d: Domain| d.all <= d.freerun());
+        let (now, free) = (self.mem.acting.now, |d: Domain| d.all <= d.freerun());
         if global.above_background() > 0 {
             self.write_in_background(disk, memcg);
         }
@@ -169,7 +169,7 @@ impl Machine {
             return;
         }
         self.write_in_background(disk, memcg);
-        if self.mem.disks[disk].device.config().synchronous {
+        if self.mem.cache.disks[disk].device.config().synchronous {
             self.threads[tid].dirtied = 0;
             return;
         }
@@ -191,8 +191,8 @@ impl Machine {
         domains: [Option<(Domain, Part)>; 2],
         most_unseen: u64,
     ) {
-        let now = self.mem.now;
-        let pages = self.mem.files.wb(disk, memcg);
+        let now = self.mem.acting.now;
+        let pages = self.mem.cache.files.wb(disk, memcg);
         let (dirtied, written) = (pages.dirtied, pages.written);
         let wb = &mut self.flushers[disk].wb[usize::from(memcg.0)];
         let limits = domains.map(|d| d.map_or(0, |(d, _)| d.limit));

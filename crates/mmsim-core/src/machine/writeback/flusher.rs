@@ -72,7 +72,8 @@ impl Machine {
     pub(in crate::machine) fn wake_flushers(&mut self) {
         for disk in self.flushers.ids() {
             for m in self.mem.memcgs.ids() {
-                self.flushers[disk].work[usize::from(m.0)].all = self.mem.files.wb(disk, m).dirty;
+                self.flushers[disk].work[usize::from(m.0)].all =
+                    self.mem.cache.files.wb(disk, m).dirty;
             }
             self.run_flusher(disk);
         }
@@ -93,7 +94,7 @@ impl Machine {
     }
 
     fn is_dirty(&self, disk: DiskId) -> bool {
-        self.mem.files.on_disk(disk)[0] > 0
+        self.mem.cache.files.on_disk(disk)[0] > 0
     }
 
     pub(in crate::machine) fn enqueue_flusher(&mut self, disk: DiskId) {
@@ -110,10 +111,10 @@ impl Machine {
     }
 
     pub(in crate::machine) fn arm_flusher(&mut self, disk: DiskId) {
-        let period = self.mem.vm.dirty_writeback;
+        let period = self.mem.given.vm.dirty_writeback;
         if !self.flushers[disk].timer && period > SimDuration::ZERO {
             self.flushers[disk].timer = true;
-            self.queue.push(self.mem.now + period, Event::Flusher(disk));
+            self.queue.push(self.mem.acting.now + period, Event::Flusher(disk));
         }
     }
 
@@ -145,19 +146,20 @@ impl Machine {
     fn flush_group(&mut self, disk: DiskId, m: MemcgId) -> bool {
         let above = self.over_background(disk, m);
         let paused = self.flushers[disk].last_pause;
-        let hurried = paused.is_some_and(|at| self.mem.now.since(at) < RECENT);
-        for _ in 0..self.mem.files.wb(disk, m).queue.len() {
+        let hurried = paused.is_some_and(|at| self.mem.acting.now.since(at) < RECENT);
+        for _ in 0..self.mem.cache.files.wb(disk, m).queue.len() {
             let work = &self.flushers[disk].work[usize::from(m.0)];
             let wanted = work.all > 0 || work.background && above;
-            let front = self.mem.files.wb(disk, m).queue.front();
-            let expired =
-                |&(_, since): &(_, SimTime)| self.mem.now.since(since) >= self.mem.vm.dirty_expire;
+            let front = self.mem.cache.files.wb(disk, m).queue.front();
+            let expired = |&(_, since): &(_, SimTime)| {
+                self.mem.acting.now.since(since) >= self.mem.given.vm.dirty_expire
+            };
             if !wanted && !front.is_some_and(expired) {
                 break;
             }
-            let entry = self.mem.files.pop_dirty(disk, m).expect("the queue has so many");
+            let entry = self.mem.cache.files.pop_dirty(disk, m).expect("the queue has so many");
             // The folio may have been written or dropped since.
-            let Entry::Frame(folio) = self.mem.pages.entry(entry.0) else { continue };
+            let Entry::Frame(folio) = self.mem.virt.pages.entry(entry.0) else { continue };
             match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {
                 flag::DIRTY => {
                     let by = Writer::Flusher { hurried };
@@ -168,7 +170,7 @@ impl Machine {
                 }
                 // Dirtied again while it is written: another time.
                 bits if bits == flag::DIRTY | flag::WRITEBACK => {
-                    self.mem.files.requeue_dirty(disk, m, entry);
+                    self.mem.cache.files.requeue_dirty(disk, m, entry);
                 }
                 _ => {}
             }
@@ -183,7 +185,7 @@ impl Machine {
         tid: ThreadId,
         memcg: MemcgId,
     ) -> bool {
-        if self.mem.files.group(memcg).cleanable() == 0 {
+        if self.mem.cache.files.group(memcg).cleanable() == 0 {
             return false;
         }
         self.wake_flushers();
@@ -196,7 +198,7 @@ impl Machine {
     pub(in crate::machine) fn until_a_write_ends(&self) -> SimDuration {
         match self.queue.next_io() {
             SimTime::NEVER => TICK,
-            io => io.since(self.mem.now).clamp(TICK, WRITEBACK_WAIT),
+            io => io.since(self.mem.acting.now).clamp(TICK, WRITEBACK_WAIT),
         }
     }
 }

@@ -22,11 +22,11 @@ impl Machine {
     /// One step of an `fsync(2)`: up to a request, or up to a page to wait for. The operation is done
     /// when `Progress::done` is 0 again.
     pub(in crate::machine) fn fsync(&mut self, tid: ThreadId, file: FileId) -> FaultOutcome {
-        let now = self.mem.now;
+        let now = self.mem.acting.now;
         let begun = self.threads[tid].sync.take();
         let mut sync = begun.unwrap_or(Sync { begin: now, waits: false, next: 0 });
         if begun.is_none() {
-            self.mem.now += self.mem.cost.t_syscall;
+            self.mem.acting.now += self.mem.given.cost.t_syscall;
         }
         let from = (sync.waits, sync.next);
         let more = self.sync_on(tid, file, &mut sync);
@@ -35,27 +35,27 @@ impl Machine {
             self.threads[tid].sync = Some(sync);
             // A full device is no stall on memory, as a reclaimer's would be.
             if let Some(until) = self.mem.take_throttled() {
-                self.sleep(tid, until.since(self.mem.now), false);
+                self.sleep(tid, until.since(self.mem.acting.now), false);
             }
             // A page that it waited for can be under write once more.
             let moved = begun.is_none() || (sync.waits, sync.next) != from;
             return if moved { FaultOutcome::Done } else { FaultOutcome::Blocked };
         }
         self.mem.count(VmEvent::SimFsync, 1);
-        self.mem.count(VmEvent::SimFsyncNs, self.mem.now.since(sync.begin).0);
+        self.mem.count(VmEvent::SimFsyncNs, self.mem.acting.now.since(sync.begin).0);
         FaultOutcome::Done
     }
 
     /// Goes on until something has to be waited for. False: all is written.
     fn sync_on(&mut self, tid: ThreadId, file: FileId, sync: &mut Sync) -> bool {
-        let (base, pages) = (self.mem.files[file].base.0, self.mem.files[file].pages);
-        if self.mem.files[file].ramfs {
+        let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
+        if self.mem.cache.files[file].ramfs {
             return false;
         }
         loop {
             while sync.next < pages {
                 let page = PageIdx(base + sync.next);
-                let Entry::Frame(folio) = self.mem.pages.entry(page) else {
+                let Entry::Frame(folio) = self.mem.virt.pages.entry(page) else {
                     sync.next += 1;
                     continue;
                 };

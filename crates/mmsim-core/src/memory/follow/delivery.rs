@@ -13,14 +13,16 @@ use crate::virt::pages::{Entry, Owner};
 impl Memory {
     /// Sets or removes the follower of pages.
     pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
-        self.follower = f;
-        self.uses = Uses::of(self);
+        self.telling.follower = f;
+        self.telling.uses = Uses::of(self);
     }
 
     /// Completes the uses so far.
     #[inline]
     pub(crate) fn tell_of_uses(&mut self) {
-        if self.uses.on && self.uses.queue.uses.len() > self.uses.queue.complete {
+        if self.telling.uses.on
+            && self.telling.uses.queue.uses.len() > self.telling.uses.queue.complete
+        {
             self.tell_of_all_uses();
         }
     }
@@ -30,9 +32,9 @@ impl Memory {
     /// do not move its end.
     #[inline]
     pub(crate) fn tell_after_step(&mut self) {
-        if self.uses.on {
+        if self.telling.uses.on {
             self.tell_of_uses();
-            if self.nr_allocated() - self.uses.began >= self.uses.grain {
+            if self.nr_allocated() - self.telling.uses.began >= self.telling.uses.grain {
                 self.end_tick();
             }
         }
@@ -40,8 +42,9 @@ impl Memory {
 
     #[inline(never)]
     fn tell_of_all_uses(&mut self) {
-        self.uses.queue.close_before_use();
-        let Memory { uses: Uses { queue, one_place, .. }, pages, .. } = self;
+        self.telling.uses.queue.close_before_use();
+        let Memory { telling, virt, .. } = self;
+        let (Uses { queue, one_place, .. }, pages) = (&mut telling.uses, &mut virt.pages);
         // Nothing else is to be found out about plain pages, so their folios are not waited for.
         while let Some(u) = queue.uses.get_mut(queue.complete) {
             if u.at.is_unknown() {
@@ -55,7 +58,7 @@ impl Memory {
         if queue.complete < queue.uses.len() {
             self.find_the_rest();
         }
-        if self.uses.queue.is_long() {
+        if self.telling.uses.queue.is_long() {
             self.deliver();
         }
     }
@@ -63,37 +66,37 @@ impl Memory {
     /// Finds the lists of the pages of incomplete uses, and drops uses that the follower does not get.
     #[inline(never)]
     fn find_the_rest(&mut self) {
-        let first = self.uses.queue.complete;
+        let first = self.telling.uses.queue.complete;
         let mut complete = first;
-        for next in first..self.uses.queue.uses.len() {
-            let u = self.uses.queue.uses[next];
+        for next in first..self.telling.uses.queue.uses.len() {
+            let u = self.telling.uses.queue.uses[next];
             let found = if u.at.is_unknown() { self.use_of(u.page, u.last) } else { Some(u) };
             if let Some(u) = found {
-                self.uses.queue.uses[complete] = u;
+                self.telling.uses.queue.uses[complete] = u;
                 complete += 1;
             }
         }
-        self.uses.queue.uses.truncate(complete);
-        self.uses.queue.complete = complete;
+        self.telling.uses.queue.uses.truncate(complete);
+        self.telling.uses.queue.complete = complete;
     }
 
     /// A page of a file is used by a system call.
     #[inline]
     pub(crate) fn tell_of_file_use(&mut self, page: PageIdx) {
-        if self.uses.on {
+        if self.telling.uses.on {
             self.assert_all_complete();
-            let last = self.uses.kept.replace_last(page);
-            self.uses.kept.fetch(page);
+            let last = self.telling.uses.kept.replace_last(page);
+            self.telling.uses.kept.fetch(page);
             self.tell_of_one_use(page, last);
         }
     }
 
     #[inline(never)]
     fn tell_of_one_use(&mut self, page: PageIdx, last: u32) {
-        self.uses.queue.close_before_use();
-        let found = match self.pages.entry(page) {
+        self.telling.uses.queue.close_before_use();
+        let found = match self.virt.pages.entry(page) {
             Entry::Frame(folio)
-                if self.uses.one_place
+                if self.telling.uses.one_place
                     && !self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE) =>
             {
                 let file = self.frames.kind(folio) == FrameKind::File;
@@ -101,9 +104,9 @@ impl Memory {
             }
             _ => self.use_of(page, last),
         };
-        self.uses.queue.uses.extend(found);
-        self.uses.queue.complete = self.uses.queue.uses.len();
-        if self.uses.queue.is_long() {
+        self.telling.uses.queue.uses.extend(found);
+        self.telling.uses.queue.complete = self.telling.uses.queue.uses.len();
+        if self.telling.uses.queue.is_long() {
             self.deliver();
         }
     }
@@ -111,9 +114,9 @@ impl Memory {
     /// Delivers the whole queue to the follower.
     #[inline(never)]
     fn deliver(&mut self) {
-        let Uses { queue, kept, .. } = &mut self.uses;
+        let Uses { queue, kept, .. } = &mut self.telling.uses;
         queue.close();
-        if let Some(f) = &mut self.follower {
+        if let Some(f) = &mut self.telling.follower {
             queue.deliver(&mut **f, kept);
         }
     }
@@ -121,22 +124,21 @@ impl Memory {
     /// Number of frames that are allocated until the tick ends.
     #[inline]
     pub(crate) fn left_of_tick(&self) -> usize {
-        match self.uses.on {
-            true => {
-                (self.uses.began + self.uses.grain).saturating_sub(self.nr_allocated()) as usize
-            }
+        match self.telling.uses.on {
+            true => (self.telling.uses.began + self.telling.uses.grain)
+                .saturating_sub(self.nr_allocated()) as usize,
             false => usize::MAX,
         }
     }
 
     #[inline(never)]
     fn end_tick(&mut self) {
-        self.uses.began = self.nr_allocated();
+        self.telling.uses.began = self.nr_allocated();
         let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
-        let resident = self.lru_total + self.batches.nr_waiting();
+        let resident = self.lru.total + self.lru.batches.nr_waiting();
         self.deliver();
-        self.uses.kept.end_tick();
-        if let Some(f) = &mut self.follower {
+        self.telling.uses.kept.end_tick();
+        if let Some(f) = &mut self.telling.follower {
             f.ticked(resident, spare);
         }
     }
@@ -144,7 +146,7 @@ impl Memory {
     /// True if a follower is attached.
     #[inline(always)]
     pub fn followed(&self) -> bool {
-        self.follower.is_some()
+        self.telling.follower.is_some()
     }
 
     /// Frames allocated so far.
@@ -152,13 +154,13 @@ impl Memory {
     fn nr_allocated(&self) -> u64 {
         use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
         let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
-        zones.iter().map(|&e| self.vmstat[e]).sum()
+        zones.iter().map(|&e| self.stats.vmstat[e]).sum()
     }
 
     /// The list of a folio.
     #[inline]
     fn where_is(&self, folio: FolioId, file: bool) -> Where {
-        match self.uses.one_place {
+        match self.telling.uses.one_place {
             true => Where { file, ..Where::ANON },
             false => self.where_of_many(folio, file),
         }
@@ -178,7 +180,7 @@ impl Memory {
         let found = folio.and_then(|folio| self.use_of_folio(page, folio, last));
         if found.is_none() {
             // The use was not reported, so it must not be reported later as the last one.
-            self.uses.kept.ticks.set(page, last);
+            self.telling.uses.kept.ticks.set(page, last);
         }
         found
     }
@@ -186,14 +188,14 @@ impl Memory {
     /// Asserts that all uses are complete: the follower gets hits before anything else.
     #[inline]
     fn assert_all_complete(&self) {
-        let Queue { uses, complete, .. } = &self.uses.queue;
+        let Queue { uses, complete, .. } = &self.telling.uses.queue;
         debug_assert!(uses.len() == *complete, "uses are complete before their consequences");
     }
 
     /// The folio that a page holds, or held when it was used: reclaim may have unmapped it since, but
     /// it stays in the swap cache until its write has ended.
     fn folio_used_at(&self, page: PageIdx) -> Option<FolioId> {
-        match self.pages.entry(page) {
+        match self.virt.pages.entry(page) {
             Entry::Frame(folio) => Some(folio),
             Entry::Swap(slot) => match self.swap.as_ref()?.cached(slot) {
                 Cached::Folio(folio) => Some(folio),
@@ -205,7 +207,7 @@ impl Memory {
 
     #[inline]
     fn use_of_folio(&mut self, page: PageIdx, folio: FolioId, last: u32) -> Option<Use> {
-        if self.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
+        if self.virt.pages.group(page.group()).huge && self.hugetlb_at(page).is_some()
             || self.frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
         {
             return None;
@@ -215,11 +217,12 @@ impl Memory {
         if !file {
             return Some(Use { page, last, at });
         }
-        let of_file = match self.pages.group(page.group()).owner {
+        let of_file = match self.virt.pages.group(page.group()).owner {
             Owner::File(_) => page,
             _ => self.file_page_of(folio)?,
         };
-        let last = if of_file == page { last } else { self.uses.kept.replace_last(of_file) };
+        let last =
+            if of_file == page { last } else { self.telling.uses.kept.replace_last(of_file) };
         Some(Use { page: of_file, last, at })
     }
 
@@ -228,17 +231,17 @@ impl Memory {
     pub(in crate::memory) fn tell_of_arrival(&mut self, page: PageIdx, folio: FolioId) {
         if self.followed() {
             let at = self.where_is(folio, true);
-            self.uses.kept.is_unused(page);
-            self.uses.queue.arrived(page, at);
+            self.telling.uses.kept.is_unused(page);
+            self.telling.uses.queue.arrived(page, at);
         }
     }
 
     /// Prefetches the notes on pages that are evicted or kept soon.
     #[inline]
     pub fn fetch_followed(&self, pages: impl Iterator<Item = PageIdx>) {
-        if self.uses.on {
+        if self.telling.uses.on {
             for page in pages {
-                self.uses.kept.ticks.fetch(page);
+                self.telling.uses.kept.ticks.fetch(page);
             }
         }
     }
@@ -246,8 +249,8 @@ impl Memory {
     /// Notes, as folios of a node are taken off a list to be evicted, if the node needs no reclaim.
     #[inline]
     pub(in crate::memory) fn note_balance(&mut self, node: NodeId) {
-        if self.uses.on {
-            self.uses.balanced = self.needs_no_reclaim(node);
+        if self.telling.uses.on {
+            self.telling.uses.balanced = self.needs_no_reclaim(node);
         }
     }
 
@@ -264,18 +267,18 @@ impl Memory {
         file: bool,
         written: bool,
     ) {
-        if !self.uses.on {
+        if !self.telling.uses.on {
             return;
         }
         self.assert_all_complete();
         // `MADV_PAGEOUT` names its pages, and takes none off a list.
         let balanced = match (by, of.clone().next()) {
             (Reclaimer::Advice, Some((folio, _))) => self.needs_no_reclaim(self.node_of(folio)),
-            _ => self.uses.balanced,
+            _ => self.telling.uses.balanced,
         };
         let how = Eviction { by, balanced, written };
-        if self.uses.one_place {
-            let Uses { queue, kept, .. } = &mut self.uses;
+        if self.telling.uses.one_place {
+            let Uses { queue, kept, .. } = &mut self.telling.uses;
             let at = Where { file, ..Where::ANON };
             let pages = of.map(|(_, page)| {
                 kept.fetch(page);
@@ -284,8 +287,8 @@ impl Memory {
             return queue.evicted(how, pages);
         }
         for (folio, page) in of {
-            let (last, at) = (self.uses.kept.last(page), self.where_is(folio, file));
-            self.uses.queue.evicted(how, std::iter::once(Use { page, last, at }));
+            let (last, at) = (self.telling.uses.kept.last(page), self.where_is(folio, file));
+            self.telling.uses.queue.evicted(how, std::iter::once(Use { page, last, at }));
         }
     }
 
@@ -294,7 +297,7 @@ impl Memory {
     pub(in crate::memory) fn tell_of_swap_out(&mut self, folio: FolioId) {
         if self.followed() {
             let page = self.page_of_slot(self.frames.slot(folio));
-            self.uses.queue.written(page);
+            self.telling.uses.queue.written(page);
         }
     }
 
@@ -303,7 +306,7 @@ impl Memory {
     fn page_that_returns(&self, folio: FolioId) -> Option<PageIdx> {
         match self.frames.kind(folio) {
             FrameKind::File => self.file_page_of(folio),
-            _ => self.refaulting.or_else(|| self.page_of_slot(self.frames.slot(folio))),
+            _ => self.telling.refaulting.or_else(|| self.page_of_slot(self.frames.slot(folio))),
         }
     }
 
@@ -311,37 +314,37 @@ impl Memory {
     /// which is known to be [`refaulting`](Memory::refaulting). Returns how many had come before.
     #[inline]
     pub(crate) fn begin_refaults_for_uses(&mut self) -> usize {
-        if !self.uses.on {
+        if !self.telling.uses.on {
             return 0;
         }
-        self.uses.for_uses = true;
-        if self.uses.one_place && !self.uses.wants.swap_ins {
-            self.uses.queue.turn_to(true);
-            self.uses.quick = true;
+        self.telling.uses.for_uses = true;
+        if self.telling.uses.one_place && !self.telling.uses.wants.swap_ins {
+            self.telling.uses.queue.turn_to(true);
+            self.telling.uses.quick = true;
         }
-        self.uses.queue.nr_back()
+        self.telling.uses.queue.nr_back()
     }
 
     /// Ends the batch of refaults for uses; `before`: result of its beginning.
     #[inline]
     pub(crate) fn end_refaults_for_uses(&mut self, before: usize) {
-        if std::mem::take(&mut self.uses.quick) {
-            let queue = &mut self.uses.queue;
+        if std::mem::take(&mut self.telling.uses.quick) {
+            let queue = &mut self.telling.uses.queue;
             queue.note_back(queue.nr_back() > before, false);
         }
-        self.uses.for_uses = false;
+        self.telling.uses.for_uses = false;
     }
 
     /// A page comes back.
     #[inline]
     fn comes_back(&mut self, page: PageIdx, at: Where, memcg: MemcgId, counts: bool) {
         let region = self.region_of(page);
-        let for_uses = self.uses.for_uses;
-        let queue = &mut self.uses.queue;
+        let for_uses = self.telling.uses.for_uses;
+        let queue = &mut self.telling.uses.queue;
         queue.note_back(counts, !for_uses);
         queue.turn_to(for_uses);
-        queue.came_back(Refaulted { page, region, at, memcg, counts, now: self.now });
-        self.uses.kept.is_unused(page);
+        queue.came_back(Refaulted { page, region, at, memcg, counts, now: self.acting.now });
+        self.telling.uses.kept.is_unused(page);
     }
 
     /// Counts a refault in a group.
@@ -350,9 +353,9 @@ impl Memory {
         use VmEvent::{WorkingsetRefaultAnon, WorkingsetRefaultFile};
         self.count_in(memcg, if file { WorkingsetRefaultFile } else { WorkingsetRefaultAnon }, 1);
         if self.followed() {
-            match self.refaulting {
-                Some(page) if self.uses.quick => {
-                    self.comes_back_quickly(page, memcg, file, self.now);
+            match self.telling.refaulting {
+                Some(page) if self.telling.uses.quick => {
+                    self.comes_back_quickly(page, memcg, file, self.acting.now);
                 }
                 _ => self.tell_of_refault(folio, memcg, file),
             }
@@ -363,7 +366,7 @@ impl Memory {
     #[inline]
     fn comes_back_quickly(&mut self, page: PageIdx, memcg: MemcgId, file: bool, now: SimTime) {
         let (region, at) = (self.region_of(page), Where { file, ..Where::ANON });
-        self.uses.queue.came_back(Refaulted { page, region, at, memcg, counts: true, now });
+        self.telling.uses.queue.came_back(Refaulted { page, region, at, memcg, counts: true, now });
     }
 
     /// Reports the refaults of a ledger, which were judged together and counted, each `entry` after
@@ -374,7 +377,7 @@ impl Memory {
         refaults: impl Iterator<Item = &'a PendingFault>,
         entry: SimDuration,
     ) {
-        if self.uses.on {
+        if self.telling.uses.on {
             for f in refaults {
                 self.comes_back_quickly(f.page, MemcgId(0), false, f.begin + entry);
             }
@@ -384,14 +387,14 @@ impl Memory {
     #[inline(never)]
     fn tell_of_refault(&mut self, folio: FolioId, memcg: MemcgId, file: bool) {
         let page = self.page_that_returns(folio).unwrap_or_default();
-        let counts = file || !self.uses.wants.swap_ins;
+        let counts = file || !self.telling.uses.wants.swap_ins;
         self.comes_back(page, self.where_is(folio, file), memcg, counts);
     }
 
     /// A page came back from swap.
     #[inline]
     pub(crate) fn tell_of_swap_in(&mut self, folio: FolioId, page: Option<PageIdx>) {
-        if self.uses.wants.swap_ins {
+        if self.telling.uses.wants.swap_ins {
             let page = page.or_else(|| self.page_of_slot(self.frames.slot(folio)));
             let memcg = self.frames.memcg(folio);
             self.comes_back(page.unwrap_or_default(), self.where_is(folio, false), memcg, true);
@@ -401,9 +404,9 @@ impl Memory {
     /// A page that a look had found used goes down a list.
     #[inline]
     pub fn overlooked(&mut self, page: PageIdx) {
-        if self.uses.on {
-            self.uses.kept.fetch(page);
-            self.uses.queue.overlooked(page);
+        if self.telling.uses.on {
+            self.telling.uses.kept.fetch(page);
+            self.telling.uses.queue.overlooked(page);
         }
     }
 
@@ -421,7 +424,7 @@ impl Memory {
     #[inline]
     pub fn kept(&mut self, pages: impl Iterator<Item = PageIdx>) {
         if self.followed() {
-            let Uses { queue, kept, .. } = &mut self.uses;
+            let Uses { queue, kept, .. } = &mut self.telling.uses;
             queue.close();
             for page in pages {
                 if let Some(last) = kept.ticks.again(page) {
@@ -443,40 +446,40 @@ impl Memory {
     fn page_looked_at(&self, folio: FolioId) -> Option<PageIdx> {
         match self.frames.kind(folio) {
             FrameKind::File => self.file_page_of(folio),
-            _ => self.rmap.nth(self.rmap.of(&self.frames, folio), 0),
+            _ => self.virt.rmap.nth(self.virt.rmap.of(&self.frames, folio), 0),
         }
     }
 
     /// The contents of pages are gone.
     #[inline]
     pub(crate) fn tell_of_drop(&mut self, first: PageIdx, count: u32) {
-        if !self.uses.on {
+        if !self.telling.uses.on {
             return;
         }
         self.tell_of_uses();
         self.deliver();
-        if let Some(f) = &mut self.follower {
-            f.dropped(&mut self.uses.kept, first, count);
+        if let Some(f) = &mut self.telling.follower {
+            f.dropped(&mut self.telling.uses.kept, first, count);
         }
     }
 
     /// True if pages came back in a step of a thread.
     #[inline]
     pub(crate) fn refaulted_in_step(&self) -> bool {
-        self.uses.queue.some_back()
+        self.telling.uses.queue.some_back()
     }
 
     /// A thread's step is done.
     #[inline]
     pub(crate) fn tell_of_step(&mut self, a: Acted) {
-        let Uses { queue, wants, .. } = &mut self.uses;
+        let Uses { queue, wants, .. } = &mut self.telling.uses;
         queue.step(a, wants.accesses, wants.swap_ins);
     }
 
     /// A phase ended.
     pub(crate) fn tell_of_phase(&mut self) {
         self.deliver();
-        if let Some(f) = &mut self.follower {
+        if let Some(f) = &mut self.telling.follower {
             f.phase_ended();
         }
     }
@@ -484,8 +487,8 @@ impl Memory {
     /// Ends the run for the follower and detaches it.
     pub(crate) fn end_following(&mut self) {
         self.deliver();
-        if let Some(mut f) = self.follower.take() {
-            let mut kept = std::mem::take(&mut self.uses.kept);
+        if let Some(mut f) = self.telling.follower.take() {
+            let mut kept = std::mem::take(&mut self.telling.uses.kept);
             f.ended(&mut kept, self);
         }
     }

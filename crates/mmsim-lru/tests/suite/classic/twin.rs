@@ -123,7 +123,7 @@ impl Pair {
         let mut bench = Bench::new(config, SLOTS, 0);
         let evictions = watched.then(|| {
             let (send, evictions) = std::sync::mpsc::channel();
-            bench.mem.tracer.set_observer(Some(Box::new(Evictions(send))));
+            bench.mem.telling.tracer.set_observer(Some(Box::new(Evictions(send))));
             evictions
         });
         let twin = KernelModel::new(config, 60, SLOTS.into());
@@ -132,7 +132,7 @@ impl Pair {
 
     /// The same operation on both, then the comparison.
     fn apply(&mut self, op: Op, next: u32) {
-        self.twin.slab_reclaimable = self.bench.mem.slab_frames.len() as u64;
+        self.twin.slab_reclaimable = self.bench.mem.kernel.slab_frames.len() as u64;
         let subject = self.twin.subject(op, next);
         let Some(id) = subject else {
             match op {

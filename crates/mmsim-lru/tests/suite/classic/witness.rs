@@ -315,7 +315,7 @@ fn file_writeout() {
             let folio = b.folio(id, true).expect("it was read");
             b.mem.frames.set(folio, flag::RECLAIM);
         }
-        b.mem.node_flags[NodeId(0)].dirty = true;
+        b.mem.lru.node_flags[NodeId(0)].dirty = true;
         b.reclaim(&Bench::request(Reclaimer::Kswapd, 1, 50));
         b.count(NrVmscanWrite)
     };

@@ -63,7 +63,7 @@ impl Real {
             r.b.mem.lru_activate(&mut r.b.lru, folio);
             r.b.forget_access(id);
         }
-        r.b.mem.vmstat = Default::default();
+        r.b.mem.stats.vmstat = Default::default();
         r
     }
 
@@ -170,7 +170,7 @@ impl Real {
             n(WorkingsetRefaultAnon),
             n(WorkingsetActivateAnon),
         ];
-        self.b.mem.vmstat = Default::default();
+        self.b.mem.stats.vmstat = Default::default();
         counts
     }
 

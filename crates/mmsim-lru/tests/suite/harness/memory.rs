@@ -111,11 +111,19 @@ impl Bench {
     pub(crate) fn on(machine: &MachineConfig, config: ClassicConfig) -> Bench {
         let mut mem = Memory::new(machine);
         let lru = Classic::new(config, &mut mem);
-        let space = mem.spaces.create("bench".into(), MemcgId(0));
+        let space = mem.virt.spaces.create("bench".into(), MemcgId(0));
         let file = mem.open_file("bench", REGION);
         let mut map = |region: u16, kind, exec| {
             let flags = VmaFlags { exec, ..VmaFlags::default() };
-            mem.spaces.mmap(&mut mem.pages, space, RegionId(region), REGION, kind, flags, None)
+            mem.virt.spaces.mmap(
+                &mut mem.virt.pages,
+                space,
+                RegionId(region),
+                REGION,
+                kind,
+                flags,
+                None,
+            )
         };
         let of_file = VmaKind::File { file, offset: 0, shared: true };
         let anon = map(0, VmaKind::Anon, false);
@@ -126,10 +134,10 @@ impl Bench {
 
     fn in_vma(&self, vma: VmaId, id: u32) -> PageIdx {
         assert!(id < REGION);
-        PageIdx(self.mem.spaces.vma(vma).start.0 + id)
+        PageIdx(self.mem.virt.spaces.vma(vma).start.0 + id)
     }
     fn in_file(&self, id: u32) -> PageIdx {
-        PageIdx(self.mem.files[self.file].base.0 + id)
+        PageIdx(self.mem.cache.files[self.file].base.0 + id)
     }
 
     /// The place of a page: in the anonymous region, or in the file.
@@ -157,7 +165,7 @@ impl Bench {
     /// A zero-fill fault.
     pub(crate) fn new_anon(&mut self, id: u32) {
         let page = self.in_vma(self.anon, id);
-        assert_eq!(self.mem.pages.entry(page), Entry::None);
+        assert_eq!(self.mem.virt.pages.entry(page), Entry::None);
         let pfn = self.frame();
         self.make_anon(pfn);
         let how = Self::arrival(ArrivalKind::New);
@@ -177,19 +185,19 @@ impl Bench {
     /// A fault on a swapped page: read past the swap cache, the slot is given up.
     pub(crate) fn swap_in(&mut self, id: u32) {
         let page = self.in_vma(self.anon, id);
-        let Entry::Swap(slot) = self.mem.pages.entry(page) else { panic!("{id} is not out") };
+        let Entry::Swap(slot) = self.mem.virt.pages.entry(page) else { panic!("{id} is not out") };
         let pfn = self.frame();
         self.make_anon(pfn);
         let how = Self::arrival(ArrivalKind::SwapIn);
         if let Cached::Shadow(s) = self.mem.swap.as_ref().unwrap().cached(slot) {
-            self.mem.refaulting = Some(page);
+            self.mem.telling.refaulting = Some(page);
             self.lru.folio_refaulted(&mut self.mem, pfn, s, how);
         }
         self.lru.folio_entering(&mut self.mem, pfn, how);
         self.mem.lru_add(&mut self.lru, pfn, how);
         self.mem.count(VmEvent::PswpIn, 1);
-        self.mem.pages.set_entry(page, Entry::None, 0);
-        self.mem.spaces[self.space].swapents -= 1;
+        self.mem.virt.pages.set_entry(page, Entry::None, 0);
+        self.mem.virt.spaces[self.space].swapents -= 1;
         self.mem.memcgs.uncharge_swap(MemcgId(0), 1);
         if self.mem.swap.as_mut().unwrap().put(slot, CpuId(0)) {
             self.mem.slot_freed(slot);
@@ -202,7 +210,7 @@ impl Bench {
     /// The frame of a resident page.
     pub(crate) fn folio(&self, id: u32, file: bool) -> Option<FolioId> {
         let page = if file { self.in_file(id) } else { self.in_vma(self.anon, id) };
-        match self.mem.pages.entry(page) {
+        match self.mem.virt.pages.entry(page) {
             Entry::Frame(f) => Some(f),
             _ => None,
         }
@@ -213,21 +221,21 @@ impl Bench {
         let vmas = if file { vec![self.data, self.text] } else { vec![self.anon] };
         vmas.into_iter()
             .map(|v| (self.in_vma(v, id), v))
-            .find(|&(p, _)| matches!(self.mem.pages.entry(p), Entry::Frame(_)))
+            .find(|&(p, _)| matches!(self.mem.virt.pages.entry(p), Entry::Frame(_)))
     }
 
     /// A mapped access.
     pub(crate) fn touch(&mut self, id: u32, file: bool) {
         let (p, _) = self.mapping(id, file).expect("a mapping");
-        let hot = self.mem.pages.hot(p);
-        self.mem.pages.set_hot(p, hot | pte::YOUNG);
+        let hot = self.mem.virt.pages.hot(p);
+        self.mem.virt.pages.set_hot(p, hot | pte::YOUNG);
     }
 
     /// Clears the accessed bit, as if the page had been scanned a while ago.
     pub(crate) fn forget_access(&mut self, id: u32) {
         let (p, _) = self.mapping(id, false).expect("a mapping");
-        let hot = self.mem.pages.hot(p);
-        self.mem.pages.set_hot(p, hot & !pte::YOUNG);
+        let hot = self.mem.virt.pages.hot(p);
+        self.mem.virt.pages.set_hot(p, hot & !pte::YOUNG);
     }
 
     pub(crate) fn map(&mut self, id: u32, exec: bool) {
@@ -260,8 +268,8 @@ impl Bench {
     /// A mapped access that writes an anonymous page.
     pub(crate) fn write(&mut self, id: u32) {
         let (p, _) = self.mapping(id, false).expect("a mapping");
-        let hot = self.mem.pages.hot(p);
-        self.mem.pages.set_hot(p, hot | pte::YOUNG | pte::DIRTY);
+        let hot = self.mem.virt.pages.hot(p);
+        self.mem.virt.pages.set_hot(p, hot | pte::YOUNG | pte::DIRTY);
     }
 
     /// `MADV_FREE` of an anonymous page, resident or not.
@@ -275,7 +283,7 @@ impl Bench {
         let folio = self.folio(id, false).expect("a resident page");
         let (p, _) = self.mapping(id, false).expect("a mapping");
         let written =
-            self.mem.frames.has(folio, flag::DIRTY) || self.mem.pages.hot(p) & pte::DIRTY != 0;
+            self.mem.frames.has(folio, flag::DIRTY) || self.mem.virt.pages.hot(p) & pte::DIRTY != 0;
         let lazy = self.mem.is_lazyfree(folio);
         (lazy, lazy && written)
     }
@@ -359,8 +367,8 @@ impl Bench {
     /// A list (inactive and active anonymous, inactive and active file), tail first.
     pub(crate) fn list(&self, l: usize) -> Vec<FolioId> {
         // The policy creates its lists in this order, and there are no others.
-        let id: ListId = self.mem.lists.ids().nth(l).expect("the list exists");
-        self.mem.lists.iter_from_tail(id).collect()
+        let id: ListId = self.mem.lru.lists.ids().nth(l).expect("the list exists");
+        self.mem.lru.lists.iter_from_tail(id).collect()
     }
 
     /// The page that a frame holds: its number, and whether it is the file's.
@@ -373,12 +381,12 @@ impl Bench {
 
     pub(crate) fn shadow(&self, id: u32, file: bool) -> Option<Shadow> {
         if file {
-            return match self.mem.pages.entry(self.in_file(id)) {
-                Entry::Shadow(cell) => Some(self.mem.files.shadow(cell)),
+            return match self.mem.virt.pages.entry(self.in_file(id)) {
+                Entry::Shadow(cell) => Some(self.mem.cache.files.shadow(cell)),
                 _ => None,
             };
         }
-        let Entry::Swap(slot) = self.mem.pages.entry(self.in_vma(self.anon, id)) else {
+        let Entry::Swap(slot) = self.mem.virt.pages.entry(self.in_vma(self.anon, id)) else {
             return None;
         };
         match self.mem.swap.as_ref()?.cached(slot) {
@@ -390,8 +398,8 @@ impl Bench {
     /// True if the mapping of a page is young, and true if it is executable; `None`: it has none.
     pub(crate) fn mapping_bits(&self, id: u32, file: bool) -> Option<(bool, bool)> {
         let (p, v) = self.mapping(id, file)?;
-        let young = self.mem.pages.hot(p) & pte::YOUNG != 0;
-        Some((young, self.mem.spaces.vma(v).flags.exec))
+        let young = self.mem.virt.pages.hot(p) & pte::YOUNG != 0;
+        Some((young, self.mem.virt.spaces.vma(v).flags.exec))
     }
 
     /// A value of the policy's snapshot.
@@ -401,7 +409,7 @@ impl Bench {
     }
 
     pub(crate) fn count(&self, e: VmEvent) -> u64 {
-        self.mem.vmstat[e]
+        self.mem.stats.vmstat[e]
     }
 
     pub(crate) fn is_mapped(&self, folio: FolioId) -> bool {

@@ -133,8 +133,8 @@ impl Real {
         let vm = VmSysctl { swappiness, ..small.vm.clone() };
         let mut mem = Memory::new(&MachineConfig { vm, kernel, ..small });
         let lru = Mglru::new(knobs, &mut mem, 1);
-        let space = mem.spaces.create("work".into(), MemcgId(0));
-        mem.spaces.reserve_span(&mut mem.pages, space, ORIGIN, TABLES * 512);
+        let space = mem.virt.spaces.create("work".into(), MemcgId(0));
+        mem.virt.spaces.reserve_span(&mut mem.virt.pages, space, ORIGIN, TABLES * 512);
         Real { mem, lru, space, regions: BTreeMap::new(), files: BTreeMap::new() }
     }
 
@@ -163,32 +163,32 @@ impl Real {
         };
         let id = RegionId(self.regions.len() as u16);
         let at = Some(ORIGIN + u64::from(va));
-        let (spaces, all) = (&mut self.mem.spaces, &mut self.mem.pages);
+        let (spaces, all) = (&mut self.mem.virt.spaces, &mut self.mem.virt.pages);
         let vma = spaces.mmap(all, self.space, id, pages, kind, flags, at);
         self.regions.insert(letter, Region { vma, file });
     }
 
     fn in_region(&self, letter: char, number: u32) -> PageIdx {
-        PageIdx(self.mem.spaces.vma(self.regions[&letter].vma).start.0 + number)
+        PageIdx(self.mem.virt.spaces.vma(self.regions[&letter].vma).start.0 + number)
     }
     fn in_file(&mut self, page: Page) -> PageIdx {
         let file = self.file(page.0);
-        PageIdx(self.mem.files[file].base.0 + page.1)
+        PageIdx(self.mem.cache.files[file].base.0 + page.1)
     }
 
     /// The page that a frame holds.
     pub(crate) fn name(&self, folio: FolioId) -> Page {
         if let Some(at) = self.mem.file_page_of(folio) {
             let of = |f: &FileId| {
-                let f = &self.mem.files[*f];
+                let f = &self.mem.cache.files[*f];
                 (f.base.0..f.base.0 + f.pages).contains(&at.0)
             };
             let (&letter, &file) = self.files.iter().find(|(_, f)| of(f)).expect("a file");
-            return Page(letter, at.0 - self.mem.files[file].base.0);
+            return Page(letter, at.0 - self.mem.cache.files[file].base.0);
         }
         let p = self.mem.page_of(folio).expect("anonymous memory is mapped");
-        let vma = self.mem.spaces.vma_of(&self.mem.pages, p);
-        let start = self.mem.spaces.vma(vma).start.0;
+        let vma = self.mem.virt.spaces.vma_of(&self.mem.virt.pages, p);
+        let start = self.mem.virt.spaces.vma(vma).start.0;
         let (&letter, _) = self.regions.iter().find(|(_, r)| r.vma == vma).expect("a region");
         Page(letter, p.0 - start)
     }
@@ -213,16 +213,16 @@ impl Real {
     pub(crate) fn touch(&mut self, region: char, number: u32, write: bool) {
         let page = self.in_region(region, number);
         let file = self.regions[&region].file;
-        self.mem.spaces[self.space].used = true;
-        if self.mem.pages.group(page.group()).table.is_none() {
+        self.mem.virt.spaces[self.space].used = true;
+        if self.mem.virt.pages.group(page.group()).table.is_none() {
             let frame = self.mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).unwrap();
             self.mem.set_table(page.group(), frame);
         }
         let bits = pte::ACCESSED | pte::WRITABLE | if write { pte::DIRTY } else { 0 };
-        match (self.mem.pages.entry(page), file) {
+        match (self.mem.virt.pages.entry(page), file) {
             (Entry::Frame(_), _) => {
-                let hot = self.mem.pages.hot(page);
-                self.mem.pages.set_hot(page, hot | bits);
+                let hot = self.mem.virt.pages.hot(page);
+                self.mem.virt.pages.set_hot(page, hot | bits);
             }
             (Entry::Swap(slot), _) => {
                 let pfn = self.frame();
@@ -257,7 +257,7 @@ impl Real {
     /// The folio of a page of a file, which is read if it is not cached.
     fn cache(&mut self, page: Page, kind: ArrivalKind, in_fault: bool) -> FolioId {
         let at = self.in_file(page);
-        if let Entry::Frame(folio) = self.mem.pages.entry(at) {
+        if let Entry::Frame(folio) = self.mem.virt.pages.entry(at) {
             return folio;
         }
         let pfn = self.frame();
@@ -283,7 +283,7 @@ impl Real {
             Some(r) if r.file.is_none() => self.in_region(page.0, page.1),
             _ => self.in_file(page),
         };
-        match self.mem.pages.entry(at) {
+        match self.mem.virt.pages.entry(at) {
             Entry::Frame(f) => Some(f),
             _ => None,
         }
@@ -298,7 +298,7 @@ impl Real {
     pub(crate) fn deactivate(&mut self, page: Page) {
         let folio = self.folio(page).expect("a page in memory");
         if let Some(p) = self.mem.page_of(folio) {
-            self.mem.pages.test_clear_hot(p, pte::YOUNG);
+            self.mem.virt.pages.test_clear_hot(p, pte::YOUNG);
         }
         self.mem.frames.clear(folio, flag::REFERENCED);
         self.mem.lru_deactivate(&mut self.lru, folio);
@@ -316,10 +316,10 @@ impl Real {
 
     pub(crate) fn set_pte(&mut self, region: char, number: u32, young: bool, dirty: bool) {
         let page = self.in_region(region, number);
-        let hot = self.mem.pages.hot(page) & !(pte::YOUNG | pte::DIRTY);
+        let hot = self.mem.virt.pages.hot(page) & !(pte::YOUNG | pte::DIRTY);
         let [young, dirty] =
             [(young, pte::YOUNG), (dirty, pte::DIRTY)].map(|(is, bit)| if is { bit } else { 0 });
-        self.mem.pages.set_hot(page, hot | young | dirty);
+        self.mem.virt.pages.set_hot(page, hot | young | dirty);
     }
 
     pub(crate) fn forget(&mut self, page: Page) {
@@ -399,7 +399,7 @@ impl Real {
             assert_eq!(format!("{real:?}"), format!("{f:?}"), "{page:?}");
             assert_eq!(self.lru.refs_of(&self.mem, folio), n.refs(f), "refs of {page:?}: {f:?}");
             for (at, p) in f.maps.iter() {
-                let hot = self.mem.pages.hot(self.in_region(at.0, at.1));
+                let hot = self.mem.virt.pages.hot(self.in_region(at.0, at.1));
                 let real =
                     naive::Pte { young: hot & pte::YOUNG != 0, dirty: hot & pte::DIRTY != 0 };
                 assert_eq!(real, *p, "{at:?}");
@@ -415,7 +415,7 @@ impl Real {
             assert_eq!(*now.protected.raw(), n.protected[kind], "protected[{kind}]");
         }
         for (name, event) in COUNTERS {
-            assert_eq!(self.mem.vmstat[event], n.counter(name), "{name}");
+            assert_eq!(self.mem.stats.vmstat[event], n.counter(name), "{name}");
         }
         let free = u64::from(self.mem.swap.as_ref().unwrap().nr_free());
         assert_eq!(free, n.free_slots, "free slots");

@@ -54,7 +54,7 @@ pub(super) fn steps(r: &mut Real, n: u32) {
 }
 
 pub(super) fn count(r: &Real, e: VmEvent) -> u64 {
-    r.mem.vmstat[e]
+    r.mem.stats.vmstat[e]
 }
 
 pub(super) const V: &str = "mglru-v6.12-rc";
@@ -67,7 +67,7 @@ fn min_ttl_ms() {
         (0..100).for_each(|i| r.touch('A', i, true));
         let request = Real::request(KSWAPD, 2);
         let young = r.lru.age_node(&mut r.mem, &request);
-        r.mem.now += SimDuration::from_secs(2);
+        r.mem.acting.now += SimDuration::from_secs(2);
         (young, r.lru.age_node(&mut r.mem, &request))
     });
     assert_eq!(off, (false, false));
@@ -90,7 +90,7 @@ fn ttl_rule() {
             })
         };
         let young = ask(&mut r);
-        r.mem.now += SimDuration::from_secs(2);
+        r.mem.acting.now += SimDuration::from_secs(2);
         (young, ask(&mut r))
     };
     assert_eq!(ask("aging-6.1"), ([true, true, false], [false, true, false]));
@@ -138,9 +138,9 @@ fn nonleaf_young() {
             r.age(true);
             r.touch('A', 0, true);
         });
-        let before = r.mem.now;
+        let before = r.mem.acting.now;
         r.age(true);
-        r.mem.now.since(before)
+        r.mem.acting.now.since(before)
     });
     assert!(skips < reads, "{skips:?} < {reads:?}");
 }
@@ -583,13 +583,13 @@ fn without_lazily_freed_memory_its_place_does_not_matter() {
             r.age(true);
             steps(&mut r, 4);
         }
-        let counters: Vec<u64> = r.mem.vmstat.iter().map(|(_, n)| n).collect();
+        let counters: Vec<u64> = r.mem.stats.vmstat.iter().map(|(_, n)| n).collect();
         let lists: Vec<_> = (0..4)
             .flat_map(|seq| LruType::ALL.map(|t| (seq, t.into())))
             .map(|(seq, kind)| r.lru.list(&r.mem, (NodeId(0), MemcgId(0)), seq, kind))
             .collect();
         assert!(count(&r, VmEvent::PgStealFile) > 100 && count(&r, VmEvent::PgStealAnon) > 100);
-        (counters, lists, r.mem.now)
+        (counters, lists, r.mem.acting.now)
     });
     assert!(ends.iter().all(|e| *e == ends[0]));
 }
@@ -611,7 +611,7 @@ fn a_new_generation_is_traced() {
     (0..20).for_each(|i| r.touch('A', i, true));
     (0..5).for_each(|i| r.read(Page('U', i)));
     let (sender, seen) = std::sync::mpsc::channel();
-    r.mem.tracer.set_observer(Some(Box::new(Seen(sender))));
+    r.mem.telling.tracer.set_observer(Some(Box::new(Seen(sender))));
     r.age(true);
     let events: Vec<_> = seen.try_iter().collect();
     assert_eq!(events, [(1, 0, 5), (2, 0, 0), (3, 20, 0), (4, 0, 0)]);
@@ -656,7 +656,7 @@ fn a_walk_and_its_generation_are_two_steps() {
 fn a_walk_gives_way_after_any_table_under_lazy_preemption() {
     for (lazy, younger) in [(false, 0), (true, 120)] {
         let mut r = with(V, &[]);
-        r.mem.rules.lazy_preemption = lazy;
+        r.mem.given.rules.lazy_preemption = lazy;
         let pages = || (0..3).flat_map(|table| (0..60).map(move |i| 512 * table + i));
         pages().for_each(|i| r.touch('A', i, true));
         steps(&mut r, 2);

@@ -137,11 +137,11 @@ fn activations_together_are_those_one_by_one() {
             folios.iter().for_each(|&f| r.lru.folio_activated(&mut r.mem, f));
         }
         r.check();
-        let of = |list| r.mem.lists.iter_from_tail(list).collect::<Vec<_>>();
-        let lists: Vec<_> = r.mem.lists.ids().map(of).collect();
+        let of = |list| r.mem.lru.lists.iter_from_tail(list).collect::<Vec<_>>();
+        let lists: Vec<_> = r.mem.lru.lists.ids().map(of).collect();
         let flags = folios.map(|f| r.mem.frames.bits(f));
         let sizes = r.lru.snapshot(&r.mem, NodeId(0), MemcgId(0));
-        (lists, flags, sizes, r.mem.vmstat[VmEvent::PgActivate])
+        (lists, flags, sizes, r.mem.stats.vmstat[VmEvent::PgActivate])
     };
     assert_eq!(after(true), after(false));
 }

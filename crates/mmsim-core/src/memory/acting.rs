@@ -1,0 +1,39 @@
+//! The step under way: its clock, its CPU, and what it leaves for the machine to do.
+
+use super::IoDone;
+use super::plug::Plug;
+use crate::base::id::{CpuId, NodeId};
+use crate::base::time::SimTime;
+use crate::config::ZoneKind;
+
+/// The step under way. The run loop sets clock and CPU before each step. The rest are messages,
+/// which the machine collects before another CPU or event acts.
+pub struct Acting {
+    /// The clock of the thread that acts; doors advance it by what they cost.
+    pub now: SimTime,
+    /// The CPU of the thread that acts.
+    pub cpu: CpuId,
+    /// Requests submitted by the current step; the machine queues their ends.
+    pub io: Vec<(SimTime, IoDone)>,
+    /// Where stealing raised the watermarks since kswapd was last woken for it.
+    pub boosted: Option<(NodeId, ZoneKind)>,
+    /// Writes that wait for more of the same step, while it holds a plug.
+    pub(super) plug: Box<Plug>,
+    pub(super) plugged: bool,
+    /// The thread that acts sleeps until then, since its writes were throttled; past: it does not.
+    pub(super) throttled: SimTime,
+}
+
+impl Acting {
+    pub(super) fn new() -> Acting {
+        Acting {
+            now: SimTime::ZERO,
+            cpu: CpuId(0),
+            io: Vec::new(),
+            boosted: None,
+            plug: Box::default(),
+            plugged: false,
+            throttled: SimTime::ZERO,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Memory that the kernel holds for itself.
+
+use super::hugetlb::HugePool;
+use crate::base::id::Pfn;
+
+/// Memory that the kernel holds for itself. Frames of each kind are as many as these numbers say.
+#[derive(Default)]
+pub struct KernelMemory {
+    /// Frames that page tables take.
+    pub nr_page_tables: u64,
+    /// Frames that slab (shadow nodes) takes.
+    pub slab_frames: Vec<Pfn>,
+    /// Frames that zram's store takes.
+    pub zram_frames: Vec<Pfn>,
+    /// Frames that workloads hold on behalf of the kernel, and those of the huge pages.
+    pub nr_other: u64,
+    /// Huge pages of hugetlbfs.
+    pub hugetlb: HugePool,
+    /// Bytes that zram devices hold.
+    pub zram_stored: u64,
+    /// Nodes of radix trees and pages in zram that the kernel's own memory follows now.
+    pub(super) settled: (u64, u64),
+    /// Nodes of shadows that the shrinker left for another time.
+    pub(super) shadows_deferred: u64,
+}

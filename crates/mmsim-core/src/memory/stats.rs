@@ -1,0 +1,26 @@
+//! Counters.
+
+use super::node_stat::NodeStats;
+use super::scan::ScanBatch;
+use crate::base::vmstat::VmStat;
+use crate::config::MachineConfig;
+
+/// Counters. They only grow.
+pub struct Stats {
+    /// Counters of `/proc/vmstat`, and our own.
+    pub vmstat: VmStat,
+    /// Counters that reclaim reads with delay.
+    pub node: NodeStats,
+    /// The batch of the reclaimer at work.
+    pub(super) scan_batch: ScanBatch,
+}
+
+impl Stats {
+    pub(super) fn new(config: &MachineConfig) -> Stats {
+        Stats {
+            vmstat: VmStat::default(),
+            node: NodeStats::new(config),
+            scan_batch: ScanBatch::default(),
+        }
+    }
+}
