@@ -25,7 +25,7 @@ use crate::workload::{Advice, Run, VmaFlags};
 
 impl Machine {
     pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> FaultOutcome {
-        let space = self.threads[tid].space;
+        let space = self.work.threads[tid].space;
         let id = self
             .mem
             .virt
@@ -53,16 +53,16 @@ impl Machine {
             Advice::Cold | Advice::PageOut | Advice::WillNeed if hugetlb => {}
             Advice::DontNeed => {
                 if self.mem.given.rules.unmap_drains {
-                    self.mem.lru_drain(&mut *self.policy);
+                    self.mem.lru_drain(&mut *self.policies.lru);
                 }
-                self.mem.zap_pages(&mut *self.policy, PageIdx(range.start), run.count, id);
+                self.mem.zap_pages(&mut *self.policies.lru, PageIdx(range.start), run.count, id);
                 self.mem.settle_kernel();
             }
             Advice::Free if anon && !flags.locked => {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut *self.policies.lru);
                 self.record_free(PageIdx(range.start), run.count);
                 for page in range {
-                    self.mem.free_lazily(&mut *self.policy, PageIdx(page), id);
+                    self.mem.free_lazily(&mut *self.policies.lru, PageIdx(page), id);
                 }
                 self.mem.settle_kernel();
             }
@@ -86,7 +86,7 @@ impl Machine {
     /// here; or the PTE is left alone and references do not count.
     pub(super) fn make_cold(&mut self, range: std::ops::Range<u32>, pageout: bool) {
         let rules = self.mem.given.rules;
-        self.mem.lru_drain(&mut *self.policy);
+        self.mem.lru_drain(&mut *self.policies.lru);
         let mut taken: Vec<FolioId> = Vec::new();
         let mut table = PageIdx(range.start).group();
         for p in range {
@@ -95,7 +95,7 @@ impl Machine {
                 self.page_out(&mut taken);
                 table = page.group();
             }
-            self.mem.split_at(&mut *self.policy, page);
+            self.mem.split_at(&mut *self.policies.lru, page);
             let Entry::Frame(folio) = self.mem.virt.pages.entry(page) else { continue };
             if !self.mem.frames.has(folio, flag::LRU) || self.mem.mapcount(folio) != 1 {
                 continue;
@@ -108,8 +108,8 @@ impl Machine {
                 self.mem.frames.set(folio, flag::WORKINGSET);
             }
             if !pageout {
-                self.mem.lru_deactivate(&mut *self.policy, folio);
-            } else if self.policy.isolate(&mut self.mem, folio) {
+                self.mem.lru_deactivate(&mut *self.policies.lru, folio);
+            } else if self.policies.lru.isolate(&mut self.mem, folio) {
                 self.mem.frames.clear(folio, flag::ACTIVE);
                 taken.push(folio);
             }
@@ -122,10 +122,10 @@ impl Machine {
         if !taken.is_empty() {
             let ignore_references = self.mem.given.rules.pageout_ignores_references;
             // The kernel's plug is that of the whole advice.
-            self.mem.start_plug(&mut self.plug);
+            self.mem.start_plug(&mut self.step.plug);
             self.reclaim_isolated(taken, ignore_references);
-            self.mem.end_plug(&mut self.plug);
-            self.mem.finish_plug(&mut self.plug);
+            self.mem.end_plug(&mut self.step.plug);
+            self.mem.finish_plug(&mut self.step.plug);
             self.queue_io();
             taken.clear();
         }
@@ -138,7 +138,7 @@ impl Machine {
         let mut gone = 0;
         let runs: Vec<&[FolioId]> = folios.chunk_by(of_one_node).collect();
         for run in runs {
-            gone += self.policy.reclaim_list(&mut self.mem, run, ignore_references);
+            gone += self.policies.lru.reclaim_list(&mut self.mem, run, ignore_references);
             self.mem.end_step();
         }
         self.queue_io();
@@ -149,15 +149,15 @@ impl Machine {
     /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
     /// cache, and maps nothing.
     fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> FaultOutcome {
-        self.prefetched = true;
+        self.record.prefetched = true;
         if let VmaKind::File { file, offset, .. } = self.mem.virt.spaces.vma(id).kind {
             let start = self.mem.virt.spaces.vma(id).start.0;
             let at = PageIdx(self.mem.cache.files[file].base.0 + offset + (range.start - start));
             self.read_what_is_needed(tid, at, range.end - range.start);
             return FaultOutcome::Done;
         }
-        while range.start + self.threads[tid].progress.done < range.end {
-            let page = PageIdx(range.start + self.threads[tid].progress.done);
+        while range.start + self.work.threads[tid].progress.done < range.end {
+            let page = PageIdx(range.start + self.work.threads[tid].progress.done);
             if let Some(slot) = self.mem.virt.pages.swap_entry(page) {
                 let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
                 if !matches!(swap.cached(slot), Cached::Folio(_)) {
@@ -167,10 +167,10 @@ impl Machine {
                     self.queue_io();
                 }
             }
-            self.threads[tid].progress.done += 1;
+            self.work.threads[tid].progress.done += 1;
         }
-        self.threads[tid].progress.done = 0;
-        self.mem.lru_drain(&mut *self.policy);
+        self.work.threads[tid].progress.done = 0;
+        self.mem.lru_drain(&mut *self.policies.lru);
         self.mem.settle_kernel();
         FaultOutcome::Done
     }
@@ -185,12 +185,12 @@ impl Machine {
         write: bool,
     ) -> FaultOutcome {
         let count = range.end - range.start;
-        while self.threads[tid].progress.done < count {
-            let page = PageIdx(range.start + self.threads[tid].progress.done);
+        while self.work.threads[tid].progress.done < count {
+            let page = PageIdx(range.start + self.work.threads[tid].progress.done);
             let hot = self.mem.virt.pages.hot(page);
             let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
             if hot & need != need {
-                let touch = Touch::by(tid, &self.threads[tid], page, id, write);
+                let touch = Touch::by(tid, &self.work.threads[tid], page, id, write);
                 match self.fault(touch) {
                     FaultOutcome::Done => {}
                     other => return other,
@@ -202,7 +202,7 @@ impl Machine {
             if let Entry::Frame(folio) = self.mem.virt.pages.entry(page)
                 && self.mem.hugetlb_at(page).is_none()
             {
-                self.mem.mark_accessed(&mut *self.policy, folio);
+                self.mem.mark_accessed(&mut *self.policies.lru, folio);
             }
             self.mem.acting.now += self.mem.given.cost.t_hit;
             // A huge folio is one step.
@@ -210,14 +210,14 @@ impl Machine {
                 true => page.group().first().0 + GROUP_PAGES - page.0,
                 false => 1,
             };
-            let t = &mut self.threads[tid];
+            let t = &mut self.work.threads[tid];
             t.progress.done = count.min(t.progress.done + step);
             // A pause for dirty pages began: the rest comes after it.
             if t.wait != Wait::Not && t.progress.done < count {
                 return FaultOutcome::Blocked;
             }
         }
-        self.threads[tid].progress.done = 0;
+        self.work.threads[tid].progress.done = 0;
         FaultOutcome::Done
     }
 }

@@ -18,31 +18,32 @@ impl Machine {
 
     /// Begins a run that goes on step by step. [`Machine::run`] is this and [`Machine::complete`].
     pub fn begin(&mut self, watch: Watch) {
-        self.watch = watch;
-        self.mem.telling.tracer.set_observer(self.watch.observer.take());
-        self.mem.set_follower(self.watch.follower.take());
-        self.mem.given.slow_paths = self.watch.slow_paths;
-        self.series_at = match &self.watch.sample {
+        self.course.watch = watch;
+        self.mem.telling.tracer.set_observer(self.course.watch.observer.take());
+        self.mem.set_follower(self.course.watch.follower.take());
+        self.mem.given.slow_paths = self.course.watch.slow_paths;
+        self.course.series_at = match &self.course.watch.sample {
             Some((every, _)) => SimTime(every.0.max(1)),
             None => SimTime::NEVER,
         };
-        self.pause_at = SimTime::NEVER;
+        self.course.pause_at = SimTime::NEVER;
         self.plan_samples();
-        self.watchdog = Watchdog::of(self.threads.len());
-        self.progress_at = if self.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
+        self.course.watchdog = Watchdog::of(self.work.threads.len());
+        self.course.progress_at =
+            if self.course.watch.progress.is_some() { 1 << 20 } else { u64::MAX };
     }
 
     /// Goes on until everything that begins before or at this instant was done, or to the end of the
     /// run. True: there is more to do. Pauses change nothing, as samples: a thread that runs ahead of
     /// others may have passed the instant, and a team of first touches ends before there is a pause.
     pub fn go_on(&mut self, until: SimTime) -> bool {
-        self.pause_at = until;
-        self.paused = false;
+        self.course.pause_at = until;
+        self.course.paused = false;
         self.plan_samples();
         self.main_loop();
-        self.pause_at = SimTime::NEVER;
+        self.course.pause_at = SimTime::NEVER;
         self.plan_samples();
-        self.paused
+        self.course.paused
     }
 
     /// Writes sysctls between two steps of a run, as a write to `/proc/sys/vm` and the files of /sys
@@ -75,7 +76,7 @@ impl Machine {
     /// Goes on to the end of a run: what it came to.
     pub fn complete(&mut self) -> RunResult {
         self.go_on(SimTime::NEVER);
-        if self.watch.check_every > 0 {
+        if self.course.watch.check_every > 0 {
             self.check();
         }
         self.mem.telling.tracer.set_observer(None);
@@ -83,37 +84,38 @@ impl Machine {
         let end = self.end();
         self.samples_before(end);
         self.sample(end);
-        self.resident.add(self.resident_now());
+        self.course.resident.add(self.resident_now());
         self.result()
     }
 
     /// When somebody looks at the machine next.
     fn plan_samples(&mut self) {
-        self.sample_at = self.series_at.min(self.resident.at).min(self.pause_at);
+        self.course.sample_at =
+            self.course.series_at.min(self.course.resident.at).min(self.course.pause_at);
     }
 
     /// Takes the samples before an instant that everybody has reached.
     #[inline]
     pub(super) fn samples_before(&mut self, reached: SimTime) {
-        if self.sample_at < reached {
+        if self.course.sample_at < reached {
             self.take_samples(reached);
         }
     }
 
     #[inline(never)]
     fn take_samples(&mut self, reached: SimTime) {
-        while self.sample_at < reached {
-            if self.series_at == self.sample_at {
-                self.sample(self.series_at);
-                let every = self.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
-                self.series_at += every.max(SimDuration(1));
+        while self.course.sample_at < reached {
+            if self.course.series_at == self.course.sample_at {
+                self.sample(self.course.series_at);
+                let every = self.course.watch.sample.as_ref().map_or(SimDuration::ZERO, |s| s.0);
+                self.course.series_at += every.max(SimDuration(1));
             }
-            if self.resident.at == self.sample_at {
-                self.resident.add(self.resident_now());
+            if self.course.resident.at == self.course.sample_at {
+                self.course.resident.add(self.resident_now());
             }
-            if self.pause_at == self.sample_at {
-                self.pause_at = SimTime::NEVER;
-                self.paused = true;
+            if self.course.pause_at == self.course.sample_at {
+                self.course.pause_at = SimTime::NEVER;
+                self.course.paused = true;
             }
             self.plan_samples();
         }
@@ -121,23 +123,23 @@ impl Machine {
 
     /// Shows what holds now as what held then; nothing of the machine changes.
     fn sample(&mut self, at: SimTime) {
-        let Some((every, mut f)) = self.watch.sample.take() else { return };
+        let Some((every, mut f)) = self.course.watch.sample.take() else { return };
         let (vmstat, gauges) = self.counters_at(at);
         f(at, &vmstat, &gauges);
-        if let Some(look) = &mut self.watch.look {
+        if let Some(look) = &mut self.course.watch.look {
             look(at, &self.mem);
         }
         let f: SampleFn = f;
-        self.watch.sample = Some((every, f));
+        self.course.watch.sample = Some((every, f));
     }
 
     /// Counters and gauges as a sample at an instant that the run has come to; nothing of the machine
     /// changes.
     pub fn counters_at(&mut self, at: SimTime) -> (VmStat, Vec<(&'static str, u64)>) {
         // Totals up to an instant roll the meter forward.
-        let psi = self.psi.clone();
+        let psi = self.sched.psi.clone();
         let mark = self.take_mark(at);
-        self.psi = psi;
+        self.sched.psi = psi;
         let mut gauges = self.gauges();
         gauges.push(("sim_pressure_some_us", mark.pressure.some_us));
         gauges.push(("sim_pressure_full_us", mark.pressure.full_us));

@@ -81,8 +81,8 @@ impl Machine {
     pub(super) fn reserve_huge_pages(&mut self, space: AsId, pages: u32) -> bool {
         let fits = self.mem.kernel.hugetlb.reserve(pages / GROUP_PAGES);
         if !fits {
-            if self.oom.is_none() {
-                self.oom = Some(self.oom_summary(space, Shortage::HugePages));
+            if self.record.oom.is_none() {
+                self.record.oom = Some(self.oom_summary(space, Shortage::HugePages));
             }
             self.kill(space);
         }

@@ -75,7 +75,7 @@ impl Machine {
                 },
             };
             self.mem.telling.refaulting = Some(at);
-            self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+            self.mem.add_to_page_cache(&mut *self.policies.lru, at, pfn, how);
             let bits = flag::LOCKED | if trigger == Some(i) { flag::RA_TRIGGER } else { 0 };
             self.mem.frames.set(pfn, bits);
             self.mem.count(VmEvent::PgpgIn, 4);
@@ -89,7 +89,7 @@ impl Machine {
                 self.mem.free_frame(p);
             } else {
                 self.mem.telling.refaulting = Some(at);
-                self.mem.add_to_page_cache(&mut *self.policy, at, p, how);
+                self.mem.add_to_page_cache(&mut *self.policies.lru, at, p, how);
                 self.mem.frames.set(p, flag::LOCKED);
                 self.mem.count(VmEvent::PgpgIn, 4);
                 run.push((m, p));
@@ -350,7 +350,7 @@ impl Machine {
         let prev = self.mem.cache.files[file].ra.prev.replace(index);
         // Reading on in the page where the last read ended is one access, not two.
         if !(first && prev == Some(index)) {
-            self.mem.mark_accessed(&mut *self.policy, folio);
+            self.mem.mark_accessed(&mut *self.policies.lru, folio);
         }
         FaultOutcome::Done
     }
@@ -377,7 +377,7 @@ impl Machine {
                     other => return other.into(),
                 };
                 let how = self.arrival(ArrivalKind::Write, None);
-                self.mem.add_to_page_cache(&mut *self.policy, at, pfn, how);
+                self.mem.add_to_page_cache(&mut *self.policies.lru, at, pfn, how);
                 self.mem.cache.misses += 1;
                 pfn
             }

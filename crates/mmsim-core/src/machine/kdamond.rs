@@ -55,7 +55,7 @@ impl Machine {
     /// Gives the machine a monitor, whose first step is at `start`; without, it waits for
     /// [`Op::KdamondOn`](crate::workload::Op::KdamondOn).
     pub fn add_monitor(&mut self, start: Option<SimTime>, monitor: Box<dyn Monitor>) -> KdamondId {
-        let id = self.kdamonds.push(Kdamond {
+        let id = self.daemons.kdamonds.push(Kdamond {
             monitor: Some(monitor),
             state: State::Off,
             cpu: CpuId(0),
@@ -64,23 +64,23 @@ impl Machine {
             asked: 0,
         });
         if let Some(start) = start {
-            self.kdamonds[id].state = State::Running;
-            self.queue.push(start, Event::Kdamond(id));
+            self.daemons.kdamonds[id].state = State::Running;
+            self.events.queue.push(start, Event::Kdamond(id));
         }
         id
     }
 
     /// A thread starts it.
     pub(super) fn start_kdamond(&mut self, id: KdamondId) {
-        if self.kdamonds[id].state == State::Off {
-            self.kdamonds[id].state = State::Running;
-            self.queue.push(self.mem.acting.now, Event::Kdamond(id));
+        if self.daemons.kdamonds[id].state == State::Off {
+            self.daemons.kdamonds[id].state = State::Running;
+            self.events.queue.push(self.mem.acting.now, Event::Kdamond(id));
         }
     }
 
     /// A thread asks for a note and waits for it.
     pub(super) fn note_kdamond(&mut self, tid: ThreadId, id: KdamondId, what: Note) {
-        let k = &mut self.kdamonds[id];
+        let k = &mut self.daemons.kdamonds[id];
         if k.state == State::Running
             && let Some(m) = &mut k.monitor
         {
@@ -93,7 +93,7 @@ impl Machine {
 
     /// Threads go on whose notes are there; all of them if none will come any more.
     fn wake_readers(&mut self, id: KdamondId) {
-        let k = &mut self.kdamonds[id];
+        let k = &mut self.daemons.kdamonds[id];
         let ended = k.state == State::Ended;
         let notes = k.monitor.as_ref().map_or(0, |m| m.notes());
         let (ready, rest) = std::mem::take(&mut k.waiting)
@@ -101,7 +101,7 @@ impl Machine {
             .partition::<Vec<_>, _>(|&(number, _)| ended || number <= notes);
         k.waiting = rest;
         for (_, tid) in ready {
-            if self.threads[tid].wait == Wait::Kdamond(id) {
+            if self.work.threads[tid].wait == Wait::Kdamond(id) {
                 self.wake(tid);
             }
         }
@@ -112,18 +112,18 @@ impl Machine {
     /// # Panics
     /// If there is no such monitor.
     pub fn monitor(&self, id: KdamondId) -> (&dyn Monitor, SimDuration) {
-        let k = &self.kdamonds[id];
+        let k = &self.daemons.kdamonds[id];
         let Some(monitor) = k.monitor.as_deref() else { panic!("{id} acts") };
         (monitor, k.used)
     }
 
     /// All monitors.
     pub fn monitors(&self) -> impl Iterator<Item = KdamondId> + use<> {
-        self.kdamonds.ids()
+        self.daemons.kdamonds.ids()
     }
 
     pub(super) fn digest_kdamonds(&self, d: &mut Digest) {
-        for k in self.kdamonds.iter() {
+        for k in self.daemons.kdamonds.iter() {
             d.words([k.used.0, k.state as u64]);
             if let Some(m) = &k.monitor {
                 m.digest(d);
@@ -132,18 +132,23 @@ impl Machine {
     }
 
     pub(super) fn check_kdamonds(&self) {
-        self.kdamonds.iter().filter_map(|k| k.monitor.as_ref()).for_each(|m| m.check());
+        self.daemons.kdamonds.iter().filter_map(|k| k.monitor.as_ref()).for_each(|m| m.check());
     }
 
     /// Its sleep is over.
     pub(super) fn wake_kdamond(&mut self, id: KdamondId) {
-        self.kdamonds[id].cpu = self.enqueue_daemon(Entity::Kdamond(id));
-        self.psi.change(self.kdamonds[id].cpu, self.mem.acting.now, Psi::Idle, Psi::Running);
+        self.daemons.kdamonds[id].cpu = self.enqueue_daemon(Entity::Kdamond(id));
+        self.sched.psi.change(
+            self.daemons.kdamonds[id].cpu,
+            self.mem.acting.now,
+            Psi::Idle,
+            Psi::Running,
+        );
     }
 
     /// One step of a monitor on its CPU. False: it sleeps now, or has ended.
     pub(super) fn step_kdamond(&mut self, id: KdamondId) -> bool {
-        let Some(mut monitor) = self.kdamonds[id].monitor.take() else {
+        let Some(mut monitor) = self.daemons.kdamonds[id].monitor.take() else {
             unreachable!("{id} has ended or acts, and was run")
         };
         let begin = self.mem.acting.now;
@@ -151,7 +156,7 @@ impl Machine {
         self.interrupts();
         let sleeps = self.mem.take_throttled();
         let used = self.mem.acting.now.since(begin);
-        let k = &mut self.kdamonds[id];
+        let k = &mut self.daemons.kdamonds[id];
         k.monitor = Some(monitor);
         k.used += used;
         if next == Next::Exit {
@@ -167,9 +172,14 @@ impl Machine {
             (Next::Exit, _) => None,
         };
         if let Some(until) = until {
-            self.queue.push(until, Event::Kdamond(id));
+            self.events.queue.push(until, Event::Kdamond(id));
         }
-        self.psi.change(self.kdamonds[id].cpu, self.mem.acting.now, Psi::Running, Psi::Idle);
+        self.sched.psi.change(
+            self.daemons.kdamonds[id].cpu,
+            self.mem.acting.now,
+            Psi::Running,
+            Psi::Idle,
+        );
         false
     }
 
@@ -195,7 +205,7 @@ impl Doors for Machine {
     }
 
     fn parts(&mut self) -> (&mut Memory, &mut dyn ReclaimPolicy) {
-        (&mut self.mem, &mut *self.policy)
+        (&mut self.mem, &mut *self.policies.lru)
     }
 
     fn madvise(&mut self, space: AsId, pages: Range<u64>, advice: Advice) -> bool {
@@ -237,30 +247,30 @@ impl Doors for Machine {
         let (mut moved, before) = (0, tried(self));
         for &folio in folios {
             let there = self.mem.node_of(folio) == node;
-            if !there && self.mem.migrate_to_node(&mut *self.policy, folio, node) {
+            if !there && self.mem.migrate_to_node(&mut *self.policies.lru, folio, node) {
                 moved += 1;
             } else {
-                self.mem.put_back(&mut *self.policy, folio);
+                self.mem.put_back(&mut *self.policies.lru, folio);
             }
         }
-        self.moved_by_monitors += tried(self) - before;
+        self.record.moved_by_monitors += tried(self) - before;
         moved
     }
 
     fn put_back(&mut self, folios: &[FolioId]) -> u64 {
-        folios.iter().for_each(|&f| self.mem.put_back(&mut *self.policy, f));
+        folios.iter().for_each(|&f| self.mem.put_back(&mut *self.policies.lru, f));
         0
     }
 
     fn some_us(&mut self) -> u64 {
-        self.psi.total(self.mem.acting.now).some_us
+        self.sched.psi.total(self.mem.acting.now).some_us
     }
 }
 
 impl Machine {
     /// `WILLNEED` for somebody else's memory: reads from swap what free frames can take.
     fn read_while_free(&mut self, id: VmaId, range: Range<u32>) {
-        self.prefetched = true;
+        self.record.prefetched = true;
         for p in range {
             let page = PageIdx(p);
             let Some(slot) = self.mem.virt.pages.swap_entry(page) else { continue };
@@ -268,7 +278,7 @@ impl Machine {
                 break;
             }
         }
-        self.mem.lru_drain(&mut *self.policy);
+        self.mem.lru_drain(&mut *self.policies.lru);
         self.mem.settle_kernel();
     }
 

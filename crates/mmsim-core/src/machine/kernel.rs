@@ -29,10 +29,10 @@ impl Machine {
         flags: GfpFlags,
         handle: BlockHandle,
     ) -> FaultOutcome {
-        let name = &self.threads[tid].name;
+        let name = &self.work.threads[tid].name;
         assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
         assert!(migratetype.mergeable(), "{name}: nobody may ask for {migratetype:?} memory");
-        let held = self.threads[tid].blocks.get(handle).is_some();
+        let held = self.work.threads[tid].blocks.get(handle).is_some();
         assert!(!held, "{name}: {handle:?} is held already");
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };
@@ -41,7 +41,7 @@ impl Machine {
             AllocOutcome::Frame(pfn) => {
                 let frames = &mut self.mem.frames;
                 frames.reset_block(pfn, FrameKind::KernelOther, order, migratetype);
-                self.threads[tid].blocks.insert(handle, (pfn, order));
+                self.work.threads[tid].blocks.insert(handle, (pfn, order));
                 self.mem.kernel.nr_other += 1 << order;
                 Some(pfn)
             }
@@ -54,19 +54,19 @@ impl Machine {
         };
         self.mem.acting.now += self.mem.given.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
-        self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
+        self.work.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
         FaultOutcome::Done
     }
 
     /// A block for a workload, and where it came from.
     pub(super) fn alloc_block(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
-        (self.origin, self.no_block) = (Origin::FreeList, NoBlock::NotTried);
+        (self.step.origin, self.step.no_block) = (Origin::FreeList, NoBlock::NotTried);
         let got = self.alloc(tid, req);
         if req.order > 0 && matches!(got, AllocOutcome::Frame(_) | AllocOutcome::Failed) {
-            self.high_order.attempts += 1;
+            self.record.high_order.attempts += 1;
             let had = matches!(got, AllocOutcome::Frame(_));
-            self.high_order.from[self.origin as usize] += u64::from(had);
-            let event = match self.origin {
+            self.record.high_order.from[self.step.origin as usize] += u64::from(had);
+            let event = match self.step.origin {
                 _ if !had => VmEvent::SimHighAllocFail,
                 Origin::FreeList => VmEvent::SimHighAllocLists,
                 Origin::AsyncCompaction => VmEvent::SimHighAllocAsync,
@@ -76,7 +76,7 @@ impl Machine {
             self.mem.count(VmEvent::SimHighAlloc, 1);
             self.mem.count(event, 1);
             if !had {
-                self.tell_of_trouble(tid, Trouble::Allocation(self.no_block));
+                self.tell_of_trouble(tid, Trouble::Allocation(self.step.no_block));
             }
         }
         got
@@ -94,13 +94,13 @@ impl Machine {
             return Err(LayoutError::HugePool);
         }
         let held: Vec<(Pfn, Migratetype)> = self.mem.set_layout(layout)?;
-        let thread = &mut self.threads[tid];
+        let thread = &mut self.work.threads[tid];
         for (i, (pfn, _)) in held.into_iter().enumerate() {
             let handle = BlockHandle(i as u32);
             thread.blocks.insert(handle, (pfn, 0));
             thread.kernel_allocs.push(KernelAllocResult { handle, pfn: Some(pfn) });
         }
-        for (z, shown) in self.mem.zones.ids().zip(&mut self.zones_at_start) {
+        for (z, shown) in self.mem.zones.ids().zip(&mut self.record.zones_at_start) {
             shown.1[4] = self.mem.zones[z].free;
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Machine {
 
     /// Makes single pages of a block of a thread, if it holds it.
     pub(super) fn kernel_split(&mut self, tid: ThreadId, handle: BlockHandle) {
-        let thread = &mut self.threads[tid];
+        let thread = &mut self.work.threads[tid];
         let Some((first, order)) = thread.blocks.remove(handle) else { return };
         let mt = self.mem.frames.block_migratetype(first);
         for i in 0..1 << order {
@@ -130,20 +130,20 @@ impl Machine {
 
     /// Takes a frame for a thread, if it is free; what came of it is for its workload to see.
     pub(super) fn kernel_take(&mut self, tid: ThreadId, pfn: Pfn, handle: BlockHandle) {
-        let held = self.threads[tid].blocks.get(handle).is_some();
-        assert!(!held, "{}: {handle:?} is held already", self.threads[tid].name);
+        let held = self.work.threads[tid].blocks.get(handle).is_some();
+        assert!(!held, "{}: {handle:?} is held already", self.work.threads[tid].name);
         let z = self.mem.zones.of(pfn);
         let taken = self.mem.capture_block(z, pfn, 0);
         if taken {
             let mt = self.mem.zones[z].buddy().block_type(pfn);
             let mt = if mt.mergeable() { mt } else { Migratetype::Unmovable };
             self.mem.frames.reset_block(pfn, FrameKind::KernelOther, 0, mt);
-            self.threads[tid].blocks.insert(handle, (pfn, 0));
+            self.work.threads[tid].blocks.insert(handle, (pfn, 0));
             self.mem.kernel.nr_other += 1;
         }
         self.mem.acting.now += self.mem.given.cost.t_syscall;
         let pfn = taken.then_some(pfn);
-        self.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
+        self.work.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
     }
 
     /// Looks at the free blocks of the zone that requests for unmovable memory try first.
@@ -153,13 +153,13 @@ impl Machine {
         let zone = self.mem.zones.preferred(node, ZoneKind::Normal).map(|z| &self.mem.zones[z]);
         let seen =
             zone.map(|z| FreeBlocksOfZone { first: z.first, end: z.end(), nr: z.free_blocks() });
-        self.threads[tid].free_blocks = seen;
+        self.work.threads[tid].free_blocks = seen;
     }
 
     /// Frees a block of a thread, if it holds it.
     pub(super) fn kernel_free(&mut self, tid: ThreadId, handle: BlockHandle) {
         self.mem.acting.now += self.mem.given.cost.t_free_page;
-        if let Some((pfn, order)) = self.threads[tid].blocks.remove(handle) {
+        if let Some((pfn, order)) = self.work.threads[tid].blocks.remove(handle) {
             self.mem.kernel.nr_other -= 1 << order;
             self.mem.free_block(pfn, order);
         }

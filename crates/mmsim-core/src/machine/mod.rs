@@ -30,6 +30,7 @@ mod io;
 mod kdamond;
 mod kernel;
 mod ops;
+mod parts;
 mod reclaim;
 mod run;
 mod task;
@@ -41,44 +42,28 @@ pub use task::{DisksOfFiles, TaskConfig};
 pub use watch::collect::{GROUP_COUNTERS, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
-use crate::base::compact_result::NoBlock;
 use crate::base::digest::Digest;
-use crate::base::id::{
-    AsId, CpuId, DiskId, FileId, Idx as _, IndexVec, KdamondId, MemcgId, NodeId, PageIdx, Pfn,
-    ThreadId,
-};
+use crate::base::id::{CpuId, DiskId, FileId, Idx as _, MemcgId, PageIdx, ThreadId};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
-use crate::base::vmstat::VmStat;
 use crate::config::MachineConfig;
-use crate::memory::{MOST_PENDING, Memory, PendingFault, Plug};
+use crate::memory::Memory;
 use crate::phys::gfp::AllocRequest;
-use crate::policy::compaction::Compaction;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 use crate::virt::space::{Counted, Place};
 use crate::workload::FileSpec;
 use blocks::Blocks;
-use compaction::kcompactd::Kcompactd;
-use cpu::line::Virtual;
-use cpu::order::Order;
-use cpu::queue::{Event, Queue};
-use cpu::sched::{Cpu, Tunables};
-use cpu::thread::{Entity, Thread, Wait};
-use kdamond::Kdamond;
-use reclaim::kswapd::Kswapd;
-use reclaim::lru_gen::OtherLru;
+use cpu::queue::Event;
+use cpu::thread::{Thread, Wait};
+use parts::{Course, Daemons, Events, Policies, Recorder, Sched, Step, Touches, Work};
 use std::collections::BTreeMap;
 use task::Task;
 use walk::Progress;
-use watch::collect::{Mark, Resident};
 use watch::latency::Histogram;
-use watch::psi::{Psi, PsiMeter};
-use watch::result::{
-    HighOrder, OomSummary, Origin, PhaseResult, Pressure, StuckSummary, TaskResult,
-};
+use watch::psi::Psi;
+use watch::result::{OomSummary, TaskResult};
 use watch::stuck::Watchdog;
-use writeback::flusher::Flusher;
 
 /// Accesses that a machine records at most, and about as many as it stops at: the bound of a run is
 /// exact up to here, and there is none beyond.
@@ -86,89 +71,21 @@ pub const MOST_RECORDED: usize = 1 << 27;
 
 /// A machine with its workload, ready to run.
 ///
-/// A policy of a known type is called directly; research code may pass a box instead and
-/// pays some instructions a fault for it, and nothing on a hit.
+/// Parts are state without flows (`parts`). A flow that may let a kernel thread or an interrupt act
+/// amid a step needs the whole machine, and is a method of it.
 pub struct Machine {
     /// Its memory.
     pub mem: Memory,
-    policy: Box<dyn ReclaimPolicy>,
-    /// The policy that takes over when `lru_gen` is switched on or off.
-    other_lru: Option<OtherLru>,
-    compaction: Option<Box<dyn Compaction>>,
+    policies: Policies,
     config: MachineConfig,
-    tasks: Vec<Task>,
-    threads: IndexVec<ThreadId, Thread>,
-    cpus: IndexVec<CpuId, Cpu>,
-    virtuals: BTreeMap<Entity, Virtual>,
-    order: Order,
-    queue: Queue,
-    kswapds: IndexVec<NodeId, Kswapd>,
-    kcompactds: IndexVec<NodeId, Kcompactd>,
-    kdamonds: IndexVec<KdamondId, Kdamond>,
-    flushers: IndexVec<DiskId, Flusher>,
-    /// Threads that wait for a folio.
-    waiters: BTreeMap<Pfn, Vec<ThreadId>>,
-    live: u32,
-    timer_generation: u64,
-    psi: PsiMeter,
-    /// Minor faults, major faults, stalls in direct reclaim.
-    latency: [Histogram; 3],
-    /// Faults that the kernel counts once more as it tries them anew (up to 6.3).
-    retried_faults: u64,
-    /// Faults, and major ones, that ended with their threads.
-    faults_cut_short: [u64; 2],
-    phases: Vec<PhaseResult>,
-    mark: Mark,
-    oom: Option<OomSummary>,
-    watchdog: Watchdog,
-    /// Why the run was ended.
-    stuck: Option<StuckSummary>,
-    /// A thread is amid a step; kernel threads may act meanwhile.
-    amid_step: bool,
-    /// A process that is killed at the end of that step.
-    doomed: Option<AsId>,
-    /// Where the block comes from that is being allocated.
-    origin: Origin,
-    /// Why the last attempt to compact for it gave none.
-    no_block: NoBlock,
-    high_order: HighOrder,
-    peak_resident: u64,
-    watch: Watch,
-    /// When the next sample is due: that of the series, or that of resident pages.
-    sample_at: SimTime,
-    series_at: SimTime,
-    /// Where a run that goes on step by step stops, and whether it stands there.
-    pause_at: SimTime,
-    paused: bool,
-    resident: Resident,
-    steps: u64,
-    /// Recorded accesses, for the optimum.
-    contents: watch::contents::Contents,
-    /// Pages were read that no thread had asked for: none of readahead, which a machine has or not.
-    prefetched: bool,
-    /// Pages that monitors moved to another node, or tried to.
-    moved_by_monitors: u64,
-    zones_at_start: Vec<(String, [u64; 5])>,
-    /// The ledger of a thread's swap-in faults.
-    pending: [PendingFault; MOST_PENDING],
-    /// The threads that take first touches together, and whether there may be more to take.
-    team: Vec<fault::first_touch::Member>,
-    touching: bool,
-    /// Kept for the plug of direct reclaim.
-    plug: Box<Plug>,
-    /// Accesses and records of all threads.
-    work_done: (u64, u64),
-    /// Accesses at which progress is reported next.
-    progress_at: u64,
-    /// Time that a thread has slept amid the current step.
-    slept: SimDuration,
-    /// So many first touches are taken alone before a team is tried, and so many before the one
-    /// after that if it is not worth it.
-    alone_for: u32,
-    pause: u32,
-    /// First touches that a team may still take, and each of its members at a time.
-    touches_left: usize,
-    touches_each: usize,
+    work: Work,
+    sched: Sched,
+    events: Events,
+    daemons: Daemons,
+    step: Step,
+    touches: Touches,
+    record: Recorder,
+    course: Course,
 }
 
 impl Machine {
@@ -183,85 +100,19 @@ impl Machine {
         let mut mem = Memory::new(config);
         hugetlb::boot(&mut mem);
         let policy = policy(&mut mem);
-        let zones_at_start = mem
-            .zones
-            .ids()
-            .map(|z| {
-                let z = &mem.zones[z];
-                let [min, low, high] = z.watermark;
-                (z.kind.name().to_string(), [z.managed.into(), min, low, high, z.free])
-            })
-            .collect();
         let nodes = mem.zones.nr_nodes();
-        let rules = config.kernel_rules();
-        let tunables = Tunables::of(rules.scheduler, config.cpus, config.tick)
-            .preempting(rules.lazy_preemption, rules.hrtick);
         let mut m = Machine {
-            mem,
-            policy,
-            other_lru: None,
-            compaction: None,
+            policies: Policies { lru: policy, other_lru: None, compaction: None },
             config: config.clone(),
-            tasks: Vec::new(),
-            threads: IndexVec::new(),
-            cpus: IndexVec::filled(config.cpus as usize, Cpu::new(tunables)),
-            virtuals: BTreeMap::new(),
-            order: Order::new(config.cpus as usize),
-            queue: Queue::default(),
-            kswapds: (0..nodes).map(|_| Kswapd::default()).collect::<Vec<_>>().into(),
-            kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
-            kdamonds: IndexVec::new(),
-            flushers: IndexVec::filled(
-                1 + config.disks.len(),
-                Flusher::new(1 + config.memcgs.len()),
-            ),
-            waiters: BTreeMap::new(),
-            live: 0,
-            timer_generation: 0,
-            psi: PsiMeter::new(config.cpus as usize),
-            latency: Default::default(),
-            retried_faults: 0,
-            faults_cut_short: [0; 2],
-            phases: Vec::new(),
-            mark: Mark {
-                time: SimTime::ZERO,
-                accesses: 0,
-                records: 0,
-                vmstat: VmStat::default(),
-                pressure: Pressure::default(),
-                latency: Default::default(),
-            },
-            oom: None,
-            watchdog: Watchdog::default(),
-            stuck: None,
-            amid_step: false,
-            doomed: None,
-            origin: Origin::FreeList,
-            no_block: NoBlock::NotTried,
-            high_order: HighOrder::default(),
-            peak_resident: 0,
-            watch: Watch::default(),
-            sample_at: SimTime::NEVER,
-            series_at: SimTime::NEVER,
-            pause_at: SimTime::NEVER,
-            paused: false,
-            resident: Resident::default(),
-            steps: 0,
-            contents: watch::contents::Contents::default(),
-            prefetched: false,
-            moved_by_monitors: 0,
-            zones_at_start,
-            pending: [PendingFault::default(); MOST_PENDING],
-            team: Vec::new(),
-            touching: false,
-            plug: Box::default(),
-            work_done: (0, 0),
-            progress_at: u64::MAX,
-            slept: SimDuration::ZERO,
-            alone_for: 0,
-            pause: 1,
-            touches_left: 0,
-            touches_each: 0,
+            work: Work::default(),
+            sched: Sched::new(config),
+            events: Events::default(),
+            daemons: Daemons::new(config, nodes),
+            step: Step::new(),
+            touches: Touches::new(),
+            record: Recorder::new(&mem),
+            course: Course::new(),
+            mem,
         };
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, (u32, DiskId)> = BTreeMap::new();
@@ -287,7 +138,7 @@ impl Machine {
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.mem.memcgs.process_begins(memcg);
-        let index = self.tasks.len();
+        let index = self.work.tasks.len();
         let mut task = Task {
             phase_began: TaskResult {
                 name: t.name.clone(),
@@ -320,7 +171,7 @@ impl Machine {
                 }
             }
             let name = if many { format!("{}/{i}", task.name) } else { task.name.clone() };
-            let id = self.threads.push(Thread {
+            let id = self.work.threads.push(Thread {
                 rng: Rng::for_purpose(seed, &format!("workload/{name}")),
                 name,
                 space,
@@ -329,7 +180,7 @@ impl Machine {
                 workload,
                 place: Place::NOWHERE,
                 progress: Progress::new(task.record.is_some()),
-                cpu: CpuId::from_index(self.threads.len() % self.cpus.len()),
+                cpu: CpuId::from_index(self.work.threads.len() % self.sched.cpus.len()),
                 wait: Wait::Timer(0),
                 psi: Psi::Idle,
                 waits_since: SimTime::ZERO,
@@ -354,10 +205,10 @@ impl Machine {
                 finished: SimTime::ZERO,
             });
             task.threads.push(id);
-            self.live += 1;
-            self.queue.push(t.start, Event::Start(id));
+            self.work.live += 1;
+            self.events.queue.push(t.start, Event::Start(id));
         }
-        self.tasks.push(task);
+        self.work.tasks.push(task);
     }
 
     /// Another process, amid a run that goes on step by step ([`Machine::begin`]): somebody types a
@@ -365,7 +216,7 @@ impl Machine {
     /// run.
     pub fn spawn(&mut self, task: TaskConfig, seed: u64) {
         self.add_task(task, seed);
-        self.watchdog = Watchdog::of(self.threads.len());
+        self.course.watchdog = Watchdog::of(self.work.threads.len());
     }
 
     /// Puts pages of a file that no process opens into the page cache, the first of them active:
@@ -378,10 +229,10 @@ impl Machine {
         let base = self.fill_cache(file);
         for i in base..base + active {
             if let Entry::Frame(folio) = self.mem.virt.pages.entry(PageIdx(i)) {
-                self.mem.lru_activate(&mut *self.policy, folio);
+                self.mem.lru_activate(&mut *self.policies.lru, folio);
             }
         }
-        self.mem.lru_drain(&mut *self.policy);
+        self.mem.lru_drain(&mut *self.policies.lru);
     }
 
     /// Puts pages of a file on ramfs into the page cache: the initial root file system. They are
@@ -405,32 +256,32 @@ impl Machine {
             let frame = self.mem.try_alloc(node, &AllocRequest::USER, None);
             let frame = frame.expect("memory is free before anything runs");
             self.mem.memcgs.charge(MemcgId(0), 1);
-            self.mem.add_to_page_cache(&mut *self.policy, PageIdx(base + i), frame, how);
+            self.mem.add_to_page_cache(&mut *self.policies.lru, PageIdx(base + i), frame, how);
         }
-        self.mem.lru_drain(&mut *self.policy);
+        self.mem.lru_drain(&mut *self.policies.lru);
         base
     }
 
     /// The policy.
     pub fn policy(&self) -> &dyn ReclaimPolicy {
-        &*self.policy
+        &*self.policies.lru
     }
 
     /// Names of tasks with their threads.
     pub fn tasks(&self) -> impl Iterator<Item = (&str, &[ThreadId])> {
-        self.tasks.iter().map(|task| (task.name.as_str(), &task.threads[..]))
+        self.work.tasks.iter().map(|task| (task.name.as_str(), &task.threads[..]))
     }
 
     /// Names of threads, by their numbers.
     pub fn thread_names(&self) -> impl Iterator<Item = &str> {
-        self.threads.iter().map(|thread| thread.name.as_str())
+        self.work.threads.iter().map(|thread| thread.name.as_str())
     }
 
     /// Numbers of the threads of a task, or of the thread with this name.
     pub fn threads_of(&self, name: &str) -> Vec<ThreadId> {
-        let task = self.tasks.iter().find(|t| t.name == name);
+        let task = self.work.tasks.iter().find(|t| t.name == name);
         task.map(|t| t.threads.clone()).unwrap_or_else(|| {
-            self.threads.ids().filter(|&t| self.threads[t].name == name).collect()
+            self.work.threads.ids().filter(|&t| self.work.threads[t].name == name).collect()
         })
     }
 
@@ -440,26 +291,26 @@ impl Machine {
     /// not be fetched again (locked, of a huge page pool, lazily freed). It is not whole if it has
     /// [`MOST_RECORDED`].
     pub fn recorded_accesses(&self) -> &[u32] {
-        &self.contents.sequence
+        &self.record.contents.sequence
     }
 
     /// True if pages were read by advice before they were needed.
     pub fn prefetched(&self) -> bool {
-        self.prefetched
+        self.record.prefetched
     }
 
     /// A fingerprint of the whole state.
     pub fn digest(&self) -> u64 {
         let mut d = Digest::new();
         self.mem.digest(&mut d);
-        self.policy.digest(&self.mem, &mut d);
+        self.policies.lru.digest(&self.mem, &mut d);
         self.digest_compaction(&mut d);
         self.digest_kdamonds(&mut d);
-        for t in self.threads.iter() {
+        for t in self.work.threads.iter() {
             let Progress { accesses, records, .. } = t.progress;
             d.words([accesses, records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);
         }
-        d.words(self.cpus.iter().map(|c| c.clock.0));
+        d.words(self.sched.cpus.iter().map(|c| c.clock.0));
         d.finish()
     }
 
@@ -469,15 +320,15 @@ impl Machine {
     /// If one does not hold; the message names the ids.
     pub fn check(&self) {
         self.mem.check();
-        self.policy.check(&self.mem);
-        if let Some(c) = &self.compaction {
+        self.policies.lru.check(&self.mem);
+        if let Some(c) = &self.policies.compaction {
             c.check(&self.mem);
         }
         self.check_kdamonds();
         self.check_laws();
-        let of_threads = self.threads.iter();
+        let of_threads = self.work.threads.iter();
         let sum =
             of_threads.fold((0, 0), |a, t| (a.0 + t.progress.accesses, a.1 + t.progress.records));
-        assert_eq!(self.work_done, sum, "accesses and records of all threads");
+        assert_eq!(self.work.done, sum, "accesses and records of all threads");
     }
 }

@@ -15,7 +15,7 @@ use crate::workload::{MapKind, Op, RegionId, Run};
 impl Machine {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> FaultOutcome {
-        let space = self.threads[tid].space;
+        let space = self.work.threads[tid].space;
         match op {
             Op::Access(run) => self.unmapped(tid, run.region),
             Op::Copy(copy) => {
@@ -30,7 +30,8 @@ impl Machine {
                     MapKind::Anon => (VmaKind::Anon, pages),
                     MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
                     MapKind::File { file, offset, shared } => {
-                        let file = self.tasks[self.threads[tid].task].files[file.0 as usize];
+                        let file =
+                            self.work.tasks[self.work.threads[tid].task].files[file.0 as usize];
                         (VmaKind::File { file, offset, shared }, pages)
                     }
                 };
@@ -51,45 +52,46 @@ impl Machine {
             }
             Op::Munmap { region } => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
-                self.mem.munmap(&mut *self.policy, space, region);
+                self.mem.munmap(&mut *self.policies.lru, space, region);
                 self.mem.settle_kernel();
                 FaultOutcome::Done
             }
             Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
             Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
             Op::Fsync { file } => {
-                let file = self.tasks[self.threads[tid].task].files[usize::from(file.0)];
+                let file = self.work.tasks[self.work.threads[tid].task].files[usize::from(file.0)];
                 self.fsync(tid, file)
             }
             Op::Madvise { region, first, count, advice } => {
                 self.madvise(tid, Run { region, write: false, first, count }, advice)
             }
             Op::Sleep(d) => {
-                self.threads[tid].progress.record_clock.sleep(d);
+                self.work.threads[tid].progress.record_clock.sleep(d);
                 self.sleep(tid, d, false);
                 FaultOutcome::Done
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.acting.now {
                     let d = at.since(self.mem.acting.now);
-                    self.threads[tid].progress.record_clock.sleep(d);
+                    self.work.threads[tid].progress.record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
                 FaultOutcome::Done
             }
             Op::Barrier => self.barrier(tid),
             Op::PhaseEnd(i) => {
-                let task = &self.tasks[self.threads[tid].task];
+                let task = &self.work.tasks[self.work.threads[tid].task];
                 let phase =
                     task.phases.get(usize::from(i)).cloned().unwrap_or_else(|| {
                         panic!("{}: phase {i} of {}", task.name, task.phases.len())
                     });
-                let several = self.tasks.iter().filter(|t| !t.phases.is_empty()).nth(1).is_some();
+                let several =
+                    self.work.tasks.iter().filter(|t| !t.phases.is_empty()).nth(1).is_some();
                 let name = if several { format!("{}/{phase}", task.name) } else { phase };
-                let of = self.threads[tid].task;
+                let of = self.work.threads[tid].task;
                 self.end_phase(name, of, self.now());
                 let now = self.now().0;
-                self.threads[tid].progress.record_clock.begin(now);
+                self.work.threads[tid].progress.record_clock.begin(now);
                 FaultOutcome::Done
             }
             Op::MemcgReclaim { pages, swappiness } => {
@@ -100,7 +102,7 @@ impl Machine {
                 FaultOutcome::Done
             }
             Op::DropCaches => {
-                self.mem.drop_caches(&mut *self.policy);
+                self.mem.drop_caches(&mut *self.policies.lru);
                 FaultOutcome::Done
             }
             Op::KernelAlloc { order, migratetype, flags, handle } => {
@@ -163,7 +165,7 @@ impl Machine {
     /// The access that stopped a walk: its page is no hit. The thread is moved on by whoever asked.
     #[inline]
     pub(super) fn access(&mut self, tid: ThreadId) -> FaultOutcome {
-        let t = &self.threads[tid];
+        let t = &self.work.threads[tid];
         let missed = t.progress.missed();
         let run = missed.run;
         let place = &t.place;
@@ -176,7 +178,7 @@ impl Machine {
         if flow != FaultOutcome::Done {
             return flow;
         }
-        if self.watch.record_accesses {
+        if self.course.watch.record_accesses {
             self.record_access(page);
         }
         self.mem.telling.uses.came(page);
@@ -189,22 +191,22 @@ impl Machine {
     #[inline(never)]
     fn beyond(&self, tid: ThreadId, run: Run) {
         let (first, count) = (run.first, run.count);
-        let pages = self.threads[tid].place.pages;
+        let pages = self.work.threads[tid].place.pages;
         panic!(
             "{}: pages {first}..+{count} of {:?}, which has {pages}",
-            self.threads[tid].name, run.region
+            self.work.threads[tid].name, run.region
         );
     }
 
     /// An access to a region that is not mapped.
     #[cold]
     fn unmapped(&self, tid: ThreadId, region: RegionId) -> ! {
-        panic!("{}: {region:?} is not mapped", self.threads[tid].name)
+        panic!("{}: {region:?} is not mapped", self.work.threads[tid].name)
     }
 
     #[inline]
     pub(super) fn note_resident(&mut self) {
-        self.peak_resident = self.peak_resident.max(self.resident_now());
+        self.record.peak_resident = self.record.peak_resident.max(self.resident_now());
     }
 
     /// Pages that wait for their list are resident too.
@@ -221,8 +223,8 @@ impl Machine {
         count: u32,
         write: bool,
     ) -> FaultOutcome {
-        let f = self.tasks[self.threads[tid].task].files[usize::from(file)];
-        let done = self.threads[tid].progress.done;
+        let f = self.work.tasks[self.work.threads[tid].task].files[usize::from(file)];
+        let done = self.work.threads[tid].progress.done;
         if done == 0 {
             self.mem.acting.now += self.mem.given.cost.t_syscall;
         }
@@ -238,26 +240,26 @@ impl Machine {
         };
         if flow == FaultOutcome::Done {
             let page = PageIdx(self.mem.cache.files[f].base.0 + index);
-            if self.watch.record_accesses {
+            if self.course.watch.record_accesses {
                 self.record_file_access(page, write);
             }
             self.mem.tell_of_file_use(page);
             self.note_resident();
-            let progress = &mut self.threads[tid].progress;
+            let progress = &mut self.work.threads[tid].progress;
             progress.accesses += 1;
             progress.done = (done + 1) % count;
-            self.work_done.0 += 1;
+            self.work.done.0 += 1;
         }
         flow
     }
 
     fn barrier(&mut self, tid: ThreadId) -> FaultOutcome {
-        let task = self.threads[tid].task;
+        let task = self.work.threads[tid].task;
         // The last one to come goes straight on.
         if self.open_barrier(task, 1) {
             return FaultOutcome::Done;
         }
-        self.tasks[task].waiting += 1;
+        self.work.tasks[task].waiting += 1;
         self.block(tid, Wait::Barrier, false);
         FaultOutcome::Done
     }
@@ -265,16 +267,18 @@ impl Machine {
     /// Lets the threads of a process go on if all living ones have come, `more` besides
     /// those that wait already.
     fn open_barrier(&mut self, task: usize, more: u32) -> bool {
-        let t = &self.tasks[task];
-        let living = t.threads.iter().filter(|&&t| self.threads[t].wait != Wait::Finished).count();
+        let t = &self.work.tasks[task];
+        let living =
+            t.threads.iter().filter(|&&t| self.work.threads[t].wait != Wait::Finished).count();
         if ((t.waiting + more) as usize) < living {
             return false;
         }
-        self.tasks[task].waiting = 0;
-        for t in self.tasks[task].threads.clone() {
-            if self.threads[t].wait == Wait::Barrier {
-                let waited = self.mem.acting.now.0.saturating_sub(self.threads[t].waits_since.0);
-                self.threads[t].progress.record_clock.sleep(SimDuration(waited));
+        self.work.tasks[task].waiting = 0;
+        for t in self.work.tasks[task].threads.clone() {
+            if self.work.threads[t].wait == Wait::Barrier {
+                let waited =
+                    self.mem.acting.now.0.saturating_sub(self.work.threads[t].waits_since.0);
+                self.work.threads[t].progress.record_clock.sleep(SimDuration(waited));
                 self.wake(t);
             }
         }
@@ -285,19 +289,22 @@ impl Machine {
     pub(super) fn finish(&mut self, tid: ThreadId) {
         let now = self.mem.acting.now;
         self.retire(tid, now);
-        let task = self.threads[tid].task;
+        let task = self.work.threads[tid].task;
         self.open_barrier(task, 0);
-        let space = self.threads[tid].space;
-        let all = self.tasks[task].threads.iter().all(|&t| self.threads[t].wait == Wait::Finished);
+        let space = self.work.threads[tid].space;
+        let all = self.work.tasks[task]
+            .threads
+            .iter()
+            .all(|&t| self.work.threads[t].wait == Wait::Finished);
         // The last process keeps its memory: the state at the end of the work is what a
         // report shows.
-        if all && self.live > 0 {
+        if all && self.work.live > 0 {
             self.free_space(space);
         }
     }
 
     fn retire(&mut self, tid: ThreadId, now: SimTime) {
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         if t.wait == Wait::Finished {
             return;
         }
@@ -305,28 +312,28 @@ impl Machine {
         t.wait = Wait::Finished;
         t.finished = now;
         self.drop_fault(tid);
-        self.live -= 1;
-        self.psi.change(cpu, now, from, Psi::Idle);
+        self.work.live -= 1;
+        self.sched.psi.change(cpu, now, from, Psi::Idle);
     }
 
     /// Ends a process now: its threads stop, its memory is freed.
     pub(super) fn kill(&mut self, space: AsId) {
         let now = self.mem.acting.now;
-        for t in self.threads.ids().collect::<Vec<_>>() {
-            if self.threads[t].space == space && self.threads[t].wait != Wait::Finished {
+        for t in self.work.threads.ids().collect::<Vec<_>>() {
+            if self.work.threads[t].space == space && self.work.threads[t].wait != Wait::Finished {
                 // What it did last may have ended later than the clock of whoever ends it.
-                let (cpu, since) = (self.threads[t].cpu, self.threads[t].waits_since);
-                let last = match self.threads[t].wait {
-                    Wait::Not => since.max(self.cpus[cpu].clock),
+                let (cpu, since) = (self.work.threads[t].cpu, self.work.threads[t].waits_since);
+                let last = match self.work.threads[t].wait {
+                    Wait::Not => since.max(self.sched.cpus[cpu].clock),
                     _ => since,
                 };
                 self.retire(t, now);
-                self.threads[t].finished = now.max(last);
-                for cpu in self.cpus.ids() {
-                    self.cpus[cpu].remove(Entity::Thread(t));
-                    self.order.changed(cpu, &self.cpus[cpu]);
+                self.work.threads[t].finished = now.max(last);
+                for cpu in self.sched.cpus.ids() {
+                    self.sched.cpus[cpu].remove(Entity::Thread(t));
+                    self.sched.order.changed(cpu, &self.sched.cpus[cpu]);
                 }
-                for w in self.waiters.values_mut() {
+                for w in self.work.waiters.values_mut() {
                     w.retain(|&x| x != t);
                 }
             }
@@ -339,7 +346,7 @@ impl Machine {
             self.mem.memcgs.process_ends(self.mem.virt.spaces[space].memcg);
         }
         for r in self.mem.virt.spaces.regions(space) {
-            self.mem.munmap(&mut *self.policy, space, r);
+            self.mem.munmap(&mut *self.policies.lru, space, r);
         }
         self.mem.settle_kernel();
     }

@@ -83,15 +83,15 @@ impl<N: NoteUses> OnMiss for Hits<'_, N> {
 
 impl Machine {
     pub(super) fn main_loop(&mut self) {
-        while self.live > 0 {
-            let due = self.queue.next();
-            let first = self.order.first();
+        while self.work.live > 0 {
+            let due = self.events.queue.next();
+            let first = self.sched.order.first();
             let next = first.map_or(due, |(_, clock)| clock.min(due));
             if self.cannot_go_on(next) {
                 return;
             }
             self.samples_before(next);
-            if self.paused {
+            if self.course.paused {
                 return;
             }
             let Some((cpu, clock)) = first else {
@@ -101,16 +101,17 @@ impl Machine {
             let due = due.min(SimTime::LAST);
             if due <= clock {
                 self.handle_event();
-            } else if !self.touching {
+            } else if !self.touches.touching {
                 self.step_cpu(cpu, due);
-            } else if let Some(cpu) = self.first_touches(due.min(self.resident.at + SimDuration(1)))
+            } else if let Some(cpu) =
+                self.first_touches(due.min(self.course.resident.at + SimDuration(1)))
             {
                 self.step_cpu(cpu, due);
             }
-            let done = self.work_done.0;
-            if done >= self.progress_at {
-                self.progress_at = done + (1 << 20);
-                if let Some(p) = &mut self.watch.progress {
+            let done = self.work.done.0;
+            if done >= self.course.progress_at {
+                self.course.progress_at = done + (1 << 20);
+                if let Some(p) = &mut self.course.watch.progress {
                     p(done);
                 }
             }
@@ -120,7 +121,7 @@ impl Machine {
     // ---- events ----
 
     fn handle_event(&mut self) {
-        let (at, event) = self.queue.pop().expect("an event is due");
+        let (at, event) = self.events.queue.pop().expect("an event is due");
         self.handle(at, event);
     }
 
@@ -129,11 +130,11 @@ impl Machine {
     fn interrupted(&self, event: &Event) -> CpuId {
         match *event {
             Event::Io(_) => CpuId(0),
-            Event::Wake(t, _) | Event::Start(t) => self.threads[t].cpu,
-            Event::Kswapd(n, _) => self.kswapds[n].cpu(),
-            Event::Kcompactd(n, _) => self.kcompactds[n].cpu,
-            Event::Flusher(d) | Event::FlusherGoesOn(d) => self.flushers[d].cpu,
-            Event::Kdamond(k) => self.kdamonds[k].cpu,
+            Event::Wake(t, _) | Event::Start(t) => self.work.threads[t].cpu,
+            Event::Kswapd(n, _) => self.daemons.kswapds[n].cpu(),
+            Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
+            Event::Flusher(d) | Event::FlusherGoesOn(d) => self.daemons.flushers[d].cpu,
+            Event::Kdamond(k) => self.daemons.kdamonds[k].cpu,
         }
     }
 
@@ -146,12 +147,12 @@ impl Machine {
                 self.mem.acting.now = at;
             }
             Event::Wake(t, g) => {
-                if self.threads[t].wait == Wait::Timer(g) {
+                if self.work.threads[t].wait == Wait::Timer(g) {
                     self.wake(t);
                 }
             }
             Event::Start(t) => {
-                self.threads[t].progress.record_clock.begin(at.0);
+                self.work.threads[t].progress.record_clock.begin(at.0);
                 self.wake(t);
             }
             Event::Kswapd(n, g) => self.kswapd_timer(n, g),
@@ -164,9 +165,9 @@ impl Machine {
 
     /// A device request ended: whoever waits for the folio goes on.
     fn end_io(&mut self, done: IoDone) {
-        if let Some(folio) = self.mem.io_done(&mut *self.policy, done) {
-            for t in self.waiters.remove(&folio).unwrap_or_default() {
-                if self.threads[t].wait == Wait::Folio(folio) {
+        if let Some(folio) = self.mem.io_done(&mut *self.policies.lru, done) {
+            for t in self.work.waiters.remove(&folio).unwrap_or_default() {
+                if self.work.threads[t].wait == Wait::Folio(folio) {
                     self.wake(t);
                 }
             }
@@ -177,7 +178,7 @@ impl Machine {
     /// are atomic for other threads, but a device does not wait for them.
     pub(super) fn interrupts(&mut self) {
         self.queue_io();
-        while let Some(done) = self.queue.pop_io(self.mem.acting.now) {
+        while let Some(done) = self.events.queue.pop_io(self.mem.acting.now) {
             self.end_io(done);
         }
     }
@@ -187,18 +188,18 @@ impl Machine {
     /// not: their reclaim would run inside of this one's. They get the CPU when the step is over.
     pub(super) fn give_way(&mut self, tid: ThreadId) {
         let cpu = self.mem.acting.cpu;
-        if self.cpus[cpu].contended() {
-            self.cpus[cpu].clock = self.mem.acting.now;
-            if self.cpus[cpu].gives_way(|e| !matches!(e, Entity::Thread(_))) {
+        if self.sched.cpus[cpu].contended() {
+            self.sched.cpus[cpu].clock = self.mem.acting.now;
+            if self.sched.cpus[cpu].gives_way(|e| !matches!(e, Entity::Thread(_))) {
                 self.daemons_first(tid, cpu);
             }
         }
         let now = self.mem.acting.now;
-        for n in self.kswapds.ids() {
-            let on = self.kswapds[n].cpu();
+        for n in self.daemons.kswapds.ids() {
+            let on = self.daemons.kswapds[n].cpu();
             while on != cpu
-                && self.cpus[on].runs_next(Entity::Kswapd(n))
-                && self.cpus[on].next_daemon().is_some_and(|at| at < now)
+                && self.sched.cpus[on].runs_next(Entity::Kswapd(n))
+                && self.sched.cpus[on].next_daemon().is_some_and(|at| at < now)
             {
                 self.act_daemon(on);
             }
@@ -208,28 +209,28 @@ impl Machine {
 
     /// The kernel thread acts that is first on a CPU; those of workloads that wait are passed over.
     fn act_daemon(&mut self, on: CpuId) {
-        let at = self.cpus[on].next_daemon().expect("there is one");
+        let at = self.sched.cpus[on].next_daemon().expect("there is one");
         (self.mem.acting.cpu, self.mem.acting.now) = (on, at);
-        if let Some(e) = self.cpus[on].take_daemon(at) {
+        if let Some(e) = self.sched.cpus[on].take_daemon(at) {
             self.switched(e);
         }
-        let e = self.cpus[on].current().expect("it was taken");
+        let e = self.sched.cpus[on].current().expect("it was taken");
         let goes_on = self.step_daemon(e);
         self.end_step(on, goes_on);
-        self.order.changed(on, &self.cpus[on]);
+        self.sched.order.changed(on, &self.sched.cpus[on]);
     }
 
     /// A thread amid a long step sleeps until then. Events happen and kernel threads run meanwhile;
     /// other threads do not, as in `give_way`.
     pub(super) fn sleep_amid_step(&mut self, tid: ThreadId, until: SimTime) {
         let cpu = self.mem.acting.cpu;
-        self.slept += until.since(self.mem.acting.now);
-        self.cpus[cpu].clock = self.mem.acting.now;
-        let left = self.cpus[cpu].dequeue();
-        self.virtuals.extend(left);
+        self.step.slept += until.since(self.mem.acting.now);
+        self.sched.cpus[cpu].clock = self.mem.acting.now;
+        let left = self.sched.cpus[cpu].dequeue();
+        self.sched.virtuals.extend(left);
         loop {
-            let due = self.queue.next();
-            let daemons = self.cpus.pairs();
+            let due = self.events.queue.next();
+            let daemons = self.sched.cpus.pairs();
             let daemon = daemons.filter_map(|(on, c)| Some((c.next_daemon()?, on))).min();
             match daemon {
                 _ if due < until && daemon.is_none_or(|(at, _)| due <= at) => {
@@ -240,23 +241,23 @@ impl Machine {
             }
         }
         self.mem.acting.cpu = cpu;
-        if self.cpus[cpu].current().is_none() {
-            self.cpus[cpu].clock = self.cpus[cpu].clock.max(until);
+        if self.sched.cpus[cpu].current().is_none() {
+            self.sched.cpus[cpu].clock = self.sched.cpus[cpu].clock.max(until);
         }
         self.enqueue(cpu, Entity::Thread(tid), until);
-        self.mem.acting.now = self.cpus[cpu].clock;
+        self.mem.acting.now = self.sched.cpus[cpu].clock;
         self.daemons_first(tid, cpu);
     }
 
     fn daemons_first(&mut self, tid: ThreadId, cpu: CpuId) {
         let me = Entity::Thread(tid);
         loop {
-            if self.cpus[cpu].current().is_none() {
-                let (e, left) = self.cpus[cpu].take_next();
-                self.virtuals.extend(left);
+            if self.sched.cpus[cpu].current().is_none() {
+                let (e, left) = self.sched.cpus[cpu].take_next();
+                self.sched.virtuals.extend(left);
                 self.switched(e.expect("the thread waits"));
             }
-            match self.cpus[cpu].current() {
+            match self.sched.cpus[cpu].current() {
                 Some(Entity::Thread(_)) | None => break,
                 Some(daemon) => {
                     self.interrupts();
@@ -265,7 +266,7 @@ impl Machine {
                 }
             }
         }
-        self.cpus[cpu].resume(me);
+        self.sched.cpus[cpu].resume(me);
         self.used(tid);
     }
 
@@ -286,7 +287,7 @@ impl Machine {
             {
                 self.mem.frames.clear(folio, flag::RECLAIM);
             }
-            self.queue.push(at, Event::Io(done));
+            self.events.queue.push(at, Event::Io(done));
         }
         self.mem.acting.io = io;
     }
@@ -296,47 +297,47 @@ impl Machine {
     /// The earliest CPU acts, step by step, for as long as the main loop would come back to it and do
     /// nothing else before.
     fn step_cpu(&mut self, cpu: CpuId, mut due: SimTime) {
-        self.order.acts(cpu);
+        self.sched.order.acts(cpu);
         loop {
             self.act(cpu, due);
-            due = self.queue.next().min(SimTime::LAST);
+            due = self.events.queue.next().min(SimTime::LAST);
             if !self.acts_again(cpu, due) {
                 break;
             }
         }
-        self.order.acted(cpu, &self.cpus[cpu]);
+        self.sched.order.acted(cpu, &self.sched.cpus[cpu]);
     }
 
     /// True if the main loop would choose the acting CPU again: it is the earliest, nothing is due, no
     /// sample or pause comes first, and no first touches are to be taken together.
     #[inline]
     fn acts_again(&self, cpu: CpuId, due: SimTime) -> bool {
-        let now = self.cpus[cpu].clock;
-        let looked_at = self.sample_at < now || self.work_done.0 >= self.progress_at;
-        let ends = self.live == 0 || self.paused || self.watchdog.barks();
+        let now = self.sched.cpus[cpu].clock;
+        let looked_at = self.course.sample_at < now || self.work.done.0 >= self.course.progress_at;
+        let ends = self.work.live == 0 || self.course.paused || self.course.watchdog.barks();
         now < due
-            && !(looked_at || ends || self.touching)
-            && self.order.is_before_others(cpu, &self.cpus[cpu])
+            && !(looked_at || ends || self.touches.touching)
+            && self.sched.order.is_before_others(cpu, &self.sched.cpus[cpu])
     }
 
     #[inline]
     fn act(&mut self, cpu: CpuId, due: SimTime) {
-        if self.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
+        if self.sched.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
             // Somebody may have come since its last step.
-            self.cpus[cpu].yield_if_due();
+            self.sched.cpus[cpu].yield_if_due();
         }
-        let turns = self.cpus[cpu].current().is_none();
-        let e = match self.cpus[cpu].current() {
+        let turns = self.sched.cpus[cpu].current().is_none();
+        let e = match self.sched.cpus[cpu].current() {
             Some(e) => e,
             None => {
-                let (e, left) = self.cpus[cpu].take_next();
-                self.virtuals.extend(left);
+                let (e, left) = self.sched.cpus[cpu].take_next();
+                self.sched.virtuals.extend(left);
                 let Some(e) = e else { return };
                 e
             }
         };
         self.mem.acting.cpu = cpu;
-        self.mem.acting.now = self.cpus[cpu].clock;
+        self.mem.acting.now = self.sched.cpus[cpu].clock;
         if turns {
             self.switched(e);
         }
@@ -358,7 +359,7 @@ impl Machine {
 
     /// A CPU turns to a thread: its process is used (`lru_gen_use_mm`).
     fn used(&mut self, tid: ThreadId) {
-        self.mem.virt.spaces[self.threads[tid].space].used = true;
+        self.mem.virt.spaces[self.work.threads[tid].space].used = true;
     }
 
     fn step_daemon(&mut self, e: Entity) -> bool {
@@ -372,13 +373,13 @@ impl Machine {
     }
 
     fn end_step(&mut self, cpu: CpuId, goes_on: bool) {
-        let c = &mut self.cpus[cpu];
+        let c = &mut self.sched.cpus[cpu];
         c.clock = self.mem.acting.now;
         if goes_on {
             c.yield_if_due();
         } else {
             let left = c.dequeue();
-            self.virtuals.extend(left);
+            self.sched.virtuals.extend(left);
             if c.idle() {
                 self.mem.stats.node.quiet(cpu);
             }
@@ -390,56 +391,56 @@ impl Machine {
     /// entity wants its CPU, no other CPU is as early, nothing is due, and no observer looks in
     /// between. False: it left the CPU.
     fn run_thread(&mut self, tid: ThreadId, cpu: CpuId, mut due: SimTime) -> bool {
-        if self.threads[tid].fault.is_some() {
+        if self.work.threads[tid].fault.is_some() {
             self.resolved_meanwhile(tid);
         }
         let run_ahead = self.config.run_ahead;
-        let mut other = self.order.earliest();
+        let mut other = self.sched.order.earliest();
         // The beginning of its turn, or the end of its last step.
         let mut since = self.mem.acting.now;
         loop {
-            let slice = self.cpus[cpu].slice_end().max(since);
+            let slice = self.sched.cpus[cpu].slice_end().max(since);
             // A sample that others have to reach first is not in this one's way.
-            let sample = match self.sample_at {
+            let sample = match self.course.sample_at {
                 at if at < other => at + SimDuration(1),
                 _ => SimTime::NEVER,
             };
             let until = Deadline { due, other, slice, run_ahead, sample };
             let mut stop = self.run_hits(tid, until.pause(since));
             if stop == Stop::Miss && until.may_act(since, self.mem.acting.now) {
-                let before = (self.counted(), self.threads[tid].progress.accesses);
+                let before = (self.counted(), self.work.threads[tid].progress.accesses);
                 (stop, since) = self.swap_in_fast(tid, until);
                 self.note_counted(tid, &before);
             }
             let now = self.mem.acting.now;
             let slow = stop != Stop::Bound && until.may_act(since, now);
             if slow {
-                let before = (self.counted(), self.threads[tid].progress.accesses);
+                let before = (self.counted(), self.work.threads[tid].progress.accesses);
                 let stays = self.step_slow(tid, stop);
                 self.note_counted(tid, &before);
                 if !stays {
                     return false;
                 }
-                due = self.queue.next().min(SimTime::LAST);
-                other = self.order.earliest();
+                due = self.events.queue.next().min(SimTime::LAST);
+                other = self.sched.order.earliest();
                 since = self.mem.acting.now;
             } else if stop == Stop::Bound && now >= sample && until.goes_on(since, now) {
                 self.samples_before(now.min(other).min(due));
                 // A pause ends no turn that goes on ahead of others.
-                let alone = now < due && now < other && !self.cpus[cpu].contended();
-                if self.paused && alone && !self.touching {
+                let alone = now < due && now < other && !self.sched.cpus[cpu].contended();
+                if self.course.paused && alone && !self.touches.touching {
                     return true;
                 }
                 continue;
             }
             let now = self.mem.acting.now;
-            let moves_on = now >= due || now >= other || self.cpus[cpu].contended();
-            let looked_at = self.work_done.0 >= self.progress_at;
-            if looked_at || moves_on || self.touching || self.watchdog.barks() {
+            let moves_on = now >= due || now >= other || self.sched.cpus[cpu].contended();
+            let looked_at = self.work.done.0 >= self.course.progress_at;
+            if looked_at || moves_on || self.touches.touching || self.course.watchdog.barks() {
                 return true;
             }
             self.samples_before(now);
-            if self.paused {
+            if self.course.paused {
                 return true;
             }
         }
@@ -468,7 +469,7 @@ impl Machine {
         if self.mem.refaulted_in_step() {
             let acted = Acted {
                 thread: tid,
-                space: self.threads[tid].space,
+                space: self.work.threads[tid].space,
                 access: *access,
                 refaults_anon: did.refaults_anon,
                 refaults_file: did.refaults_file,
@@ -478,7 +479,7 @@ impl Machine {
             };
             self.mem.tell_of_step(acted);
         }
-        let c = &mut self.mem.virt.spaces[self.threads[tid].space].counted;
+        let c = &mut self.mem.virt.spaces[self.work.threads[tid].space].counted;
         c.faults += did.faults;
         c.major_faults += did.major_faults;
         c.swap_ins += did.swap_ins;
@@ -491,8 +492,8 @@ impl Machine {
     #[inline]
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
         if self.still_records() {
-            let recorded = self.contents.sequence.len();
-            let mut sequence = std::mem::take(&mut self.contents.sequence);
+            let recorded = self.record.contents.sequence.len();
+            let mut sequence = std::mem::take(&mut self.record.contents.sequence);
             let stop = self.walk_hits(tid, bound, &mut sequence);
             if self.mem.telling.uses.on() {
                 sequence[recorded..]
@@ -500,7 +501,7 @@ impl Machine {
                     .for_each(|&page| self.mem.telling.uses.note(PageIdx(page)));
                 self.mem.tell_of_uses();
             }
-            self.contents.sequence = sequence;
+            self.record.contents.sequence = sequence;
             self.record_hits(recorded);
             stop
         } else if self.mem.telling.uses.on() {
@@ -514,7 +515,7 @@ impl Machine {
 
     #[inline]
     fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, who: impl WantsUses) -> Stop {
-        let Thread { space, place, progress, user, .. } = &mut self.threads[tid];
+        let Thread { space, place, progress, user, .. } = &mut self.work.threads[tid];
         let before = (progress.accesses, progress.records);
         let notes = who.notes(&mut self.mem.telling.uses, self.mem.virt.pages.hot.len());
         let mut hits = Hits {
@@ -528,8 +529,8 @@ impl Machine {
         };
         let start = self.mem.acting.now;
         let (stop, now) = progress.walk(&mut hits, self.mem.given.cost.t_hit.0, start.0);
-        self.work_done.0 += progress.accesses - before.0;
-        self.work_done.1 += progress.records - before.1;
+        self.work.done.0 += progress.accesses - before.0;
+        self.work.done.1 += progress.records - before.1;
         *user += SimTime(now).since(start);
         self.mem.acting.now = SimTime(now);
         stop
@@ -540,45 +541,45 @@ impl Machine {
     #[inline]
     fn step_slow(&mut self, tid: ThreadId, stop: Stop) -> bool {
         let before = self.mem.acting.now;
-        self.amid_step = true;
+        self.step.amid = true;
         let (flow, accessed) = match stop {
             Stop::Miss => (self.access(tid), true),
             _ => (self.step_other(tid), false),
         };
-        if flow == FaultOutcome::Done && self.threads[tid].over_high > 0 {
+        if flow == FaultOutcome::Done && self.work.threads[tid].over_high > 0 {
             self.mem.tell_of_uses();
             self.handle_over_high(tid);
         }
-        self.amid_step = false;
+        self.step.amid = false;
         self.mem.tell_after_step();
         self.queue_io();
         if !accessed || flow != FaultOutcome::Done {
             self.note_resident();
         }
-        self.watchdog.tried(flow == FaultOutcome::Done);
+        self.course.watchdog.tried(flow == FaultOutcome::Done);
         let now = self.mem.acting.now;
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         if flow == FaultOutcome::Done {
             t.done_at = now;
         }
         if accessed && flow == FaultOutcome::Done {
-            self.work_done.0 += 1;
+            self.work.done.0 += 1;
             let count = t.progress.op().map_or(0, Op::touches);
             t.progress.did(count, 1);
         }
-        if self.doomed.is_some() {
+        if self.step.doomed.is_some() {
             self.kill_doomed();
         }
-        let slept = std::mem::take(&mut self.slept);
-        let t = &mut self.threads[tid];
+        let slept = std::mem::take(&mut self.step.slept);
+        let t = &mut self.work.threads[tid];
         t.throttled += slept;
         t.system += SimDuration(self.mem.acting.now.since(before).0 - slept.0);
         if let Some(until) = self.mem.take_throttled()
-            && self.threads[tid].wait == Wait::Not
+            && self.work.threads[tid].wait == Wait::Not
         {
             self.sleep(tid, until.since(self.mem.acting.now), true);
         }
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let goes_on = t.wait == Wait::Not;
         if !goes_on && t.wait == Wait::Finished {
             // Giving its memory back is the last thing that a thread does.
@@ -591,9 +592,9 @@ impl Machine {
     /// So many steps were taken that were no hits: audits are due after some.
     #[inline]
     pub(super) fn took_steps(&mut self, steps: u64) {
-        let (before, every) = (self.steps, self.watch.check_every);
-        self.steps += steps;
-        if every > 0 && before / every != self.steps / every {
+        let (before, every) = (self.course.steps, self.course.watch.check_every);
+        self.course.steps += steps;
+        if every > 0 && before / every != self.course.steps / every {
             self.check();
         }
     }
@@ -601,19 +602,20 @@ impl Machine {
     /// Executes an operation that is no access, or asks for operations.
     #[inline(never)]
     fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let Some(&op) = t.progress.op() else {
             let cx = WorkloadCx {
                 now: self.mem.acting.now,
                 free_pages: self.mem.zones.nr_free(),
                 kernel_allocs: &t.kernel_allocs,
                 free_blocks: t.free_blocks.take(),
-                pressure: &self.psi,
+                pressure: &self.sched.psi,
             };
             let given = t.progress.refill(&mut *t.workload, &cx, &mut t.rng);
             t.kernel_allocs.clear();
             let again = t.given.0 == self.mem.acting.now;
-            let times = if again { self.watchdog.given(t.given.1, given.unwrap_or(0)) } else { 0 };
+            let times =
+                if again { self.course.watchdog.given(t.given.1, given.unwrap_or(0)) } else { 0 };
             t.given = (self.mem.acting.now, times);
             if given.is_none() {
                 self.finish(tid);
@@ -622,7 +624,7 @@ impl Machine {
         };
         let flow = self.execute(tid, op);
         if flow == FaultOutcome::Done {
-            let progress = &mut self.threads[tid].progress;
+            let progress = &mut self.work.threads[tid].progress;
             // Operations on several pages count them in `done` and finish at the last.
             if progress.done == 0 {
                 progress.next += 1;

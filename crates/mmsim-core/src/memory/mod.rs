@@ -75,25 +75,16 @@ pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
 
-use crate::backing::cache::Files;
 use crate::backing::swap::Swap;
-use crate::base::id::{
-    AsId, CpuId, DiskId, IndexVec, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId,
-};
+use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use crate::base::planted::Planted;
-use crate::base::rules::KernelRules;
-use crate::base::time::{SimDuration, SimTime};
-use crate::base::vmstat::{VmEvent, VmStat};
-use crate::config::cost::CostModel;
-use crate::config::{MachineConfig, VmSysctl, ZoneKind};
-use crate::memory::trace::{TraceEvent, Tracer};
+use crate::base::time::SimDuration;
+use crate::base::vmstat::VmEvent;
+use crate::config::MachineConfig;
+use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, FrameKind, Frames, flag, pages_of};
 use crate::phys::gfp::AllocRequest;
-use crate::phys::lists::Lists;
 use crate::phys::zones::Zones;
-use crate::virt::pages::Pages;
-use crate::virt::rmap::Rmap;
-use crate::virt::space::Spaces;
 
 /// A device request that will end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

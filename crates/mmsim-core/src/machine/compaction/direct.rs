@@ -96,17 +96,17 @@ fn rank(r: CompactResult, old: bool) -> u8 {
 impl Machine {
     /// Gives the machine a way to compact its zones. Without one every attempt is skipped.
     pub fn set_compaction(&mut self, strategy: Box<dyn Compaction>) {
-        self.compaction = Some(strategy);
+        self.policies.compaction = Some(strategy);
         self.start_kcompactd();
     }
 
     /// The compaction strategy, if there is one.
     pub fn compaction(&self) -> Option<&dyn Compaction> {
-        self.compaction.as_deref()
+        self.policies.compaction.as_deref()
     }
 
     pub(in crate::machine) fn digest_compaction(&self, d: &mut Digest) {
-        if let Some(c) = &self.compaction {
+        if let Some(c) = &self.policies.compaction {
             c.digest(d);
         }
     }
@@ -130,15 +130,15 @@ impl Machine {
     fn may_compact(&self, req: &AllocRequest) -> bool {
         let fs = self.mem.given.rules.compaction_needs_fs;
         let needed = if fs { GfpFlags::IO.with(GfpFlags::FS) } else { GfpFlags::IO };
-        self.compaction.is_some() && req.order > 0 && req.flags.has(needed)
+        self.policies.compaction.is_some() && req.order > 0 && req.flags.has(needed)
     }
 
     /// One run of the strategy over a zone.
     pub(in crate::machine) fn compact_zone(&mut self, req: &CompactRequest) -> CompactOutcome {
         let (result, why) = (CompactResult::Skipped, NoBlock::NotTried);
         let none = CompactOutcome { result, captured: None, why };
-        let Some(c) = &mut self.compaction else { return none };
-        let out = c.compact_zone(&mut self.mem, &mut *self.policy, req);
+        let Some(c) = &mut self.policies.compaction else { return none };
+        let out = c.compact_zone(&mut self.mem, &mut *self.policies.lru, req);
         self.interrupts();
         out
     }
@@ -154,7 +154,7 @@ impl Machine {
     ) -> Option<Pfn> {
         let made = self.reclaim_compact(req, tries);
         let page = self.try_direct_compact(tid, req, &made, node, tries);
-        self.no_block = tries.why;
+        self.step.no_block = tries.why;
         page
     }
 
@@ -174,7 +174,7 @@ impl Machine {
         self.give_way(tid);
         let begin = self.mem.acting.now;
         let captured = self.try_to_compact(made, req.order, node, tries);
-        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.sched.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
         self.mem.count(VmEvent::SimDirectCompactNs, self.mem.acting.now.since(begin).0);
         // 4.1 and 7.2 do not count an attempt that was put off everywhere either.
         let counts_deferred = self.mem.given.rules.direct_compaction == DirectCompaction::V4_9;
@@ -191,7 +191,7 @@ impl Machine {
             let zone = self.mem.zones.of(pfn);
             self.note_success(zone, made.order, true);
             self.mem.count(VmEvent::CompactSuccess, 1);
-            self.origin = match self.mode_for(tries.priority) {
+            self.step.origin = match self.mode_for(tries.priority) {
                 MigrateMode::Async => Origin::AsyncCompaction,
                 _ => Origin::SyncCompaction,
             };
@@ -204,7 +204,7 @@ impl Machine {
     }
 
     fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool) {
-        if let Some(c) = &mut self.compaction {
+        if let Some(c) = &mut self.policies.compaction {
             c.note_success(zone, order, got_page);
         }
     }
@@ -215,7 +215,7 @@ impl Machine {
             Priority::Async => MigrateMode::Async,
             Priority::SyncLight | Priority::SyncFull => MigrateMode::SyncLight,
         };
-        self.compaction.as_ref().map_or(asked, |c| c.mode_of(asked))
+        self.policies.compaction.as_ref().map_or(asked, |c| c.mode_of(asked))
     }
 
     /// Compacts the zones that a request may use, one after the other, until one of them can
@@ -239,7 +239,7 @@ impl Machine {
             let deferred = |c: &mut Box<dyn Compaction>| {
                 planted && c.stats().complete != [0; 3] || !full && c.deferred(zone, req.order)
             };
-            if self.compaction.as_mut().is_some_and(deferred) {
+            if self.policies.compaction.as_mut().is_some_and(deferred) {
                 tries.note(CompactResult::Deferred, NoBlock::Deferred, old);
                 continue;
             }
@@ -271,7 +271,7 @@ impl Machine {
                 CompactResult::PartialSkipped => !old,
                 _ => false,
             };
-            if let Some(c) = &mut self.compaction
+            if let Some(c) = &mut self.policies.compaction
                 && failed
                 && mode != MigrateMode::Async
             {
@@ -300,7 +300,7 @@ impl Machine {
         node: NodeId,
         tries: &mut Tries,
     ) -> bool {
-        if self.compaction.is_none() {
+        if self.policies.compaction.is_none() {
             return self.singles_can_be_had(req);
         }
         let made = self.reclaim_compact(req, tries);
@@ -386,7 +386,7 @@ impl Machine {
             by: Compactor::Direct,
             full: false,
         };
-        let Some(c) = &mut self.compaction else { return false };
+        let Some(c) = &mut self.policies.compaction else { return false };
         if old && c.deferred(zone, req.order) {
             return buffer;
         }

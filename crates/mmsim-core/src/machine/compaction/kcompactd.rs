@@ -84,14 +84,14 @@ fn request(zone: ZoneId, order: Option<u8>, mode: MigrateMode, by: Compactor) ->
 
 impl Machine {
     fn has_kcompactd(&self) -> bool {
-        self.compaction.is_some() && self.mem.given.rules.kcompactd
+        self.policies.compaction.is_some() && self.mem.given.rules.kcompactd
     }
 
     /// Begins to look at the nodes, if that is wanted: to be called once.
     pub(in crate::machine) fn start_kcompactd(&mut self) {
         let wanted = self.config.vm.compaction_proactiveness > 0;
         if self.has_kcompactd() && wanted && self.mem.given.rules.proactive_compaction {
-            self.kcompactds.ids().for_each(|n| self.set_kcompactd_timer(n, CHECK));
+            self.daemons.kcompactds.ids().for_each(|n| self.set_kcompactd_timer(n, CHECK));
         }
     }
 
@@ -102,8 +102,8 @@ impl Machine {
         if !self.has_kcompactd() || looked && !wakes {
             return;
         }
-        for n in self.kcompactds.ids() {
-            if self.kcompactds[n].running.is_none() {
+        for n in self.daemons.kcompactds.ids() {
+            if self.daemons.kcompactds[n].running.is_none() {
                 self.set_kcompactd_timer(n, if wakes { SimDuration::ZERO } else { CHECK });
             }
         }
@@ -114,9 +114,11 @@ impl Machine {
         if !on || !self.mem.given.rules.proactive_compaction {
             return;
         }
-        self.timer_generation += 1;
-        self.kcompactds[n].generation = self.timer_generation;
-        self.queue.push(self.mem.acting.now + after, Event::Kcompactd(n, self.timer_generation));
+        self.events.timer_generation += 1;
+        self.daemons.kcompactds[n].generation = self.events.timer_generation;
+        self.events
+            .queue
+            .push(self.mem.acting.now + after, Event::Kcompactd(n, self.events.timer_generation));
     }
 
     /// Asks a node's kcompactd for blocks of an order (`wakeup_kcompactd`).
@@ -124,7 +126,7 @@ impl Machine {
         if order == 0 || !self.has_kcompactd() {
             return;
         }
-        let k = &mut self.kcompactds[n];
+        let k = &mut self.daemons.kcompactds[n];
         k.order = k.order.max(order);
         k.highest = k.highest.min(highest);
         if k.running.is_none() && self.kcompactd_may_help(n) {
@@ -134,7 +136,7 @@ impl Machine {
     }
 
     fn kcompactd_may_help(&self, n: NodeId) -> bool {
-        let k = &self.kcompactds[n];
+        let k = &self.daemons.kcompactds[n];
         let mut zones = self.mem.zones.of_node(n).iter();
         zones.any(|&z| self.mem.zones[z].kind <= k.highest && self.suits(z, k.order, k.highest))
     }
@@ -144,27 +146,28 @@ impl Machine {
         let by = Compactor::Kcompactd;
         let req = request(zone, Some(order), MigrateMode::SyncLight, by);
         let req = CompactRequest { highest, ..req };
-        let answer = self.compaction.as_ref().map(|c| c.suitable(&self.mem, &req));
+        let answer = self.policies.compaction.as_ref().map(|c| c.suitable(&self.mem, &req));
         answer == Some(CompactResult::Continue)
     }
 
     fn begin_order(&mut self, n: NodeId) {
         self.mem.count(VmEvent::CompactDaemonWake, 1);
-        let (order, highest) = (self.kcompactds[n].order, self.kcompactds[n].highest);
+        let (order, highest) =
+            (self.daemons.kcompactds[n].order, self.daemons.kcompactds[n].highest);
         let zones = self.mem.zones.of_node(n).iter().rev().copied();
         let zones = zones.filter(|&z| self.mem.zones[z].kind <= highest).collect();
-        self.kcompactds[n].running = Some((Work::Order(order, highest), zones));
+        self.daemons.kcompactds[n].running = Some((Work::Order(order, highest), zones));
     }
 
     fn run_kcompactd(&mut self, n: NodeId) {
-        self.kcompactds[n].cpu = self.enqueue_daemon(Entity::Kcompactd(n));
-        let cpu = self.kcompactds[n].cpu;
-        self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+        self.daemons.kcompactds[n].cpu = self.enqueue_daemon(Entity::Kcompactd(n));
+        let cpu = self.daemons.kcompactds[n].cpu;
+        self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
     }
 
     /// One step of kcompactd on its CPU: one zone. False: it sleeps now.
     pub(in crate::machine) fn step_kcompactd(&mut self, n: NodeId) -> bool {
-        let Some((work, mut zones)) = self.kcompactds[n].running.take() else {
+        let Some((work, mut zones)) = self.daemons.kcompactds[n].running.take() else {
             unreachable!("{n}: a sleeping kcompactd was run")
         };
         if let Some(zone) = zones.pop() {
@@ -172,14 +175,14 @@ impl Machine {
                 Work::Order(order, _) => self.compact_for_order(zone, order),
                 Work::Proactive(_) => self.compact_all_of(zone, true),
             }
-            self.kcompactds[n].running = Some((work, zones));
+            self.daemons.kcompactds[n].running = Some((work, zones));
             return true;
         }
         let mut pause = CHECK;
         match work {
             Work::Order(order, highest) => {
                 // Larger orders that came since are still to be served.
-                let k = &mut self.kcompactds[n];
+                let k = &mut self.daemons.kcompactds[n];
                 if k.order <= order {
                     k.order = 0;
                 }
@@ -192,18 +195,18 @@ impl Machine {
             }
             Work::Proactive(_) => {}
         }
-        if self.kcompactds[n].order > 0 {
+        if self.daemons.kcompactds[n].order > 0 {
             self.begin_order(n);
             return true;
         }
-        let cpu = self.kcompactds[n].cpu;
-        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
+        let cpu = self.daemons.kcompactds[n].cpu;
+        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
         self.set_kcompactd_timer(n, pause);
         false
     }
 
     fn compact_for_order(&mut self, zone: ZoneId, order: u8) {
-        let Some(c) = &mut self.compaction else { return };
+        let Some(c) = &mut self.policies.compaction else { return };
         let highest = self.mem.zones[zone].kind;
         if c.deferred(zone, order) || !self.suits(zone, order, highest) {
             return;
@@ -216,7 +219,7 @@ impl Machine {
             // Pages in per-CPU lists may be what is missing.
             self.mem.drain_pcp();
         }
-        let Some(c) = &mut self.compaction else { return };
+        let Some(c) = &mut self.policies.compaction else { return };
         match result {
             CompactResult::Success => c.note_success(zone, order, false),
             _ if failed => c.note_failure(zone, order),
@@ -251,7 +254,7 @@ impl Machine {
     /// A write to `compact_memory`: all zones in full, on the clock of who writes.
     pub(in crate::machine) fn compact_memory(&mut self) {
         self.mem.acting.now += self.mem.given.cost.t_syscall;
-        self.mem.lru_drain_all(&mut *self.policy);
+        self.mem.lru_drain_all(&mut *self.policies.lru);
         for zone in self.mem.zones.ids() {
             self.compact_all_of(zone, false);
         }
@@ -259,20 +262,22 @@ impl Machine {
 
     /// The time is over after which kcompactd looks at its node.
     pub(in crate::machine) fn kcompactd_timer(&mut self, n: NodeId, generation: u64) {
-        if self.kcompactds[n].generation != generation || self.kcompactds[n].running.is_some() {
+        if self.daemons.kcompactds[n].generation != generation
+            || self.daemons.kcompactds[n].running.is_some()
+        {
             return;
         }
-        if self.kcompactds[n].order > 0 {
+        if self.daemons.kcompactds[n].order > 0 {
             self.begin_order(n);
             return self.run_kcompactd(n);
         }
         let [_, high] = self.mem.fragmentation_score_wmarks();
         let score = self.fragmentation_score(n);
-        if self.kswapds[n].is_running() || score <= high {
+        if self.daemons.kswapds[n].is_running() || score <= high {
             return self.set_kcompactd_timer(n, CHECK);
         }
         let zones = self.mem.zones.of_node(n).iter().rev().copied().collect();
-        self.kcompactds[n].running = Some((Work::Proactive(score), zones));
+        self.daemons.kcompactds[n].running = Some((Work::Proactive(score), zones));
         self.run_kcompactd(n);
     }
 
@@ -298,7 +303,7 @@ impl Machine {
         order: u8,
         highest: ZoneKind,
     ) {
-        if let Some(c) = &mut self.compaction {
+        if let Some(c) = &mut self.policies.compaction {
             for &z in self.mem.zones.of_node(n) {
                 c.kswapd_sleeps(&self.mem, z);
             }
@@ -310,7 +315,7 @@ impl Machine {
     /// to, if no zone had the block that it was woken for (`compact_pgdat`).
     pub(in crate::machine) fn kswapd_compacts(&mut self, n: NodeId, order: u8) {
         for zone in self.mem.zones.of_node(n).to_vec() {
-            let Some(c) = &mut self.compaction else { return };
+            let Some(c) = &mut self.policies.compaction else { return };
             if !c.deferred(zone, order) {
                 let (mode, by) = (MigrateMode::Async, Compactor::Kswapd);
                 let own = request(zone, Some(order), mode, by);
@@ -321,7 +326,7 @@ impl Machine {
             let zone_has =
                 |z: &Zone| z.allows(order, Mark::Low, ZoneKind::Dma, AllocFlags::default());
             let serves = zone_has(&self.mem.zones[zone]);
-            if let Some(c) = &mut self.compaction
+            if let Some(c) = &mut self.policies.compaction
                 && serves
             {
                 c.note_success(zone, order, false);

@@ -12,7 +12,7 @@ impl Machine {
     /// Takes the running thread off its CPU.
     pub(in crate::machine) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
         let now = self.mem.acting.now;
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         debug_assert_eq!(t.wait, Wait::Not, "{tid} waits twice");
         t.wait = wait;
         t.waits_since = now;
@@ -22,13 +22,13 @@ impl Machine {
             _ => Psi::Idle,
         };
         let from = std::mem::replace(&mut t.psi, psi);
-        self.psi.change(t.cpu, now, from, psi);
+        self.sched.psi.change(t.cpu, now, from, psi);
     }
 
     /// Makes a waiting thread runnable: on its CPU, or on an idle one.
     pub(in crate::machine) fn wake(&mut self, tid: ThreadId) {
         let now = self.mem.acting.now;
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let waited = now.since(t.waits_since);
         match t.wait {
             Wait::Not | Wait::Finished => return,
@@ -40,11 +40,14 @@ impl Machine {
         t.wait = Wait::Not;
         let from = std::mem::replace(&mut t.psi, Psi::Running);
         let old = t.cpu;
-        self.psi.change(old, now, from, Psi::Idle);
-        let cpu =
-            if self.cpus[old].idle() { old } else { self.cpus.position(Cpu::idle).unwrap_or(old) };
-        self.threads[tid].cpu = cpu;
-        self.psi.change(cpu, now, Psi::Idle, Psi::Running);
+        self.sched.psi.change(old, now, from, Psi::Idle);
+        let cpu = if self.sched.cpus[old].idle() {
+            old
+        } else {
+            self.sched.cpus.position(Cpu::idle).unwrap_or(old)
+        };
+        self.work.threads[tid].cpu = cpu;
+        self.sched.psi.change(cpu, now, Psi::Idle, Psi::Running);
         self.enqueue(cpu, Entity::Thread(tid), now);
     }
 
@@ -54,27 +57,27 @@ impl Machine {
     /// no lag. Without this call a tick comes at the beginning, and nothing is owed. It is meant
     /// for a machine that has not begun.
     pub fn scheduler_at_start(&mut self, since_tick: SimDuration, kswapd_lag: SimDuration) {
-        self.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));
+        self.sched.cpus.iter_mut().for_each(|c| c.set_since_tick(since_tick));
         let owed = Virtual { lag: kswapd_lag.0 as i64, ..Virtual::default() };
-        self.virtuals.extend(self.kswapds.ids().map(|n| (Entity::Kswapd(n), owed)));
+        self.sched.virtuals.extend(self.daemons.kswapds.ids().map(|n| (Entity::Kswapd(n), owed)));
     }
 
     pub(in crate::machine) fn enqueue(&mut self, cpu: CpuId, e: Entity, now: SimTime) {
         // A scan of kswapd's asks after each folio whether somebody else is to run. It is one step
         // here, so that what it does is done; but the time after this instant has not passed.
-        if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
-            self.kswapds[n].owed += self.cpus[cpu].cut_short(now);
+        if let Some(Entity::Kswapd(n)) = self.sched.cpus[cpu].current() {
+            self.daemons.kswapds[n].owed += self.sched.cpus[cpu].cut_short(now);
         }
-        let v = self.virtuals.get(&e).copied().unwrap_or_default();
-        self.cpus[cpu].enqueue(e, v, now);
-        self.order.changed(cpu, &self.cpus[cpu]);
+        let v = self.sched.virtuals.get(&e).copied().unwrap_or_default();
+        self.sched.cpus[cpu].enqueue(e, v, now);
+        self.sched.order.changed(cpu, &self.sched.cpus[cpu]);
     }
 
     /// Puts a kernel thread on an idle CPU, or in line on the acting one. Returns the CPU.
     pub(in crate::machine) fn enqueue_daemon(&mut self, e: Entity) -> CpuId {
         let now = self.mem.acting.now;
         let acting = self.mem.acting.cpu;
-        let cpu = self.cpus.position(Cpu::idle).unwrap_or(acting);
+        let cpu = self.sched.cpus.position(Cpu::idle).unwrap_or(acting);
         self.enqueue(cpu, e, now);
         cpu
     }

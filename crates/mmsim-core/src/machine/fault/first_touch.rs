@@ -165,26 +165,26 @@ impl Machine {
     /// its turn.
     pub(in crate::machine) fn first_touches(&mut self, due: SimTime) -> Option<CpuId> {
         let due = due.min(TEAM_END);
-        self.touching = false;
-        self.alone_for = self.pause;
-        self.pause = (2 * self.pause).min(PAUSE);
+        self.touches.touching = false;
+        self.touches.alone_for = self.touches.pause;
+        self.touches.pause = (2 * self.touches.pause).min(PAUSE);
         // Samples look between faults; two that note accesses have to share them.
-        let shared = self.mem.telling.uses.on() && self.watch.record_accesses;
-        let ordered = self.watch.sample.is_some() || shared;
-        if ordered || self.cpus.len() > MOST_CPUS || !self.policy.faults_together() {
+        let shared = self.mem.telling.uses.on() && self.course.watch.record_accesses;
+        let ordered = self.course.watch.sample.is_some() || shared;
+        if ordered || self.sched.cpus.len() > MOST_CPUS || !self.policies.lru.faults_together() {
             return None;
         }
         let recency = VmaFlags::default().recency(self.mem.ignores_random());
         let (nobody, awake) = ((ThreadId(0), AsId(0)), self.kswapds_awake());
         let run = self.mem.fast_faults(nobody, ArrivalKind::New, recency, awake)?;
-        let mut team = std::mem::take(&mut self.team);
+        let mut team = std::mem::take(&mut self.touches.team);
         let (mut turns, outside) = self.gather(&run, &mut team);
         let recording = self.still_records();
         let acts = loop {
             if turns.nr == 0 {
                 break None;
             }
-            let recorded = self.contents.sequence.len();
+            let recorded = self.record.contents.sequence.len();
             let (place, end) = self.play(&mut team, &mut turns, due, outside);
             if end == Some(Stop::Full) {
                 self.settle_member(&run, &mut team[place]);
@@ -206,28 +206,28 @@ impl Machine {
             let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
             self.settle_member(&run, m);
             faults += m.faults;
-            let t = &mut self.threads[m.tid];
+            let t = &mut self.work.threads[m.tid];
             t.progress = std::mem::take(&mut m.progress);
-            self.work_done.0 += t.progress.accesses - m.before.0;
-            self.work_done.1 += t.progress.records - m.before.1;
+            self.work.done.0 += t.progress.accesses - m.before.0;
+            self.work.done.1 += t.progress.records - m.before.1;
             let system = SimDuration(m.faults * each.0);
             t.system += system;
             t.user += SimDuration(clock - m.begin) - system;
             let cpu = m.cpu;
-            self.cpus[cpu].clock = SimTime(clock);
+            self.sched.cpus[cpu].clock = SimTime(clock);
             if acts != Some(cpu) {
-                self.cpus[cpu].yield_if_due();
+                self.sched.cpus[cpu].yield_if_due();
             }
-            self.order.changed(cpu, &self.cpus[cpu]);
+            self.sched.order.changed(cpu, &self.sched.cpus[cpu]);
         }
-        self.team = team;
+        self.touches.team = team;
         self.mem.tell_of_uses();
         // Less than a team costs comes from threads that do something else in between.
-        self.touching = faults >= WORTH_A_TEAM;
-        if self.touching {
-            (self.alone_for, self.pause) = (0, 1);
+        self.touches.touching = faults >= WORTH_A_TEAM;
+        if self.touches.touching {
+            (self.touches.alone_for, self.touches.pause) = (0, 1);
         }
-        self.latency[0].add_many(self.mem.given.cost.t_minor_anon, faults);
+        self.record.latency[0].add_many(self.mem.given.cost.t_minor_anon, faults);
         self.note_resident();
         self.took_steps(faults);
         acts
@@ -238,16 +238,16 @@ impl Machine {
     fn gather(&mut self, run: &FastFaults, team: &mut Vec<Member>) -> (Turns, u128) {
         let mut outside = u128::MAX;
         let mut nr = 0;
-        for (cpu, c) in self.cpus.pairs() {
+        for (cpu, c) in self.sched.cpus.pairs() {
             let slice = c.slice_end();
             let tid = match c.undisturbed() {
                 Some(Entity::Thread(t))
-                    if c.clock < slice.min(TEAM_END) && self.threads[t].fault.is_none() =>
+                    if c.clock < slice.min(TEAM_END) && self.work.threads[t].fault.is_none() =>
                 {
                     t
                 }
                 _ => {
-                    outside = outside.min(self.order.key_at(cpu));
+                    outside = outside.min(self.sched.order.key_at(cpu));
                     continue;
                 }
             };
@@ -263,20 +263,20 @@ impl Machine {
         let mut turns = Turns { keys: [0; MOST_CPUS], head: 0, nr };
         // The slow path takes the fault that ends a tick: no other thread goes on meanwhile.
         let tick = self.mem.left_of_tick().saturating_sub(1);
-        self.touches_left = self.mem.share_left(run).min(tick);
+        self.touches.left = self.mem.share_left(run).min(tick);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
-        let singly = self.watch.record_accesses || nr > 1 && self.mem.sees_faults();
+        let singly = self.course.watch.record_accesses || nr > 1 && self.mem.sees_faults();
         let most = if singly { 1 } else { MOST_PENDING };
-        self.touches_each = (self.touches_left / nr.max(1)).min(most);
+        self.touches.each = (self.touches.left / nr.max(1)).min(most);
         for (i, m) in team[..nr].iter_mut().enumerate() {
-            let t = &mut self.threads[m.tid];
+            let t = &mut self.work.threads[m.tid];
             m.progress = std::mem::take(&mut t.progress);
             m.before = (m.progress.accesses, m.progress.records);
             m.faults = 0;
             m.touches.space = t.space;
             m.touches.known = [UNKNOWN; 2];
             m.touches.room = self.room_of(run, m.cpu);
-            m.begin = self.cpus[m.cpu].clock.0;
+            m.begin = self.sched.cpus[m.cpu].clock.0;
             turns.keys[i] = m.begin << PLACE_BITS | i as u64;
         }
         turns.keys[..nr].sort_unstable();
@@ -306,8 +306,8 @@ impl Machine {
             t_fault: self.mem.given.cost.t_minor_anon.0 + t_hit,
             due: due.0,
             run_ahead: self.config.run_ahead.0,
-            notes: if self.watch.record_accesses {
-                Notes::Recorded(&mut self.contents.sequence)
+            notes: if self.course.watch.record_accesses {
+                Notes::Recorded(&mut self.record.contents.sequence)
             } else if self.mem.telling.uses.on() {
                 Notes::Followed(self.mem.telling.uses.noting(pages))
             } else {
@@ -341,13 +341,13 @@ impl Machine {
         if nr == 0 {
             return;
         }
-        let t = &mut self.threads[m.tid];
+        let t = &mut self.work.threads[m.tid];
         t.no_progress = 0;
         let run = run.of(m.tid, t.space);
         let pending = &m.touches.pending[..nr];
         self.mem.acting.cpu = m.cpu;
-        self.mem.settle_faults(&mut *self.policy, &run, pending);
-        if self.watch.record_accesses {
+        self.mem.settle_faults(&mut *self.policies.lru, &run, pending);
+        if self.course.watch.record_accesses {
             pending.iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
         }
         self.mem.virt.spaces[run.space].counted.faults += nr as u64;
@@ -359,9 +359,9 @@ impl Machine {
     /// Number of first touches that a member may take next. What all of them may take before the
     /// zone has given its share is divided beforehand.
     fn room_of(&mut self, run: &FastFaults, cpu: CpuId) -> usize {
-        let room = self.mem.fault_room(run, cpu).min(self.touches_each);
-        let room = room.min(self.touches_left);
-        self.touches_left -= room;
+        let room = self.mem.fault_room(run, cpu).min(self.touches.each);
+        let room = room.min(self.touches.left);
+        self.touches.left -= room;
         room
     }
 }

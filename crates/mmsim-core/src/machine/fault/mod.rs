@@ -40,7 +40,7 @@ impl Machine {
     /// A touch that the hardware could not satisfy.
     #[inline]
     pub(in crate::machine) fn fault(&mut self, touch: Touch) -> FaultOutcome {
-        let t = &self.threads[touch.tid];
+        let t = &self.work.threads[touch.tid];
         // What a thread waits for, and why it comes back, is noted only once it has to wait.
         let begun = match t.fault {
             Some(f) if f.page == touch.page => f,
@@ -65,7 +65,7 @@ impl Machine {
         {
             return self.swap_in_directly(touch, begun, slot, shadow);
         }
-        self.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
+        self.work.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
         self.fault_slow(touch)
     }
 
@@ -76,22 +76,23 @@ impl Machine {
         if self.mem.virt.pages.group(g).table.is_none() {
             if self.mem.virt.spaces.vma(vma).kind == VmaKind::HugeTlb {
                 let kind = self.hugetlb_fault(page, write);
-                let f = self.threads[tid].fault.take().expect("the fault is under way");
+                let f = self.work.threads[tid].fault.take().expect("the fault is under way");
                 self.end_fault(tid, f, write, kind);
                 return FaultOutcome::Done;
             }
-            let fell_back = self.threads[tid].fault.is_some_and(|f| f.fell_back);
+            let fell_back = self.work.threads[tid].fault.is_some_and(|f| f.fell_back);
             if write && !fell_back && self.wants_huge(touch.page, vma) {
                 match self.huge_fault(touch) {
                     HugeFault::Done => {
-                        let f = self.threads[tid].fault.take().expect("the fault is under way");
+                        let f =
+                            self.work.threads[tid].fault.take().expect("the fault is under way");
                         self.end_fault(tid, f, write, FaultKind::ZeroFill);
                         return FaultOutcome::Done;
                     }
                     HugeFault::Later(flow) => return flow,
                     // If it waits for the small page, it does not ask again.
                     HugeFault::Fallback => {
-                        if let Some(f) = &mut self.threads[tid].fault {
+                        if let Some(f) = &mut self.work.threads[tid].fault {
                             f.fell_back = true;
                         }
                     }
@@ -116,7 +117,7 @@ impl Machine {
             Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
         };
         if flow == FaultOutcome::Done {
-            let f = self.threads[tid].fault.take().expect("the fault is under way");
+            let f = self.work.threads[tid].fault.take().expect("the fault is under way");
             self.end_fault(tid, f, write, kind);
         }
         flow
@@ -139,10 +140,10 @@ impl Machine {
     #[inline]
     fn note_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
         let Fault { page, begin, major, .. } = f;
-        if self.watch.record_accesses {
+        if self.course.watch.record_accesses {
             self.record_fault(page, kind);
         }
-        self.latency[usize::from(major)].add(self.mem.acting.now.since(begin));
+        self.record.latency[usize::from(major)].add(self.mem.acting.now.since(begin));
         if self.mem.telling.tracer.wants(TraceKind::PageFault) {
             self.tell_of_fault(tid, f, write, kind);
         }
@@ -164,12 +165,12 @@ impl Machine {
     #[cold]
     #[inline(never)]
     pub(in crate::machine) fn resolved_meanwhile(&mut self, tid: ThreadId) {
-        let Some(f) = self.threads[tid].fault else { return };
+        let Some(f) = self.work.threads[tid].fault else { return };
         let need = pte::PRESENT | if f.write { pte::WRITABLE } else { 0 };
         if self.mem.virt.pages.hot(f.page) & need != need {
             return;
         }
-        self.threads[tid].fault = None;
+        self.work.threads[tid].fault = None;
         let kind = match self.mem.virt.pages.entry(f.page) {
             Entry::Frame(p) if self.mem.frames.kind(p) != FrameKind::File => FaultKind::SwapCache,
             Entry::Frame(_) if f.major => FaultKind::FileMajor,
@@ -182,30 +183,30 @@ impl Machine {
     /// A fault under way ends without its page: its thread does so, or its mapping did.
     #[cold]
     pub(in crate::machine) fn drop_fault(&mut self, tid: ThreadId) {
-        if let Some(f) = self.threads[tid].fault.take() {
-            self.faults_cut_short[0] += 1;
-            self.faults_cut_short[1] += u64::from(f.major);
+        if let Some(f) = self.work.threads[tid].fault.take() {
+            self.record.faults_cut_short[0] += 1;
+            self.record.faults_cut_short[1] += u64::from(f.major);
         }
     }
 
     /// The fault lets go of the lock of its address space, to wait or to read, and is tried anew.
     /// It does so once, and may be counted again then (`handle_mm_fault`).
     pub(in crate::machine) fn retry_fault(&mut self, tid: ThreadId) {
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let memcg = t.memcg;
         if self.mem.given.rules.counts_retried_faults
             && let Some(f) = &mut t.fault
             && !f.retried
         {
             f.retried = true;
-            self.retried_faults += 1;
+            self.record.retried_faults += 1;
             self.mem.count_in(memcg, VmEvent::PgFault, 1);
         }
     }
 
     /// The fault had to read: counted once.
     pub(in crate::machine) fn major(&mut self, tid: ThreadId) {
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let memcg = t.memcg;
         if let Some(f) = &mut t.fault
             && !f.major
@@ -262,13 +263,13 @@ impl Machine {
             (self.mem.virt.spaces.vma(vma).flags, self.mem.virt.spaces.vma(vma).space);
         self.mem.virt.spaces[space].wrote_anon = true;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
-        self.policy.folio_entering(&mut self.mem, pfn, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, how);
         self.mem.virt.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policies.lru, pfn, how);
         // It is rarely the only one.
-        self.touching = self.alone_for == 0;
-        self.alone_for = self.alone_for.saturating_sub(1);
+        self.touches.touching = self.touches.alone_for == 0;
+        self.touches.alone_for = self.touches.alone_for.saturating_sub(1);
         FaultOutcome::Done
     }
 
@@ -285,7 +286,7 @@ impl Machine {
         if self.mem.frames.kind(folio) == FrameKind::Anon {
             let copies = self.mem.given.rules.cow_of_held_pages;
             if !copies && !self.mem.frames.has(folio, flag::LRU) {
-                self.mem.lru_drain(&mut *self.policy);
+                self.mem.lru_drain(&mut *self.policies.lru);
             }
             let held = copies && self.mem.frames.has(folio, flag::SWAPCACHE | flag::IN_BATCH);
             if self.mem.frames.mapped(folio) == Mapped::Once && !held {
@@ -326,13 +327,13 @@ impl Machine {
             && self.mem.frames.mapped(folio) == Mapped::No
             && !self.mem.frames.has(folio, flag::SWAPCACHE)
         {
-            self.mem.free_anon(&mut *self.policy, folio);
+            self.mem.free_anon(&mut *self.policies.lru, folio);
         }
         let flags = self.mem.virt.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
-        self.policy.folio_entering(&mut self.mem, pfn, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policies.lru, pfn, how);
         (FaultOutcome::Done, FaultKind::Cow)
     }
 
@@ -352,7 +353,7 @@ impl Machine {
         write: bool,
         shared: bool,
     ) -> (FaultOutcome, FaultKind) {
-        let major = self.threads[tid].fault.is_some_and(|f| f.major);
+        let major = self.work.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(tid, page, at, vma) {
             self.mem.acting.now += if major {
@@ -404,9 +405,9 @@ impl Machine {
             self.mem.acting.now += self.mem.given.cost.t_copy_page;
             let flags = self.mem.virt.spaces.vma(vma).flags;
             let how = self.make_anon(pfn, flags, ArrivalKind::New);
-            self.policy.folio_entering(&mut self.mem, pfn, how);
+            self.policies.lru.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-            self.mem.lru_add(&mut *self.policy, pfn, how);
+            self.mem.lru_add(&mut *self.policies.lru, pfn, how);
             return (FaultOutcome::Done, FaultKind::Cow);
         }
         if write && self.held_back(tid) {
@@ -419,7 +420,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
-        self.policy.file_mapped(&mut self.mem, folio, true);
+        self.policies.lru.file_mapped(&mut self.mem, folio, true);
         (FaultOutcome::Done, kind)
     }
 
@@ -439,7 +440,7 @@ impl Machine {
         let last = (page.0 | (n - 1)).min(v.end().0 - 1).min(table + 511);
         let (file, _) = self.mem.file_at(at);
         let (base, pages) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
-        let tried = self.threads[tid].fault.is_some_and(|f| f.major);
+        let tried = self.work.threads[tid].fault.is_some_and(|f| f.major);
         let (mut met, mut mapped) = (0, false);
         for p in first..=last {
             let there = at.0.wrapping_add(p).wrapping_sub(page.0);
@@ -458,7 +459,7 @@ impl Machine {
                 // The neighbours only look as if they were accessed.
                 let wanted = p == page.0;
                 self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
-                self.policy.file_mapped(&mut self.mem, folio, wanted);
+                self.policies.lru.file_mapped(&mut self.mem, folio, wanted);
                 mapped |= wanted;
             }
         }
@@ -475,7 +476,7 @@ impl Machine {
         folio: FolioId,
         refault: bool,
     ) {
-        self.waiters.entry(folio).or_default().push(tid);
+        self.work.waiters.entry(folio).or_default().push(tid);
         self.block(tid, Wait::Folio(folio), refault);
     }
 }

@@ -33,7 +33,7 @@ impl Machine {
     ) -> (FaultOutcome, FaultKind) {
         let kind = FaultKind::SwapIn;
         // Swap-ins and first touches in turn are no work for a team.
-        self.alone_for = self.alone_for.max(1);
+        self.touches.alone_for = self.touches.alone_for.max(1);
         let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
         if let Cached::Folio(folio) = swap.cached(slot) {
             return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
@@ -51,7 +51,8 @@ impl Machine {
         vma: VmaId,
         write: bool,
     ) -> FaultOutcome {
-        let Fault { page: p, major, .. } = self.threads[tid].fault.expect("the fault is under way");
+        let Fault { page: p, major, .. } =
+            self.work.threads[tid].fault.expect("the fault is under way");
         debug_assert_eq!(p, page);
         // The thread that asked for the read is not surprised to find the page.
         if !major {
@@ -112,7 +113,7 @@ impl Machine {
         if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
             self.mem.free_swap(folio);
         }
-        self.policy.swapin_mapped(&mut self.mem, folio);
+        self.policies.lru.swapin_mapped(&mut self.mem, folio);
     }
 
     fn leave_swap_entry(&mut self, page: PageIdx) {
@@ -134,13 +135,13 @@ impl Machine {
     ) -> FaultOutcome {
         let Touch { tid, space, memcg, page, vma, write } = touch;
         let dropped = self.mem.stats.vmstat[VmEvent::WorkingsetNodereclaim];
-        self.alone_for = self.alone_for.max(1);
+        self.touches.alone_for = self.touches.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             AllocOutcome::Frame(p) => p,
             AllocOutcome::Killed if fault.noted => return FaultOutcome::Killed, // It was cut short with its thread.
             other => {
                 fault.noted = true;
-                self.threads[tid].fault = Some(fault);
+                self.work.threads[tid].fault = Some(fault);
                 if matches!(other, AllocOutcome::Killed) {
                     self.drop_fault(tid);
                 }
@@ -148,7 +149,7 @@ impl Machine {
             }
         };
         if fault.noted {
-            self.threads[tid].fault = None;
+            self.work.threads[tid].fault = None;
         }
         if !fault.major {
             fault.major = true;
@@ -164,10 +165,10 @@ impl Machine {
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.telling.refaulting = Some(page);
         let before = self.mem.begin_refaults_for_uses();
-        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.policies.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.end_refaults_for_uses(before);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policies.lru, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
         self.mem.count_swap_requests(Io::Read, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
@@ -178,7 +179,7 @@ impl Machine {
         let dirty = if write { pte::DIRTY } else { 0 };
         let bits = pte::ACCESSED | pte::WRITABLE | dirty;
         self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
-        self.policy.swapin_mapped(&mut self.mem, pfn);
+        self.policies.lru.swapin_mapped(&mut self.mem, pfn);
         self.end_fault(tid, fault, write, FaultKind::SwapIn);
         FaultOutcome::Done
     }
@@ -224,7 +225,7 @@ impl Machine {
         }
         self.submit_swap_reads(&read);
         if window.len() > 1 {
-            self.mem.lru_drain(&mut *self.policy);
+            self.mem.lru_drain(&mut *self.policies.lru);
         }
         self.queue_io();
         if self.mem.frames.has(wanted, flag::LOCKED) {
@@ -266,9 +267,9 @@ impl Machine {
         let page = page.or_else(|| self.mem.page_of_slot(slot));
         self.mem.emit(|| TraceEvent::SimSwapRead { pfn, page, slot, ahead });
         self.mem.telling.refaulting = page;
-        self.policy.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.policies.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
-        self.mem.lru_add(&mut *self.policy, pfn, how);
+        self.mem.lru_add(&mut *self.policies.lru, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);
     }
 

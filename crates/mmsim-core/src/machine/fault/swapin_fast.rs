@@ -117,7 +117,7 @@ impl Machine {
         until: Deadline,
     ) -> (Stop, SimTime) {
         let mut at = (Stop::Miss, self.mem.acting.now);
-        let t = &self.threads[tid];
+        let t = &self.work.threads[tid];
         let page = PageIdx(t.progress.missed().page(t.place.start.0) as u32);
         if self.mem.virt.pages.swap_entry(page).is_none() {
             return at;
@@ -158,8 +158,8 @@ impl Machine {
     /// Returns the common data of a thread's swap-in faults, or `None` if they need the slow path.
     #[inline]
     fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
-        let t = &self.threads[tid];
-        if t.fault.is_some() || t.place.flags.locked || !self.policy.faults_together() {
+        let t = &self.work.threads[tid];
+        if t.fault.is_some() || t.place.flags.locked || !self.policies.lru.faults_together() {
             return None;
         }
         let recency = t.place.flags.recency(self.mem.ignores_random());
@@ -170,7 +170,7 @@ impl Machine {
     /// Where these faults are. `None`: the sides of a copy differ in what their faults have in common.
     #[inline]
     fn swap_in_sides(&self, tid: ThreadId) -> Option<Sides> {
-        let t = &self.threads[tid];
+        let t = &self.work.threads[tid];
         let mut sides = [(t.place.region(), t.place.start.0); 2];
         if let Some(Op::Copy(copy)) = t.progress.op() {
             let side = if copy.from == t.place.region() { copy.to } else { copy.from };
@@ -193,14 +193,14 @@ impl Machine {
         (until, singly): (&Deadline, bool),
         who: impl WantsUses,
     ) -> (Stop, SimTime) {
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let &Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.acting.now;
-        let record = self.watch.record_accesses;
+        let record = self.course.watch.record_accesses;
         let t_hit = self.mem.given.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
-        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.pending, who);
+        let (run_of, notes) = self.mem.swap_in_run_of(run, &mut self.touches.ledger, who);
         let mut swap_ins = SwapIns {
             run: run_of,
             sides,
@@ -226,19 +226,19 @@ impl Machine {
                 t.place = self.mem.virt.spaces.place(t.space, region).expect("a side of the copy");
             }
         }
-        self.work_done.0 += t.progress.accesses - before.0;
-        self.work_done.1 += t.progress.records - before.1;
+        self.work.done.0 += t.progress.accesses - before.0;
+        self.work.done.1 += t.progress.records - before.1;
         let system = SimDuration(faults * each);
         t.system += system;
         t.user += SimDuration(now - start.0) - system;
         self.mem.acting.now = SimTime(now);
         if faults > 0 {
             t.no_progress = 0;
-            self.latency[1].add_many(run.latency, faults);
-            let pending = &self.pending[..faults as usize];
-            self.mem.settle_faults(&mut *self.policy, run, pending);
+            self.record.latency[1].add_many(run.latency, faults);
+            let pending = &self.touches.ledger[..faults as usize];
+            self.mem.settle_faults(&mut *self.policies.lru, run, pending);
             if record {
-                self.record_access(self.pending[0].page);
+                self.record_access(self.touches.ledger[0].page);
             }
             self.note_resident();
             self.took_steps(faults);

@@ -81,7 +81,7 @@ impl Machine {
             got = self.alloc_block(tid, &request(flags));
         }
         let AllocOutcome::Frame(head) = got else { return got };
-        let (memcg, pages) = (self.threads[tid].memcg, GROUP_PAGES.into());
+        let (memcg, pages) = (self.work.threads[tid].memcg, GROUP_PAGES.into());
         if !self.reclaim_for_limit(tid, memcg, pages, flags) {
             self.mem.free_block(head, HUGE_ORDER);
             self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
@@ -125,9 +125,9 @@ impl Machine {
         }
         let in_fault = Some(flags.recency(mem.ignores_random()));
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
-        self.policy.folio_entering(mem, head, how);
+        self.policies.lru.folio_entering(mem, head, how);
         mem.map_huge(page.group(), head);
-        mem.lru_add(&mut *self.policy, head, how);
+        mem.lru_add(&mut *self.policies.lru, head, how);
         mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
         HugeFault::Done
     }

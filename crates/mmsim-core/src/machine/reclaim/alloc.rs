@@ -49,7 +49,7 @@ pub(in crate::machine) enum AllocOutcome {
 impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
     pub(in crate::machine) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
-        let memcg = self.threads[tid].memcg;
+        let memcg = self.work.threads[tid].memcg;
         let pfn = match self.alloc(tid, &AllocRequest::USER) {
             AllocOutcome::Frame(p) => p,
             other => return other,
@@ -77,7 +77,7 @@ impl Machine {
         if nodes == 1 {
             return NodeId(0);
         }
-        node_of_cpu(self.mem.acting.cpu.index(), self.cpus.len(), nodes)
+        node_of_cpu(self.mem.acting.cpu.index(), self.sched.cpus.len(), nodes)
     }
 
     /// A block for whatever request.
@@ -85,7 +85,7 @@ impl Machine {
     pub(in crate::machine) fn alloc(&mut self, tid: ThreadId, req: &AllocRequest) -> AllocOutcome {
         let node = self.home_node();
         if let Some(p) = self.mem.try_alloc(node, req, Some(Mark::Low)) {
-            let t = &mut self.threads[tid];
+            let t = &mut self.work.threads[tid];
             (t.no_progress, t.tries) = (0, None);
             self.work_off_boost();
             return AllocOutcome::Frame(p);
@@ -107,7 +107,7 @@ impl Machine {
     fn alloc_slowly(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
         let got = self.slow_path(tid, req, node);
         if got != AllocOutcome::Blocked {
-            let t = &mut self.threads[tid];
+            let t = &mut self.work.threads[tid];
             (t.no_progress, t.tries) = (0, None);
         }
         let nofail = req.flags.has(GfpFlags::NOFAIL) && !req.flags.atomic();
@@ -126,7 +126,7 @@ impl Machine {
     fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
         let old = self.mem.given.rules.slow_path == SlowPath::V4_1;
         // A thread that had to wait goes on where it was.
-        let resumed = self.threads[tid].tries.take();
+        let resumed = self.work.threads[tid].tries.take();
         let mut tries = resumed.unwrap_or(Tries::begin(old, self.mem.slow_path_flags(req)));
         if let Some(p) = self.wake_and_try(req, node, &tries) {
             return AllocOutcome::Frame(p);
@@ -142,7 +142,7 @@ impl Machine {
             return AllocOutcome::Failed;
         }
         let noretry = req.flags.has(GfpFlags::NORETRY);
-        self.no_block = tries.why;
+        self.step.no_block = tries.why;
         let other = req.order > 0 && req.migratetype != Migratetype::Movable;
         let turns = self.mem.given.rules.slow_path == SlowPath::V7_0;
         // Without input and output pages cannot be moved.
@@ -186,7 +186,7 @@ impl Machine {
             let made = self.reclaim_compact(req, &tries);
             let reclaimed = self.stall_in_direct_reclaim(tid, &made, node);
             tries.reclaimed += reclaimed;
-            self.origin = Origin::Reclaim;
+            self.step.origin = Origin::Reclaim;
             // Reclaim that freed nothing is no reason to look again; single pages are looked for
             // all the same, a deviation that is left from before this was known.
             if reclaimed > 0 || req.order == 0 {
@@ -212,7 +212,7 @@ impl Machine {
             if last {
                 return AllocOutcome::Failed;
             }
-            if self.watchdog.barks() {
+            if self.course.watchdog.barks() {
                 // The main loop decides whether that is the end.
                 self.sleep(tid, TICK, true);
                 return self.blocked(tid, req, tries);
@@ -220,7 +220,7 @@ impl Machine {
             // Reclaim for a whole pageblock also ends early, to leave the rest to compaction.
             let promoted = made.order != req.order;
             let progress = reclaimed > 0 && !req.costly() && !promoted;
-            let no_progress = &mut self.threads[tid].no_progress;
+            let no_progress = &mut self.work.threads[tid].no_progress;
             *no_progress = if progress { 0 } else { *no_progress + 1 };
             let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
             let goes_on = hopeful
@@ -230,7 +230,7 @@ impl Machine {
             if !goes_on && tries.flags.nofragment {
                 tries.fall_back(promoted);
                 if promoted {
-                    self.threads[tid].no_progress = 0;
+                    self.work.threads[tid].no_progress = 0;
                 }
                 if let Some(p) = self.wake_and_try(req, node, &tries) {
                     return AllocOutcome::Frame(p);
@@ -244,7 +244,7 @@ impl Machine {
             // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most). A request that will
             // take a part of a pageblock if all is in vain does not wait.
             if reclaimed == 0 && !tries.flags.nofragment {
-                let io = self.queue.next_io();
+                let io = self.events.queue.next_io();
                 let wait = if io == SimTime::NEVER {
                     SimDuration::ZERO
                 } else {
@@ -284,7 +284,7 @@ impl Machine {
     /// The thread waits; how far its request had come is kept.
     fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
         if req.order > 0 || self.mem.given.vm.defrag_mode {
-            self.threads[tid].tries = Some(tries);
+            self.work.threads[tid].tries = Some(tries);
         }
         AllocOutcome::Blocked
     }
@@ -312,7 +312,7 @@ impl Machine {
     /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
     /// most, two for the limit of its group, no waiting, no killing. `None`: the page is not worth it.
     pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
-        let memcg = self.mem.virt.spaces[self.threads[tid].space].memcg;
+        let memcg = self.mem.virt.spaces[self.work.threads[tid].space].memcg;
         let (req, node) = (&AllocRequest::READAHEAD, self.home_node());
         let low = self.mem.try_alloc(node, req, Some(Mark::Low));
         self.work_off_boost();
@@ -339,10 +339,10 @@ impl Machine {
     fn stall_in_direct_reclaim(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> u64 {
         let begin = self.mem.acting.now;
         let reclaimed = self.direct_reclaim(tid, req, node);
-        self.latency[2].add(self.mem.acting.now.since(begin));
-        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.record.latency[2].add(self.mem.acting.now.since(begin));
+        self.sched.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
-        self.watchdog.tried(false);
+        self.course.watchdog.tried(false);
         reclaimed
     }
 
@@ -364,12 +364,12 @@ impl Machine {
 
     /// The emergency brake: below half of the min watermarks allocators wait for kswapd.
     fn throttled(&mut self, tid: ThreadId, node: NodeId) -> bool {
-        if self.kswapds[node].hopeless() || self.allow_direct_reclaim(node) {
+        if self.daemons.kswapds[node].hopeless() || self.allow_direct_reclaim(node) {
             return false;
         }
         self.mem.count(VmEvent::PgScanDirectThrottle, 1);
         self.block(tid, Wait::Pfmemalloc(node), true);
-        self.kswapds[node].throttled.push(tid);
+        self.daemons.kswapds[node].throttled.push(tid);
         true
     }
 
@@ -449,7 +449,7 @@ impl Machine {
                 priority -= 1;
             }
             for n in self.nodes_from(node) {
-                self.policy.reclaim_ended(&mut self.mem, n, None);
+                self.policies.lru.reclaim_ended(&mut self.mem, n, None);
             }
             if total > 0 || aborted {
                 break;
@@ -519,18 +519,18 @@ impl Machine {
         let mut req = *req;
         let mut freed = 0;
         loop {
-            self.mem.start_plug(&mut self.plug);
-            let out = self.policy.reclaim(&mut self.mem, &req);
+            self.mem.start_plug(&mut self.step.plug);
+            let out = self.policies.lru.reclaim(&mut self.mem, &req);
             self.mem.end_step();
             if !out.more {
-                self.mem.shrink_split_queues(&mut *self.policy, &req);
+                self.mem.shrink_split_queues(&mut *self.policies.lru, &req);
                 self.mem.acting.now += self.mem.given.cost.t_shrink_node;
             }
-            self.mem.end_plug(&mut self.plug);
+            self.mem.end_plug(&mut self.step.plug);
             if !out.more {
-                self.mem.finish_plug(&mut self.plug);
+                self.mem.finish_plug(&mut self.step.plug);
             }
-            self.mem.finish_throttled(&mut self.plug);
+            self.mem.finish_throttled(&mut self.step.plug);
             self.interrupts();
             match self.mem.take_throttled() {
                 Some(until) => self.sleep_amid_step(tid, until),
@@ -564,7 +564,7 @@ impl Machine {
         if !pressed || freed == 0 {
             return false;
         }
-        let snapshot = self.policy.snapshot(&self.mem, req.node, MemcgId(0));
+        let snapshot = self.policies.lru.snapshot(&self.mem, req.node, MemcgId(0));
         let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
         let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
         let much = len("nr_inactive_file") + anon > 2 << req.order;
@@ -595,10 +595,10 @@ impl Machine {
 
     /// Puts a thread to sleep for a while; `memory`: it is throttled for memory.
     pub(in crate::machine) fn sleep(&mut self, tid: ThreadId, d: SimDuration, memory: bool) {
-        self.timer_generation += 1;
-        let g = self.timer_generation;
+        self.events.timer_generation += 1;
+        let g = self.events.timer_generation;
         self.block(tid, Wait::Timer(g), memory);
-        self.queue.push(self.mem.acting.now + d, Event::Wake(tid, g));
+        self.events.queue.push(self.mem.acting.now + d, Event::Wake(tid, g));
     }
 
     /// Conditions that a whole pass met decide how the next ones go.

@@ -113,9 +113,9 @@ impl Machine {
         let whole =
             if self.mem.given.vm.defrag_mode { self.mem.given.rules.pageblock_order } else { 0 };
         let order = req.order.max(whole);
-        for n in self.kswapds.ids() {
+        for n in self.daemons.kswapds.ids() {
             self.wake_kswapd(n, order, req.highest);
-            let k = &self.kswapds[n];
+            let k = &self.daemons.kswapds[n];
             if order > 0 && req.flags.atomic() && !k.is_running() {
                 self.wake_kcompactd(n, order, k.highest.max(req.highest));
             }
@@ -126,20 +126,20 @@ impl Machine {
     /// request wakes none.
     pub(in crate::machine) fn kswapds_awake(&self) -> bool {
         let highest = AllocRequest::USER.highest;
-        self.kswapds.iter().all(|k| {
+        self.daemons.kswapds.iter().all(|k| {
             matches!(k.state, State::Running(_) | State::Stalled(..)) && k.highest >= highest
         })
     }
 
     /// Wakes a node's kswapd if there is something to do for it.
     pub(in crate::machine) fn wake_kswapd(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
-        let k = &self.kswapds[n];
+        let k = &self.daemons.kswapds[n];
         let napping = match k.state {
             State::Running(_) | State::Stalled(..) => {
                 // Awake: it only learns of the request.
                 let highest = k.highest.max(highest);
-                self.kswapds[n].order = k.order.max(order);
-                self.kswapds[n].highest = highest;
+                self.daemons.kswapds[n].order = k.order.max(order);
+                self.daemons.kswapds[n].highest = highest;
                 return;
             }
             State::Napping(_, order) => Some(order),
@@ -167,8 +167,8 @@ impl Machine {
         // Kernels that judge each zone forget the order of a run that they had ended.
         let before = if self.mem.given.rules.kswapd_by_zone { 0 } else { napping.unwrap_or(0) };
         let order = order.max(before).max(k.order);
-        self.kswapds[n].highest = k.highest.max(highest);
-        self.kswapds[n].order = order;
+        self.daemons.kswapds[n].highest = k.highest.max(highest);
+        self.daemons.kswapds[n].order = order;
         self.mem.emit(|| TraceEvent::MmVmscanKswapdWake { node: n, order });
         self.awakes(n);
     }
@@ -179,7 +179,7 @@ impl Machine {
         let hope =
             !self.mem.given.rules.failures_end_balanced || self.in_balance(n, order, highest);
         if hope && !self.mem.is_planted(Planted::KswapdGivesUp) {
-            self.kswapds[n].failures = 0;
+            self.daemons.kswapds[n].failures = 0;
         }
     }
 
@@ -194,26 +194,27 @@ impl Machine {
     /// It begins a run, and waits for a CPU.
     fn awakes(&mut self, n: NodeId) {
         if self.mem.is_planted(Planted::KswapdStartsLate) {
-            self.kswapds[n].owed = SimDuration::from_millis(50);
+            self.daemons.kswapds[n].owed = SimDuration::from_millis(50);
         }
-        (self.kswapds[n].woken, self.kswapds[n].started) = (self.mem.acting.now, false);
+        (self.daemons.kswapds[n].woken, self.daemons.kswapds[n].started) =
+            (self.mem.acting.now, false);
         self.mem.zones.set_kswapd_awake(n, true);
         self.begin_balance(n);
-        self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
-        let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+        self.daemons.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+        let cpu = self.daemons.kswapds[n].cpu;
+        self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
     }
 
     fn begin_balance(&mut self, n: NodeId) {
         self.mem.count(VmEvent::PageOutRun, 1);
         let run = self.asked_balance(n);
-        self.kswapds[n].state = State::Running(run);
+        self.daemons.kswapds[n].state = State::Running(run);
     }
 
     /// A run for what kswapd was asked for.
     fn asked_balance(&mut self, n: NodeId) -> Box<Balance> {
-        let order = std::mem::take(&mut self.kswapds[n].order);
-        let highest = self.kswapds[n].highest;
+        let order = std::mem::take(&mut self.daemons.kswapds[n].order);
+        let highest = self.daemons.kswapds[n].highest;
         let boost = |&z: &ZoneId| {
             let z = &self.mem.zones[z];
             if z.kind <= highest { z.boost } else { 0 }
@@ -236,17 +237,17 @@ impl Machine {
 
     /// One step of kswapd on its CPU. False: it sleeps now.
     pub(in crate::machine) fn step_kswapd(&mut self, n: NodeId) -> bool {
-        let owed = std::mem::take(&mut self.kswapds[n].owed);
+        let owed = std::mem::take(&mut self.daemons.kswapds[n].owed);
         if owed > SimDuration::ZERO {
             self.mem.acting.now += owed;
             return true;
         }
-        let State::Running(mut b) = std::mem::take(&mut self.kswapds[n].state) else {
+        let State::Running(mut b) = std::mem::take(&mut self.daemons.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
-        if !std::mem::replace(&mut self.kswapds[n].started, true) {
+        if !std::mem::replace(&mut self.daemons.kswapds[n].started, true) {
             // It reads what it was asked for when it has a CPU, not when it was woken.
-            let k = &mut self.kswapds[n];
+            let k = &mut self.daemons.kswapds[n];
             k.order = k.order.max(b.alloc_order);
             b = self.asked_balance(n);
         }
@@ -257,7 +258,7 @@ impl Machine {
             return self.step_by_zones(n, b);
         }
         if b.pass.is_none() {
-            let highest = self.kswapds[n].highest;
+            let highest = self.daemons.kswapds[n].highest;
             self.mem.zones.set_reclaim_active(n, highest, true);
             let balanced = self.in_balance(n, b.order, highest);
             if !balanced && b.boost > 0 {
@@ -275,12 +276,12 @@ impl Machine {
                 let z = &self.mem.zones[z];
                 (z.watermark[2] + z.boost).max(least)
             });
-            b.pass = Some(PassProgress::new(self.kswapds[n].highest, target.sum()));
+            b.pass = Some(PassProgress::new(self.daemons.kswapds[n].highest, target.sum()));
             self.age_before_pass(n, &b);
         }
         match self.step_pass(n, &mut b) {
             StepOutcome::Another => {
-                self.kswapds[n].state = State::Running(b);
+                self.daemons.kswapds[n].state = State::Running(b);
                 return true;
             }
             StepOutcome::Sleep(until) => return self.stall(n, b, until),
@@ -305,7 +306,7 @@ impl Machine {
             } else {
                 let boosted = b.boosts.iter().any(|&boost| boost > 0);
                 if b.reclaimed == 0 && (self.mem.given.rules.boosted_runs_fail || !boosted) {
-                    self.kswapds[n].failures += 1;
+                    self.daemons.kswapds[n].failures += 1;
                 }
                 return self.end_balance(n, &b);
             }
@@ -315,7 +316,7 @@ impl Machine {
 
     /// A step of kswapd that looks at each zone separately.
     fn step_by_zones(&mut self, n: NodeId, mut b: Box<Balance>) -> bool {
-        let highest = self.kswapds[n].highest;
+        let highest = self.daemons.kswapds[n].highest;
         if b.pass.is_none() {
             self.age_before_pass(n, &b);
             match self.next_pass_of_zones(n, &b, highest) {
@@ -325,7 +326,7 @@ impl Machine {
                     if b.priority < 1 || self.zones_balanced(n, b.order, highest) {
                         return self.end_by_zones(n, &b);
                     }
-                    self.kswapds[n].state = State::Running(b);
+                    self.daemons.kswapds[n].state = State::Running(b);
                     return true;
                 }
                 NextPass::Pass(pass) => b.pass = Some(pass),
@@ -339,7 +340,7 @@ impl Machine {
         if matches!(outcome, StepOutcome::Another)
             || b.pass.as_mut().is_some_and(PassProgress::next_zone)
         {
-            self.kswapds[n].state = State::Running(b);
+            self.daemons.kswapds[n].state = State::Running(b);
             return true;
         }
         let p = self.pass_ended(n, &mut b);
@@ -361,7 +362,7 @@ impl Machine {
 
     fn age_before_pass(&mut self, n: NodeId, b: &Balance) {
         let request = self.kswapd_request(n, b);
-        if self.policy.age_node(&mut self.mem, &request) {
+        if self.policies.lru.age_node(&mut self.mem, &request) {
             self.kill_for_working_set();
         }
     }
@@ -374,12 +375,12 @@ impl Machine {
         }
         let request = self.kswapd_request(n, b);
         self.mem.start_plug(&mut b.plug);
-        let out = self.policy.reclaim(&mut self.mem, &request);
+        let out = self.policies.lru.reclaim(&mut self.mem, &request);
         self.mem.end_step();
         if !out.more {
             let priority = out.priority.unwrap_or(request.priority);
             let request = ReclaimRequest { priority, ..request };
-            self.mem.shrink_split_queues(&mut *self.policy, &request);
+            self.mem.shrink_split_queues(&mut *self.policies.lru, &request);
         }
         self.mem.end_plug(&mut b.plug);
         if !out.more {
@@ -422,7 +423,7 @@ impl Machine {
         let &PassProgress { scanned, reclaimed, target, attempted, compact, enough, .. } = p;
         let stall = self.note_pass(n, &p.stats);
         b.pass = None;
-        if !self.kswapds[n].throttled.is_empty() && self.allow_direct_reclaim(n) {
+        if !self.daemons.kswapds[n].throttled.is_empty() && self.allow_direct_reclaim(n) {
             self.release_throttled(n);
         }
         PassEnd { scanned, reclaimed, target, attempted, compact, enough, stall }
@@ -433,25 +434,25 @@ impl Machine {
         if stall {
             return self.stall(n, b, self.mem.acting.now + NAP);
         }
-        self.kswapds[n].state = State::Running(b);
+        self.daemons.kswapds[n].state = State::Running(b);
         true
     }
 
     /// Amid a run it sleeps until then.
     fn stall(&mut self, n: NodeId, b: Box<Balance>, until: SimTime) -> bool {
-        self.timer_generation += 1;
-        let g = self.timer_generation;
-        self.queue.push(until, Event::Kswapd(n, g));
-        self.kswapds[n].state = State::Stalled(g, b);
-        let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::MemStall);
+        self.events.timer_generation += 1;
+        let g = self.events.timer_generation;
+        self.events.queue.push(until, Event::Kswapd(n, g));
+        self.daemons.kswapds[n].state = State::Stalled(g, b);
+        let cpu = self.daemons.kswapds[n].cpu;
+        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::MemStall);
         false
     }
 
     /// kswapd's request to the policy in the pass under way.
     fn kswapd_request(&self, n: NodeId, b: &Balance) -> ReclaimRequest {
         let [lowest, highest] =
-            b.pass.as_ref().map_or([ZoneKind::Dma, self.kswapds[n].highest], |p| p.zones);
+            b.pass.as_ref().map_or([ZoneKind::Dma, self.daemons.kswapds[n].highest], |p| p.zones);
         let target = b.pass.as_ref().map_or(0, |p| p.target);
         ReclaimRequest {
             node: n,
@@ -485,13 +486,13 @@ impl Machine {
             let zone = &mut self.mem.zones[z];
             zone.boost -= zone.boost.min(*boost);
         }
-        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.policies.lru.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);
         if b.boosts.iter().any(|&b| b > 0) {
             let block = self.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
-            self.wake_kcompactd(n, block, self.kswapds[n].highest);
+            self.wake_kcompactd(n, block, self.daemons.kswapds[n].highest);
         }
-        let k = &self.kswapds[n];
+        let k = &self.daemons.kswapds[n];
         // Having given up on the order that it was woken for, it sleeps if it is balanced for
         // what it did, and leaves the rest to kcompactd; else both look at what was asked for
         // since.
@@ -499,7 +500,7 @@ impl Machine {
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
         if k.hopeless() || self.in_balance(n, order, k.highest) {
             self.mem.lru.node_flags[n] = NodeFlags::default();
-            self.compaction_after_kswapd(n, wanted, self.kswapds[n].highest);
+            self.compaction_after_kswapd(n, wanted, self.daemons.kswapds[n].highest);
             self.nap(n, order);
             return false;
         }
@@ -511,19 +512,19 @@ impl Machine {
     /// The end of a run by zones. What was asked for meanwhile is looked at if the run kept its
     /// order and it is a larger one; a smaller one is forgotten.
     fn end_by_zones(&mut self, n: NodeId, b: &Balance) -> bool {
-        self.policy.reclaim_ended(&mut self.mem, n, None);
+        self.policies.lru.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);
         if b.tried && b.reclaimed == 0 {
-            self.kswapds[n].failures += 1;
+            self.daemons.kswapds[n].failures += 1;
         }
         if b.order == b.alloc_order {
-            if self.kswapds[n].order > b.order {
+            if self.daemons.kswapds[n].order > b.order {
                 self.begin_balance(n);
                 return true;
             }
-            self.kswapds[n].order = 0;
+            self.daemons.kswapds[n].order = 0;
         }
-        let k = &self.kswapds[n];
+        let k = &self.daemons.kswapds[n];
         if k.hopeless() || self.zones_balanced(n, b.order, k.highest) {
             self.mem.lru.node_flags[n] = NodeFlags::default();
             self.nap(n, b.order);
@@ -537,26 +538,26 @@ impl Machine {
     /// Sleeps for a moment, balanced for an order.
     fn nap(&mut self, n: NodeId, order: u8) {
         if self.mem.is_planted(Planted::KswapdGivesUp) {
-            self.kswapds[n].failures = MAX_RECLAIM_RETRIES;
+            self.daemons.kswapds[n].failures = MAX_RECLAIM_RETRIES;
         }
-        self.timer_generation += 1;
-        let g = self.timer_generation;
-        self.queue.push(self.mem.acting.now + NAP, Event::Kswapd(n, g));
-        self.kswapds[n].state = State::Napping(g, order);
+        self.events.timer_generation += 1;
+        let g = self.events.timer_generation;
+        self.events.queue.push(self.mem.acting.now + NAP, Event::Kswapd(n, g));
+        self.daemons.kswapds[n].state = State::Napping(g, order);
         self.mem.zones.set_kswapd_awake(n, false);
         self.psi_kswapd_sleeps(n);
     }
 
     fn psi_kswapd_sleeps(&mut self, n: NodeId) {
-        let cpu = self.kswapds[n].cpu;
-        self.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
+        let cpu = self.daemons.kswapds[n].cpu;
+        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
     }
 
     /// The end of a nap or of a stall.
     pub(in crate::machine) fn kswapd_timer(&mut self, n: NodeId, generation: u64) {
-        match std::mem::take(&mut self.kswapds[n].state) {
+        match std::mem::take(&mut self.daemons.kswapds[n].state) {
             State::Napping(g, order) if g == generation => {
-                let k = &self.kswapds[n];
+                let k = &self.daemons.kswapds[n];
                 let balanced = if self.mem.given.rules.kswapd_by_zone {
                     self.zones_balanced(n, order, k.highest)
                 } else {
@@ -565,27 +566,32 @@ impl Machine {
                 if k.hopeless() || balanced {
                     self.mem.emit(|| TraceEvent::MmVmscanKswapdSleep { node: n });
                     if self.mem.given.rules.kswapd_by_zone {
-                        self.compaction_after_kswapd(n, order, self.kswapds[n].highest);
+                        self.compaction_after_kswapd(n, order, self.daemons.kswapds[n].highest);
                     }
-                    self.kswapds[n].highest = ZoneKind::Dma;
+                    self.daemons.kswapds[n].highest = ZoneKind::Dma;
                 } else {
                     self.mem.count(VmEvent::KswapdHighWmarkHitQuickly, 1);
                     self.awakes(n);
                 }
             }
             State::Stalled(g, b) if g == generation => {
-                self.kswapds[n].state = State::Running(b);
-                self.psi.change(self.kswapds[n].cpu, self.mem.acting.now, Psi::MemStall, Psi::Idle);
-                self.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
-                let cpu = self.kswapds[n].cpu;
-                self.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+                self.daemons.kswapds[n].state = State::Running(b);
+                self.sched.psi.change(
+                    self.daemons.kswapds[n].cpu,
+                    self.mem.acting.now,
+                    Psi::MemStall,
+                    Psi::Idle,
+                );
+                self.daemons.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
+                let cpu = self.daemons.kswapds[n].cpu;
+                self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
             }
-            other => self.kswapds[n].state = other,
+            other => self.daemons.kswapds[n].state = other,
         }
     }
 
     fn release_throttled(&mut self, n: NodeId) {
-        for t in std::mem::take(&mut self.kswapds[n].throttled) {
+        for t in std::mem::take(&mut self.daemons.kswapds[n].throttled) {
             self.wake(t);
         }
     }

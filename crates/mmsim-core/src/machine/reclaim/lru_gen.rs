@@ -38,7 +38,7 @@ impl Machine {
         make: impl FnOnce(&mut crate::memory::Memory) -> Box<dyn ReclaimPolicy>,
     ) {
         let policy = make(&mut self.mem);
-        self.other_lru = Some(OtherLru { policy, generations });
+        self.policies.other_lru = Some(OtherLru { policy, generations });
     }
 
     /// A thread writes to a file of `lru_gen`.
@@ -59,8 +59,8 @@ impl Machine {
 
     /// Writes a setting to the policy of generations, be it in use or not. False: there is none.
     fn write_setting(&mut self, write: LruGen) -> bool {
-        let other = self.other_lru.as_mut().map(|o| &mut o.policy);
-        let mut policies = [Some(&mut self.policy), other].into_iter().flatten();
+        let other = self.policies.other_lru.as_mut().map(|o| &mut o.policy);
+        let mut policies = [Some(&mut self.policies.lru), other].into_iter().flatten();
         policies.any(|p| p.write_lru_gen(&mut self.mem, write) != LruGenWritten::Refused)
     }
 
@@ -79,14 +79,14 @@ impl Machine {
             LruGen::MinTtl(_) | LruGen::Enabled(_) => {}
         }
         loop {
-            self.mem.start_plug(&mut self.plug);
-            let written = self.policy.write_lru_gen(&mut self.mem, command);
+            self.mem.start_plug(&mut self.step.plug);
+            let written = self.policies.lru.write_lru_gen(&mut self.mem, command);
             self.mem.end_step();
-            self.mem.end_plug(&mut self.plug);
+            self.mem.end_plug(&mut self.step.plug);
             if !matches!(written, LruGenWritten::Evicted(_)) {
-                self.mem.finish_plug(&mut self.plug);
+                self.mem.finish_plug(&mut self.step.plug);
             }
-            self.mem.finish_throttled(&mut self.plug);
+            self.mem.finish_throttled(&mut self.step.plug);
             self.interrupts();
             match self.mem.take_throttled() {
                 Some(until) => self.sleep_amid_step(tid, until),
@@ -103,20 +103,20 @@ impl Machine {
 
     /// The youngest generation of a group on a node; none if the policy in use has no generations.
     fn youngest(&self, node: NodeId, memcg: MemcgId) -> Option<u32> {
-        let snapshot = self.policy.snapshot(&self.mem, node, memcg);
+        let snapshot = self.policies.lru.snapshot(&self.mem, node, memcg);
         let max_seq = snapshot.values.iter().find(|v| v.0 == "max_seq")?.1;
         Some(u32::try_from(max_seq).unwrap_or(u32::MAX))
     }
 
     /// Switches to the LRU of generations, or from it. False: there is nothing to switch to.
     fn switch_lru(&mut self, on: bool) -> bool {
-        let Some(other) = &mut self.other_lru else { return false };
+        let Some(other) = &mut self.policies.other_lru else { return false };
         if other.generations != on {
             return true;
         }
-        self.mem.lru_drain_all(&mut *self.policy);
+        self.mem.lru_drain_all(&mut *self.policies.lru);
         other.generations = !on;
-        std::mem::swap(&mut self.policy, &mut other.policy);
+        std::mem::swap(&mut self.policies.lru, &mut other.policy);
         let old = &mut other.policy;
         let lists = self.mem.lru.lists.ids();
         let folios: Vec<FolioId> =
@@ -124,7 +124,7 @@ impl Machine {
         let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };
         for folio in folios {
             old.folio_departed(&mut self.mem, folio, Departure::Isolated);
-            self.policy.folio_arrived(&mut self.mem, folio, how);
+            self.policies.lru.folio_arrived(&mut self.mem, folio, how);
             self.mem.acting.now += self.mem.given.cost.t_rotate;
         }
         old.set_aside();

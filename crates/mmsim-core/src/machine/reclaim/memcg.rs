@@ -59,8 +59,8 @@ impl Machine {
             }
             retries -= 1;
         }
-        self.latency[2].add(self.mem.acting.now.since(begin));
-        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.record.latency[2].add(self.mem.acting.now.since(begin));
+        self.sched.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.mem.memcgs.fits(memcg, pages)
     }
@@ -89,7 +89,7 @@ impl Machine {
         let mut retries = MAX_RECLAIM_RETRIES;
         while reclaimed < pages {
             if retries == 0 {
-                self.mem.lru_drain_all(&mut *self.policy);
+                self.mem.lru_drain_all(&mut *self.policies.lru);
             }
             let by = Reclaimer::Proactive(memcg);
             let target = asks(pages - reclaimed);
@@ -112,7 +112,7 @@ impl Machine {
     /// (`VMSCAN_THROTTLE_CONGESTED`; MGLRU of 6.12 does not, and gives up earlier).
     fn wait_for_writeback(&mut self, tid: ThreadId) {
         self.queue_io();
-        if self.queue.next_io() != SimTime::NEVER {
+        if self.events.queue.next_io() != SimTime::NEVER {
             let end = self.mem.acting.now + self.config.tick;
             self.sleep_amid_step(tid, end);
         }
@@ -127,7 +127,7 @@ impl Machine {
         target: u64,
         swappiness: Option<u8>,
     ) -> u64 {
-        self.watchdog.tried(false);
+        self.course.watchdog.tried(false);
         let target = target.max(self.config.batch(SWAP_CLUSTER_MAX));
         let (mut force_deactivate, mut again) = (false, self.mem.given.rules.reclaim_walks_again);
         let mut low_reclaim = false;
@@ -167,7 +167,7 @@ impl Machine {
                 priority -= 1;
             }
             for n in self.nodes_from(self.home_node()) {
-                self.policy.reclaim_ended(&mut self.mem, n, by.memcg());
+                self.policies.lru.reclaim_ended(&mut self.mem, n, by.memcg());
             }
             if total == 0 && std::mem::take(&mut again) {
                 continue;
@@ -190,7 +190,7 @@ impl Machine {
     pub(in crate::machine) fn charge(&mut self, tid: ThreadId, memcg: MemcgId, n: u64) {
         let batch = self.mem.memcgs.charge_in_batch(self.mem.acting.cpu, memcg, n);
         if batch > 0 && self.mem.memcgs.over_high(memcg) > 0 {
-            self.threads[tid].over_high += batch;
+            self.work.threads[tid].over_high += batch;
         }
     }
 
@@ -199,11 +199,11 @@ impl Machine {
     /// as that helps. An operation on many pages goes back after each of them.
     #[inline(never)]
     pub(in crate::machine) fn handle_over_high(&mut self, tid: ThreadId) {
-        if self.threads[tid].wait != Wait::Not {
+        if self.work.threads[tid].wait != Wait::Not {
             return;
         }
-        let charged = std::mem::take(&mut self.threads[tid].over_high);
-        let memcg = self.threads[tid].memcg;
+        let charged = std::mem::take(&mut self.work.threads[tid].over_high);
+        let memcg = self.work.threads[tid].memcg;
         let begin = self.mem.acting.now;
         let mut retries = MAX_RECLAIM_RETRIES;
         let mut target = charged;
@@ -221,7 +221,7 @@ impl Machine {
             }
             target = 0;
         };
-        self.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.sched.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
         if penalty > 0 {
             self.sleep(tid, self.timeout(penalty), true);
         }

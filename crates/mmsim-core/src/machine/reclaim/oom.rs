@@ -25,15 +25,15 @@ impl Machine {
     ) -> AllocOutcome {
         let shortage = if memcg.is_some() { Shortage::Group } else { Shortage::Machine };
         let spaces = &self.mem.virt.spaces;
-        let doomed = self.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
+        let doomed = self.step.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
         let Some(victim) = doomed.or_else(|| self.kill_worst(memcg, shortage)) else {
             if memcg.is_none() {
-                self.watchdog.nobody_to_kill();
+                self.course.watchdog.nobody_to_kill();
             }
             self.sleep(tid, TICK, true);
             return AllocOutcome::Blocked;
         };
-        if self.threads[tid].space == victim {
+        if self.work.threads[tid].space == victim {
             AllocOutcome::Killed
         } else {
             self.sleep(tid, TICK, true);
@@ -45,16 +45,16 @@ impl Machine {
     /// may be one of its own, with a fault half done, so the end waits for the end of that step, as
     /// a victim in Linux dies on its own way out of the kernel.
     pub(in crate::machine) fn kill_for_working_set(&mut self) {
-        if !self.amid_step {
+        if !self.step.amid {
             self.kill_worst(None, Shortage::WorkingSet);
-        } else if self.doomed.is_none() {
-            self.doomed = self.mark_victim(None, Shortage::WorkingSet);
+        } else if self.step.doomed.is_none() {
+            self.step.doomed = self.mark_victim(None, Shortage::WorkingSet);
         }
     }
 
     /// Ends the process that was chosen amid the step that is over now.
     pub(in crate::machine) fn kill_doomed(&mut self) {
-        if let Some(victim) = self.doomed.take()
+        if let Some(victim) = self.step.doomed.take()
             && !self.mem.virt.spaces[victim].dead
         {
             self.kill(victim);
@@ -84,8 +84,8 @@ impl Machine {
             Some((eligible.then(points)??, std::cmp::Reverse(a)))
         });
         let victim = candidates.max()?.1.0;
-        if self.oom.is_none() {
-            self.oom = Some(self.oom_summary(victim, shortage));
+        if self.record.oom.is_none() {
+            self.record.oom = Some(self.oom_summary(victim, shortage));
         }
         let pages = size(self, victim);
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });

@@ -15,7 +15,7 @@ use crate::machine::watch::result::{
 use crate::machine::watch::swaps::SwapArea;
 
 /// Totals when the last phase ended.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(in crate::machine) struct Mark {
     pub(in crate::machine) time: SimTime,
     pub(in crate::machine) accesses: u64,
@@ -55,8 +55,8 @@ impl Machine {
     /// Gauges, those of the policy's lists included.
     pub fn gauges(&self) -> Vec<(&'static str, u64)> {
         let mut g = self.mem.gauges();
-        let root = |n| self.policy.snapshot(&self.mem, n, MemcgId(0)).lists;
-        let lists: Vec<(String, u64)> = self.kswapds.ids().flat_map(root).collect();
+        let root = |n| self.policies.lru.snapshot(&self.mem, n, MemcgId(0)).lists;
+        let lists: Vec<(String, u64)> = self.daemons.kswapds.ids().flat_map(root).collect();
         for name in [
             "nr_inactive_anon",
             "nr_active_anon",
@@ -77,12 +77,12 @@ impl Machine {
     fn generations_of(&self, groups: impl Iterator<Item = MemcgId>) -> Vec<MemcgGeneration> {
         let mut all = Vec::new();
         for memcg in groups {
-            for node in self.kswapds.ids() {
+            for node in self.daemons.kswapds.ids() {
                 let name = match memcg {
                     MemcgId(0) => String::new(),
                     _ => self.mem.memcgs[memcg].config.name.clone(),
                 };
-                let of = self.policy.snapshot(&self.mem, node, memcg).generations;
+                let of = self.policies.lru.snapshot(&self.mem, node, memcg).generations;
                 // A policy has generations in all groups or in none.
                 if of.is_empty() {
                     return all;
@@ -103,12 +103,12 @@ impl Machine {
         if self.mem.memcgs.len() <= MOST_SHOWN {
             return self.generations();
         }
-        let own = self.mem.virt.spaces[self.tasks[task].space].memcg;
+        let own = self.mem.virt.spaces[self.work.tasks[task].space].memcg;
         self.generations_of(self.mem.memcgs.ids().filter(|&m| m == MemcgId(0) || m == own))
     }
 
     pub(in crate::machine) fn take_mark(&mut self, now: SimTime) -> Mark {
-        let (accesses, records) = self.work_done;
+        let (accesses, records) = self.work.done;
         let mut vmstat = self.mem.stats.vmstat.clone();
         vmstat.add(VmEvent::SimAccesses, accesses);
         Mark {
@@ -116,8 +116,8 @@ impl Machine {
             accesses,
             records,
             vmstat,
-            pressure: self.psi.total(now),
-            latency: self.latency.clone(),
+            pressure: self.sched.psi.total(now),
+            latency: self.record.latency.clone(),
         }
     }
 
@@ -125,11 +125,11 @@ impl Machine {
         self.mem.tell_of_phase();
         self.show(Some(&name), now);
         let end = self.take_mark(now);
-        let m = std::mem::replace(&mut self.mark, end.clone());
+        let m = std::mem::replace(&mut self.record.mark, end.clone());
         let l = [0, 1, 2].map(|i| end.latency[i].since(&m.latency[i]).quantiles());
         let done = self.task_result(of, now);
         let took = self.record_times(of);
-        let task = &mut self.tasks[of];
+        let task = &mut self.work.tasks[of];
         let before = std::mem::replace(&mut task.phase_records, took.clone());
         let took = took.since(&before).quantiles();
         let last = std::mem::replace(&mut task.phase_began, done.clone());
@@ -141,7 +141,7 @@ impl Machine {
             record: task.record.map(|what| RecordLatency { what, took }),
             name: done.name,
         };
-        self.phases.push(PhaseResult {
+        self.record.phases.push(PhaseResult {
             name,
             task: own,
             begin: m.time,
@@ -158,8 +158,8 @@ impl Machine {
 
     /// Results of a task from the start until now, which is set as their beginning.
     fn task_result(&self, of: usize, now: SimTime) -> TaskResult {
-        let task = &self.tasks[of];
-        let threads = || task.threads.iter().map(|&t| &self.threads[t]);
+        let task = &self.work.tasks[of];
+        let threads = || task.threads.iter().map(|&t| &self.work.threads[t]);
         TaskResult {
             name: task.name.clone(),
             begin: now,
@@ -175,8 +175,8 @@ impl Machine {
     /// Latencies of the records of a task.
     fn record_times(&self, of: usize) -> Histogram {
         let mut all = Histogram::default();
-        for &t in &self.tasks[of].threads {
-            all.merge(self.threads[t].progress.record_clock.took());
+        for &t in &self.work.tasks[of].threads {
+            all.merge(self.work.threads[t].progress.record_clock.took());
         }
         all
     }
@@ -185,23 +185,23 @@ impl Machine {
     /// time. Before the run.
     pub fn measure_resident(&mut self, every: SimDuration) {
         let every = every.max(SimDuration(1));
-        self.resident = Resident { every, at: SimTime(every.0), ..Resident::default() };
+        self.course.resident = Resident { every, at: SimTime(every.0), ..Resident::default() };
     }
 
     /// When the run ended: with its last thread, or where it could not go on.
     pub fn end(&self) -> SimTime {
-        let finished = self.threads.iter().map(|t| t.finished).max().unwrap_or_default();
-        self.stuck.as_ref().map_or(finished, |s| s.at.max(finished))
+        let finished = self.work.threads.iter().map(|t| t.finished).max().unwrap_or_default();
+        self.course.stuck.as_ref().map_or(finished, |s| s.at.max(finished))
     }
 
     pub(in crate::machine) fn result(&mut self) -> RunResult {
         let now = self.end();
         self.show(None, now);
         let end = self.take_mark(now);
-        let l = [0, 1, 2].map(|i| self.latency[i].quantiles());
+        let l = [0, 1, 2].map(|i| self.record.latency[i].quantiles());
         let memory_stat = self.memory_stat();
         RunResult {
-            outcome: match (self.stuck.take(), self.oom.take()) {
+            outcome: match (self.course.stuck.take(), self.record.oom.take()) {
                 (Some(s), _) => Outcome::Stuck(s),
                 (None, Some(s)) => Outcome::OutOfMemory(s),
                 (None, None) => Outcome::Completed,
@@ -211,7 +211,7 @@ impl Machine {
             records: end.records,
             vmstat: end.vmstat,
             gauges: self.gauges(),
-            phases: std::mem::take(&mut self.phases),
+            phases: std::mem::take(&mut self.record.phases),
             pressure: end.pressure,
             latency: Latencies { minor_fault: l[0], major_fault: l[1], direct_reclaim: l[2] },
             reading: [
@@ -220,8 +220,9 @@ impl Machine {
             ],
             cache_misses: self.mem.cache.misses,
             not_kept: self.not_kept().collect(),
-            tasks: (0..self.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
+            tasks: (0..self.work.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
             threads: self
+                .work
                 .threads
                 .iter()
                 .map(|t| ThreadResult {
@@ -236,24 +237,26 @@ impl Machine {
                 .collect(),
             memory_stat,
             aims: self
+                .work
                 .threads
                 .iter()
                 .filter_map(|t| Some((t.name.clone(), t.workload.aim()?)))
                 .collect(),
             replayed: self
+                .work
                 .threads
                 .iter()
                 .filter_map(|t| Some((t.name.clone(), t.workload.replayed()?)))
                 .collect(),
-            high_order: self.high_order,
-            compaction: self.compaction.as_ref().map(|c| c.stats()),
+            high_order: self.record.high_order,
+            compaction: self.policies.compaction.as_ref().map(|c| c.stats()),
             unwritten: self.unwritten(),
-            zones: self.zones_at_start.clone(),
+            zones: self.record.zones_at_start.clone(),
             swaps: SwapArea::all(&self.mem),
             disks: FileDisk::all(&self.mem),
             digest: self.digest(),
-            mean_resident: self.resident.mean(),
-            peak_resident: self.peak_resident,
+            mean_resident: self.course.resident.mean(),
+            peak_resident: self.record.peak_resident,
             host_bytes: self.mem.host_bytes(),
         }
     }
@@ -268,7 +271,7 @@ impl Machine {
 
     /// Counters that the policy does not keep: their zeros say nothing.
     pub fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
-        VmEvent::ALL.iter().copied().filter(|&e| !self.policy.keeps(e))
+        VmEvent::ALL.iter().copied().filter(|&e| !self.policies.lru.keeps(e))
     }
 
     fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {

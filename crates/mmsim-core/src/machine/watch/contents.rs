@@ -49,10 +49,10 @@ impl Machine {
     /// True if accesses are recorded: up to a maximum number.
     #[inline]
     pub(in crate::machine) fn still_records(&mut self) -> bool {
-        if self.contents.sequence.len() >= MOST_RECORDED {
-            self.watch.record_accesses = false;
+        if self.record.contents.sequence.len() >= MOST_RECORDED {
+            self.course.watch.record_accesses = false;
         }
-        self.watch.record_accesses
+        self.course.watch.record_accesses
     }
 
     /// Records an access to a page of a process that is present.
@@ -61,18 +61,18 @@ impl Machine {
             Entry::Frame(folio) if self.needs_no_fetch(page, folio) => 0,
             Entry::Frame(folio) => match self.mem.frames.kind(folio) {
                 FrameKind::File => {
-                    self.mem.file_page_of(folio).map_or(0, |p| self.contents.number(p))
+                    self.mem.file_page_of(folio).map_or(0, |p| self.record.contents.number(p))
                 }
-                _ => self.contents.number(page),
+                _ => self.record.contents.number(page),
             },
             _ => 0,
         };
-        self.contents.sequence.push(number);
+        self.record.contents.sequence.push(number);
     }
 
     /// Makes contents of the pages that were recorded since there were so many.
     pub(in crate::machine) fn record_hits(&mut self, since: usize) {
-        let pages = self.contents.sequence.split_off(since);
+        let pages = self.record.contents.sequence.split_off(since);
         pages.into_iter().for_each(|page| self.record_access(PageIdx(page)));
     }
 
@@ -80,26 +80,26 @@ impl Machine {
     /// is new: it is not read first.
     pub(in crate::machine) fn record_file_access(&mut self, page: PageIdx, write: bool) {
         if write {
-            self.contents.renew(page, 1);
+            self.record.contents.renew(page, 1);
         }
-        let number = self.contents.number(page);
-        self.contents.sequence.push(number);
+        let number = self.record.contents.number(page);
+        self.record.contents.sequence.push(number);
     }
 
     /// A fault is resolved: what it made is new.
     pub(in crate::machine) fn record_fault(&mut self, page: PageIdx, kind: FaultKind) {
         if matches!(kind, FaultKind::ZeroFill | FaultKind::Cow) {
             match self.mem.virt.pages.group(page.group()).huge {
-                true => self.contents.renew(page.group().first(), GROUP_PAGES),
-                false => self.contents.renew(page, 1),
+                true => self.record.contents.renew(page.group().first(), GROUP_PAGES),
+                false => self.record.contents.renew(page, 1),
             }
         }
     }
 
     /// Records that the contents of pages of a process may be dropped without a write, or are.
     pub(in crate::machine) fn record_free(&mut self, first: PageIdx, count: u32) {
-        if self.watch.record_accesses {
-            self.contents.renew(first, count);
+        if self.course.watch.record_accesses {
+            self.record.contents.renew(first, count);
         }
     }
 

@@ -78,17 +78,18 @@ macro_rules! counters {
 
 use Relation::{AtMost, Equal};
 
-const MINOR: Term = Term::Quantity("latencies of minor faults", |m| m.latency[0].total());
-const MAJOR: Term = Term::Quantity("latencies of major faults", |m| m.latency[1].total());
+const MINOR: Term = Term::Quantity("latencies of minor faults", |m| m.record.latency[0].total());
+const MAJOR: Term = Term::Quantity("latencies of major faults", |m| m.record.latency[1].total());
 const MOVED_BY_MONITORS: Term =
-    Term::Quantity("pages that monitors moved", |m| m.moved_by_monitors);
-const RETRIED: Term = Term::Quantity("retried faults", |m| m.retried_faults);
+    Term::Quantity("pages that monitors moved", |m| m.record.moved_by_monitors);
+const RETRIED: Term = Term::Quantity("retried faults", |m| m.record.retried_faults);
 const UNDER_WAY: Term = Term::Quantity("faults under way", |m| m.faults_under_way(false));
 const MAJOR_UNDER_WAY: Term =
     Term::Quantity("major faults under way", |m| m.faults_under_way(true));
-const CUT_SHORT: Term = Term::Quantity("faults of killed threads", |m| m.faults_cut_short[0]);
+const CUT_SHORT: Term =
+    Term::Quantity("faults of killed threads", |m| m.record.faults_cut_short[0]);
 const MAJOR_CUT_SHORT: Term =
-    Term::Quantity("major faults of killed threads", |m| m.faults_cut_short[1]);
+    Term::Quantity("major faults of killed threads", |m| m.record.faults_cut_short[1]);
 const SWAP_USED: Term = Term::Quantity("nr_swap_used", |m| {
     m.mem.swap.as_ref().map_or(0, |s| u64::from(s.in_use_count()))
 });
@@ -485,7 +486,7 @@ impl Machine {
 
     /// Faults that threads have begun and not ended; `major`: of these, major ones.
     fn faults_under_way(&self, major: bool) -> u64 {
-        let faults = self.threads.iter().filter_map(|t| t.fault);
+        let faults = self.work.threads.iter().filter_map(|t| t.fault);
         faults.filter(|f| f.major || !major).count() as u64
     }
 }

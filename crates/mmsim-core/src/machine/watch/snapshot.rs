@@ -290,7 +290,7 @@ impl Machine {
     pub fn snapshot(&mut self, at: SimTime) -> Snapshot {
         let mark = self.take_mark(at);
         let mem = &self.mem;
-        let (zones, counts) = counted(mem, &*self.policy);
+        let (zones, counts) = counted(mem, &*self.policies.lru);
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| MemcgSnapshot {
             name: mem.memcgs[m].config.name.clone(),
@@ -300,7 +300,12 @@ impl Machine {
         Snapshot {
             at,
             cpus: self.config.cpus,
-            unreclaimable: self.kswapds.iter().map(|k| k.failures >= MAX_RECLAIM_RETRIES).collect(),
+            unreclaimable: self
+                .daemons
+                .kswapds
+                .iter()
+                .map(|k| k.failures >= MAX_RECLAIM_RETRIES)
+                .collect(),
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
             counts_free_blocks: mem.given.rules.counts_free_blocks,
@@ -314,15 +319,15 @@ impl Machine {
             dirty_limits: self.dirty_limits(),
             vmstat: mark.vmstat,
             pressure: mark.pressure,
-            averages: self.psi.averages(),
+            averages: self.sched.psi.averages(),
         }
     }
 
     /// Shows the files to whoever watches.
     pub(in crate::machine) fn show(&mut self, phase: Option<&str>, at: SimTime) {
-        let Some(mut watcher) = self.watch.snapshot.take() else { return };
+        let Some(mut watcher) = self.course.watch.snapshot.take() else { return };
         watcher(phase, &self.snapshot(at));
-        self.watch.snapshot = Some(watcher);
+        self.course.watch.snapshot = Some(watcher);
     }
 }
 

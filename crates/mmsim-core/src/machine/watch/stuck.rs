@@ -98,7 +98,7 @@ impl Machine {
     /// True if the run cannot go on at the next instant; then the reason is noted.
     #[inline]
     pub(in crate::machine) fn cannot_go_on(&mut self, next: SimTime) -> bool {
-        (next >= SimTime::LAST || self.watchdog.barks()) && self.is_stuck(next)
+        (next >= SimTime::LAST || self.course.watchdog.barks()) && self.is_stuck(next)
     }
 
     #[cold]
@@ -106,24 +106,24 @@ impl Machine {
         let why = match next {
             SimTime::NEVER => Stuck::NothingWakes,
             _ if next >= SimTime::LAST => Stuck::TimeEnds,
-            _ if self.watchdog.deadlocked => Stuck::NobodyToKill,
-            _ if self.watchdog.stands => Stuck::TimeStands,
+            _ if self.course.watchdog.deadlocked => Stuck::NobodyToKill,
+            _ if self.course.watchdog.stands => Stuck::TimeStands,
             _ => Stuck::NoProgress,
         };
         if why == Stuck::NoProgress {
-            let one_sleeps = self.threads.iter().any(sleeps);
-            if self.watchdog.waits_on(one_sleeps) {
+            let one_sleeps = self.work.threads.iter().any(sleeps);
+            if self.course.watchdog.waits_on(one_sleeps) {
                 return false;
             }
         }
-        self.stuck = Some(self.stuck_summary(why, next));
+        self.course.stuck = Some(self.stuck_summary(why, next));
         true
     }
 
     fn stuck_summary(&self, why: Stuck, next: SimTime) -> StuckSummary {
         let at =
             if why == Stuck::NothingWakes { self.mem.acting.now } else { next }.min(SimTime::LAST);
-        let threads = self.threads.iter().filter(|t| t.wait != Wait::Finished);
+        let threads = self.work.threads.iter().filter(|t| t.wait != Wait::Finished);
         let waiting = threads.map(|t| WaitingThread {
             thread: t.name.clone(),
             doing: doing(t),

@@ -32,14 +32,14 @@ impl Machine {
             });
         let (background, late) = match singles {
             true => (Background::NoBlock, SimDuration::ZERO),
-            false => self.kswapds[node].background(self.mem.acting.now),
+            false => self.daemons.kswapds[node].background(self.mem.acting.now),
         };
         let what = Trouble::Stall(background, self.mem.largest_holder());
         self.tell_of(tid, what, late);
     }
 
     fn tell_of(&mut self, tid: ThreadId, what: Trouble, late: SimDuration) {
-        let t = &self.threads[tid];
+        let t = &self.work.threads[tid];
         let (space, memcg) = (t.space, t.memcg);
         self.mem.tell_of_trouble(&Troubled { what, space, memcg, late });
     }

@@ -107,7 +107,7 @@ impl Machine {
     /// A thread dirtied a page of a file: wakes the flusher, and may pause the thread.
     pub(in crate::machine) fn balance_dirty_pages(&mut self, tid: ThreadId, folio: FolioId) {
         self.arm_flusher(self.mem.disk_of_folio(folio));
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         t.dirtied += 1;
         if t.dirtied < t.unseen {
             return;
@@ -117,9 +117,9 @@ impl Machine {
 
     /// A thread is about to dirty a page: whether it has to wait because a limit is reached still.
     pub(in crate::machine) fn held_back(&mut self, tid: ThreadId) -> bool {
-        let Some((disk, memcg)) = self.threads[tid].held.take() else { return false };
+        let Some((disk, memcg)) = self.work.threads[tid].held.take() else { return false };
         self.balance(tid, disk, memcg);
-        self.threads[tid].wait != Wait::Not
+        self.work.threads[tid].wait != Wait::Not
     }
 
     /// The pages of a disk in a domain of the machine, or of a group.
@@ -162,7 +162,7 @@ impl Machine {
             self.write_in_background(disk, memcg);
         }
         if free(global) && group.is_none_or(free) {
-            let t = &mut self.threads[tid];
+            let t = &mut self.work.threads[tid];
             (t.dirtied, t.paused_until) = (0, now);
             let unseen = group.map_or(u64::MAX, |g| g.unseen()).min(global.unseen());
             t.unseen = unseen.min(most_unseen);
@@ -170,7 +170,7 @@ impl Machine {
         }
         self.write_in_background(disk, memcg);
         if self.mem.cache.disks[disk].device.config().synchronous {
-            self.threads[tid].dirtied = 0;
+            self.work.threads[tid].dirtied = 0;
             return;
         }
         let part = |d: Domain, group| (d, self.part(disk, group, &d));
@@ -194,7 +194,7 @@ impl Machine {
         let now = self.mem.acting.now;
         let pages = self.mem.cache.files.wb(disk, memcg);
         let (dirtied, written) = (pages.dirtied, pages.written);
-        let wb = &mut self.flushers[disk].wb[usize::from(memcg.0)];
+        let wb = &mut self.daemons.flushers[disk].wb[usize::from(memcg.0)];
         let limits = domains.map(|d| d.map_or(0, |(d, _)| d.limit));
         wb.follow_limits(now, limits, domains.map(|d| d.map_or(0, |(d, _)| d.all)));
         let held = domains.iter().zip(wb.limits).filter_map(|(&d, hard)| Some((d?, hard)));
@@ -207,7 +207,7 @@ impl Machine {
         let over = domains.iter().flatten().any(|(d, p)| d.all > d.limit && p.all > p.limit);
         let rate = wb.task_ratelimit(control.ratio);
         let bounds = wb.pause_bounds(control.on_disk, rate);
-        let t = &mut self.threads[tid];
+        let t = &mut self.work.threads[tid];
         let period = match rate {
             0 => bounds.longest,
             r => t.dirtied * 1_000_000_000 / r,
@@ -234,7 +234,7 @@ impl Machine {
         if rate == 0 && control.on_disk > cpus * 8 * (1 + u64::from(cpus.ilog2())) {
             t.held = Some((disk, memcg));
         }
-        self.flushers[disk].last_pause = Some(now);
+        self.daemons.flushers[disk].last_pause = Some(now);
         self.sleep(tid, SimDuration(pause), false);
     }
 }

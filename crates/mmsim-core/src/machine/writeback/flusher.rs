@@ -70,9 +70,9 @@ impl Flusher {
 impl Machine {
     /// Wakes the flushers to write all that is dirty (`wakeup_flusher_threads`).
     pub(in crate::machine) fn wake_flushers(&mut self) {
-        for disk in self.flushers.ids() {
+        for disk in self.daemons.flushers.ids() {
             for m in self.mem.memcgs.ids() {
-                self.flushers[disk].work[usize::from(m.0)].all =
+                self.daemons.flushers[disk].work[usize::from(m.0)].all =
                     self.mem.cache.files.wb(disk, m).dirty;
             }
             self.run_flusher(disk);
@@ -82,13 +82,13 @@ impl Machine {
     /// Wakes the flusher of a disk to write a group's pages down to the background threshold
     /// (`wb_start_background_writeback`).
     pub(in crate::machine) fn write_in_background(&mut self, disk: DiskId, memcg: MemcgId) {
-        self.flushers[disk].work[usize::from(memcg.0)].background = true;
+        self.daemons.flushers[disk].work[usize::from(memcg.0)].background = true;
         self.run_flusher(disk);
     }
 
     fn run_flusher(&mut self, disk: DiskId) {
-        if !self.flushers[disk].awake && self.is_dirty(disk) {
-            self.flushers[disk].awake = true;
+        if !self.daemons.flushers[disk].awake && self.is_dirty(disk) {
+            self.daemons.flushers[disk].awake = true;
             self.enqueue_flusher(disk);
         }
     }
@@ -98,12 +98,12 @@ impl Machine {
     }
 
     pub(in crate::machine) fn enqueue_flusher(&mut self, disk: DiskId) {
-        self.flushers[disk].cpu = self.enqueue_daemon(Entity::Flusher(disk));
+        self.daemons.flushers[disk].cpu = self.enqueue_daemon(Entity::Flusher(disk));
     }
 
     /// The periodic wake-up; armed by the first dirty page.
     pub(in crate::machine) fn flusher_period(&mut self, disk: DiskId) {
-        self.flushers[disk].timer = false;
+        self.daemons.flushers[disk].timer = false;
         if self.is_dirty(disk) {
             self.arm_flusher(disk);
             self.run_flusher(disk);
@@ -112,30 +112,30 @@ impl Machine {
 
     pub(in crate::machine) fn arm_flusher(&mut self, disk: DiskId) {
         let period = self.mem.given.vm.dirty_writeback;
-        if !self.flushers[disk].timer && period > SimDuration::ZERO {
-            self.flushers[disk].timer = true;
-            self.queue.push(self.mem.acting.now + period, Event::Flusher(disk));
+        if !self.daemons.flushers[disk].timer && period > SimDuration::ZERO {
+            self.daemons.flushers[disk].timer = true;
+            self.events.queue.push(self.mem.acting.now + period, Event::Flusher(disk));
         }
     }
 
     /// One step: one request. False: nothing is left that is due, or it waits for the device.
     pub(in crate::machine) fn step_flusher(&mut self, disk: DiskId) -> bool {
-        let groups = self.flushers[disk].work.len();
+        let groups = self.daemons.flushers[disk].work.len();
         for _ in 0..groups {
-            let turn = self.flushers[disk].turn;
-            self.flushers[disk].turn = (turn + 1) % groups;
+            let turn = self.daemons.flushers[disk].turn;
+            self.daemons.flushers[disk].turn = (turn + 1) % groups;
             if !self.flush_group(disk, MemcgId(turn as u16)) {
-                self.flushers[disk].work[turn] = Work::default();
+                self.daemons.flushers[disk].work[turn] = Work::default();
                 continue;
             }
             let until = self.mem.take_throttled();
             self.queue_io();
             if let Some(until) = until {
-                self.queue.push(until, Event::FlusherGoesOn(disk));
+                self.events.queue.push(until, Event::FlusherGoesOn(disk));
             }
             return until.is_none();
         }
-        self.flushers[disk].awake = false;
+        self.daemons.flushers[disk].awake = false;
         if self.is_dirty(disk) {
             self.arm_flusher(disk);
         }
@@ -145,10 +145,10 @@ impl Machine {
     /// Writes a run of pages of a group, if one is due.
     fn flush_group(&mut self, disk: DiskId, m: MemcgId) -> bool {
         let above = self.over_background(disk, m);
-        let paused = self.flushers[disk].last_pause;
+        let paused = self.daemons.flushers[disk].last_pause;
         let hurried = paused.is_some_and(|at| self.mem.acting.now.since(at) < RECENT);
         for _ in 0..self.mem.cache.files.wb(disk, m).queue.len() {
-            let work = &self.flushers[disk].work[usize::from(m.0)];
+            let work = &self.daemons.flushers[disk].work[usize::from(m.0)];
             let wanted = work.all > 0 || work.background && above;
             let front = self.mem.cache.files.wb(disk, m).queue.front();
             let expired = |&(_, since): &(_, SimTime)| {
@@ -164,7 +164,7 @@ impl Machine {
                 flag::DIRTY => {
                     let by = Writer::Flusher { hurried };
                     let written = self.mem.flush_run(entry.0, folio, by);
-                    let work = &mut self.flushers[disk].work[usize::from(m.0)];
+                    let work = &mut self.daemons.flushers[disk].work[usize::from(m.0)];
                     work.all = work.all.saturating_sub(written);
                     return true;
                 }
@@ -196,7 +196,7 @@ impl Machine {
 
     /// Time until some request ends, or the flusher had time to begin one.
     pub(in crate::machine) fn until_a_write_ends(&self) -> SimDuration {
-        match self.queue.next_io() {
+        match self.events.queue.next_io() {
             SimTime::NEVER => TICK,
             io => io.since(self.mem.acting.now).clamp(TICK, WRITEBACK_WAIT),
         }

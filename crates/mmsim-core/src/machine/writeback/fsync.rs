@@ -23,16 +23,16 @@ impl Machine {
     /// when `Progress::done` is 0 again.
     pub(in crate::machine) fn fsync(&mut self, tid: ThreadId, file: FileId) -> FaultOutcome {
         let now = self.mem.acting.now;
-        let begun = self.threads[tid].sync.take();
+        let begun = self.work.threads[tid].sync.take();
         let mut sync = begun.unwrap_or(Sync { begin: now, waits: false, next: 0 });
         if begun.is_none() {
             self.mem.acting.now += self.mem.given.cost.t_syscall;
         }
         let from = (sync.waits, sync.next);
         let more = self.sync_on(tid, file, &mut sync);
-        self.threads[tid].progress.done = u32::from(more);
+        self.work.threads[tid].progress.done = u32::from(more);
         if more {
-            self.threads[tid].sync = Some(sync);
+            self.work.threads[tid].sync = Some(sync);
             // A full device is no stall on memory, as a reclaimer's would be.
             if let Some(until) = self.mem.take_throttled() {
                 self.sleep(tid, until.since(self.mem.acting.now), false);
