@@ -3,5 +3,6 @@
 mod keys;
 mod layers;
 mod manifests;
+mod parts;
 mod prose;
 mod third_parties;

@@ -4,7 +4,7 @@
 //! `Machine` owns the memory and, beside it, the policy, so that `policy.reclaim(&mut
 //! memory, ..)` borrows plainly. A thread runs hits without asking anyone; whatever reads
 //! or changes shared state (a fault, a system call, reclaim) is one atomic step, done when
-//! its CPU is the earliest of all. The clock of a step is `Memory::now`; what the step
+//! its CPU is the earliest of all. The clock of a step is `Acting::now`; what the step
 //! costs is what it advanced.
 //!
 //! - `run`: the loop: which CPU is next, slices, run-ahead; `course`: beginning, pauses, samples, end;

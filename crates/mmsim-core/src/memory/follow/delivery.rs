@@ -311,7 +311,7 @@ impl Memory {
     }
 
     /// Begins a batch of refaults for uses of this step, in their order: anonymous pages, each of
-    /// which is known to be [`refaulting`](Memory::refaulting). Returns how many had come before.
+    /// which is known to be [`refaulting`](super::super::Telling::refaulting). Returns how many had come before.
     #[inline]
     pub(crate) fn begin_refaults_for_uses(&mut self) -> usize {
         if !self.telling.uses.on {
