@@ -4,7 +4,7 @@ use crate::manifests::{below, read, root};
 use std::path::PathBuf;
 
 /// Most words of a sentence; code spans and punctuation are none.
-const MOST_WORDS: usize = 25;
+const MOST_WORDS: usize = 35;
 
 /// Paragraphs and list items, each with the number of its first line. Headings, tables, blocks of
 /// code and HTML are left out.
@@ -78,7 +78,7 @@ fn sentences_are_counted() {
 
 /// `mmsim accuracy` writes docs/accuracy.md; docs/dev is for those who change mmsim.
 #[test]
-fn no_sentence_has_more_than_25_words() {
+fn no_sentence_has_more_than_35_words() {
     let names = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "fuzz/README.md"];
     let mut files: Vec<PathBuf> = names.map(|name| root().join(name)).into();
     below(&root().join("docs"), &mut files);
