@@ -172,7 +172,7 @@ pub fn split_regions_of(
     std::mem::swap(&mut target.regions, scratch);
 }
 
-/// So many tenths of a size in whole smallest regions; none if either part would be empty.
+/// `tenths` tenths of a size in whole smallest regions; none if either part would be empty.
 fn left_part(size: u64, tenths: u64, min_region: u64) -> Option<u64> {
     let left = align_down((u128::from(tenths) * u128::from(size) / 10) as u64, min_region);
     (0 < left && left < size).then_some(left)

@@ -52,7 +52,8 @@ pub trait Operations {
     /// The time of this context's thread, with all the work that it did so far in this step.
     fn now(&self) -> SimTime;
 
-    /// Time that merging, reporting and cutting so many regions takes, once per aggregation.
+    /// Charges the time that merging, reporting and cutting `regions` regions takes, once per
+    /// aggregation.
     fn charge_regions(&mut self, regions: u64);
 
     /// Draws a sampling address for every region in order

@@ -205,7 +205,8 @@ pub(crate) struct Fates {
     pub refused: u64,
     /// Under write: it goes round once more, marked so that the end of the write frees it.
     pub recycle: u64,
-    /// Was asked whether it was used, which takes time. The other masks say nothing of that.
+    /// Folios whose use was checked, which takes time. The other masks say nothing of
+    /// that.
     pub asked: u64,
     /// An observer saw already what became of it.
     pub told: u64,
@@ -250,7 +251,8 @@ pub(crate) enum Stays {
     Kept,
     /// It goes back to the list of active ones of its type.
     Activated,
-    /// It was huge: so many pages, of which those that are isolated are processed like others.
+    /// It was huge and was split: the number of its pages, of which those that are isolated are
+    /// processed like others.
     Split(u32),
 }
 
@@ -346,7 +348,7 @@ pub(crate) trait Judge {
     fn leave(&mut self, mem: &mut Memory, run: &Run, fates: &Fates, b: &mut Batch<'_>);
     /// Notes what stays.
     fn stayed(&mut self, mem: &mut Memory, run: &mut Run, fates: &Fates, b: &mut Batch<'_>);
-    /// The slow path of a folio. `asked`: the judgement if it was asked already.
+    /// The slow path of a folio. `asked`: the judgement if it was made already.
     fn one(
         &mut self,
         mem: &mut Memory,
@@ -385,7 +387,8 @@ pub(crate) fn shrink<J: Judge>(j: &mut J, mem: &mut Memory, run: &mut Run, b: &m
         }
         let mut f = j.judge(mem, run, first(n) << at, b);
         if f.evict != 0 && !b.evicts_fast {
-            // It was asked already, but leaves by the slow path: a device with a queue, or no writes.
+            // It was judged already, but leaves by the slow path: a device with a queue, or no
+            // writes.
             n = n.min(ahead(!f.evict, at));
             if n == 0 {
                 b.fast.asked(1);

@@ -1,7 +1,7 @@
 //! Picture of a monitor of accesses: its view over addresses and time, the places where its schemes
 //! were applied, and the true accesses of the pages.
 //!
-//! All of it has the cells of one [`Heatmap`], so that what is said can be held against the truth
+//! All of it has the cells of one [`Heatmap`], so that the record and the truth can be compared
 //! cell by cell. A record of any length takes the same room: a cell is a mean, or a sum of bytes.
 
 use std::collections::BTreeMap;

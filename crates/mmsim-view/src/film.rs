@@ -19,7 +19,7 @@ use mmsim::phys::buddy::NR_ORDERS;
 /// Cells of a frame, unless there are more zones.
 const MOST_CELLS: usize = 1024;
 
-/// Frames of one run that a page has room for, if it has so many runs.
+/// Frames of one run that a page has room for, if it has `nr_runs` runs.
 pub fn most_frames(nr_runs: usize) -> usize {
     (960 / nr_runs.max(1)).clamp(8, 120)
 }
@@ -208,7 +208,7 @@ fn cell(blocks: &[BlockUse]) -> Cell {
 pub struct Watcher(Arc<Mutex<Kept>>);
 
 impl Watcher {
-    /// Keeps so many frames at most.
+    /// Keeps at most `most` frames.
     pub fn new(most: usize) -> Watcher {
         let film = Film { stride: 1, ..Film::default() };
         let kept = Kept { most: most.max(2), seen: 0, film, passed: Vec::new() };

@@ -47,7 +47,7 @@ struct Kept {
 pub struct Watcher(Arc<Mutex<Kept>>);
 
 impl Watcher {
-    /// Keeps so many beginnings at most.
+    /// Keeps at most `most` beginnings.
     pub fn new(most: usize) -> Watcher {
         let all = Generations { stride: 1, beginnings: Vec::new() };
         let kept = Kept { most: most.max(2), seen: 0, all, open: false, at: None };

@@ -58,7 +58,7 @@ const COLUMNS: &[&str] = &[
     "sim_pressure_full_us",
 ];
 
-/// Points of one run that a page has room for, if it has so many runs.
+/// Points of one run that a page has room for, if it has `nr_runs` runs.
 pub fn most_points(nr_runs: usize) -> usize {
     (48_000 / nr_runs.max(1)).clamp(60, 600)
 }
@@ -97,7 +97,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps so many samples at most.
+    /// Keeps at most `most` samples.
     pub fn new(most: usize) -> Recorder {
         let (names, places, rows) = (Vec::new(), Vec::new(), Vec::new());
         Recorder { most: most.max(2), stride: 1, seen: 0, names, places, rows, last: None }
@@ -166,8 +166,8 @@ impl Recorder {
     }
 }
 
-/// Reads the file of `mmsim run --series` of a report with so many runs. `name` stands for the file
-/// in messages.
+/// Reads the file of `mmsim run --series` of a report with `nr_runs` runs. `name` stands for the
+/// file in messages.
 ///
 /// # Errors
 ///

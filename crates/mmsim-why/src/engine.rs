@@ -35,11 +35,11 @@ use crate::page::{CLASS_MASK, CLASS_SHIFT, LIST_SHIFT, Page, USED, mark, tick_of
 use crate::verdict::{self, Fresh, Span, Tables, Verdicts};
 use crate::waiting::Waiting;
 
-/// Pages idle for longer count as many if they are one in so many of all.
+/// Divisor: pages idle for longer count as many if they are at least that part of all.
 const FEW: u64 = 64;
 
-/// A page is one of the coldest of its list if colder ones there are less than one in so many of
-/// all.
+/// Divisor: a page is one of the coldest of its list if colder ones there are less than that part
+/// of all.
 const COLDEST: u64 = 16;
 
 /// Ticks in which memory is filled once.
@@ -151,7 +151,7 @@ pub struct Engine {
     idle: Vec<Idle>,
     /// Pages that are counted in them.
     counted: u64,
-    /// The place that was asked for last, and its list.
+    /// The place of the last query, and its list.
     known: Option<((u8, MemcgId), usize)>,
     fresh: Vec<Fresh>,
     /// The first of them that may wait.
@@ -187,7 +187,7 @@ impl Engine {
         (Box::new(engine), told)
     }
 
-    /// The same with ticks of so many frames.
+    /// The same with ticks of `frames` frames.
     #[must_use]
     pub fn with_grain(mut self: Box<Self>, frames: u64) -> Box<Self> {
         self.grain = Some(frames);
@@ -243,7 +243,7 @@ impl Engine {
         Page { moved: self.min.now(), marks }
     }
 
-    /// A sampled page comes to a list now.
+    /// Counts a sampled page that goes on a list.
     #[inline(never)]
     fn counts(&mut self, list: usize) {
         self.idle[list].add(self.min.now());
@@ -488,7 +488,7 @@ impl Follower for Engine {
         let now = self.min.now();
         for &(page, last) in pages {
             let mut p = Page::of(all, page);
-            // Uses in the tick in which it came cannot be told apart.
+            // Uses in the tick in which it came cannot be distinguished.
             if p.is(mark::USED | mark::RESIDENT) && tick_of(last) > p.moved {
                 p.set(mark::KEPT | mark::AGAIN);
                 p.clear(mark::OVERLOOKED);

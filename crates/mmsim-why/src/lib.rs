@@ -1,8 +1,8 @@
 //! Why pages come back: each refault of a run answers one eviction, and is put into one class.
 //!
 //! The optimum decides first ([`min`]): if it would not have had the page either, there was too
-//! little memory, *capacity*. Else somebody decided otherwise, and the first rule that holds says
-//! what was decided ([`Class`]). Classes are a partition: their counts sum to the kernel's counter.
+//! little memory, *capacity*. Else there was a decision against it, and the first rule that holds
+//! names it ([`Class`]). Classes are a partition: their counts sum to the kernel's counter.
 //!
 //! An [`Engine`] follows a run ([`mmsim_core::memory::follow`]). It keeps three words a page and
 //! changes nothing.

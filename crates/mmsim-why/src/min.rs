@@ -1,11 +1,11 @@
 //! MIN as the run goes: whether the optimum has a page that is used again.
 //!
-//! Belady's MIN evicts the page whose next use is farthest away. It needs the future for that.
-//! Whether it *hits* can be said without: a page is kept from one use to the next if frames are
-//! left for it at every instant between, after all uses that ended before took theirs. (A. Jain,
-//! C. Lin, "Back to the future: leveraging Belady's algorithm for improved cache replacement",
-//! ISCA 2016, call it OPTgen.) Intervals are taken in the order of their ends, each if it fits.
-//! That keeps the most intervals, and just those that MIN keeps.
+//! Belady's MIN evicts the page whose next use is farthest away. It needs the future for that. A
+//! *hit* can be found without: a page is kept from one use to the next if frames are left for it at
+//! every instant between, after all uses that ended before took theirs. (A. Jain, C. Lin, "Back to
+//! the future: leveraging Belady's algorithm for improved cache replacement", ISCA 2016, call it
+//! OPTgen.) Intervals are taken in the order of their ends, each if it fits. That keeps the most
+//! intervals, and just those that MIN keeps.
 //!
 //! Time is counted in ticks. A page that is used in ticks a and b has to be held over the borders
 //! of all ticks between; and over ticks between, in which other pages come. So there are two
@@ -44,7 +44,7 @@ pub struct Min {
 }
 
 impl Min {
-    /// With so many frames at most.
+    /// A state with at most `frames` frames.
     pub fn new(frames: u32) -> Self {
         Min {
             frames,
@@ -91,7 +91,7 @@ impl Min {
         since.is_some_and(|since| since == self.now() || 2 * since + 1 >= self.begins)
     }
 
-    /// The tick is over; so many frames could hold pages in it.
+    /// Ends the tick, in which `room` frames could hold pages.
     pub fn tick(&mut self, room: u32) {
         let taken = self.frames.saturating_sub(room);
         let missed = u32::from(std::mem::take(&mut self.missed));

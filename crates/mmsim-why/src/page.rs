@@ -29,7 +29,7 @@ pub(crate) mod mark {
     pub(crate) const BALANCED: u32 = 1 << 9;
     /// A look kept it where it was, in the tick that is noted, for uses in several ticks.
     pub(crate) const KEPT: u32 = 1 << 10;
-    /// Marks that a page keeps when it comes to memory.
+    /// Marks that a page keeps when it enters memory.
     pub(crate) const STAY: u32 = EVER | WAITS | WRITTEN;
 }
 /// Marks of a page that is used.

@@ -130,11 +130,11 @@ const COLUMNS: u32 = 2 * Class::ALL.len() as u32;
 pub(crate) struct Tables {
     sites: Vec<Site>,
     numbers: BTreeMap<Site, u32>,
-    /// The site that was asked for last.
+    /// The site of the last query.
     site: u32,
     /// Counts by site, phase and task, a row each.
     rows: BTreeMap<Row, u32>,
-    /// The row that was asked for last.
+    /// The row of the last query.
     row: Option<(Row, u32)>,
     counts: Vec<u64>,
     open: Open,
@@ -393,7 +393,7 @@ pub struct Verdicts {
     pub written: u64,
     /// Blocks that could not be allocated, and stalls.
     pub troubles: Vec<TroubleCell>,
-    /// Each refault, if that was asked for, as they were settled.
+    /// Each refault, if the settings want a log, as they were settled.
     pub log: Vec<Logged>,
     /// Names of processes and files, for the log.
     pub names: Names,

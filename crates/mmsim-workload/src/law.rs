@@ -1,4 +1,4 @@
-//! Laws of random quantities: how long somebody thinks, when the next request arrives, how long a
+//! Laws of random quantities: how long a user thinks, when the next request arrives, how long a
 //! block lives.
 //!
 //! Each law is drawn by its textbook method. The exponential and the Pareto law go by inversion, and

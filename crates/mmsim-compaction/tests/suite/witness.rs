@@ -55,7 +55,7 @@ const NEW: &str = "compaction-v6.1";
 /// A pageblock with four single free frames.
 const SINGLES: &str = "P.P.P.P.";
 
-/// A zone of these pageblocks and then so many of single free frames, all movable.
+/// A zone of these pageblocks and then `n` of single free frames, all movable.
 fn before_singles(first: &str, n: usize) -> (String, String) {
     let map = first.to_string() + &SINGLES.repeat(n);
     let blocks = map.chars().filter(|c| !c.is_whitespace()).count() / 8;

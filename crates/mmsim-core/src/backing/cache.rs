@@ -143,7 +143,7 @@ impl TreeNode {
 }
 
 impl Files {
-    /// No files, on a machine with so many groups, the root included, and so many disks.
+    /// No files, on a machine with `groups` groups, the root included, and `disks` disks.
     pub fn new(groups: usize, disks: usize) -> Self {
         let disk = DiskPages {
             dirty: 0,

@@ -30,8 +30,8 @@ pub struct DeviceConfig {
     pub rotational: bool,
     /// Bytes of machine memory that a stored page takes, for zram; 0 elsewhere.
     pub stored_bytes_per_page: u32,
-    /// Requests that an asynchronous device takes at once, from 1: who writes while so many are under
-    /// way sleeps.
+    /// Requests that an asynchronous device takes at once, from 1: a thread that writes while that
+    /// many are under way sleeps.
     pub queue_depth: u32,
     /// Target latency of a read: reads that take longer mean fewer writes at once
     /// (`queue/wbt_lat_usec`), of 16 and up to three quarters of `queue_depth`. Zero: writes may be
@@ -223,8 +223,8 @@ impl Device {
             Io::Write => self.config.write,
         }
     }
-    /// When somebody who wants to write now may do so; until then he sleeps. `None`: he has
-    /// to sleep, and so many requests that he holds in his plug go out before.
+    /// The instant from which a writer that comes now may write; until then it sleeps. `None`: it
+    /// has to sleep, and the `held` requests in its plug go out before.
     pub fn lets_write(&mut self, now: SimTime, by: Writer, held: u32) -> Option<SimTime> {
         match &mut self.throttle {
             Some(t) => t.lets_in(now, by, held),

@@ -25,7 +25,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// No writes yet, of so many disks.
+    /// No writes yet, of `disks` disks.
     pub(crate) fn new(disks: usize) -> Self {
         Shares { writes: vec![0; if disks > 1 { disks } else { 0 }], periods: 0 }
     }

@@ -53,7 +53,7 @@ impl SwapConfig {
     /// Slots of a device begin at a multiple of this, so that no cluster has slots of two.
     pub const ALIGNED: u64 = 512;
 
-    /// So many usable slots on a device, of the default priority.
+    /// A device of `slots` usable slots, of the default priority.
     pub fn new(slots: u32, device: DeviceConfig) -> Self {
         SwapConfig { slots, device, priority: None }
     }
@@ -174,8 +174,8 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// The devices that a machine of so many CPUs has, in the order of `swapon`. Shadows of 64 bits
-    /// are kept only if they are `wide`.
+    /// The devices of a machine of `cpus` CPUs, in the order of `swapon`. Shadows of 64 bits are
+    /// kept only if they are `wide`.
     ///
     /// # Panics
     /// If there are more than [`SwapConfig::MOST_DEVICES`], or they have more than
@@ -332,7 +332,7 @@ impl Swap {
         self.pick_slowly(cpu)
     }
 
-    /// Picks slots until `out` is full, fewer if there are not so many: as many calls of
+    /// Picks slots until `out` is full, fewer if there are not enough: as many calls of
     /// [`Swap::pick`]. Returns how many.
     pub fn pick_many(&mut self, cpu: CpuId, out: &mut [u32]) -> usize {
         let mut done = 0;

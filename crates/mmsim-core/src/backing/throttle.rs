@@ -1,11 +1,11 @@
 //! Limit on the writes that a device gets at once: a writer above it sleeps, and leaves those under
 //! way time to end.
 //!
-//! A device takes so many requests at once as it has tags. Writeback throttling leaves some of
-//! them for reads: the depth for writes begins at 16, and windows of 100 ms decide about it. If
-//! even the fastest read took longer than the target it is halved, else it is doubled, up to three
-//! quarters of the tags. Sleepers are woken in bulk, when half of the depth is free, or none is
-//! taken any more if the device caches writes.
+//! A device takes as many requests at once as it has tags. Writeback throttling leaves some of them
+//! for reads: the depth for writes begins at 16, and windows of 100 ms decide about it. If even the
+//! fastest read took longer than the target it is halved, else it is doubled, up to three quarters
+//! of the tags. Sleepers are woken in bulk, when half of the depth is free, or none is taken any
+//! more if the device caches writes.
 //!
 //! Source: Linux 6.12 block/blk-wbt.c, block/blk-rq-qos.c (`rq_depth_calc_max_depth`),
 //! block/blk-mq-tag.c (`blk_mq_get_tag`), and 6.1 for which writes share a depth. Left out:
@@ -31,7 +31,7 @@ const CLOSE: SimDuration = SimDuration::from_millis(100);
 pub enum Writer {
     /// The background reclaimer.
     Kswapd,
-    /// Somebody who wants memory. Up to 6.1 these get half of the depth, or a quarter while
+    /// A thread that wants memory. Up to 6.1 these get half of the depth, or a quarter while
     /// something is read.
     Other,
     /// The flusher. While writers wait for it, it gets all of the depth, else a quarter.
@@ -95,8 +95,8 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// For a device that takes so many requests at once, with the longest time that a read should
-    /// take, if writeback is throttled.
+    /// Throttle of a device that takes `queue_depth` requests at once; `target`: latency that reads
+    /// should have, `None` without throttling of writeback.
     pub(super) fn new(
         queue_depth: u32,
         target: Option<SimDuration>,
@@ -251,8 +251,8 @@ impl Throttle {
         }
     }
 
-    /// When somebody who wants to write now may do so. `None`: he has to sleep, and the requests
-    /// that he holds in his plug, which count, go out before.
+    /// The instant from which a writer that comes now may write. `None`: it has to sleep, and the
+    /// `held` requests in its plug, which count, go out before.
     pub(super) fn lets_in(&mut self, now: SimTime, writer: Writer, held: u32) -> Option<SimTime> {
         self.advance(now);
         let class = self.class(writer);
@@ -302,7 +302,7 @@ impl Throttle {
         Some(woken.expect("all of them end"))
     }
 
-    /// A request goes to the device; it is a write of somebody, or a read.
+    /// Notes a request to the device: a write of that writer, or a read.
     pub(super) fn note(&mut self, begin: SimTime, end: SimTime, writer: Option<Writer>) {
         self.advance(begin);
         let class = writer.map(|w| self.class(w));

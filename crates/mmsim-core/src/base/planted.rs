@@ -1,4 +1,4 @@
-//! Faults that tests plant in a run, to see whether it is said what is wrong.
+//! Faults that tests plant in a run, to see whether the checks name them.
 //!
 //! Each is read where the thing is decided that it makes wrong. No scenario can plant one.
 

@@ -88,7 +88,7 @@ impl Machine {
         self.result()
     }
 
-    /// When somebody looks at the machine next.
+    /// Plans the next observation of the machine.
     fn plan_samples(&mut self) {
         self.course.sample_at =
             self.course.series_at.min(self.course.resident.at).min(self.course.pause_at);

@@ -13,7 +13,7 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// The page after so many touches of a copy.
+    /// The page after `done` touches of a copy.
     #[inline]
     pub(super) fn of_copy(copy: &CopyRun, done: u32) -> Self {
         Missed { run: copy.side(done), nth: done / 2 }
@@ -91,8 +91,8 @@ pub(super) fn hit_run(hot: &mut [u8], write: bool) -> u32 {
     done as u32
 }
 
-/// The same for a copy between regions that begin at `starts`, of which so many touches are done,
-/// and for so many more at most: whole blocks of pairs without a branch per page.
+/// The same for a copy between regions that begin at `starts`, of which `done` touches are done,
+/// for a bounded number of further ones: whole blocks of pairs without a branch per page.
 #[inline]
 pub(super) fn hit_copy(
     hot: &mut [u8],

@@ -30,7 +30,7 @@ use std::ops::Range;
 /// Where a monitor is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Waits for somebody to start it.
+    /// Waits to be started.
     Off,
     Running,
     Ended,
@@ -268,7 +268,7 @@ impl Doors for Machine {
 }
 
 impl Machine {
-    /// `WILLNEED` for somebody else's memory: reads from swap what free frames can take.
+    /// `WILLNEED` for another process's memory: reads from swap what free frames can take.
     fn read_while_free(&mut self, id: VmaId, range: Range<u32>) {
         self.record.prefetched = true;
         for p in range {

@@ -1,8 +1,7 @@
 //! Blocks that workloads allocate on behalf of the kernel: drivers, modules, fragmenters.
 //!
-//! Such memory belongs to no address space and to no memory cgroup, and reclaim does not see
-//! it. It stays when its process ends, as the memory of a module does, until somebody frees
-//! it.
+//! Such memory belongs to no address space and to no memory cgroup, and reclaim does not see it. It
+//! stays when its process ends, as the memory of a module does, until it is freed.
 
 use super::Machine;
 use super::fault::touch::FaultOutcome;

@@ -211,9 +211,9 @@ impl Machine {
         self.work.tasks.push(task);
     }
 
-    /// Another process, amid a run that goes on step by step ([`Machine::begin`]): somebody types a
-    /// command. It begins at its start, but not before where the run stands. `seed` is that of the
-    /// run.
+    /// Starts another process, amid a run that goes on step by step ([`Machine::begin`]), as a user
+    /// does who types a command. It begins at its start, but not before where the run stands.
+    /// `seed` is that of the run.
     pub fn spawn(&mut self, task: TaskConfig, seed: u64) {
         self.add_task(task, seed);
         self.course.watchdog = Watchdog::of(self.work.threads.len());

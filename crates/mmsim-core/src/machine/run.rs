@@ -322,9 +322,9 @@ impl Machine {
 
     #[inline]
     fn act(&mut self, cpu: CpuId, due: SimTime) {
-        if self.sched.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
-            // Somebody may have come since its last step.
-            self.sched.cpus[cpu].yield_if_due();
+        if self.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
+            // Another entity may have come since its last step.
+            self.cpus[cpu].yield_if_due();
         }
         let turns = self.sched.cpus[cpu].current().is_none();
         let e = match self.sched.cpus[cpu].current() {
@@ -589,7 +589,7 @@ impl Machine {
         goes_on && flow != FaultOutcome::Killed
     }
 
-    /// So many steps were taken that were no hits: audits are due after some.
+    /// Counts steps that were no hits: audits are due after some.
     #[inline]
     pub(super) fn took_steps(&mut self, steps: u64) {
         let (before, every) = (self.course.steps, self.course.watch.check_every);

@@ -33,7 +33,7 @@ pub(super) enum Stop {
 
 /// Result of the resolution of a page that is no hit.
 pub(super) struct Resolved {
-    /// So many pages were touched, this one and those behind it. 0: nothing was done.
+    /// Number of pages that were touched, this one and those behind it. 0: nothing was done.
     pub pages: u32,
     /// The walk ends.
     pub stop: Option<Stop>,
@@ -139,8 +139,9 @@ pub(in crate::machine) struct Progress {
     pub next: usize,
     /// Pages of it that are done.
     pub done: u32,
-    /// Or touches of pages of a region handed over, of which so many are done. One that is neither a
-    /// hit nor resolved by a walk becomes the only operation.
+    /// Touches of pages of a region that were handed over in place of operations, and the number of
+    /// them that are done. One that is neither a hit nor resolved by a walk becomes the only
+    /// operation.
     touches: Vec<Touch>,
     region: RegionId,
     touched: usize,
@@ -214,7 +215,7 @@ impl Progress {
         }
     }
 
-    /// So many pages of the current operation, which has `count`, were touched.
+    /// Counts `pages` touched pages of the current operation, which has `count`.
     #[inline(always)]
     pub(in crate::machine) fn did(&mut self, count: u32, pages: u32) {
         self.accesses += u64::from(pages);
@@ -541,7 +542,7 @@ mod tests {
     }
 
     /// Touches handed over in short form, and as operations: the same stops, times and bits, also
-    /// where somebody else resolves a miss and the walk goes on.
+    /// where other code resolves a miss and the walk goes on.
     #[test]
     fn touches_are_operations_in_short_form() {
         let mut rng = Rng::for_purpose(1, "touches");

@@ -148,7 +148,7 @@ impl Memory {
         if idle_first.is_some() || !busy {
             return idle_first;
         }
-        // Every idle node was asked in vain: the busy ones are better than none.
+        // Every idle node was tried in vain: the busy ones are better than none.
         (0..nodes).find_map(|k| {
             let n = NodeId(((usize::from(node.0) + k) % all) as u8);
             self.alloc_on(n, req, mark, flags)

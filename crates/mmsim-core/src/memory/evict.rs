@@ -1,4 +1,4 @@
-//! Eviction: the only way for a folio to leave memory while somebody may still want it.
+//! Eviction: the only way for a folio to leave memory while a process may still want it.
 //!
 //! In two doors with the policy's shadow between them:
 //! [`Memory::prepare_evict`] gives an anonymous folio a slot, unmaps, and writes what is

@@ -458,8 +458,8 @@ impl Memory {
     }
 }
 
-/// After how many freed pages of so many bytes zram's store, which holds `stored` bytes, may give
-/// up a page of memory.
+/// Number of freed pages of `bytes` bytes after which zram's store, which holds `stored` bytes, may
+/// give up a page of memory.
 fn zram_room(stored: u64, bytes: u32) -> usize {
     if bytes == 0 || stored == 0 {
         return usize::MAX;

@@ -4,8 +4,8 @@
 //! An observer of [trace events](super::trace) sees decisions at their own times, and batches
 //! become small for it. A [`Follower`] asks for less. Within a batch it gets the events when the
 //! batch is done, so it closes no fast path. It learns when a page was used last, in *ticks*: the
-//! time in which the machine allocates so many frames ([`Follower::grain`]). A mapped hit costs a
-//! look at two bytes.
+//! time in which the machine allocates a number of frames that the follower chooses
+//! ([`Follower::grain`]). A mapped hit costs a look at two bytes.
 //!
 //! Pages are those of processes, and of files where a mapping shows a file.
 
@@ -109,7 +109,7 @@ impl KeptPages {
     fn fetch(&self, page: PageIdx) {
         host::prefetch(&self.own, page.0 as usize);
     }
-    /// There are so many pages.
+    /// Makes room for `pages` pages.
     #[inline]
     fn make_room(&mut self, pages: usize) {
         if self.own.len() < pages {
@@ -254,7 +254,7 @@ pub trait Follower: Send {
     fn troubled(&mut self, t: &Troubled);
     /// A phase ended.
     fn phase_ended(&mut self);
-    /// A tick is over. So many frames hold pages, and so many more could.
+    /// A tick is over. Now `resident` frames hold pages, and `spare` more could.
     fn ticked(&mut self, resident: u64, spare: u64);
     /// The run is over.
     fn ended(&mut self, all: &mut KeptPages, mem: &Memory);
@@ -305,7 +305,7 @@ pub(crate) trait WantsUses {
     type Notes<'a>: NoteUses
     where
         Self: 'a;
-    /// For a walk over pages of which there are so many.
+    /// Begins the notes for a walk over `pages` pages.
     fn notes<'a>(self, uses: &'a mut Uses, pages: usize) -> Self::Notes<'a>
     where
         Self: 'a;
@@ -432,7 +432,7 @@ impl Uses {
     pub(crate) fn singly(&self) -> bool {
         self.on && self.wants.accesses
     }
-    /// For a walk over pages of which there are so many.
+    /// Begins the notes for a walk over `pages` pages.
     #[inline]
     pub(crate) fn noting(&mut self, pages: usize) -> FirstUses<'_> {
         let plain = if self.one_place { Where::ANON } else { Where::UNKNOWN };

@@ -28,7 +28,7 @@ pub struct HugePool {
     free: Vec<Pfn>,
     reserved: u32,
     mapped: u32,
-    /// As many as were asked for last (`nr_hugepages`).
+    /// Number of pages of the last request (`nr_hugepages`).
     pub wanted: u32,
 }
 
@@ -49,7 +49,7 @@ impl HugePool {
     pub fn mapped(&self) -> u32 {
         self.mapped
     }
-    /// Promises so many pages to a mapping. False: there are not as many.
+    /// Promises `pages` pages to a mapping. False: there are not as many.
     pub fn reserve(&mut self, pages: u32) -> bool {
         let fits = self.free() - self.reserved >= pages;
         self.reserved += if fits { pages } else { 0 };

@@ -1,11 +1,11 @@
 //! Page idle tracking: what a monitor of accesses does to a page, and asks of it.
 //!
 //! A monitor wants to know whether a page is accessed within an interval. At its beginning it makes
-//! the page *old*: accessed bits of its mappings are cleared and the folio is marked idle. At its end
-//! the page is *young* if an accessed bit is set again, or if somebody else, who cleared it
+//! the page *old*: accessed bits of its mappings are cleared and the folio is marked idle. At its
+//! end the page is *young* if an accessed bit is set again, or if another user, who cleared it
 //! meanwhile, took the idle mark away. Since clearing an accessed bit would hide the access from
-//! reclaim, a bit that was set is kept in the folio's young flag, which the next query for references
-//! counts ([`Memory::references`]).
+//! reclaim, a bit that was set is kept in the folio's young flag, which the next query for
+//! references counts ([`Memory::references`]).
 //!
 //! A page is found by its frame, as a monitor of physical memory does, or by its place in an
 //! address space; then only that one PTE is looked at. Pages that are on no LRU list are passed over
@@ -40,8 +40,8 @@ impl Memory {
         listed.then_some(folio)
     }
 
-    /// Makes a folio old through all of its mappings. A file page that somebody has locked stays as
-    /// it is. Costs `t_mkold`.
+    /// Makes a folio old through all of its mappings. A file page that is locked stays as it is.
+    /// Costs `t_mkold`.
     pub fn mkold(&mut self, folio: FolioId) {
         self.acting.now += self.given.cost.t_mkold;
         if self.locked_file(folio) {

@@ -285,8 +285,8 @@ impl Memory {
     }
 
     /// Puts a layout in the place of memory that is all free, but for the frames that the kernel
-    /// holds from the start. Returns the frames that somebody has to hold from now on, in address
-    /// order; each is one block of order 0, with the type that it was asked for.
+    /// holds from the start. Returns the frames that a thread has to hold from now on, in address
+    /// order; each is one block of order 0, with the type of its request.
     ///
     /// # Errors
     ///

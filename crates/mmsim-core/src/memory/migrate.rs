@@ -36,11 +36,11 @@ use std::ops::Range;
 /// Why a folio stays where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotMoved {
-    /// It is under read, or somebody works on it.
+    /// It is under read, or another user works on it.
     Locked,
     /// A device writes it.
     Writeback,
-    /// Somebody holds a reference: an LRU batch, or its owner went while a device works on it.
+    /// It has another reference: an LRU batch, or its owner went while a device works on it.
     Pinned,
     /// Its file system moves no page: ramfs.
     FileSystem,
@@ -170,9 +170,9 @@ impl Memory {
         folios.iter().rev().take(most).take_while(plain).count()
     }
 
-    /// Moves isolated plain folios, the last first, into as many frames, the last first: as so many
-    /// calls of [`Memory::migrate`]. As many as the LRU batch has room for are freed together, and
-    /// arrive together.
+    /// Moves isolated plain folios, the last first, into as many frames, the last first: as that
+    /// many calls of [`Memory::migrate`]. As many as the LRU batch has room for are freed together,
+    /// and arrive together.
     pub fn migrate_plain(
         &mut self,
         lru: &mut dyn ReclaimPolicy,
@@ -294,8 +294,8 @@ impl Memory {
         Some(order)
     }
 
-    /// Takes free blocks that begin in a run of frames and appends their frames, as long as one is as
-    /// most are: as so many calls of [`Memory::isolate_free_block`].
+    /// Takes free blocks that begin in a run of frames and appends their frames, as long as one is
+    /// as most are: as that many calls of [`Memory::isolate_free_block`].
     pub fn isolate_free_blocks(
         &mut self,
         z: ZoneId,

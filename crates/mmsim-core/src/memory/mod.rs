@@ -256,8 +256,8 @@ impl Memory {
         }
     }
 
-    /// Takes frames for the kernel, or gives them back, until there are so many. Fewer: memory has
-    /// none.
+    /// Takes frames for the kernel, or gives them back, until it holds the given number. Fewer:
+    /// memory has none.
     fn held_for_kernel(
         &mut self,
         mut frames: Vec<Pfn>,
@@ -309,7 +309,7 @@ impl Memory {
         (z, pages)
     }
 
-    /// A folio that was put on a list weighs so many pages.
+    /// Notes that a folio that was put on a list has `pages` pages.
     #[inline]
     fn weigh(&mut self, list: ListId, z: ZoneId, pages: u64) {
         if pages > 1 {
@@ -442,7 +442,7 @@ impl Memory {
     }
 }
 
-/// As [`Memory::shadow_bits`], of so many groups with the root.
+/// As [`Memory::shadow_bits`], of `groups` groups with the root.
 fn shadow_bits(zones: &Zones, groups: usize) -> u32 {
     let by_zone = zones.lru_by_zone() && zones.ids().count() > 1;
     if zones.nr_nodes() > 1 || groups > 1 || by_zone { 64 } else { 32 }

@@ -1,8 +1,8 @@
 //! Evictions by their numbers, for observers.
 //!
 //! An event of a refault names the eviction that it answers, and an event of an eviction names the
-//! page, whose PTE is gone by then. Both are kept only while somebody sees such events, in columns
-//! by slot and by page: a run has as many of them as evictions.
+//! page, whose PTE is gone by then. Both are kept only while an observer sees such events, in
+//! columns by slot and by page: a run has as many of them as evictions.
 
 use super::Memory;
 use super::trace::{TraceKind, TraceKinds};

@@ -66,7 +66,7 @@ impl Plug {
 }
 
 impl Memory {
-    /// So many requests go to the swap device, where the kernel counts them.
+    /// Counts requests to the swap device, where the kernel counts them.
     #[inline]
     pub(crate) fn count_swap_requests(&mut self, io: Io, n: u64) {
         let event = match io {

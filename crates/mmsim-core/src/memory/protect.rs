@@ -5,10 +5,10 @@
 //! is protected. Each such pass notes a group's protection as it stands (`emin`, `elow`), because
 //! deeper trees of groups share out what their parents have.
 //!
-//! Protection is against others, so reclaim for a group's own limit is to pay no heed to it. From 5.4
-//! to 6.1 it did, whenever a pass over all groups had left a note before: it scanned less, or passed
-//! the group over as if it were somebody else's. A group whose `memory.min` reaches its `memory.max`
-//! then finds nothing to reclaim, and its OOM killer ends it beside clean page cache.
+//! Protection is against others, so reclaim for a group's own limit is to pay no heed to it. From
+//! 5.4 to 6.1 it did, whenever a pass over all groups had left a note before: it scanned less, or
+//! passed the group over as if it were another one. A group whose `memory.min` reaches its
+//! `memory.max` then finds nothing to reclaim, and its OOM killer ends it beside clean page cache.
 //!
 //! Sources: Linux 6.1 mm/vmscan.c (`shrink_node_memcgs`, `get_scan_count`), include/linux/memcontrol.h
 //! (`mem_cgroup_below_min`, `mem_cgroup_protection`), mm/memcontrol.c

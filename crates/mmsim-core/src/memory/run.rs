@@ -38,9 +38,9 @@ pub struct Run {
     pub(super) nr: usize,
     /// Folios that the fast path is open for.
     pub plain: u64,
-    /// Plain ones that were asked and found accessed.
+    /// Plain ones that were checked and found accessed.
     pub young: u64,
-    /// Plain ones that were asked and had the flag `REFERENCED`.
+    /// Plain ones that were checked and had the flag `REFERENCED`.
     pub marked: u64,
 }
 

@@ -80,7 +80,7 @@ mod tests {
     /// Followed by hand likewise, for objects of the usual two seeks.
     #[test]
     fn objects_that_cost_seeks_go_by_priority() {
-        // At which priority the first of so many go, and how many then.
+        // Priority at which the first of `freeable` objects go, and their number then.
         let first = |freeable| {
             let mut at = (0..=12).rev().map(|p| (p, seek(freeable, 0, p, true).0));
             at.find(|a| a.1 > 0)

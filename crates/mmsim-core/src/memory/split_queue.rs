@@ -174,7 +174,7 @@ impl Memory {
         self.lru.split_queues.queues[memcg].deferred = deferred;
         self.count(VmEvent::SlabsScanned, scanned);
         for folio in self.oldest_queued(memcg, scanned) {
-            // One that somebody has taken off its list stays queued.
+            // One that another user has taken off its list stays queued.
             if self.frames.has(folio, flag::LRU | flag::IN_BATCH) {
                 let page = self.page_of(folio).expect("a queued folio is mapped");
                 self.split_at(policy, page);

@@ -65,8 +65,8 @@ pub struct BlockUse {
 /// The most blocks of an order that moving contents inside a zone could make, nothing being
 /// freed meanwhile: as many as there are candidates, but no more than the free frames fill.
 ///
-/// It is reached if single frames can be moved anywhere: choose so many candidates, and move what
-/// lies in them to free frames outside. These suffice: with f free frames and b blocks chosen, of
+/// It is reached if single frames can be moved anywhere: choose that many candidates, and move the
+/// pages in them to free frames outside. These suffice: with f free frames and b blocks chosen, of
 /// which x frames are free, `f - x` are free outside and `b * 2^k - x <= f - x` are to be moved.
 ///
 /// Left out are watermarks, under which a zone does not give the last of its free frames; reclaim,

@@ -316,7 +316,7 @@ impl Tracer {
     pub fn wants_any(&self, kinds: TraceKinds) -> bool {
         self.wanted.meets(kinds)
     }
-    /// Reports an event; `make` runs only if somebody watches.
+    /// Reports an event; `make` runs only with an observer.
     #[inline(always)]
     pub fn emit(&mut self, make: impl FnOnce() -> TraceEvent) {
         if self.on() {

@@ -6,7 +6,7 @@ use crate::phys::frames::{FolioId, flag};
 use crate::virt::pages::pte;
 use crate::virt::rmap::Mappings;
 
-/// The answer to "was this folio used since it was asked last?".
+/// The answer to "was this folio used since the last check?".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct References {
     /// Mappings (VMAs) whose accessed bit was set.

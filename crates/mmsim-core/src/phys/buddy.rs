@@ -62,7 +62,7 @@ pub struct Extfrag {
     pub fragmenting: bool,
 }
 
-/// A block that somebody who frees memory waits for (`struct capture_control`).
+/// A block that a thread which frees memory waits for (`struct capture_control`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capture {
     /// log2 of its frames.
@@ -96,9 +96,9 @@ pub struct Buddy {
     pub(super) free_of: [u64; 8],
     /// Pages of pageblocks reserved as highatomic.
     pub(super) nr_reserved_highatomic: u64,
-    /// Fallbacks since somebody last took note.
+    /// Fallbacks since they were last taken.
     pub(super) extfrag: Vec<Extfrag>,
-    /// Attempts to steal below pageblock order since somebody last took note.
+    /// Attempts to steal below pageblock order since they were last taken.
     pub(super) boosts: u32,
 }
 
@@ -148,7 +148,7 @@ impl Buddy {
         }
     }
 
-    /// Puts a block behind the others of its list, as somebody found it. For the start of a run.
+    /// Puts a block behind the others of its list, as in a recorded layout. For the start of a run.
     pub(super) fn put_at_start(
         &mut self,
         frames: &mut Frames,
@@ -320,8 +320,8 @@ impl Buddy {
         Some(Pfn(p))
     }
 
-    /// Takes `n` pages from the type's own lists, as so many calls of the above would, makes them
-    /// of a kind, and appends them to `out`; fewer if there are not so many.
+    /// Takes `n` pages from the type's own lists, as that many calls of the above would, makes them
+    /// of a kind, and appends them to `out`; fewer if there are not enough.
     ///
     /// When all lists below order k are empty, the pages of the block of order k come one
     /// after the other: so the block is cut once, not once per page.

@@ -51,7 +51,7 @@ impl FreeList {
         place as usize & self.ring.len().wrapping_sub(1)
     }
 
-    /// Makes room for so many blocks more.
+    /// Makes room for `more` more blocks.
     #[inline(always)]
     fn make_room(&mut self, b: &mut Blocks<'_>, more: usize) {
         let span = self.head.wrapping_sub(self.tail) as usize;
@@ -246,9 +246,9 @@ impl FreeLists {
         n
     }
 
-    /// Takes up to `n` single pages off the head of the list of a type, given as its number, as so
-    /// many calls of [`FreeLists::unlink`] would, gives them these flags and appends them to `out`.
-    /// Returns how many.
+    /// Takes up to `n` single pages off the head of the list of a type, given as its number, as
+    /// that many calls of [`FreeLists::unlink`] would, gives them these flags and appends them to
+    /// `out`. Returns how many.
     #[inline]
     pub(super) fn pop_pages(
         &mut self,

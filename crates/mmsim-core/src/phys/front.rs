@@ -42,8 +42,7 @@ impl Zone {
         self.pcp[cpu].stock(pcp_index(0, mt))
     }
 
-    /// Takes the first `n` pages of [`Zone::stock`], as so many calls of
-    /// [`Zone::take_from_pcp`].
+    /// Takes the first `n` pages of [`Zone::stock`], as that many calls of [`Zone::take_from_pcp`].
     #[inline]
     pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
         self.pcp[cpu].take_stock(pcp_index(0, mt), n);

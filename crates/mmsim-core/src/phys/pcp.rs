@@ -104,7 +104,7 @@ pub fn of_index(index: usize, pageblock_order: u8) -> (u8, Migratetype) {
 struct List {
     /// The head is last.
     pages: Vec<u32>,
-    /// So many at the front are gone.
+    /// Number of blocks at the front that are gone.
     gone: usize,
 }
 
@@ -172,7 +172,7 @@ impl Pcp {
         self.lists[index].live()
     }
 
-    /// Takes `n` single pages off the head of a list, which has so many.
+    /// Takes `n` single pages off the head of a list, which has at least that many.
     #[inline]
     pub fn take_stock(&mut self, index: usize, n: usize) {
         let l = &mut self.lists[index].pages;

@@ -20,7 +20,7 @@ use std::ops::Range;
 pub struct Wanted {
     /// Those of a lower order than this.
     pub below: u8,
-    /// Until there are so many frames.
+    /// Number of frames at which the loop ends.
     pub frames: usize,
     /// While the zone stays above this mark.
     pub mark: Mark,
@@ -39,8 +39,8 @@ pub struct Taken {
 }
 
 impl Zone {
-    /// Takes blocks that begin in a run of frames and appends their frames, as long as one is as most
-    /// are: as so many calls of [`Zone::isolate_free_block`].
+    /// Takes blocks that begin in a run of frames and appends their frames, as long as one is as
+    /// most are: as that many calls of [`Zone::isolate_free_block`].
     pub fn isolate_free_blocks(
         &mut self,
         frames: &mut Frames,

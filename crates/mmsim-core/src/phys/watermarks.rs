@@ -26,7 +26,7 @@ use crate::base::migratetype::Migratetype;
 use crate::base::rules::{KernelRules, WmarkForm};
 use crate::config::{MachineConfig, VmSysctl, ZoneKind};
 
-/// Which watermark a request is held against.
+/// Watermark that a request is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// `WMARK_MIN`.

@@ -1,9 +1,9 @@
 //! A zone: a range of frames, and what is known of its free memory.
 //!
 //! A zone holds free blocks ([`Buddy`]), a stock of free pages for each CPU ([`Pcp`]), and the
-//! thresholds that free memory is held against. Here is what it is made of, how it begins and what
-//! can be asked of it; whether it has enough for a request is in `watermarks.rs`, how pages leave it
-//! and come back in `front.rs`.
+//! thresholds that free memory is compared with. This file has its parts, its set-up and its
+//! queries; whether it has enough for a request is in `watermarks.rs`, how pages leave it and come
+//! back in `front.rs`.
 //!
 //! A zone begins as after boot: the kernel's own frames at the bottom, above them what the first
 //! CPU has on its list, and the rest as one run that was never touched, which costs nothing. With a

@@ -253,7 +253,7 @@ impl Zones {
     pub fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
         Some(self.preferred[usize::from(n.0)][highest as usize]).filter(|&z| z != NO_ZONE)
     }
-    /// The zone that a request for one page tries first, held against a mark or not.
+    /// The zone that a request for one page tries first, compared with a mark or not.
     #[inline(always)]
     pub fn asked(&mut self, n: NodeId, highest: ZoneKind, mark: Option<Mark>) -> Option<&mut Zone> {
         let asked = if mark == Some(Mark::Low) { &self.first_asked } else { &self.asked_below };

@@ -61,7 +61,7 @@ pub struct CompactRequest {
     pub highest: ZoneKind,
     /// Permissions of the request.
     pub flags: GfpFlags,
-    /// The watermark that the request is held against.
+    /// The watermark that the request is compared with.
     pub mark: Mark,
     /// Effort of the run.
     pub mode: MigrateMode,

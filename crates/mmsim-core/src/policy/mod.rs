@@ -24,7 +24,7 @@ use crate::workload::LruGen;
 /// Pages that one round of reclaim asks for (include/linux/swap.h).
 pub const SWAP_CLUSTER_MAX: u64 = 32;
 
-/// Rounds in vain before somebody gives up (mm/internal.h).
+/// Rounds in vain before a request gives up (mm/internal.h).
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
 
 /// Reason for which a folio comes to the policy.
@@ -71,7 +71,7 @@ pub enum LruGenWritten {
     Refused,
     /// It is done.
     Done,
-    /// A step of eviction freed so many pages, and there may be more to evict.
+    /// A step of eviction freed this number of pages, and there may be more to evict.
     Evicted(u64),
 }
 
@@ -200,9 +200,9 @@ pub trait ReclaimPolicy: Send {
     fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
-    /// Takes a folio off its list for somebody else: `MADV_PAGEOUT`. False: it is on no
-    /// list, cannot be evicted, or waits to be moved between lists. Who takes it gives it
-    /// back by [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
+    /// Takes a folio off its list for another user: `MADV_PAGEOUT`. False: it is on no list, cannot
+    /// be evicted, or waits to be moved between lists. Who takes it gives it back by
+    /// [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
     fn isolate(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
         const LISTED: u32 = flag::LRU;
         if mem.frames.bits(folio) & (LISTED | flag::UNEVICTABLE | flag::IN_BATCH) != LISTED {
@@ -247,8 +247,8 @@ pub trait ReclaimPolicy: Send {
     fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
         let _ = (mem, folio);
     }
-    /// Before each pass of kswapd over a node, which will be asked for with `req`. True: what
-    /// could be reclaimed is needed, and the OOM killer is to choose a victim.
+    /// Ages before each pass of kswapd over a node, whose request will be `req`. True: what could
+    /// be reclaimed is needed, and the OOM killer is to choose a victim.
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
         let _ = (mem, req);
         false

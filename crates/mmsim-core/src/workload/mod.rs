@@ -45,14 +45,14 @@ impl Pressure {
     /// Without any stall.
     pub const NONE: Pressure = Pressure { some_us: 0, full_us: 0 };
 
-    /// So many microseconds of some, and of all, stalled.
+    /// Microseconds of some, and of all, stalled.
     pub const fn new(some_us: u64, full_us: u64) -> Self {
         Pressure { some_us, full_us }
     }
 }
 
-/// The totals of `/proc/pressure/memory`. They are summed up when somebody asks, so workloads that
-/// do not ask cost nothing.
+/// The totals of `/proc/pressure/memory`. They are summed up on request, so workloads that do not
+/// use them cost nothing.
 pub trait PressureTotals: std::fmt::Debug {
     /// Totals from the start of the run up to `now`. Asking changes nothing.
     fn totals(&self, now: SimTime) -> Pressure;
@@ -72,7 +72,7 @@ pub struct WorkloadCx<'a> {
     pub now: SimTime,
     /// Free pages of all zones, as `nr_free_pages`.
     pub free_pages: u64,
-    /// The thread's allocations on behalf of the kernel since it was asked last, in order.
+    /// The thread's allocations on behalf of the kernel since the last call, in order.
     pub kernel_allocs: &'a [KernelAllocResult],
     /// Free memory at the last [`Op::FreeBlocks`] since the last call for this thread.
     pub free_blocks: Option<FreeBlocksOfZone>,
@@ -122,7 +122,7 @@ pub struct Replayed {
     pub recorded: SimDuration,
     /// Time that it took to there.
     pub took: SimDuration,
-    /// The farthest that it was behind, where somebody looked: between two batches of operations.
+    /// The farthest that it was behind at a check: between two batches of operations.
     pub behind: SimDuration,
 }
 

@@ -286,7 +286,7 @@ pub enum Op {
     /// A record begins here, and not where the last one of the thread or its phase ended. Takes no
     /// time.
     RecordBegins,
-    /// The next record began at this instant, when somebody asked for it. Takes no time.
+    /// The next record began at this instant, when it was requested. Takes no time.
     Arrived(SimTime),
     /// The phase with this number in [`super::Workload::phases`] ends here. It began
     /// where the phase before it ended.

@@ -402,7 +402,7 @@ proptest! {
     }
 }
 
-/// An address space with a page table and one region of so many anonymous pages.
+/// An address space with a page table and one region of `pages` anonymous pages.
 fn one_region(pages: u32) -> (Memory, AsId, PageIdx) {
     let mut mem = Memory::new(&machine(1, 0));
     let space = mem.virt.spaces.create("one".into(), MemcgId(0));

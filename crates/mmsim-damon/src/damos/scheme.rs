@@ -210,7 +210,7 @@ impl Scheme {
     /// Checks that a context of these knobs can work with it.
     ///
     /// # Errors
-    /// As [`Scheme::validate`]; an end after so many snapshots where they are not counted.
+    /// As [`Scheme::validate`]; an end after a number of snapshots where they are not counted.
     pub fn validate_for(&self, config: &DamonConfig) -> Result<(), DamonError> {
         if self.max_nr_snapshots != 0 && !config.count_snapshots {
             return Err(DamonError::InvalidScheme("this kernel does not count snapshots"));

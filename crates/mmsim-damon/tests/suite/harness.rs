@@ -1,5 +1,5 @@
-//! Operations without a machine: memory that is used as a test says, a clock that moves when
-//! something is said to take time, and a record of what was done.
+//! Operations without a machine: memory whose use the test defines, a clock that moves by given
+//! times, and a record of the calls.
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_damon::config::Rand32;
@@ -41,7 +41,7 @@ pub(crate) struct Fake {
     pub(crate) age_step: u32,
     pub(crate) free_mem_rate: u64,
     pub(crate) psi_us: u64,
-    /// The part of eligible memory that lies on any node, and what that was asked of.
+    /// The part of eligible memory that lies on any node, and the regions of the query.
     pub(crate) eligible_bp: u64,
     pub(crate) asked: Vec<(Vec<Range<u64>>, u16)>,
     /// The answer of the test of targets.

@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// Cuts keep the union, make at most so many pieces of each region, and whole pages.
+    /// Cuts keep the union, make at most `pieces` pieces of each region, and whole pages.
     #[test]
     fn cutting(regions in regions(), pieces in 2_u32..4, seed in any::<u64>()) {
         let before = target(&regions);

@@ -562,7 +562,7 @@ impl Naive {
         self.limited(r) && nothing
     }
 
-    /// Cuts a region of a target after so many pages.
+    /// Cuts a region of a target after `pages` pages.
     fn cut_at(&mut self, t: usize, at: usize, pages: u64) {
         let whole = self.targets[t][at].clone();
         let mut right = Reg { first: whole.first + pages, pages: whole.pages - pages, ..whole };

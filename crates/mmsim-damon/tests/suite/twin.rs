@@ -36,7 +36,7 @@ struct Case {
 /// Event from time to time.
 #[derive(Clone, Debug)]
 enum Change {
-    /// So many steps pass.
+    /// Lets this number of steps pass.
     Run(u32),
     /// Free pages per thousand.
     Free(u64),

@@ -335,8 +335,8 @@ fn esz_floor() {
 }
 
 /// A quota of 1 MiB is to hold stalls at a millisecond, and the machine has stalled for a minute
-/// before. All that stall time is held against the quota, which becomes the least; or nothing is, and
-/// it stays. At the second look, two milliseconds later, both see these two.
+/// before. All that stall time counts against the quota, which becomes the least; or nothing does,
+/// and it stays. At the second look, two milliseconds later, both see these two.
 #[test]
 fn first_psi() {
     let [total, neutral] = each("first-psi", ["total", "neutral"], |config| {

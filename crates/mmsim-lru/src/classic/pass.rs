@@ -237,7 +237,7 @@ impl Classic {
         low || self.activations_of(mem, scope, memcg, t) != before
     }
 
-    /// The lists of a memory cgroup that are held against each other.
+    /// The lists of a memory cgroup whose sizes are compared.
     #[inline]
     pub(super) fn balanced(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         match self.config.inactive_ratio_scope {

@@ -93,7 +93,7 @@ impl Classic {
         if nr == 0 {
             return BatchStats::default();
         }
-        // Plain ones were asked, and those under write are not.
+        // Plain ones were checked, and those under write are not.
         if run.plain != run.all() {
             let judged = run.with(flag::WRITEBACK, 0) & !run.plain;
             mem.prefetch_pages_of(run.folios(judged));
@@ -138,8 +138,8 @@ impl Classic {
         if file { [lists[2], lists[3]] } else { [lists[0], lists[1]] }
     }
 
-    /// Reclaims folios that somebody else took off their lists (`reclaim_folio_list`): the
-    /// tests of a scan of an inactive list, and nothing that a scan counts or learns.
+    /// Reclaims folios that another user took off their lists (`reclaim_folio_list`): the tests of
+    /// a scan of an inactive list, without its counts and its state.
     pub(super) fn reclaim_taken(
         &mut self,
         mem: &mut Memory,
@@ -306,7 +306,7 @@ impl Judge for Inactive<'_> {
         run.plain
     }
 
-    /// Plain folios were asked when they were taken.
+    /// Plain folios were checked when they were taken.
     #[inline(always)]
     fn judge(&mut self, mem: &mut Memory, run: &mut Run, some: u64, _: &mut Batch<'_>) -> Fates {
         let judging = self.judging;

@@ -52,7 +52,7 @@ pub(super) enum Aging {
     Done,
     /// Accessed bits were looked for; it begins with the next step.
     Walked,
-    /// Somebody else created it.
+    /// Another thread created it.
     Failed,
 }
 

@@ -52,8 +52,8 @@ impl Mglru {
         LruGenWritten::Done
     }
 
-    /// Creates a generation if the youngest is `max_gen`. Somebody else may have made a younger one:
-    /// then nothing is done.
+    /// Creates a generation if the youngest is `max_gen`. Another thread may have made a younger
+    /// one: then nothing is done.
     fn age_by_command(
         &mut self,
         mem: &mut Memory,

@@ -280,8 +280,8 @@ impl Mglru {
         }
     }
 
-    /// The same for anonymous folios that all become young, at once. False, and nothing done:
-    /// something has to be asked for each.
+    /// The same for anonymous folios that all become young, at once. False, and nothing done: a
+    /// check is needed for each.
     fn put_back_young(&mut self, mem: &mut Memory, t: LruType, stays: &[FolioId]) -> bool {
         let by_distance = self.config.placement.is_by_distance();
         if !self.single || by_distance || t != ANON {

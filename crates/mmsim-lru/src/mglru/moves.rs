@@ -314,7 +314,7 @@ impl Mglru {
     }
 
     /// Puts a batch of new or swapped-in anonymous folios into their generation at once, which is
-    /// the youngest, but for 6.14. False, and nothing done: something has to be asked for each.
+    /// the youngest, but for 6.14. False, and nothing done: a check is needed for each.
     pub(super) fn young_anon_arrived(
         &mut self,
         mem: &mut Memory,
@@ -363,7 +363,7 @@ impl Mglru {
     }
 
     /// Activates a batch of listed anonymous folios at once, as `folio_activated` does with each.
-    /// False, and nothing done: something has to be asked for each.
+    /// False, and nothing done: a check is needed for each.
     pub(super) fn anon_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) -> bool {
         if !self.single || mem.given.slow_paths {
             return false;

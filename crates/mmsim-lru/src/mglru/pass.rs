@@ -2,7 +2,7 @@
 //!
 //! A pass visits the memcgs of a node in the order of their own LRU. For each the budget is its
 //! size shifted by the priority; with too few generations left it is aged instead, and then left
-//! alone for this pass. The pass ends early once it freed what was asked for.
+//! alone for this pass. The pass ends early once it freed the requested pages.
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`get_nr_to_scan`, `try_to_shrink_lruvec`, `should_abort_scan`,
 //! `shrink_one`, `shrink_many`, `lru_gen_shrink_node`, `set_initial_priority`); 6.1, 6.7 likewise.
@@ -22,7 +22,7 @@ use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 /// Amount that is left to do for one lruvec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Budget {
-    /// So many pages may be looked at.
+    /// Number of pages that may be looked at.
     Pages(u64),
     /// Nothing: it was aged just now, or is protected.
     Aged,
@@ -67,7 +67,7 @@ pub(super) struct Pass {
 /// Why a pass stops before its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Abort {
-    /// It freed what was asked for, or as much as is fair.
+    /// It freed the requested pages, or as much as is fair.
     Done,
     /// All zones have enough free pages.
     Safe,
@@ -325,7 +325,7 @@ impl Mglru {
         formulas::ages_first(AgingSite::Loop, self.outlook(lv, types), at_first)
     }
 
-    /// So many pages of an lruvec less the share that protection spares
+    /// `pages` pages of an lruvec less the share that protection spares
     /// (`apply_proportional_protection`). A group's own limit does not heed it.
     fn unprotected(&self, mem: &Memory, lv: LruvecId, pages: u64, req: &ReclaimRequest) -> u64 {
         let memcg = self.node_and_memcg(lv).1;

@@ -19,8 +19,7 @@ pub const MIN_LRU_BATCH: u64 = 64;
 /// The largest swappiness.
 pub const MAX_SWAPPINESS: u64 = 200;
 
-/// The tier of a folio with so many counted accesses through descriptors
-/// (`lru_tier_from_refs`).
+/// The tier of a folio with `refs` counted accesses through descriptors (`lru_tier_from_refs`).
 #[inline]
 pub const fn tier_of(refs: u32) -> Tier {
     // The binary logarithm of refs + 1, rounded up.
@@ -135,7 +134,7 @@ pub struct Control<'a> {
 }
 
 impl Position {
-    /// Counts of so many times as many pages.
+    /// Counts of `1 << shift` times as many pages.
     fn scaled(self, shift: u32) -> Position {
         let Position { refaulted, total, gain } = self;
         Position { refaulted: refaulted << shift, total: total << shift, gain }

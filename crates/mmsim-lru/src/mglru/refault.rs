@@ -298,7 +298,7 @@ impl Mglru {
         }
     }
 
-    /// A refault is recent if its generation is the first, or one of so many before it: it is still
+    /// A refault is recent if its generation is the first, or one of a few before it: it is still
     /// the oldest one, or (6.14) of the youngest four.
     #[inline(always)]
     fn recent(&self, lv: LruvecId, t: LruType) -> (u64, u64) {

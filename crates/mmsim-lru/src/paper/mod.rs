@@ -1,9 +1,9 @@
 //! The examples of the anonymous workingset series on paper: its rules without a machine.
 //!
 //! The mails that proposed the series (linux-mm, "workingset protection/detection on the anonymous
-//! LRU list", 2020) argue with lists of page names: so many frames, an active and an inactive list,
-//! pages that are hot, used once, or would become hot. [`Model`] is that notation made to run. It
-//! has anonymous pages only, and one page is reclaimed per fault:
+//! LRU list", 2020) argue with lists of page names: a number of frames, an active and an inactive
+//! list, pages that are hot, used once, or would become hot. [`Model`] is that notation made to
+//! run. It has anonymous pages only, and one page is reclaimed per fault:
 //!
 //! 1. While the inactive list is low, the tail of the active list is demoted to the inactive head.
 //! 2. The tail of the inactive list is judged. A page that is kept goes to the inactive head, an

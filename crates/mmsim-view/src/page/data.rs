@@ -23,7 +23,7 @@ use super::why::WhyData;
 #[derive(Serialize)]
 pub(super) struct Data<'a> {
     groups: Vec<GroupData<'a>>,
-    /// Settings of the first run, which those of variants are held against.
+    /// Settings of the first run, which those of variants are compared with.
     base: Vec<(&'a str, String)>,
 }
 

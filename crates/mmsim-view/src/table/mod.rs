@@ -33,7 +33,7 @@ pub fn grid(
     aligned(all, names)
 }
 
-/// The same with all names as they are, however wide that gets: somebody will copy them.
+/// The same with all names as they are, however wide that gets: users copy them.
 pub fn uncut(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, names: usize) -> String {
     let header = header.iter().copied().map(str::to_string).collect();
     aligned(std::iter::once(header).chain(rows).collect(), names)

@@ -2,7 +2,7 @@
 
 /// Default number of columns of the terminal.
 const DEFAULT: usize = 100;
-/// A text is taken to have room for so many at least.
+/// Columns that a text has at least.
 const LEAST: usize = 40;
 
 /// Columns that there are. A pipe or a file has none: tables of numbers are made for 100 columns
@@ -11,7 +11,7 @@ const LEAST: usize = 40;
 pub struct Width(Option<usize>);
 
 impl Width {
-    /// So many columns, but 40 at least.
+    /// A width of `columns` columns, but at least 40.
     pub fn of(columns: usize) -> Width {
         Width(Some(columns.max(LEAST)))
     }
@@ -32,7 +32,7 @@ const LEAST_NAME: usize = 12;
 /// Between two columns.
 pub(super) const GAP: usize = 2;
 
-/// A name in at most so many characters. Its end stays: names often differ there.
+/// A name in at most `most` characters. Its end stays: names often differ there.
 pub(super) fn cut(name: &str, most: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
     if chars.len() <= most {
@@ -96,7 +96,7 @@ pub(super) fn fold(rows: Vec<Vec<String>>, limit: usize) -> Vec<Vec<String>> {
     rows.into_iter().flat_map(folded).collect()
 }
 
-/// Lines of at most so many characters, broken between words.
+/// Lines of at most `room` characters, broken between words.
 fn words(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

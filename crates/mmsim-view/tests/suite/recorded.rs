@@ -1,5 +1,5 @@
-//! Recorded parts of a page: lives of pages, pageblocks, monitors. Each is held against what
-//! another part of the program says of the same run.
+//! Recorded parts of a page: lives of pages, pageblocks, monitors. Each is compared with the output
+//! of another part of the program for the same run.
 
 use std::sync::Mutex;
 

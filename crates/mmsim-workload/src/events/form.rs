@@ -21,7 +21,7 @@ pub(super) enum What {
     Frame,
     /// A page, as the difference to the last page of any event.
     Page,
-    /// So many numbers, each in as many bytes as it needs.
+    /// This number of numbers, each in as many bytes as it needs.
     List(u8),
 }
 

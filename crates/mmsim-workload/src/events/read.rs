@@ -311,7 +311,7 @@ impl Block {
         Ok(byte)
     }
 
-    /// A number of so many bytes.
+    /// A number of `n` bytes.
     fn bytes(&mut self, n: usize) -> Result<u64, TraceError> {
         let Some(bytes) = self.payload.get(self.at..self.at + n) else {
             return Err(self.wrong("the end of the block", format!("{n} bytes of a value")));
@@ -328,7 +328,7 @@ impl Block {
             .ok_or_else(|| self.wrong("no complete number", "a number of a list"))
     }
 
-    /// The value of a field from its difference of so many bytes.
+    /// The value of a field from its difference in the next bytes.
     fn value(
         &mut self,
         what: What,

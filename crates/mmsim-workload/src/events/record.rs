@@ -54,7 +54,7 @@ pub trait EventSink: Send {
     fn take(&mut self, bytes: &[u8]) -> bool;
     /// The limit was reached at this time.
     fn full(&mut self, at: SimTime);
-    /// All is written: so many events.
+    /// Ends the record, after `events` events.
     fn ended(&mut self, events: u64);
 }
 

@@ -81,8 +81,8 @@ pub struct EbizzyConfig {
     pub copy_buffer: CopyBuffer,
     /// Computing for each record, besides its accesses, in nanoseconds.
     pub compute: Varying,
-    /// Time from one record to the next one that somebody asks of a thread, in nanoseconds; `None`:
-    /// they follow one another.
+    /// Time from one record to the next request for one to a thread, in nanoseconds; `None`: they
+    /// follow one another.
     pub arrival: Option<Varying>,
     /// Measured windows.
     pub windows: u32,

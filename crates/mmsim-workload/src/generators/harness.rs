@@ -5,7 +5,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::workload::{Op, Pressure, Workload, WorkloadCx};
 
-/// A clock that advances by so many nanoseconds from batch to batch.
+/// A clock that advances by this number of nanoseconds from batch to batch.
 pub(super) struct Ticking(pub(super) u64);
 
 /// All batches of a workload.

@@ -1,10 +1,10 @@
 //! Attempts at blocks of several pages: the share of possible blocks that attempts get.
 //!
-//! The question of every study of compaction. Before its attempts the workload has physical
-//! memory surveyed, which counts the *candidates*: groups of the block's size without a page
-//! that cannot be moved. Then it asks so many times, at its pace, and keeps what it gets until
-//! the end of the round. `sim_highalloc` and the counters after it say what came of the attempts
-//! and where blocks came from; each block is a record.
+//! The question of every study of compaction. Before its attempts the workload has physical memory
+//! surveyed, which counts the *candidates*: groups of the block's size without a page that cannot
+//! be moved. Then it makes a number of attempts, at its pace, and keeps what it gets until the end
+//! of the round. `sim_highalloc` and the counters after it say what came of the attempts and where
+//! blocks came from; each block is a record.
 //!
 //! With several rounds all blocks are given back before the next one begins: what success is
 //! left then is what earlier rounds have not spoiled.

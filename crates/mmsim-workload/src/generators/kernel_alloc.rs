@@ -1,5 +1,5 @@
-//! Allocations on behalf of the kernel: blocks of one order and migratetype, one after the
-//! other, of which so many are held.
+//! Allocations on behalf of the kernel: blocks of one order and migratetype, one after the other,
+//! of which a given number is held.
 //!
 //! It is the question of every study of fragmentation: how many blocks of an order can be
 //! allocated? And it is the tool to make fragmentation: single unmovable pages, freed at random,

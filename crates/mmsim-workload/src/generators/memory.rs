@@ -116,7 +116,8 @@ pub(super) fn access(
     }
 }
 
-/// `fsync(2)` after every so many pages that a thread writes to its file, as fio's `fsync` has it.
+/// `fsync(2)` after every given number of pages that a thread writes to its file, as fio's `fsync`
+/// has it.
 #[derive(Clone, Debug)]
 pub(super) struct Syncs {
     /// 0: never.

@@ -12,7 +12,7 @@
 //! clock, and a thread looks at the clock after each small batch.
 //!
 //! A thread does one thing after the other: a loop that is *closed*, since no request comes while
-//! it is busy. With arrivals the loop is *open*. Somebody asks at instants that do not depend on
+//! it is busy. With arrivals the loop is *open*. Requests come at instants that do not depend on
 //! the thread, counted from the end of `populate`. It serves the oldest request first, and requests
 //! that come meanwhile wait for it.
 
@@ -79,7 +79,7 @@ pub(super) struct Paced<B> {
     at: At,
 }
 
-/// The instants at which somebody asks.
+/// The instants of requests.
 struct Arrivals {
     apart: Source,
     last: Option<SimTime>,

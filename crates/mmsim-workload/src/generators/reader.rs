@@ -2,12 +2,12 @@
 //!
 //! A transaction reads one item (all that belongs to one warehouse, say) block by block; on the way
 //! it looks pages of an index up. The blocks of an item lie scattered over the data file: block `b`
-//! of all items comes before block `b + 1` of any. Items whose size follows a law have so many
-//! blocks each, and the data file has room for the largest in the place of each. A client begins
-//! the next transaction when one is done, so that the disk never has more than `clients` blocks to
-//! read at a time. The number of transactions that the clients complete shows their achievement:
-//! fewer misses, more transactions. How many misses there were in all says nothing then, for
-//! whoever is faster has more of them in the same time.
+//! of all items comes before block `b + 1` of any. Items whose size follows a law have the drawn
+//! number of blocks, and the data file has room for the largest in the place of each. A client
+//! begins the next transaction when one is done, so that the disk never has more than `clients`
+//! blocks to read at a time. The number of transactions that the clients complete shows their
+//! achievement: fewer misses, more transactions. How many misses there were in all says nothing
+//! then, for whoever is faster has more of them in the same time.
 //!
 //! Every access is a `read(2)`; nothing is mapped. So reclaim learns of an access only from what
 //! the read marks, and a page that is read once is not told from one that will be.
@@ -73,8 +73,8 @@ pub struct ReaderConfig {
     pub stale_reads: (u32, u32),
     /// Anonymous memory that is written before the work and never used again; 0: none.
     pub idle: u32,
-    /// Time from one transaction to the next one that somebody asks of a client, in nanoseconds;
-    /// `None`: they follow one another.
+    /// Time from one transaction to the next request for one to a client, in nanoseconds; `None`:
+    /// they follow one another.
     pub arrival: Option<Varying>,
     /// Measured windows.
     pub windows: u32,
@@ -83,7 +83,7 @@ pub struct ReaderConfig {
 }
 
 impl ReaderConfig {
-    /// Blocks of an item of so many pages.
+    /// Blocks of an item of `pages` pages.
     fn blocks(&self, pages: u64) -> u32 {
         let block = u64::from(self.block);
         u32::try_from(((pages + block / 2) / block).max(1)).unwrap_or(u32::MAX)

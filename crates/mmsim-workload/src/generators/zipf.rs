@@ -31,8 +31,8 @@ pub struct ZipfConfig {
     pub kind: MemoryKind,
     /// Computing after each access, in nanoseconds.
     pub think: Varying,
-    /// Time from one access to the next one that somebody asks of a thread, in nanoseconds; `None`:
-    /// they follow one another.
+    /// Time from one access to the next request for one to a thread, in nanoseconds; `None`: they
+    /// follow one another.
     pub arrival: Option<Varying>,
     /// Each process has a file of its own, see [`ZipfConfig::of_process`].
     pub own_files: bool,

@@ -103,7 +103,7 @@ pub struct Pattern {
 /// The order of the accesses of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Walk {
-    /// Ascending, so many bytes from one to the next, wrapping to offset 0.
+    /// Ascending by this number of bytes, wrapping to offset 0.
     Sequential(u32),
     /// Every byte with equal chance.
     Random,

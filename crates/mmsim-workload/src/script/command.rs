@@ -225,16 +225,17 @@ pub enum Command {
         /// Of these, the first that stay.
         keep: u32,
     },
-    /// `thp`: map so many pieces of 2 MiB that want huge pages, and write the first page of each.
+    /// `thp`: map a number of pieces of 2 MiB that want huge pages, and write the first page of
+    /// each.
     Thp {
         /// The region.
         region: RegionId,
         /// Pieces.
         pieces: u32,
     },
-    /// `hugepool`: grow the pool of huge pages to so many.
+    /// `hugepool`: grow the pool of huge pages to this number.
     HugePool(u32),
-    /// `pipes`: hold unmovable pages, up to so many, until free memory is down to a floor.
+    /// `pipes`: hold unmovable pages, up to a number, until free memory is down to a floor.
     Pipes {
         /// Most pages.
         max: u64,

@@ -1,13 +1,13 @@
 //! Command lists of the reference measurements, replayed.
 //!
-//! Real kernels were measured while a small program worked off a list of commands, one
-//! a line: map a region, fill it, draw so many pages from a zipf table, note the
-//! counters. [`Script::parse`] reads such a list; [`Script::workload`] gives a
-//! [`Workload`](mmsim_core::workload::Workload) with exactly the accesses of the
-//! original, in its order. Commands that prepare the machine are collected in
-//! [`ScriptSetup`], for the caller to configure the simulated one alike; commands that
-//! only look at the kernel are listed and skipped; commands that need mechanisms that
-//! are not modelled yet are listed as [`NotYet`], and such a script has no workload.
+//! Real kernels were measured while a small program worked off a list of commands, one a line: map
+//! a region, fill it, draw a number of pages from a zipf table, note the counters.
+//! [`Script::parse`] reads such a list; [`Script::workload`] gives a
+//! [`Workload`](mmsim_core::workload::Workload) with exactly the accesses of the original, in its
+//! order. Commands that prepare the machine are collected in [`ScriptSetup`], for the caller to
+//! configure the simulated one alike; commands that only look at the kernel are listed and skipped;
+//! commands that need mechanisms that are not modelled yet are listed as [`NotYet`], and such a
+//! script has no workload.
 //!
 //! All random numbers come from one splitmix64 state that runs on through the list and
 //! that only `seed` resets. It starts at 0 and is independent of the stream that the

@@ -51,7 +51,7 @@ pub(super) const MAX_BLOCK_RECORDS: u64 = 65_536;
 pub(super) const WRITER_RECORDS: usize = 65_536;
 /// Bytes of columns after which the writer ends a block.
 const WRITER_BYTES: usize = 1 << 20;
-/// A block is packed if that takes at most so many tenths of what its columns take: these
+/// A block is packed if that takes at most this number of tenths of the size of its columns: these
 /// can be compressed further, packed pages hardly.
 const PACK_TENTHS: usize = 7;
 

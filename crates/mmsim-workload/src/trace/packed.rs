@@ -6,8 +6,8 @@
 //! values fill as many bytes as a value has bits, so eight at a time can be taken apart
 //! with shifts that the compiler knows; there is a copy of that loop for each width.
 //!
-//! Which accesses write is said in the shortest of four ways: none, all, a bit each, or
-//! the distances between those that do.
+//! Which accesses write is stored in the shortest of four ways: none, all, a bit each, or the
+//! distances between those that do.
 //!
 //! Frame of reference with bit packing is old; Lemire and Boytsov, "Decoding billions of
 //! integers per second through vectorization" (2015), is a survey.

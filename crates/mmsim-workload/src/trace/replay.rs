@@ -93,7 +93,7 @@ impl Trace {
 pub enum Think {
     /// As recorded.
     Recorded,
-    /// Times so many thousandths.
+    /// Times this number of thousandths.
     Scaled {
         /// Thousandths: 500 halves the time.
         per_mille: u32,
@@ -155,7 +155,7 @@ pub struct TraceWorkload {
     own: Vec<u16>,
     rounds_left: u32,
     started: Option<SimTime>,
-    /// When it was asked for operations last, and the farthest that it was behind then.
+    /// The time of the last call for operations, and the farthest that it was behind then.
     asked: SimTime,
     behind: SimDuration,
     /// Recorded nanoseconds so far, scaled, and thousandths of one carried on.

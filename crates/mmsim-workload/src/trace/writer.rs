@@ -13,8 +13,8 @@ use super::mappings::Mappings;
 use super::source::{STORED, ZSTD, block_head};
 use super::table::{Action, MAX_ACCESSES, MAX_CLOCK_NS, Record, TraceTable};
 
-/// A block is stored compressed if that takes away at least one part in so many; less is
-/// not worth the time to read it.
+/// A block is stored compressed if that takes away at least one part in this number; less is not
+/// worth the time to read it.
 const WORTH: usize = 32;
 
 /// A trace being written.

@@ -315,7 +315,7 @@ fn a_layout_refuses_lines_of_another() {
         e.contains("line 1, column 17") && e.contains("one of 0, 1, as in the layout `tencent`"),
         "{e}"
     );
-    // What is said otherwise is taken: another word, or other columns.
+    // Other words and columns are taken from the options.
     let word = csv(b"0,8,4096,X,1\n", |o| {
         like("spc")(o);
         o.ops = Some("x=w".into());
@@ -554,7 +554,7 @@ fn a_column_that_is_asked_for_is_there_once() {
     assert!(message.contains("two columns \"op\", #1 and #3"), "{message}");
     let message = said("lbn,n,lbn\n1,1,2\n", &columns("page=lbn"));
     assert!(message.contains("two columns \"lbn\", #1 and #3"), "{message}");
-    // Which of them is meant can be said; sizes add up.
+    // The options say which of them is meant; sizes add up.
     let second = csv(b"lbn,n,lbn\n1,1,2\n", columns("page=#3,pid=n")).unwrap();
     assert_eq!(second.touched()[0].0, 2);
     let sizes = csv(b"offset,size,size\n0,4096,4096\n", as_named).unwrap();

@@ -276,8 +276,8 @@ fn digest(parts: &[&[u8]]) -> u64 {
     h ^ (h >> 31)
 }
 
-/// A trace whose first block is a table with this payload, compressed, of so many bytes as
-/// the head says; the digest is right.
+/// A trace whose first block is a table with this payload, compressed, of `decoded` bytes as the
+/// head says; the digest is right.
 fn compressed_table(payload: &[u8], decoded: u32) -> Vec<u8> {
     let mut head = vec![b'T', 1];
     head.extend_from_slice(&(payload.len() as u32).to_le_bytes());

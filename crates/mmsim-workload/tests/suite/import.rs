@@ -1,4 +1,4 @@
-//! Imports: what comes in, what must be refused and how it is said, and what is guessed.
+//! Imports: accepted input, refused input and its errors, and guesses.
 
 use std::io::Write;
 
@@ -435,7 +435,7 @@ fn wrong_csv_is_refused_with_its_place() {
     says("page,op\n\"1\"x,R\n", None, &["line 2, column 4", "after a quote"]);
     says("offset,size\n18446744073709551615,2\n", None, &["line 2", "below 2^64"]);
     says("\n\n1\n2\nx\n", Some("page=#1"), &["line 5, column 1", "a page number"]);
-    // Past the first piece of the input, and after so many lines that are fine.
+    // Past the first piece of the input, and after many lines that are fine.
     let long = format!("page,op\n{}\n1\n", "1234,R\n".repeat(100_000));
     says(&long, None, &["line 100003, column 2", "after 1 of its fields"]);
     let late = csv("page,time\n1,5\n1,4\n", |o| o.time_unit_ns = Some(1));

@@ -98,7 +98,7 @@ fn is_free(tables: &[SlotTable], table_of: &[u32], slot: u32) -> bool {
 }
 
 impl Swap {
-    /// One device more, of so many usable slots: without a priority it has the default one.
+    /// Adds a device with that many usable slots: without a priority it has the default one.
     pub(super) fn add_area(
         &mut self,
         slots: u32,
@@ -172,7 +172,7 @@ impl Swap {
             let equals = |&&a: &&usize| self.areas[a].priority == priority;
             let n = self.asked[first..].iter().take_while(equals).count();
             for _ in 0..n {
-                // Who was asked goes behind its equals, so the next of them is here.
+                // The area goes behind its equals, so the next of them is here.
                 let area = self.asked[first];
                 self.requeue(area);
                 if self.areas[area].free > 0 && take(self, area) {

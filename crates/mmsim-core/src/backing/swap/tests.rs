@@ -57,7 +57,7 @@ fn state(s: &Swap) -> impl PartialEq + std::fmt::Debug + use<> {
     (s.free, a.free, s.held, clusters, queues, current)
 }
 
-/// Devices of so many slots each, with these priorities, under the rules of a kernel.
+/// Devices with these numbers of slots and priorities, under the rules of a kernel.
 fn devices(kernel: Kernel, all: &[(u32, Option<u32>)]) -> Swap {
     let zram = DeviceConfig::preset("zram", 1).unwrap();
     let device =

@@ -35,7 +35,7 @@ impl Virtual {
 pub(in crate::machine) struct Queued {
     pub entity: Entity,
     pub v: Virtual,
-    /// From when on it may run: it can be woken by somebody whose clock is ahead of this CPU's.
+    /// From when on it may run: a thread whose clock is ahead of this CPU's can wake it.
     pub ready: SimTime,
     /// It went to sleep while ahead of the average, and leaves when it is picked.
     pub delayed: bool,
@@ -221,7 +221,7 @@ impl Line {
         self.search(left + second, by, most, now, best);
     }
 
-    /// Somebody comes.
+    /// Adds an entity.
     pub(in crate::machine) fn push(&mut self, q: Queued) {
         if self.free.is_empty() {
             self.grow();
@@ -240,7 +240,7 @@ impl Line {
         self.put(slot, Least::of(&q, self.came << SLOT_BITS | u64::from(slot)));
     }
 
-    /// Somebody goes.
+    /// Removes an entity.
     pub(in crate::machine) fn take(&mut self, slot: u32) -> Queued {
         let q = self.slots[slot as usize].take().expect("it waits");
         if q.delayed {

@@ -119,14 +119,14 @@ pub(in crate::machine) struct Cpu {
     ran: i64,
     /// When the current entity's runtime was brought up to date here.
     updated: SimTime,
-    /// Its runtime when the kernel did that: at a tick, a switch, or when somebody came.
+    /// Its runtime when the kernel did that: at a tick, a switch, or when another entity came.
     known: i64,
     queue: Line,
     min_runtime: i64,
     resched: Resched,
     /// The timer will end the current slice (`hrtick_timer`).
     armed: bool,
-    /// The last tick up to the time that was asked for last.
+    /// The last tick up to the time of the last query.
     last_tick: i64,
 }
 
@@ -261,7 +261,7 @@ impl Cpu {
         }
     }
 
-    /// A slice that is used up is looked at also when somebody comes or goes.
+    /// Checks for a used-up slice, which happens also when another entity comes or goes.
     fn renew_slice(&mut self) {
         let t = &self.tunables;
         let Some((_, v)) = &mut self.current else { return };
@@ -274,7 +274,7 @@ impl Cpu {
         }
     }
 
-    /// When the current entity's slice is looked at next with somebody else waiting.
+    /// The next check of the current entity's slice while another waits.
     #[inline]
     pub(in crate::machine) fn slice_end(&self) -> SimTime {
         if self.queue.is_empty() {

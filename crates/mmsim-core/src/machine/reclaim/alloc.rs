@@ -1,5 +1,5 @@
-//! The allocation slow path: wake kswapd, dip below the low watermark, reclaim directly,
-//! retry, and in the end kill somebody or fail.
+//! The allocation slow path: wake kswapd, dip below the low watermark, reclaim directly, retry, and
+//! in the end kill a process or fail.
 //!
 //! How far it goes depends on the request. Orders up to 3 are worth any effort; larger ones
 //! are costly, and fail unless the caller insists. A request that may not sleep gets one
@@ -257,7 +257,7 @@ impl Machine {
     }
 
     /// True if enough pages of files are dirty or under write to be worth waiting for: a batch of
-    /// reclaim's. Fewer are a log that somebody writes while memory is full of something else.
+    /// reclaim's. Fewer are a log that a process writes while memory is full of something else.
     fn much_is_cleanable(&self) -> bool {
         let files = &self.mem.cache.files;
         files.nr_dirty + files.nr_writeback >= self.config.batch(SWAP_CLUSTER_MAX)
@@ -291,7 +291,7 @@ impl Machine {
 
     /// The OOM killer, for requests that are worth it.
     fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
-        // Somebody may have freed much by now.
+        // Other threads may have freed much by now.
         let flags = AllocFlags::of(req);
         if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::High), flags) {
             return AllocOutcome::Frame(p);

@@ -35,7 +35,7 @@ pub(in crate::machine) struct PassProgress {
     pub(in crate::machine) target: u64,
     /// From which zones.
     pub(in crate::machine) zones: [ZoneKind; 2],
-    /// No zone has what was asked for; 4.1 may compact after the pass.
+    /// No zone has the block of the request; 4.1 may compact after the pass.
     pub(in crate::machine) compact: bool,
     /// Some zone had enough, or enough of it was looked at, so 4.1 keeps its priority.
     pub(in crate::machine) enough: bool,

@@ -62,7 +62,7 @@ pub(in crate::machine) struct Kswapd {
     /// When its run began, and whether it has had a CPU since: for who follows.
     woken: SimTime,
     started: bool,
-    /// Time of its last step that has not passed yet: somebody came amid the step.
+    /// Time of its last step that has not passed yet: another entity came amid the step.
     pub owed: SimDuration,
 }
 
@@ -173,8 +173,8 @@ impl Machine {
         self.awakes(n);
     }
 
-    /// Somebody freed pages of a node: its kswapd has hope again, or has it if the node is balanced
-    /// for that request (`kswapd_try_clear_hopeless`).
+    /// Notes that a thread freed pages of a node: its kswapd has hope again, or has it if the node
+    /// is balanced for that request (`kswapd_try_clear_hopeless`).
     pub(in crate::machine) fn note_progress(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
         let hope =
             !self.mem.given.rules.failures_end_balanced || self.in_balance(n, order, highest);
@@ -211,7 +211,7 @@ impl Machine {
         self.daemons.kswapds[n].state = State::Running(run);
     }
 
-    /// A run for what kswapd was asked for.
+    /// A run for the request that woke kswapd.
     fn asked_balance(&mut self, n: NodeId) -> Box<Balance> {
         let order = std::mem::take(&mut self.daemons.kswapds[n].order);
         let highest = self.daemons.kswapds[n].highest;
@@ -245,9 +245,9 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.daemons.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
-        if !std::mem::replace(&mut self.daemons.kswapds[n].started, true) {
-            // It reads what it was asked for when it has a CPU, not when it was woken.
-            let k = &mut self.daemons.kswapds[n];
+        if !std::mem::replace(&mut self.kswapds[n].started, true) {
+            // It reads the request when it has a CPU, not when it was woken.
+            let k = &mut self.kswapds[n];
             k.order = k.order.max(b.alloc_order);
             b = self.asked_balance(n);
         }
@@ -492,10 +492,10 @@ impl Machine {
             let block = self.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
             self.wake_kcompactd(n, block, self.daemons.kswapds[n].highest);
         }
-        let k = &self.daemons.kswapds[n];
-        // Having given up on the order that it was woken for, it sleeps if it is balanced for
-        // what it did, and leaves the rest to kcompactd; else both look at what was asked for
-        // since.
+        let k = &self.kswapds[n];
+        // Having given up on the order that it was woken for, it sleeps if it is balanced for the
+        // order of its run, and leaves the rest to kcompactd; else both look at requests since
+        // then.
         let gave_up = b.order < b.alloc_order;
         let (order, wanted) = if gave_up { (b.order, b.alloc_order) } else { (k.order, k.order) };
         if k.hopeless() || self.in_balance(n, order, k.highest) {
@@ -509,8 +509,8 @@ impl Machine {
         true
     }
 
-    /// The end of a run by zones. What was asked for meanwhile is looked at if the run kept its
-    /// order and it is a larger one; a smaller one is forgotten.
+    /// The end of a run by zones. A request that came meanwhile is looked at if the run kept its
+    /// order and the request is for a larger one; a smaller one is forgotten.
     fn end_by_zones(&mut self, n: NodeId, b: &Balance) -> bool {
         self.policies.lru.reclaim_ended(&mut self.mem, n, None);
         self.release_throttled(n);

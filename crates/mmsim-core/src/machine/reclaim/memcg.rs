@@ -65,8 +65,8 @@ impl Machine {
         self.mem.memcgs.fits(memcg, pages)
     }
 
-    /// A write to `memory.reclaim`: the group is reclaimed from again until it gave what was asked
-    /// for, or came to nothing so often that Linux ends with `EAGAIN`.
+    /// A write to `memory.reclaim`: the group is reclaimed from again until it gave the requested
+    /// pages, or failed until Linux ends with `EAGAIN`.
     ///
     /// Each try requests a part of the rest, since the pages that a list scan frees beyond its
     /// target grow with the target. The last try takes in what waits in LRU batches.

@@ -137,8 +137,8 @@ impl Machine {
     }
 }
 
-/// The points of a process of so many pages (`oom_badness`), on a machine or in a group of `total` pages.
-/// `None`: it may not be killed.
+/// The points of a process of `pages` pages (`oom_badness`), on a machine or in a group of `total`
+/// pages. `None`: it may not be killed.
 fn badness(pages: u64, oom_score_adj: i16, total: u64, below_one: bool) -> Option<i64> {
     if oom_score_adj == -1000 {
         return None;

@@ -70,7 +70,7 @@ impl Machine {
         self.record.contents.sequence.push(number);
     }
 
-    /// Makes contents of the pages that were recorded since there were so many.
+    /// Makes contents of the pages that were recorded from number `since` on.
     pub(in crate::machine) fn record_hits(&mut self, since: usize) {
         let pages = self.record.contents.sequence.split_off(since);
         pages.into_iter().for_each(|page| self.record_access(PageIdx(page)));

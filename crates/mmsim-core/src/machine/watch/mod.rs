@@ -81,7 +81,7 @@ impl Watch {
         self
     }
 
-    /// Invariants are audited after so many steps that were not hits; 0: never.
+    /// Sets the number of steps other than hits after which invariants are audited; 0: never.
     #[must_use]
     pub fn with_check_every(mut self, steps: u64) -> Self {
         self.check_every = steps;

@@ -378,7 +378,7 @@ pub struct RunResult {
     pub disks: Vec<FileDisk>,
     /// Fingerprint of the final state.
     pub digest: u64,
-    /// Mean of resident workload pages over time, if it was asked for
+    /// Mean of resident workload pages over time, if it is measured
     /// ([`Machine::measure_resident`](crate::machine::Machine::measure_resident)).
     pub mean_resident: Option<f64>,
     /// Largest number of resident workload pages, for bounds.

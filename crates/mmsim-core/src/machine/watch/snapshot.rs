@@ -1,10 +1,9 @@
 //! Numbers that the kernel's text files about memory would show at an instant.
 //!
-//! Sizes of lists and uses of frames are not kept per zone and per group as a run goes:
-//! they are counted when somebody asks, by one pass over the frames that were ever handed
-//! out. So they cost nothing unless asked for, and they are a second opinion on the gauges
-//! that are kept. What is kept for the machine as a whole (most event counters) has no
-//! division by node.
+//! Sizes of lists and uses of frames are not kept per zone and per group as a run goes: a query
+//! counts them, by one pass over the frames that were ever handed out. So they cost nothing unless
+//! asked for, and they are a second opinion on the gauges that are kept. What is kept for the
+//! machine as a whole (most event counters) has no division by node.
 //!
 //! Meanings are those of Linux 6.12 (include/linux/mmzone.h, mm/memcontrol.c): the swap
 //! cache counts among file pages, and a page that many processes map is mapped once.

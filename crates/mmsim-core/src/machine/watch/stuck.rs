@@ -26,7 +26,7 @@ const MOST_IN_VAIN: u64 = 10_000;
 /// ahead, 32 by default. On Linux 4.1 a request of order 10 may reclaim 1,024 times before it fails.
 const MADE_UP: u64 = 2048;
 
-/// So many times as long while a thread sleeps of its own accord, or has yet to start: it may free
+/// Factor on the time while a thread sleeps of its own accord, or has yet to start: it may free
 /// what others wait for. Once it has woken it has [`MOST_IN_VAIN`] to do so.
 const WHILE_ONE_SLEEPS: u64 = 100;
 
@@ -53,7 +53,7 @@ pub(in crate::machine) struct Watchdog {
 }
 
 impl Watchdog {
-    /// For so many threads.
+    /// State for `threads` threads.
     pub(in crate::machine) fn of(threads: usize) -> Self {
         let most = MOST_IN_VAIN * threads.max(1) as u64;
         Watchdog { in_vain: 0, most, look_at: most, slept: false, stands: false, deadlocked: false }
@@ -74,8 +74,8 @@ impl Watchdog {
         self.look_at = self.in_vain + self.most;
         (slept || one_sleeps) && self.in_vain <= self.most * WHILE_ONE_SLEEPS
     }
-    /// A thread was given operations with so many accesses. How often at this instant, if it was so
-    /// many times before.
+    /// Notes that a thread got operations with `accesses` accesses. Returns the number of times at
+    /// this instant, `before` being the number until now.
     #[inline]
     pub(in crate::machine) fn given(&mut self, before: u32, accesses: u64) -> u32 {
         let batches = u32::try_from(1 + accesses / BATCH).unwrap_or(u32::MAX);

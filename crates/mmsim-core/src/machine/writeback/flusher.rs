@@ -31,7 +31,7 @@ const TICK: SimDuration = SimDuration::from_millis(1);
 struct Work {
     /// Write until it is below the background threshold.
     background: bool,
-    /// Write so many more pages: reclaim asked for all that were dirty.
+    /// Number of further pages to write: reclaim requested all that were dirty.
     all: u64,
 }
 

@@ -232,7 +232,7 @@ impl Writeback {
         (self.ratelimit * ratio) >> SHIFT
     }
 
-    /// Bounds of a pause with so many dirty pages, for a writer of this rate. Pauses end long before
+    /// Bounds of a pause with `all` dirty pages, for a writer of this rate. Pauses end long before
     /// the device has written all, so that it does not run dry.
     pub(in crate::machine) fn pause_bounds(&self, all: u64, rate: u64) -> PauseBounds {
         // An eighth of the time that the device takes for all, and a tick.

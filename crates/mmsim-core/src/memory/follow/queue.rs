@@ -11,7 +11,7 @@
 use super::{Acted, Eviction, Follower, KeptPages, Refaulted, Use, Where};
 use crate::base::id::PageIdx;
 
-/// So many wait at most, and those of one more step.
+/// Number of events that wait at most, besides those of one more step.
 const TOGETHER: usize = 1024;
 
 /// A part of the queue.

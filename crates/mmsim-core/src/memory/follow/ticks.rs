@@ -185,7 +185,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// So many ticks pass.
+        /// Lets ticks pass.
         Pass(u32),
         /// A page is used that comes for it.
         Come(u32),
@@ -193,7 +193,7 @@ mod tests {
         Use(u32, bool),
         /// A page is there without a use.
         Unused(u32),
-        /// The last use of a page is another one than noted: so many ticks before now.
+        /// Sets the last use of a page to another than noted: a number of ticks before now.
         Set(u32, u32),
         Grow(u32),
     }

@@ -44,7 +44,7 @@ impl Step {
     }
 }
 
-/// Blocks handed out with their orders, and what was said besides.
+/// Blocks handed out with their orders, and the other results.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<(u32, u8)>,

@@ -1,9 +1,9 @@
 //! A witness for every knob: two runs of the whole machine that differ in this knob only, the
 //! direction in which the results have to differ, why, and by how much at least.
 //!
-//! Machines have some hundred frames and, where nothing else is said, LRU batches of one page.
-//! `activate` in a script is two accesses by the kernel itself, which put a page on the active
-//! list whatever the rules for mapped accesses say.
+//! Machines have some hundred frames and, unless the test sets them, LRU batches of one page.
+//! `activate` in a script is two accesses by the kernel itself, which put a page on the active list
+//! whatever the rules for mapped accesses say.
 
 use crate::harness::memory::{Bench, small_machine};
 use crate::harness::{self, Policy, Ran, Steps};
@@ -358,7 +358,7 @@ fn shadow_e_includes_self() {
 
 /// When a scan has enough, it gives up the smaller type and shortens the work on the larger one in
 /// proportion. 5.x carries that out to its end; 6.1 looks again after each round. So 5.x reclaims
-/// more than was asked for. One pass at priority 1 with a target of 150 pages, on the policy itself:
+/// more than requested. One pass at priority 1 with a target of 150 pages, on the policy itself:
 /// small machines free enough at gentler priorities, where a share is a single round.
 #[test]
 fn stop_after_adjust() {

@@ -51,9 +51,9 @@ struct Real {
 }
 
 impl Real {
-    /// A memory of so many frames whose active list holds `hot`, head first, with clear young
-    /// bits. A page gets to the active list as on the kernel that has it there: from 5.9 on by
-    /// two references, before by its birth.
+    /// A memory of `frames` frames whose active list holds `hot`, head first, with clear young
+    /// bits. A page gets to the active list as on the kernel that has it there: from 5.9 on by two
+    /// references, before by its birth.
     fn new(config: ClassicConfig, frames: usize, hot: &[String]) -> Real {
         let mut r = Real { b: Bench::new(config, 2000, 5), frames, names: vec![], out: vec![] };
         for page in hot.iter().rev() {

@@ -515,8 +515,8 @@ fn refault_distance() {
 }
 
 /// Without distances what is restored is activated, in 6.12: both are for recent refaults. With
-/// them what is activated is what would have fitted into memory: of a page that comes back to an
-/// empty memory that cannot be said, but its refault is recent, in a fault, and restores it.
+/// them a page is activated if it would have fitted into memory: for a page that comes back to an
+/// empty memory that is not known, but its refault is recent, in a fault, and restores it.
 #[test]
 fn distances_restore_what_they_do_not_activate() {
     let distances = ["off", "v3"];

@@ -236,7 +236,7 @@ fn tiers(config: Config) -> Both {
 }
 
 /// Generations 4 to 6, with an anonymous page in the oldest that was not accessed for long, or
-/// without, and so many pages that were read once.
+/// without, and `read` pages that were read once.
 fn three_generations(n: &mut Both, anon: bool, read: u32) {
     n.age();
     if anon {

@@ -16,7 +16,7 @@ use mmsim_lru::{ClassicConfig, MglruConfig};
 
 const KSWAPD: &Reclaim = &Reclaim::KSWAPD;
 
-/// The policy with so many pages in each generation from 4 on, and none in those before.
+/// The policy with these numbers of pages in each generation from 4 on, and none in those before.
 fn generations_from_4(sizes: &[u32]) -> Real {
     // Walks go everywhere.
     let knobs = MglruConfig { bloom: false, nonleaf_young: false, ..MglruConfig::V6_12_RC };
@@ -99,8 +99,8 @@ fn lazyfree_on_the_classic_lru() {
     }
 }
 
-/// So many reads make a tier: with the workingset flag second, and counted as in 6.14, where
-/// the fifth read sets it. Without protection all go, and are booked by tier.
+/// The number of reads that makes a tier: with the workingset flag second, and counted as in 6.14,
+/// where the fifth read sets it. Without protection all go, and are booked by tier.
 #[test]
 fn tiers_by_reads() {
     for (knobs, first_flagged) in [(MglruConfig::V6_12_RC, 2), (MglruConfig::V6_14, 5)] {

@@ -80,7 +80,7 @@ pub(crate) enum Kind {
 pub(crate) struct Pass {
     /// 12 down to 0.
     pub(crate) priority: u32,
-    /// Stop, in proportion, once so many pages were reclaimed.
+    /// Number of reclaimed pages at which the pass stops, in proportion.
     pub(crate) target: u64,
     pub(crate) kind: Kind,
     pub(crate) may_swap: bool,

@@ -1,4 +1,4 @@
-//! The models that the policies are held against: slow, plain, written from the rules and from
+//! The models that the policies are compared with: slow, plain, written from the rules and from
 //! nothing else.
 
 pub(crate) mod classic;

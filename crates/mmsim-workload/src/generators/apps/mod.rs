@@ -83,7 +83,7 @@ pub struct AppsConfig {
     pub read: Varying,
     /// Its heap.
     pub heap: Varying,
-    /// The largest app is so many times as large, the smallest so many times smaller. It says
+    /// The largest app is this many times as large, the smallest as many times smaller. It says
     /// nothing of sizes that follow a law.
     pub spread: f64,
     /// In which order they are launched.
@@ -214,8 +214,8 @@ fn steps(time: SimDuration) -> u64 {
     time.as_nanos() / STEP.as_nanos()
 }
 
-/// The next time, in units of so many steps: of one that is drawn the nearest number, so that its
-/// mean is that of its law, else the whole ones.
+/// The next time, in units of `of_steps` steps: of one that is drawn the nearest number, so that
+/// its mean is that of its law, else the whole ones.
 fn units(time: &mut Source, of_steps: u64, thread: &Rng) -> u64 {
     let unit = STEP.as_nanos() * of_steps;
     let more = if is_drawn(time.of()) { unit / 2 } else { 0 };

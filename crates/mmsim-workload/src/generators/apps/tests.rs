@@ -315,7 +315,8 @@ fn memory_is_dirtied_again_as_soon_as_its_law_says() {
     harness::follow(&within.collect::<Vec<_>>(), law);
 }
 
-/// Stalls that grow from an instant on, by so many milliseconds a second: of some threads, of all.
+/// Stalls that grow from an instant on, by a number of milliseconds a second: of some threads, of
+/// all.
 #[derive(Debug)]
 struct Growing {
     from_s: u64,

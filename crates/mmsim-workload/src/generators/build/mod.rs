@@ -1,19 +1,19 @@
 //! A build, as memory sees it: many short processes that share a compiler and its headers.
 //!
-//! A worker (`make -j` has so many) runs one compilation after the other. A compilation maps the
-//! compiler's text and touches it, reads a source file that no other compilation reads and headers
-//! that all read, fills anonymous memory in bursts, goes over it between the bursts, writes an
-//! object file, and exits: its memory is freed, its text unmapped. That is one record. So the
+//! A worker (`make -j` sets their number) runs one compilation after the other. A compilation maps
+//! the compiler's text and touches it, reads a source file that no other compilation reads and
+//! headers that all read, fills anonymous memory in bursts, goes over it between the bursts, writes
+//! an object file, and exits: its memory is freed, its text unmapped. That is one record. So the
 //! machine has at the same time hot mapped text, hot and lukewarm page cache that is read by system
 //! calls, page cache that is used once, dirty page cache, and anonymous memory that lives a second
 //! and is never idle while it lives. Policies disagree about which of these to take.
 //!
 //! One draw decides how large a translation unit is: memory, time and object all stand at that
 //! place between their bounds, because large sources take more of all three. One that has a law of
-//! its own is drawn by that law instead, whatever the others are. Headers are drawn
-//! by a zipf law over the pool; one that was drawn before in the same compilation is not read
-//! again (include guards). Every so many objects a worker links: it reads back the objects that
-//! it wrote since the last time and writes an archive of the same size. That is no record.
+//! its own is drawn by that law instead, whatever the others are. Headers are drawn by a zipf law
+//! over the pool; one that was drawn before in the same compilation is not read again (include
+//! guards). After a number of objects a worker links: it reads back the objects that it wrote since
+//! the last time and writes an archive of the same size. That is no record.
 //!
 //! A compilation also takes single frames on behalf of the kernel, some with each burst, and
 //! frees them when it exits: stacks, descriptors and the like (unmovable), and objects of slab
@@ -141,7 +141,8 @@ impl BuildConfig {
         if self.link_every == 0 { 0 } else { self.sources.div_ceil(self.link_every) }
     }
 
-    /// Its files, so many with so many pages each: the compiler, headers, sources, objects, archives.
+    /// Its files, as numbers of files and of pages of each: the compiler, headers, sources,
+    /// objects, archives.
     pub fn file_pages(&self) -> [(u32, u64); 5] {
         let object = self.object.bounds().1;
         [

@@ -2,10 +2,10 @@
 //! stays lies where a law says.
 //!
 //! Everything goes through the page allocator, so free lists, types of pageblocks and watermarks
-//! are what they would be: the machine never writes a state that no kernel could come to. It
-//! takes single pages until the allocator has failed so often, waiting in between; keeps so many
-//! of 1000, chosen by a [`KeepLaw`]; and frees the rest. What it keeps is pinned: no reclaim
-//! and no compaction touches it, and it stays when the process ends.
+//! are what they would be: the machine never writes a state that no kernel could come to. It takes
+//! single pages until the allocator has failed a given number of times, waiting in between; keeps a
+//! share, chosen by a [`KeepLaw`]; and frees the rest. What it keeps is pinned: no reclaim and no
+//! compaction touches it, and it stays when the process ends.
 //!
 //! Two details make states that are hard to come by otherwise. It can *release* part of what it
 //! will free first, a random part, and wait: whoever allocates meanwhile gets frames spread over
@@ -47,9 +47,9 @@ pub enum KeepLaw {
     Uniform,
     /// Those that the fragmenter of 2015 leaves: nearly the same.
     Rotate,
-    /// Runs of so many frames in address order; the gaps between them are drawn.
+    /// Runs of this number of frames in address order; the gaps between them are drawn.
     Fixed(u32),
-    /// Runs of so many frames on average, runs and gaps drawn by geometric laws.
+    /// Runs of this number of frames on average, runs and gaps drawn by geometric laws.
     Geometric(u32),
 }
 
@@ -190,7 +190,7 @@ struct Machine {
     to_free: Vec<Held>,
     /// Steps of churn that are done.
     steps: u64,
-    /// Orders of the larger blocks that were asked for last; their pages are held one by one.
+    /// Orders of the larger blocks of the last requests; their pages are held one by one.
     large: BTreeMap<BlockHandle, u8>,
     /// On the way to a target.
     course: Option<Course>,

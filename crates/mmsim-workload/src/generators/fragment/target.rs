@@ -6,8 +6,8 @@
 //! exchanges some of its pages: it gives up what makes the figure too low or too high, and takes
 //! about as much elsewhere. Each look pays for a few hundred exchanges.
 //!
-//! Memory is seen as groups of the order in question. Free memory in a group in which somebody
-//! holds a page is unusable for a block. From this come the moves:
+//! Memory is seen as groups of the order in question. Free memory in a group with a page that is
+//! held is unusable for a block. From this come the moves:
 //!
 //! - *unusable too low*: take whole blocks, and free as many pages one by one out of groups in
 //!   which another page stays;

@@ -132,11 +132,11 @@ pub enum Step {
     Sleep(Varying),
     /// Use the CPU without touching memory, in nanoseconds.
     Compute(Varying),
-    /// So many records are done.
+    /// This number of records is done.
     Records(u32),
     /// Write 1 to `drop_caches`.
     DropCaches,
-    /// Write so many pages to the own group's `memory.reclaim`.
+    /// Write a number of pages to the own group's `memory.reclaim`.
     MemcgReclaim {
         /// Pages.
         pages: u32,

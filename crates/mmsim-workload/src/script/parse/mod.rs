@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 /// Files of the reference machine and their sizes in pages.
 const FILES: [(&str, u32); 2] = [("/mnt/z", 131_072), ("/mnt/s", 65_536)];
-/// No number of pages may be larger, be it of one region or of all that are mapped: so many a machine
-/// can number.
+/// No number of pages may be larger, be it of one region or of all that are mapped: it is the most
+/// that a machine can number.
 const MAX_PAGES: u32 = mmsim_core::workload::MOST_PAGES;
 /// Ranks of all tables together at most. A rank takes up to 24 bytes as soon as the script is
 /// carried out: 96 MiB, of which one line of a file could otherwise make gigabytes.

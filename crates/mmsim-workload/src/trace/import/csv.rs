@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
         Ok((v, end_of_line(piece, at) + 1))
     }
 
-    /// The error of a record that ends at a column after so many fields.
+    /// The error of a record that ends at a column after `fields` fields.
     fn missing(&self, column: usize, fields: usize, line: u64) -> TraceError {
         let nth = |i: usize| match self.columns.roles.get(i) {
             Some(&role) => format!("field {}, {}", i + 1, self.columns.expected(role)),

@@ -105,10 +105,10 @@ pub struct ImportOptions {
     pub name: String,
     /// Level of zstd, 1 to 19; 0 stores.
     pub level: i32,
-    /// Lackey: a repeated access to a page is dropped if fewer than so many accesses were
-    /// kept since. 0 keeps all.
+    /// Lackey: a repeated access to a page is dropped if fewer accesses than this were kept since.
+    /// 0 keeps all.
     pub window: u64,
-    /// Lackey: .. and fewer than so many instructions were executed since.
+    /// Lackey: .. and fewer instructions than this were executed since.
     pub refresh: u64,
     /// Lackey: whether instruction fetches are accesses.
     pub fetches: bool,

@@ -31,8 +31,8 @@ pub struct RequestWorkload {
 }
 
 impl RequestWorkload {
-    /// A replay in which so many of 1000 accesses that are not the first to their page
-    /// write.
+    /// A replay in which a share of the accesses that are not the first to their page write, in
+    /// 1000.
     pub fn new(requests: Arc<Requests>, write_permille: u32) -> Result<Self, TraceError> {
         let pieces = Pieces::open(&requests.path, requests.format)?;
         Ok(RequestWorkload {

@@ -168,7 +168,7 @@ fn eevdf_takes_the_cpu_at_a_tick_from_who_is_ahead_and_not_protected() {
 }
 
 /// Ticks of 1 ms find a slice of 1.4 ms used up at every other one, worked by hand: at 2, 4, .., 10
-/// ms. The last ends at 11.4, however often somebody looked in between.
+/// ms. The last ends at 11.4, however many checks came in between.
 #[test]
 fn slices_longer_than_a_tick_do_not_depend_on_who_looks() {
     let us = |t: u64| SimTime(t * US);

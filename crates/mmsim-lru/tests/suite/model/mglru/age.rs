@@ -122,7 +122,7 @@ impl Naive {
         }
     }
 
-    /// Makes a new generation. False: somebody else does.
+    /// Makes a new generation. False: another thread does.
     pub(crate) fn age(&mut self, can_swap: bool) -> bool {
         if self.mm_seq >= self.max_seq {
             return false;

@@ -150,7 +150,7 @@ impl Naive {
         }
     }
 
-    /// Maps a region of so many pages at a virtual page.
+    /// Maps a region of `pages` pages at a virtual page.
     pub(crate) fn map(&mut self, letter: char, file: Option<char>, va: u32, pages: u32) {
         let region = Region { va, pages, file, recency: true, exec: false, process: 0 };
         self.regions.insert(letter, region);
@@ -185,7 +185,7 @@ impl Naive {
         [of([self.max_seq, self.max_seq - 1]), of([self.max_seq + 1, self.max_seq + 2])]
     }
 
-    /// References through file descriptors, and the tier of so many.
+    /// References through file descriptors, which set the tier.
     pub(crate) fn refs(&self, f: &Folio) -> u32 {
         if self.config.rework {
             return if f.referenced { f.refs_bits + 1 } else { 0 };

@@ -38,7 +38,7 @@ impl Naive {
         self.limit(kind, self.position(kind, 0..1, sp), pv)
     }
 
-    /// The type to scan, and, unless it is to be asked for within the type, the limit.
+    /// The type to scan, and, unless it is chosen within the type, the limit.
     pub(crate) fn type_to_scan(&mut self, swappiness: u64) -> (usize, Option<usize>) {
         let gain = [swappiness, 200 - swappiness];
         let tiers = if self.config.type_by_all_tiers { 0..4 } else { 0..1 };

@@ -26,7 +26,7 @@ rules! {
     Overflow,
     Bounced,
     Refused,
-    /// So many were that the scan ended.
+    /// The scan ended because it refused too many.
     RefusedAll,
     /// 64 were isolated and more are left.
     FullBatch,

@@ -62,7 +62,7 @@ impl Place {
 pub(super) enum Extent {
     /// Whole pages, or there are none.
     Pages,
-    /// Units of so many bytes.
+    /// Units of this number of bytes.
     Units(u64),
 }
 

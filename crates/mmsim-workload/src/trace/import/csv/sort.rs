@@ -1,9 +1,9 @@
 //! Records in the order of their times, in bounded memory.
 //!
-//! So many records at a time are sorted and put into a temporary file; at the end the files
-//! are merged. When there are as many files as are merged at once, they become one of the
-//! next level, so no more are open than that many for each level. Equal times stay in the
-//! order of their lines.
+//! A bounded number of records at a time is sorted and put into a temporary file; at the end the
+//! files are merged. When there are as many files as are merged at once, they become one of the
+//! next level, so no more are open than that many for each level. Equal times stay in the order of
+//! their lines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
