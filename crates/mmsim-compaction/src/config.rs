@@ -89,12 +89,13 @@ knob_enums! {
     /// Way of the scanners through a pageblock, and the end of a run.
     Scanners {
         V4_1 = "v4.1",
-            "As in 4.1: skip bits come with a pageblock where nothing was found, a run is over when \
-             the zone's watermark is met and there is a block, it is asked after each batch.";
+            "As in 4.1: skip bits come with a pageblock where nothing was found, a run is over \
+             when the zone's watermark is met and there is a block, which is checked after each \
+             batch.";
         V6 = "v6",
             "As in 6.x: skip bits come with the first page that is taken; a run is over when there \
-             is a block, it is asked at ends of pageblocks; forgetting looks for pageblocks that \
-             may be of use.";
+             is a block, which is checked at ends of pageblocks; forgetting looks for pageblocks \
+             that may be of use.";
     }
     /// When all of a pageblock is taken at once.
     FinishPageblock {
@@ -156,8 +157,8 @@ knob_struct! {
     /// The knobs of compaction. Every field has one name in scenario files: the same with dashes.
     CompactionConfig {
         skip_needs_full_block: bool = "skip-needs-full-block",
-            "Whether a pageblock is to be skipped only if one call looked at all of it and took \
-             nothing; else the rest of it is enough.",
+            "Skips a pageblock only if one call looked at all of it and took nothing; else the \
+             rest of it is enough.",
             "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not merged)";
         cached_pfn: CachedPfn = "cached-pfn",
             "Which frame is remembered of a pageblock where a scanner took nothing.",
@@ -169,51 +170,51 @@ knob_struct! {
             "Types of pageblocks that pages may move to.",
             "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not merged)";
         depletion: Depletion = "depletion",
-            "How a zone is found to be depleted.",
+            "Test for a depleted zone.",
             "mm/compaction: introduce compaction depleted state on zone (2015, not merged)";
         scan_limit: ScanLimit = "scan-limit",
-            "How far a run goes in a depleted zone.",
+            "Extent of a run in a depleted zone.",
             "mm/compaction: limit compaction activity in compaction depleted state (2015, not merged)";
         deferral: Deferral = "deferral",
-            "What becomes of requests after failed runs.",
+            "Treatment of requests after failed runs.",
             "mm/compaction: remove compaction deferring (2015, not merged)";
         whole_zone_sweep: bool = "whole-zone-sweep",
-            "Whether both scanners go upwards over the whole zone, past each other, and leave alone \
-             what the other one filled.",
+            "Lets both scanners go upwards over the whole zone, past each other, and leave alone \
+             the blocks that the other one filled.",
             "mm/compaction: redesign compaction (2015, not merged)";
         deplete_threshold: DepleteThreshold = "deplete-threshold",
-            "How many successes in a cycle keep a zone from being depleted.",
+            "Number of successes in a cycle that keep a zone from being depleted.",
             "mm/compaction: new threshold for compaction depleted zone (2015, not merged)";
         two_skip_bits: bool = "two-skip-bits",
-            "Whether a pageblock is skipped by each scanner for reasons of its own.",
+            "Lets each scanner skip a pageblock for reasons of its own.",
             "mm/compaction: redesign compaction (second revision, 2015, not merged)";
         spare_free: SpareFree = "spare-free",
             "Which large free blocks are no targets.",
             "mm/compaction: don't use higher order freepage than compaction aims at (2015, not merged)";
         no_target_completes: bool = "no-target-completes",
-            "Whether a sweep that finds no target counts as a failure.",
+            "Counts a sweep that finds no target as a failure.",
             "mm/compaction: redesign compaction (second revision, 2015, not merged)";
         scanners: Scanners = "scanners",
-            "How scanners go about a pageblock, and when a run is over.",
+            "Way of the scanners through a pageblock, and the end of a run.",
             "the compaction series of Linux 5.1, and what followed to 6.12";
         fast_search: bool = "fast-search",
-            "Whether pageblocks are found by a look at the free lists before frames are.",
+            "Finds pageblocks by a look at the free lists before frames are scanned.",
             "mm, compaction: use free lists to quickly locate a migration source; ... target (Linux \
              5.1)";
         found_is_skipped: bool = "found-is-skipped",
-            "Whether a source that the free lists named gets its skip bit at once, which makes the \
+            "Gives a source that the free lists named its skip bit at once, which makes the \
              scanner pass over it: the look is of no use, and the pageblock is lost until the next \
              reset.",
             "mm, compaction: keep migration source private to a single compaction instance (Linux \
              5.1, undone in 6.3)";
         free_stride: bool = "free-stride",
-            "Whether the search for targets looks at every 32nd frame only, the more so the longer \
-             it finds none.",
+            "Lets the search for targets look at every 32nd frame only, the more so the longer it \
+             finds none.",
             "mm, compaction: round-robin the order while searching the free lists for a target; \
              ... sample pageblocks for free pages (Linux 5.1)";
         abandon_groups: bool = "abandon-groups",
-            "Whether an asynchronous run on behalf of a request takes pages only where a whole \
-             block of the wanted order can be taken, and from pageblocks of the request's type.",
+            "Lets an asynchronous run on behalf of a request take pages only where a whole block \
+             of the wanted order can be taken, and from pageblocks of the request's type.",
             "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
              fails in async direct compaction (Linux 4.7, 4.13)";
         async_sources: AsyncSources = "async-sources",
@@ -225,7 +226,7 @@ knob_struct! {
             "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
              ... finish pageblocks on complete migration failure (Linux 6.3)";
         capture: bool = "capture",
-            "Whether a request takes its block the moment it forms.",
+            "Lets a request take its block the moment it forms.",
             "mm, compaction: capture a page under direct compaction (Linux 5.1)";
         skip_mark: SkipMark = "skip-mark",
             "Which page that is taken marks its pageblock as visited.",
@@ -238,7 +239,7 @@ knob_struct! {
             "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip (Linux \
              6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)";
         count_tails: bool = "count-tails",
-            "Whether frames behind the first of a free block count as scanned for sources.",
+            "Counts frames behind the first of a free block as scanned for sources.",
             "mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)";
         target_order: TargetOrder = "target-order",
             "Which target is used next.",
@@ -247,7 +248,7 @@ knob_struct! {
             "In which mode compaction runs for requests.",
             "what reviewers of the series asked to see (2015)";
         undo_prevention: UndoPrevention = "undo-prevention",
-            "How long a pageblock that the sweep filled is no source.",
+            "Time for which a pageblock that the sweep filled is no source.",
             "mm/compaction: redesign compaction (2015, not merged); what its author kept back is \
              not posted, this is a reading of it";
         cluster_max: Ranged<1, 512> = "cluster-max",
@@ -317,7 +318,7 @@ impl CompactionConfig {
                     && self.depletion == Depletion::Off,
                 "target-types",
                 "target-types = \"movable\"",
-                "without depletion nobody knows when other types are allowed",
+                "without depletion there is no rule for when other types are allowed",
             ),
             (
                 self.two_skip_bits && !self.whole_zone_sweep,

@@ -49,13 +49,13 @@ knob_enums! {
     SplitRule {
         UpToHalf = "up-to-half", "All, up to half of the regions that may be; then none.";
         PartialAboveHalf = "partial-above-half",
-            "Above half of them one region in so many that about the largest number comes of it, \
-             each time another one.";
+            "Above half of them one region in a few is cut, each time another one, so that about \
+             the largest number results.";
     }
     /// Use of the least number of regions.
     MinRegions {
         MergeLimit = "merge-limit", "No region grows by merging beyond its share.";
-        Enforced = "enforced", "What is larger than that is cut, too.";
+        Enforced = "enforced", "Regions larger than that are cut, too.";
     }
     /// Where a scheme goes on after a window whose quota was used up.
     Resume {
@@ -101,7 +101,7 @@ knob_enums! {
     /// Check of a page by paging out in physical memory.
     PageoutRef {
         Respect = "respect", "Reclaim's own check of references.";
-        YoungFilter = "young-filter", "Whether it was used since it was last marked old.";
+        YoungFilter = "young-filter", "Checks if it was used since it was last marked old.";
     }
     /// Action that moves a page up.
     LruPrio {
@@ -127,17 +127,17 @@ knob_struct! {
     /// The knobs of DAMON. Every field has one name in scenario files: the same with dashes.
     DamonConfig {
         interval_clock: IntervalClock = "interval-clock",
-            "What tells that an aggregation is over.",
+            "Clock that ends an aggregation.",
             "mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)";
         merge_cap: MergeCap = "merge-cap",
-            "What happens when regions are too many after merging.",
+            "Action when regions are too many after merging.",
             "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10); \
              Linux 7.3 mm/damon/core.c, kdamond_merge_regions()";
         age_zero_rule: bool = "age-zero-rule",
-            "Whether a region is new again when its accesses begin or end, however few they are.",
+            "Makes a region new again when its accesses begin or end, however few they are.",
             "Linux 6.18 mm/damon/core.c, damon_merge_regions_of()";
         split_copies_counts: bool = "split-copies-counts",
-            "Whether a region that is cut off inherits the running counts.",
+            "Lets a region that is cut off inherit the running counts.",
             "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
         pattern_counter: PatternCounter = "pattern-counter",
             "Which count is compared to access patterns.",
@@ -147,16 +147,16 @@ knob_struct! {
             "Which count scores are made of.",
             "Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()";
         interval_tuning: bool = "interval-tuning",
-            "Whether a context can find the length of its intervals by itself.",
+            "Lets a context tune the length of its intervals.",
             "Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)";
         split_rule: SplitRule = "split-rule",
             "Which regions are cut at random.",
             "Linux 7.3 mm/damon/core.c, damon_split_some_regions()";
         min_regions: MinRegions = "min-regions",
-            "Whether large regions are cut for the least number of regions.",
+            "Cuts large regions for the least number of regions.",
             "Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()";
         merge_slices: bool = "merge-slices",
-            "Whether what a quota cut is merged again in the same pass, if nothing is lost by it.",
+            "Merges regions that a quota cut again in the same pass, if nothing is lost by it.",
             "Linux 7.3 mm/damon/core.c, damos_apply_target()";
         resume: Resume = "resume",
             "Where a scheme goes on after its quota was used up.",
@@ -166,7 +166,7 @@ knob_struct! {
             "When the first charge window begins.",
             "mm/damon/core: initialize charged_from (stable kernels 6.12)";
         first_psi: FirstPsi = "first-psi",
-            "What the first look at stall time says to a goal.",
+            "Meaning of the first look at stall time for a goal.",
             "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val() and \
              damos_commit_quota_goal_union()";
         esz_floor: EszFloor = "esz-floor",
@@ -177,51 +177,51 @@ knob_struct! {
             "When a window is limited.",
             "Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()";
         count_snapshots: bool = "count-snapshots",
-            "Whether a scheme counts how often it came to the end of a target, and can stop after so \
-             many times.",
+            "Lets a scheme count how often it came to the end of a target, and stop after a number \
+             of times.",
             "Linux 7.3 mm/damon/core.c, damon_do_apply_schemes() (since 7.0 or 7.1)";
         prioritization: bool = "prioritization",
-            "Whether a quota goes to the regions with the best score first.",
+            "Gives a quota to the regions with the best score first.",
             "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";
         watermarks: bool = "watermarks",
-            "Whether watermarks of free memory switch schemes.",
+            "Lets watermarks of free memory switch schemes.",
             "mm/damon/schemes: activate schemes based on a watermarks mechanism (Linux 5.16)";
         wmark_wait: WmarkWait = "wmark-wait",
-            "How long a context with several schemes sleeps for their watermarks.",
+            "Sleep of a context with several schemes that waits for their watermarks.",
             "mm/damon/core: fix wrong comparison of minimum wait times (Linux 6.1)";
         pageout_ref: PageoutRef = "pageout-ref",
-            "What paging out in physical memory asks of a page.",
+            "Check of a page before it is paged out in physical memory.",
             "mm/damon/paddr: do page level access check for pageout DAMOS action on its own (Linux \
              6.10)";
         lru_prio: LruPrio = "lru-prio",
-            "What moving a page up on the LRU lists does.",
+            "Effect of moving a page up on the LRU lists.",
             "Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()";
         hugetlb_check: bool = "hugetlb-check",
-            "Whether accesses to hugetlb pages are seen in processes.",
+            "Sees accesses to hugetlb pages in processes.",
             "mm/damon: add access checking for hugetlb pages (Linux 5.17)";
         trace_target: TraceTarget = "trace-target",
-            "How records name a target.",
+            "Name of a target in records.",
             "mm/damon: hide kernel pointer from tracepoint event (Linux 5.17)";
         trace_age: bool = "trace-age",
-            "Whether records have an age.",
+            "Gives records an age.",
             "mm/damon: add 'age' of region tracepoint support (Linux 5.17)";
         sleep_hr_limit_us: Ranged<0, 1_000_000> = "sleep-hr-limit-us",
             "Sleeps above this many µs are rounded up to ticks.",
             "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";
         rand32: Rand32 = "rand32",
-            "How a sampling address is drawn in a region above 4 GiB.",
+            "Draw of a sampling address in a region above 4 GiB.",
             "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)";
         coarse_tick_us: Ranged<0, 100_000> = "coarse-tick-us",
             "The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.",
             "CONFIG_HZ; 250 is usual";
         aligned_esz: bool = "aligned-esz",
-            "Whether a quota is rounded down to whole smallest regions, so that it can be used up.",
+            "Rounds a quota down to whole smallest regions, so that it can be used up.",
             "no kernel";
         lru_sort_by_age: bool = "lru-sort-by-age",
-            "Whether DAMON_LRU_SORT ranks regions by their ages too.",
+            "Lets DAMON_LRU_SORT rank regions by their ages too.",
             "Linux 7.3 mm/damon/lru_sort.c, damon_lru_sort_quota";
         module_commit_drops_scheme: bool = "module-commit-drops-scheme",
-            "Whether DAMON_RECLAIM loses its scheme while it is set up, as measured on 6.12.117.",
+            "Lets DAMON_RECLAIM lose its scheme while it is set up, as measured on 6.12.117.",
             "Linux 6.12.117 mm/damon/reclaim.c";
     }
 }

@@ -127,7 +127,7 @@ kernel_rules! {
         // Free memory.
 
         wmark_form: WmarkForm = "wmark-form",
-            "how requests of orders above 0 are held against watermarks",
+            "how requests of orders above 0 are compared with watermarks",
             "4.4 \"mm, page_alloc: only enforce watermarks for order-0 allocations\"";
             WmarkForm::PerOrder, 4 . 4 => WmarkForm::OneBlock;
         scaled_watermarks: bool = "scaled-watermarks",
@@ -184,7 +184,7 @@ kernel_rules! {
             true, 4 . 8 => false;
 
         skips_busy_nodes: bool = "skips-busy-nodes",
-            "nodes whose kswapd is awake are asked after all others",
+            "nodes whose kswapd is awake come after all others",
             "absent in 6.17, present in 6.18, mm/page_alloc.c, get_page_from_freelist";
             false, 6 . 18 => true;
         defrag_promotes: bool = "defrag-promotes",
@@ -199,7 +199,8 @@ kernel_rules! {
             "5.14 \"mm/page_alloc: allow high-order pages to be stored on the per-cpu lists\"";
             false, 5 . 14 => true;
         pcp_batch_most: Ranged<4, 65536> = "pcp-batch-most",
-            "a batch is a quarter of a 1024th of the zone, or of so many pages if that is less; then rounded to a power of two minus one",
+            "a batch is a quarter of a 1024th of the zone, or of this number of pages if that is \
+             less; then rounded to a power of two minus one",
             "4.19 \"mm/page_alloc: double zone's batchsize\": half a MiB before, one MiB since";
             Ranged::new(128), 4 . 19 => Ranged::new(256);
         pcp_batches: PcpBatches = "pcp-batches",
@@ -226,7 +227,7 @@ kernel_rules! {
             "4.8 \"mm, vmscan: move LRU lists to node\"";
             true, 4 . 8 => false;
         kswapd_by_zone: bool = "kswapd-by-zone",
-            "kswapd judges each zone by itself and reclaims from those that are not balanced",
+            "kswapd judges each zone separately and reclaims from those that are not balanced",
             "4.8 \"mm, vmscan: make kswapd reclaim in terms of nodes\"";
             true, 4 . 8 => false;
         pass_goes_on_by_amount: bool = "pass-goes-on-by-amount",
@@ -308,7 +309,8 @@ kernel_rules! {
             "6.4 \"mm: do not increment pgfault stats when page fault handler retries\"";
             true, 6 . 4 => false;
         anon_exclusive: bool = "anon-exclusive",
-            "PTEs know that a page is nobody else's: swap-in maps it writable, and the write after it keeps the slot",
+            "PTEs know that no other process maps a page: swap-in maps it writable, and the write \
+             after it keeps the slot",
             "5.19 \"mm: remember exclusively mapped anonymous pages with PG_anon_exclusive\"";
             false, 5 . 19 => true;
         cow_of_held_pages: bool = "cow-of-held-pages",
@@ -370,7 +372,8 @@ kernel_rules! {
             "6.15 \"mm, swap: remove swap slot cache\"; 6.18 \"mm, swap: prefer nonfull over free clusters\"";
             SwapSlots::Cached, 6 . 18 => SwapSlots::Clusters618;
         swap_priorities_equal: bool = "swap-priorities-equal",
-            "swap devices without a priority all have -1, so they take turns; else the first has -2, the next -3, so each is full before the next is asked",
+            "swap devices without a priority all have -1, so they take turns; else the first has \
+             -2, the next -3, so each is full before the next gives slots",
             "absent in 6.18, present in 7.3, mm/swapfile.c, DEF_SWAP_PRIO";
             false, 6 . 19 => true;
         swapin_by_slot: bool = "swapin-by-slot",

@@ -44,7 +44,7 @@ impl Memory {
                 }
                 match kind {
                     FrameKind::Free | FrameKind::Tail => {
-                        assert_eq!(bits >> 4, 0, "{pfn} is nobody's and has flags {bits:#x}");
+                        assert_eq!(bits >> 4, 0, "{pfn} is free and has flags {bits:#x}");
                         in_use += u64::from(kind == FrameKind::Tail);
                         continue;
                     }
@@ -139,7 +139,7 @@ impl Memory {
                 used += u16::from(e != Entry::None);
                 match (group.owner, e) {
                     (_, Entry::None) => {}
-                    (Owner::Free, e) => panic!("{p} belongs to nobody and holds {e:?}"),
+                    (Owner::Free, e) => panic!("{p} has no owner and holds {e:?}"),
                     (Owner::Process(a), Entry::Frame(f)) => {
                         mapped[f.index()] += u32::from(self.hugetlb_at(p).is_none());
                         let idle = self.virt.pages.hot(p) & pte::IDLE != 0;

@@ -85,7 +85,7 @@ mod tests {
             let mut at = (0..=12).rev().map(|p| (p, seek(freeable, 0, p, true).0));
             at.find(|a| a.1 > 0)
         };
-        assert_eq!(first(1), Some((0, 2)), "2 are asked for, of one");
+        assert_eq!(first(1), Some((0, 2)), "2 are requested, of one");
         assert_eq!(first(16), Some((1, 16)));
         assert_eq!(first(127), Some((0, 128)));
         assert_eq!(first(128), Some((1, 128)));

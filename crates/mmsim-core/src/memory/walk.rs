@@ -293,7 +293,7 @@ impl Memory {
         }
         if !dirt {
             let owes = |f: &FolioId| owes_dirt(&self.frames, *f);
-            debug_assert!(!young[before..].iter().any(owes), "{g}: a folio to be told");
+            debug_assert!(!young[before..].iter().any(owes), "{g}: a folio to be marked dirty");
         } else if any & pte::DIRTY != 0 {
             self.tell_of_dirt(g, &young[before..], &mut ptes);
         }

@@ -149,7 +149,7 @@ fn speaks_of(
                 true
             }
         }
-        _ => unreachable!("only filters of addresses and targets are asked"),
+        _ => unreachable!("only filters of addresses and targets are judged here"),
     };
     of_the_type == filter.matching
 }

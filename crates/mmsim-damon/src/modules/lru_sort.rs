@@ -23,7 +23,7 @@ parameters! {
         hot_thres_access_freq: PerMil = 500, 0 => 1000,
             "Samples with an access from which a region is hot.";
         cold_min_age: Us = 120_000_000, 0 => u64::MAX,
-            "How long a region must not have been used to be cold.";
+            "Time without use after which a region is cold.";
         quota_ms: Ms = 10, 0 => u64::MAX,
             "Time that both schemes together may take per quota_reset_interval_ms; 0: any.";
         quota_reset_interval_ms: Ms = 1000, 0 => u64::MAX,
@@ -49,7 +49,7 @@ parameters! {
         monitor_region_end: Bytes = 0, 0 => u64::MAX,
             "Where it ends.";
         autotune_monitoring_intervals: YesNo = 0, 0 => 1,
-            "Whether intervals are tuned, from 5 ms and 100 ms on, to see 4 in 1000 of what could be seen.";
+            "1 tunes intervals, from 5 ms and 100 ms on, to see 4 in 1000 of all visible accesses.";
     }
 }
 

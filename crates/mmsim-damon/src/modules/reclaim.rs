@@ -25,7 +25,7 @@ parameters! {
     /// The parameters of DAMON_RECLAIM.
     Reclaim {
         min_age: Us = 120_000_000, 0 => u64::MAX,
-            "How long a region must not have been used to be paged out.";
+            "Time without use after which a region is paged out.";
         quota_ms: Ms = 10, 0 => u64::MAX,
             "Time that paging out may take per quota_reset_interval_ms; 0: any.";
         quota_sz: Bytes = 128 << 20, 0 => u64::MAX,
@@ -57,9 +57,9 @@ parameters! {
         monitor_region_end: Bytes = 0, 0 => u64::MAX,
             "Where it ends.";
         skip_anon: YesNo = 0, 0 => 1,
-            "Whether anonymous pages are left alone.";
+            "1 leaves anonymous pages alone.";
         autotune_monitoring_intervals: YesNo = 0, 0 => 1,
-            "Whether intervals are tuned, from 5 ms and 100 ms on, to see 4 in 1000 of what could be seen.";
+            "1 tunes intervals, from 5 ms and 100 ms on, to see 4 in 1000 of all visible accesses.";
     }
 }
 

@@ -72,7 +72,7 @@ knob_enums! {
         Target = "target",
             "Those of all groups below the one that reclaim is about, as in global reclaim of the \
              root: asked once a pass.";
-        Lruvec = "lruvec", "Those of each group by itself: asked before each scan.";
+        Lruvec = "lruvec", "Those of each group separately, before each scan.";
     }
     /// Limit on the number of shadow entries.
     ShadowLimitScope {
@@ -143,25 +143,25 @@ knob_struct! {
     /// dashes.
     ClassicConfig {
         anon_ratio: AnonRatio = "anon-ratio",
-            "How many active anonymous pages one inactive anonymous page may face before the active \
-             list is scanned.",
+            "Number of active anonymous pages that one inactive anonymous page may face before the \
+             active list is scanned.",
             "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
         anon_start: AnonStart = "anon-start",
             "The list on which a new anonymous page starts.",
             "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
         swapin_activate: bool = "swapin-activate",
-            "Whether a page read from swap is activated once it is mapped. Without effect on a page \
-             that is still in a batch.",
+            "Activates a page read from swap once it is mapped. Without effect on a page that is \
+             still in a batch.",
             "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
         anon_ref_rule: AnonRefRule = "anon-ref-rule",
-            "How an inactive page that was referenced is judged.",
+            "Judgement of an inactive page that was referenced.",
             "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
         anon_demote_clears_young: bool = "anon-demote-clears-young",
-            "Whether demotion of an anonymous page tests and clears the young bits, or leaves them \
+            "Lets demotion of an anonymous page test and clear the young bits; else they are left \
              for the inactive scan.",
             "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
         ws_split: bool = "ws-split",
-            "Whether refault and activation counters and their snapshots exist per type, so that an \
+            "Keeps refault and activation counters and their snapshots per type, so that an \
              activated anonymous refault opens the active anonymous list. Otherwise all share one \
              and open the active file list.",
             "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
@@ -170,36 +170,36 @@ knob_struct! {
             "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
              workingset challenge anon (Linux 5.8)";
         ws_v1_index_bug: bool = "ws-v1-index-bug",
-            "Whether the threshold is read from the wrong statistic, so that anonymous refaults are \
-             compared with the active file list.",
+            "Reads the threshold from the wrong statistic, so that anonymous refaults are compared \
+             with the active file list.",
             "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
         swapcache_shadows: bool = "swapcache-shadows",
-            "Whether a swap slot can hold a shadow entry.",
+            "Lets a swap slot hold a shadow entry.",
             "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
         shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
             "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
              memory.",
             "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
         evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
-            "What happens to the shadow of a page without memory cgroup.",
+            "Fate of the shadow of a page without memory cgroup.",
             "mm/workingset: handle the page without memcg (2020)";
         anon_workingset: bool = "anon-workingset",
-            "Whether evicted anonymous pages leave shadows and their refaults can be activated.",
+            "Lets evicted anonymous pages leave shadows, and activates their refaults.",
             "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
         inactive_ratio_scope: InactiveRatioScope = "inactive-ratio-scope",
-            "Whose lists are held against each other to open the active ones: those of all groups, or \
-             those of each group.",
+            "Lists whose sizes are compared to open the active ones: those of all groups, or those \
+             of each group.",
             "mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)";
         age_on_scan_activation: bool = "age-on-scan-activation",
-            "Whether an activation by the inactive scan moves the age of the page's type. Part of \
-             the unified age model.",
+            "Lets an activation by the inactive scan move the age of the page's type. Part of the \
+             unified age model.",
             "mm/swap: implement workingset detection for anonymous LRU (first posting)";
         new_anon_rotated: NewAnonRotated = "new-anon-rotated",
             "Which pages count as rotated when they are put on an anonymous list. Without effect in \
              the cost models.",
             "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
         swapin_sets_workingset: bool = "swapin-sets-workingset",
-            "Whether a page read through the swap cache gets the workingset flag, so that its next \
+            "Gives a page read through the swap cache the workingset flag, so that its next \
              refault counts as restored.",
             "Linux up to 5.9; gone in 6.1";
         age_model: AgeModel = "age-model",
@@ -207,21 +207,21 @@ knob_struct! {
             "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
              nonresident information alongside anonymous pages (Linux 5.8)";
         balance_model: BalanceModel = "balance-model",
-            "How scanning is split between anonymous and file pages.",
+            "Division of scanning between anonymous and file pages.",
             "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux 7.3, \
              prepare_scan_control";
         file_writeout: bool = "file-writeout",
-            "Whether kswapd writes a dirty file page that it meets again, while many are dirty.",
+            "Lets kswapd write a dirty file page that it meets again, while many are dirty.",
             "mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)";
         scan_rounding: ScanRounding = "scan-rounding",
-            "How a list's share of the scan work is rounded when the work is split by fractions.",
+            "Rounding of a list's share of the scan work when the work is split by fractions.",
             "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
         shadow_e_includes_self: bool = "shadow-e-includes-self",
-            "Whether the age is advanced before it is stored in the shadow, which makes refault \
-             distances smaller by one.",
+            "Advances the age before it is stored in the shadow, which makes refault distances \
+             smaller by one.",
             "Linux up to 5.9; the other order in 6.1";
         lazyfree: LazyfreePlace = "lazyfree",
-            "Where a page goes that MADV_FREE was said about.",
+            "Place of a page after MADV_FREE.",
             "mm: add lazyfree folio to lru tail (2024, not merged)";
         bits_found: BitsFound = "bits-found",
             "Where accessed bits are looked for, besides at the tail of a list. Whose is found is \
@@ -229,12 +229,12 @@ knob_struct! {
             "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, support \
              page table walks (Linux 6.1)";
         stop_after_adjust: bool = "stop-after-adjust",
-            "Whether a scan that met its target and gave up the smaller type ends after the next \
-             round. Otherwise it finishes the reduced work of the larger type.",
+            "Ends a scan that met its target and gave up the smaller type after the next round. \
+             Otherwise it finishes the reduced work of the larger type.",
             "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
         kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
-            "Whether kswapd starts over without cache trim mode when a whole run reclaimed nothing \
-             and had used it.",
+            "Lets kswapd start over without cache trim mode when a whole run reclaimed nothing and \
+             had used it.",
             "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
              6.12)";
     }

@@ -183,9 +183,9 @@ knob_enums! {
     /// Use of the distance between an eviction and its refault.
     RefaultDistance {
         Off = "off", "Nothing: a refault is recent if the generation is still the oldest.";
-        V3 = "v3", "What would have fitted into memory starts in the youngest generation.";
+        V3 = "v3", "A page that would have fitted into memory starts in the youngest generation.";
         SecondOldest = "second-oldest",
-            "What would have fitted into memory starts in the second oldest generation.";
+            "A page that would have fitted into memory starts in the second oldest generation.";
         Tiered = "tiered", "The nearer, the more accesses it is given credit for.";
         V5_9 = "v5.9",
             "As v3, with the threshold of classic LRU since 5.9: all older and younger halves but the \
@@ -237,23 +237,23 @@ knob_struct! {
             "mm: multi-gen LRU: thrashing prevention (Linux 6.1); per-node lru_gen_folio lists \
              (Linux 6.3); mm/mglru: fix ineffective protection calculation (Linux 6.11)";
         walk_mmu: bool = "walk-mmu",
-            "Whether aging walks page tables for accessed bits; else they are met by eviction only.",
+            "Lets aging walk page tables for accessed bits; else they are met by eviction only.",
             "/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)";
         nonleaf_young: bool = "nonleaf-young",
-            "Whether walks skip page tables whose own entry was not accessed, and clear its bit.",
+            "Lets walks skip page tables whose own entry was not accessed, and clear its bit.",
             "/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)";
         walks_unlisted: bool = "walks-unlisted",
-            "Whether walks, and looks at neighbours, clear the accessed bits of folios that are on no \
+            "Lets walks, and looks at neighbours, clear the accessed bits of folios that are on no \
              list: isolated, or in a batch. Else these keep them.",
             "mm/mglru: rework workingset protection (Linux 6.14: no)";
         bloom: bool = "bloom",
-            "Whether walks skip page tables in which few accessed bits were found before.",
+            "Lets walks skip page tables in which few accessed bits were found before.",
             "mm: multi-gen LRU: support page table walks (Linux 6.1)";
         placement: Placement = "placement",
             "The generation in which a folio starts that was not faulted in.",
             "mm/mglru: fix underprotected page cache (Linux 6.8)";
         overflow_protect: bool = "overflow-protect",
-            "Whether a folio with all access counts set is protected whatever the refault rates say.",
+            "Protects a folio with all access counts set whatever the refault rates say.",
             "mm/mglru: fix underprotected page cache (Linux 6.8)";
         restore_rule: RestoreRule = "restore-rule",
             "Which recent refaults through descriptors count as restored, and what they get.",
@@ -265,10 +265,10 @@ knob_struct! {
             "Which refaults are recent.",
             "mm/mglru: rework refault detection (Linux 6.14)";
         type_rule: TypeRule = "type-rule",
-            "How the type to evict is chosen.",
+            "Choice of the type to evict.",
             "mm/mglru: rework type selection (Linux 6.14)";
         tier_gain: TierGain = "tier-gain",
-            "How much worse a tier has to be than the first before it is protected.",
+            "Factor by which a tier has to be worse than the first before it is protected.",
             "mm/mglru: rework type selection (Linux 6.14)";
         nr_tiers: Ranged<1, 4> = "nr-tiers",
             "Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.",
@@ -281,76 +281,76 @@ knob_struct! {
             "For how many generations refaults are kept apart.",
             "CONFIG_LRU_GEN_STATS (Linux 6.1)";
         min_seq_coupling: bool = "min-seq-coupling",
-            "Whether the oldest generations of both types advance together.",
+            "Advances the oldest generations of both types together.",
             "mm/mglru: rework aging feedback (Linux 6.14: no)";
         min_seq_clamp: bool = "min-seq-clamp",
-            "Whether a type whose oldest generation is empty waits at the third youngest while the other \
-             type has older ones.",
+            "Lets a type whose oldest generation is empty wait at the third youngest while the \
+             other type has older ones.",
             "mm/mglru: rework aging feedback, as merged (Linux 6.18, try_to_inc_min_seq)";
         aging_rule: AgingRule = "aging-rule",
             "When a new generation is wanted.",
             "mm/mglru: rework aging feedback (Linux 6.14)";
         writeback_rule: WritebackRule = "writeback-rule",
-            "What a scan does with folios that are dirty or under write.",
+            "Action of a scan on folios that are dirty or under write.",
             "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable; \
              shrink-7.2: Linux 7.2, sort_folio and isolate_folio";
         flusher_rule: FlusherRule = "flusher-rule",
             "When reclaim wakes the flusher.",
             "mm/vmscan: wake up flushers conditionally to avoid cgroup OOM (Linux 6.13, and 6.12 stable)";
         dirty_lazyfree_rule: DirtyLazyfreeRule = "dirty-lazyfree-rule",
-            "What a scan does with a lazily freed folio that is dirty.",
+            "Action of a scan on a lazily freed folio that is dirty.",
             "mm: multi-gen LRU: minimal implementation (Linux 6.1)";
         add_clears_refs: bool = "add-clears-refs",
-            "Whether a folio that enters as active loses its access counts.",
+            "Takes the access counts from a folio that enters as active.",
             "Linux 6.12 stable";
         aging_site: AgingSite = "aging-site",
             "Who creates generations in global reclaim.",
             "mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)";
         step_size: StepSize = "step-size",
-            "How many pages one step of eviction looks at, at most.",
+            "Largest number of pages that one step of eviction looks at.",
             "budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec";
         budget_rule: BudgetRule = "budget-rule",
-            "How a pass over a group ends.",
+            "End of a pass over a group.",
             "once: Linux 7.2, try_to_shrink_lruvec";
         type_fallback: TypeFallback = "type-fallback",
-            "What a step does after a type of which it could isolate nothing.",
+            "Next step after a type of which a step could isolate nothing.",
             "none-scanned: Linux 7.2, isolate_folios";
         protection: Protection = "protection",
-            "How memory.low and memory.min spare a group.",
+            "Protection of a group by memory.low and memory.min.",
             "share: by Linux 6.17, apply_proportional_protection";
         abort_rule: AbortRule = "abort-rule",
             "When a pass over a node stops early.",
             "mm/mglru: try to stop at high watermarks (Linux 6.8)";
         initial_priority: bool = "initial-priority",
-            "Whether the first priority of kswapd follows from what can be reclaimed.",
+            "Derives the first priority of kswapd from the number of reclaimable pages.",
             "mm/mglru: try to stop at high watermarks; mm: multi-gen LRU: adjust scan priority";
         lazyfree: Lazyfree = "lazyfree",
             "Where lazily freed memory is kept.",
             "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
              lazyfree anon folios (2024)";
         lazyfree_keeps_marks: bool = "lazyfree-keeps-marks",
-            "Whether a page keeps the marks of its accesses when it becomes lazily freed memory.",
+            "Lets a page keep the marks of its accesses when it becomes lazily freed memory.",
             "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no generation)";
         refault_distance: RefaultDistance = "refault-distance",
-            "What is made of the distance between an eviction and its refault.",
+            "Use of the distance between an eviction and its refault.",
             "Refault distance update with MGLRU support (2023)";
         anon_reactivate: bool = "anon-reactivate",
-            "Whether refault distances matter for anonymous pages too.",
+            "Uses refault distances for anonymous pages too.",
             "Refault distance update with MGLRU support (2023), third posting: yes";
         access_marks: AccessMarks = "access-marks",
-            "How accesses are noted on a folio.",
+            "Marks of accesses on a folio.",
             "mm/mglru: rework workingset protection (Linux 6.14)";
         fault_arrival: FaultArrival = "fault-arrival",
-            "What becomes of a page that arrives in a fault.",
+            "Place of a page that arrives in a fault.",
             "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while folios \
              are really mapped (February 2026, not merged)";
         exec_promotes: bool = "exec-promotes",
-            "Whether an executable page of a file is promoted when a page table shows it accessed for the \
+            "Promotes an executable page of a file when a page table shows it accessed for the \
              first time. Without effect while access-marks is workingset-second.",
             "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and lru_gen_set_refs)";
         second_touch: SecondTouch = "second-touch",
-            "What a page gets that reclaim finds accessed for the second time. Without effect while \
-             access-marks is workingset-second.",
+            "Reward of a page that reclaim finds accessed for the second time. Without effect \
+             while access-marks is workingset-second.",
             "mark: Linux 7.2, lru_gen_set_refs";
     }
 }
@@ -398,7 +398,7 @@ impl MglruConfig {
                 self.nonleaf_young && !self.walk_mmu,
                 "nonleaf-young",
                 "nonleaf-young = \"no\"",
-                "without walks nobody looks at entries of page tables",
+                "without walks the entries of page tables are not read",
             ),
         ];
         let found = rules.into_iter().find(|r| r.0);
@@ -462,8 +462,8 @@ mod tests {
         c.walk_mmu = false;
         assert_eq!(
             said(c.validate()),
-            "nonleaf-young = \"yes\" makes no sense here: without walks nobody looks at entries of \
-             page tables; write nonleaf-young = \"no\""
+            "nonleaf-young = \"yes\" makes no sense here: without walks the entries of page tables \
+             are not read; write nonleaf-young = \"no\""
         );
     }
 }

@@ -102,12 +102,12 @@ fn a_look_at_pageblocks_is_the_kernels_files() {
             .with_look(kept.look())
             .with_snapshot(Box::new(move |phase, snapshot| {
                 if phase.is_none() {
-                    *last.lock().expect("nobody panicked") = Some(snapshot.clone());
+                    *last.lock().expect("no thread panicked") = Some(snapshot.clone());
                 }
             }))
     };
     let (meta, result) = mmsim::run::run_one(0, &spec, &watch).expect("a run");
-    let end = last.lock().expect("nobody panicked").take().expect("files at the end");
+    let end = last.lock().expect("no thread panicked").take().expect("files at the end");
     let mut observed = Observed::default();
     observed.film = Some(kept.kept());
     let report = Report::new("x", "", vec![RunReport::from_result(meta, &result)]);

@@ -322,7 +322,7 @@ impl Line {
 impl std::ops::Index<u32> for Line {
     type Output = Queued;
     fn index(&self, slot: u32) -> &Queued {
-        self.slots[slot as usize].as_ref().expect("somebody waits there")
+        self.slots[slot as usize].as_ref().expect("an entity waits there")
     }
 }
 

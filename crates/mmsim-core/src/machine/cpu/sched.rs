@@ -410,7 +410,7 @@ impl Cpu {
                     self.arm();
                     return (Some(q.entity), left);
                 }
-                Pick::Current => unreachable!("nobody runs"),
+                Pick::Current => unreachable!("the CPU is idle"),
                 Pick::Nobody => {
                     if let Some(ready) = self.queue.first_ready() {
                         self.clock = self.clock.max(ready);

@@ -421,7 +421,7 @@ pub const LAWS: &[Law] = &[
         "mm_page_alloc_extfrag",
     ),
     law(
-        "failed requests were asked for",
+        "failed requests were made",
         counters!(SimKernelAllocFail),
         AtMost,
         counters!(SimKernelAlloc),

@@ -572,7 +572,7 @@ impl<'a> Parser<'a> {
             notes.push("the times of the input are left out".into());
         }
         notes.extend(self.ops.unknown().map(|(_, words)| {
-            format!("operations that nobody knows are left out: {words}; --ops says what they do")
+            format!("unknown operations are left out: {words}; --ops gives their meaning")
         }));
         let Left { other, empty, comments, marks, ragged, first_ragged } = self.left;
         if ragged > 0 {
