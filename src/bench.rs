@@ -1,9 +1,8 @@
 //! A trace against a number of frames: the run of `mmsim bench-trace`.
 //!
-//! So that figures can stand beside those of cache simulators, which know a sequence of
-//! objects and a size. The run is that of an ordinary scenario (the text below, with what
-//! was asked for put into it), built and run like any other; only its workload comes from
-//! a file that scenarios cannot name.
+//! So that figures can stand beside those of cache simulators, which know a sequence of objects and
+//! a size. The run is that of an ordinary scenario (the text below, with the settings put into it),
+//! built and run like any other; only its workload comes from a file that scenarios cannot name.
 //!
 //! The frames are all memory of one zone: page tables, free pages below the watermarks and
 //! per-CPU lists come out of them, as they do on a real machine. Swap has two slots for
@@ -50,17 +49,17 @@ const LEAST_FRAMES: u64 = 64;
 /// 16383 GiB: the most frames of a machine, below 2^32 of them.
 const MOST_FRAMES: u64 = 16_383 << 18;
 
-/// How many frames the machine has.
+/// Number of frames of the machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Frames {
-    /// So many.
+    /// This number.
     Pages(u32),
     /// Hundredths of the distinct pages of the trace.
     PerCent(f64),
 }
 
 impl Frames {
-    /// Their number, for a trace of so many distinct pages.
+    /// Their number, for a trace of `distinct_pages` distinct pages.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl FromStr for Frames {
     }
 }
 
-/// What to run.
+/// Settings of a benchmark.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BenchSettings<'a> {
@@ -140,7 +139,7 @@ pub struct BenchSettings<'a> {
 }
 
 impl<'a> BenchSettings<'a> {
-    /// This trace on so many frames, under Linux 6.12's classic LRU with a RAM disk for swap. Its
+    /// This trace on `frames` frames, under Linux 6.12's classic LRU with a RAM disk for swap. Its
     /// name tells the format, nothing is written, and the seed is 1.
     pub fn new(file: &'a Path, frames: Frames) -> Self {
         BenchSettings {
@@ -157,7 +156,7 @@ impl<'a> BenchSettings<'a> {
     }
 }
 
-/// What is known of a trace before it runs.
+/// Facts about a trace before it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BenchTrace {
@@ -171,7 +170,7 @@ pub struct BenchTrace {
     pub distinct_pages: u64,
     /// Of these, pages of anonymous memory.
     pub anonymous_pages: u64,
-    /// What was assumed, a sentence each.
+    /// Assumptions, a sentence each.
     pub assumptions: Vec<String>,
 }
 
@@ -272,7 +271,7 @@ fn open(settings: &BenchSettings<'_>) -> Result<(BenchTrace, u64, WorkloadSpec),
     }
 }
 
-/// The format that was asked for, or that the name tells. `None`: the native one.
+/// The format of the settings, or of the ending of the file's name. `None`: the native one.
 fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Error> {
     let names = || {
         let all: Vec<_> = RequestFormat::ALL.iter().map(|f| f.name()).collect();

@@ -1,4 +1,4 @@
-//! What is wrong with the user's input, where, and what to write instead.
+//! Errors in the user's input: place, problem, and the text to write instead.
 //!
 //! An [`Error`] carries the text that it complains about, so it renders itself at any
 //! later time: `Display` gives plain text, [`Error::render`] colour on request. In the
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// What kind of input was wrong.
+/// Kind of the wrong input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ErrorKind {
     /// A file cannot be read.
@@ -33,7 +33,7 @@ impl ErrorKind {
     }
 }
 
-/// Whether escape sequences may be used.
+/// Permission to use escape sequences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Colour {
     /// Plain text.
@@ -152,7 +152,7 @@ impl Error {
         self
     }
 
-    /// What kind of input was wrong.
+    /// Kind of the wrong input.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -127,7 +127,7 @@ fn directory(path: &Path, what: &str) -> Error {
     cannot_read(path, "it is a directory", &format!("name {what} within it"))
 }
 
-/// What to name in place of a file that is not there: one of its folder with nearly its name.
+/// Name to write in place of a file that is not there: one of its folder with nearly its name.
 fn instead(path: &Path) -> String {
     let folder = match path.parent() {
         Some(p) if p.as_os_str().is_empty() => Path::new("."),
@@ -148,7 +148,7 @@ fn instead(path: &Path) -> String {
     }
 }
 
-/// What the system says about a file or a folder.
+/// Error of the system about a file or a folder.
 pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
     match e.kind() {
         io::ErrorKind::NotFound => cannot_read(path, "there is no such file", &instead(path)),
@@ -188,7 +188,7 @@ pub fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Er
 /// Levels of lists and objects that are read, one within the other.
 pub(crate) const DEEPEST_JSON: usize = 127;
 
-/// Whether JSON has more levels than are read.
+/// True if JSON has more levels than are read.
 pub(crate) fn too_deep(e: &serde_json::Error) -> bool {
     e.classify() == Category::Syntax && e.to_string().starts_with("recursion limit exceeded")
 }
@@ -199,8 +199,8 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     (before + column.saturating_sub(1)).min(text.len())
 }
 
-/// Something that is not UTF-8. What begins with zeros or the marks of compressed files
-/// and traces is no text in another encoding, so nobody should be told to save it again.
+/// Something that is not UTF-8. A file that begins with zeros or the marks of compressed files and
+/// traces is no text in another encoding, so the message must not suggest to save it again.
 fn not_text(e: &std::string::FromUtf8Error, shown: &str) -> Error {
     let at = e.utf8_error().valid_up_to();
     let (bytes, bad) = (e.as_bytes(), e.as_bytes().get(at).copied().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What runs need of the host, asked before they begin.
+//! Needs of runs on the host, checked before they begin.
 //!
 //! A machine's memory costs the host some bytes for each page that is touched, and address space
 //! for each frame. More than the host has would end in the OOM killer, or in an abort amid the
@@ -37,7 +37,7 @@ const COPIES_OF_RECORDS: u64 = 2;
 /// Host bytes of an access that `bounds` records: the record, which may have grown to twice its size,
 /// and three copies of it while they are sorted and numbered.
 const PER_ACCESS: u64 = 20;
-/// What a run needs, in bytes.
+/// Need of a run, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Need {
@@ -82,7 +82,7 @@ pub fn known_accesses(spec: &RunSpec) -> Option<u64> {
     all.then(|| sum(spec, accesses))
 }
 
-/// What a run needs.
+/// Need of a run.
 pub fn need(spec: &RunSpec) -> Need {
     let (pages, frames) = (pages(spec), machines::managed_pages(&spec.machine));
     let (numbered, used) = (pages.all(), pages.used_of(frames));
@@ -124,7 +124,7 @@ fn work_time(spec: &RunSpec) -> Option<SimDuration> {
     spec.tasks.iter().map(of).try_fold(SimDuration::ZERO, |most, t| Some(most.max(t?)))
 }
 
-/// What a host has left, in bytes; `None`: it does not tell, or there is no limit.
+/// Free memory of a host, in bytes; `None`: it is not known, or there is no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Host {
     memory: Option<u64>,
@@ -180,7 +180,7 @@ fn free_in(folder: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// What runs take, by what their scenarios say: nothing is run for it.
+/// Estimate of the needs of runs from their scenarios, without a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Estimate {
@@ -196,7 +196,7 @@ pub struct Estimate {
 /// shipped scenarios.
 const PER_REPORT: [u64; 3] = [22_000, 9_000, 1_000];
 
-/// What runs take, `jobs` at a time (`None`: one per CPU).
+/// Estimate for runs, `jobs` at a time (`None`: one per CPU).
 pub fn estimate(specs: &[RunSpec], jobs: Option<usize>) -> Estimate {
     let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let mut needs: Vec<u64> = specs.iter().map(|s| need(s).memory).collect();

@@ -15,8 +15,8 @@
 //! type, perhaps whose per-CPU list it is, and the first frames of its blocks, the one that is
 //! handed out next first. `x*n` is n times x; `p+n` are n blocks from p upwards, one after the
 //! other, `p-n` n blocks downwards. Long lines go on in the next one, which begins with the same
-//! words. Uses are `free`, `kernel`, `program`, and, for what workloads hold on behalf of the
-//! kernel, `unmovable`, `movable` and `reclaimable`, as it was asked for.
+//! words. Uses are `free`, `kernel`, `program`, and, for memory that workloads hold on behalf of
+//! the kernel, `unmovable`, `movable` and `reclaimable`, by the type of the request.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -120,7 +120,7 @@ pub fn text(layout: &Layout) -> String {
 
 // ---- reading ----
 
-/// What is wrong with a text: where, what was found, what to write instead.
+/// Error in a text: place, text found, and text to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Bad {
     at: Range<usize>,
@@ -427,7 +427,7 @@ list 2 Movable 44+2 60
         assert!(text.lines().all(|l| l.len() <= WIDTH));
     }
 
-    /// Each change of one place, what is said, and where: line and column.
+    /// Each change of one place, the message, and its place: line and column.
     #[test]
     fn mistakes_are_pointed_at() {
         for (from, to, says, line, column) in [

@@ -1,6 +1,6 @@
 //! A run that goes on step by step: look at it, turn a knob, go on.
 //!
-//! A run that nobody touched gives the report of [`run`](crate::run()): pauses change nothing.
+//! An untouched run gives the report of [`run`](crate::run()): pauses change nothing.
 //!
 //! ```
 //! use mmsim::Scenario;
@@ -45,7 +45,7 @@ pub struct Live {
     begun: Begun,
     now: SimTime,
     ended: bool,
-    /// What was done to it, for its report.
+    /// Changes made to it, for its report.
     done: Vec<(String, String)>,
 }
 
@@ -82,7 +82,7 @@ impl Live {
         self.now
     }
 
-    /// Whether there is nothing more to do.
+    /// True if there is nothing more to do.
     pub fn ended(&self) -> bool {
         self.ended
     }
@@ -142,7 +142,7 @@ impl Live {
         Ok(())
     }
 
-    /// Starts a process that writes so many pages to `memory.reclaim` of a group, and ends. The
+    /// Starts a process that writes `pages` pages to `memory.reclaim` of a group, and ends. The
     /// report says when.
     ///
     /// # Errors

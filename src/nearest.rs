@@ -1,4 +1,4 @@
-//! The word that somebody probably meant.
+//! The word that the user probably meant.
 
 /// The known word that `word` is probably meant to be.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {

@@ -23,7 +23,7 @@ use crate::report::{Bounds, KnobValue, Report, RunMeta, RunReport, WhyReport, ex
 use crate::scenario::policy::{PolicyCatalogue, PolicySpec};
 use crate::scenario::{RunSpec, Scenario};
 
-/// How scenarios are run.
+/// Options of runs of scenarios.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -34,14 +34,14 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// So many runs at the same time.
+    /// Sets the number of runs at the same time.
     #[must_use]
     pub fn with_jobs(mut self, jobs: usize) -> Self {
         self.jobs = Some(jobs);
         self
     }
 
-    /// Whether invariants are audited.
+    /// Sets whether invariants are audited.
     #[must_use]
     pub fn with_check(mut self, check: bool) -> Self {
         self.check = check;
@@ -55,7 +55,7 @@ pub enum RunError {
     /// The input is wrong.
     #[error("{0}")]
     Input(#[from] Error),
-    /// A run ended early, and what is asked of it needs all its work.
+    /// A run ended early, and the request needs all its work.
     #[error("{0}")]
     EndedEarly(Error),
     /// The simulator panicked: an invariant did not hold, and the message names the ids.
@@ -63,7 +63,7 @@ pub enum RunError {
     Invariant {
         /// Which run.
         run: String,
-        /// What was found.
+        /// Message of the error.
         message: String,
     },
     /// The caller ended it ([`cancel`]).
@@ -71,7 +71,7 @@ pub enum RunError {
     Cancelled,
 }
 
-/// What a run unwinds with that its caller ended.
+/// Payload of the unwinding of a run that its caller ended.
 struct Cancelled;
 
 /// Ends the run that this is called from, by what watches it ([`Watch::progress`] and the like): it
@@ -168,7 +168,7 @@ pub fn assembled(scenario: &Scenario, results: &[(RunMeta, RunResult)]) -> Repor
 ///
 /// # Errors
 ///
-/// The input is wrong, or a run panicked. All runs are made before that is said.
+/// The input is wrong, or a run panicked. All runs are made before the error is returned.
 pub fn run_all(
     specs: &[RunSpec],
     jobs: Option<usize>,
@@ -350,7 +350,7 @@ impl Begun {
         Ok(Begun { machine, watch, told, audited })
     }
 
-    /// What is to be reported of a run that has ended with this result.
+    /// Report of a run that has ended with this result.
     pub(crate) fn told(
         self,
         spec: &RunSpec,
@@ -412,8 +412,8 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
 /// Values by their names, in order.
 type Named<V> = Vec<(String, V)>;
 
-/// What a run was given, key by key: sysctls as knobs under their kernel names, all else by the
-/// path of its key.
+/// Settings of a run, key by key: sysctls as knobs under their kernel names, all else by the path
+/// of its key.
 fn given(spec: &RunSpec) -> (Named<KnobValue>, Named<String>) {
     let (mut knobs, mut setup) = (Vec::new(), Vec::new());
     for (path, value) in spec.given.iter() {
@@ -431,8 +431,7 @@ fn given(spec: &RunSpec) -> (Named<KnobValue>, Named<String>) {
     (knobs, setup)
 }
 
-/// What is in a file, so that it can be told from another: a file of the same name may have been
-/// made anew.
+/// Digest of a file, which tells it from a new file of the same name.
 fn contents(path: &Path) -> String {
     match File::open(path).and_then(trace::contents) {
         Ok((bytes, digest)) => format!("{bytes} bytes, digest {digest:016x}"),

@@ -1,5 +1,5 @@
-//! The zones, watermarks, reserves and per-CPU lists that Linux sets up on a machine of a
-//! given size, without running anything: to be held against the `/proc/zoneinfo` of a host.
+//! The zones, watermarks, reserves and per-CPU lists that Linux sets up on a machine of a given
+//! size, without running anything: to be compared with the `/proc/zoneinfo` of a host.
 //!
 //! A request is turned into a `[machine]` of a scenario and read as one, so that units,
 //! defaults, ranges and messages are those of scenario files. A host manages less than its
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::machines::Catalogue;
 use crate::scenario::{Scenario, pages};
 
-/// What is known of a machine.
+/// Known parameters of a machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SetupRequest<'a> {
@@ -43,7 +43,7 @@ impl Default for SetupRequest<'_> {
     }
 }
 
-/// What Linux sets up.
+/// Settings that Linux chooses.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setup {
@@ -60,7 +60,7 @@ pub struct Setup {
 pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
     let machine = machine(request)?;
     let zones = Zones::new(&machine);
-    // Nobody has put its memory on free lists: sizes are all that is looked at.
+    // No memory is on free lists yet: only sizes are looked at.
     let all_free = |zone: ZoneSnapshot| ZoneSnapshot { free: zone.managed, ..zone };
     Ok(Setup {
         min_free_kbytes: zones.min_free_kbytes,
@@ -73,7 +73,7 @@ pub fn setup(request: &SetupRequest<'_>) -> Result<Setup, Error> {
     })
 }
 
-/// The machine by way of a scenario with a task that nobody runs.
+/// The machine, built from a scenario with a task that never runs.
 fn machine(r: &SetupRequest<'_>) -> Result<MachineConfig, Error> {
     let mut text = String::from("[machine]\n");
     let mut line = |key: &str, value: String| {
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(of("6.6"), (7288, vec![8, 714, 1099, 128]));
     }
 
-    /// What a host with 16 GiB, 2 CPUs and huge pages on `madvise` prints (Linux 6.18, whose
+    /// Values that a host with 16 GiB, 2 CPUs and huge pages on `madvise` prints (Linux 6.18, whose
     /// rules for these figures are those of 6.12; its `high_min` is what 6.12 starts with).
     #[test]
     fn a_host_says_the_same() {

@@ -34,20 +34,20 @@ pub struct ImportSettings<'a> {
     pub columns: Option<&'a str>,
     /// Bytes of a page (csv).
     pub page_size: Option<u64>,
-    /// Unit of times: `ns`, `us`, `ms`, `s`, so many of them as in `100ns`, or `none` to leave
-    /// them out (csv).
+    /// Unit of times: `ns`, `us`, `ms`, `s`, a multiple as in `100ns`, or `none` to leave them out
+    /// (csv).
     pub time_unit: Option<&'a str>,
     /// The layout of a public trace, one of [`shapes`] (csv).
     pub like: Option<&'a str>,
-    /// What is between fields: `comma`, `tab`, `semicolon` or `blank` (csv).
+    /// Delimiter between fields: `comma`, `tab`, `semicolon` or `blank` (csv).
     pub delimiter: Option<&'a str>,
-    /// What operations do: `get=r,set=w,ping=skip` (csv).
+    /// Meaning of operations: `get=r,set=w,ping=skip` (csv).
     pub ops: Option<&'a str>,
     /// Put records in the order of their times (csv, vscsi).
     pub sort: bool,
     /// The first access to a page writes it, whatever it is (csv, vscsi).
     pub fill: bool,
-    /// What the pages are: `anon` or `file` (csv).
+    /// Kind of the pages: `anon` or `file` (csv).
     pub kind: Option<&'a str>,
     /// Leave out memory that showed no access (damon).
     pub touched_only: bool,
@@ -132,7 +132,7 @@ fn is_file(file: &File) -> bool {
     file.metadata().is_ok_and(|m| m.is_file())
 }
 
-/// What is wrong with a text, at its line.
+/// Error in a text, at its line.
 fn at_line(path: &Path, e: &TraceError) -> Error {
     let (e, text) = match e {
         TraceError::OfLine { text, error } => (&**error, Some(text.clone())),
@@ -166,7 +166,7 @@ fn at_line(path: &Path, e: &TraceError) -> Error {
 pub struct Access {
     /// The page, by its number.
     pub page: u64,
-    /// Whether it is written; else it is read.
+    /// True if it is written; else it is read.
     pub write: bool,
     /// Nanoseconds since the start; of all accesses or of none.
     pub time_ns: Option<u64>,
@@ -212,8 +212,8 @@ pub fn of_accesses(
     rows(Path::new(name), summary)
 }
 
-/// Whether an import of this format reads its input more than once: the pages of numbered requests are
-/// counted before they are written.
+/// True if an import of this format reads its input more than once: the pages of numbered requests
+/// are counted before they are written.
 pub fn reads_again(from: &str) -> bool {
     from.parse::<RequestFormat>().is_ok()
 }
@@ -294,7 +294,7 @@ impl ImportSettings<'_> {
         options.dense = self.dense;
         if let Some(unit) = self.time_unit {
             options.time_unit_ns = Some(trace::time_unit(unit).ok_or_else(|| {
-                let words = "write ns, us, ms, s, so many of them as in 100ns, or none";
+                let words = "write ns, us, ms, s, a multiple as in 100ns, or none";
                 let title = format!("--time-unit: unknown word \"{unit}\", {words}");
                 Error::new(ErrorKind::Option, title)
             })?);
@@ -352,7 +352,7 @@ fn choice<T: Copy>(option: &str, word: &str, words: &[(&str, T)]) -> Result<T, E
     })
 }
 
-/// What an import did, in pairs of name and value.
+/// Summary of an import, in pairs of name and value.
 fn rows(input: &Path, s: ImportSummary) -> Result<Vec<(String, String)>, Error> {
     if s.accesses_read == 0 {
         let title = format!("`{}` has no accesses", input.display());
@@ -372,7 +372,7 @@ fn rows(input: &Path, s: ImportSummary) -> Result<Vec<(String, String)>, Error> 
     Ok(rows)
 }
 
-/// What a trace holds: as a text for people, and in pairs of name and value.
+/// Contents of a trace: as a text for people, and in pairs of name and value.
 pub fn info(file: &Path) -> Result<(String, Vec<(String, String)>), Error> {
     files::open(file, "a trace")?;
     let i = trace::info(file).map_err(|e| at(file, &e))?;

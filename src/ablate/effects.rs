@@ -1,4 +1,4 @@
-//! What switches do alone, in pairs, and as shares of the whole.
+//! Effects of switches alone, in pairs, and as shares of the whole.
 //!
 //! A set of switches is a number whose bit `i` says that switch `i` is on. For one seed, `v(S)` is
 //! the figure with the switches of `S` on.
@@ -36,7 +36,7 @@ pub const fn all(k: usize) -> Set {
 /// Orders in which switches are turned on: all that is known of larger sets.
 pub type Orders = Vec<Vec<usize>>;
 
-/// So many orders of `k` switches for a seed, each behind its reverse; none up to [`MOST_EXACT`].
+/// Orders of `k` switches for a seed, each behind its reverse; none up to [`MOST_EXACT`].
 pub fn orders(k: usize, seed: u64, pairs_of_orders: usize) -> Orders {
     if k <= MOST_EXACT {
         return Vec::new();
@@ -73,12 +73,12 @@ pub fn sets(k: usize, orders: &Orders) -> Vec<Set> {
     sets
 }
 
-/// What one switch does alone.
+/// Effect of one switch alone.
 pub fn alone(i: usize, v: impl Fn(Set) -> i128) -> i128 {
     v(1 << i) - v(0)
 }
 
-/// What two switches do beyond the sum of what each does alone.
+/// Effect of two switches beyond the sum of their single effects.
 pub fn together(i: usize, j: usize, v: impl Fn(Set) -> i128) -> i128 {
     v(1 << i | 1 << j) - v(1 << i) - v(1 << j) + v(0)
 }

@@ -26,28 +26,28 @@ use crate::scenario::policy::PolicySpec;
 use effects::{MOST_EXACT, Orders, Set};
 use switches::{MOST, Switch};
 
-/// What is switched.
+/// Things to switch.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
     /// All that this preset has otherwise than the base.
     To(&'a str),
-    /// What this preset changed when it was built on the one before it.
+    /// Changes of this preset against the one that it was built on.
     Stage(&'a str),
     /// Knobs and values, as `knob=value`; with commas between those of one switch.
     Switches(&'a [String]),
 }
 
-/// Orders of each seed that are drawn unless another number is asked for.
+/// Default number of orders that are drawn for each seed.
 pub const ORDERS: usize = 8;
 
-/// How many runs are made.
+/// Number of runs to make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
     /// All sets, which [`MOST_EXACT`] switches allow at most.
     AllSets,
     /// All sets up to [`MOST_EXACT`] switches; above, singles, pairs and [`ORDERS`] orders.
     Usual,
-    /// Singles, pairs and so many orders, an even number, of more than [`MOST_EXACT`] switches.
+    /// Singles, pairs and this number of orders, an even one, of more than [`MOST_EXACT`] switches.
     Orders(usize),
 }
 
@@ -70,8 +70,8 @@ impl Trial {
     ///
     /// # Errors
     ///
-    /// A name is unknown; the switches make no sense on the base; there are more than
-    /// [`MOST`], more than [`MOST_EXACT`] where all sets are asked for, or no more where orders are.
+    /// A name is unknown; the switches make no sense on the base; there are more than [`MOST`],
+    /// more than [`MOST_EXACT`] for all sets, or no more for orders.
     pub fn new(
         seeds: Vec<RunSpec>,
         from: Option<&str>,
@@ -189,7 +189,7 @@ impl Trial {
                     "{name}: not of the same accesses: it made {}, and {} with all off",
                     run.accesses, base.accesses
                 );
-                let help = "let tasks end after so many accesses or records, not after a time";
+                let help = "let tasks end after a number of accesses or records, not after a time";
                 return Err(Error::plain(title).help(help).into());
             }
         }
@@ -262,7 +262,7 @@ pub struct Effect {
     pub ci95: Option<f64>,
     /// The value of each seed.
     pub of_seeds: Vec<f64>,
-    /// The same as whole numbers, which sum without rounding: so many parts of a millionth.
+    /// The same as whole numbers, which sum without rounding: millionths.
     #[serde(skip)]
     pub whole: (Vec<i128>, i128),
 }
@@ -274,20 +274,21 @@ impl Effect {
         Effect { mean: e.mean, ci95: e.ci95, of_seeds, whole: (whole, parts) }
     }
 
-    /// Whether the interval leaves out zero. With one seed there is none, and nothing is told.
+    /// True if the interval leaves out zero. With one seed there is no interval, and the result is
+    /// false.
     pub fn differs_from_zero(&self) -> bool {
         self.ci95.is_some_and(|half| self.mean.abs() > half)
     }
 }
 
-/// What a switch does.
+/// Effect of a switch.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SwitchEffect {
     /// The switch.
     #[serde(flatten)]
     pub switch: Switch,
-    /// Whether all runs with it end in the state of those without it.
+    /// True if all runs with it end in the state of those without it.
     pub does_nothing: bool,
     /// The change by it alone.
     pub alone: Effect,
@@ -295,17 +296,17 @@ pub struct SwitchEffect {
     pub share: Effect,
 }
 
-/// What two switches do beyond the sum of what each does alone.
+/// Effect of two switches beyond the sum of their single effects.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PairEffect {
     /// Their names.
     pub switches: [String; 2],
-    /// What they do beyond it.
+    /// Their effect beyond it.
     pub together: Effect,
 }
 
-/// What switches do to a figure of one variant and setting.
+/// Effects of switches on a figure of one variant and setting.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Ablation {
@@ -319,9 +320,9 @@ pub struct Ablation {
     pub figure: String,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// How many runs were made.
+    /// Number of runs.
     pub runs: u64,
-    /// Whether all sets were run, so that shares are Shapley values.
+    /// True if all sets were run, so that shares are Shapley values.
     pub exact: bool,
     /// If not: by how many orders of each seed they are estimated.
     pub orders: u64,
@@ -329,10 +330,10 @@ pub struct Ablation {
     pub off: Effect,
     /// The figure with all switches on.
     pub on: Effect,
-    /// What it changed by.
+    /// Its change.
     pub difference: Effect,
-    /// What each switch does.
+    /// Effect of each switch.
     pub switches: Vec<SwitchEffect>,
-    /// What each pair does.
+    /// Effect of each pair.
     pub pairs: Vec<PairEffect>,
 }

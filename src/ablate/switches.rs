@@ -14,7 +14,7 @@ use super::effects::{Set, sets};
 pub struct Switch {
     /// Its knobs, joined by `+`.
     pub name: String,
-    /// What each knob is with the switch off and on.
+    /// Value of each knob with the switch off and on.
     pub settings: Vec<Setting>,
 }
 
@@ -37,7 +37,7 @@ impl Switch {
     }
 }
 
-/// Most switches of one ablation: all pairs of so many are some 2,000 runs for each seed.
+/// Most switches of one ablation: all pairs of them are some 2,000 runs for each seed.
 pub const MOST: usize = 30;
 
 /// The base with the switches of a set on.
@@ -67,7 +67,7 @@ pub fn preset(option: &str, name: &str) -> Result<PolicySpec, Error> {
     Ok(PolicySpec { preset: name.to_string(), knobs: Vec::new() })
 }
 
-/// What `to` has otherwise than `from`, a switch for each knob. Knobs that make no sense without
+/// Differences between `from` and `to`, a switch for each knob. Knobs that make no sense without
 /// one another are one switch.
 ///
 /// # Errors
@@ -105,7 +105,7 @@ pub fn between(from: &PolicySpec, to: &PolicySpec) -> Result<Vec<Switch>, Error>
     joined(from, switches)
 }
 
-/// What the step to a preset changed, on top of `from`.
+/// Changes of the step to a preset, on top of `from`.
 ///
 /// # Errors
 ///

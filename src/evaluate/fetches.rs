@@ -1,8 +1,9 @@
 //! Pages that a run fetches again, whatever its policy counts.
 //!
-//! Refaults are counted by shadows, which a policy need not leave. What comes back can be told
-//! without: each page that is read from swap (`pswpin`), and each page of a file that comes to the
-//! page cache and was there before. MIN never fetches more than that with as many frames.
+//! Refaults are counted by shadows, which a policy need not leave. Two counts of pages that come
+//! back need no observer: each page that is read from swap (`pswpin`), and each page of a file that
+//! enters the page cache and was there before. MIN never fetches more than that with as many
+//! frames.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub trait Author: Sync {
     fn create(&self, mem: &mut Memory, meter: Arc<Meter>) -> Box<dyn ReclaimPolicy>;
 }
 
-/// What a policy of the caller's own costs in one run.
+/// Cost of a policy of the caller's own in one run.
 #[derive(Debug, Default)]
 pub struct Meter {
     calls: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// So many calls of a function were made, which took so much fuel.
+    /// Counts `calls` calls of a function, which took `fuel` fuel.
     pub fn count(&self, calls: u64, fuel: u64) {
         self.calls.fetch_add(calls, Ordering::Relaxed);
         self.fuel.fetch_add(fuel, Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl Meter {
     }
 }
 
-/// What a run tells.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Pages that were fetched again.

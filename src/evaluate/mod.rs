@@ -38,7 +38,7 @@ use crate::scenario::RunSpec;
 use crate::scenario::policy::PolicySpec;
 use measure::{Measured, measured};
 
-/// How evaluations are made.
+/// Options of evaluations.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct EvaluateOptions {
@@ -48,7 +48,7 @@ pub struct EvaluateOptions {
     pub check: bool,
 }
 
-/// What is scored.
+/// Candidate that is scored.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Candidate<'a> {
@@ -104,7 +104,7 @@ pub struct Over {
     pub seeds: Vec<SeedScore>,
 }
 
-/// What came of a scenario.
+/// Score in a scenario.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ScenarioScore {
@@ -112,12 +112,12 @@ pub struct ScenarioScore {
     pub name: String,
     /// The baseline.
     pub variant: String,
-    /// Of the seeds that the score is of.
+    /// Results over the seeds of the score.
     #[serde(flatten)]
     pub own: Over,
-    /// Of the seeds behind these.
+    /// Results over the seeds behind these.
     pub held_out: Over,
-    /// Whether the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
+    /// True if the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
     /// cases.
     pub holds: Option<bool>,
 }
@@ -134,7 +134,7 @@ pub struct Cause {
     pub baseline: u64,
 }
 
-/// What an evaluation took, in what does not depend on the host.
+/// Cost of an evaluation, in units that do not depend on the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Cost {
@@ -160,7 +160,7 @@ pub struct Mean {
     pub distance_to_min: Option<f64>,
 }
 
-/// What an evaluation found.
+/// Result of an evaluation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Evaluation {
@@ -177,7 +177,7 @@ pub struct Evaluation {
     pub scenarios: Vec<ScenarioScore>,
     /// Why pages came back.
     pub causes: Vec<Cause>,
-    /// What it took.
+    /// Its cost.
     pub cost: Cost,
     /// Runs that did not do all of their work, and why.
     pub unfinished: Vec<String>,
@@ -187,7 +187,7 @@ pub struct Evaluation {
     pub panicked: u64,
 }
 
-/// Whether a candidate can be run at all, which is known before any run.
+/// Checks that a candidate can be run at all, which is known before any run.
 ///
 /// # Errors
 ///
@@ -431,8 +431,8 @@ fn rounded(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x }
 }
 
-/// Whether a mean of held-out seeds is where the others let expect it: within the interval of their
-/// mean, widened by what the held-out seeds do themselves.
+/// True if a mean of held-out seeds is where the others let expect it: within the interval of their
+/// mean, widened by the spread of the held-out seeds.
 fn holds(own: &Over, held_out: &Over) -> Option<bool> {
     let wider = (1.0 + own.seeds.len() as f64 / held_out.seeds.len().max(1) as f64).sqrt();
     Some((own.score? - held_out.score?).abs() <= own.ci95? * wider)
@@ -510,7 +510,8 @@ mod tests {
         machine = { memory = \"4MiB\" }\n\
         task = [{ workload = \"sequential\", memory = \"1MiB\" }]\n";
 
-    /// A policy that fetched so many pages beside a baseline that fetched 100 and a MIN of 20.
+    /// A policy that fetched this number of pages beside a baseline that fetched 100 and a MIN of
+    /// 20.
     fn evaluation(fetches: [u64; 3]) -> Evaluation {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("x.toml"), SCENARIO).unwrap();

@@ -1,6 +1,6 @@
-//! What keys do not show: whether files are what they should be, whether memory is enough, whether
-//! a monitor has its process. It is asked before the first run, and by `--dry-run`, so that what
-//! cannot run is an error at its place in the scenario.
+//! Checks beyond single keys: files have the right contents, memory is enough, a monitor has its
+//! process. They come before the first run, and with `--dry-run`, so that a scenario that cannot
+//! run is an error at its place.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +40,8 @@ pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
     Ok(runs)
 }
 
-/// Whether a run can have what is expected of it; else the path of the key that is wrong, and what
-/// is.
+/// Checks that a run can have the figures of its expectations; the error has the path of the wrong
+/// key.
 pub(crate) fn askable(expect: &[Expectation], run: &RunSpec) -> Result<(), (String, Error)> {
     figures::check(expect, std::slice::from_ref(run)).map_err(|(_, m)| (m.path, m.error))
 }
@@ -52,7 +52,7 @@ pub(crate) fn shape(run: &RunSpec) -> Result<crate::report::RunReport, (String, 
     figures::shape(run).map_err(|m| (m.path, m.error))
 }
 
-/// Whether a run can be built; else the path of the key that is wrong, and what is.
+/// Checks that a run can be built; the error has the path of the wrong key.
 pub(crate) fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
     check(run).map_err(|m| (m.path, m.error))
 }

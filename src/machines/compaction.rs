@@ -28,14 +28,14 @@ pub(super) fn default_of(kernel: Kernel) -> String {
     }
 }
 
-/// What a preset is, in one line; `None`: it is no preset of compaction.
+/// Description of a preset in one line; `None`: it is no preset of compaction.
 pub(super) fn about(preset: &str) -> Option<&'static str> {
     let none = "no compaction: free memory stays as scattered as it is";
     let about = CompactionConfig::preset(preset).map(|p| p.about);
     about.or((preset == NO_COMPACTION).then_some(none))
 }
 
-/// Whether knobs fit a preset; `None`: it is no preset of compaction.
+/// Checks that knobs fit a preset; `None`: it is no preset of compaction.
 pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
     about(&spec.preset)?;
     Some(resolve(spec).map(|_| ()))
@@ -56,7 +56,7 @@ pub(super) fn strategy(
     Ok(config.map(|c| Box::new(TwoScanners::new(c, mem)) as Box<dyn Compaction>))
 }
 
-/// What a report says about the compaction of a run: nothing without one.
+/// Statements of a report about the compaction of a run: empty without one.
 pub fn compaction_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     let Ok(Some(config)) = resolve(&run.compaction) else { return Vec::new() };
     let preset = ("compaction".to_string(), run.compaction.preset.clone());

@@ -38,12 +38,12 @@ pub(super) fn default_of(kernel: Kernel) -> String {
     preset.map(|p| p.name.to_string()).unwrap_or_default()
 }
 
-/// What a preset is, in one line; `None`: it is no preset of DAMON.
+/// Description of a preset in one line; `None`: it is no preset of DAMON.
 pub(super) fn about(preset: &str) -> Option<&'static str> {
     DamonConfig::preset(preset).map(|p| p.about)
 }
 
-/// Whether knobs fit a preset; `None`: it is no preset of DAMON.
+/// Checks that knobs fit a preset; `None`: it is no preset of DAMON.
 pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
     about(&spec.preset)?;
     Some(resolve(spec).map(|_| ()))
@@ -149,7 +149,7 @@ pub(super) fn no_process(name: &str, names: &[String]) -> Refused {
     ("task", format!("there is no process `{name}`; write one of {}", names.join(", ")))
 }
 
-/// What a report says about the monitors of a run.
+/// Statements of a report about the monitors of a run.
 pub fn damon_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     let mut all = Vec::new();
     for spec in &run.damon {
@@ -173,7 +173,7 @@ pub fn kdamond_of(machine: &Machine, id: KdamondId) -> &Kdamond {
     monitor.downcast_ref().expect("scenarios and recordings have no other monitors")
 }
 
-/// What the monitors of a run saw and did, in the order of the scenario.
+/// Results of the monitors of a run, in the order of the scenario.
 pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
     let of = |(spec, id): (&DamonSpec, KdamondId)| {
         let k = kdamond_of(machine, id);

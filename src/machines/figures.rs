@@ -1,4 +1,4 @@
-//! Whether the figures that a scenario expects something of can exist: each is looked up, before
+//! Check that the figures of a scenario's expectations can exist: each is looked up, before
 //! anything runs, in a report of zeros that has the shape of the run's own.
 
 use mmsim_core::backing::device::DeviceConfig;
@@ -50,7 +50,7 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let mut result = RunResult::default();
     result.gauges = GAUGES.iter().map(|&g| (g, 0)).collect();
     result.not_kept = not_kept(run)?;
-    // Without a strategy it tells of blocks that somebody asked for.
+    // Without a strategy it has the counts of blocks that a task requested.
     let compacts = !compaction_knobs(run).is_empty() || run.tasks.iter().any(asks_for_blocks);
     result.compaction = compacts.then(Default::default);
     let swap = |s: &SwapConfig| SwapArea::new(s.device.name.clone(), s.slots, 0);
@@ -105,13 +105,13 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     Ok(report)
 }
 
-/// Whether a task may ask for a block of more than one page.
+/// True if a task may request a block of more than one page.
 fn asks_for_blocks(task: &TaskSpec) -> bool {
     use WorkloadSpec::{Build, Fragment, HighAlloc, KernelAlloc, Script};
     matches!(task.work, Build(_) | Fragment(_) | HighAlloc(_) | KernelAlloc(_) | Script(_))
 }
 
-/// What the policy of a run does not count, asked of one on a small machine.
+/// Counters that the policy of a run does not keep, found on a small machine.
 fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
@@ -164,7 +164,7 @@ mod tests {
         [[variant]]\nname = \"lru\"\n[[variant]]\nname = \"blind\"\n\
         reclaim = { preset = \"random\" }\n";
 
-    /// The error of an expectation on the scenario, with its place: none if it can be asked.
+    /// The error of an expectation on the scenario, with its place: none if it can be checked.
     fn refused(expect: &str) -> Option<(String, usize, usize)> {
         let text = format!("{SCENARIO}[[expect]]\nabove = 1\n{expect}\n");
         let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));

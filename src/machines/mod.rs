@@ -81,8 +81,8 @@ impl Policy {
     }
 }
 
-/// Sets knobs on top of a preset of an LRU. A value that `Other`, the other LRU, has for a knob of
-/// the same name is said to be its.
+/// Sets knobs on top of a preset of an LRU. For a value that `Other`, the other LRU, has for a knob
+/// of the same name, the error names that LRU.
 fn set_lru<C: Knobs, Other: Knobs>(
     config: C,
     spec: &PolicySpec,
@@ -184,7 +184,7 @@ impl PolicyCatalogue for Catalogue {
     }
 }
 
-/// What a preset is, in one line.
+/// Description of a preset in one line.
 pub fn about_preset(name: &str) -> String {
     let classic = ClassicConfig::preset(name).map(|p| p.about);
     let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
@@ -193,9 +193,9 @@ pub fn about_preset(name: &str) -> String {
     about.unwrap_or("evicts at random: what no knowledge of accesses is worth").into()
 }
 
-/// What the steps of a preset's history changed last: the preset that it was built on, and each
-/// knob that differs there, with its value there. `None` for the first preset, and for policies
-/// without history.
+/// The last step in the history of a preset: the preset that it was built on, and each knob that
+/// differs there, with its value there. `None` for the first preset, and for policies without
+/// history.
 pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
     fn of<C: Knobs>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
         let p = C::preset(preset)?;

@@ -23,7 +23,7 @@ pub(crate) struct Pages {
     files: u64,
     /// Files by name.
     named: BTreeMap<String, u64>,
-    /// Whether a task takes whatever memory there is, for the kernel.
+    /// True if a task takes all available memory for the kernel.
     takes_all: bool,
 }
 

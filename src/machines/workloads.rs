@@ -22,8 +22,8 @@ use crate::scenario::workload::{self as spec, TaskSpec, WorkloadSpec};
 
 type Threads = Vec<Box<dyn Workload>>;
 
-/// How many processes of the machine a task stands for: a replay has one for each process
-/// of its trace, as often as the task says.
+/// Number of processes of the machine that a task stands for: a replay has one for each process of
+/// its trace, times the number of the task.
 pub(crate) fn processes(task: &TaskSpec) -> Result<u32, Error> {
     let each = match &task.work {
         WorkloadSpec::Replay(r) => open(task, &r.trace)?.info().processes.len(),
@@ -59,9 +59,9 @@ pub(crate) fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Thread
     }
 }
 
-/// What was assumed in making the trace of a task, and what a list of commands asks for in vain, a
-/// sentence each with the task's name in front. A file that cannot be read says nothing: its run has
-/// failed already.
+/// Assumptions made in writing the trace of a task, and demands of a list of commands that are not
+/// met, a sentence each with the task's name in front. A file that cannot be read says nothing: its
+/// run has failed already.
 pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     let sentences = match &task.work {
         WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
@@ -85,17 +85,17 @@ pub(crate) fn assumed(task: &TaskSpec) -> Vec<String> {
     sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
 }
 
-/// Whether a task writes to `/sys/kernel/mm/lru_gen/enabled`.
+/// True if a task writes to `/sys/kernel/mm/lru_gen/enabled`.
 pub(crate) fn switches_lru_gen(task: &TaskSpec) -> bool {
     writes(task, |op| matches!(op, Op::LruGen(LruGen::Enabled(_))))
 }
 
-/// Whether a step of a task writes to `compact_memory`.
+/// True if a step of a task writes to `compact_memory`.
 pub(crate) fn compacts(task: &TaskSpec) -> bool {
     writes(task, |op| *op == Op::CompactMemory)
 }
 
-/// Whether a task has steps whose sizes are those of the machine it is for: writes to files of the
+/// True if a task has steps whose sizes are those of the machine it is for: writes to files of the
 /// kernel, and calls of `fsync(2)`.
 pub(crate) fn is_of_one_size(task: &TaskSpec) -> bool {
     match &task.work {
@@ -108,13 +108,13 @@ pub(crate) fn is_of_one_size(task: &TaskSpec) -> bool {
     }
 }
 
-/// Whether a step of a task makes such a write.
+/// True if a step of a task makes such a write.
 fn writes(task: &TaskSpec, such: fn(&Op) -> bool) -> bool {
     let writes = |s: &Step| matches!(s, Step::Writes(ops) if ops.iter().any(such));
     matches!(&task.work, WorkloadSpec::Phased(w) if any_step(&w.steps, &writes))
 }
 
-/// Whether any step is such, those of repetitions included.
+/// True if any step is such, those of repetitions included.
 fn any_step(steps: &[Step], such: &dyn Fn(&Step) -> bool) -> bool {
     steps.iter().any(|s| match s {
         Step::Repeat { steps, .. } => any_step(steps, such),
@@ -256,7 +256,7 @@ mod tests {
     use mmsim_workload::generators::{End, PhasedRegion, ScanEnd};
     use mmsim_workload::law::Varying;
 
-    /// What a thread does, added up.
+    /// Totals of a thread's work.
     #[derive(Default, PartialEq, Debug)]
     struct Totals {
         accesses: u64,
@@ -375,7 +375,7 @@ mod tests {
                 };
                 let data = item + index;
                 let (least, most) = w.stale_reads;
-                // Whole rounds of chunks, each read so many times.
+                // Whole rounds of chunks, each read the same number of times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;
                 u64::from(w.idle) + stale + work(w.end) * data
             }

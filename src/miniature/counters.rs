@@ -4,7 +4,7 @@
 
 use mmsim_core::base::vmstat::VmEvent;
 
-/// What a counter of a miniature is worth.
+/// Transfer of a counter from a miniature to the whole machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Worth {
     /// Pages: times the pages that a page stands for.
@@ -25,7 +25,7 @@ const TIME: &str = "it is a time that single threads spent";
 const DRAWN: &str = "the accesses to few hot pages are most of them; see `accesses`";
 const EVENTS: &str = "it counts single events";
 
-/// What a counter is worth under a policy that is MGLRU, or not.
+/// Transfer of a counter under a policy that is MGLRU, or not.
 pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
     use VmEvent::*;
     match counter {

@@ -31,7 +31,7 @@ struct Mapped {
     kept: u64,
 }
 
-/// What the threads of a process share: its mappings.
+/// State that the threads of a process share: its mappings.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     /// By the number of the region.
@@ -59,7 +59,7 @@ impl Process {
         self.anon(1)
     }
 
-    /// Where a mapping of so many pages goes: small ones share a page table, as pages of the full
+    /// Place of a mapping of `pages` pages: small ones share a page table, as pages of the full
     /// process do that a small one stands for.
     fn place(&mut self, pages: u64) -> u64 {
         if self.next % TABLE + pages > TABLE {
@@ -80,7 +80,7 @@ pub(super) struct Filter {
     accesses: Arc<AtomicU64>,
     /// Spaces of the workload's files.
     files: Vec<u64>,
-    /// What the operations take that are dropped.
+    /// Time of the operations that are dropped.
     t_hit: u64,
     t_read: u64,
     t_syscall: u64,

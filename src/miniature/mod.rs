@@ -43,7 +43,7 @@ pub(crate) use rules::{Refusal, allowed};
 pub use sample::Sample;
 pub use scaled::Scaling;
 
-/// Samples of a run, if nothing else is said.
+/// Default number of samples of a run.
 pub const SAMPLES: u32 = 4;
 
 /// A run and its samples.
@@ -53,7 +53,7 @@ pub struct Miniature {
     pub run: RunSpec,
     /// The samples that stand for it, at least one.
     pub samples: Vec<Sample>,
-    /// What is scaled.
+    /// Scaled parts.
     pub scaling: Scaling,
 }
 
@@ -77,16 +77,16 @@ impl Miniature {
 /// A run whose samples have been made.
 #[derive(Debug)]
 pub struct Estimated {
-    /// What was run.
+    /// Kind of miniature that was run.
     pub how: Miniature,
-    /// Of each sample.
+    /// Result of each sample.
     pub results: Vec<RunResult>,
     /// Accesses of the full run.
     pub accesses: u64,
 }
 
 impl Estimated {
-    /// What comes of it. `scenario`: its name, where a report has several.
+    /// Its report. `scenario`: its name, where a report has several.
     pub fn report(&self, scenario: Option<String>) -> MiniatureRun {
         MiniatureRun::of(&meta(&self.how.run), scenario, self)
     }
@@ -143,7 +143,7 @@ fn thinned(
     w.thinned(sample.kept(space, w.pages), &thin)
 }
 
-/// Makes the samples of runs, so many at a time as the options say. `finished` is called from any
+/// Makes the samples of runs, as many at a time as the options say. `finished` is called from any
 /// thread when one has ended.
 ///
 /// # Errors
@@ -181,7 +181,7 @@ pub fn run(
     Ok(estimated)
 }
 
-/// Whether all samples of a run did all their work.
+/// True if all samples of a run did all their work.
 pub fn completed(e: &Estimated) -> bool {
     e.results.iter().all(|r| r.outcome == Outcome::Completed)
 }

@@ -1,4 +1,4 @@
-//! What miniatures say: estimates with intervals, as a document, as rows and as a table.
+//! Reports of miniatures: estimates with intervals, as a document, as rows and as a table.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,9 @@ use crate::report::numbers::grouped;
 use crate::report::statistics::estimate;
 use crate::report::{Ending, Pairs, RunMeta, SCHEMA, csv_field};
 
-/// What a few batches do to the mean of all samples alike, as a share of it: the spread of samples
-/// does not show it. Faults and evictions (evidence/calibration.toml, `miniature.off-pages`).
+/// Effect of a few batches on the mean of all samples alike, as a share of it: the spread of
+/// samples does not show it. Faults and evictions (evidence/calibration.toml,
+/// `miniature.off-pages`).
 pub const OFF_PAGES: f64 = 0.01;
 /// The same of scans (`miniature.off-scans`).
 pub const OFF_SCANS: f64 = 0.05;
@@ -56,11 +57,11 @@ pub struct MiniatureRun {
     pub one_in: u64,
     /// K: samples.
     pub samples: u32,
-    /// What each sample's hash is seeded with.
+    /// Seed of each sample's hash.
     pub hash_seeds: Vec<u32>,
     /// Pages that stay together.
     pub unit_pages: u32,
-    /// How each sample ended. Where one did not complete there are no estimates.
+    /// End of each sample. Where one did not complete there are no estimates.
     pub outcomes: Vec<Ending>,
     /// Accesses of all threads of the full run: counted, not estimated.
     pub accesses: u64,
@@ -116,7 +117,7 @@ impl Value {
         }
     }
 
-    /// Whether a value lies in the interval.
+    /// True if a value lies in the interval.
     pub fn covers(&self, value: u64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -137,7 +138,7 @@ fn counters(all: &[&VmStat], shift: u32, mglru: bool) -> Pairs<Value> {
 }
 
 impl MiniatureRun {
-    /// What samples of a run say.
+    /// Report of the samples of a run.
     pub(super) fn of(meta: &RunMeta, scenario: Option<String>, e: &Estimated) -> MiniatureRun {
         let Miniature { samples, .. } = &e.how;
         let (shift, unit) = (samples[0].shift, samples[0].unit);
@@ -309,7 +310,7 @@ fn wrap(out: &mut String, names: &[&str]) {
     let _ = writeln!(out, "      {line}");
 }
 
-/// Whether the table names a counter that does not transfer: those of blocks and zones are many.
+/// True if the table names a counter that does not transfer: those of blocks and zones are many.
 fn shown(name: &str) -> bool {
     let few = ["sim_extfrag", "sim_claim", "sim_highalloc", "compact_", "pgskip", "unevictable"];
     let more = ["thp_", "htlb_", "allocstall_dma", "sim_candidates", "pgmigrate", "sim_kernel"];

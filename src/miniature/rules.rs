@@ -10,7 +10,7 @@ use crate::machines::{self, managed_pages};
 use crate::scenario::workload::WorkloadSpec;
 use crate::scenario::{RunSpec, TaskSpec};
 
-/// How small miniatures are.
+/// Size of miniatures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Share {
     /// As small as the rules let a run be.
@@ -57,11 +57,11 @@ pub(super) fn samples(run: &RunSpec, share: Share, of: u32) -> Result<Vec<Sample
     Ok(self::of(run, shift, of))
 }
 
-/// What to do about a machine with a layout, as `mmsim import-system` writes it beside a scenario.
+/// Remedy for a machine with a layout, as `mmsim import-system` writes it beside a scenario.
 const IMPORT_AGAIN: &str = "a box that is imported without `-o` has its free memory by zone and no \
                             layout, which a miniature takes: `mmsim import-system BOX > box.toml`";
 
-/// What to do about a box with huge pages, as most are configured.
+/// Remedy for a box with huge pages, as most are configured.
 const WITHOUT_HUGE_PAGES: &str =
     "write `--set machine.vm.transparent_hugepage=never`, or leave --miniature out";
 
@@ -157,7 +157,7 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
     Ok(Some(why.to_string()))
 }
 
-/// Whether a task maps files.
+/// True if a task maps files.
 fn maps_files(task: &TaskSpec) -> Result<bool, Error> {
     let maps =
         |kind: &MemoryKind| matches!(kind, MemoryKind::FileShared(_) | MemoryKind::FilePrivate(_));
@@ -180,7 +180,7 @@ fn maps_files(task: &TaskSpec) -> Result<bool, Error> {
     })
 }
 
-/// Whether one of several threads waits for a device.
+/// True if one of several threads waits for a device.
 fn waits_in_company(run: &RunSpec) -> Result<bool, Error> {
     let (mut threads, mut files) = (0, false);
     for task in &run.tasks {

@@ -34,7 +34,7 @@ impl Sample {
         (hash + apart) & ((1 << self.shift) - 1)
     }
 
-    /// How many of the first `n` pages of a space are kept.
+    /// Number of the first `n` pages of a space that are kept.
     #[inline]
     pub fn below(self, space: u64, n: u64) -> u64 {
         let stratum = n >> (self.shift + self.unit);

@@ -22,11 +22,11 @@ const OF_BATCHES: &[&str] = &["t_tlb_flush", "t_direct_reclaim_entry", "t_shrink
 /// in common is lost with smaller ones, and counts of scans with it.
 const MOST_BATCH_SHIFT: u32 = 3;
 
-/// What is scaled besides memory: all of it, but where somebody asks what a part is worth.
+/// Scaled parts besides memory: all of them, unless a test looks at the effect of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Scaling {
-    /// What pages cost, and devices.
+    /// Costs of pages, and of devices.
     pub costs: bool,
     /// Pageblocks, and boosts of the watermarks with them.
     pub pageblocks: bool,

@@ -17,7 +17,7 @@ use super::{Intervals, Record, Region, Snapshot};
 use crate::error::{Error, ErrorKind};
 use crate::files::{self, MOST_BYTES};
 
-/// Whether bytes begin as zlib does: a deflate stream with a window of 32 KiB, and a checksum of
+/// True if bytes begin as zlib does: a deflate stream with a window of 32 KiB, and a checksum of
 /// these two bytes.
 pub fn is_compressed(bytes: &[u8]) -> bool {
     matches!(bytes, [0x78, flags, ..] if (0x7800 + u16::from(*flags)).is_multiple_of(31))

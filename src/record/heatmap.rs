@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Record;
 use crate::error::{Error, ErrorKind};
 
-/// What is drawn, and how finely.
+/// Part that is drawn, and its fineness.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Frame {
@@ -22,7 +22,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// All addresses in so many rows of time and columns of addresses.
+    /// All addresses in `rows` rows of time and `columns` columns of addresses.
     pub fn new(rows: usize, columns: usize) -> Self {
         Frame { rows, columns, addresses: None }
     }
@@ -48,7 +48,7 @@ pub struct Heatmap {
     pub column_bytes: u64,
     /// All bytes that lie side by side.
     pub bytes: u64,
-    /// What was monitored, from and to, in order of address.
+    /// Monitored areas, from and to, in order of address.
     pub areas: Vec<(u64, u64)>,
     /// Mean `nr_accesses` of rows of columns.
     pub cells: Vec<Vec<Option<f64>>>,
@@ -72,7 +72,7 @@ impl Heatmap {
     }
 }
 
-/// What was monitored at any time, without overlaps.
+/// Areas that were monitored at any time, without overlaps.
 fn areas(record: &Record, (from, to): (u64, u64)) -> Vec<(u64, u64)> {
     let regions = record.snapshots.iter().flat_map(|s| &s.regions);
     let mut all: Vec<(u64, u64)> = regions
@@ -94,7 +94,7 @@ fn areas(record: &Record, (from, to): (u64, u64)) -> Vec<(u64, u64)> {
 ///
 /// # Errors
 ///
-/// The record has no region, or none at the addresses that were asked for.
+/// The record has no region, or none at the requested addresses.
 pub fn draw(record: &Record, frame: &Frame) -> Result<Heatmap, Error> {
     let window = frame.addresses.unwrap_or((0, u64::MAX));
     let areas = areas(record, window);

@@ -7,10 +7,10 @@
 //! wherever its samples lie within the slots. Slot `i` of 0 to `w - 1` is one of the `n` if
 //! `i n mod w < n`; the first always is.
 //!
-//! Memory that showed no access is there as well, and it is what a monitor is asked about: every page
-//! of a region is written once where its addresses appear first. For the regions of the first snapshot
-//! that is a time before the record begins, long enough for so many faults. `touched_only` leaves
-//! this out.
+//! Memory without an access is there as well, since it is what users look for: every page of a
+//! region is written once where its addresses appear first. For the regions of the first snapshot
+//! that is a time before the record begins, long enough for the faults. `touched_only` leaves this
+//! out.
 //!
 //! What a record cannot say is assumed, and the trace repeats it: that all accesses write, that pages
 //! of a region are alike, and that all of a region is mapped.
@@ -92,7 +92,7 @@ fn window(record: &Record) -> u64 {
     record.intervals.as_ref().map_or(WINDOW, Intervals::window)
 }
 
-/// Whether slot `i` of `w` is one of `n`.
+/// True if slot `i` of `w` is one of `n`.
 fn touched(i: u64, n: u64, w: u64) -> bool {
     let n = u128::from(n.min(w));
     u128::from(i) * n % u128::from(w) < n

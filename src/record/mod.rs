@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind};
 use crate::files;
 use crate::report::Monitored;
 
-/// What was seen of one target.
+/// Record of one target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// Which kernel thread, from 0.
@@ -46,7 +46,7 @@ pub struct Record {
 pub struct Intervals {
     /// Between two samples.
     pub sample_us: u64,
-    /// Of an aggregation.
+    /// Length of an aggregation.
     pub aggr_us: u64,
     /// Between two updates of the monitored ranges.
     pub ops_update_us: u64,
@@ -71,7 +71,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// How long it took, in ns.
+    /// Its length, in ns.
     pub fn length_ns(&self) -> u64 {
         self.end_ns - self.start_ns
     }
@@ -111,8 +111,7 @@ pub fn set_start_times(snapshots: &mut [Snapshot]) {
     }
 }
 
-/// What the monitor with this number recorded in a run: one record for each target that had an
-/// aggregation.
+/// Records of the monitor with this number in a run: one for each target that had an aggregation.
 pub fn of_run(kdamond_idx: u32, monitored: &Monitored) -> Vec<Record> {
     let attrs = &monitored.attrs;
     let intervals = Intervals {
@@ -190,7 +189,7 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, Error> {
     Ok(records)
 }
 
-/// The error of reading JSON as a record, or another if it holds what damo was told.
+/// The error of reading JSON as a record, or another if it holds arguments of damo.
 fn not_arguments(e: Error, text: &str, name: &str) -> Error {
     let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let first = json.get(0).unwrap_or(&json);
@@ -210,7 +209,7 @@ pub fn arguments(path: &Path, tasks: &[String]) -> Result<String, Error> {
     let name = path.display().to_string();
     let bytes = files::unpacked(files::read_bytes(path, "arguments of damo")?, &name)?;
     if is_record(&bytes) {
-        let title = format!("`{name}` is a record of DAMON, and not what damo was told");
+        let title = format!("`{name}` is a record of DAMON, and no arguments of damo");
         return Err(Error::new(ErrorKind::File, title).help(format!(
             "`mmsim damon report {name}` describes it, and `mmsim trace import --from damon {name} \
              -o OUT.mmt` makes a workload of it"
@@ -232,7 +231,7 @@ fn is_record(bytes: &[u8]) -> bool {
     text.lines().any(|l| ["damon:damon_", "damon:damos_"].iter().any(|name| l.contains(name)))
 }
 
-/// What a record is, for who has none.
+/// Description of a record, for users without one.
 const WHAT: &str = "a record is text of `perf script` with damon:damon_aggregated, or damo's JSON";
 
 #[cfg(test)]

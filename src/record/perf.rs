@@ -94,7 +94,7 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Record>, Error> {
     open.into_iter().map(|o| o.finish(&source)).collect()
 }
 
-/// What lines of a record have in common: kdamond, context, scheme and target.
+/// Key that lines of a record share: kdamond, context, scheme and target.
 type Key = (u32, u32, Option<u32>, u64);
 
 /// One line.
@@ -120,7 +120,7 @@ struct Open {
     missing: Option<(u64, u64, Range<usize>)>,
     /// When the dummy after a single snapshot ended.
     dummy: Option<u64>,
-    /// How far apart lines of a snapshot may be: half of the shortest time between two.
+    /// Largest distance between lines of a snapshot: half of the shortest time between two.
     together_ns: u64,
 }
 
@@ -295,7 +295,7 @@ impl Open {
         Ok(())
     }
 
-    /// Whether a line is of the snapshot that still lacks some: it comes soon after its first line,
+    /// True if a line is of the snapshot that still lacks some: it comes soon after its first line,
     /// and its region after the last one.
     fn belongs(&self, point: &Point, region: &Region, source: &Source<'_>) -> Result<(), Error> {
         let [.., open] = &self.record.snapshots[..] else { return Ok(()) };
@@ -318,7 +318,7 @@ impl Open {
         }
     }
 
-    /// Whether a region of a scheme is of a later pass than the one before it.
+    /// True if a region of a scheme is of a later pass than the one before it.
     fn begins_anew(&self, region: &Region, nr_regions: u64) -> bool {
         let last = self.record.snapshots.last().and_then(|s| s.regions.last());
         let other = self.missing.as_ref().is_some_and(|m| m.1 != nr_regions);

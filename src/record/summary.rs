@@ -1,5 +1,5 @@
-//! What a record says in a few figures: regions of a snapshot, sizes of the working set, and whether
-//! the monitor kept its promises.
+//! Summary of a record in a few figures: regions of a snapshot, sizes of the working set, and
+//! violations of the monitor's promises.
 //!
 //! The *working set size* of a snapshot is the bytes of its regions with at least one access. The first
 //! [`SKIPPED`] snapshots are left out: regions begin as a guess and need some aggregations to
@@ -18,15 +18,15 @@ use crate::error::{Error, ErrorKind};
 
 /// Snapshots at the beginning that the working set is not asked of.
 pub const SKIPPED: usize = 20;
-/// Shares of snapshots, in per cent, for which a working set size is told.
+/// Shares of snapshots, in per cent, for which a working set size is printed.
 const PERCENTILES: [usize; 7] = [0, 10, 25, 50, 75, 90, 100];
 /// Regions that a snapshot may have.
 const REGIONS: (usize, usize) = (3, 1200);
-/// The intervals of a monitor that nobody set up otherwise.
+/// Default intervals of a monitor.
 const DEFAULT: Intervals =
     Intervals { sample_us: 5_000, aggr_us: 100_000, ops_update_us: 1_000_000 };
 
-/// What one record says.
+/// Summary of one record.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
@@ -42,17 +42,17 @@ pub struct Summary {
     pub sample_us: Option<u64>,
     /// Time of an aggregation in µs, if it is known.
     pub aggr_us: Option<u64>,
-    /// How many snapshots it has.
+    /// Number of snapshots.
     pub snapshots: usize,
     /// When the first began.
     pub start_ns: u64,
     /// When the last ended.
     pub end_ns: u64,
-    /// The snapshot that was asked for.
+    /// The requested snapshot.
     pub snapshot: Shown,
     /// The working set over the snapshots; none if there are no more than are left out.
     pub working_set: Option<WorkingSet>,
-    /// Whether it is as it should be.
+    /// Check of its snapshots.
     pub validity: Validity,
 }
 
@@ -96,12 +96,12 @@ pub struct WorkingSet {
     pub snapshots: usize,
     /// Their mean.
     pub mean_bytes: u64,
-    /// Per cent of snapshots, and the size that so many are at most at.
+    /// Per cent of snapshots, and the size that they do not exceed.
     pub percentiles: Vec<(usize, u64)>,
 }
 
 impl WorkingSet {
-    /// Of the sizes of some snapshots; none if there are none.
+    /// Working set of some snapshots from its sizes; `None` if there are none.
     pub fn new(skipped: usize, mut sizes: Vec<u64>) -> Option<WorkingSet> {
         sizes.sort_unstable();
         if sizes.is_empty() {
@@ -123,17 +123,17 @@ impl WorkingSet {
     }
 }
 
-/// The size that so many per cent of some sizes, the smallest first, are at most at. Panics if there are
-/// none.
+/// The size that this percentage of some sizes, the smallest first, does not exceed. Panics if
+/// there are none.
 pub fn percentile(sorted: &[u64], per_cent: usize) -> u64 {
     sorted[(sorted.len() * per_cent / 100).min(sorted.len() - 1)]
 }
 
-/// How many snapshots are not as they should be.
+/// Numbers of invalid snapshots.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Validity {
-    /// Whether the record is valid.
+    /// True if the record is valid.
     pub valid: bool,
     /// Snapshots that may be otherwise, of lengths and of numbers of regions.
     pub may: usize,
@@ -147,7 +147,7 @@ pub struct Validity {
     pub nr_regions: (usize, usize),
     /// The largest number of accesses.
     pub max_nr_accesses: u32,
-    /// What it may be at most.
+    /// Largest valid value.
     pub max_nr_accesses_allowed: u64,
 }
 
@@ -163,7 +163,7 @@ pub fn working_sets(record: &Record) -> Option<WorkingSet> {
     WorkingSet::new(SKIPPED, sizes)
 }
 
-/// Whether a record is as it should be.
+/// Checks the snapshots of a record.
 pub fn validate(record: &Record) -> Validity {
     let intervals = record.intervals.unwrap_or(DEFAULT);
     let length_us = (intervals.aggr_us / 4 * 3, intervals.aggr_us.saturating_mul(5) / 4);

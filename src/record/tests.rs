@@ -166,7 +166,7 @@ fn lines_that_are_wrong() {
     assert_eq!(e.title(), "`x`: the last snapshot lacks 1 of 2 regions");
 }
 
-/// What was lost shows by times and addresses, even where the numbers of regions fit.
+/// Lost lines show by times and addresses, even where the numbers of regions fit.
 #[test]
 fn snapshots_that_lost_lines() {
     let line = |time: &str, nr: u32, region: &str| {

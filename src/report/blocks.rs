@@ -2,14 +2,14 @@
 //! and which path served them.
 //!
 //! A workload `highalloc` has physical memory surveyed before each round of attempts; the survey
-//! has a phase of its own, whose counters are what the attempts are held against.
+//! has a phase of its own, whose counters are the measure of the attempts.
 
 use super::document::{PhaseReport, RunReport};
 
 /// A round of attempts and the survey before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts<'a> {
-    /// What ended since the survey, the phase of the attempts last: a phase of another task
+    /// Phases that ended since the survey, the phase of the attempts last: a phase of another task
     /// that ends meanwhile has its share of them.
     phases: &'a [PhaseReport],
     survey: &'a PhaseReport,

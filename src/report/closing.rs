@@ -1,4 +1,4 @@
-//! The sentences that close a comparison: what can be told apart, and what was set otherwise.
+//! The sentences that close a comparison: significant differences, and different settings.
 //!
 //! Composed by rule, so that they are the same for the same report. They claim no cause.
 //!
@@ -7,9 +7,10 @@
 //!    1,000 records. A yardstick that is zero everywhere is passed over.
 //! 2. Only runs that did all their work count; variants without one are named. A variant whose
 //!    policy does not keep a counter is left out of that yardstick, and named.
-//! 3. Two variants are told apart if the 95 % interval of the paired change leaves out zero.
-//!    With one seed there is no interval, and no order is told.
-//! 4. Named are the lowest and the highest, each with those that cannot be told from it.
+//! 3. Two variants differ significantly if the 95 % interval of the paired change leaves out zero.
+//!    With one seed there is no interval, and no order is stated.
+//! 4. They name the lowest and the highest, each with those that do not differ from it
+//!    significantly.
 //! 5. Of runs that were followed (`--why`): which class of evictions makes the change ([`explained`]).
 //! 6. Of a variant that differs from the first in one setting only, the setting is named.
 
@@ -56,7 +57,7 @@ fn names(variants: &[&VariantRuns<'_>]) -> String {
     }
 }
 
-/// What is compared: variants with whole runs, and whether counts are per 1,000 records.
+/// Data of a comparison: variants with whole runs, and whether counts are per 1,000 records.
 struct Comparison<'a> {
     variants: Vec<&'a VariantRuns<'a>>,
     per_records: bool,
@@ -79,7 +80,7 @@ impl Measured<'_> {
         paired_change(&self.values, &other.values).or_else(|| estimate(&differences))
     }
 
-    /// Whether more than the spread over seeds lies between the two.
+    /// True if the paired difference exceeds the noise between seeds.
     fn is_told_from(&self, other: &Measured<'_>) -> bool {
         self.change_to(other).is_some_and(|c| c.ci95.is_some() && c.differs_from_zero())
     }
@@ -96,7 +97,7 @@ impl<'a> Comparison<'a> {
             return vec!["No variant had major faults or refaults.".to_string()];
         }
         if fewest_seeds < 2 {
-            let none = "With one seed there is no interval, and no order can be told: run with \
+            let none = "With one seed there is no interval, and no order is significant: run with \
                         `--seeds 5`.";
             return vec![none.to_string()];
         }
@@ -137,8 +138,8 @@ impl<'a> Comparison<'a> {
         sentences
     }
 
-    /// The lowest and the highest of at least two, each with those that can be told from the other
-    /// one only.
+    /// The lowest and the highest of at least two, each with those that differ significantly from
+    /// the other one only.
     fn extremes(&self, figure: Figure, all: &[Measured<'_>]) -> String {
         // The first of equals, so that the first variant is named where it can be.
         let first_by = |better: fn(f64, f64) -> bool| {
@@ -150,7 +151,7 @@ impl<'a> Comparison<'a> {
             return "the same in all.".to_string();
         }
         if !low.is_told_from(high) {
-            return "no order can be told, as the spread over seeds is larger.".to_string();
+            return "no order is significant, as the spread over seeds is larger.".to_string();
         }
         let side = |of: &Measured<'_>, other: &Measured<'_>| {
             let near = |m: &Measured<'_>| !m.is_told_from(of) && m.is_told_from(other);
@@ -206,7 +207,7 @@ mod tests {
         sentences(&report.groups()[0])
     }
 
-    /// Runs with so many major faults and anonymous refaults.
+    /// Runs with these numbers of major faults and anonymous refaults.
     fn variants(of: &[(&str, u64, u64)]) -> Report {
         let run = |&(name, seed, swap_ins): &(&str, u64, u64)| {
             RunReport::from_result(samples::meta(name, seed), &samples::result(swap_ins, 5))
@@ -235,18 +236,19 @@ mod tests {
         let text = say(&variants(&[("a", 1, 100), ("b", 1, 50_000)]));
         assert_eq!(
             text,
-            ["With one seed there is no interval, and no order can be told: run with `--seeds 5`."]
+            ["With one seed there is no interval, and no order is significant: run with `--seeds \
+              5`."]
         );
     }
 
     #[test]
     fn within_the_spread_there_is_no_order() {
         let text = say(&variants(&[("a", 1, 100), ("a", 2, 200), ("b", 1, 150), ("b", 2, 160)]));
-        let none = "Major faults: no order can be told, as the spread over seeds is larger.";
+        let none = "Major faults: no order is significant, as the spread over seeds is larger.";
         assert_eq!(text[0], none);
     }
 
-    /// Two that cannot be told from each other share the place.
+    /// Two that do not differ significantly share the place.
     #[test]
     fn the_lowest_is_not_one_where_it_cannot_be_told_from_another() {
         let report = variants(&[

@@ -144,7 +144,7 @@ impl Rows {
         let Rows { out, prefix } = self;
         writeln!(out, "{prefix}{kind},{},{value}", csv_field(name)).expect("writing to a string");
     }
-    /// What is absent has an empty value.
+    /// Writes a value; an absent one is empty.
     fn some(&mut self, kind: &str, name: &str, value: Option<u64>) {
         self.row(kind, name, value.map_or(String::new(), |v| v.to_string()));
     }

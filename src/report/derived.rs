@@ -5,7 +5,7 @@ use super::document::{LatencyReport, PhaseReport, PressureReport, RunReport};
 use super::groups::VariantRuns;
 use super::pairs::Pairs;
 
-/// What a figure is computed from: a whole run or one phase of it.
+/// Source of a figure: a whole run or one phase of it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Scope<'a> {
@@ -72,8 +72,7 @@ pub fn own<T>(phase: &PhaseReport, value: impl Fn(Scope<'_>) -> T) -> T {
 }
 
 impl Scope<'_> {
-    /// Whether as much was done in both, within 0.1 %: only then a count of one can be held
-    /// against that of the other.
+    /// True if as much was done in both, within 0.1 %: only then counts can be compared.
     pub fn same_work(&self, other: &Scope<'_>) -> bool {
         let alike = |m: u64, n: u64| m.abs_diff(n) as f64 <= m.max(n) as f64 * 1e-3;
         alike(self.records, other.records) && alike(self.accesses, other.accesses)
@@ -136,7 +135,7 @@ impl Figure {
         Figure::Throughput,
     ];
 
-    /// What tables call it, with its unit.
+    /// Label in tables, with its unit.
     pub const fn label(self) -> &'static str {
         match self {
             Figure::SwapIns => "swap-ins",
@@ -186,12 +185,12 @@ impl Figure {
         }
     }
 
-    /// Whether it counts something.
+    /// True if it counts something.
     pub const fn is_count(self) -> bool {
         self.grows_with_work() && !matches!(self, Figure::ReadingTime)
     }
 
-    /// Whether it grows with the work, so that it can be given per 1,000 records.
+    /// True if it grows with the work, so that it can be given per 1,000 records.
     pub const fn grows_with_work(self) -> bool {
         !matches!(
             self,

@@ -1,8 +1,9 @@
-//! What a scenario expects of its runs, checked against their report.
+//! Expectations of a scenario, checked against the report of its runs.
 //!
 //! A scenario is there to show something: that one variant swaps in more than another, that a
-//! daemon did its work. It says so as data, so that a run that shows nothing is told from one that
-//! does. Values are means over seeds; every combination of the axes is asked by itself.
+//! daemon did its work. It says so as data, so that the report separates a run that shows nothing
+//! from one that does. Values are means over seeds; every combination of the axes is checked
+//! separately.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,13 +20,13 @@ use crate::nearest::nearest;
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Expectation {
-    /// Of what.
+    /// Subject of the expectation.
     pub of: Subject,
-    /// The value is above this number, or above so many times that of `than`.
+    /// The value is above this number, or above this multiple of that of `than`.
     pub above: Option<f64>,
-    /// The value is below this number, or below so many times that of `than`.
+    /// The value is below this number, or below this multiple of that of `than`.
     pub below: Option<f64>,
-    /// What it is compared with; `None`: the numbers themselves.
+    /// Other side of the comparison; `None`: the numbers themselves.
     pub than: Option<Subject>,
 }
 
@@ -57,8 +58,8 @@ pub fn check(
     asking.finish(usize::MAX)
 }
 
-/// Expectations that are asked of runs which come one by one: of each variant at each value of the
-/// axes it keeps sums.
+/// Expectations that are checked against runs which come one by one: for each variant at each value
+/// of the axes it keeps sums.
 #[derive(Clone, Debug)]
 pub(crate) struct Asking<'e> {
     scenario: Option<&'e str>,
@@ -72,7 +73,7 @@ pub(crate) struct Asking<'e> {
 struct Point {
     variant: String,
     axes: Pairs<String>,
-    /// Of each expectation its figure, and the one that this is compared with.
+    /// Means for each expectation: of its figure, and of the one that this is compared with.
     means: Vec<[Option<Mean>; 2]>,
     holds: Option<bool>,
 }
@@ -91,7 +92,7 @@ impl Mean {
 }
 
 impl<'e> Asking<'e> {
-    /// Nothing was asked yet. `scenario`: the name of theirs, where there are several.
+    /// A check of no runs yet. `scenario`: the name of theirs, where there are several.
     pub(crate) fn new(scenario: Option<&'e str>, expectations: &'e [Expectation]) -> Asking<'e> {
         Asking { scenario, expectations, points: Vec::new(), places: BTreeMap::new() }
     }
@@ -130,7 +131,7 @@ impl<'e> Asking<'e> {
         }
     }
 
-    /// What came out. At most so many places stand in a text, and then how many more there are.
+    /// The results. At most `places` places stand in a text, and then the number of further ones.
     pub(crate) fn finish(&mut self, places: usize) -> Vec<ExpectReport> {
         (0..self.expectations.len()).filter_map(|i| self.one(i, places)).collect()
     }
@@ -180,7 +181,8 @@ impl<'e> Asking<'e> {
         Some(ExpectReport { scenario, expected: e.to_string(), found: told.join("; "), holds })
     }
 
-    /// What a point is compared with: `than`, and in all that it does not name where the point is.
+    /// The point that a point is compared with: `than`, and the point's own values of axes that
+    /// `than` does not name.
     fn beside(&self, than: &Subject, point: &Point) -> Option<&Point> {
         let named = |path: &str| than.at.iter().find(|(p, _)| p == path).map(|(_, value)| value);
         let axes = point.axes.iter();
@@ -189,22 +191,22 @@ impl<'e> Asking<'e> {
         self.places.get(&place(variant, &axes.collect())).map(|&nth| &self.points[nth])
     }
 
-    /// Whether all holds that is asked of the variant and the values of a run; `None`: nothing is.
-    /// Known at the end.
+    /// True if all expectations on the variant and the values of a run hold; `None`: there are
+    /// none. Known at the end.
     pub(crate) fn holds(&self, run: &RunReport) -> Option<bool> {
         self.points[*self.places.get(&place(&run.variant, &run.axes))?].holds
     }
 }
 
 impl Subject {
-    /// Whether it is about a run: of its variant, and of its values of axes.
+    /// True if it is about a run: of its variant, and of its values of axes.
     pub(crate) fn has(&self, run: &RunReport) -> bool {
         self.variant.as_ref().is_none_or(|v| *v == run.variant)
             && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
     }
 
-    /// Whether a run has the phase and the figure. If not, the key that asks for what is not there,
-    /// and what is.
+    /// Checks that a run has the phase and the figure. If not, the key that asks for what is not
+    /// there, and what is.
     pub(crate) fn can_be_had(&self, run: &RunReport) -> Result<(), (&'static str, Missing)> {
         self.phase_of(run).map_err(|missing| ("phase", missing))?;
         self.of_run(run).map_err(|missing| ("figure", missing)).map(drop)
@@ -249,12 +251,12 @@ impl Subject {
     }
 }
 
-/// What is asked for and is not there.
+/// Requested part of a report that is missing.
 #[derive(Debug)]
 pub(crate) struct Missing {
     /// That it is not there.
     pub(crate) what: String,
-    /// What is there, or what makes it be there.
+    /// Parts that exist, or the setting that adds it.
     pub(crate) instead: String,
 }
 

@@ -1,12 +1,12 @@
 //! The sentences about why: which class of evictions makes the change of refaults, for runs that
 //! were followed.
 //!
-//! Composed by rule. Each variant is held against the first, seed by seed. A change whose 95 %
+//! Composed by rule. Each variant is compared with the first, seed by seed. A change whose 95 %
 //! interval holds zero is within noise. Otherwise the class is named whose change is the largest,
-//! with its part of the whole: the ratio of both means. A class that changes by more than the whole,
-//! or against it, is named with its change and that of all others. Where the interval of that part
-//! holds zero, no class is named. Of a variant that differs from the first in one setting only, that
-//! setting makes all of it.
+//! with its part of the whole: the ratio of both means. A class that changes by more than the
+//! whole, or against it, is named with its change and that of all others. Where the interval of
+//! that part holds zero, no class is named. Of a variant that differs from the first in one setting
+//! only, that setting makes all of it.
 //!
 //! Where one of two policies keeps no shadows of files, refaults of anonymous memory alone are
 //! compared. Where one keeps none of anonymous pages, its swap-ins stand for them, and the sentence
@@ -27,7 +27,7 @@ pub fn sentences(group: &Group<'_>) -> Vec<String> {
     others.iter().filter_map(|other| sentence(first, other)).collect()
 }
 
-/// What both runs of each pair count.
+/// Counters that both runs of each pair have.
 struct Counters {
     /// Refaults of files as well.
     files: bool,
@@ -53,7 +53,7 @@ impl Counters {
     }
 }
 
-/// What both runs of each seed differ by, of all classes or of one.
+/// Differences between both runs of each seed, of all classes or of one.
 fn changes(
     pairs: &[(&WhyReport, &WhyReport)],
     counters: &Counters,
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(say(&r), [said]);
     }
 
-    /// What only one policy counts is no difference.
+    /// Counters that only one policy keeps are no difference.
     #[test]
     fn unlike_counters_are_not_compared() {
         let mut r = report(&[("a", 1, 10, 0), ("a", 2, 10, 0), ("b", 1, 30, 0), ("b", 2, 30, 0)]);

@@ -30,9 +30,9 @@ pub struct VariantRuns<'a> {
 }
 
 impl Group<'_> {
-    /// Whether the variants did different amounts of work (by more than 0.1 % of their
-    /// records), as they do in runs that end by the clock. Totals alone mislead then. Only runs
-    /// that did all their work count.
+    /// True if the variants did different amounts of work (by more than 0.1 % of their records), as
+    /// they do in runs that end by the clock. Totals alone mislead then. Only runs that did all
+    /// their work count.
     pub fn work_differs(&self) -> bool {
         let records = |v: &VariantRuns<'_>| {
             let all: Vec<u64> = v.whole().map(|r| r.records).collect();
@@ -47,7 +47,7 @@ impl Group<'_> {
     }
 }
 
-/// How some runs ended, in a few words.
+/// Outcome of some runs, in a few words.
 pub fn outcome_of(runs: impl Iterator<Item = Ending>) -> String {
     let all: Vec<Ending> = runs.collect();
     let others: Vec<Ending> = all.iter().copied().filter(|o| !o.is_whole()).collect();
@@ -68,7 +68,7 @@ impl<'a> VariantRuns<'a> {
 }
 
 impl VariantRuns<'_> {
-    /// Whether its policy is random eviction: a bound for the others.
+    /// True if its policy is random eviction: a bound for the others.
     pub fn is_bound(&self) -> bool {
         self.runs.iter().all(|run| run.policy == "random")
     }
@@ -78,7 +78,8 @@ impl VariantRuns<'_> {
         self.runs.iter().copied().filter(|run| run.outcome.is_whole())
     }
 
-    /// How its runs ended: `completed`, `out of memory`, or how many of them did not complete.
+    /// Outcome of its runs: `completed`, `out of memory`, or the number of them that did not
+    /// complete.
     pub fn outcome(&self) -> String {
         outcome_of(self.runs.iter().map(|run| run.outcome))
     }
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!(of(&report), [said("completed", 3), said("out of memory", 0)]);
     }
 
-    /// What a run had done when it died is no work to compare by.
+    /// The work of a run that died is no work to compare by.
     #[test]
     fn only_whole_runs_have_work() {
         let mut report = samples::two_variants(&[1, 2]);

@@ -1,13 +1,12 @@
 //! Reports: what a run measured, as a document that can be written, read back and
 //! compared.
 //!
-//! Read in the order of the modules. A [`Report`] holds runs as they were, in whole
-//! numbers and without any wall-clock value, so that equal runs are equal bytes.
-//! Everything computed from them (figures, changes, intervals, the sentences on what can be
-//! told apart) is computed anew from the document, and so works the same for a
-//! report that was read from a file. [`compare`] holds two of them against each other. [`opt`]
-//! is the bound below all policies. Nothing here prints or opens a file: [`events`] and
-//! [`series`] write to what they are given, [`proc`] makes texts.
+//! Read in the order of the modules. A [`Report`] holds runs as they were, in whole numbers and
+//! without any wall-clock value, so that equal runs are equal bytes. Everything computed from them
+//! (figures, changes, intervals, the sentences on significant differences) is computed anew from
+//! the document, and so works the same for a report that was read from a file. [`compare`] holds
+//! two of them against each other. [`opt`] is the bound below all policies. Nothing here prints or
+//! opens a file: [`events`] and [`series`] write to what they are given, [`proc`] makes texts.
 
 mod pairs;
 

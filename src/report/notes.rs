@@ -1,6 +1,5 @@
-//! What a reader of a report should know before its figures: work that never took memory, runs
-//! without reclaim where reclaim is what is compared, lists that are too short for the kernel's batches,
-//! variants that are the same run.
+//! Notes for a reader of a report: work that never took memory, runs without reclaim where reclaim
+//! is compared, lists that are too short for the kernel's batches, variants that are the same run.
 
 use std::collections::BTreeMap;
 
@@ -189,8 +188,8 @@ fn half_of_defrag_mode(groups: &[&Group<'_>]) -> Vec<String> {
         all => format!(" in {half} of {all} runs"),
     };
     vec![format!(
-        "vm.defrag_mode is 1{which}, and nothing compacts there: requests stay out of pageblocks of other \
-         types, and nobody makes free ones; name a preset of `compaction`"
+        "vm.defrag_mode is 1{which}, and nothing compacts there: requests stay out of pageblocks \
+         of other types, and free ones are not made; name a preset of `compaction`"
     )]
 }
 
@@ -239,7 +238,7 @@ fn too_small(groups: &[&Group<'_>]) -> Vec<String> {
     )]
 }
 
-/// Whether a setting decides what is reclaimed, and whether it decides other things that may be
+/// True if a setting decides what is reclaimed, and true if it decides other things that may be
 /// compared without any reclaim.
 fn about(setting: &str) -> (bool, bool) {
     let setting = setting.strip_prefix("machine.").unwrap_or(setting);
@@ -300,7 +299,7 @@ fn at(points: &[&Group<'_>], all: usize) -> String {
     format!(" at {}", text.join("; "))
 }
 
-/// The same run, but for what it was told.
+/// True if two runs are the same but for their settings.
 fn same(a: &RunReport, b: &RunReport) -> bool {
     a.seed == b.seed
         && a.digest == b.digest
@@ -338,7 +337,7 @@ fn same_variants(groups: &[&Group<'_>]) -> Vec<String> {
             differ.retain(|s| s != "policy");
         }
         let what = match &differ[..] {
-            [] => "nothing was set otherwise".to_string(),
+            [] => "all settings are the same".to_string(),
             [one] => format!("{one} had no effect here"),
             [one, two] => format!("{one} and {two} had no effect here"),
             all => format!("none of {} settings had an effect here", all.len()),
@@ -425,7 +424,7 @@ mod tests {
             *run = base[i % 2].clone();
             (run.variant, run.seed, run.digest) = (variant, seed, format!("{}", i % 2));
         };
-        assert_eq!(notes(same), ["protection: identical to v5.5: nothing was set otherwise"]);
+        assert_eq!(notes(same), ["protection: identical to v5.5: all settings are the same"]);
         let knob = |run: &mut RunReport, i: usize| {
             same(run, i);
             run.knobs.set("vm.swappiness", super::super::KnobValue::Whole(60 + i as i64 / 2));

@@ -53,7 +53,7 @@ impl<V> Pairs<V> {
     pub fn len(&self) -> usize {
         self.0.len()
     }
-    /// Whether there is no pair.
+    /// True if there is no pair.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

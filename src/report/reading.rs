@@ -1,5 +1,5 @@
-//! Reading a report that somebody hands in: it may be cut off, of another command, of
-//! another version, or no document at all, and the message says which.
+//! Reading a report of a user: it may be cut off, of another command, of another version, or no
+//! document at all, and the message says which.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,10 +8,10 @@ use super::document::{Report, SCHEMA};
 use crate::error::{Error, ErrorKind};
 use crate::files::bad_json;
 
-/// What to do about all of it.
+/// Remedy for all of these errors.
 const WRITE: &str = "write a report with `mmsim run SCENARIO --format json -o FILE`";
 
-/// What tells documents apart.
+/// Fields that identify a document.
 #[derive(Deserialize)]
 struct Head {
     schema: Option<serde_json::Value>,

@@ -1,10 +1,10 @@
-//! How replays kept up with the instants of their records.
+//! Timeliness of replays with respect to the instants of their records.
 
 use mmsim_core::workload::Replayed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a task kept up with the recorded instants of its trace.
+/// Timeliness of a task with respect to the recorded instants of its trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ReplayReport {
@@ -30,13 +30,13 @@ impl From<&(String, Replayed)> for ReplayReport {
 }
 
 impl ReplayReport {
-    /// Whether it could not keep up: it was behind by more than a hundredth of the recorded time,
+    /// True if it could not keep up: it was behind by more than a hundredth of the recorded time,
     /// and by more than 10 ms.
     pub fn fell_behind(&self) -> bool {
         self.behind_ns > (self.recorded_ns / 100).max(10_000_000)
     }
 
-    /// How far it was behind, and what to do about it, if it could not keep up.
+    /// Its delay and the remedy, if it could not keep up.
     pub fn note(&self) -> Option<String> {
         if !self.fell_behind() {
             return None;

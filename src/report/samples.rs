@@ -18,7 +18,7 @@ fn counted(vmstat: &VmStat) -> Counted {
     counted
 }
 
-/// Ten seconds of work with so many swap-ins and deactivations.
+/// Ten seconds of work with these numbers of swap-ins and deactivations.
 pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
     let mut vmstat = VmStat::default();
     vmstat.add(VmEvent::PswpIn, swap_ins);

@@ -1,7 +1,7 @@
 //! Counters and gauges over simulated time, as CSV: a header, then one row per interval.
 //!
-//! Counters are running totals, so that any interval can be had by subtraction and a lost
-//! row loses nothing. A counter that the policy does not keep is an empty field.
+//! Counters are running totals, so that subtraction gives any interval and a lost row loses
+//! nothing. A counter that the policy does not keep is an empty field.
 
 use std::io::{self, Write};
 

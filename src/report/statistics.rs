@@ -15,7 +15,7 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the interval; `None` for a single value.
     pub ci95: Option<f64>,
-    /// How many values went into it.
+    /// Number of values.
     pub n: usize,
 }
 
@@ -25,8 +25,8 @@ impl Estimate {
         Estimate { mean, ci95: None, n }
     }
 
-    /// Whether the interval leaves out zero. A single value has no interval and says
-    /// nothing of spread: then any value but zero does.
+    /// True if the interval leaves out zero. A single value has no interval and says nothing of
+    /// spread: then any value but zero does.
     pub fn differs_from_zero(&self) -> bool {
         self.mean.abs() > self.ci95.unwrap_or(0.0)
     }

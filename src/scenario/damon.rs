@@ -31,20 +31,20 @@ pub struct DamonSpec {
     pub name: String,
     /// Which DAMON.
     pub rules: PolicySpec,
-    /// What it is set up as.
+    /// Kind of its context.
     pub what: DamonContext,
     /// When it is switched on.
     pub start: SimDuration,
     /// When it is paused.
     pub pauses: Vec<Pause>,
-    /// Whether all regions of every aggregation are kept.
+    /// True if all regions of every aggregation are kept.
     pub record: bool,
-    /// Whether the record is held against the truth.
+    /// True if the record is compared with the truth.
     pub truth: bool,
 }
 
 impl DamonSpec {
-    /// Host bytes of its record at most, in a run of this time; `None`: nobody knows when it ends.
+    /// Host bytes of its record at most, in a run of this time; `None`: the end is not known.
     pub(crate) fn most_recorded(&self, time: Option<SimDuration>) -> u64 {
         if !self.record {
             return 0;
@@ -69,7 +69,7 @@ pub enum DamonContext {
     LruSort(LruSort),
     /// DAMON_STAT.
     Stat,
-    /// Everything by itself.
+    /// All settings are its own.
     Own {
         /// Whose addresses.
         ops: OpsId,
@@ -77,9 +77,9 @@ pub enum DamonContext {
         task: Option<String>,
         /// Ranges in bytes; none: all that there is.
         ranges: Vec<(u64, u64)>,
-        /// How often and how finely it looks.
+        /// Its intervals and numbers of regions.
         attrs: MonitoringAttrs,
-        /// What it does.
+        /// Its schemes.
         schemes: Vec<Scheme>,
     },
 }
@@ -163,7 +163,7 @@ const OWN: [&str; 11] = [
     "scheme",
 ];
 
-/// DAMON is of 5.15. On an older kernel it is a backport, of which somebody has to say the rules.
+/// DAMON is of 5.15. On an older kernel it is a backport, whose rules the user has to give.
 fn kernel_has_damon(r: &Reader<'_>, path: &str, kernel: Kernel) -> Result<(), Error> {
     if kernel >= Kernel::V6_1 || preset_of_rules(r).is_some() {
         return Ok(());
@@ -368,7 +368,7 @@ fn own(
     }
     let ranges = ranges(r)?;
     if ops == OpsId::Fvaddr && ranges.is_empty() {
-        return Err(r.error("region", "fixed ranges are not found by themselves", "at least one"));
+        return Err(r.error("region", "fixed ranges have no default", "at least one"));
     }
     let attrs = attrs(r, kernel)?;
     let cx = SchemeCx { attrs: &attrs, memcgs, kernel, ops };

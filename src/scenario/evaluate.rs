@@ -113,7 +113,7 @@ impl Suite {
         &self.name
     }
 
-    /// What it is about, or nothing.
+    /// Its description, or nothing.
     pub fn about(&self) -> &str {
         &self.about
     }
@@ -283,13 +283,13 @@ impl KnobFile {
         &self.name
     }
 
-    /// What it is about, or nothing.
+    /// Its description, or nothing.
     pub fn about(&self) -> &str {
         &self.about
     }
 }
 
-/// What a knob file sets: keys that an administrator or the author of a policy has, each once.
+/// Settings of a knob file: keys that an administrator or the author of a policy has, each once.
 fn values<'a>(r: &Reader<'a>) -> Result<Vec<(Path, &'a Entry)>, Error> {
     let mut all: Vec<(Path, &Entry)> = Vec::new();
     for e in r.table("set")?.map_or(&[][..], |t| &t.entries) {
@@ -318,15 +318,15 @@ const OF_OTHERS: [(&str, &str); 9] = [
     ("machine", "the machine"),
     ("task", "the workload"),
     ("seed", "the suite: which seeds are run"),
-    ("expect", "the scenario: what is asked of runs"),
-    ("bounds", "the scenario: what is asked of runs"),
+    ("expect", "the scenario: what its runs must show"),
+    ("bounds", "the scenario: what its runs must show"),
     ("variant", "the suite: which variant is the baseline"),
     ("axes", "the suite: which setting is run"),
     ("schema", "the scenario"),
     ("name", "the scenario"),
 ];
 
-/// Whether a policy may say this: it is a sysctl, a knob of a policy or a key of a monitor.
+/// Checks that a policy may set this: it is a sysctl, a knob of a policy or a key of a monitor.
 fn may_be_set(r: &Reader<'_>, path: &Path) -> Result<(), Error> {
     let key = |n: usize| match path.steps.get(n) {
         Some(Step::Key(k)) => k.as_str(),

@@ -90,7 +90,7 @@ fn without(doc: &Table, gone: impl Fn(&Entry) -> bool) -> Table {
 }
 
 /// Runs of each combination of axes at least, as far as the document itself tells: no axis may
-/// change how many variants or seeds there are. What is wrong with either is said elsewhere.
+/// change how many variants or seeds there are. Errors in either are reported elsewhere.
 fn runs_of_a_combination(doc: &Table, axes: &[Axis<'_>]) -> u64 {
     let fixed = |key: &str| !axes.iter().any(|a| a.path.root() == key);
     let variants = doc.get("variant").and_then(Node::list).filter(|_| fixed("variant"));
@@ -152,7 +152,7 @@ pub(super) fn unquoted(e: &Entry, keys: &[&TableSpec]) -> Option<(String, At)> {
     (path != e.key && !e.key.contains(['.', '['])).then_some((path, at))
 }
 
-/// What is said of a path without quotes in the table of this name.
+/// Error for a path without quotes in the table of this name.
 pub(super) fn no_quotes(sources: &Sources, (path, at): (String, At), table: &str) -> Error {
     let title = format!("{table}: the path `{path}` is without quotes, write \"{path}\" = ..");
     sources.error(at, title, format!("write \"{path}\""))
@@ -385,7 +385,7 @@ pub(super) fn plan(
     })
 }
 
-/// How many runs these are, for people.
+/// Number of these runs, for people.
 pub(super) fn describe(plans: &[Plan]) -> String {
     let runs: u64 = plans.iter().map(|p| p.seeds).sum();
     counted(runs as usize, "run", "runs")

@@ -11,7 +11,7 @@ use super::tables::{EXPECT, THAN};
 use crate::error::Error;
 use crate::report::expect::{COMPLETED, Expectation, Subject};
 
-/// What a figure's path may begin with, besides the names of counters: what a run's report holds.
+/// Beginnings of the path of a figure, besides the names of counters: parts of a run's report.
 const PARTS: &[&str] = &[
     "sim_time_ns",
     "accesses",
@@ -57,7 +57,7 @@ pub(crate) const GAUGES: &[&str] = &[
     "nr_unevictable",
 ];
 
-/// What is wrong with a comparison that can show nothing.
+/// Error of a comparison that can show nothing.
 const SAME: &str = "the same as what it is compared with";
 
 /// The variants and the values of axes that expectations can name.
@@ -188,7 +188,7 @@ pub(super) fn no_figure(figure: &str) -> Option<&str> {
     figure.split('+').map(str::trim).find(|part| !counted(part) && !first(part))
 }
 
-/// What a figure's path may begin with.
+/// Allowed beginnings of a figure's path.
 pub(super) fn figures() -> Vec<&'static str> {
     let counters = VmEvent::ALL.iter().map(|e| e.name());
     PARTS.iter().copied().chain(counters).chain(GAUGES.iter().copied()).collect()
@@ -264,7 +264,7 @@ mod tests {
         let holds: Vec<bool> = report.expect.iter().map(|e| e.holds).collect();
         assert_eq!(holds, [true, false, true, true], "{:?}", report.expect);
         assert_eq!(report.expect[1].found, "a, task[0].memory = 1MiB: 0");
-        // What is read back is asked again.
+        // The document that was read back is checked again.
         let again = read(all).resolved();
         let again = Scenario::from_str(&again, "x.toml").unwrap();
         assert_eq!(again.expect(), read(all).expect());

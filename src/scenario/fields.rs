@@ -12,11 +12,12 @@ use super::read::Reader;
 use super::rows::Field;
 use crate::error::Error;
 
-/// What a workload is told of its task and of the machine.
+/// Task and machine, for a workload.
 pub(super) struct TaskCx<'a> {
-    /// Of the task. Its files go by it, so that its processes share them and other tasks do not.
+    /// Name of the task. Its files go by it, so that its processes share them and other tasks do
+    /// not.
     pub(super) name: &'a str,
-    /// Of each process.
+    /// Threads of each process.
     pub(super) threads: u32,
     /// Where it runs.
     pub(super) machine: &'a MachineConfig,
@@ -83,7 +84,7 @@ pub(super) fn file(r: &Reader<'_>, key: &str, dir: &Path) -> Result<PathBuf, Err
     Ok(path)
 }
 
-/// What a table within says, if it is there.
+/// Value of a nested table, if it is there.
 pub(super) fn within<T>(
     r: &Reader<'_>,
     key: &str,
@@ -95,7 +96,7 @@ pub(super) fn within<T>(
     read(&Reader::open(r.sources, node, spec, &path)?).map(Some)
 }
 
-/// What a table within says, or each table of a list; nothing if there is none.
+/// Value of a nested table, or of each table of a list; nothing if there is none.
 pub(super) fn one_or_more<T>(
     r: &Reader<'_>,
     key: &str,
@@ -108,7 +109,7 @@ pub(super) fn one_or_more<T>(
     }
 }
 
-/// What each table of a list says, in its order; nothing if there is none.
+/// Value of each table of a list, in its order; nothing if there is none.
 pub(super) fn each<T>(
     r: &Reader<'_>,
     key: &str,

@@ -1,6 +1,6 @@
-//! What a run is given, key by key: its machine, tasks, monitors and groups as the scenario has
-//! them, defaults filled in. Reports carry it, so that two of them can be told apart by it; so
-//! values stand in one form whatever form the file has, and keys in the order of their tables.
+//! Settings of a run, key by key: its machine, tasks, monitors and groups as the scenario has them,
+//! defaults filled in. Reports carry it, so that their settings can be compared; so values stand in
+//! one form whatever form the file has, and keys in the order of their tables.
 //!
 //! The walk is guided by the tables of keys, so a key that is added is in reports as well.
 
@@ -18,7 +18,7 @@ use super::read::spec_of_entry;
 use super::tables::{ROOT, device_settings, own_device};
 use super::units;
 
-/// Keys that are told otherwise: of the file and of its runs, and two that reports have a place
+/// Keys that reports have elsewhere: of the file and of its runs, and two that reports have a place
 /// of their own for. Policies are listed knob by knob, by the names of their own tables.
 pub(super) const ELSEWHERE: &[&str] = &[
     "schema",
@@ -35,7 +35,7 @@ pub(super) const ELSEWHERE: &[&str] = &[
     "machine.cpus",
 ];
 
-/// What a document gives a run.
+/// Settings that a document gives a run.
 #[derive(Default)]
 pub(super) struct Given {
     /// Paths, as `--set` takes them, with their values.

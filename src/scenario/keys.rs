@@ -1,4 +1,4 @@
-//! What a key of a scenario file is: name, form, range, default, meaning.
+//! Description of a key of a scenario file: name, form, range, default, meaning.
 //!
 //! The keys themselves are in [`tables`](super::tables). The reader refuses what is not in them,
 //! defaults are taken from them, and docs/scenarios.md is generated from them, so the three cannot
@@ -9,9 +9,9 @@ use mmsim_core::config::Kernel;
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Memory with its unit, at least so many pages.
+    /// Memory with its unit, at least this number of pages.
     Size(u64),
-    /// Memory with its unit, at least so many pages and below 2^32, or a law of sizes.
+    /// Memory with its unit, at least this number of pages and below 2^32, or a law of sizes.
     Sizes(u64, &'static TableSpec),
     /// Memory with its unit, or `"max"`.
     Limit,
@@ -75,14 +75,14 @@ pub enum Kind {
     Axes,
 }
 
-/// What holds when a key is left out.
+/// Value when a key is left out.
 #[derive(Clone, Copy, Debug)]
 pub enum Fallback {
     /// It may not be left out.
     Required,
     /// This value, as TOML.
     Is(&'static str),
-    /// What these words say.
+    /// The rule in words.
     Auto(&'static str),
 }
 
@@ -93,7 +93,7 @@ pub struct KeySpec {
     pub name: &'static str,
     /// Its form.
     pub kind: Kind,
-    /// What holds without it.
+    /// Value without it.
     pub fallback: Fallback,
     /// Its meaning, a phrase.
     pub doc: &'static str,
@@ -104,7 +104,7 @@ pub struct KeySpec {
 pub struct TableSpec {
     /// As a heading of the documentation.
     pub title: &'static str,
-    /// What the table is for.
+    /// Purpose of the table.
     pub doc: &'static str,
     /// Its keys, in groups that tables may share.
     pub groups: &'static [&'static [KeySpec]],
@@ -127,7 +127,7 @@ impl TableSpec {
 pub struct Variants {
     /// That key.
     pub by: &'static str,
-    /// What is read of a table where it says nothing known.
+    /// Table that is read in place of one that says nothing known.
     pub unknown: &'static TableSpec,
     /// The keys of a table by what it says.
     pub of: fn(&str) -> Option<&'static TableSpec>,
@@ -209,7 +209,7 @@ impl Kind {
         }
     }
 
-    /// What to write for a value of this form, after "write".
+    /// Text to write for a value of this form, after "write".
     pub(super) fn expected(self) -> String {
         match self {
             Size(_) => "a size such as \"64MiB\"".to_string(),

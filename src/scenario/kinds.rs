@@ -1,4 +1,4 @@
-//! The kinds of files that people write in TOML, told apart by keys that only one of them has. A
+//! The kinds of files that people write in TOML, distinguished by keys that only one of them has. A
 //! file of another kind is refused by name, with the command that takes it.
 
 use super::raw::{Entry, Node, Sources, Table};
@@ -7,20 +7,21 @@ use crate::error::Error;
 /// A kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// What `run` takes.
+    /// File for `run`.
     Scenario,
-    /// What `sweep` takes.
+    /// File for `sweep`.
     Sweep,
-    /// What `tune` takes.
+    /// File for `tune`.
     Tuning,
-    /// What `evaluate --suite` takes.
+    /// File for `evaluate --suite`.
     Suite,
-    /// What `evaluate --policy` takes.
+    /// File for `evaluate --policy`.
     Knobs,
 }
 
 impl Kind {
-    /// In the order in which a file is asked: keys of the last may stand in others by mistake.
+    /// All kinds, in the order in which a file is tried: keys of the last may stand in others by
+    /// mistake.
     const ALL: [Kind; 5] = [Kind::Sweep, Kind::Tuning, Kind::Suite, Kind::Scenario, Kind::Knobs];
 
     fn name(self) -> &'static str {
@@ -44,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What it has at least.
+    /// Contents that it has at least.
     fn has(self) -> &'static str {
         match self {
             Kind::Scenario => "[machine] and [[task]]",

@@ -31,7 +31,7 @@ impl Field for Varying {
     }
 }
 
-/// What tells times, counts and sizes apart.
+/// Form that separates times, counts and sizes.
 struct Form {
     /// A parameter; a time in nanoseconds, a size in pages.
     number: fn(&Reader<'_>, &str) -> Result<Option<f64>, Error>,

@@ -102,7 +102,7 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
         })?;
     }
     match rules.validate() {
-        // What a kernel has by itself is no contradiction.
+        // A default of the kernel is no contradiction.
         Err(error) if !entries.is_empty() => {
             let at = entries[entries.len() - 1].node.at;
             let title = format!("machine.rules: {error}");

@@ -88,7 +88,7 @@ pub struct RunSpec {
     pub machine: MachineConfig,
     /// The replacement policy.
     pub policy: PolicySpec,
-    /// How large free blocks are made; preset `none`: not at all.
+    /// Compaction, which makes large free blocks; preset `none`: no compaction.
     pub compaction: PolicySpec,
     /// The work, at least one task.
     pub tasks: Vec<TaskSpec>,
@@ -99,14 +99,14 @@ pub struct RunSpec {
     pub given: Arc<[(String, String)]>,
     /// Files that the run reads: the path of the key that names each, and where it is.
     pub files: Arc<[(String, PathBuf)]>,
-    /// Whether to compute the misses of the optimum too.
+    /// True to compute the misses of the optimum too.
     pub bounds: bool,
-    /// Whether to say why pages come back.
+    /// True to explain why pages come back.
     pub why: bool,
-    /// Whether to measure the mean of resident memory: some run of its scenario has a monitor, and
-    /// what its schemes save is asked of all runs.
+    /// True to measure the mean of resident memory: some run of its scenario has a monitor, and the
+    /// savings of its schemes are measured in all runs.
     pub mean_resident: bool,
-    /// Whether running out of memory is the expected end.
+    /// True if running out of memory is the expected end.
     pub expect_oom: bool,
 }
 
@@ -192,12 +192,12 @@ impl Scenario {
         &self.name
     }
 
-    /// What it is about, or nothing.
+    /// Its description, or nothing.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// What it expects of its runs: [`crate::report::expect::check`] asks a report.
+    /// Its expectations of its runs: [`crate::report::expect::check`] checks a report.
     pub fn expect(&self) -> &[Expectation] {
         &self.expect
     }
@@ -231,7 +231,7 @@ impl Scenario {
     pub(crate) fn placed(&self, run: &RunSpec, path: &str, error: Error) -> Error {
         let plan = self.plans.iter().find(|p| p.variant == run.variant && p.axes == run.axes);
         let Some(plan) = plan.filter(|_| error.position().is_none()) else { return error };
-        // What is expected is said of all runs.
+        // Expectations hold for all runs.
         let doc = if path.starts_with("expect[") { &self.doc } else { &plan.doc };
         self.sources.place(error, self.sources.nearest_place(doc, path))
     }

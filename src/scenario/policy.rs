@@ -61,7 +61,7 @@ pub struct KnobInfo {
     pub values: String,
     /// Its value in the preset.
     pub value: String,
-    /// What it does.
+    /// Its effect.
     pub doc: String,
 }
 
@@ -70,12 +70,12 @@ pub struct KnobInfo {
 pub struct KnobError {
     /// Which knob, one of those that were given.
     pub key: String,
-    /// What is wrong and what to write instead: `"warm" is not a list, write "active" or
+    /// The error and the text to write instead: `"warm" is not a list, write "active" or
     /// "inactive"`.
     pub message: String,
 }
 
-/// What there is to choose from.
+/// Choice of policies.
 pub trait PolicyCatalogue {
     /// Names of all presets of replacement policies.
     fn presets(&self) -> Vec<String>;
@@ -99,8 +99,8 @@ pub trait PolicyCatalogue {
     }
     /// The knobs of a preset of any kind.
     fn knobs(&self, preset: &str) -> Vec<KnobInfo>;
-    /// Whether the values of these knobs fit the preset and each other. All of them are
-    /// among [`PolicyCatalogue::knobs`].
+    /// Checks that the values of these knobs fit the preset and each other. All of them are among
+    /// [`PolicyCatalogue::knobs`].
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError>;
 }
 
@@ -140,7 +140,7 @@ pub(super) struct PlacedPolicy {
     /// The key: `reclaim`, `compaction` or `damon[0].rules`.
     path: String,
     spec: PolicySpec,
-    /// Whether a preset was written.
+    /// True if a preset was written.
     preset_given: bool,
     preset_at: At,
     /// Places of key and value of each knob.
@@ -210,7 +210,7 @@ pub(super) fn knob_value(sources: &Sources, path: &str, e: &Entry) -> Result<Kno
     }
 }
 
-/// The preset that is probably meant, and what is said of it. Of a policy without a version it is
+/// The preset that is probably meant, with the words for it. Of a policy without a version it is
 /// the newest, of one with a version that is not modelled the last before it.
 fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
     let of_it = |k: &&&str| k.strip_prefix(preset).is_some_and(|rest| rest.starts_with("-v"));
@@ -220,8 +220,8 @@ fn nearest_preset<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'sta
         .or_else(|| nearest(preset, known).map(|k| (k, "")))
 }
 
-/// The last preset of a policy that is not of a later kernel than `POLICY-vVERSION`, and what is
-/// said of it.
+/// The last preset of a policy that is not of a later kernel than `POLICY-vVERSION`, with the words
+/// for it.
 fn last_before<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static str)> {
     let parts = |k: &str| {
         let (policy, version) = k.split_once("-v")?;
@@ -236,7 +236,7 @@ fn last_before<'k>(preset: &str, known: &[&'k str]) -> Option<(&'k str, &'static
     Some((last, if version == wanted { "" } else { ", the last before it" }))
 }
 
-/// What is said of a preset that an option of the command line names and that there is not.
+/// Error for a preset in an option of the command line that does not exist.
 pub fn unknown_preset(option: &str, preset: &str, known: &[String]) -> Error {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let near = nearest_preset(preset, &known);
@@ -246,7 +246,7 @@ pub fn unknown_preset(option: &str, preset: &str, known: &[String]) -> Error {
 }
 
 impl PlacedPolicy {
-    /// Whether the preset that was written, if one was, is among these.
+    /// Checks that the preset that was written, if one was, is among these.
     pub(super) fn check_preset(&self, sources: &Sources, presets: &[String]) -> Result<(), Error> {
         match self.preset_given {
             true => self.is_among(sources, &self.spec.preset, presets),

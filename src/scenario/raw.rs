@@ -28,7 +28,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// The place of values that nobody wrote.
+    /// The place of default values.
     pub(super) const DEFAULT: At = At { source: u16::MAX, start: 0, end: 0 };
 
     /// The start of the file.
@@ -42,7 +42,7 @@ impl At {
         }
     }
 
-    /// Whether nobody wrote it.
+    /// True if the value is a default.
     pub(super) fn is_default(self) -> bool {
         self.source == At::DEFAULT.source
     }
@@ -115,12 +115,12 @@ impl Sources {
             .unwrap_or("")
     }
 
-    /// Whether the place lies in the file.
+    /// True if the place lies in the file.
     pub(super) fn is_file(&self, at: At) -> bool {
         at.source == At::START.source
     }
 
-    /// Whether the place lies in an option of the command line.
+    /// True if the place lies in an option of the command line.
     pub(super) fn is_option(&self, at: At) -> bool {
         self.texts.get(usize::from(at.source)).is_some_and(|s| s.kind == ErrorKind::Option)
     }
@@ -181,8 +181,8 @@ impl Sources {
         }
     }
 
-    /// Where the value at a path was written; if nobody wrote it, the last table on the way that
-    /// somebody did.
+    /// Place where the value at a path was written; if it is a default, the place of the last
+    /// written table on the way.
     pub(super) fn nearest_place(&self, doc: &Table, path: &str) -> At {
         let mut last = At::START;
         let Ok(path) = self.path(path, At::DEFAULT) else { return last };
@@ -250,8 +250,8 @@ impl Sources {
         Ok((path, node))
     }
 
-    /// What is said of TOML with more levels than are read, of which the parser gives no place.
-    /// `text` stands behind `before`.
+    /// Error for TOML with more levels than are read, of which the parser gives no place. `text`
+    /// stands behind `before`.
     fn too_deep(&self, e: &toml::de::Error, text: &str, before: At) -> Option<Error> {
         if !e.message().contains("recurs") {
             return None;

@@ -80,7 +80,7 @@ pub(super) struct Reader<'a> {
     pub(super) table: &'a Table,
     pub(super) at: At,
     spec: &'static TableSpec,
-    /// How messages call this table: `task[0]`; empty at the top.
+    /// Name of this table in messages: `task[0]`; empty at the top.
     path: &'a str,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { String::new() } else { format!("{}: ", self.path) }
     }
 
-    /// How messages call a key of this table.
+    /// Name of a key of this table in messages.
     pub(super) fn name_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
@@ -151,8 +151,8 @@ impl<'a> Reader<'a> {
         self.table.get(key).is_some()
     }
 
-    /// Whether a key has its default: nobody wrote it, or somebody wrote what holds anyway, as
-    /// `--dry-run` does.
+    /// True if a key has its default: it was not written, or written with the value that holds
+    /// anyway, as `--dry-run` does.
     pub(super) fn is_default(&self, key: &str) -> bool {
         let Some(node) = self.table.get(key) else { return false };
         let same =
@@ -454,7 +454,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A kernel that is not modelled: the last one before it is said, or that it is no version.
+    /// Error for a kernel that is not modelled: it names the last one before it, or says that it is
+    /// no version.
     fn no_such_kernel(&self, key: &str, text: &str) -> Error {
         let known = Kernel::ALL.map(Kernel::name);
         let Some(version) = version_of(text) else {
@@ -480,8 +481,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The strings of a list, each with its place; `None` if the key is not given. A list that
-    /// somebody wrote has at least one entry: an empty one would run nothing. `what`: an entry in
+    /// The strings of a list, each with its place; `None` if the key is not given. A list that is
+    /// written out has at least one entry: an empty one would run nothing. `what`: an entry in
     /// words, as in "file".
     pub(super) fn texts(&self, key: &str, what: &str) -> Result<Option<Vec<(&'a str, At)>>, Error> {
         if !self.has(key) {
@@ -560,7 +561,7 @@ pub(super) fn unknown(
     suggested(sources, at, (prefix, what, word), near, known)
 }
 
-/// The same with a suggestion, and what is said of it.
+/// The same with a suggestion, and the words for it.
 pub(super) fn suggested(
     sources: &Sources,
     at: At,

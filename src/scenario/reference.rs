@@ -26,7 +26,7 @@ pub fn reference() -> String {
     }
     out.push_str("\n### [machine.rules]\n\n");
     out.push_str(
-        "What kernels do differently, each by itself. The default is what the kernel does.\n\n",
+        "Differences between kernels, one rule each. The default is that of the kernel.\n\n",
     );
     out.push_str("| key | value | default | meaning | Linux |\n|---|---|---|---|---|\n");
     for k in KernelRules::knobs() {

@@ -244,7 +244,7 @@ impl Reader<'_> {
         T::read(self, key)
     }
 
-    /// What the word of a key stands for.
+    /// Value that the word of a key stands for.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &Words<T>) -> Result<T, Error> {
         Ok(words.values[self.position(key)?])
     }

@@ -163,7 +163,8 @@ pub(super) fn check_huge_pages(
         let each: u64 = w.config.regions.iter().map(|r| huge(r.pages())).sum();
         all += each * u64::from(task.processes);
         if root.get::<bool>("bounds")? {
-            let found = "nobody evicts huge pages of hugetlbfs, and the optimum knows no others";
+            let found =
+                "huge pages of hugetlbfs are never evicted, and the optimum knows no others";
             return Err(root.error("bounds", found, "`false`"));
         }
         if all > u64::from(pool) {
@@ -192,8 +193,8 @@ pub(super) fn check_processes(root: &Reader<'_>, tasks: &[TaskSpec]) -> Result<(
     Ok(())
 }
 
-/// What fragmenters keep is neither reclaimed nor moved and outlives them, so all of it has to fit
-/// into what the allocator manages less what the system holds.
+/// Pages that fragmenters keep are neither reclaimed nor moved and outlive them, so all of them
+/// have to fit into the allocator's memory less the memory that the system holds.
 pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> Result<(), Error> {
     let mut before = 0;
     for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {

@@ -66,9 +66,9 @@ pub enum Takes<'a> {
         from: f64,
         /// The largest.
         to: f64,
-        /// Whether equal ratios, not equal distances, are as far from one another.
+        /// True if equal ratios, not equal distances, are as far from one another.
         log: bool,
-        /// Whether it is a whole number.
+        /// True if it is a whole number.
         whole: bool,
         /// `bytes`, `ns`, `bytes/s`, or nothing.
         unit: &'static str,
@@ -103,23 +103,23 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What is wanted.
+/// An objective of the tuning.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Objective {
-    /// Of what.
+    /// Its figure.
     pub wanted: Wanted,
-    /// Whether more of it is better.
+    /// True if more of it is better.
     pub max: bool,
     /// From where on a setting counts nothing; `None`: the worst of the first settings.
     pub reference: Option<f64>,
 }
 
-/// What must hold of the mean of a figure.
+/// Bound on the mean of a figure.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Constraint {
-    /// Of what.
+    /// Its figure.
     pub wanted: Wanted,
     /// It is above this.
     pub above: Option<f64>,
@@ -128,7 +128,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether a value keeps it. A bound itself does not.
+    /// True if a value keeps it. A bound itself does not.
     pub(crate) fn holds(&self, value: f64) -> bool {
         self.above.is_none_or(|bound| value > bound) && self.below.is_none_or(|bound| value < bound)
     }
@@ -264,7 +264,7 @@ impl TunePlan {
         &self.name
     }
 
-    /// What it is about, or nothing.
+    /// Its description, or nothing.
     pub fn about(&self) -> &str {
         &self.about
     }
@@ -279,17 +279,17 @@ impl TunePlan {
         &self.variant
     }
 
-    /// What may be changed.
+    /// Knobs that may be changed.
     pub fn knobs(&self) -> &[Knob] {
         &self.knobs
     }
 
-    /// What is wanted.
+    /// Its objectives.
     pub fn objectives(&self) -> &[Objective] {
         &self.objectives
     }
 
-    /// What must hold.
+    /// Its constraints.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
@@ -307,7 +307,7 @@ impl TunePlan {
         self.constraints.iter().zip(figures).map(one).sum()
     }
 
-    /// Of each knob whether neighbouring coordinates have neighbouring values.
+    /// True for each knob whose neighbouring coordinates have neighbouring values.
     pub(crate) fn ordered_knobs(&self) -> Vec<bool> {
         self.knobs.iter().map(Knob::is_ordered).collect()
     }
@@ -377,7 +377,8 @@ impl TunePlan {
         self.sources.error(at, format!("miniature: {title}"), help)
     }
 
-    /// That a figure cannot be had: the key that asks for it, what is not there, and what is.
+    /// Error for a figure that runs do not have: the key that wants it, the part that is missing,
+    /// and the existing parts.
     pub(crate) fn no_figure(&self, of: &Wanted, key: &str, what: &str, instead: &str) -> Error {
         let at = if key == "phase" { of.phase_at } else { of.figure_at };
         let title = format!("{}.{key}: {what}", of.path);
@@ -563,7 +564,7 @@ impl Knob {
         &self.axis.path.text
     }
 
-    /// Whether neighbouring coordinates have neighbouring values.
+    /// True if neighbouring coordinates have neighbouring values.
     pub(crate) fn is_ordered(&self) -> bool {
         self.ordered
     }
@@ -667,7 +668,7 @@ impl Knob {
         }
     }
 
-    /// How the plan says its values.
+    /// Its values in the words of the plan.
     pub fn described(&self) -> String {
         match (self.axis.list(), self.axis.range()) {
             (Some(list), _) => {

@@ -21,7 +21,7 @@ pub fn yes_or_no(text: &str) -> Option<bool> {
     }
 }
 
-/// What was wrong with a quantity, and what to write instead.
+/// Error in a quantity, and the text to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{found}, write {write}")]
 pub struct BadQuantity {
@@ -93,14 +93,14 @@ struct Family {
     units: &'static [Unit],
     usual: &'static str,
     example: &'static str,
-    /// About as much as can be said, for messages.
+    /// About the largest value, for messages.
     most: &'static str,
-    /// As much as can be said, in the base unit.
+    /// The largest value, in the base unit.
     limit: u64,
 }
 
-/// The longest duration: 11 days and a half. Clocks are 64 bits of nanoseconds, which last for
-/// 584 years; no sum of a run's durations comes near, and a slip of units is told.
+/// The longest duration: 11 days and a half. Clocks are 64 bits of nanoseconds, which last for 584
+/// years; no sum of a run's durations comes near, and a slip of units is reported.
 pub(super) const LONGEST: SimDuration = SimDuration::from_secs(1_000_000);
 
 const SIZES: Family = Family {
@@ -175,24 +175,24 @@ pub(super) fn rate(text: &str) -> Result<u64, BadQuantity> {
     RATES.parse(text)
 }
 
-/// How much a text says, by which values of one kind are put in order: a plain number, or a quantity
-/// in its base unit.
+/// Number by which values of one kind are put in order: a plain number, or a quantity in its base
+/// unit.
 pub(crate) fn measure(text: &str) -> Option<f64> {
     let quantity = || [&SIZES, &TIMES, &RATES].iter().find_map(|f| f.parse(text).ok());
     text.parse().ok().or_else(|| quantity().map(|n| n as f64))
 }
 
-/// What to write for a bare number.
+/// Text to write for a bare number.
 pub(super) fn size_of_bare(number: &str) -> BadQuantity {
     SIZES.bare(number)
 }
 
-/// What to write for a bare number.
+/// Text to write for a bare number.
 pub(super) fn duration_of_bare(number: &str) -> BadQuantity {
     TIMES.bare(number)
 }
 
-/// What to write for a bare number.
+/// Text to write for a bare number.
 pub(super) fn rate_of_bare(number: &str) -> BadQuantity {
     RATES.bare(number)
 }
@@ -218,7 +218,7 @@ impl Family {
         BadQuantity::instead(format!("{number} {what}"), self.with_unit(digits))
     }
 
-    /// What is no quantity at all, or none that can be guessed.
+    /// Error for a text that is no quantity at all, or none that can be guessed.
     fn no_quantity(&self, found: String) -> BadQuantity {
         BadQuantity::told(found, format!("a number with a unit, such as \"{}\"", self.example))
     }
@@ -309,7 +309,7 @@ impl Family {
             let known = known.to_ascii_lowercase();
             known.starts_with(&lower) || lower.starts_with(&known)
         };
-        // Of bytes and of one page nobody means so few.
+        // Bytes and single pages are no likely units of such numbers.
         let units = || self.units.iter().map(|u| u.0).filter(|u| !["B", "page"].contains(u));
         let alike: Vec<&str> = units().filter(|u| like(u)).collect();
         match alike[..] {

@@ -1,4 +1,4 @@
-//! What tasks do, typed: the config of a generator for each workload, filled by the rows of
+//! Work of tasks, typed: the config of a generator for each workload, filled by the rows of
 //! [`tables`](super::tables).
 
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use mmsim_workload::generators::{
 use mmsim_workload::masim::{MasimConfig, MasimOptions};
 use mmsim_workload::trace::{self, ReplayOptions};
 
-/// Processes of all tasks together: so many have a number.
+/// Processes of all tasks together: that many have a number.
 pub(crate) const MOST_PROCESSES: u64 = 65_535;
 
-/// One task: so many processes with so many threads, all doing the same work.
+/// One task: a number of processes with a number of threads, all doing the same work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskSpec {
     /// Unique name, for reports.
@@ -34,7 +34,7 @@ pub struct TaskSpec {
     pub start: SimDuration,
     /// `oom_score_adj` of each process.
     pub oom_score_adj: i16,
-    /// What it does.
+    /// Its work.
     pub work: WorkloadSpec,
 }
 
@@ -62,7 +62,8 @@ macro_rules! workloads {
             Masim(Masim), "masim", MASIM, masim,
                 "a configuration file of masim: regions, phases by the clock, patterns by weight";
             KernelAlloc(KernelAllocConfig), "kernel-alloc", KERNEL_ALLOC, kernel_alloc,
-                "blocks of one order for the kernel: how many can be had, how many held";
+                "blocks of one order for the kernel: how many attempts succeed, how many blocks \
+                 are held";
             Fragment(Fragment), "fragment", FRAGMENT, fragmenter,
                 "takes memory page by page and gives part back: fragmentation by a law";
             HighAlloc(HighAllocConfig), "highalloc", HIGHALLOC, highalloc,
@@ -72,7 +73,7 @@ macro_rules! workloads {
             Apps(AppsConfig), "apps", APPS, apps,
                 "apps launched one after the other, as on a phone: heaps, files, MADV_FREE";
             Reader(ReaderConfig), "reader", READER, reader,
-                "a database that only reads through descriptors, with so many clients at a time";
+                "a database that only reads through descriptors, with a number of clients at a time";
         }
     };
 }
@@ -80,7 +81,7 @@ pub(super) use workloads;
 
 macro_rules! specs {
     ($($Variant:ident($Work:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
-        /// What a task does.
+        /// Work of a task.
         #[derive(Clone, PartialEq, Debug)]
         pub enum WorkloadSpec {
             $(#[doc = concat!("`", $name, "`.")] $Variant($Work),)*
@@ -110,7 +111,7 @@ workloads!(specs);
 pub struct Fragment {
     /// Memory that it begins with instead of taking any, and the file that says so.
     pub load: Option<(PathBuf, Arc<Layout>)>,
-    /// What it does.
+    /// Its work.
     pub config: FragmentConfig,
 }
 
@@ -119,7 +120,7 @@ pub struct Fragment {
 pub struct Replay {
     /// The trace; relative names are resolved against the scenario file.
     pub trace: PathBuf,
-    /// How.
+    /// Options of the replay.
     pub options: ReplayOptions,
 }
 
@@ -144,7 +145,7 @@ pub enum Script {
 /// `masim`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Masim {
-    /// What its configuration file says.
+    /// Contents of its configuration file.
     pub config: Arc<MasimConfig>,
     /// The options of its command line.
     pub options: MasimOptions,

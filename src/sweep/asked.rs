@@ -1,4 +1,4 @@
-//! What the scenarios of a sweep expect of their runs.
+//! Expectations of the scenarios of a sweep.
 
 use super::SweepPlan;
 use super::work::scenario_of;
@@ -26,7 +26,7 @@ impl<'a> Asked<'a> {
         Asked { of: of.filter(|(_, asking)| !asking.is_empty()).collect() }
     }
 
-    /// Whether nothing is expected.
+    /// True if there are no expectations.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
@@ -39,13 +39,13 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What came out of the runs that were asked.
+    /// Results of the runs that were checked.
     pub fn finish(&mut self) -> Vec<ExpectReport> {
         self.of.iter_mut().flat_map(|(_, asking)| asking.finish(PLACES)).collect()
     }
 
-    /// Whether all holds that is expected at the setting and of the variant of a run; `None`:
-    /// nothing is. Known at the end.
+    /// True if all expectations at the setting and of the variant of a run hold; `None`: there are
+    /// none. Known at the end.
     pub(super) fn holds(&self, run: &RunReport) -> Option<bool> {
         self.of.iter().find(|(name, _)| *name == run.scenario.as_deref())?.1.holds(run)
     }

@@ -1,4 +1,4 @@
-//! What a sweep takes, by a few of its units.
+//! Estimate of a sweep, from a few of its units.
 
 use super::store::line_of;
 use super::unit::UnitId;
@@ -17,7 +17,7 @@ pub const TRIALS: usize = 3;
 pub struct Trial {
     /// Variant, axes and seed.
     pub label: String,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Ending,
     /// Bytes of memory that it takes, as far as its scenario tells; who measures more says it here.
     pub memory: u64,
@@ -56,7 +56,7 @@ pub fn trial(plan: &SweepPlan, n: u64) -> Result<Trial, Error> {
     })
 }
 
-/// What a whole sweep takes.
+/// Estimate of a whole sweep.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Estimate {
@@ -70,7 +70,7 @@ pub struct Estimate {
     pub disk: u64,
     /// CPUs of each task.
     pub cpus: u32,
-    /// How many shards are suggested.
+    /// Suggested number of shards.
     pub shards: u32,
 }
 
@@ -80,7 +80,7 @@ const SHARD_S: f64 = 1800.0;
 /// Shards that engines take without being asked: Slurm's arrays end at 1,000.
 const USUAL_SHARDS: u64 = 1000;
 
-/// What a sweep takes by its trials, each with the CPU seconds that it took. `cpus`: CPUs of a
+/// Estimate of a sweep from its trials, each with the CPU seconds that it took. `cpus`: CPUs of a
 /// task.
 pub fn estimate(plan: &SweepPlan, trials: &[(Trial, f64)], cpus: u32) -> Estimate {
     let n = trials.len().max(1) as f64;

@@ -23,7 +23,7 @@ use crate::report::{CSV_HEADER, ExpectReport, RunReport, SCHEMA};
 pub struct Row {
     /// Its name.
     pub unit: UnitId,
-    /// What came of it, with axes as the plan has them.
+    /// Its report, with axes as the plan has them.
     pub run: RunReport,
 }
 
@@ -31,7 +31,7 @@ pub struct Row {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Missing {
-    /// How many.
+    /// Number of units.
     pub units: u64,
     /// The first of them in the plan: its number, and its name.
     pub first: Option<(u64, String)>,
@@ -97,12 +97,12 @@ impl<'a> Merged<'a> {
         self.strange
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> u64 {
         self.units.len() as u64
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
@@ -112,12 +112,13 @@ impl<'a> Merged<'a> {
         self.plan.map_or(self.stored.sweep(), SweepPlan::name)
     }
 
-    /// What the plan says of itself.
+    /// Description of the plan.
     pub fn about(&self) -> &str {
         self.plan.map_or("", SweepPlan::about)
     }
 
-    /// What the scenarios of the plan expect, to be asked of the rows; nothing without a plan.
+    /// Expectations of the scenarios of the plan, to be checked against the rows; none without a
+    /// plan.
     pub fn asked(&self) -> Asked<'_> {
         Asked::of(self.plan)
     }
@@ -143,7 +144,7 @@ pub fn saved(store: &Path) -> Result<Merged<'static>, Error> {
     Merged::without_plan(Stored::open(store, None)?, store)
 }
 
-/// Rows of a store, made when they are asked for.
+/// Rows of a store, made on request.
 pub struct Rows<'a> {
     merged: &'a Merged<'a>,
     lines: Lines<'a>,
@@ -230,7 +231,7 @@ impl Serialize for Runs<'_> {
     }
 }
 
-/// What came out of expectations, known behind the runs.
+/// Results of expectations, known behind the runs.
 struct Answers<'a>(&'a RefCell<Asked<'a>>);
 
 impl Answers<'_> {

@@ -35,7 +35,7 @@ struct Stand {
     given: u64,
 }
 
-/// What a run was given, as its report says: knobs, and the keys of its scenario.
+/// Settings of a run from its report: knobs, and the keys of its scenario.
 #[derive(Deserialize)]
 struct Given {
     #[serde(default)]
@@ -74,7 +74,7 @@ impl Stand {
         scenario.chain([self.variant.clone()]).chain(axes).collect()
     }
 
-    /// Whether they differ in their seeds at most.
+    /// True if they differ in their seeds at most.
     fn same_row(&self, other: &Stand) -> bool {
         (&self.scenario, &self.axes, &self.variant)
             == (&other.scenario, &other.axes, &other.variant)
@@ -84,8 +84,8 @@ impl Stand {
 /// Units whose reports are looked at together.
 const PART: usize = 1024;
 
-/// The units of a store, those of one setting and variant one behind the other, as its plan has them
-/// as far as that can be told.
+/// The units of a store, those of one setting and variant one behind the other, in the order of its
+/// plan as far as that can be found.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ fn edited(stands: &[Stand]) -> Option<(usize, usize)> {
     None
 }
 
-/// Whether numbers are the order of a plan: no number twice, and no row in two pieces.
+/// True if numbers are the order of a plan: no number twice, and no row in two pieces.
 fn of_one_plan(units: &[Numbered], stands: &[Stand]) -> bool {
     let mut seen = BTreeSet::new();
     let mut last: Option<&Stand> = None;
@@ -164,7 +164,7 @@ fn of_one_plan(units: &[Numbered], stands: &[Stand]) -> bool {
     units.windows(2).all(|pair| pair[0].n < pair[1].n)
 }
 
-/// What units are sorted by: scenario, each axis, variant, as ranks.
+/// Sort keys of units: scenario, each axis, variant, as ranks.
 fn keys(stands: &[Stand]) -> Vec<Vec<usize>> {
     let mut axes: Vec<&str> = Vec::new();
     for (name, _) in stands.iter().flat_map(|s| s.axes.iter()) {

@@ -47,7 +47,7 @@ impl Shard {
         self.index
     }
 
-    /// How many there are.
+    /// Number of shards.
     pub fn of(self) -> u32 {
         self.of
     }
@@ -66,8 +66,8 @@ impl Shard {
         Shard::checked(index, of, "--shard")
     }
 
-    /// The shard that the environment names, or all where it names none. `shards`: of how many, if
-    /// that was said; Slurm says it itself.
+    /// The shard that the environment names, or all where it names none. `shards`: their number, if
+    /// it was given; Slurm gives it itself.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ impl fmt::Display for UnitId {
 }
 
 impl UnitId {
-    /// Which of so many shards it is in.
+    /// Number of its shard, of `of`.
     pub fn shard(self, of: u32) -> u32 {
         (self.0 % u128::from(of)) as u32
     }
@@ -44,7 +44,7 @@ pub struct Numbered {
 }
 
 /// Units whose names are made together, on all cores: few at first, so that the first is there at
-/// once, and at most so many.
+/// once, and the second number at most.
 const PARTS: [u64; 2] = [1 << 10, 1 << 16];
 
 /// All units of a plan, in order; a part of them is in memory at a time.
@@ -101,8 +101,8 @@ pub fn for_each_unit(plan: &SweepPlan, mut each: impl FnMut(Numbered)) -> Result
     Units::of(plan).try_for_each(|unit| unit.map(&mut each))
 }
 
-/// The units of a shard that are to do, in order, found as they are asked for. Units that are the
-/// same run come once. Memory grows with the units that came, not with those of the plan.
+/// The units of a shard that are to do, in order, found on request. Units that are the same run
+/// come once. Memory grows with the units that came, not with those of the plan.
 #[derive(Debug)]
 pub struct ToDo<P> {
     units: Units<P>,
@@ -113,7 +113,7 @@ pub struct ToDo<P> {
 }
 
 impl<P: Deref<Target = SweepPlan>> ToDo<P> {
-    /// What is to do of a shard, of which `done` is done.
+    /// Units of a shard that are to do, without those in `done`.
     pub fn of(plan: P, shard: Shard, done: impl IntoIterator<Item = UnitId>) -> ToDo<P> {
         let known = done.into_iter().map(|id| (id, false)).collect();
         ToDo { units: Units::of(plan), shard, known, all: 0 }
@@ -168,7 +168,7 @@ pub fn units_of(
 /// exact: some seconds' work at most. Of more units it is an upper bound, since equal ones run once.
 pub const COUNTED: u64 = 1 << 17;
 
-/// How many units of a shard are to do, and how many it has; of a plan of more than [`COUNTED`]
+/// Numbers of units of a shard that are to do, and that it has; of a plan of more than [`COUNTED`]
 /// units about, and at most.
 ///
 /// # Errors

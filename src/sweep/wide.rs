@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::report::derived::{Figure, Scope};
 use crate::report::{ExpectReport, RunReport, csv_field};
 
-/// What a cell holds.
+/// Contents of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
     /// There is no such value.
@@ -43,7 +43,7 @@ impl Cell {
     }
 }
 
-/// What all cells of a column are.
+/// Form of all cells of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Texts.
@@ -60,7 +60,7 @@ pub enum Form {
 pub struct Column {
     /// Its head.
     pub name: String,
-    /// What its cells are.
+    /// Form of its cells.
     pub form: Form,
 }
 
@@ -78,7 +78,7 @@ pub struct Wide<'a> {
 #[derive(Clone, Debug)]
 struct Given {
     name: String,
-    /// Whether all its values are numbers.
+    /// True if all its values are numbers.
     numbers: bool,
 }
 
@@ -170,13 +170,13 @@ impl<'a> Wide<'a> {
         }
     }
 
-    /// What scenarios expect of their runs, and what came out.
+    /// Expectations of scenarios, with their results.
     pub fn answers(&self) -> &[ExpectReport] {
         &self.answers
     }
 
-    /// The columns. An axis that is a knob too has one column for each: what was asked for, and
-    /// what came of it.
+    /// The columns. An axis that is a knob too has one column for each: the requested value, and
+    /// the resulting one.
     pub fn columns(&self) -> Vec<Column> {
         let unit = Column { name: "unit".to_string(), form: Form::Text };
         std::iter::once(unit).chain(self.columns_of_runs()).collect()

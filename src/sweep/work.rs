@@ -19,7 +19,7 @@ use crate::run::{CHECK_EVERY, RunError, or_panicked, run_one};
 use crate::scenario::RunSpec;
 use crate::scenario::sweep::Planned;
 
-/// How a sweep is run.
+/// Options of a sweep.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SweepOptions {
@@ -51,7 +51,7 @@ pub trait Watcher: Sync {
 
 impl Watcher for () {}
 
-/// What a sweep is about to do, as far as plan and scenarios tell: nothing was run for it.
+/// Amount of work ahead of a sweep, as far as plan and scenarios tell, without a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Ahead {
@@ -73,7 +73,7 @@ pub struct Ahead {
     pub accesses: Option<u64>,
 }
 
-/// What a sweep came to.
+/// Result of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Done {
@@ -81,14 +81,14 @@ pub struct Done {
     pub all: u64,
     /// Units that were made now; the others were there.
     pub made: u64,
-    /// Of those, units that did not complete: out of memory, stuck, or panicked.
+    /// Number of those that did not complete: out of memory, stuck, or panicked.
     pub early: u64,
-    /// Of those, units in which the simulator failed.
+    /// Number of those in which the simulator failed.
     pub panicked: u64,
 }
 
-/// Settings up to which each is checked before the first unit runs. Of more settings each value
-/// that somebody wrote is checked once.
+/// Settings up to which each is checked before the first unit runs. Of more settings each written
+/// value is checked once.
 const CHECKED: u64 = 64;
 
 /// Makes all units of a shard that `store` does not hold, in the order of the plan, and keeps
@@ -156,7 +156,7 @@ const LOOKED: u64 = 4096;
 /// Sweeps over heaps, phases, groups and configurations of masim took 0.019 to 0.029.
 const PACKED: f64 = 0.03;
 
-/// What units take that were looked at.
+/// Needs of units that were looked at.
 #[derive(Debug, Default)]
 struct Looked {
     units: u64,
@@ -175,7 +175,7 @@ impl Looked {
         self.reports += one.report;
     }
 
-    /// What so many units take, if the others are like these.
+    /// Needs of `to_do` units, if the others are like these.
     fn ahead(&self, to_do: u64, all: u64, jobs: usize) -> Ahead {
         let share = to_do as f64 / self.units.max(1) as f64;
         Ahead {

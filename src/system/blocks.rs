@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Free blocks of each order.
 pub type Orders = [u64; NR_ORDERS];
 
-/// What is known of the free blocks of a zone.
+/// Known free blocks of a zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocks {
     /// Line of the zone, from 1.
@@ -20,11 +20,11 @@ pub struct Blocks {
     pub node: u32,
     /// Name of the zone.
     pub zone: String,
-    /// Of each migratetype; of a type that is not known, those of movable memory.
+    /// Blocks of each migratetype; of a type that is not known, those of movable memory.
     pub free: [Orders; NR_MIGRATETYPES],
     /// Lists whose count the kernel cut off: type and order.
     pub cut: Vec<(usize, usize)>,
-    /// Pageblocks of each migratetype; none where nobody said.
+    /// Pageblocks of each migratetype; `None` if the copies do not say.
     pub pageblocks: Option<[u64; NR_MIGRATETYPES]>,
 }
 

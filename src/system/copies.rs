@@ -10,7 +10,7 @@ use super::note::Note;
 use crate::error::{Error, ErrorKind};
 use crate::files;
 
-/// What is read, `*` for any name, in the order in which a shell copies it.
+/// Files that are read, `*` for any name, in the order in which a shell copies them.
 pub const FILES: [&str; 15] = [
     "proc/version",
     "proc/cmdline",
@@ -49,7 +49,7 @@ pub struct Text {
     origin: String,
     /// All of that file.
     whole: Arc<str>,
-    /// What of it is the copy.
+    /// Part of it that is the copy.
     at: Range<usize>,
 }
 
@@ -205,7 +205,7 @@ impl Copies {
         })
     }
 
-    /// Whether a file was copied, if only as nothing.
+    /// True if a file was copied, even an empty one.
     pub fn is_empty(&self, name: &str) -> bool {
         self.empty.iter().any(|e| e == name)
     }
@@ -230,7 +230,7 @@ impl Copies {
                 notes.push(Note::new(pattern, state, why));
             }
         }
-        // What nobody asks for is no mistake in a folder, where it is not looked at either.
+        // Files that are not read are no mistake in a folder, where they are not looked at either.
         let known = |name: &str| FILES.iter().any(|pattern| fits(pattern, name));
         for name in self.files.keys().filter(|name| !known(name)) {
             notes.push(Note::new(name, "the file", "not one that is read"));
@@ -239,7 +239,7 @@ impl Copies {
     }
 }
 
-/// Whether a path fits a pattern.
+/// True if a path fits a pattern.
 fn fits(pattern: &str, name: &str) -> bool {
     let (mut p, mut n) = (pattern.split('/'), name.split('/'));
     loop {

@@ -129,9 +129,9 @@ pub struct Difference {
     pub file: String,
     /// The item.
     pub item: String,
-    /// What the copy says; nothing if it has no such item.
+    /// Value in the copy; empty if it has no such item.
     pub copy: String,
-    /// What the machine says.
+    /// Value of the machine.
     pub machine: String,
 }
 

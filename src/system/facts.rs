@@ -1,4 +1,4 @@
-//! What the copies say about a machine, checked against one another.
+//! Statements of the copies about a machine, checked against one another.
 
 use mmsim_core::base::id::CpuId;
 use mmsim_core::config::{Kernel, SwapConfig, ZoneKind};
@@ -11,21 +11,21 @@ use super::zoneinfo::{self, Zone, number};
 use crate::error::{Error, ErrorKind};
 use crate::report::proc::SwapLine;
 
-/// Of so many pages, one may have been given to or taken from the kernel between two copies.
+/// Number of pages of which one may have been given to or taken from the kernel between two copies.
 const DRIFT: u64 = 256;
 /// CPUs of a scenario.
 const MOST_CPUS: u64 = 1024;
 /// Frames that have numbers in a scenario.
 const MOST_PAGES: u64 = (u32::MAX - (1 << 14)) as u64;
 
-/// What is known of a machine.
+/// Facts about a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     /// The kernel that stands for its own.
     pub kernel: Kernel,
     /// The release that policies should be near to: its own, or that of the kernel asked for.
     pub version: Release,
-    /// Its own, as in `6.12.117+deb12-amd64`; empty if nobody says.
+    /// Its own, as in `6.12.117+deb12-amd64`; empty if it is not known.
     pub release: String,
     /// CPUs that are online.
     pub cpus: u64,
@@ -86,7 +86,7 @@ fn kernel(
     Ok((kernel, version, name.to_string()))
 }
 
-/// How many CPUs a list such as `0-3,8` has.
+/// Number of CPUs in a list such as `0-3,8`.
 fn online(text: &Text) -> Result<u64, Error> {
     let mut n = 0_u64;
     for range in text.word().split(',') {
@@ -255,7 +255,7 @@ fn total(
     Ok(Some(total))
 }
 
-/// Free blocks, held against the zones.
+/// Free blocks, checked against the zones.
 fn free_blocks(
     copies: &Copies,
     nodes: &[Vec<(ZoneKind, Zone)>],

@@ -1,4 +1,4 @@
-//! From copies to a scenario, and what is to be said about it.
+//! From copies to a scenario, and the notes on it.
 
 use super::copies::Copies;
 use super::facts::Facts;
@@ -8,7 +8,7 @@ use super::writer::{Writer, run_of};
 use crate::error::Error;
 use crate::layout;
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Import {
@@ -16,7 +16,7 @@ pub struct Import {
     pub scenario: String,
     /// The layout that its first task loads, if there is one.
     pub layout: Option<String>,
-    /// What could not be taken, by file.
+    /// Values that could not be taken, by file.
     pub notes: Vec<Note>,
 }
 
@@ -33,7 +33,7 @@ fn why_missing(pattern: &str) -> Option<&'static str> {
         "proc/pagetypeinfo" => {
             "types of free blocks and of pageblocks are not known; root can read it"
         }
-        "proc/meminfo" => "nothing to hold the zones against",
+        "proc/meminfo" => "nothing to compare the zones with",
         "proc/swaps" => "no swap",
         "proc/sys/vm/*" => "sysctls have the values that Linux boots with",
         "sys/devices/system/cpu/online" => "as many CPUs as /proc/zoneinfo has lists of, else one",
@@ -78,10 +78,10 @@ impl Import {
     }
 }
 
-/// A task that nobody runs, for a scenario that has none.
+/// A task that never runs, for a scenario that has none.
 pub(super) const ANY_TASK: &str = "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
 
-/// What the kernel was started with.
+/// Arguments that the kernel was started with.
 fn arguments(copies: &Copies, notes: &mut Vec<Note>) {
     let file = "proc/cmdline";
     let Some(text) = copies.get(file) else { return };

@@ -1,4 +1,4 @@
-//! What an import has to say about its copies.
+//! Notes of an import on its copies.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Note {
     /// The file, from the root: `proc/swaps`.
     pub file: String,
-    /// What of it.
+    /// Item of the file.
     pub item: String,
     /// Why, and what is there instead.
     pub why: String,

@@ -1,8 +1,8 @@
-//! How to import.
+//! Options of an import.
 
 use mmsim_core::config::Kernel;
 
-/// What becomes of the memory that programs had: page cache, anonymous memory.
+/// Treatment of the memory that programs had: page cache, anonymous memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Programs {
     /// It is free, as if they had ended: tasks bring memory of their own.
@@ -22,13 +22,13 @@ pub enum Sizes {
     Formula,
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
     /// The kernel, instead of the one that `/proc/version` names.
     pub kernel: Option<Kernel>,
-    /// What becomes of the memory that programs had.
+    /// Treatment of the memory that programs had.
     pub programs: Programs,
     /// Where watermarks and per-CPU lists come from.
     pub sizes: Sizes,

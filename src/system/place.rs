@@ -39,7 +39,7 @@ pub struct Shape {
     pub max_order: u8,
 }
 
-/// What is in the frames of a zone, by numbers.
+/// Use of the frames of a zone, by numbers.
 #[derive(Clone, Debug)]
 pub struct Contents<'a> {
     /// Free blocks.
@@ -48,7 +48,7 @@ pub struct Contents<'a> {
     pub pcp: &'a [(CpuId, u64)],
     /// Pages on LRU lists.
     pub programs: u64,
-    /// What a frame of them is.
+    /// Use of such a frame.
     pub program: FrameUse,
 }
 
@@ -68,7 +68,7 @@ fn evenly(n: u64, of: u64) -> impl Fn(u64) -> bool {
     }
 }
 
-/// Lays a zone out. What does not fit is said.
+/// Lays a zone out. Returns notes on contents that do not fit.
 pub fn zone(shape: &Shape, contents: &Contents<'_>) -> (ZoneLayout, Vec<String>) {
     let mut remarks = Vec::new();
     let types = types(shape, contents.blocks, &mut remarks);

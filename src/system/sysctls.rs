@@ -23,7 +23,7 @@ const LEFT_OUT: &[LeftOut] = &[
         None,
     ),
     (
-        "reclaim of a node before others are asked is not modelled",
+        "reclaim of a node before others are tried is not modelled",
         &["zone_reclaim_mode"],
         Some("0"),
     ),

@@ -39,7 +39,7 @@ struct Rows {
     free: Option<u64>,
 }
 
-/// What is written of a machine.
+/// Writer of a machine.
 pub(super) struct Writer<'a> {
     copies: &'a Copies,
     facts: &'a Facts,
@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
             }
         }
         if bits & 2 == 0 && bits & 4 != 0 {
-            // Without walks nobody looks there.
+            // Without walks these bits are not read.
             reclaim += ", nonleaf-young = false";
         }
         if let Some(text) = self.copies.get("sys/kernel/mm/lru_gen/min_ttl_ms") {
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
                 }
                 (false, _) => self.device(&area.path, file)?,
             };
-            // Negative priorities are those that the kernel gives by itself.
+            // Negative priorities are those that the kernel chooses.
             let priority = match area.priority {
                 0.. => format!(", priority = {}", area.priority),
                 _ => String::new(),
@@ -345,13 +345,13 @@ impl<'a> Writer<'a> {
                 "zram"
             }
             None => {
-                self.note(&file, disk, "nobody says how it compresses: lz4 as a guess");
+                self.note(&file, disk, "its compressor is not known: lz4 as a guess");
                 "zram"
             }
         }
     }
 
-    /// What the queue of a disk says besides.
+    /// Further settings of the queue of a disk.
     fn queue(&mut self, disk: &str, config: &mut DeviceConfig) -> Result<(), Error> {
         let copies = self.copies;
         let file = |what: &str| format!("sys/block/{disk}/queue/{what}");
@@ -468,7 +468,7 @@ impl<'a> Writer<'a> {
         run_of(&text, self.copies.origin())
     }
 
-    /// What differs from the formulas, zone by zone.
+    /// Differences from the formulas, zone by zone.
     fn rows(&mut self) -> Result<Vec<Rows>, Error> {
         let machine = self.run(&[])?.machine;
         let zones = Zones::new(&machine);
@@ -483,7 +483,7 @@ impl<'a> Writer<'a> {
             let item = format!("Node {}, zone {}", zone.node, zone.name);
             let marks = zone.marks.map(|m| m - zone.boost);
             if zone.boost > 0 {
-                let why = "a boost of its watermarks, which ends by itself: taken off";
+                let why = "a boost of its watermarks, which ends with time: taken off";
                 self.note(file, format!("{item}: boost {}", zone.boost), why);
             }
             let shown = |m: [u64; 3]| m.map(|n| n.to_string()).join(", ");
@@ -501,7 +501,7 @@ impl<'a> Writer<'a> {
         Ok(all)
     }
 
-    /// Whether sizes of the copies are taken in place of those of a formula, and the remark on it.
+    /// True if sizes of the copies are taken in place of those of a formula, and the remark on it.
     fn taken(&self, formula: String) -> (String, bool) {
         match self.options.sizes {
             Sizes::Copied => (format!("{formula}: taken as they stand"), true),
@@ -598,7 +598,8 @@ impl<'a> Writer<'a> {
             return None;
         }
         if facts.pageblock_order.is_none() {
-            let why = "nobody says of which type free blocks are (only root can read pagetypeinfo): movable, all of them";
+            let why = "the types of free blocks are not known (only root can read pagetypeinfo): \
+                       movable, all of them";
             self.note("proc/buddyinfo", "types", why);
         }
         let zones = Zones::new(machine);

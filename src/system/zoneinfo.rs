@@ -2,7 +2,7 @@
 //!
 //! A zone begins with `Node 0, zone   Normal`. Sizes and watermarks stand in lines of their own, so
 //! do counters of the node and of the zone, then come the lists of each CPU. Names came and went;
-//! what nobody asks for is kept as a counter. This file needs nothing but the standard library: the
+//! an unknown one is kept as a counter. This file needs nothing but the standard library: the
 //! recorder in `tools/recorder` includes it.
 
 /// The list of a CPU.
@@ -31,7 +31,7 @@ pub struct Zone {
     pub name: String,
     /// Free pages.
     pub free: u64,
-    /// What is added to the watermarks for a while.
+    /// Temporary addition to the watermarks.
     pub boost: u64,
     /// Watermarks as they stand there, boosted: min, low, high.
     pub marks: [u64; 3],
@@ -58,12 +58,12 @@ impl Zone {
     }
 }
 
-/// What is wrong with a text.
+/// Error in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bad {
     /// Where, from 1.
     pub line: usize,
-    /// What to write, or what to do, instead.
+    /// Text to write, or action to take, instead.
     pub write: String,
 }
 

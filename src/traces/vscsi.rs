@@ -35,7 +35,7 @@ impl Version {
         }
     }
 
-    /// Whether a record says that it is of this version.
+    /// True if a record says that it is of this version.
     fn is_of(self, record: &[u8]) -> bool {
         match self {
             Version::One => record[15] == 1,
@@ -96,7 +96,7 @@ pub(super) fn records<'a>(
 }
 
 impl<R: Read> Records<R> {
-    /// What an import of the lines needs to know.
+    /// Sets the options that an import of the lines needs.
     pub(super) fn options(&self, options: &mut ImportOptions) {
         options.columns = Some("time=#1,op=#2,sector=#3,size=#4".into());
         options.source = Some(match self.version {

@@ -1,6 +1,6 @@
 //! Advice: settings that are better than the present one, and what they make worse.
 //!
-//! The present setting is the control. A setting is held against it seed by seed, because the same
+//! The present setting is the control. A setting is compared with it seed by seed, because the same
 //! seed has the same accesses. The 95 % interval of these differences decides: if it leaves out
 //! zero, the setting is proven better or worse in that figure, and otherwise nothing is proven.
 //!
@@ -46,7 +46,7 @@ pub struct Change {
     pub percent: Option<f64>,
     /// Half the width of its 95 % interval, in per cent of the same.
     pub percent_ci95: Option<f64>,
-    /// Whether the interval proves it better or worse.
+    /// Verdict of the interval: better or worse, if it proves either.
     pub verdict: Verdict,
 }
 
@@ -120,15 +120,15 @@ pub struct Advised {
     pub worse: Vec<Moved>,
     /// Objectives of which nothing is proven.
     pub unproven: Vec<Moved>,
-    /// What to write on a machine, and where.
+    /// Writes on a machine, and their places.
     pub writes: Vec<Write>,
 }
 
-/// What to do.
+/// Advice of a tuning.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Whether to change anything.
+    /// Decision to change the setting, or to keep it.
     pub decision: Decision,
     /// Why, in sentences.
     pub why: String,
@@ -185,7 +185,7 @@ pub(super) fn changes(plan: &TunePlan, own: &Measured, other: &Measured) -> Vec<
     all.enumerate().map(one).collect()
 }
 
-/// Whether a figure gets nearer to its bound by growing.
+/// True if a figure gets nearer to its bound by growing.
 fn more_is_better(constraint: &Constraint) -> bool {
     constraint.below.is_none()
 }
@@ -195,7 +195,7 @@ pub(super) struct Offered<'a> {
     /// Its place in the front.
     pub(super) place: usize,
     pub(super) measured: &'a Measured,
-    /// How far it is from the best of all objectives.
+    /// Distance from the best of all objectives.
     pub(super) distance: f64,
     pub(super) knobs: Pairs<String>,
     pub(super) writes: Vec<Write>,
@@ -305,8 +305,8 @@ fn judge(plan: &TunePlan, own: Option<&Measured>, s: Offered<'_>) -> Option<(Har
     (!advised.better.is_empty()).then_some((harm, advised))
 }
 
-/// How far each of some settings is from the best of all objectives, each over the span that it has
-/// here. Less is better in all of them.
+/// Distance of each of some settings from the best of all objectives, each over the span that it
+/// has here. Less is better in all of them.
 pub(super) fn distances(means: &[Vec<f64>], objectives: usize) -> Vec<f64> {
     let ends = |m: usize| {
         let of = || means.iter().map(|v| v[m]);
@@ -323,7 +323,7 @@ pub(super) fn distances(means: &[Vec<f64>], objectives: usize) -> Vec<f64> {
     means.iter().map(far).collect()
 }
 
-/// Whether means keep all constraints.
+/// True if means keep all constraints.
 pub(super) fn kept(plan: &TunePlan, means: &[f64]) -> bool {
     plan.violation(means) == 0.0
 }

@@ -1,19 +1,19 @@
-//! Somebody else searches: settings come in and figures go out, a JSON value on a line each.
+//! A search by another program: settings come in and figures go out, a JSON value on a line each.
 //!
-//! The first line that goes out says what can be asked: knobs with their values, objectives,
-//! constraints, seeds. Then each line that comes in is a setting, and is answered by one line before
-//! the next is read:
+//! The first line that goes out describes the possible questions: knobs with their values,
+//! objectives, constraints, seeds. Then each line that comes in is a setting, and is answered by
+//! one line before the next is read:
 //!
 //! ```text
 //! {"id": 7, "knobs": {"machine.vm.swappiness": 60}}
 //! {"id": 7, "objectives": {"pswpin": 411.5}, ..}
 //! ```
 //!
-//! `seeds` limits a setting to so many first seeds; `held-out: true` takes the held-out ones. An
-//! answer has the change from the scenario's own setting, which therefore runs with the same seeds
-//! once. `{"advise": true}` is answered by the advice on all settings that were run with every seed,
-//! as `mmsim tune` gives it. A line that makes no sense ends it with an error that names line and
-//! column.
+//! `seeds` limits a setting to a number of first seeds; `held-out: true` takes the held-out ones.
+//! An answer has the change from the scenario's own setting, which therefore runs with the same
+//! seeds once. `{"advise": true}` is answered by the advice on all settings that were run with
+//! every seed, as `mmsim tune` gives it. A line that makes no sense ends it with an error that
+//! names line and column.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -51,7 +51,7 @@ pub enum AskError {
 ///
 /// # Errors
 ///
-/// The plan cannot be run, a line makes no sense, or nobody reads the answers.
+/// The plan cannot be run, a line makes no sense, or the answers have no reader.
 pub fn answer(
     plan: &TunePlan,
     options: &TuneOptions,
@@ -105,7 +105,7 @@ impl Said {
 enum Asked {
     /// The figures of a setting: a value of each knob, or none for that of the scenario.
     Setting { id: Value, values: Vec<Option<KnobValue>>, seeds: Range<u64> },
-    /// The advice on all that was asked.
+    /// The advice on all settings so far.
     Advice { id: Value },
 }
 
@@ -136,7 +136,7 @@ fn asked(plan: &TunePlan, said: &Said) -> Result<Asked, Error> {
         None => {}
         Some(Value::Bool(true)) => {
             if let Some(key) = map.keys().find(|k| !["id", "advise"].contains(&k.as_str())) {
-                let title = format!("line {}: {key}: advice is on all that was asked", said.n);
+                let title = format!("line {}: {key}: advice is on all settings so far", said.n);
                 return Err(said.wrong(key, title, "leave it out"));
             }
             return Ok(Asked::Advice { id });
@@ -195,7 +195,7 @@ fn asked(plan: &TunePlan, said: &Said) -> Result<Asked, Error> {
 /// The figures of a run, or why it has none.
 type Figures = Result<Vec<f64>, Failure>;
 
-/// A setting that was asked for, with all its runs.
+/// A requested setting, with all its runs.
 struct Known {
     id: Value,
     values: Vec<Option<KnobValue>>,
@@ -210,7 +210,7 @@ impl Known {
     }
 }
 
-/// All that was asked so far. The scenario's own setting is the first.
+/// All settings that were requested so far. The scenario's own setting is the first.
 struct Session<'a> {
     plan: &'a TunePlan,
     options: &'a TuneOptions,
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What can be asked.
+    /// Description of the possible questions.
     fn greeting(&self) -> Value {
         let plan = self.plan;
         let takes = |k: &Knob| match k.takes() {

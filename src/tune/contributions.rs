@@ -1,4 +1,4 @@
-//! What each knob has to do with each figure, by all settings that were tried.
+//! Contribution of each knob to each figure, by all settings that were tried.
 //!
 //! Settings are sorted by the figure, and their ranks are taken apart. A knob's *share* is the part
 //! of the variance of ranks between groups of like values: each word, or up to five groups of equal
@@ -17,7 +17,7 @@ const GROUPS: usize = 5;
 /// Settings in a group, at least.
 const LEAST: usize = 4;
 
-/// What a knob has to do with a figure.
+/// Contribution of a knob to a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Contribution {
@@ -125,8 +125,8 @@ mod tests {
         assert_eq!(of(&idle, &[1.0; 200], false), (0.0, Some(0.0)));
     }
 
-    /// Of 200 values in 5 groups the share is 0 on average where there is nothing, with a deviation
-    /// of sqrt(2 * 4) / 199 = 0.014. Cut off at 0, its mean is 0.4 of that.
+    /// With 200 values in 5 groups the share is 0 on average where there is nothing, with a
+    /// deviation of sqrt(2 * 4) / 199 = 0.014. Cut off at 0, its mean is 0.4 of that.
     #[test]
     fn an_idle_knob_has_next_to_nothing() {
         let of_seed = |seed| {

@@ -1,4 +1,4 @@
-//! What a setting would do that was never run, guessed from those that were.
+//! Guess at the figures of a setting that was never run, from those of others.
 //!
 //! The guess is the height of a plane through the settings around it: least squares, with weights
 //! that fall with the distance (Cleveland's local regression, 1979). A setting with more seeds counts
@@ -8,7 +8,7 @@
 //! Only sums, products, quotients: a search is the same on each machine. So weights fall as
 //! `1 / (1 + d²/h²)⁴`, not exponentially.
 
-/// What is known of a setting.
+/// Known figures of a setting.
 pub struct Known {
     /// Its coordinates in [0, 1).
     pub genes: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What a plan asks of a run, as numbers, or why the run has none.
+//! Figures that a plan wants of a run, as numbers, or the reason why the run has none.
 
 use crate::error::Error;
 use crate::machines;
@@ -32,7 +32,7 @@ impl Measure {
         }
     }
 
-    /// Whether it can be had of runs of this shape.
+    /// Checks that runs of this shape have it.
     fn check(&self, shape: &RunReport) -> Result<(), (&'static str, String, String)> {
         let Some(figure) = self.figure else {
             return self.subject.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead));
@@ -62,13 +62,13 @@ pub(super) fn all(plan: &TunePlan) -> Vec<Measure> {
     wanted(plan).map(Measure::of).collect()
 }
 
-/// What it asks for, in the same order.
+/// Figures that it wants, in the same order.
 pub(super) fn wanted(plan: &TunePlan) -> impl Iterator<Item = &Wanted> {
     let constraints = plan.constraints().iter().map(|c| &c.wanted);
     plan.objectives().iter().map(|o| &o.wanted).chain(constraints)
 }
 
-/// Whether all figures can be had of a run.
+/// Checks that a run has all figures.
 pub(super) fn check(plan: &TunePlan, run: &RunSpec) -> Result<(), Error> {
     let shape = machines::shape(run).map_err(|(_, error)| error)?;
     for of in wanted(plan) {
@@ -82,11 +82,11 @@ pub(super) fn check(plan: &TunePlan, run: &RunSpec) -> Result<(), Error> {
 /// The end of a run that has no figures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
-    /// How the run ended.
+    /// Outcome of the run.
     pub(super) outcome: Ending,
     /// When it ended early.
     pub(super) at_ns: Option<u64>,
-    /// What ended it, without times and sizes, so that runs can be counted by it.
+    /// Cause of its end, without times and sizes, so that runs can be counted by it.
     pub(super) cause: String,
     /// The same with times and sizes.
     pub(super) detail: String,

@@ -51,7 +51,7 @@ use contributions::Contribution;
 use search::{Candidate, OWN, Search, State, means, turn};
 use writes::Write;
 
-/// How a tuning is made.
+/// Options of a tuning.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TuneOptions {
@@ -63,7 +63,7 @@ pub struct TuneOptions {
 
 /// Hears how a tuning goes, from any thread. What it does changes no result.
 pub trait Watcher: Sync {
-    /// At most so many runs will be made for the search.
+    /// At most `runs` runs will be made for the search.
     fn begins(&self, runs: u64) {
         let _ = runs;
     }
@@ -92,7 +92,7 @@ pub struct Mean {
     pub held_out: Option<f64>,
     /// Half the width of its 95 % interval.
     pub held_out_ci95: Option<f64>,
-    /// Whether the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
+    /// True if the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
     /// cases.
     pub holds: Option<bool>,
     /// The change from the scenario's own setting on held-out seeds, paired by seed; none for that
@@ -114,9 +114,9 @@ pub struct Setting {
     pub objectives: Vec<Mean>,
     /// The figure of each constraint.
     pub constraints: Vec<Mean>,
-    /// Whether it keeps the constraints on held-out seeds too.
+    /// True if it keeps the constraints on held-out seeds too.
     pub keeps: bool,
-    /// What to write on a machine, and where.
+    /// Writes on a machine, and their places.
     pub writes: Vec<Write>,
 }
 
@@ -130,24 +130,24 @@ pub struct Failed {
     pub knobs: Pairs<String>,
     /// The first seed with which it failed.
     pub seed: u64,
-    /// How that run ended: `out of memory`, `stuck` or `panicked`; `completed` where it only lacks a
-    /// figure.
+    /// Outcome of that run: `out of memory`, `stuck` or `panicked`; `completed` where it only lacks
+    /// a figure.
     pub outcome: String,
     /// When it ended in simulated time, if it did not finish.
     pub at_ns: Option<u64>,
-    /// What ended it, without times and sizes: who was killed, and for what.
+    /// Cause of its end, without times and sizes: who was killed, and for what.
     pub cause: String,
     /// The same with times and sizes.
     pub detail: String,
 }
 
-/// What is wanted, as results say it.
+/// An objective, as results print it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Aim {
     /// The figure.
     pub figure: String,
-    /// Whether more of it is better.
+    /// True if more of it is better.
     pub max: bool,
     /// From where on a setting counts nothing.
     pub reference: f64,
@@ -157,23 +157,23 @@ pub struct Aim {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Hypervolume {
-    /// Of the means over the seeds of the search.
+    /// Volume of the means over the seeds of the search.
     pub of_means: f64,
     /// The mean of the volumes of single seeds.
     pub mean: f64,
     /// Half the width of its 95 % interval.
     pub ci95: Option<f64>,
-    /// Of the means over held-out seeds.
+    /// Volume of the means over held-out seeds.
     pub held_out_of_means: f64,
     /// The mean of the volumes of single held-out seeds.
     pub held_out: f64,
     /// Half the width of its 95 % interval.
     pub held_out_ci95: Option<f64>,
-    /// Of the means of the scenario's own setting.
+    /// Volume of the means of the scenario's own setting.
     pub own: f64,
 }
 
-/// How the runs were spent.
+/// Use of the runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Spent {
@@ -185,13 +185,13 @@ pub struct Spent {
     pub rounds: u64,
     /// Settings that were tried.
     pub settings: u64,
-    /// Of those, settings that got one seed only.
+    /// Number of those settings that got one seed only.
     pub with_one_seed: u64,
-    /// Of those, settings that got all seeds.
+    /// Number of those settings that got all seeds.
     pub with_all_seeds: u64,
-    /// Of those, settings that are worse than another beyond chance, by paired seeds.
+    /// Number of those settings that are worse than another beyond chance, by paired seeds.
     pub beaten: u64,
-    /// Of those, settings with a run that did not do its work, or lacks a figure.
+    /// Number of those settings with a run that did not do its work, or lacks a figure.
     pub failed: u64,
     /// Settings that no machine can have; they took no run.
     pub impossible: u64,
@@ -201,13 +201,13 @@ pub struct Spent {
     pub panicked: u64,
 }
 
-/// What a tuning found.
+/// Result of a tuning.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Tuning {
     /// Name of the plan.
     pub name: String,
-    /// What the plan says of itself.
+    /// Description of the plan.
     pub about: String,
     /// The scenario.
     pub scenario: String,
@@ -215,17 +215,17 @@ pub struct Tuning {
     pub variant: String,
     /// Each knob, and its values.
     pub knobs: Pairs<String>,
-    /// What is wanted.
+    /// The objectives.
     pub objectives: Vec<Aim>,
-    /// What must hold besides.
+    /// The constraints.
     pub constraints: Vec<String>,
     /// Seeds of the search.
     pub seeds: Vec<u64>,
     /// Seeds that only the front was run with.
     pub held_out: Vec<u64>,
-    /// How the runs were spent.
+    /// Use of the runs.
     pub spent: Spent,
-    /// What to do.
+    /// The advice.
     pub advice: Advice,
     /// The scenario's own setting, in the front or not; none where it does not do its work.
     pub own: Option<Setting>,
@@ -235,9 +235,9 @@ pub struct Tuning {
     /// Settings that killed a process, or did not finish for another reason, in the order of their
     /// values.
     pub failed: Vec<Failed>,
-    /// What the front is worth.
+    /// Volume of the front.
     pub hypervolume: Hypervolume,
-    /// What each knob has to do with each objective.
+    /// Contribution of each knob to each objective.
     pub contributions: Vec<Contribution>,
 }
 
@@ -400,7 +400,7 @@ impl Found<'_> {
         }
     }
 
-    /// What to write for a setting. A present value that is not known needs no writing.
+    /// Writes for a setting. A present value that is not known needs no writing.
     fn writes(&self, candidate: &Candidate) -> Vec<Write> {
         let knobs = self.search.plan.knobs().iter().zip(&candidate.labels);
         let known = knobs.filter_map(|(knob, label)| Some((knob, label.as_deref()?)));
@@ -422,7 +422,7 @@ impl Found<'_> {
         advice::decide(self.search.plan, self.measured(OWN), offered.collect())
     }
 
-    /// How far each setting of the front is from the best of all objectives, each over the front's
+    /// Distance of each setting of the front from the best of all objectives, each over the front's
     /// span.
     fn distances(&self) -> Vec<f64> {
         let objectives = self.search.plan.objectives().len();

@@ -9,9 +9,9 @@
 
 use mmsim_core::base::rng::Rng;
 
-/// How near a child of two parents is to one of them: index 7 of the crossover, an eighth root.
+/// Closeness of a child of two parents to one of them: index 7 of the crossover, an eighth root.
 const CROSSOVER_ROOTS: u32 = 3;
-/// How near a mutant is to what it was: index 15 of the mutation, a sixteenth root.
+/// Closeness of a mutant to its original: index 15 of the mutation, a sixteenth root.
 const MUTATION_ROOTS: u32 = 4;
 /// Crossings of two parents among all.
 const CROSSED: f64 = 0.9;

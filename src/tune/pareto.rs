@@ -7,14 +7,14 @@
 /// A setting among others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What is minimized.
+    /// Values that are minimized.
     pub values: Vec<f64>,
     /// By how much constraints are broken; 0: all are kept.
     pub violation: f64,
 }
 
 impl Point {
-    /// Whether this is better than the other: no worse in anything, and better in something.
+    /// True if this is better than the other: no worse in anything, and better in something.
     pub fn dominates(&self, other: &Point) -> bool {
         if self.violation > 0.0 || other.violation > 0.0 {
             return self.violation < other.violation;
@@ -57,7 +57,7 @@ pub fn ranks(points: &[Point]) -> Vec<usize> {
     ranks
 }
 
-/// How far the neighbours of each point are, within one front: the ends are infinitely far.
+/// Distance of the neighbours of each point, within one front: the ends are infinitely far.
 pub fn crowding(points: &[&Point]) -> Vec<f64> {
     let n = points.len();
     let mut distance = vec![0.0; n];

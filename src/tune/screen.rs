@@ -13,11 +13,11 @@ pub(super) const POOL: usize = 24;
 pub(super) const ANYWHERE: f64 = 0.4;
 /// Settings that guesses rest on: the newest. More would cost more than runs do.
 pub(super) const MOST_KNOWN: usize = 400;
-/// Points of the front whose volume is asked for. Volumes of many points with five objectives take
+/// Points of the front whose volume is computed. Volumes of many points with five objectives take
 /// long.
 pub(super) const MOST_OF_FRONT: usize = 24;
 
-/// What children of a round are screened by.
+/// Data by which children of a round are screened.
 pub(super) struct Screen<'a> {
     pub(super) plan: &'a TunePlan,
     pub(super) known: Vec<Known>,

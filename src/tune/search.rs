@@ -37,7 +37,7 @@ use crate::run::{CHECK_EVERY, RunError, cancel, or_panicked, run_one, side_by_si
 use crate::scenario::RunSpec;
 use crate::scenario::tune::{KnobValue, Objective, TunePlan};
 
-/// What became of a setting.
+/// State of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// It is in the race.
@@ -60,7 +60,7 @@ pub(super) struct Candidate {
     /// A name of each value; none of an own value that is not known.
     pub(super) labels: Vec<Option<String>>,
     pub(super) spec: Option<RunSpec>,
-    /// Of each seed that was run the figures, those of objectives so that less is better.
+    /// Figures of each seed that was run, those of objectives so that less is better.
     pub(super) values: Vec<Vec<f64>>,
     pub(super) state: State,
     /// The seed of the first run that did not do its work, and what ended it.
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
                 if self.finish()? {
                     continue;
                 }
-                // So many can be finished, whatever they are.
+                // This many can be finished, whatever they are.
                 n = n.min((left / seeds as u64) as usize);
             }
             let new = match self.plan.miniature() {
@@ -199,7 +199,7 @@ impl<'a> Search<'a> {
         Ok(new)
     }
 
-    /// The next point of the sequence that is a setting nobody had, of the next so many.
+    /// The next point of the sequence that is a new setting, among the next `tries`.
     fn next_point(&mut self, tries: u64) -> Option<Vec<f64>> {
         // The first draws begin with the sequence as published.
         let seed = self.plan.draws().wrapping_sub(1);
@@ -264,7 +264,7 @@ impl<'a> Search<'a> {
         (state == State::Racing).then_some(n)
     }
 
-    /// So many children of those that are kept, all new; fewer where there are no others.
+    /// Children of those that are kept, `n` of them, all new; fewer where there are no others.
     fn new_ones(&mut self, kept: &[usize], n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = self.ordered(kept);
         order.retain(|&c| self.all[c].genes.is_some());
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
         new
     }
 
-    /// So many of these that add most to the front by what their miniatures say.
+    /// The `n` of these that add most to the front by the figures of their miniatures.
     fn promising(&mut self, mut new: Vec<usize>, n: usize) -> Result<Vec<usize>, Error> {
         let seed = self.plan.seeds().start;
         let of = |&c: &usize| self.all[c].spec.clone().map(|spec| RunSpec { seed, ..spec });
@@ -311,7 +311,7 @@ impl<'a> Search<'a> {
         Ok(chosen)
     }
 
-    /// A setting that nobody had: a child of two of these.
+    /// A new setting: a child of two of these.
     fn new_one(&mut self, order: &[usize]) -> Option<Vec<f64>> {
         const TRIES: u64 = 50;
         for i in 1..=TRIES {
@@ -341,7 +341,7 @@ impl<'a> Search<'a> {
         all.filter_map(|(i, c)| Some((i, c.genes.as_deref()?))).collect()
     }
 
-    /// What children are screened by: all that was run, and the front of it.
+    /// Data by which children are screened: all that was run, and the front of it.
     fn screen(&self) -> Screen<'a> {
         let of_seeds = self.of_seeds();
         let run = self.placed();
@@ -418,7 +418,7 @@ impl<'a> Search<'a> {
         labels.filter_map(|(knob, label)| Some((knob.path().to_string(), label.clone()?))).collect()
     }
 
-    /// What each seed does to each figure: the mean over settings that have all seeds.
+    /// Effect of each seed on each figure: the mean over settings that have all seeds.
     fn of_seeds(&self) -> Vec<Vec<f64>> {
         let seeds = self.seeds();
         let whole: Vec<&Candidate> = self.all.iter().filter(|c| c.seeds() == seeds).collect();
@@ -520,7 +520,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a setting is better than another in every objective, by the 95 % interval of the
+    /// True if a setting is better than another in every objective, by the 95 % interval of the
     /// paired differences, and no worse in constraints.
     fn beats(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.all[a], &self.all[b]);
@@ -537,8 +537,8 @@ impl<'a> Search<'a> {
         kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
     }
 
-    /// Gives the front its seeds, one at a time, as long as none that has all is better: so many of it
-    /// as the budget has runs for. Says whether there was anything to do.
+    /// Gives the front its seeds, one at a time, as long as none that has all is better: as much of
+    /// it as the budget has runs for. Says whether there was anything to do.
     fn finish(&mut self) -> Result<bool, Error> {
         let (seeds, left) = (self.seeds(), self.budget - self.spent);
         let mut who = self.front();
@@ -571,7 +571,7 @@ impl<'a> Search<'a> {
         (0..self.all.len()).filter(whole).collect()
     }
 
-    /// What was found: the front of the settings that have all seeds and keep the constraints.
+    /// Result: the front of the settings that have all seeds and keep the constraints.
     pub(super) fn found(&self) -> Vec<usize> {
         let mut finished = self.finished();
         finished.retain(|&c| self.plan.violation(&means(&self.all[c].values)) == 0.0);

@@ -19,7 +19,7 @@ pub(super) const MORE: usize = 3;
 /// Figures besides counters that count pages.
 const OF_PAGES: [&str; 3] = ["swap-ins", "refaults", "major-faults"];
 
-/// Whether the scenario may be a miniature of the plan's share, and has its objectives from it.
+/// Checks that the scenario may be a miniature of the plan's share, and has its objectives from it.
 ///
 /// # Errors
 /// It may not, or an objective does not transfer: at its place in the plan.

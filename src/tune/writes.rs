@@ -1,7 +1,7 @@
-//! What to write on a machine: the file of each knob, or the arguments of damo.
+//! Writes on a machine: the file of each knob, or the arguments of damo.
 //!
-//! Only keys that a kernel has have a file. What a scenario says of the work, of devices or of rules
-//! of kernels is no setting, and is said to be none.
+//! Only keys that a kernel has have a file. Settings of a scenario for the work, for devices or for
+//! rules of kernels are no settings of a machine, and the result says so.
 
 use mmsim_damon::damos::filter::Filter;
 use mmsim_damon::damos::scheme::Scheme;
@@ -13,7 +13,7 @@ use crate::scenario::tune::Knob;
 use crate::scenario::{DamonContext, DamonSpec, PAGE_SIZE, RunSpec, pages};
 use crate::system;
 
-/// What a knob is on a machine.
+/// Form of a knob on a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Write {
@@ -21,7 +21,7 @@ pub enum Write {
     File {
         /// The file.
         path: String,
-        /// What is written.
+        /// Value to write.
         value: String,
     },
     /// Arguments of `damo start`, which say all of a monitor.
@@ -40,7 +40,7 @@ pub enum Write {
 
 const DAMON: &str = "/sys/module/";
 
-/// What to write for values of knobs, which made this run.
+/// Writes for values of knobs, which made this run.
 pub(crate) fn of<'a>(
     values: impl Iterator<Item = (&'a Knob, &'a str)>,
     run: &RunSpec,
@@ -54,7 +54,7 @@ pub(crate) fn of<'a>(
     for (knob, label) in values {
         of_knob(knob.path(), label, run).into_iter().for_each(&mut add);
     }
-    // A module that runs takes its parameters when it is told to.
+    // A module that runs takes its parameters on command.
     let folders: Vec<String> = all
         .iter()
         .filter_map(|w| match w {

@@ -1,4 +1,4 @@
-//! What two runs of the same accesses differ by, refault by refault.
+//! Differences between two runs of the same accesses, refault by refault.
 //!
 //! A thread makes the same accesses in both runs, so a refault is known by its thread, its access
 //! and its page. It is in both runs, or in one only; and there its class says why. What is only in
@@ -19,19 +19,19 @@ use crate::scenario::RunSpec;
 
 /// A run that was followed.
 pub struct Followed {
-    /// What it is called: variant, axes and seed, with its file where these are not enough.
+    /// Its name: variant, axes and seed, with its file where these are not enough.
     pub name: String,
-    /// What it was made of.
+    /// Its specification.
     pub spec: RunSpec,
     /// Its facts.
     pub meta: RunMeta,
-    /// What it gave.
+    /// Its result.
     pub result: RunResult,
-    /// What it told.
+    /// Its verdicts.
     pub verdicts: Verdicts,
 }
 
-/// What two runs differ by.
+/// Difference between two runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
@@ -49,7 +49,7 @@ pub struct Difference {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Side {
-    /// What it is called.
+    /// Name of the run.
     pub run: String,
     /// All its refaults.
     pub refaults: u64,
@@ -65,7 +65,7 @@ pub struct Side {
 pub struct OnlyClass {
     /// The class.
     pub class: String,
-    /// How many.
+    /// Number of refaults.
     pub count: u64,
     /// By region; the most come first.
     pub regions: Vec<ShareReport>,
@@ -73,7 +73,7 @@ pub struct OnlyClass {
     pub example: String,
 }
 
-/// What a refault is known by in both runs: access, page and kind, and the how manieth of these.
+/// Identity of a refault in both runs: access, page and kind, and its number among these.
 type At = (u32, u64, PageOf, bool, u32);
 
 fn places(log: &[Logged]) -> BTreeMap<At, &Logged> {
@@ -189,7 +189,7 @@ fn same_accesses(a: &Followed, b: &Followed) -> Result<(), Error> {
     }
     for (x, y) in a.spec.tasks.iter().zip(&b.spec.tasks) {
         if (x.threads, x.processes, &x.work) != (y.threads, y.processes, &y.work) {
-            return not_the_same(format!("the work of task {} was set otherwise", x.name));
+            return not_the_same(format!("the work of task {} has other settings", x.name));
         }
     }
     for (x, y) in a.result.tasks.iter().zip(&b.result.tasks) {

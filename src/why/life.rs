@@ -43,12 +43,12 @@ pub struct Moment {
     pub fields: String,
     /// The function of the kernel that decided, as that kernel calls it.
     pub function: &'static str,
-    /// Of a refault: its class, or that it counts as none.
+    /// For a refault its class, or a text that it is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<&'static str>,
 }
 
-/// What happened to a page.
+/// Life of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Life {
@@ -58,15 +58,15 @@ pub struct Life {
     pub left_out: u64,
 }
 
-/// What stands for the class of a refault that MGLRU of some kernels leaves out of its counters.
+/// Text in place of the class of a refault that MGLRU of some kernels leaves out of its counters.
 const NOT_COUNTED: &str = "not counted, since not recent";
 
-/// Whether a block of frames holds one.
+/// True if a block of frames holds one.
 fn holds(first: Pfn, order: u8, pfn: Pfn) -> bool {
     (first.0..first.0 + (1 << order)).contains(&pfn.0)
 }
 
-/// What is seen of some pages.
+/// Observations of some pages.
 struct Seen {
     pages: Vec<SeenPage>,
     /// The huge page that was allocated last, until it is mapped.
@@ -74,7 +74,7 @@ struct Seen {
     names: Functions,
 }
 
-/// What is seen of a page.
+/// Observations of a page.
 struct SeenPage {
     page: PageIdx,
     /// The frame that it has, as far as is known.
@@ -309,7 +309,7 @@ pub fn life(spec: &RunSpec, name: &str) -> Result<Vec<Moment>, RunError> {
     Ok(lives.into_iter().flat_map(|page| page.life(&verdicts.log, names).moments).collect())
 }
 
-/// The lives of pages by their numbers in a run, with at most so many moments each. The classes are
+/// The lives of pages by their numbers in a run, with at most `most` moments each. The classes are
 /// those of the run's report.
 ///
 /// # Errors
@@ -329,7 +329,7 @@ pub fn lives(spec: &RunSpec, pages: &[PageIdx], most: usize) -> Result<Vec<Life>
     Ok(lives.into_iter().map(|page| page.life(&log, names)).collect())
 }
 
-/// What is seen of pages when the run is made once more.
+/// Observations of pages when the run is made once more.
 fn seen(
     spec: &RunSpec,
     pages: &[PageIdx],
@@ -369,7 +369,7 @@ fn regions<'a>(spec: &'a RunSpec, process: &str) -> Vec<&'a str> {
     }
 }
 
-/// What is wrong with the name of a page: its form, its task or file, or that it never came back.
+/// Error in the name of a page: its form, its task or file, or that it never came back.
 fn unknown(spec: &RunSpec, v: &Verdicts, name: &str) -> Error {
     const FORM: &str = "write TASK:REGION:OFFSET, file:NAME:OFFSET, or the number that events have; offsets in pages";
     if name.parse::<u32>().is_ok() {

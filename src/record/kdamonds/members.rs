@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::document;
 use crate::scenario::yes_or_no;
 
-/// What damo calls `max`.
+/// Value that damo calls `max`.
 pub(super) const MAX: f64 = u64::MAX as f64;
 
 /// A member of a document, and its path.

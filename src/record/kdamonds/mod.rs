@@ -1,5 +1,5 @@
-//! What damo was told, as monitors of a scenario: `damo args damon`, `damo start` or a list of schemes,
-//! as JSON or YAML, becomes `[[damon]]`.
+//! Arguments of damo as monitors of a scenario: `damo args damon`, `damo start` or a list of
+//! schemes, as JSON or YAML, becomes `[[damon]]`.
 //!
 //! damo writes numbers as texts for people (`"5 ms"`, `"4.000 KiB"`, `"0 %"`, `"max"`) or, with
 //! `--raw`, as plain numbers; members came and went. Known are three generations of it: schemes alone
@@ -351,8 +351,8 @@ impl Import<'_> {
         Ok((bound("start")?, bound("end")?))
     }
 
-    /// How accesses are found, of kernels to come. Filters of samples, and units of addresses, decide
-    /// which memory counts as accessed, and so what schemes act on.
+    /// Ways to find accesses, of kernels to come. Filters of samples, and units of addresses,
+    /// decide which memory counts as accessed, and so what schemes act on.
     fn sampling(&mut self, context: &At<'_>) -> Result<(), Error> {
         let unit = self.take(context, "addr_unit", 1.0, "expected bytes", bytes)?;
         if unit != 1.0 {

@@ -31,7 +31,7 @@ pub(super) fn held(pairs: &[(&RunReport, &RunReport)]) -> Held {
     }
 }
 
-/// How many of a class: in all, or in one phase.
+/// Number of refaults of a class: in all, or in one phase.
 fn count(all: u64, phases: &[ShareReport], phase: Option<&str>) -> u64 {
     match phase {
         None => all,

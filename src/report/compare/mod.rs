@@ -9,13 +9,13 @@
 //! A run that did not do all its work (it ran out of memory) has no figure that is compared: its
 //! pair has outcomes and settings, and no values.
 //!
-//! A pair is worth comparing only if both did the same work. Two runs whose records or
-//! accesses differ by more than 0.1 % are refused, unless counts are asked for per 1,000
-//! records (accesses, where the work has no records).
+//! A pair is worth comparing only if both did the same work. Two runs whose records or accesses
+//! differ by more than 0.1 % are refused, unless the options choose counts per 1,000 records
+//! (accesses, where the work has no records).
 //!
-//! Each pair of variants at a point of the axes makes one [`Compared`]: what was set
-//! otherwise, the figures by which policies are compared, and all values ([`Row`]) with
-//! those that moved most in front. [`rows`] says what moving is.
+//! Each pair of variants at a point of the axes makes one [`Compared`]: different settings, the
+//! figures by which policies are compared, and all values ([`Row`]) with those that moved most in
+//! front. [`rows`] says what moving is.
 
 pub mod rows;
 
@@ -38,7 +38,7 @@ pub use rows::{Moved, Row};
 pub use settings::Setting;
 pub(super) use settings::that_differ;
 
-/// How reports are compared.
+/// Options of a comparison of reports.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Options<'a> {
@@ -65,7 +65,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What was held against what.
+/// Sources of the comparison.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Source {
@@ -93,9 +93,9 @@ pub struct Comparison {
     pub b: Source,
     /// The phase, if only one was compared.
     pub phase: Option<String>,
-    /// Whether counts are for each 1,000 records.
+    /// True if counts are for each 1,000 records.
     pub per_work: bool,
-    /// Whether variants were paired whatever their names, as each report has only one.
+    /// True if variants were paired whatever their names, as each report has only one.
     pub across_variants: bool,
     /// Pairs of variants at points of the axes, in the order of the first report.
     pub comparisons: Vec<Compared>,
@@ -118,17 +118,17 @@ pub struct Compared {
     /// The seeds under which one of both did not: what they did is not compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ended_early: Vec<u64>,
-    /// How the runs of the first report ended.
+    /// Outcome of the runs of the first report.
     pub outcome_a: String,
-    /// How those of the second did.
+    /// Outcome of those of the second.
     pub outcome_b: String,
-    /// Whether all runs ended in the same state: then nothing at all differs.
+    /// True if all runs ended in the same state: then nothing at all differs.
     pub identical: bool,
-    /// What was set otherwise.
+    /// Different settings.
     pub settings: Vec<Setting>,
-    /// What only the first had to assume in making the traces that it replays.
+    /// Assumptions of the first alone in making the traces that it replays.
     pub assumed_in_a: Vec<String>,
-    /// What only the second had to.
+    /// Assumptions of the second alone.
     pub assumed_in_b: Vec<String>,
     /// The figures of policies, in the order of tables.
     pub figures: Vec<Row>,
@@ -151,7 +151,7 @@ type Pair<'a> = (&'a RunReport, &'a RunReport);
 /// # Errors
 ///
 /// Reports of different major versions of mmsim, without a run that both have, without the
-/// phase that is asked for, or of different work.
+/// requested phase, or of different work.
 pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Comparison, Error> {
     same_major(a, b)?;
     let several = [a, b].iter().any(|s| s.report.runs.iter().any(|r| r.scenario.is_some()));
@@ -416,7 +416,7 @@ impl Compared {
         self.values.iter().filter(|r| matches!(r.moved, Moved::Up | Moved::Down))
     }
 
-    /// How many values are like that.
+    /// Number of values with this verdict.
     pub fn count(&self, moved: Moved) -> usize {
         self.values.iter().filter(|r| r.moved == moved).count()
     }
@@ -438,7 +438,7 @@ impl Comparison {
         self.comparisons.iter().filter(|c| c.outcome_a != c.outcome_b)
     }
 
-    /// The values that moved by more than so many per cent ([`Row::movement_pct`]).
+    /// The values that moved by more than `pct` per cent ([`Row::movement_pct`]).
     pub fn moved_above(&self, pct: f64) -> Vec<(&Compared, &Row)> {
         let of = |c| Compared::moved(c).filter(|r| r.movement() > pct).map(move |r| (c, r));
         self.comparisons.iter().flat_map(of).collect()

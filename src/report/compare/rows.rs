@@ -5,9 +5,9 @@
 //! zero.
 //!
 //! A value *moved* if the interval of its change leaves out zero; with one seed there is no
-//! interval, and whatever differs moved. What differs but not by more than its interval is
-//! *within noise*. A hundred counters are asked at once: of those that a change does not
-//! touch, some five in a hundred will seem to have moved.
+//! interval, and whatever differs moved. What differs but not by more than its interval is *within
+//! noise*. A hundred counters are tested at once: of those that a change does not affect, some five
+//! in a hundred will seem to have moved.
 //!
 //! How far it moved, by which rows are ordered, is its *movement*: how many per cent the
 //! larger mean is above the smaller, after a hundred ([`FLOOR`]) has been added to both.
@@ -22,10 +22,10 @@ use crate::report::derived::{Figure, Scope};
 use crate::report::document::RunReport;
 use crate::report::statistics::{estimate, paired_change};
 
-/// What is added to both means before they are compared.
+/// Amount that is added to both means before they are compared.
 pub const FLOOR: f64 = 100.0;
 
-/// Whether a value moved.
+/// Verdict on the change of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moved {
@@ -72,10 +72,10 @@ pub struct Row {
     pub change_pct: Option<f64>,
     /// Half its 95 % interval, with several seeds.
     pub change_ci95: Option<f64>,
-    /// How far apart the means are in per cent, after [`FLOOR`] was added to both.
-    /// None for a figure that grew from zero: nothing is added to those that are no counts.
+    /// Difference of the means in per cent, after [`FLOOR`] was added to both. None for a figure
+    /// that grew from zero: nothing is added to those that are no counts.
     pub movement_pct: Option<f64>,
-    /// Whether it moved.
+    /// The verdict.
     pub moved: Moved,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn row(
     })
 }
 
-/// What counts are for: records, or accesses where there are none.
+/// Unit of work for counts: records, or accesses where there are none.
 pub(super) fn work(scope: &Scope<'_>) -> f64 {
     (if scope.records > 0 { scope.records } else { scope.accesses }) as f64
 }

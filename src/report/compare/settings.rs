@@ -1,4 +1,4 @@
-//! What two runs were given that is not the same: it is what can explain a difference.
+//! Different settings of two runs, which can explain a difference.
 //!
 //! Reports hold every key of the scenario, every resolved knob and what is in the files that tasks
 //! read. Two runs that differ in counters and not here were made by different versions of mmsim.
@@ -26,7 +26,7 @@ fn swap(s: &SwapReport) -> String {
     format!("{} pages on {}", grouped((s.bytes / 4096) as f64), s.device)
 }
 
-/// What is true of a zone, in pages.
+/// Sizes of a zone, in pages.
 fn zone(z: &ZoneReport) -> [(&'static str, String); 3] {
     let pages = |n: u64| grouped(n as f64);
     [
@@ -36,8 +36,8 @@ fn zone(z: &ZoneReport) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Everything about a run that its report holds and that is no result, by name. `by_key`: what was
-/// given is told key by key, swap among it.
+/// Everything about a run that its report holds and that is no result, by name. `by_key`: settings
+/// are listed key by key, swap among them.
 fn of(run: &RunReport, by_key: bool) -> Vec<(String, String)> {
     let mut all = vec![
         ("kernel".to_string(), run.kernel.clone()),
@@ -59,7 +59,7 @@ fn of(run: &RunReport, by_key: bool) -> Vec<(String, String)> {
     all
 }
 
-/// What differs between two runs, in the order of the report.
+/// Different settings of two runs, in the order of the report.
 pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
     let by_key = [a, b].iter().all(|r| r.setup.get("machine.file-device.name").is_some());
     let (mut of_a, mut of_b) = (of(a, by_key), of(b, by_key));
@@ -85,8 +85,8 @@ pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Settin
     settings
 }
 
-/// What one run assumed and the other did not. Mostly that means another trace, and then the
-/// runs differ in what they replayed.
+/// Assumptions of one run that the other does not make. Mostly that means another trace, and then
+/// the runs differ in what they replayed.
 pub(super) fn assumed_only_in(run: &RunReport, other: &RunReport) -> Vec<String> {
     run.assumed.iter().filter(|s| !other.assumed.contains(s)).cloned().collect()
 }

@@ -106,7 +106,7 @@ fn what_was_set_otherwise_is_named() {
     assert!(c.comparisons[0].identical && c.comparisons[0].moved().next().is_none());
 }
 
-/// Of three seeds one dies in the second report: its figures go into no mean, and its work, which
+/// One of three seeds dies in the second report: its figures go into no mean, and its work, which
 /// is less, is no reason to refuse the others.
 #[test]
 fn runs_that_died_are_not_compared() {

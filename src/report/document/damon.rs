@@ -1,9 +1,9 @@
-//! What monitors of accesses saw and did.
+//! Results of monitors of accesses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a monitor of accesses saw and did.
+/// Results of a monitor of accesses.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct DamonReport {
@@ -19,31 +19,31 @@ pub struct DamonReport {
     pub nr_regions: u64,
     /// Its schemes, in order.
     pub schemes: Vec<SchemeReport>,
-    /// What DAMON_STAT tells, if it is that.
+    /// Output of DAMON_STAT, if it is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat: Option<DamonStatReport>,
     /// When its record had no room for more; it has nothing from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record_full_ns: Option<u64>,
-    /// How far it is from the truth, where that was asked for.
+    /// Accuracy, where the scenario wants it measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthReport>,
 }
 
-/// What DAMON_STAT tells: the files of `/sys/module/damon_stat/parameters`.
+/// Output of DAMON_STAT: the files of `/sys/module/damon_stat/parameters`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct DamonStatReport {
     /// Bytes a second that are accessed.
     pub estimated_memory_bandwidth: u64,
-    /// Of each percentile of memory, from 0 to 100, the milliseconds since its last access; below 0, for
-    /// how long it has been accessed.
+    /// For each percentile of memory, from 0 to 100, the milliseconds since its last access; below
+    /// 0, for how long it has been accessed.
     pub memory_idle_ms_percentiles: Vec<i64>,
     /// The aggregation interval, in microseconds.
     pub aggr_interval_us: u64,
 }
 
-/// How far a monitor is from the truth: means over its snapshots.
+/// Accuracy of a monitor: means over its snapshots.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TruthReport {
@@ -52,7 +52,7 @@ pub struct TruthReport {
     /// Bytes times time whose accesses were misjudged, as a share of all that was watched: 0.1 is a
     /// tenth of memory taken for always accessed that never was, or all of it by a tenth of the samples.
     pub misjudged: f64,
-    /// The part of that which was said to be accessed more often than it was.
+    /// The part of that which the record rates higher than it was.
     pub overrated: f64,
     /// Bytes with an access in an aggregation.
     pub working_set: f64,
@@ -65,11 +65,11 @@ pub struct TruthReport {
     pub smallest_hot: u64,
 }
 
-/// What became of a scheme: the kernel's statistics.
+/// Statistics of a scheme, as the kernel keeps them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SchemeReport {
-    /// What it does.
+    /// Its action.
     pub action: String,
     /// Regions it was tried on.
     pub nr_tried: u64,

@@ -1,4 +1,4 @@
-//! How a run ended, and who held memory or waited for what if it did not end well.
+//! End of a run, with the holders of memory or the waiting threads if it did not end well.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use mmsim_core::base::time::SimTime;
 use mmsim_core::machine::result::{OomSummary, Stuck, StuckSummary, WaitingThread};
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub enum Ending {
@@ -45,7 +45,7 @@ pub struct StuckThread {
     pub thread: String,
     /// Its operation, with what that asks for.
     pub doing: String,
-    /// What has to happen for it to go on.
+    /// Event that has to happen for it to go on.
     pub waits_for: String,
     /// When its last operation in the kernel was done.
     pub since_ns: u64,
@@ -91,8 +91,8 @@ impl Ending {
         }
     }
 
-    /// Whether all work was done. Figures of a run that did less are not those of its work, and
-    /// are compared with nothing.
+    /// True if all work was done. Figures of a run that did less are not those of its work, and are
+    /// compared with nothing.
     pub fn is_whole(self) -> bool {
         self == Ending::Completed
     }

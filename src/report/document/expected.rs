@@ -1,4 +1,4 @@
-//! What a scenario expects of its runs, in a report.
+//! Expectations of a scenario in a report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ pub struct ExpectReport {
     /// Name of its scenario, where the report has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// What is expected, in words.
+    /// The expectation, in words.
     pub expected: String,
-    /// What came out: the runs that are otherwise, or all.
+    /// Result: the runs that differ, or all.
     pub found: String,
-    /// Whether it holds.
+    /// True if it holds.
     pub holds: bool,
 }

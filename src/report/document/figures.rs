@@ -19,7 +19,7 @@ pub struct ReadingReport {
     pub file_ns: u64,
 }
 
-/// What became of the blocks of order above 0 that workloads asked for.
+/// Fate of the requests of workloads for blocks of order above 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CompactionReport {
@@ -199,7 +199,7 @@ impl From<Latencies> for LatencyReport {
     }
 }
 
-/// What no policy can do better on the run's own sequence of accesses, where these need a frame:
+/// Bounds that no policy can beat on the run's own sequence of accesses, where these need a frame:
 /// the zero page, locked memory and lazily freed memory are left out, and memory that was dropped
 /// or overwritten in full is new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -207,16 +207,16 @@ impl From<Latencies> for LatencyReport {
 pub struct Bounds {
     /// Misses of Belady's MIN at the largest resident set of the run.
     pub sim_opt_misses: u64,
-    /// Of these, the ones that are no first touch: pages that even the optimum would have
-    /// had to fetch again. To be held against swap-ins and refaults.
+    /// Of these, the ones that are no first touch: pages that even the optimum would have had to
+    /// fetch again. To be compared with swap-ins and refaults.
     pub sim_opt_refetches: u64,
-    /// Whether it bounds what is fetched again on demand. Where pages are read ahead it bounds only
-    /// all that is fetched again, and is an orientation.
+    /// True if it bounds demand fetches of pages that were in memory before. Where pages are read
+    /// ahead it bounds only all that is fetched again, and is an orientation.
     pub exact: bool,
 }
 
 impl Bounds {
-    /// These misses, of which so many are no first touch.
+    /// These misses, of which `sim_opt_refetches` are no first touch.
     pub fn new(sim_opt_misses: u64, sim_opt_refetches: u64, exact: bool) -> Self {
         Bounds { sim_opt_misses, sim_opt_refetches, exact }
     }

@@ -50,16 +50,16 @@ pub struct Report {
     pub schema: u32,
     /// Name of the scenario; of several, with `, ` between them.
     pub scenario: String,
-    /// What the scenario is about, in its own words.
+    /// Description of the scenario, in its own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// Runs in the order of the scenario: axes, then variants, then seeds.
     pub runs: Vec<RunReport>,
-    /// What scenarios expect of their runs, and what came out.
+    /// Expectations of scenarios, with their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<ExpectReport>,
-    /// What a reader of the figures should know first: work that never took memory, runs without
-    /// reclaim, variants that are the same run.
+    /// Facts that a reader of the figures should know first: work that never took memory, runs
+    /// without reclaim, variants that are the same run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -80,16 +80,16 @@ pub struct RunReport {
     /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<u64>,
-    /// What became of blocks of order above 0, if workloads asked for any.
+    /// Fate of blocks of order above 0, if workloads requested any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionReport>,
-    /// What each monitor of accesses saw and did, if there are any.
+    /// Results of each monitor of accesses, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damon: Vec<DamonReport>,
-    /// What tasks were to bring about.
+    /// Aims of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<AimReport>,
-    /// How replays of recorded instants kept up with them, a task each.
+    /// Timeliness of replays of recorded instants, a task each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replayed: Vec<ReplayReport>,
     /// Processes that read anonymous pages and wrote none: all were the zero page, which takes no
@@ -111,12 +111,12 @@ pub struct RunReport {
     pub mean_resident_bytes: Option<u64>,
     /// Largest number of resident workload pages.
     pub peak_resident: u64,
-    /// How the run ended.
+    /// Outcome of the run.
     pub outcome: Ending,
     /// Who held memory when it ran out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oom: Option<OomReport>,
-    /// What the simulator said when it failed.
+    /// Message of the simulator when it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panic: Option<String>,
     /// Who waited for what when it could not go on.
@@ -124,14 +124,14 @@ pub struct RunReport {
     pub stuck: Option<StuckReport>,
     /// Fingerprint of the final state, 16 hexadecimal digits.
     pub digest: String,
-    /// What no policy can do better, when asked for.
+    /// Bounds for every policy, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
     /// Why pages came back, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<WhyReport>,
-    /// What had to be assumed in making the traces that it replays, and what lists of commands ask of
-    /// the machine that is its scenario's to say, with the task's name in front.
+    /// Assumptions of the traces that it replays, and demands of lists of commands on the machine
+    /// that only its scenario can meet, with the task's name in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
 }
@@ -175,14 +175,14 @@ pub struct SwapDeviceReport {
     pub device: String,
     /// Usable bytes.
     pub bytes: u64,
-    /// The device with the largest is asked for slots first.
+    /// The device with the largest gives slots first.
     pub priority: i32,
     /// Bytes of it that are in use when the run ends.
     pub used: u64,
 }
 
 impl SwapReport {
-    /// So many bytes on a device of this name.
+    /// `bytes` bytes on a device of this name.
     pub fn new(device: impl Into<String>, bytes: u64) -> Self {
         SwapReport { device: device.into(), bytes, devices: Vec::new() }
     }
@@ -306,19 +306,19 @@ impl std::fmt::Display for KnobValue {
 pub struct Monitored {
     /// For the report.
     pub report: DamonReport,
-    /// How often and how finely it looked.
+    /// Its intervals and numbers of regions.
     pub attrs: MonitoringAttrs,
     /// Its rules, by which records are written.
     pub rules: DamonConfig,
     /// All regions of all aggregations, if they were to be kept, as long as there was room.
     pub record: Arc<Vec<Snapshot>>,
-    /// What its schemes were applied to, if all regions were to be kept.
+    /// Applications of its schemes, if all regions were to be kept.
     pub applied: Arc<Vec<Applied>>,
-    /// What the pages that it watched did, if that was asked for.
+    /// True accesses of the watched pages, if requested.
     pub truth: Option<TruthMap>,
 }
 
-/// What a run was: everything in its report that is not a result.
+/// Description of a run: everything in its report that is not a result.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct RunMeta {
@@ -342,15 +342,15 @@ pub struct RunMeta {
     pub knobs: Vec<(String, KnobValue)>,
     /// Everything else that was given.
     pub setup: Vec<(String, String)>,
-    /// What monitors of accesses saw and did.
+    /// Results of monitors of accesses.
     pub damon: Vec<Monitored>,
     /// The MIN bound, if it was computed.
     pub bounds: Option<Bounds>,
-    /// Why pages came back, if that was asked for.
+    /// Causes of refaults, if requested.
     pub why: Option<WhyReport>,
     /// The refaults behind `why`: of each kind how many, and the pages of its examples.
     pub verdicts: Option<Verdicts>,
-    /// What the traces assume.
+    /// Assumptions of the traces.
     pub assumed: Vec<String>,
 }
 

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ShareReport {
-    /// Of what.
+    /// Name of the share.
     pub name: String,
-    /// How many.
+    /// Count of the share.
     pub count: u64,
 }
 
 impl ShareReport {
-    /// So many of this name.
+    /// A share of this name.
     pub fn new(name: impl Into<String>, count: u64) -> Self {
         ShareReport { name: name.into(), count }
     }

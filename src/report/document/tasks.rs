@@ -11,17 +11,17 @@ use super::figures::{LatencyReport, PressureReport, QuantilesReport, Throughput}
 use crate::report::counters;
 use crate::report::pairs::Pairs;
 
-/// What a task was to bring about, and what came of it.
+/// Aim of a task, and its result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AimReport {
     /// The task.
     pub task: String,
-    /// What.
+    /// Description of the aim.
     pub what: String,
     /// The value it was to have.
     pub target: i64,
-    /// How far from it is close enough.
+    /// Distance from it that is close enough.
     pub tolerance: i64,
     /// The value at the end.
     pub reached: i64,
@@ -30,7 +30,7 @@ pub struct AimReport {
     /// The value closest to the target that was seen on the last way to it, where it was not reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<i64>,
-    /// Whether the value at the end is close enough.
+    /// True if the value at the end is close enough.
     pub met: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct PhaseReport {
     pub name: String,
     /// When it began.
     pub begin_ns: u64,
-    /// How long it was.
+    /// Length of the phase.
     pub sim_time_ns: u64,
     /// Accesses of all threads in it.
     pub accesses: u64,
@@ -79,7 +79,7 @@ pub struct PhaseReport {
     pub pressure: PressureReport,
     /// Latencies in it.
     pub latency: LatencyReport,
-    /// What the task whose phase it is did since its last phase ended. All else is of the whole
+    /// Counts of the task whose phase it is since its last phase ended. All else is of the whole
     /// machine, since the last phase of any task ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskReport>,
@@ -104,7 +104,7 @@ pub struct GenerationReport {
     pub nr_file: u64,
 }
 
-/// What one task did and what was done to it, over the whole run or since its last phase ended.
+/// Counts of one task, over the whole run or since its last phase ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TaskReport {
@@ -119,16 +119,17 @@ pub struct TaskReport {
     /// Its counters: faults, swap-ins and refaults of its own threads, and evictions of pages that
     /// it had mapped; `null`: the policy does not keep it.
     pub vmstat: Pairs<Option<u64>>,
-    /// What its records took, where the work has records of which each has a beginning and an end.
+    /// Latencies of its records, where the work has records of which each has a beginning and an
+    /// end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordReport>,
 }
 
-/// What the records of a task took.
+/// Latencies of the records of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RecordReport {
-    /// What a record is: `launch`, `transaction`, `compilation` or `record`.
+    /// Name of a record: `launch`, `transaction`, `compilation` or `record`.
     pub what: String,
     /// From its beginning to its end, without what the thread slept of its own will.
     pub latency: QuantilesReport,
@@ -150,7 +151,7 @@ impl TaskReport {
     }
 }
 
-/// What one thread did.
+/// Counts of one thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ThreadReport {

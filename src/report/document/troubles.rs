@@ -1,4 +1,4 @@
-//! Why blocks could not be had, and why threads reclaimed themselves, in a report.
+//! Failed allocations of blocks, and direct reclaim by threads, in a report.
 
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::machine::result::RunResult;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::shares::{ShareReport, group_name, phase_name, shares, told_apart};
 
-/// What allocations met, of one kind, in classes.
+/// Troubles of allocations, of one kind, in classes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TroubleReport {
     /// The counters that the classes sum to.
     pub counters: Vec<String>,
-    /// How many.
+    /// Number of troubles.
     pub count: u64,
     /// All classes.
     pub classes: Vec<TroubleClass>,
@@ -26,9 +26,9 @@ pub struct TroubleReport {
 pub struct TroubleClass {
     /// Its name.
     pub class: String,
-    /// How many.
+    /// Number of troubles.
     pub count: u64,
-    /// Of stalls: for how long kswapd had been awake, in all of them together.
+    /// For stalls, the time since kswapd woke up, in all of them together.
     pub late_ns: u64,
     /// By phase; `end` is behind the last.
     pub phases: Vec<ShareReport>,
@@ -36,14 +36,14 @@ pub struct TroubleClass {
     pub tasks: Vec<ShareReport>,
     /// By the group of that task; `(root)` is that of all others.
     pub groups: Vec<ShareReport>,
-    /// Of stalls: by who held the most pages then. It is a process by its anonymous pages,
-    /// `(page cache)` or `(kernel)`.
+    /// For stalls, shares by the holder of the most pages then. It is a process by its anonymous
+    /// pages, `(page cache)` or `(kernel)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<ShareReport>,
 }
 
 impl TroubleReport {
-    /// What a run told of one kind.
+    /// Report of one kind from the verdicts of a run.
     pub(super) fn of(v: &Verdicts, of: Counted, result: &RunResult) -> TroubleReport {
         let counters: &[VmEvent] = match of {
             Counted::Allocations => &[VmEvent::SimHighAllocFail],

@@ -25,9 +25,9 @@ pub struct WhyReport {
     pub classes: Vec<ClassReport>,
     /// Uses that hit in memory and that the optimum would have missed.
     pub credit: u64,
-    /// What became of pages that were written to swap. The parts sum to `pswpout`.
+    /// Fate of pages that were written to swap. The parts sum to `pswpout`.
     pub swap_outs: SwapOutReport,
-    /// Blocks of more than one page that could not be had.
+    /// Failed allocations of blocks of more than one page.
     #[serde(default)]
     pub failed_allocations: TroubleReport,
     /// Direct compaction behind which there was no block.
@@ -48,11 +48,11 @@ pub struct ClassReport {
     pub anon: u64,
     /// Refaults of file pages.
     pub file: u64,
-    /// What the devices took to read them, if each took the mean of its device.
+    /// Time of the devices to read them, if each took the mean of its device.
     pub device_ns: u64,
     /// By phase; `end` is behind the last.
     pub phases: Vec<ShareReport>,
-    /// By the task whose step it was; `(none)` is nobody's.
+    /// By the task whose step it was; `(none)` is the kernel or advice.
     pub tasks: Vec<ShareReport>,
     /// By the group that counts them; `(root)` is that of all others.
     pub groups: Vec<ShareReport>,
@@ -76,7 +76,7 @@ pub struct WhyExample {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SwapOutReport {
-    /// Nobody wanted the page again, or it never left.
+    /// The page was not wanted again, or it never left.
     pub not_wanted: u64,
     /// It came back, and memory was too small to keep it.
     pub needed: u64,
@@ -130,7 +130,7 @@ impl WhyReport {
         }
     }
 
-    /// What a run told.
+    /// Report from the verdicts of a run.
     pub fn of(v: &Verdicts, result: &RunResult) -> WhyReport {
         let kept = |e: VmEvent| !result.not_kept.contains(&e);
         let anon = match kept(VmEvent::WorkingsetRefaultAnon) {

@@ -18,7 +18,7 @@ pub struct EventFilter {
     pub pages: Option<(u32, u32)>,
 }
 
-/// What is wrong with the text of an [`EventFilter`].
+/// Error in the text of an [`EventFilter`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {

@@ -77,7 +77,7 @@ impl<W: Write + Send + 'static> EventWriter<W> {
         EventWriter { form, filter: filter.clone(), run, limit: None, written }
     }
 
-    /// Ends after so many bytes, with one more event that says so: [`LIMIT`].
+    /// Ends after `bytes` bytes, with one more event that says so: [`LIMIT`].
     #[must_use]
     pub fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);

@@ -25,7 +25,7 @@ pub struct EventFile<'a> {
     read: u64,
 }
 
-/// How texts begin that are given in their place: what they are, and what to do.
+/// Beginnings of texts that users give by mistake: their kinds, and the remedies.
 const OTHERS: [(&[u8], &str, &str); 3] = [
     (
         b"{\"t_ns\":",

@@ -22,7 +22,7 @@ pub(super) fn of_events(s: &Snapshot) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
+/// Items of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
 pub(super) const ZONE: &[&str] = &[
     "nr_free_pages",
     FREE_BLOCKS,
@@ -39,11 +39,11 @@ pub(super) const ZONE: &[&str] = &[
     "nr_unaccepted",
 ];
 
-/// Of each zone, on kernels that know nodes: where allocations found their pages.
+/// Items of each zone, on kernels that know nodes: where allocations found their pages.
 pub(super) const NUMA: &[&str] =
     &["numa_hit", "numa_miss", "numa_foreign", "numa_interleave", "numa_local", "numa_other"];
 
-/// Of each node. Linux 6.12 include/linux/mmzone.h, `enum node_stat_item`.
+/// Items of each node. Linux 6.12 include/linux/mmzone.h, `enum node_stat_item`.
 pub(super) const NODE: &[&str] = &[
     "nr_inactive_anon",
     "nr_active_anon",
@@ -94,7 +94,7 @@ pub(super) const NODE: &[&str] = &[
     "pgdemote_khugepaged",
 ];
 
-/// Of the system. Linux 6.12 include/linux/vmstat.h, `enum vm_stat_item`.
+/// Items of the system. Linux 6.12 include/linux/vmstat.h, `enum vm_stat_item`.
 pub(super) const SYSTEM: &[&str] = &[
     "nr_dirty_threshold",
     "nr_dirty_background_threshold",

@@ -10,7 +10,7 @@ use mmsim_core::memory::BlockUse;
 /// Pageblocks in a line.
 const WIDTH: usize = 64;
 
-/// What the characters mean, in two lines.
+/// Meaning of the characters, in two lines.
 pub const LEGEND: &str = "\
 . free   m movable   x movable with pinned pages   U unmovable   X unmovable with movable pages
 r reclaimable   R reclaimable with movable pages   H highatomic   C CMA   I isolated

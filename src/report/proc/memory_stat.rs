@@ -81,7 +81,7 @@ const EVENTS: &[&str] = &[
     "numa_hint_faults",
 ];
 
-/// The file of a group. `proactive`: its kernel counts what `memory.reclaim` does by itself.
+/// The file of a group. `proactive`: its kernel counts reclaim for `memory.reclaim` separately.
 pub fn memory_stat(g: &MemcgSnapshot, proactive: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: u64| {

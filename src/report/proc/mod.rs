@@ -274,7 +274,7 @@ Node 0, zone    DMA32
         assert!(text.contains("  node_unreclaimable:  1\n"));
     }
 
-    /// What is used in a zone shows in the zone, in its node and in the sum.
+    /// Used pages of a zone show in the zone, in its node and in the sum.
     #[test]
     fn uses_of_frames_show_everywhere() {
         let mut s = host();

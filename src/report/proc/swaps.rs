@@ -9,7 +9,7 @@ use mmsim_core::machine::snapshot::{Snapshot, SwapArea};
 pub struct SwapLine {
     /// `/dev/zram0`, `/swapfile`.
     pub path: String,
-    /// Whether it is a file on a file system.
+    /// True if it is a file on a file system.
     pub file: bool,
     /// Usable pages.
     pub pages: u64,

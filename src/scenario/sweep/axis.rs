@@ -1,4 +1,4 @@
-//! Axes of a plan: lists, ranges and files, each value made when it is asked for.
+//! Axes of a plan: lists, ranges and files, each value made on request.
 
 use std::collections::BTreeSet;
 use std::path::{Path as FilePath, PathBuf};
@@ -20,7 +20,7 @@ pub(in crate::scenario) struct Axis {
     values: Values,
 }
 
-/// What the values of an axis are for.
+/// Purpose of the values of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::scenario) enum Purpose {
     /// Each of them runs.
@@ -48,7 +48,7 @@ enum Values {
     Range(Range),
 }
 
-/// What the numbers of a range are.
+/// Form of the numbers of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::scenario) enum Form {
     Whole,
@@ -126,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// Whether somebody wrote each value.
+    /// True if each value was written out.
     pub(super) fn is_written(&self) -> bool {
         matches!(self.values, Values::List(_))
     }
@@ -360,7 +360,7 @@ fn matching(folder: &FilePath, pattern: &str) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Whether a name is what a pattern stands for.
+/// True if a name matches a pattern.
 fn fits(name: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };

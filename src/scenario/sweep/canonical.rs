@@ -1,5 +1,5 @@
-//! What decides the result of a run, in one form whatever form the file has: the name of a unit
-//! of a sweep is a hash of it.
+//! Settings that decide the result of a run, in one form whatever form the file has: the name of a
+//! unit of a sweep is a hash of it.
 //!
 //! It is walked by the tables of keys with all defaults filled in. So a key that is written with
 //! its default, or a size in another unit, makes no other unit, and neither does another axis.
@@ -23,7 +23,7 @@ use super::super::tables::ROOT;
 /// The one key told elsewhere in reports that decides what is in the report of a run.
 const DECIDES: &str = "bounds";
 
-/// Bytes and digest of each file that was asked for, so that each is read once.
+/// Bytes and digest of each file that was read, so that each is read once.
 #[derive(Debug, Default)]
 pub(super) struct Contents(Mutex<BTreeMap<PathBuf, Option<(u64, u64)>>>);
 
@@ -40,8 +40,8 @@ impl Contents {
     }
 }
 
-/// What a unit is but for its seed, as the sum of the hashes of its values: each with the path of
-/// its key. So one value is exchanged for another without a look at the rest.
+/// A unit but for its seed, as the sum of the hashes of its values: each with the path of its key.
+/// So one value is exchanged for another without a look at the rest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Canonical {
     values: u128,
@@ -113,7 +113,7 @@ fn is_single(value: &Value) -> bool {
     matches!(value, Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Flag(_))
 }
 
-/// What files hold, and where they are.
+/// Contents of files, and their places.
 #[derive(Clone, Copy)]
 pub(super) struct Files<'a> {
     pub(super) dir: &'a FilePath,
@@ -154,8 +154,8 @@ fn nth(mut path: SipHasher13, i: usize) -> SipHasher13 {
 }
 
 impl Canonical {
-    /// Of a document with its defaults, in a variant. `resident`: whether resident memory is
-    /// measured.
+    /// The canonical form of a document with its defaults, in a variant. `resident`: whether
+    /// resident memory is measured.
     pub(super) fn of(doc: &Table, variant: &str, resident: bool, files: Files<'_>) -> Canonical {
         let mut rest = SipHasher13::new();
         word(&mut rest, env!("CARGO_PKG_VERSION"));
@@ -198,7 +198,7 @@ impl Sum<'_> {
         self.total = self.total.wrapping_add(part);
     }
 
-    /// That there are so many entries.
+    /// Hashes the number of entries.
     fn length(&mut self, mut path: SipHasher13, n: usize) {
         path.write_u8(b'#');
         path.write_u64(n as u64);

@@ -1,7 +1,7 @@
 //! Plans of sweeps: which scenarios run with which values, in which variants, with which seeds.
 //!
-//! A plan has any number of units. Each is made from its number when it is asked for, so a plan of
-//! millions takes no more memory than one of ten. docs/sweeps.md is the reference for users.
+//! A plan has any number of units. Each is made from its number on request, so a plan of millions
+//! takes no more memory than one of ten. docs/sweeps.md is the reference for users.
 
 pub(super) mod axis;
 mod canonical;
@@ -119,8 +119,8 @@ impl SweepPlan {
             })?;
             if let Some(first) = templates.iter().position(|t| t.name == template.name) {
                 let title = format!(
-                    "scenarios[{i}]: it is called `{}` as scenarios[{first}] is, and results could \
-                     not be told apart",
+                    "scenarios[{i}]: it is called `{}` as scenarios[{first}] is, and results would \
+                     have the same name",
                     template.name
                 );
                 return Err(sources.error(at, title, "give it another `name`"));
@@ -144,7 +144,7 @@ impl SweepPlan {
         &self.name
     }
 
-    /// What it is about, or nothing.
+    /// Its description, or nothing.
     pub fn about(&self) -> &str {
         &self.about
     }
@@ -164,7 +164,7 @@ impl SweepPlan {
         self.templates.iter().map(|t| t.name.as_str()).collect()
     }
 
-    /// What the only scenario says of itself; nothing where there are several.
+    /// Description of the only scenario; nothing where there are several.
     pub fn scenario_about(&self) -> &str {
         match self.templates.as_slice() {
             [one] => &one.about,
@@ -172,8 +172,8 @@ impl SweepPlan {
         }
     }
 
-    /// What a scenario of the plan expects of its runs. Then how many of its expectations are left
-    /// out, being of variants or values that the plan does not have. `scenario`: its number.
+    /// Expectations of a scenario of the plan. Then how many of its expectations are left out,
+    /// being of variants or values that the plan does not have. `scenario`: its number.
     ///
     /// # Panics
     ///
@@ -276,8 +276,8 @@ impl SweepPlan {
         Ok(Planned { template, plan, spec })
     }
 
-    /// Settings of a scenario in which each value that somebody wrote is met once, and some points of
-    /// its sample: what is wrong with a value alone is wrong in one of them.
+    /// Settings of a scenario in which each written value is met once, and some points of its
+    /// sample: an error of a value alone shows in one of them.
     pub(crate) fn corners(&self, scenario: usize) -> Vec<u64> {
         let t = &self.templates[scenario];
         let (mut all, mut place) = (vec![0, t.settings - 1], t.settings);

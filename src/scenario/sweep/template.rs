@@ -39,16 +39,16 @@ pub(super) struct Template {
     pub(super) seed: u64,
     pub(super) seeds: u64,
     pub(super) settings: u64,
-    /// What the scenario expects of runs that the plan has.
+    /// Expectations of the scenario on runs that the plan has.
     pub(super) expect: Vec<Expectation>,
     /// Expectations about variants or values that the plan does not have.
     pub(super) unasked: usize,
-    /// Whether any setting can have a monitor of accesses.
+    /// True if any setting can have a monitor of accesses.
     may_monitor: bool,
-    /// The setting that was asked last, and whether a variant has a monitor there.
+    /// The setting of the last query, and true if a variant has a monitor there.
     monitored: Arc<Mutex<Option<(u64, bool)>>>,
     contents: Arc<Contents>,
-    /// Of each variant its first setting, where names of the others follow from it.
+    /// First setting of each variant, where names of the others follow from it.
     named: Vec<Named>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Template {
 #[derive(Clone, Debug)]
 struct Named {
     first: Canonical,
-    /// Of each axis its key, and the part of its first value; `None`: the variant says otherwise.
+    /// For each axis its key, and the part of its first value; `None`: the variant says otherwise.
     axes: Vec<Option<(Slot, u128)>>,
 }
 
@@ -158,7 +158,7 @@ impl Template {
             named: Vec::new(),
             sources,
         };
-        // All that the scenario itself says wrong is said at its first setting.
+        // All errors of the scenario itself are reported at its first setting.
         let scenario = doc;
         let (doc, labels) = template.setting(0)?;
         let first = expand::variants_of(&template.sources, &doc, &labels, &template.dir)?;
@@ -211,7 +211,7 @@ impl Template {
         self.grid.iter().chain(drawn).map(|a| a.path.text.as_str())
     }
 
-    /// Values of each axis of the grid, and whether somebody wrote each of them.
+    /// Values of each axis of the grid, and true if each of them was written out.
     pub(super) fn grid_lengths(&self) -> impl Iterator<Item = (u64, bool)> {
         self.grid.iter().map(|a| (a.len(), a.is_written()))
     }
@@ -343,7 +343,8 @@ impl Template {
         Ok((plan, resident))
     }
 
-    /// Whether some variant has a monitor in a setting. Its variants are asked one behind the other.
+    /// True if some variant has a monitor in a setting. Its variants are checked one after the
+    /// other.
     fn resident(&self, setting: u64) -> Result<bool, Error> {
         let last = *self.monitored.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = last.filter(|last| last.0 == setting) {

@@ -102,7 +102,7 @@ rows! {
     /// `[damon.intervals-goal]`.
     DAMON_INTERVALS_GOAL,
     "[damon.intervals-goal]",
-    "What the intervals of a monitor are tuned for. Both keep their ratio.";
+    "Goal that the intervals of a monitor are tuned for. Both keep their ratio.";
     check bounds_of_tuning;
     fn intervals_goal(r, _cx: ()) -> IntervalsGoal {
         access_bp: ("access-bp", Count(1, 10_000), Required,
@@ -124,7 +124,7 @@ fn bounds_of_tuning(r: &Reader<'_>, goal: &IntervalsGoal) -> Result<(), Error> {
     }
 }
 
-/// What a scheme is told of its monitor and of the machine.
+/// Monitor and machine, for a scheme.
 pub(in crate::scenario) struct SchemeCx<'a> {
     pub(in crate::scenario) attrs: &'a MonitoringAttrs,
     pub(in crate::scenario) memcgs: &'a [&'a str],
@@ -134,7 +134,7 @@ pub(in crate::scenario) struct SchemeCx<'a> {
 }
 
 impl SchemeCx<'_> {
-    /// What a later DAMON has: the first modelled kernel with it, and Linux's.
+    /// Checks for features of a later DAMON: the first modelled kernel with it, and Linux's.
     fn since(&self, r: &Reader<'_>, key: &str, first: Kernel, linux: &str) -> Result<(), Error> {
         if self.kernel >= first {
             return Ok(());
@@ -201,7 +201,7 @@ rows! {
     }
 }
 
-/// What schemes do.
+/// Actions of schemes.
 const ACTIONS: Words<Action> = words! {
     "willneed" => Action::Willneed,
     "cold" => Action::Cold,
@@ -262,7 +262,7 @@ fn quota_and_target(s: &Reader<'_>, scheme: &Scheme) -> Result<(), Error> {
     }
     let migrates = matches!(scheme.action, Action::MigrateHot | Action::MigrateCold);
     if migrates && scheme.target_nid.is_none() {
-        return Err(s.error("action", "nobody says where to", "`target-node` too"));
+        return Err(s.error("action", "the target is missing", "`target-node` too"));
     }
     Ok(())
 }
@@ -299,7 +299,7 @@ fn goal(g: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Goal, Error> {
     for (key, needed) in [("node", of_node), ("memcg", of_group)] {
         if needed && !g.has(key) {
             let write = format!("`{key}` too");
-            return Err(g.error("metric", format!("nobody says which {key}"), write));
+            return Err(g.error("metric", format!("its {key} is missing"), write));
         }
     }
     let (first, linux) = match metric {
@@ -462,7 +462,7 @@ fn filter(f: &Reader<'_>, cx: &SchemeCx<'_>) -> Result<Filter, Error> {
         "active" => FilterType::Active,
         "unmapped" => FilterType::Unmapped,
         "hugepage_size" if !(f.has("min") && f.has("max")) => {
-            return Err(f.error("type", "nobody says which sizes", "`min` and `max` too"));
+            return Err(f.error("type", "its sizes are missing", "`min` and `max` too"));
         }
         "hugepage_size" => {
             let (min, max) = (f.get::<u64>("min")? * PAGE_SIZE, f.get::<u64>("max")? * PAGE_SIZE);

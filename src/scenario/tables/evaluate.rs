@@ -23,7 +23,7 @@ rows! {
     /// `[[scenario]]`.
     SUITE_SCENARIO,
     "[[scenario]]",
-    "A scenario with the variant that is held against the policy.";
+    "A scenario with the variant that the policy is compared with.";
     keys {
         ("name", Text, Auto("that of the scenario"), "name in results, unique")
         ("file", File, Required, "a scenario file, beside the suite; its expectations are not asked")

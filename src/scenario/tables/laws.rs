@@ -16,7 +16,7 @@ pub(in crate::scenario) const fn counts(lo: u64, hi: u64) -> Kind {
     Kind::Counts(lo, hi, &LAW_OF_COUNTS)
 }
 
-/// A size of at least so many pages, or a law of such.
+/// A size of at least `least` pages, or a law of such.
 pub(in crate::scenario) const fn sizes(least: u64) -> Kind {
     Kind::Sizes(least, &LAW_OF_SIZES)
 }
@@ -24,7 +24,7 @@ pub(in crate::scenario) const fn sizes(least: u64) -> Kind {
 /// Laws of times and of sizes: those without one that is of counts alone.
 const OF_TIMES: &[&str] = &["exponential", "lognormal", "pareto", "gamma"];
 
-/// Of a law of counts the largest parameter: below it sums are exact enough.
+/// Largest parameter of a law of counts: below it sums are exact enough.
 const MOST: f64 = 1e9;
 
 const SIGMA: KeySpec = key(

@@ -256,14 +256,16 @@ rows! {
     /// `machine.swap`.
     SWAP,
     "machine.swap",
-    "A swap device, of which there are 29 at most. docs/policies.md, \"Several swap devices\", says which of several is asked.";
+    "A swap device, of which there are 29 at most. docs/policies.md, \"Several swap devices\", \
+     says which of several gives slots.";
     fn swap(r, cpus: u32) -> SwapConfig {
         slots: ("size", Size(0), Required,
             "usable slots, a page each; `0 pages` is swap that is always full");
         device: {device(r, "device", cpus)?;
             ("device", Device(&DEVICE), Is("\"zram\""), "device under it")};
         priority: ("priority", Count(0, 32_767), Auto("`swap-priorities-equal` of the kernel"),
-            "as of `swapon -p`: the device with the largest is asked first, equal ones take turns");
+            "as of `swapon -p`: the device with the largest gives slots first, equal ones take \
+             turns");
     }
 }
 
@@ -618,7 +620,7 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
 /// For whom huge pages are made (`transparent_hugepage/enabled`).
 const THP: Words<Thp> = words!(of Thp::ALL);
 
-/// How hard a fault tries to get one (`transparent_hugepage/defrag`).
+/// Effort of a fault to get one (`transparent_hugepage/defrag`).
 pub(in crate::scenario) const THP_DEFRAG: Words<ThpDefrag> = words!(of ThpDefrag::ALL);
 
 const LINUX: VmSysctl = VmSysctl::linux();

@@ -1,5 +1,5 @@
 //! The tables of all keys: what a file holds, its variants, and, in a file each, the machine,
-//! monitors and tasks. What their columns mean is said in [`super::keys`].
+//! monitors and tasks. [`super::keys`] explains their columns.
 
 mod damon;
 mod evaluate;
@@ -41,7 +41,7 @@ rows! {
     /// The file itself.
     ROOT,
     "Top level",
-    "What the file is, and how often it is run.";
+    "The file, and its runs.";
     keys {
         ("schema", Count(1, 1), Is("1"), "version of this format")
         ("name", Text, Auto("the name of the file"), "name in reports")
@@ -84,7 +84,7 @@ rows! {
     }
 }
 
-/// What one side of an expectation is about, but for its figure.
+/// Subject of one side of an expectation, but for its figure.
 const SUBJECT: &[KeySpec] = &[
     key("variant", Text, Auto("each variant"), "name of a variant"),
     key(
@@ -100,15 +100,16 @@ rows! {
     /// `[[expect]]`.
     EXPECT,
     "[[expect]]",
-    "A statement about means over seeds; needs `above` or `below`. Each point of the axes is asked by itself.";
+    "A statement about means over seeds; needs `above` or `below`. Each point of the axes is \
+     checked separately.";
     keys {
         ("figure", Text, Required,
             "a counter or gauge (`pswpin`), `completed` (1 or 0), or a number of the report's JSON by its path (`bounds.sim_opt_refetches`, `damon[0].samples`, `memory_stat.batch.pgscan_anon`); several joined by `+` are added")
         {..SUBJECT}
         ("above", Number(0.0, 1e12), Auto("no bound"),
-            "the figure is above this; with `than`, above so many times the other")
+            "the figure is above this; with `than`, above this multiple of the other")
         ("below", Number(0.0, 1e12), Auto("no bound"),
-            "the figure is below this; with `than`, below so many times the other")
+            "the figure is below this; with `than`, below this multiple of the other")
         ("than", Table(&THAN), Auto("the bounds are numbers"), "what the figure is compared with")
     }
 }

@@ -284,7 +284,7 @@ fn steps(r: &Reader<'_>, scope: Scope<'_>) -> Result<Vec<Step>, Error> {
     list.iter().enumerate().map(step).collect()
 }
 
-/// What steps may name, and the machine that carries them out.
+/// Names that steps may use, and the machine that carries them out.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     regions: &'a [PhasedRegion],
@@ -445,7 +445,7 @@ impl StepReader<'_> {
 
     /// A region that is a file, and a part of it.
     fn file(&self) -> Result<String, Error> {
-        // What is wrong with the part is said first.
+        // Errors in the part come first.
         self.part()?;
         self.file_of_region().map(|g| g.name.clone())
     }

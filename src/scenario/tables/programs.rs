@@ -48,30 +48,33 @@ rows! {
             ("anon-min", Size(1), Is("\"20MiB\""), "anonymous memory of the smallest compilation"),
             ("anon-max", Size(1), Is("\"60MiB\""), "anonymous memory of the largest one"),
             ("anon", sizes(1), Auto("`anon-min` to `anon-max`"),
-                "instead of these: anonymous memory of each compilation, by itself")};
+                "instead of these: anonymous memory of each compilation")};
         bursts: ("bursts", Count(1, 1000), Is("8"), "parts in which it is allocated");
         passes: ("passes", Count(0, 1000), Is("1"),
-            "after each part all of it so far is read so many times, and the text touched");
+            "after each part, the number of times that all of it so far is read, and the text \
+             touched");
         compute: {amount(r, "compute", ("compute-min", "compute-max"), |time: SimDuration| time)?;
             ("compute-min", Time, Is("\"300ms\""),
                 "computing of the smallest compilation, spread over parts and passes"),
             ("compute-max", Time, Is("\"1300ms\""), "computing of the largest one"),
             ("compute", TIMES, Auto("`compute-min` to `compute-max`"),
-                "instead of these: computing of each compilation, by itself")};
+                "instead of these: computing of each compilation")};
         object: {amount(r, "object", ("object-min", "object-max"), show)?;
             ("object-min", Size(1), Is("\"20KiB\""), "object file of the smallest compilation"),
             ("object-max", Size(1), Is("\"140KiB\""), "object file of the largest one"),
             ("object", sizes(1), Auto("`object-min` to `object-max`"),
-                "instead of these: object file of each compilation, by itself; a law needs `max`, for which files are laid out")};
+                "instead of these: object file of each compilation; a law needs `max`, for which \
+                 files are laid out")};
         link_every: ("link-every", Count(0, 1000), Is("12"),
-            "after so many objects a worker reads them back and writes an archive of the same size; 0 is never");
+            "number of objects after which a worker reads them back and writes an archive of the \
+             same size; 0 is never");
         unmovable: ("unmovable", Count(0, 1_000_000), Is("200"),
             "single unmovable frames of the kernel that a compilation holds");
         reclaimable: ("reclaimable", Count(0, 1_000_000), Is("200"), "reclaimable ones");
     }
 }
 
-/// What compilations take of something: between two bounds, or by itself.
+/// Amount that compilations take: between two bounds, or one value.
 fn amount<T, S: std::fmt::Display>(
     r: &Reader<'_>,
     own: &str,
@@ -144,14 +147,15 @@ rows! {
         read: {size_of_app(r, "read")?; ("read", sizes(1), Required, "files that it reads through descriptors; the same")};
         heap: {size_of_app(r, "heap")?; ("heap", sizes(1), Required, "its heap; the same")};
         spread: ("spread", Number(1.0, 1000.0), Is("2.0"),
-            "the largest app is so many times as large as the middle one, the smallest so many times smaller; sizes with a law have no part in it");
+            "the largest app is this many times as large as the middle one, the smallest as many \
+             times smaller; sizes with a law have no part in it");
         order: ("order", one of { "random" => LaunchOrder::Random, "fixed" => LaunchOrder::Fixed },
             Is("\"random\""), "order of the launches: every round over the apps anew, or by number");
         interval: {interval(r)?; ("interval", TIMES, Is("\"10s\""),
             "from one launch to the next; at least 100ms, and at least `launch`: what a law has below becomes that")};
         start: ("launch", Time, Is("\"6s\""), "a launch does its work over this time");
         cold: ("cold-permille", Count(0, 1000), Is("500"),
-            "of 1000 launches of a living app so many kill it first");
+            "launches of a living app, of 1000, that kill it first");
         cached: {r.get::<Option<u32>>("cached")?.map_or_else(|| r.get("apps"), Ok)?;
             ("cached", Count(1, 32_767), Auto("all apps"),
                 "apps alive at a time; beyond it the one launched longest ago is killed")};
@@ -275,7 +279,7 @@ fn stall(r: &Reader<'_>, key: &str, kernel: Kernel) -> Result<SimDuration, Error
     Ok(stall)
 }
 
-/// Laws or the spread say how sizes differ, and a killer needs somebody to kill.
+/// Laws or the spread set how sizes differ, and a killer needs an app to kill.
 fn sizes_and_killer(r: &Reader<'_>, c: &AppsConfig) -> Result<(), Error> {
     for key in ["psi-partial-stall", "psi-complete-stall"] {
         if r.has(key) && c.cached.min(c.apps) == 1 {

@@ -26,7 +26,7 @@ use crate::scenario::workload::Fragment;
 use Fallback::{Auto, Is, Required};
 use Kind::{Count, File, Flag, Size, Table, Time};
 
-/// What a request for memory of the kernel may do, by the names of the kernel.
+/// Permissions of a request for memory of the kernel, by the names of the kernel.
 const GFP: Words<GfpFlags> = words! {
     "kernel" => GFP_KERNEL,
     "user" => GFP_USER,
@@ -36,7 +36,7 @@ const GFP: Words<GfpFlags> = words! {
     "atomic" => GFP_ATOMIC,
 };
 
-/// How hard such a request tries.
+/// Effort of such a request.
 const RETRY: Words<GfpFlags> = words! {
     "normal" => GfpFlags::NORMAL,
     "noretry" => GfpFlags::NORETRY,
@@ -51,7 +51,7 @@ const MIGRATETYPES: Words<Migratetype> = words! {
     "reclaimable" => Migratetype::Reclaimable,
 };
 
-/// What a request may do, by `gfp` and `retry`.
+/// Permissions of a request, by `gfp` and `retry`.
 fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
     let (flags, retry) = (r.word("gfp", &GFP)?, r.word("retry", &RETRY)?);
     if flags.atomic() && retry == GfpFlags::NOFAIL {
@@ -65,7 +65,9 @@ rows! {
     /// `kernel-alloc`.
     KERNEL_ALLOC: TASK,
     "workload = \"kernel-alloc\"",
-    "Blocks of one order on behalf of the kernel, one after the other; each that could be had is a record. They are in no address space and are not reclaimed, and what is not freed outlives the process.";
+    "Blocks of one order on behalf of the kernel, one after the other; each successful allocation \
+     is a record. They are in no address space and are not reclaimed, and blocks that are not \
+     freed outlive the process.";
     fn kernel_alloc(r, task: &TaskCx<'_>) -> KernelAllocConfig {
         threads: {task.threads};
         order: ("order", Count(0, 10), Required, "log2 of the pages of a block");
@@ -78,7 +80,7 @@ rows! {
         hold: ("hold", Count(1, U32), Auto("all"),
             "blocks that a thread holds at most; with more, one of them is freed first");
         free_permille: ("free-permille", Count(0, 1000), Is("1000"),
-            "of 1000 blocks held at the end, so many are freed, chosen at random");
+            "blocks, of 1000 held at the end, that are freed, chosen at random");
         interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
         lifetime: ("lifetime", TIMES, Auto("no end"),
             "how long a block lives: it is freed before the first attempt after that");
@@ -116,7 +118,7 @@ const KEEP_LAWS: Words<fn(u32) -> KeepLaw> = words! {
     "geometric" => KeepLaw::Geometric,
 };
 
-/// Of 1000 pages taken, so many stay where only a target is given: enough of both kinds to
+/// Number of pages, of 1000 taken, that stay where only a target is given: enough of both kinds to
 /// exchange.
 const KEPT_FOR_TARGET: u32 = 500;
 
@@ -131,9 +133,9 @@ rows! {
             "a file of `--emit layout`: memory begins like that, and the task holds what was held; only `target`, `churn` and `age` go on from there")};
         take: ("memory", Size(1), Auto("all"), "what it takes at most");
         movable_permille: ("movable-permille", Count(0, 1000), Is("0"),
-            "of 1000 pages, so many are asked for as movable memory; the rest is unmovable");
+            "pages, of 1000, that are requested as movable memory; the rest is unmovable");
         reclaimable_permille: ("reclaimable-permille", Count(0, 1000), Is("0"),
-            "of 1000 pages, so many are asked for as reclaimable memory");
+            "pages, of 1000, that are requested as reclaimable memory");
         cluster: ("cluster", Count(1, U32), Is("1"), "pages of one kind that are taken in a row");
         reclaimable_cluster: {
             r.get::<Option<u32>>("reclaimable-cluster")?.map_or_else(|| r.get("cluster"), Ok)?;
@@ -146,7 +148,7 @@ rows! {
         pause: ("pause", TIMES, Is("\"5s\""), "sleep after a failure");
         keep_permille: {kept(r)?; ("keep-permille", Count(0, 1000),
             Auto("required; with `target` 500; nothing with `load`"),
-            "of 1000 pages taken, so many stay")};
+            "pages, of 1000 taken, that stay")};
         law: {law(r)?;
             ("law", one of KEEP_LAWS, Is("\"uniform\""),
                 "which: any; those that a list leaves that is turned by 0 to 511 entries before each one is freed; runs of frames in address order, of a fixed length or of geometric ones"),
@@ -193,7 +195,7 @@ fn kinds_and_churn(r: &Reader<'_>, c: &FragmentConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a fragmenter does, and the layout that it begins with.
+/// Work of a fragmenter, and the layout that it begins with.
 pub(in crate::scenario) fn fragmenter(
     r: &Reader<'_>,
     task: &TaskCx<'_>,

@@ -57,7 +57,9 @@ static KEYS: [KeySpec; NR_VM + COMMANDS.len()] = {
 /// `vm` of `do = "sysctl"`.
 pub static SYSCTLS: TableSpec = TableSpec {
     title: "vm of do = \"sysctl\"",
-    doc: "The keys of [machine.vm], which say what each is and which kernels have it, and two commands. They are written in the order of the file, each by a system call. A write of `nr_hugepages` lasts until the pool has so many, or no more can be had.",
+    doc: "The keys of [machine.vm], which say what each is and which kernels have it, and two \
+          commands. They are written in the order of the file, each by a system call. A write of \
+          `nr_hugepages` lasts until the pool has that many, or an allocation fails.",
     groups: &[&KEYS],
 };
 

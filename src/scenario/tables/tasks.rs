@@ -25,7 +25,7 @@ use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time, Whole};
 
-/// What [`TASK_COMMON`] and every workload's table begin with.
+/// Keys with which [`TASK_COMMON`] and every workload's table begin.
 pub(super) const TASK: &[KeySpec] = &[
     key("workload", Choice(NAMES), Required, "what it does"),
     key("name", Text, Auto("the workload, with a number if it repeats"), "name in reports, unique"),
@@ -79,8 +79,7 @@ macro_rules! until {
 }
 pub(super) use until;
 
-/// What a region may be made of, each with the name of its file; other workloads have the same
-/// choice.
+/// Kinds of a region, each with the name of its file; other workloads have the same choice.
 pub(super) const REGION_KINDS: Words<fn(String) -> MemoryKind> = words! {
     "anon" => |_| MemoryKind::Anon,
     "file-shared" => MemoryKind::FileShared,
@@ -357,8 +356,8 @@ rows! {
     }
 }
 
-/// The file is read here and not when the machine is built, so that all that is wrong
-/// with it is said before anything runs.
+/// The file is read here and not when the machine is built, so that all errors in it are reported
+/// before anything runs.
 fn masim_config(r: &Reader<'_>, dir: &Path) -> Result<MasimConfig, Error> {
     r.one_of("config", "text")?;
     if let Some(node) = r.find("text") {

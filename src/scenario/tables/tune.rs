@@ -14,7 +14,7 @@ rows! {
     /// The plan itself.
     TUNE,
     "A plan of a tuning",
-    "What may be changed, what is wanted, and how many runs it may take.";
+    "Knobs that may be changed, objectives, and the number of runs.";
     keys {
         ("version", Count(1, 1), Required, "version of this format")
         ("name", Text, Auto("the name of the file"), "name in results")
@@ -60,7 +60,7 @@ rows! {
     /// `[[constraint]]`.
     TUNE_CONSTRAINT,
     "[[constraint]]",
-    "What the mean of a figure must be; needs `above` or `below`.";
+    "A bound on the mean of a figure; needs `above` or `below`.";
     keys {
         ("figure", Text, Required, "as in `[[objective]]`")
         ("phase", Text, Auto("the whole run"), "phase, as reports name it")

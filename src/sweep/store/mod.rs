@@ -158,7 +158,7 @@ pub(super) fn merge_command(store: &Path) -> String {
     }
 }
 
-/// What [`refuse_store`] is told where a plan is wanted.
+/// Argument of [`refuse_store`] where a plan is wanted.
 pub const A_PLAN: &str = "a plan";
 
 /// The line of a unit.

@@ -197,7 +197,7 @@ pub(super) fn scan(
     Ok(Whole { length, tail, sweep })
 }
 
-/// What a store holds, by unit.
+/// Contents of a store, by unit.
 pub struct Stored {
     files: Vec<Files>,
     tails: Vec<Vec<u8>>,
@@ -205,7 +205,7 @@ pub struct Stored {
     units: BTreeMap<UnitId, Entry>,
 }
 
-/// What is known of a unit without its report.
+/// Facts about a unit without its report.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     position: Position,
@@ -294,12 +294,12 @@ impl Stored {
         self.units.len() as u64
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// Whether a unit is there, and then whether its run completed.
+    /// True if a stored unit's run completed; `None` if the unit is not there.
     pub fn completed(&self, id: UnitId) -> Option<bool> {
         self.units.get(&id).map(|e| e.completed)
     }
@@ -366,7 +366,7 @@ pub(in crate::sweep) fn no_line(path: &Path) -> Error {
     Error::new(ErrorKind::File, title).help("copy it anew, or move it away: its units run again")
 }
 
-/// Bytes of frames that are kept unpacked: units are asked for about in the order of each shard.
+/// Bytes of frames that are kept unpacked: units are read about in the order of each shard.
 const KEPT: usize = 256 << 20;
 
 /// Lines of a store, in any order.

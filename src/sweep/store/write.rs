@@ -12,11 +12,11 @@ use crate::error::{Error, ErrorKind};
 use crate::sweep::Shard;
 use crate::sweep::unit::UnitId;
 
-/// How long results may wait until they are durable. A killed process loses none of them; a machine
-/// that loses its power may lose so much.
+/// Longest time until results are durable. A killed process loses none of them; a machine that
+/// loses its power may lose so much.
 const DURABLE_AFTER: Duration = Duration::from_secs(5);
 
-/// How the name of a shard ends while its first line is written.
+/// End of the name of a shard while its first line is written.
 const BEGINNING: &str = ".jsonl.tmp";
 
 /// A shard that is written. No other process writes it meanwhile.
@@ -186,7 +186,7 @@ fn begin(path: &Path, header: &Header) -> io::Result<()> {
 
 /// Removes the beginnings of shards whose processes were killed: who makes one holds its tail.
 fn remove_left(folder: &Path) {
-    // What cannot be looked at is in nobody's way.
+    // A folder that cannot be read is no obstacle.
     let Ok(entries) = folder.read_dir() else { return };
     for entry in entries.flatten() {
         let tail = entry.file_name().into_string().ok().and_then(|name| {
@@ -219,7 +219,7 @@ fn lock(_: &File, _: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What could not be written. Nothing that was finished before is lost by it.
+/// Error for a failed write. Nothing that was finished before is lost by it.
 fn failed(path: &Path, e: &io::Error) -> Error {
     let title = format!("cannot write `{}`: {e}", path.display());
     let help = match e.kind() {
