@@ -1,9 +1,9 @@
 //! The evidence for the model: what it simulates beside recorded kernels and published figures.
 //!
 //! [`validate`] replays recorded experiments, [`reproduce`] repeats published ones, and
-//! [`accuracy`] writes both down as docs/accuracy.md. The data lies in `evidence/` of the repository:
-//! recordings are read when they are asked for; published figures, their scenarios and the
-//! calibrated constants are part of this crate.
+//! [`accuracy`] writes both down as docs/accuracy.md. The data lies in `evidence/` of the
+//! repository: recordings are read on demand; published figures, their scenarios and the calibrated
+//! constants are part of this crate.
 
 pub mod accuracy;
 pub mod reproduce;

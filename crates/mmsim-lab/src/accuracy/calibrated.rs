@@ -46,7 +46,7 @@ impl Calibrated {
         Ok(Calibrated { figures: words.filter_map(figure).collect() })
     }
 
-    /// Whether a figure was looked at.
+    /// True if a figure was looked at.
     pub fn has(&self, experiment: &str, counter: &str) -> bool {
         let known = |c: &str| self.figures.contains(&(experiment.to_string(), c.to_string()));
         known(counter) || known("*")

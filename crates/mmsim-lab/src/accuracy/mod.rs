@@ -1,11 +1,11 @@
-//! The accuracy card: how close the model comes to what was recorded, as a document.
+//! The accuracy card: the accuracy of the model against recordings, as a document.
 //!
-//! Everything in it is computed from a [`Validation`] but two things that people write:
-//! the conditions under which kernels were recorded, and for each gap the best explanation
-//! found ([`remains`]). Kernels with and without a patch are a section of their own. A figure counts as *predicted* unless it was looked at when a
-//! constant was chosen ([`calibrated`]). One part is of the quick subset of points alone
-//! and stands between two marks, so that a test can hold it against the program within
-//! seconds; the whole is made by `mmsim accuracy`.
+//! Everything in it is computed from a [`Validation`] but two things that people write: the
+//! conditions under which kernels were recorded, and for each gap the best explanation found
+//! ([`remains`]). Kernels with and without a patch are a section of their own. A figure counts as
+//! *predicted* unless it was looked at when a constant was chosen ([`calibrated`]). One part is of
+//! the quick subset of points alone and stands between two marks, so that a test can compare it
+//! with the program within seconds; the whole is made by `mmsim accuracy`.
 
 pub mod calibrated;
 mod patched;
@@ -25,27 +25,27 @@ const QUICK_BEGIN: &str = "<!-- quick: begin -->\n";
 /// After it.
 const QUICK_END: &str = "<!-- quick: end -->\n";
 
-/// What the document is made of.
+/// Sources of the document.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Sources<'a> {
-    /// What was recorded, for the sensitivities and the choice of the quick subset.
+    /// Recordings, for the sensitivities and the choice of the quick subset.
     pub experiments: &'a [Experiment],
-    /// What came out of replaying it.
+    /// Results of replaying them.
     pub validation: &'a Validation,
-    /// What came out of replaying kernels with and without a patch, if there are any.
+    /// Results of replaying kernels with and without a patch, if there are any.
     pub patched: Option<&'a Validation>,
     /// The explanations of gaps.
     pub remains: &'a Remains,
-    /// What constants were chosen by.
+    /// Figures that constants were chosen by.
     pub calibrated: &'a Calibrated,
     /// The file that shows the quick subset.
     pub picture: &'a str,
 }
 
 impl<'a> Sources<'a> {
-    /// What was recorded, what came out of replaying it, what people wrote about that, and the file
-    /// that shows the quick subset.
+    /// Source of a document: recordings, results of replaying them, the remarks that people wrote
+    /// about those, and the file that shows the quick subset.
     pub fn new(
         experiments: &'a [Experiment],
         validation: &'a Validation,
@@ -100,9 +100,9 @@ pub struct QuickValue {
     pub policy: String,
     /// The counter, or a sum of some.
     pub counter: &'static str,
-    /// What kernels counted, on average.
+    /// Mean count of kernels.
     pub recorded: f64,
-    /// What the model counts, on average.
+    /// Mean count of the model.
     pub simulated: f64,
 }
 
@@ -139,7 +139,7 @@ pub fn with_quick_part(document: &str, part: &str, name: &str) -> Result<String,
 }
 
 const HEAD: &str = "\
-# How close mmsim comes to real kernels
+# Accuracy of mmsim against real kernels
 
 Written by `mmsim accuracy`, from `mmsim validate evidence/reference` and, for the section *What remains*, from
 [gaps.toml](../evidence/gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a

@@ -19,10 +19,10 @@ pub(super) struct Figure {
     counter: &'static str,
     recorded: f64,
     simulated: f64,
-    /// What the patch does to it in per cent, recorded and simulated, where there is such a point
+    /// Effect of the patch on it in per cent, recorded and simulated, where there is such a point
     /// of the kernel that it is compared with.
     effect: Option<[f64; 2]>,
-    /// Whether it is close enough; none: it is not judged.
+    /// True if it is close enough; `None`: it is not judged.
     met: Option<bool>,
 }
 
@@ -136,7 +136,7 @@ pub(super) fn verdicts(figures: &[Figure]) -> Vec<Verdict> {
     all
 }
 
-/// How many figures of a kernel are close enough, and how many are judged.
+/// Numbers of figures of a kernel that are close enough, and that are judged.
 fn score(figures: &[Figure], kernel: &Patched) -> (u64, u64) {
     let of = || figures.iter().filter(|f| f.kernel == kernel).filter_map(|f| f.met);
     (of().filter(|m| *m).count() as u64, of().count() as u64)
@@ -247,12 +247,12 @@ pub(super) fn section(figures: &[Figure]) -> String {
     out
 }
 
-const HEAD: &str = "\
-## Kernels with and without a patch
+const HEAD: &str = "## Kernels with and without a patch
 
 Recordings of kernels that carry a patch or lack one, in [evidence/reference/patched/](../evidence/reference/patched/README.md).
-An *effect* is the change of a counter against the kernel without the patch, in per cent. It is close enough within so many
-points of the recorded effect. Where levels are asked, the simulated count itself has to be that close, or within the spread of the repetitions. A figure is the
+An *effect* is the change of a counter against the kernel without the patch, in per cent. It is close enough within a
+number of points of the recorded effect. Where the demand is on levels, the simulated count itself has to be that close,
+or within the spread of the repetitions. A figure is the
 sum over the phases `access1`, `access2` and so on, or over all phases of a point without these. Figures of fewer than 500
 recorded events, with and without the patch, are left out. Nothing was chosen by these figures.
 

@@ -17,9 +17,9 @@ const TELLING: [(&str, &[&str]); 6] = [
     ("pgdeactivate", &["pgdeactivate"]),
     ("workingset_activate_anon", &["workingset_activate_anon"]),
 ];
-/// Of these the sensitivity to the set-up is shown.
+/// Counters whose sensitivity to the set-up is shown.
 const SENSITIVE: [&str; 3] = ["pswpin", "pgscan", "workingset_activate_anon"];
-/// How many of the farthest cells are shown.
+/// Number of the farthest cells that are shown.
 const FARTHEST: usize = 5;
 
 /// A table in Markdown.
@@ -66,7 +66,7 @@ fn base_of<'a>(e: &'a Experiment, p: &Point) -> Option<&'a Point> {
         .max_by_key(|q| stem(q).len())
 }
 
-/// How much the kernels' own counts move with the set-up.
+/// Movement of the kernels' own counts with the set-up.
 pub(super) fn sensitivities(s: &Sources<'_>) -> String {
     let mut rows = Vec::new();
     for e in s.experiments {
@@ -84,14 +84,15 @@ pub(super) fn sensitivities(s: &Sources<'_>) -> String {
     }
     let header = [&["point", "beside"], &SENSITIVE[..]].concat();
     format!(
-        "How much the *kernel's own* counts change with the set-up, populating left out. A point recorded once stands \
-         beside the\nmean of several seeds, which alone moves swap-ins by up to half a per cent.\n\n{}",
+        "Changes of the *kernel's own* counts with the set-up, populating left out. A point \
+         recorded once stands beside the\nmean of several seeds, which alone moves swap-ins by up \
+         to half a per cent.\n\n{}",
         table(&header, rows)
     )
 }
 
-/// What is asked, and whether it is met: for each rule and experiment the largest figures of
-/// any of its counters.
+/// Demands, and whether they are met: for each rule and experiment the largest figures of any of
+/// its counters.
 pub(super) fn headline(s: &Sources<'_>) -> String {
     let v = s.validation;
     let predicted = |r: &&Verdict| !s.calibrated.has(&r.experiment, &r.counter);
@@ -158,7 +159,7 @@ pub(super) fn headline(s: &Sources<'_>) -> String {
     out + &table(&header, rows)
 }
 
-/// Of each rule and LRU how close the model comes to each kernel, over all experiments.
+/// Accuracy for each kernel by rule and LRU, over all experiments.
 pub(super) fn by_kernel(v: &Validation) -> String {
     let mut kernels: Vec<&str> = v.rules.iter().map(|r| r.kernel.as_str()).collect();
     kernels.sort_by_key(|k| (rules::version(k), *k));

@@ -47,7 +47,7 @@ fn first_recorded() -> Vec<String> {
 }
 
 impl Gap {
-    /// Whether it is about a verdict, whatever the counter.
+    /// True if it is about a verdict, whatever the counter.
     fn is_of(&self, r: &Verdict) -> bool {
         self.experiment == r.experiment
             && self.policy == r.policy
@@ -73,7 +73,7 @@ impl Remains {
         Ok(Remains { gaps: file.gap, text: text.into(), name: name.into() })
     }
 
-    /// Whether every entry is about a rule that is missed.
+    /// Checks that every entry is about a rule that is missed.
     ///
     /// # Errors
     /// All that are not, the first with its place.

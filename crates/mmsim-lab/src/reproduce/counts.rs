@@ -1,5 +1,5 @@
-//! What an experiment comes to: its demands by kind, the constants that were chosen with figures in
-//! view, and how close the model is to recorded kernels with and without the patch.
+//! Summary of an experiment: its demands by kind, the constants that were chosen with figures in
+//! view, and the accuracy of the model for recorded kernels with and without the patch.
 
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ pub(super) fn summary(family: &Family, rows: &[FigureRow]) -> Summary {
     }
 }
 
-/// How many figures of each kernel are close enough, as evidence/patched.toml says.
+/// Numbers of figures of each kernel that are close enough, as evidence/patched.toml says.
 pub fn kernels() -> Vec<KernelScore> {
     let kernels: Kernels = toml::from_str(KERNELS).expect("evidence/patched.toml");
     kernels.kernel

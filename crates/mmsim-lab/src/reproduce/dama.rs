@@ -45,7 +45,7 @@ const PAGE: u64 = 4096;
 /// Rounds of the two patterns, and in the quick subset.
 const QUICK_ROUNDS: u64 = 2;
 
-/// What the constants put into the scenario.
+/// Settings of the scenario from the constants.
 fn sets(lab: &Lab<'_>) -> Sets {
     let pages = lab.value(&CONSTANTS[0]).round() as u64;
     let mut sets: Sets = Vec::new();

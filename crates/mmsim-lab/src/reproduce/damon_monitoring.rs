@@ -1,4 +1,4 @@
-//! What was published about the monitor itself: huge pages that it did not see, working sets of
+//! Published results on the monitor itself: huge pages that it did not see, working sets of
 //! ready-made access patterns, and claims about its cost.
 //!
 //! Programs are files of masim, and a monitor of the process records every aggregation; figures are of
@@ -100,7 +100,7 @@ fn by_seed(runs: &[Recorded], variant: &str, figure: impl Fn(&Record) -> f64) ->
 
 // ---- huge pages of hugetlbfs ----
 
-/// What the constants put into the scenario.
+/// Settings of the scenario from the constants.
 fn buffer(lab: &Lab<'_>) -> Sets {
     let [pages, ms] = [0, 1].map(|i| lab.value(&CONSTANTS[i]).round() as u64);
     let text = format!("buffer, {}\n\nbusy\n{ms}\nbuffer, 0, 4096, 1\n", pages * HUGE);
@@ -133,8 +133,8 @@ fn youngest(record: &Record, from_end: usize) -> f64 {
     shot.regions.iter().filter_map(|r: &Region| r.age).min().map_or(0.0, f64::from)
 }
 
-/// The rows of one of the two printed snapshots. Addresses are those of another program; of the counts
-/// the one that is furthest from what is asked.
+/// The rows of one of the two printed snapshots. Addresses are those of another program; of the
+/// counts the one that is furthest from its demand.
 fn lines(published: &Published, table: &Table, runs: &[Recorded], variant: &str) -> Vec<FigureRow> {
     let cells: Vec<Cell<'_>> = published.cells(table).collect();
     let of = |column: &str| cells.iter().find(|c| c.column() == column).expect("a column");

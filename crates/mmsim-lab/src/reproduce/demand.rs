@@ -1,4 +1,4 @@
-//! How close a simulated figure should come to a published one.
+//! Demands: the distance within which a simulated figure should lie of a published one.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,16 +14,16 @@ pub struct CellRef {
     pub column: toml::Value,
 }
 
-/// What is asked of a figure.
+/// Demand on a figure.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
     /// The form of the demand.
     pub kind: Kind,
-    /// What meeting it is worth.
+    /// Weight of meeting it.
     pub basis: Basis,
-    /// How far off it may be: a share (`relative`), an amount in its own unit (`absolute`) or a
-    /// factor either way (`factor`).
+    /// Largest distance: a share (`relative`), an amount in its own unit (`absolute`) or a factor
+    /// either way (`factor`).
     pub tolerance: Option<f64>,
     /// With `near-cell`: how far off it may be as a share of the other figure.
     pub relative_tolerance: Option<f64>,
@@ -43,13 +43,13 @@ pub struct Demand {
     /// With `band`: the bounds themselves do not do.
     #[serde(default)]
     pub open: bool,
-    /// With `sign`: the smallest share of seeds that have it; without, it is asked of the mean.
+    /// With `sign`: the smallest share of seeds that have it; without, the demand is on the mean.
     pub share_of_seeds: Option<f64>,
     /// The least of what is aimed at; said, not asked.
     pub aim_low: Option<f64>,
     /// The most of what is aimed at.
     pub aim_high: Option<f64>,
-    /// Whether missing it is a failure (`true` if not said), or only told.
+    /// True if missing it is a failure (the default), false if it is only reported.
     pub gate: Option<bool>,
     /// Why.
     pub note: Option<String>,
@@ -73,15 +73,15 @@ pub enum Kind {
     Band,
     /// The same sign.
     Sign,
-    /// Within an amount or a share of another simulated figure, which has to be had first.
+    /// Within an amount or a share of another simulated figure, which has to be computed first.
     NearCell,
-    /// An order among cells: said by a relation, nothing is asked of a cell alone.
+    /// An order among cells, stated by a relation; there is no demand on a cell alone.
     Order,
     /// A rank among cells: said by a relation, too.
     Rank,
 }
 
-/// What a figure is worth.
+/// Weight of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
@@ -105,8 +105,8 @@ impl Basis {
 }
 
 impl Demand {
-    /// Whether a simulated figure does, where the published one is `published`; `None` if
-    /// nothing is asked.
+    /// True if a simulated figure meets it, where the published one is `published`; `None` without
+    /// a demand.
     pub fn met(&self, published: f64, simulated: f64) -> Option<bool> {
         let published = self.reference.unwrap_or(published);
         let simulated = simulated - self.subtract.unwrap_or(0.0);
@@ -138,8 +138,8 @@ impl Demand {
         (simulated - near).abs() <= limit * (1.0 + 1e-12)
     }
 
-    /// Whether figures of several seeds do: the share of them that is asked for, where one is,
-    /// else their mean. `None` if nothing is asked, or there are no figures.
+    /// True if figures of several seeds meet it: the share of them that the demand names, if it
+    /// names one, else their mean. `None` without a demand, or without figures.
     pub fn met_by_seeds(&self, published: f64, simulated: &[f64]) -> Option<bool> {
         let n = simulated.len() as f64;
         match (simulated.is_empty(), self.share_of_seeds) {
@@ -153,7 +153,7 @@ impl Demand {
         }
     }
 
-    /// Whether missing it is a failure.
+    /// True if missing it is a failure.
     pub fn gates(&self) -> bool {
         self.gate.unwrap_or(true)
     }
@@ -200,7 +200,7 @@ impl Demand {
     }
 }
 
-/// Whether `held` of `all` seeds are the share that is asked for.
+/// True if `held` of `all` seeds are the demanded share.
 pub fn enough(held: u64, all: u64, share: f64) -> bool {
     // Shares are decimal: nine of ten are 0.9, whatever their last bit says.
     held as f64 >= share * all as f64 * (1.0 - 1e-12)
@@ -211,7 +211,7 @@ pub fn on_seeds(share: f64) -> String {
     format!(" on {} % of the seeds", plain(share * 100.0))
 }
 
-/// Whether a figure lies between bounds; a bound that is missing does not bind.
+/// True if a figure lies between bounds; a bound that is missing does not bind.
 pub fn in_band(x: f64, low: Option<f64>, high: Option<f64>, open: bool) -> bool {
     match open {
         true => low.is_none_or(|l| x > l) && high.is_none_or(|h| x < h),

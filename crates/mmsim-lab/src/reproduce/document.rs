@@ -26,9 +26,9 @@ pub struct Reproduction {
 pub struct ExperimentReport {
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// Description of the experiment.
     pub about: String,
-    /// What the sources leave open, and what was put in its place.
+    /// Values that the sources leave open, and those put in their place.
     pub constants: Vec<ConstantReport>,
     /// The figures.
     pub rows: Vec<FigureRow>,
@@ -37,7 +37,7 @@ pub struct ExperimentReport {
     /// Memory as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
-    /// What the figures come to.
+    /// Summary of the figures.
     pub summary: Summary,
     /// With `--sensitivity`: verdicts that flip when a constant moves by a quarter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct ExperimentReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Picture {
-    /// What it shows.
+    /// Title of the table.
     pub title: String,
     /// Its lines, each with an end.
     pub text: String,
@@ -64,7 +64,7 @@ pub struct ConstantReport {
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// What it rests on: the figures that it was chosen by, or why it is so.
+    /// Basis of the choice: the figures that it was chosen by, or the reason for it.
     pub basis: String,
 }
 
@@ -74,7 +74,7 @@ pub struct ConstantReport {
 pub struct FigureRow {
     /// `table/row/column`: a name that stays.
     pub id: String,
-    /// What is counted.
+    /// Quantity that is counted.
     pub quantity: String,
     /// Its unit.
     pub unit: String,
@@ -89,25 +89,26 @@ pub struct FigureRow {
     /// Half of its 95 % confidence interval over the seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95: Option<f64>,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// What is asked of it.
+    /// The demand on it.
     pub demand: String,
-    /// Whether it does; none: nothing is asked.
+    /// True if it meets the demand; `None` without a demand.
     pub met: Option<bool>,
-    /// Whether missing it is a failure, or only told.
+    /// True if missing it is a failure, false if it is only reported.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub gates: bool,
-    /// Whether it was predicted, or a constant was chosen by it, or only its direction counts.
+    /// Basis of the figure: it was predicted, or a constant was chosen by it, or only its direction
+    /// counts.
     pub basis: Basis,
-    /// What meeting its demand would show, before its basis is looked at.
+    /// Claim that meeting its demand would show, before its basis is looked at.
     pub asks: Asks,
     /// A remark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// What meeting a demand shows. Each kind is counted apart in a [`Summary`].
+/// Claim that meeting a demand shows. Each kind is counted apart in a [`Summary`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -118,11 +119,11 @@ pub enum Asks {
     Direction,
     /// A band so wide that no effect at all may lie in it.
     WideBand,
-    /// A bound that nobody published.
+    /// A bound that was not published.
     OwnBound,
     /// A figure that a constant was chosen by.
     Calibrated,
-    /// What the published model on paper says. No machine is simulated.
+    /// A claim of the published model on paper. No machine is simulated.
     Paper,
 }
 
@@ -150,7 +151,7 @@ impl Asks {
     }
 }
 
-/// How many demands there are, and how many of them are met.
+/// Numbers of demands, and of those that are met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Score {
@@ -167,7 +168,7 @@ impl Score {
     }
 }
 
-/// What the figures of an experiment come to.
+/// Summary of the figures of an experiment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Summary {
@@ -178,7 +179,7 @@ pub struct Summary {
     pub directions: Score,
     /// Bands so wide that no effect at all may lie in them.
     pub wide_bands: Score,
-    /// Bounds that nobody published.
+    /// Bounds that were not published.
     pub own_bounds: Score,
     /// Figures that constants were chosen by.
     pub calibrated: Score,
@@ -187,7 +188,7 @@ pub struct Summary {
     /// Constants that were chosen with results or published figures in view, by their names in
     /// evidence/calibration.toml.
     pub constants: Vec<String>,
-    /// How close the model is to recorded kernels that carry the patch, or lack it.
+    /// Accuracy of the model for recorded kernels that carry the patch, or lack it.
     pub kernels: Vec<KernelScore>,
 }
 
@@ -223,7 +224,7 @@ impl Summary {
     }
 }
 
-/// How many figures of a recorded kernel the model comes close to.
+/// Number of figures of a recorded kernel to which the model comes close.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelScore {
@@ -242,7 +243,7 @@ fn is_yes(gates: &bool) -> bool {
     *gates
 }
 
-/// What moves when constants do.
+/// Changes of figures with constants.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Sensitivity {
@@ -274,7 +275,7 @@ pub struct Flip {
     pub before: Option<f64>,
     /// And with the varied one.
     pub after: Option<f64>,
-    /// Whether the varied one does.
+    /// True if the varied one meets its demand.
     pub met: bool,
 }
 
@@ -285,13 +286,13 @@ impl Reproduction {
         Reproduction { mmsim, schema: SCHEMA, quick, experiments }
     }
 
-    /// How many figures are as close as is asked, and of how many.
+    /// Numbers of figures that meet their demands, and of all with a demand.
     pub fn score(&self) -> (usize, usize) {
         let rows = || self.experiments.iter().flat_map(|e| &e.rows).filter_map(|r| r.met);
         (rows().filter(|met| *met).count(), rows().count())
     }
 
-    /// How many figures are missed that must not be.
+    /// Number of missed figures that must not be missed.
     pub fn failures(&self) -> usize {
         let rows = self.experiments.iter().flat_map(|e| &e.rows);
         rows.filter(|r| r.gates && r.met == Some(false)).count()
@@ -336,7 +337,7 @@ impl Reproduction {
 }
 
 impl FigureRow {
-    /// What meeting its demand shows. What a constant was chosen by shows no more than that.
+    /// Claim that meeting its demand shows. What a constant was chosen by shows no more than that.
     pub fn shows(&self) -> Asks {
         match (self.asks, self.basis) {
             (Asks::Paper, _) => Asks::Paper,

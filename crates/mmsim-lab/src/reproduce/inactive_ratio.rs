@@ -1,4 +1,4 @@
-//! Whose lists are held against each other: a stream in one group beside the working set of another.
+//! Lists whose sizes are compared: a stream in one group beside the working set of another.
 //!
 //! Before Linux 5.5 each group asked its own lists whether its active pages may be deactivated. A group
 //! with a working set and little else has few inactive pages, so its active ones went, however many

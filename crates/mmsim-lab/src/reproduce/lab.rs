@@ -87,7 +87,7 @@ pub type Gauges = Vec<(&'static str, u64)>;
 /// A run, and gauges as it went.
 #[derive(Clone, Debug)]
 pub struct Sampled {
-    /// What it came to.
+    /// Its report.
     pub report: RunReport,
     /// Free memory before it began, then all gauges at the end of each interval.
     pub samples: Vec<Gauges>,
@@ -99,7 +99,7 @@ pub type WithMonitors = (RunReport, Vec<Monitored>);
 /// A run, and the zones of its machine as pictures at the ends of phases: name and picture.
 pub type Pictured = (RunReport, Vec<(String, String)>);
 
-/// How experiments are carried out.
+/// Runner of experiments.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
     /// Few cells and small machines.
@@ -123,7 +123,7 @@ impl<'a> Lab<'a> {
         Lab { quick: false, tables: &[], scale: None, jobs: None, varied: None, progress }
     }
 
-    /// Whether a table is wanted.
+    /// True if a table is wanted.
     pub fn wants(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|t| t == table)
     }
@@ -151,7 +151,7 @@ impl<'a> Lab<'a> {
         self.run_wanted(what, file, cells, |_, _| true)
     }
 
-    /// The same, and only of `wanted` runs, which are asked with the place of their list of values.
+    /// The same, and only of `wanted` runs, a function that gets the place of their list of values.
     ///
     /// # Errors
     /// As [`Lab::run`].
@@ -190,14 +190,14 @@ impl<'a> Lab<'a> {
                     if let Some(name) = name.filter(|n| phases.iter().any(|p| p == n)) {
                         let zones = s.zones.iter().filter(|z| z.managed > 0);
                         let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
-                        let mut all = pictures.lock().expect("nobody panicked");
+                        let mut all = pictures.lock().expect("no thread panicked");
                         all.push((name.to_string(), text));
                     }
                 };
                 Watch::default().with_snapshot(Box::new(draw))
             };
             let (meta, result) = run::run_one(0, spec, &watch)?;
-            let pictures = std::mem::take(&mut *pictures.lock().expect("nobody panicked"));
+            let pictures = std::mem::take(&mut *pictures.lock().expect("no thread panicked"));
             Ok((RunReport::from_result(meta, &result), pictures))
         };
         self.each(what, file, cells, wanted, one)
@@ -219,15 +219,15 @@ impl<'a> Lab<'a> {
             let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
             let watch = |_: usize, machine: &Machine| {
                 let free = machine.mem.zones.nr_free();
-                *samples.lock().expect("nobody panicked") = vec![vec![("nr_free_pages", free)]];
+                *samples.lock().expect("no thread panicked") = vec![vec![("nr_free_pages", free)]];
                 let samples = samples.clone();
                 let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
-                    samples.lock().expect("nobody panicked").push(gauges.to_vec());
+                    samples.lock().expect("no thread panicked").push(gauges.to_vec());
                 };
                 Watch::default().with_sample(every, Box::new(keep))
             };
             let (meta, result) = run::run_one(0, spec, &watch)?;
-            let samples = std::mem::take(&mut *samples.lock().expect("nobody panicked"));
+            let samples = std::mem::take(&mut *samples.lock().expect("no thread panicked"));
             Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
         };
         self.each(what, file, cells, wanted, one)
@@ -254,7 +254,7 @@ impl<'a> Lab<'a> {
     /// Carries out two parts of an experiment; whoever has nothing left to do in one helps with the other.
     ///
     /// # Errors
-    /// Threads cannot be had.
+    /// No thread can be started.
     pub fn both<A: Send, B: Send>(
         &self,
         first: impl FnOnce() -> A + Send,
@@ -276,7 +276,7 @@ impl<'a> Lab<'a> {
         Ok(pool.install(work))
     }
 
-    /// What `one` makes of every run that is wanted, by lists of values.
+    /// Results of `one` for every wanted run, by lists of values.
     fn each<T: Send>(
         &self,
         what: &str,

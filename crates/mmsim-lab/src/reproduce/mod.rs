@@ -38,20 +38,20 @@ use mmsim::report::statistics::{Estimate, estimate};
 use mmsim::run::RunError;
 use published::{Cell, Published};
 
-/// What one patch series published, and how it is carried out here.
+/// Published experiments of one patch series, and their implementation here.
 #[non_exhaustive]
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about.
+    /// Description of the family.
     pub about: &'static str,
     /// The text of its figures.
     pub published: &'static str,
     /// The scenarios of its experiments.
     pub scenarios: &'static [ScenarioFile],
-    /// What its sources leave open.
+    /// Values that its sources leave open.
     pub constants: &'static [Constant],
-    /// What can be asked for alone: tables, and experiments without a table.
+    /// Parts that can be run alone: tables, and experiments without a table.
     pub tables: &'static [&'static str],
     /// Recorded kernels that carry the patch, or lack it.
     pub kernels: &'static [&'static str],
@@ -77,13 +77,13 @@ pub static FAMILIES: &[&Family] = &[
     &dama::FAMILY,
 ];
 
-/// What was simulated.
+/// Simulated figures.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Figures {
     /// The figures in the order of the tables.
     pub rows: Vec<FigureRow>,
-    /// What no single figure says.
+    /// Findings that no single figure shows.
     pub findings: Vec<String>,
     /// Memory as text.
     pub pictures: Vec<Picture>,
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// What is reproduced, and how.
+/// Experiments to reproduce, and the options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Request {
@@ -227,7 +227,7 @@ pub fn row_by_seed(cell: &Cell<'_>, quantity: &str, simulated: &[f64]) -> Figure
     FigureRow { met, ..row(cell, quantity, estimate(simulated)) }
 }
 
-/// The row of a figure that nobody published, and of which nothing is asked.
+/// The row of a figure that was not published, and that has no demand.
 pub fn unpublished_row(
     id: &str,
     quantity: &str,
@@ -285,8 +285,8 @@ mod tests {
         assert!(text.contains("write --all, or one of: anon-workingset"), "{text}");
     }
 
-    /// Every table that was published can be asked for or is told as not carried out, and none is
-    /// both; so are the claims of MGLRU, whose experiments have no table of claims.
+    /// Every published table can be run or is listed as not carried out, and none is both; so are
+    /// the claims of MGLRU, whose experiments have no table of claims.
     #[test]
     fn every_published_table_is_shown_or_left_out_with_a_reason() {
         let mut texts: Vec<&str> = FAMILIES.iter().map(|f| f.published).collect();

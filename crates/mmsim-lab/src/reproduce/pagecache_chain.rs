@@ -3,9 +3,9 @@
 //!
 //! Each task reads a file into a buffer as large, works on it, writes another file, and exits. The
 //! buffer takes memory that dirty pages are a share of. Memory and disk have the rates that were
-//! measured there; the disk that of the runs themselves, and once more that of the paper's table, with
-//! which the durations cannot be had. Machines are smaller by a whole number in pages and in rates, so
-//! that durations are those of the source.
+//! measured there; the disk that of the runs themselves, and once more that of the paper's table,
+//! with which the durations cannot be reached. Machines are smaller by a whole number in pages and
+//! in rates, so that durations are those of the source.
 //!
 //! Rates that the throttle of a fresh machine begins with are in MB/s, and no scale has them smaller. So
 //! a writer comes before the chain, as the machine of the source had run for 41 days.
@@ -24,7 +24,7 @@ use mmsim::run::RunError;
 /// The family.
 pub static FAMILY: Family = Family {
     name: "pagecache-chain",
-    about: "files of 20 to 100 GB through the page cache of 250 GiB (2021): where writers come to rest",
+    about: "files of 20 to 100 GB through the page cache of 250 GiB (2021): where writers settle",
     published: include_str!("../../evidence/published/pagecache-chain.toml"),
     scenarios: &[CHAIN],
     constants: CONSTANTS,
@@ -49,7 +49,7 @@ const CONSTANTS: &[Constant] = &[Constant {
     name: "settle",
     value: 150.0,
     unit: "GB",
-    basis: "long enough for the estimates of the throttle to come to rest",
+    basis: "long enough for the estimates of the throttle to settle",
 }];
 
 /// By what machines are smaller.
@@ -84,7 +84,7 @@ impl Chain<'_> {
         (gb * GB / PAGE / self.scale as f64) as u64
     }
 
-    /// What it puts into the scenario, with a disk that writes so many MB/s.
+    /// Settings of the scenario, with a disk that writes `disk_write` MB/s.
     fn sets(&self, disk_write: u64) -> Sets {
         let file = self.pages(self.of_size("gb") as f64);
         let text = |path: &str, value: String| (path.to_string(), value);
@@ -131,7 +131,7 @@ impl Chain<'_> {
 const COMPUTE: usize = 9;
 const STEPS: usize = 9;
 
-/// What came of a chain.
+/// Results of a chain.
 struct Ran<'a> {
     size: &'a Row,
     report: RunReport,
@@ -142,7 +142,7 @@ impl Ran<'_> {
         self.report.phases.iter().find(|p| p.name.rsplit('/').next() == Some(name))
     }
 
-    /// How long a read or write took, in seconds.
+    /// Duration of a read or write, in seconds.
     fn seconds(&self, step: &str) -> Option<f64> {
         self.phase(step).map(|p| p.sim_time_ns as f64 / 1e9)
     }

@@ -18,7 +18,7 @@ pub struct Published {
     pub schema: u32,
     /// The name of the family.
     pub family: String,
-    /// What cells may ask for, by name.
+    /// Demands that cells may name, by name.
     pub demands: BTreeMap<String, Demand>,
     /// Tables of figures.
     #[serde(rename = "table")]
@@ -26,10 +26,10 @@ pub struct Published {
     /// Figures from running text.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// What is demanded between the cells of one run.
+    /// Demands between the cells of one run.
     #[serde(default, rename = "relation")]
     pub relations: Vec<Relation>,
-    /// What is demanded without a published figure.
+    /// Demands without a published figure.
     #[serde(default, rename = "expectation")]
     pub expectations: Vec<Expectation>,
     /// Where a source disagrees with itself.
@@ -43,7 +43,7 @@ pub struct Published {
 pub struct Table {
     /// Its name.
     pub id: String,
-    /// What it is about.
+    /// Title of the experiment.
     pub title: String,
     /// `illustration` for worked examples.
     pub kind: Option<String>,
@@ -51,17 +51,17 @@ pub struct Table {
     pub source: String,
     /// Unit of its figures.
     pub unit: String,
-    /// Whether larger or smaller is better.
+    /// Better direction: larger or smaller.
     pub direction: String,
-    /// What is known of the set-up.
+    /// Known parts of the set-up.
     #[serde(default)]
     pub setup: toml::Table,
-    /// What the source leaves open.
+    /// Values that the source leaves open.
     #[serde(default)]
     pub not_given: Vec<String>,
     /// The keys that tell rows apart.
     pub row_keys: Vec<String>,
-    /// What the columns are.
+    /// Key of the columns.
     pub column_key: String,
     /// The columns.
     pub columns: Vec<toml::Value>,
@@ -107,7 +107,7 @@ pub struct Row {
 pub struct Claim {
     /// Its name.
     pub id: String,
-    /// What it is about.
+    /// Description of the table.
     pub about: String,
     /// Where it was published.
     pub source: String,
@@ -119,7 +119,7 @@ pub struct Claim {
     pub high: Option<f64>,
     /// Its unit.
     pub unit: String,
-    /// Whether larger or smaller is better.
+    /// Better direction: larger or smaller.
     pub direction: Option<String>,
     /// The source says "about".
     #[serde(default)]
@@ -136,9 +136,9 @@ pub struct Claim {
 pub struct Relation {
     /// Its name.
     pub id: String,
-    /// What is asked.
+    /// The relation.
     pub kind: RelationKind,
-    /// What it is about.
+    /// Description of the relation.
     pub about: String,
     /// With `ratio`: cells above the line.
     #[serde(default)]
@@ -164,7 +164,7 @@ pub struct Relation {
     /// With `order`: one between each two cells.
     #[serde(default)]
     pub ops: Vec<Comparison>,
-    /// With `order`: the smallest share of seeds on which it holds; without, it is asked of the
+    /// With `order`: the smallest share of seeds on which it holds; without, the demand is on the
     /// means.
     pub share_of_seeds: Option<f64>,
     /// The ratio of the published figures.
@@ -176,13 +176,13 @@ pub struct Relation {
     /// The bounds themselves do not do.
     #[serde(default)]
     pub open: bool,
-    /// What a figure that meets it is worth.
+    /// Weight of a figure that meets it.
     pub basis: super::demand::Basis,
-    /// Whether missing it is a failure.
+    /// True if missing it is a failure.
     pub gate: Option<bool>,
 }
 
-/// How cells are related.
+/// Relation of cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationKind {
@@ -196,7 +196,7 @@ pub enum RelationKind {
     RankCorrelation,
 }
 
-/// How two neighbours of an order compare.
+/// Comparison of two neighbours of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Comparison {
     /// The first is less.
@@ -214,7 +214,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// True if it holds.
     pub fn holds(self, a: f64, b: f64) -> bool {
         match self {
             Comparison::Less => a < b,
@@ -225,17 +225,17 @@ impl Comparison {
     }
 }
 
-/// What is demanded although nobody published a figure for it.
+/// Demand without a published figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
     /// Its name.
     pub id: String,
-    /// What it is about.
+    /// Description of the demand.
     pub about: String,
-    /// The unit of the figures that it is asked of.
+    /// The unit of its figures.
     pub unit: Option<String>,
-    /// How far they may be off.
+    /// Largest distance of them.
     pub tolerance: Option<f64>,
     /// The least that does.
     pub low: Option<f64>,
@@ -244,9 +244,9 @@ pub struct Expectation {
     /// The bounds themselves do not do.
     #[serde(default)]
     pub open: bool,
-    /// What a figure that meets it is worth.
+    /// Weight of a figure that meets it.
     pub basis: super::demand::Basis,
-    /// Whether missing it is a failure.
+    /// True if missing it is a failure.
     pub gate: bool,
 }
 
@@ -258,7 +258,7 @@ pub struct Contradiction {
     pub id: String,
     /// Where it was published.
     pub source: String,
-    /// What disagrees, and which reading is used.
+    /// Disagreement, and the reading that is used.
     pub about: String,
     /// The figures.
     pub values: Vec<f64>,
@@ -273,7 +273,7 @@ pub struct Cell<'a> {
     pub row: &'a Row,
     /// Place of the column.
     pub column: usize,
-    /// What is demanded.
+    /// Demand on the cell.
     pub demand: &'a Demand,
 }
 

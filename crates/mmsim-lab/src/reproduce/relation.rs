@@ -2,8 +2,8 @@
 //!
 //! A published ratio of two runs is one number; here there are seeds, and a pair of runs for each
 //! of them. A ratio is formed seed by seed and its mean is judged. An order holds on a seed or does
-//! not; the share of seeds on which it holds is what is reported, and judged where a share
-//! is asked for. Without one the means have to be in that order.
+//! not; the report has the share of seeds on which it holds, and the share is judged where the
+//! demand names one. Without one the means have to be in that order.
 
 use super::demand::CellRef;
 use super::demand::{band_words, enough, in_band, on_seeds};
@@ -277,7 +277,7 @@ basis = "trend"
         assert_eq!(judged("means", [99.0, 99.0, 99.0, 900.0]).met, Some(false));
     }
 
-    /// Of seeds 1 to 3 of one cell and 2 to 4 of the other, 2 and 3 count.
+    /// Seeds 1 to 3 of one cell and 2 to 4 of the other have 2 and 3 in common, which count.
     #[test]
     fn seeds_that_a_cell_lacks_do_not_count() {
         let p = Published::read(TEXT);

@@ -1,8 +1,8 @@
 //! Which verdicts hang on which constant: each is moved by a quarter, alone.
 //!
 //! Varied are the constants that the sources leave open, the costs of the machine, its tick and
-//! run-ahead, and the devices that the experiments use. Constants that stand in the program
-//! cannot be varied from outside; they are named, so that nobody takes them for tested.
+//! run-ahead, and the devices that the experiments use. Constants that stand in the program cannot
+//! be varied from outside; the report names them as not tested.
 
 use serde::Deserialize;
 

@@ -27,9 +27,10 @@ use super::booted::{Booted, List, Zone};
 use super::point::{Point, ZoneState, Zones};
 use super::problem::{Found, found, within};
 
-/// What was read out, and of which kernel. The machine of `evidence/reference/` was another one of
-/// the same make: its process held so many pages more, modulo 4. On 6.18 and 7.3 this decides: of
-/// four neighbouring frames that a region may begin with, one or two let compaction end early.
+/// Values that were read out, with their kernel. The machine of `evidence/reference/` was another
+/// one of the same make: its process held a few pages more, whose number is given modulo 4. On 6.18
+/// and 7.3 this decides: of four neighbouring frames that a region may begin with, one or two let
+/// compaction end early.
 const BOOTED: [(Kernel, &str, u64); 4] = [
     (Kernel::V6_1, include_str!("../../evidence/boot/6.1.toml"), 0),
     (Kernel::V6_12, include_str!("../../evidence/boot/6.12.toml"), 0),
@@ -102,7 +103,8 @@ fn layout(b: &Zone) -> ZoneLayout {
     }
 }
 
-/// What cannot be of the states of a point, held against what was recorded when it began.
+/// Checks the states of a point against the recording of its beginning; the error has the
+/// impossible value.
 pub(super) fn check(p: &Point) -> Result<(), Found> {
     for (i, boot) in p.boot.iter().enumerate() {
         boot.check(&p.zones_at_start).map_err(|(way, what)| {
@@ -132,7 +134,8 @@ pub(super) fn check(p: &Point) -> Result<(), Found> {
 }
 
 impl Booted {
-    /// What cannot be, held against the zones that were recorded at the same time.
+    /// Checks against the zones that were recorded at the same time; the error has the impossible
+    /// value.
     fn check(&self, zones: &Zones) -> Result<(), Found> {
         let populated = zones.values().filter(|z| z.managed > 0).count();
         if populated != self.zone.len() {
@@ -186,7 +189,7 @@ impl Zone {
         self.ramfs.iter().chain(&self.program)
     }
 
-    /// What cannot be of it.
+    /// Checks one zone; the error has the impossible value.
     fn check(&self, number: usize, recorded: Option<&ZoneState>) -> Result<(), Found> {
         let at = |key: &str| ["zone".into(), number.into(), key.into()];
         let Some(recorded) = recorded else {

@@ -1,9 +1,9 @@
 //! Recordings that are of the form and cannot be.
 //!
-//! A replay of a contradictory recording would give figures that mean nothing, or a panic
-//! far from the cause. So every point of a folder is held against itself before anything
-//! runs: there can be such a machine, the commands can be read, the phases are those of
-//! the commands, and what was counted fits what was set up.
+//! A replay of a contradictory recording would give figures that mean nothing, or a panic far from
+//! the cause. So every point of a folder is checked against itself before anything runs: such a
+//! machine is possible, the commands can be read, the phases are those of the commands, and the
+//! counts fit the set-up.
 
 use mmsim::nearest::nearest;
 use mmsim_workload::script::{LruGen, Script, ScriptError, ScriptSetup};
@@ -21,7 +21,7 @@ const MAX_MANAGED: u64 = 1 << 26;
 /// Most repetitions of a point.
 const MAX_REPETITIONS: u64 = 1000;
 
-/// Whether all points of a file can be.
+/// Checks that all points of a file are possible.
 pub(super) fn experiment(e: &Experiment) -> Result<(), Problem> {
     for (i, p) in e.points.iter().enumerate() {
         let problem = |(way, what): Found| Problem {
@@ -114,7 +114,7 @@ fn point(p: &Point) -> Result<(), Found> {
                 })?;
                 setup.get_or_insert(script.setup);
             }
-            // What it makes is not known, so nothing can be held against it.
+            // Its result is not known, so nothing can be compared with it.
             None => return Ok(()),
         }
     }
@@ -322,7 +322,7 @@ mod tests {
         Experiment::from_json(text).map_err(|e| e.to_string())
     }
 
-    /// What is said when a text is replaced by another.
+    /// Message on a text that is replaced by another.
     fn said(from: &str, to: &str) -> String {
         assert!(FILE.contains(from), "{from}");
         let e = read(&FILE.replacen(from, to, 1)).expect_err(to);

@@ -1,4 +1,4 @@
-//! What the steps of memory management cost on the recorded machines.
+//! Costs of the steps of memory management on the recorded machines.
 //!
 //! Their clock counts instructions, one a nanosecond: a fault takes some 8 us there and evicting
 //! a page 9 us, several times what a real machine needs and in another proportion. Counters
@@ -21,8 +21,8 @@
 //! and evictions, but it takes the fixed part of a pass for theirs. `tools/recorder/pace.script` tells
 //! what is the program's own: a touch of a present page takes 11 ns, filling one 474.
 //!
-//! Reclaim is measured by itself. `tools/recorder/reclaim.sh` traces it, and prints medians of the times
-//! between two events, in ns on 6.1, 6.12.117, 6.18.15 and 7.3.4:
+//! Reclaim is measured separately. `tools/recorder/reclaim.sh` traces it, and prints medians of the
+//! times between two events, in ns on 6.1, 6.12.117, 6.18.15 and 7.3.4:
 //!
 //! | step | 6.1 | 6.12 | 6.18 | 7.3 | here, together |
 //! |---|---|---|---|---|---|
@@ -42,13 +42,13 @@
 //! 4.9 ms more where the oldest of four generations had to be poured into the next.
 //!
 //! How an eviction divides into unmapping and swapping was measured apart too, by MADV_PAGEOUT of
-//! 20,000 pages, with and without MADV_FREE before (`tools/recorder/unmap.script`): 9,640 and
-//! 3,265 ns a page on 6.1, 10,022 and 2,599 on 6.12. The differences are what swapping costs:
+//! 20,000 pages, with and without MADV_FREE before (`tools/recorder/unmap.script`): 9,640 and 3,265
+//! ns a page on 6.1, 10,022 and 2,599 on 6.12. The differences are what swapping costs:
 //! `t_swap_submit` and writing; the rest of an eviction is `t_unmap` and `t_evict`. A page of a
-//! file that nobody maps takes the latter alone, about 1.5 us less what looking at it costs. How swapping divides into
-//! submitting and the device's own work is a choice, as is the division of a scan. The same script
-//! has `MADV_FREE` of pages touched once, 733 ns each on 6.12, and of pages that were freed lazily
-//! and written again, 141.
+//! file that is not mapped takes the latter alone, about 1.5 us less the cost of looking at it. How
+//! swapping divides into submitting and the device's own work is a choice, as is the division of a
+//! scan. The same script has `MADV_FREE` of pages touched once, 733 ns each on 6.12, and of pages
+//! that were freed lazily and written again, 141.
 //!
 //! Files were measured on ext4 over an emulated persistent memory (`tools/recorder/files.script`),
 //! in ns a page:
@@ -123,8 +123,8 @@ pub const RECORDED: [(&str, [u64; 4]); 31] = [
 /// read, write.
 pub const ZRAM: [u64; 2] = [700, 1_600];
 
-/// What the scheduler owed kswapd when the recorded kernels woke it first (`sched_entity.vlag`), in
-/// ns on 6.12, 6.18 and 7.3. 6.1 has no EEVDF.
+/// Lag of kswapd when the recorded kernels woke it first (`sched_entity.vlag`), in ns on 6.12, 6.18
+/// and 7.3. 6.1 has no EEVDF.
 pub const KSWAPD_LAG: [u64; 3] = [4_000_000, 3_416_000, 3_339_000];
 
 /// The same for one of the kernels.
@@ -137,7 +137,7 @@ pub(super) fn kswapd_lag(kernel: Kernel) -> SimDuration {
     })
 }
 
-/// What the recorded program computes: drawing a page, and filling one.
+/// Computation of the recorded program: drawing a page, and filling one.
 pub const PACE: [u64; 2] = [209, 463];
 
 /// The same, as the script's program takes it.

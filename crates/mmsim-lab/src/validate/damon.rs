@@ -3,7 +3,7 @@
 //!
 //! The child of a script has its region at an address of its own choosing here; where the whole
 //! process is monitored, its other mappings (program, libraries, stack) are those that the
-//! recording shows. Their contents are not modelled, and nothing is said of them.
+//! recording shows. Their contents are not modelled, so there is no comparison.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -61,7 +61,7 @@ fn layout(p: &Point, pages: u64) -> (u64, Vec<(u64, u64)>) {
 /// and the result of one stream lies several per cent off the mean of many.
 pub(super) const DRAWS: usize = 8;
 
-/// How often a point is replayed: replay n is of repetition n modulo their number.
+/// Number of replays of a point: replay n is of repetition n modulo their number.
 pub(super) fn replays(p: &Point) -> usize {
     let monitored = p.script.iter().any(|l| l.starts_with("write /sys/") && l.contains("damon"));
     p.repetitions * if monitored { DRAWS } else { 1 }
@@ -96,7 +96,7 @@ pub(super) fn watched(
 
 const OPERATIONS: &str = "contexts/0/operations";
 
-/// What was written, by file.
+/// Written contents, by file.
 struct Files<'a>(&'a BTreeMap<String, String>);
 
 impl Files<'_> {
@@ -267,12 +267,12 @@ impl Files<'_> {
 /// Snapshots of regions, each with its time in ms since the first, as they are recorded.
 pub(super) type Snapshots = Vec<(u64, Vec<SeenRegion>)>;
 
-/// What is said of monitoring, from its snapshots.
+/// Summary of monitoring, from its snapshots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Seen {
     /// Pages of the watched area in regions with an access, mean over the snapshots.
     pub(super) wss: f64,
-    /// Of the last snapshot, pages of the area with accesses in four of five samples and more.
+    /// Pages of the area in the last snapshot with accesses in four of five samples and more.
     pub(super) hot: f64,
     /// Regions, mean over the snapshots.
     pub(super) nr_regions: f64,
@@ -281,7 +281,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of an area of so many pages, at so many samples an aggregation.
+    /// Summary for an area of `pages` pages, at `window` samples an aggregation.
     pub(super) fn of(snapshots: &Snapshots, pages: u64, window: u64) -> Option<Seen> {
         let inside = |r: &SeenRegion| {
             let end = (r.start + r.pages as i64).min(pages as i64);
@@ -316,7 +316,7 @@ impl Seen {
     }
 }
 
-/// What was recorded of a point: per name the values of its repetitions.
+/// Recorded values of a point: per name those of its repetitions.
 pub(super) fn recorded(p: &Point) -> Vec<(&'static str, Vec<f64>)> {
     let mut rows: Vec<(&'static str, Vec<f64>)> = Vec::new();
     let mut add = |name, value| match rows.iter_mut().find(|r| r.0 == name) {
@@ -340,7 +340,7 @@ pub(super) fn recorded(p: &Point) -> Vec<(&'static str, Vec<f64>)> {
     rows
 }
 
-/// What a replay gives for the same names.
+/// Values of a replay for the same names.
 pub(super) fn simulated(p: &Point, k: &Kdamond) -> Vec<(&'static str, f64)> {
     let Ok(script) = Script::parse(&p.script) else { return Vec::new() };
     let pages = script.child.as_ref().map_or(0, |c| u64::from(c.pages));
@@ -365,7 +365,7 @@ pub(super) fn simulated(p: &Point, k: &Kdamond) -> Vec<(&'static str, f64)> {
         rows.extend(seen.iter().flat_map(Seen::rows));
     }
     if !p.series.is_empty() {
-        // A module shows its own at any time, and is asked in the end.
+        // A module shows its own at any time, and the end is late enough.
         let own = || k.context().schemes().first().map(|s| *s.stat());
         let noted = k.watch().taken().last().and_then(|n| n.stats.first().copied());
         let stat = noted.or_else(own).unwrap_or_default();

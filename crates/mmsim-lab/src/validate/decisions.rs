@@ -1,8 +1,8 @@
 //! Single decisions of recorded kernels, replayed.
 //!
-//! `tools/recorder/decisions.sh` records each call of `shrink_lruvec()` (classic LRU), and each visit,
-//! step and aging of MGLRU: what it was given, what it set out to scan, and what came of it. Two
-//! questions are asked of each. Does the model set out to scan the same, given the same? That is
+//! `tools/recorder/decisions.sh` records each call of `shrink_lruvec()` (classic LRU), and each
+//! visit, step and aging of MGLRU: what it was given, what it set out to scan, and what came of it.
+//! Each is checked in two ways. Does the model set out to scan the same, given the same? That is
 //! replayed call by call, from recorded inputs. And does the same come of it? For that the point
 //! runs in the whole machine, and its calls are paired with the recorded ones in order: those of
 //! kswapd and of direct reclaim each for themselves, by phase and priority.
@@ -96,14 +96,14 @@ pub struct PairRow {
     pub by: &'static str,
     /// 12 down to 0.
     pub priority: u64,
-    /// What came of it.
+    /// Result of the kernel's call.
     pub recorded: Done,
-    /// What came of the model's; none: it has no such call left.
+    /// Result of the model's; `None`: it has no such call left.
     pub simulated: Option<Done>,
 }
 
 impl PairRow {
-    /// Whether the results are within 10 % or [`ROOM`] pages of each other.
+    /// True if the results are within 10 % or [`ROOM`] pages of each other.
     pub fn near(&self) -> bool {
         self.simulated.is_some_and(|s| s.near(self.recorded))
     }

@@ -24,7 +24,7 @@ pub struct Validation {
     /// Per experiment and LRU: an entry of all counters, then one for each counter that
     /// the kernel or the model counted.
     pub summary: Vec<SummaryRow>,
-    /// Whether the model is as close as it should be.
+    /// Verdicts on the accuracy of the model.
     pub rules: Vec<Verdict>,
     /// Points that the model cannot replay.
     pub not_modelled: Vec<NotModelled>,
@@ -43,7 +43,7 @@ pub struct OutcomeRow {
     pub experiment: String,
     /// The point.
     pub point: String,
-    /// What was counted.
+    /// Name of the counter.
     pub counter: String,
     /// The recorded outcomes, ascending.
     pub outcomes: Vec<Near>,
@@ -51,7 +51,7 @@ pub struct OutcomeRow {
     pub between: f64,
     /// Every outcome came, and few replays lie between.
     pub met: bool,
-    /// What each replay gave, from the lowest offset on.
+    /// Result of each replay, from the lowest offset on.
     pub simulated: Vec<f64>,
 }
 
@@ -79,7 +79,7 @@ impl Near {
     }
 }
 
-/// How close the model is in one experiment under one LRU.
+/// Accuracy of the model in one experiment under one LRU.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SummaryRow {

@@ -1,7 +1,7 @@
 //! The machine of a recorded point: its zones, its swap, its knobs, nothing fitted.
 //!
-//! What a recording needs and the model lacks is said in words, so that the point is
-//! listed with the reason and not replayed as something else.
+//! A missing feature that a recording needs is described in words, so that the point is listed with
+//! the reason and not replayed as something else.
 
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
@@ -21,12 +21,12 @@ use super::{boot, cost, damon};
 use mmsim::machines::{Machine, Policy};
 use mmsim_lru::MglruConfig;
 
-/// What a recorded point needs and the model lacks.
+/// Feature that a recorded point needs and the model lacks.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Lacking(String);
 
-/// How often a point is replayed: each repetition once, a point with a monitor more often, and one
+/// Number of replays of a point: each repetition once, a point with a monitor more often, and one
 /// of fewer than three repetitions four times.
 pub(super) fn replays(p: &Point) -> usize {
     match damon::replays(p) {
@@ -94,7 +94,7 @@ fn cached_at_start(p: &Point) -> (u32, u32) {
 /// A region that no script uses, for the pages of the recorded program.
 const PROGRAM: u32 = 63;
 
-/// Whether a script needs large blocks: others are recorded with compaction idle.
+/// True if a script needs large blocks: others are recorded with compaction idle.
 fn asks_for_blocks(script: &Script) -> bool {
     script.commands.iter().any(|c| {
         matches!(
@@ -136,7 +136,7 @@ fn zones_at_start(p: &Point) -> Zones {
     zones
 }
 
-/// Whether there can be such a machine; none is built.
+/// Checks that such a machine is possible, without building it.
 pub(super) fn can_be(p: &Point, repetition: usize) -> Result<(), String> {
     planned(p, repetition).map(|_| ())
 }
@@ -170,9 +170,9 @@ fn ramfs_pages(p: &Point, repetition: usize) -> u32 {
     p.booted(repetition).map_or(boot::RAMFS, Booted::ramfs_pages)
 }
 
-/// How many anonymous pages the program had locked: those read out, or as many as were counted but for its
-/// file's. Where repetitions differ, how many of them had the most follows from the mean, and the last
-/// ones are taken to be these.
+/// Number of anonymous pages that the program had locked: those read out, or as many as were
+/// counted but for its file's. Where repetitions differ, how many of them had the most follows from
+/// the mean, and the last ones are taken to be these.
 fn locked_pages(p: &Point, repetition: usize) -> u64 {
     if let Some(boot) = p.booted(repetition) {
         return boot.program_pages().into();
@@ -362,14 +362,14 @@ fn swap(s: &ScriptSwap) -> SwapConfig {
     SwapConfig { slots: s.slots - 1, device, priority: s.priority }
 }
 
-/// What is the matter with a knob of a script.
+/// Problem with a knob of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Knob {
     /// A value that no kernel takes.
     Wrong {
         /// The path of the knob.
         path: String,
-        /// What was found, and what to write.
+        /// Text that was found, and text to write.
         what: String,
     },
     /// A mechanism that is not modelled.
@@ -436,7 +436,7 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
     Ok(vm)
 }
 
-/// Whether a path below /sys/block is that of the device with the files.
+/// True if a path below /sys/block is that of the device with the files.
 fn of_files(setup: &ScriptSetup, path: &str) -> bool {
     let device = setup.mount.as_ref().and_then(|(_, device)| device.rsplit('/').next());
     device.is_none_or(|d| path.contains(&format!("/{d}/")))

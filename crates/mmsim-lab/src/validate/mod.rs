@@ -1,13 +1,12 @@
 //! Replays recorded kernel experiments on the same machine, and sets what the kernel
 //! counted beside what the simulator counts.
 //!
-//! A point of the reference holds the zones of the machine when its workload started, the
-//! commands of the workload, and the counters of the kernel. The machine built here has
-//! the same managed pages, watermarks, reserves, free pages and per-CPU lists, the same
-//! swap and sysctls; the workload is the same sequence of accesses. Nothing is fitted, but
-//! for the place at which regions of two kernels begin (`boot`).
-//! Whether a recording can be at all is asked first (`check`); how close is close enough
-//! is said in [`rules`].
+//! A point of the reference holds the zones of the machine when its workload started, the commands
+//! of the workload, and the counters of the kernel. The machine built here has the same managed
+//! pages, watermarks, reserves, free pages and per-CPU lists, the same swap and sysctls; the
+//! workload is the same sequence of accesses. Nothing is fitted, but for the place at which regions
+//! of two kernels begin (`boot`). The first check is that a recording is possible at all (`check`);
+//! [`rules`] say how close is close enough.
 
 mod boot;
 mod booted;
@@ -47,7 +46,7 @@ use mmsim::machines::kdamond_of;
 use mmsim::nearest::nearest;
 use point::{Experiment, Point};
 
-/// What is replayed.
+/// Points to replay.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Selection {
@@ -61,8 +60,8 @@ pub struct Selection {
     pub jobs: Option<usize>,
 }
 
-/// Replays the selected points of a folder. `progress` is told how many replays have
-/// ended, and of how many.
+/// Replays the selected points of a folder. `progress` gets the number of replays that have ended,
+/// and of all.
 ///
 /// # Errors
 /// A file of the folder cannot be read, is not of the form or contradicts itself; or
@@ -145,8 +144,8 @@ fn select<'a>(
     Ok(selected)
 }
 
-/// Of each experiment, kernel and LRU the point in the middle of the file, sensitivities
-/// left out: a choice that knows nothing of how close the model comes.
+/// The point in the middle of the file for each experiment, kernel and LRU, sensitivities left out:
+/// a choice that does not depend on the accuracy of the model.
 fn quick<'a>(all: &[(&'a Experiment, &'a Point)]) -> Vec<(&'a Experiment, &'a Point)> {
     let key =
         |(e, p): &(&Experiment, &Point)| (e.experiment.clone(), p.kernel_series(), p.lru.clone());
@@ -178,15 +177,15 @@ fn why_not(p: &Point) -> Option<String> {
     (0..p.repetitions).find_map(|r| machine::can_be(p, r).err())
 }
 
-/// What is kept of one replay: each recorded phase's counters.
+/// Results of one replay: each recorded phase's counters.
 struct Replay {
     /// By phase of the point and position in [`COUNTERS`]; none: the replay ended before.
     phases: Vec<Option<Vec<Option<u64>>>>,
     /// Free blocks of order 9 at the end of each phase of the point.
     free_order9: Vec<Option<u64>>,
-    /// Blocks asked for on behalf of the kernel that could not be had, in each phase.
+    /// Failed allocations of blocks on behalf of the kernel, in each phase.
     failed: Vec<Option<u64>>,
-    /// What a monitor saw and did, by name.
+    /// Results of a monitor, by name.
     damon: Vec<(&'static str, f64)>,
     /// It ran out of memory.
     early: bool,
@@ -275,8 +274,8 @@ fn row(
     }
 }
 
-/// What was recorded of a phase besides counters, and what the replays gave: free blocks, and in
-/// the phase `asked` what the command before it returned.
+/// Recorded values of a phase besides counters, and those of the replays: free blocks, and in the
+/// phase `asked` the result of the command before it.
 fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3], f64)> {
     let mean = |of: &dyn Fn(&Replay) -> Option<u64>| -> Option<f64> {
         let all: Option<u64> = replays.iter().map(of).sum();
@@ -323,7 +322,7 @@ fn further(p: &Point, phase: usize, replays: &[Replay]) -> Vec<(String, [f64; 3]
     rows
 }
 
-/// What goes into the document, in order of the points.
+/// Rows of the document, in order of the points.
 #[derive(Default)]
 struct Collected {
     rows: Vec<PointRow>,

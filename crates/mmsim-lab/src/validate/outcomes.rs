@@ -14,12 +14,12 @@ use super::point::{Experiment, Point};
 use super::{Replay, further};
 use crate::validate::document::{Near, OutcomeRow};
 
-/// What commands return of which several outcomes are known.
+/// Commands and results of which several outcomes are known.
 const RETURNED: [(&str, &str); 3] = [("hugepool", "got"), ("thp", "got"), ("pring", "contiguous")];
 /// Replays of a point with three repetitions, and pages between two of them.
 const OFFSETS: usize = 41;
 const STEP: i64 = 6;
-/// Outcomes differ if the larger is more than so many times the smaller.
+/// Outcomes differ if the larger is more than this multiple of the smaller.
 const APART: f64 = 1.5;
 /// Where counts are smaller than this everywhere, a difference says little.
 const FEW: f64 = 5.0;
@@ -28,7 +28,7 @@ const CLOSE: f64 = 0.15;
 /// So large a share of the replays may lie between outcomes and near none.
 pub const BETWEEN: f64 = 0.1;
 
-/// What three repetitions returned, of their mean, smallest and largest.
+/// Results of three repetitions, from their mean, smallest and largest.
 fn values_of_three([mean, min, max]: [f64; 3]) -> Vec<f64> {
     // Means were rounded to a tenth; the values are whole.
     vec![min, (3.0 * mean - min - max).round().clamp(min, max), max]
@@ -59,7 +59,7 @@ fn moved(p: &Point, offset: i64) -> Option<Point> {
     Some(q)
 }
 
-/// What a point whose repetitions went apart gives over the offsets.
+/// Row of a point whose repetitions went apart, over the offsets.
 pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
     let phase = p.phases.iter().position(|x| x.phase == "asked")?;
     let (command, key) = RETURNED.into_iter().find(|(c, k)| p.result(c, k).is_some())?;
@@ -97,7 +97,7 @@ pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
     })
 }
 
-/// How often each outcome came, and which share of the replays lies between the smallest and the
+/// Share of each outcome, and the share of the replays that lies between the smallest and the
 /// largest and is near none.
 fn shares(groups: &[Vec<f64>], simulated: &[f64]) -> (Vec<Near>, f64) {
     let share = |of: &dyn Fn(f64) -> bool| {
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(many, Some(vec![vec![36.0, 37.0, 38.0], vec![98.0, 99.0]]));
     }
 
-    /// Of ten replays two are near 5, seven near 41, one is between; those beyond count as neither.
+    /// In ten replays two are near 5, seven near 41, one is between; those beyond count as neither.
     #[test]
     fn outcomes_have_shares_and_so_has_what_lies_between() {
         let groups = [vec![5.0], vec![41.0, 41.0]];

@@ -17,23 +17,23 @@ pub struct Patched {
     pub lru: &'static str,
     /// Where its knobs begin.
     pub preset: &'static str,
-    /// What is set on top.
+    /// Settings on top.
     pub knobs: &'static [(&'static str, &'static str)],
     /// The kernel that it is compared with; none: others are compared with it.
     pub against: Option<&'static str>,
-    /// How close its figures have to come.
+    /// Demand on its figures.
     pub asked: Asked,
     /// Counters that are shown beside those that are judged.
     pub beside: &'static [&'static str],
-    /// What it is.
+    /// Description of the kernel.
     pub about: &'static str,
 }
 
-/// How close figures of a patched kernel have to come.
+/// Demand on figures of a patched kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Asked {
-    /// The effect of the patch on these counters, within so many points.
+    /// The effect of the patch on these counters, within a number of points.
     Effect(f64, &'static [&'static str]),
     /// These counters themselves, each within that share of what was recorded, or within the spread
     /// of the recording if that is larger.
@@ -56,9 +56,9 @@ impl Asked {
 const LAZYFREE: Asked =
     Asked::Effect(5.0, &["workingset_refault_anon", "workingset_refault_file", "pglazyfreed"]);
 const PLACEMENT: Asked = Asked::Level(&[("workingset_refault_file", 0.02)]);
-/// What the effects are taken from. Each refault of an anonymous page is a swap-in.
+/// Counters from which the effects are computed. Each refault of an anonymous page is a swap-in.
 const REFAULTS: &[&str] = &["workingset_refault_anon", "workingset_refault_file", "pglazyfreed"];
-/// What activates and demotes, without a judgement.
+/// Counters of activation and demotion, without a judgement.
 const ACTIVATION: &[&str] = &["pgdeactivate", "pgreuse"];
 const SWAP_INS: Asked = Asked::Level(&[("pswpin", 0.02)]);
 /// Activated refaults as the rules of the reference ask.
@@ -177,7 +177,7 @@ impl Patched {
         Policy::resolve(&spec).unwrap_or_else(|e| panic!("{}: {e:?}", self.name))
     }
 
-    /// Whether a name is written like that of a patched kernel: a version of two numbers and a word
+    /// True if a name is written like that of a patched kernel: a version of two numbers and a word
     /// behind it. What `uname -r` prints has three, or is a release candidate.
     pub fn is_written_so(name: &str) -> bool {
         let mut numbers = name.splitn(2, '.');

@@ -214,26 +214,26 @@ pub struct Point {
     pub script_changes: Vec<Vec<(usize, String)>>,
     /// Phases.
     pub phases: Vec<Phase>,
-    /// What a monitor saw: for each repetition its snapshots, with name and ms since the first.
+    /// Records of a monitor: for each repetition its snapshots, with name and ms since the first.
     #[serde(default)]
     pub regions: Vec<Vec<(String, u64, Vec<SeenRegion>)>>,
     /// For each repetition, second by second: resident and swapped pages of the child, free pages,
     /// and counts of the first scheme.
     #[serde(default)]
     pub series: Vec<Vec<Second>>,
-    /// What commands returned: their names, and values by name.
+    /// Results of commands: their names, and values by name.
     #[serde(default)]
     pub results: Vec<(String, BTreeMap<String, serde_json::Value>)>,
 }
 
 impl Point {
-    /// What a command returned under a name, if it did: mean, smallest, largest.
+    /// Result of a command under a name, if it has one: mean, smallest, largest.
     pub fn result(&self, command: &str, key: &str) -> Option<[f64; 3]> {
         let (_, values) = self.results.iter().find(|r| r.0 == command)?;
         let recorded: Recorded = serde_json::from_value(values.get(key)?.clone()).ok()?;
         Some(recorded.spread())
     }
-    /// What it returned in each repetition, where that was recorded.
+    /// Its result in each repetition, where that was recorded.
     pub fn result_each(&self, command: &str, key: &str) -> Option<Vec<f64>> {
         let (_, values) = self.results.iter().find(|r| r.0 == command)?;
         serde_json::from_value(values.get(&format!("{key}_each"))?.clone()).ok()

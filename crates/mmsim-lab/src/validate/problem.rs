@@ -1,17 +1,17 @@
-//! What is wrong with a recording, and where.
+//! Problem with a recording, and its place.
 
 use std::fmt;
 
 use super::place::{Step, shown};
 
-/// What is wrong with a recording, and where.
+/// Problem with a recording, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {
     /// The way from the root of the file.
     pub(super) way: Vec<Step>,
     /// The name of the point.
     pub(super) point: String,
-    /// What was found there and what may be.
+    /// Value that was found there and values that are possible.
     pub(super) what: String,
 }
 

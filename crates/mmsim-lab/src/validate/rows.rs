@@ -18,13 +18,13 @@ pub struct PointRow {
     pub phase: String,
     /// The counter.
     pub counter: String,
-    /// What kernels counted, on average.
+    /// Mean count of kernels.
     pub recorded: f64,
     /// The smallest that a kernel counted.
     pub min: f64,
     /// The largest that a kernel counted.
     pub max: f64,
-    /// What the model counts, on average.
+    /// Mean count of the model.
     pub simulated: f64,
     /// `simulated / recorded - 1`; none where `recorded` is 0.
     pub rel_error: Option<f64>,

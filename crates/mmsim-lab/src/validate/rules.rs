@@ -1,12 +1,12 @@
-//! How close is close enough: rules for groups of counters, and whether they are met.
+//! Rules for groups of counters that say how close is close enough, and their verdicts.
 //!
-//! A *cell* is one counter of one phase of one point, means over the repetitions. Where
-//! the kernel counted at least [`MANY`] events, the relative error against its mean counts:
-//! the median over an experiment's cells has to stay below one figure and every single
-//! cell below another, which is the rule's or the spread of the recording itself, whichever
-//! is larger, for nobody can ask a model to be closer to a kernel than the kernel is to
-//! itself. Where fewer events were counted, none included, a relative error says little:
-//! there the simulated value has to lie in the recorded range widened by [`ROOM`] events.
+//! A *cell* is one counter of one phase of one point, means over the repetitions. Where the kernel
+//! counted at least [`MANY`] events, the relative error against its mean counts: the median over an
+//! experiment's cells has to stay below one figure and every single cell below another, which is
+//! the rule's or the spread of the recording itself, whichever is larger, for no model can be
+//! closer to a kernel than the kernel is to itself. Where fewer events were counted, none included,
+//! a relative error says little: there the simulated value has to lie in the recorded range widened
+//! by [`ROOM`] events.
 //!
 //! Verdicts are given for each experiment, kernel and counter, never over several: an experiment
 //! with many points that any LRU gets right must not hide one with few that tell models
@@ -22,7 +22,7 @@ use crate::validate::rows::{PointRow, quantile};
 
 /// From this many recorded events on the relative error counts.
 pub const MANY: f64 = 500.0;
-/// By so many events the recorded range is widened below that.
+/// Number of events by which the recorded range is widened below that.
 pub const ROOM: f64 = 250.0;
 
 /// A demand on some counters of some experiments.
@@ -69,7 +69,7 @@ impl Points {
     }
 }
 
-/// What a rule does not say.
+/// Defaults of a rule.
 const USUAL: Rule = Rule {
     name: "",
     policy: "",
@@ -300,7 +300,7 @@ const SPREADS: &[(&str, &[&str], f64)] = &[
     ("anon-file", &["workingset_refault_file", "workingset_refault_anon"], 0.01),
 ];
 
-/// Whether a rule is met by one counter of one experiment.
+/// Verdict of a rule on one counter of one experiment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verdict {
@@ -322,9 +322,9 @@ pub struct Verdict {
     pub p90: Option<f64>,
     /// Largest of them.
     pub worst: Option<f64>,
-    /// What the median may be.
+    /// Limit of the median.
     pub median_limit: f64,
-    /// What each may be where the recording spreads less; infinite: only the median is judged.
+    /// Limit of each where the recording spreads less; infinite: only the median is judged.
     #[serde(deserialize_with = "or_infinite")]
     pub worst_limit: f64,
     /// Cells with few events.
@@ -350,9 +350,9 @@ pub struct Miss {
     pub point: String,
     /// The phase.
     pub phase: String,
-    /// What the kernel counted, on average.
+    /// Mean count of the kernel.
     pub recorded: f64,
-    /// What the model counts, on average.
+    /// Mean count of the model.
     pub simulated: f64,
     /// The smallest value that would do.
     pub least: f64,
@@ -361,7 +361,7 @@ pub struct Miss {
 }
 
 impl Miss {
-    /// How many times as far off as it may be.
+    /// Error as a multiple of its limit.
     fn excess(&self) -> f64 {
         let room = (self.most - self.least) / 2.0;
         (self.simulated - f64::midpoint(self.least, self.most)).abs() / room.max(f64::MIN_POSITIVE)
@@ -417,7 +417,7 @@ impl Cell<'_> {
 }
 
 impl Verdict {
-    /// What each error may be, for people.
+    /// Limit of each error, for people.
     pub fn worst_limit(&self) -> String {
         match self.worst_limit.is_finite() {
             true => format!("{:.0} %", self.worst_limit * 100.0),
@@ -479,9 +479,9 @@ pub struct Far {
     pub phase: String,
     /// The counter, or a sum.
     pub counter: String,
-    /// What the kernel counted, on average.
+    /// Mean count of the kernel.
     pub recorded: f64,
-    /// What the model counts, on average.
+    /// Mean count of the model.
     pub simulated: f64,
 }
 

@@ -1,9 +1,11 @@
-//! What can be computed about independent draws without a simulator, and that the simulator agrees.
+//! Figures that can be computed about independent draws without a simulator, and that the simulator
+//! agrees.
 //!
-//! Pages are drawn independently by a law, and so many frames hold some of them. Then the share of
-//! draws that find their page, the hit ratio, has bounds and, for some policies, a formula:
+//! Pages are drawn independently by a law, and a number of frames hold some of them. Then the share
+//! of draws that find their page, the hit ratio, has bounds and, for some policies, a formula:
 //!
-//! - nobody who does not know the future does better than keeping the likeliest pages for good;
+//! - without knowledge of the future no policy does better than keeping the likeliest pages for
+//!   good;
 //! - LRU: a page is there if it was drawn within the time in which as many different pages are
 //!   drawn as there are frames (H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems", 2002);
 //! - FIFO, and random eviction like it: a page stays for that time from when it was fetched, however

@@ -1,4 +1,4 @@
-//! Reclaim that writes to an asynchronous device, held against what real kernels did on one.
+//! Reclaim that writes to an asynchronous device, compared with real kernels on one.
 //!
 //! Requests end 50 us after their submission, when who submitted them is elsewhere. So it shows
 //! here whether interrupts are served amid reclaim, whether writes wait for each other in plugs,
@@ -43,11 +43,11 @@ fn within([simulated, recorded]: [f64; 2], share: f64, what: &str) {
 }
 
 /// Memory is filled past its end. Direct reclaim and kswapd take turns of some milliseconds, so
-/// many writes of either end in a turn of its own, and it frees them itself: with interrupts served
-/// between the batches of kswapd's turns it has more than half of the steals, without them a
-/// sixth, as all it ever meets is under write. Nearly all writes end with their folios on the list, since
-/// they were submitted when the batch was over; a few per cent do not, and are not rotated. The
-/// model has a third of these.
+/// that many writes of either end in a turn of its own, and it frees them itself: with interrupts
+/// served between the batches of kswapd's turns it has more than half of the steals, without them a
+/// sixth, as all it ever meets is under write. Nearly all writes end with their folios on the list,
+/// since they were submitted when the batch was over; a few per cent do not, and are not rotated.
+/// The model has a third of these.
 #[test]
 fn kswapd_frees_what_it_wrote() {
     let run = reference("async-r1.50-t0.5-w0-classic");
@@ -89,9 +89,9 @@ fn mglru_tries_again_what_was_written_meanwhile() {
 
 /// Kernels that fill memory past its end while their device is slower than reclaim: 32, 16 or 8
 /// requests at a time, of 16, 8 or 1.9 ms, with writeback throttling and with the device's tags
-/// alone. They do not scan more for it, since who submits too much sleeps; if nobody slept, the
-/// classic LRU would scan 238,503 pages for 137,936 with 8 tags, and write 75,819 for 39,442. The
-/// rule for scans is 10 %, which MGLRU misses where it is throttled to 6 requests: 12.9 %. Its
+/// alone. They do not scan more for it, since a thread that submits too much sleeps; if none slept,
+/// the classic LRU would scan 238,503 pages for 137,936 with 8 tags, and write 75,819 for 39,442.
+/// The rule for scans is 10 %, which MGLRU misses where it is throttled to 6 requests: 12.9 %. Its
 /// kernel sleeps amid its batches, where a step here is one piece.
 #[test]
 fn a_slow_device_is_no_reason_to_scan() {

@@ -1,4 +1,4 @@
-//! Compaction, held against kernels whose memory was read out when they began.
+//! Compaction, compared with kernels whose memory was read out when they began.
 //!
 //! What comes of a request for large blocks hangs on single frames: which of four or eight neighbours a region's
 //! first page gets decides which frames of a group stay held, and so what a scanner that looks at every eighth or

@@ -35,7 +35,7 @@ fn constants() -> BTreeMap<String, Constant> {
     all
 }
 
-/// What the code holds, as far as it can be asked.
+/// Values of the code, as far as they can be read.
 fn in_code() -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (name, value) in CostModel::measured().fields() {

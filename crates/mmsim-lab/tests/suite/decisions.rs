@@ -9,8 +9,9 @@ fn replay(folder: &Path) -> Result<Decisions, String> {
     decisions(&root().join("evidence/reference"), folder, Some(1)).map_err(|e| e.to_string())
 }
 
-/// The formulas are those of the kernel: given the same, nearly all decisions are the same. What is
-/// not comes from counters that change between the probe and the call, so 99 of 100 are asked.
+/// The formulas are those of the kernel: given the same, nearly all decisions are the same. The
+/// rest comes from counters that change between the probe and the call, so the test demands 99 of
+/// 100.
 #[test]
 fn decisions_are_those_of_the_kernel() {
     let d = replay(&root().join("evidence/decisions")).expect("good");

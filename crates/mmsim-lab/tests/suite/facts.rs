@@ -1,6 +1,6 @@
 //! Facts about reclaim that a kernel engineer would look for first. For each, a scenario
-//! `scenarios/fact-*.toml` has to show it, and so do the recordings of real kernels: what is
-//! said of the one is held against the other, by the same inequality.
+//! `scenarios/fact-*.toml` has to show it, and so do the recordings of real kernels: both must
+//! satisfy the same inequality.
 //!
 //! docs/facts.md has the words; its table of recorded counters is written here.
 //! `MMSIM_BLESS=1 cargo test -p mmsim-lab --test suite facts` rewrites it.
@@ -85,11 +85,11 @@ fn recorded(experiment: &str, point: &str, phases: &[&str], counter: &str) -> u6
     phases.iter().map(one).sum::<f64>().round() as u64
 }
 
-/// A touch before the first scan cannot be told from one after it: however many there were,
-/// the scan finds one accessed bit, marks the page and keeps it once. The next scan comes when
-/// the used-once pages have passed, and finds nothing. So touching helps no more than leaving
-/// alone. With a touch between two scans the second one activates, and what is active the
-/// used-once pages cannot push out; the same if the kernel's own marks activated it.
+/// A scan does not see when a touch came before it: however many there were, the scan finds one
+/// accessed bit, marks the page and keeps it once. The next scan comes when the used-once pages
+/// have passed, and finds nothing. So touching helps no more than leaving alone. With a touch
+/// between two scans the second one activates, and what is active the used-once pages cannot push
+/// out; the same if the kernel's own marks activated it.
 #[test]
 fn touches_protect_new_pages_only_between_scans() {
     let protected = |lost: u64, hot: u64| lost * 20 < hot;
@@ -198,10 +198,10 @@ fn slots_are_kept_by_asynchronous_devices_while_there_are_many() {
     of("async-r1.50-t0.5-w300-classic", &some);
 }
 
-/// Readahead alone notices after a hundred misses that nobody hits what it reads, and stops.
-/// Fault-around alone maps what is cached, and what is cached was mapped. Together they keep
-/// each other going: what one reads the other maps, which counts as a hit, though no access
-/// was made. So every miss goes on reading 32 pages.
+/// Readahead alone notices after a hundred misses that its pages get no hits, and stops.
+/// Fault-around alone maps what is cached, and what is cached was mapped. Together they keep each
+/// other going: what one reads the other maps, which counts as a hit, though no access was made. So
+/// every miss goes on reading 32 pages.
 #[test]
 fn readahead_and_fault_around_cost_many_refaults_together() {
     let many_times = |with: u64, without: u64| with > 5 * without;
@@ -464,7 +464,7 @@ fn readahead_and_fault_around_cost_many_refaults_under_mglru() {
     }
 }
 
-/// What docs/facts.md shows of the recordings: fact, experiment, point, phases, counters.
+/// Recorded figures of docs/facts.md: fact, experiment, point, phases, counters.
 const RECORDED: &str = "\
 1 three-step none-x4-classic-6.12 reaccess pswpin
 1 three-step touch-x2-classic-6.12 reaccess pswpin
@@ -529,7 +529,7 @@ fn the_table_of_recorded_counters_is_current() {
     }
 }
 
-/// Every fact of the folder is told, and has a witness here.
+/// Every fact of the folder is in the document, and has a witness here.
 #[test]
 fn every_fact_is_told() {
     let text = std::fs::read_to_string(root().join("docs/facts.md")).expect("docs/facts.md");

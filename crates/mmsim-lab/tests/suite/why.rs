@@ -7,7 +7,7 @@ use mmsim_core::machine::Watch;
 use mmsim_lab::validate::point::Point;
 use mmsim_lab::validate::reading::read_folder;
 
-/// Replays a point with somebody who follows its pages: how many refaults have classes.
+/// Replays a point with a follower of its pages: the number of refaults with classes.
 fn classes_sum(p: &Point) -> Option<u64> {
     // Some points are kept for what they say of the kernel, and cannot be replayed.
     let mut machine = mmsim_lab::validate::machine(p, 0).ok()?;
@@ -18,7 +18,7 @@ fn classes_sum(p: &Point) -> Option<u64> {
     Some(why.refaults)
 }
 
-/// How many points were replayed, and how many of them had refaults.
+/// Numbers of points that were replayed, and of those that had refaults.
 fn all_of(folder: &str) -> (usize, usize) {
     let dir = root().join(folder);
     let points = read_folder(&dir).expect("the recordings").into_iter().flat_map(|e| e.points);

@@ -67,7 +67,7 @@ fn values(by_seed: &[(u64, f64)]) -> Vec<f64> {
     by_seed.iter().map(|v| v.1).collect()
 }
 
-/// A figure that nobody published.
+/// A figure that was not published.
 fn row(memory: &u64, quantity: &str, unit: &str, simulated: Option<Estimate>) -> FigureRow {
     unpublished_row(&format!("{TABLE}/{memory}/{quantity}"), quantity, unit, simulated)
 }

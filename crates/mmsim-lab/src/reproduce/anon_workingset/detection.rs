@@ -16,7 +16,7 @@ pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
     text: include_str!("../../../evidence/experiments/anon-workingset/detection.toml"),
 };
 
-/// How often cold and second hot memory are read.
+/// Number of times that cold and second hot memory are read.
 pub(super) const REPETITIONS: Constant = Constant {
     name: "repetitions",
     value: 15.0,

@@ -88,7 +88,7 @@ fn is_quick((memory, alpha): &Place, threads: u64) -> bool {
     threads == 1 && [1024, 1536].contains(memory) && alpha != "0.1"
 }
 
-/// What a cell puts into the scenario.
+/// Settings of the scenario for a cell.
 fn sets(lab: &Lab<'_>, scale: u64, (memory, alpha): &Place, threads: u64) -> Sets {
     let records = lab.value(&RECORDS_PER_CHUNK) * (memory * CHUNKS_PER_MIB) as f64;
     let mut sets = ebizzy_machine(scale, lab.value(&OVERHEAD), 5120);

@@ -54,7 +54,7 @@ pub(super) const SSD_BANDWIDTH: Constant = Constant {
     unit: "MB/s",
     basis: "calibrated on ebizzy-v1-8t, base, alpha 0.1, 768 to 1536 MB",
 };
-/// How long a run of one thread is; its first quarter is not counted.
+/// Length of a run of one thread; its first quarter is not counted.
 pub(super) const DURATION_1T: Constant = Constant {
     name: "ebizzy-duration-1t",
     value: 40.0,
@@ -86,7 +86,7 @@ const REGIME: u64 = 2048;
 struct Set {
     id: &'static str,
     threads: u64,
-    /// What its workload cannot have of the machine.
+    /// Memory of the machine that its workload cannot use.
     overhead: Constant,
     duration: Constant,
     /// The columns that were looked at when the duration was chosen.
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
         self.lab.run(what, SCENARIO, &cells)
     }
 
-    /// Whether a place is of the quick subset.
+    /// True if a place is of the quick subset.
     fn is_wanted(&self, (memory, column, _): &Place) -> bool {
         let quick = [IN_MEMORY, 1536].contains(memory) && [0, 3].contains(column);
         !self.lab.quick || quick
@@ -267,8 +267,9 @@ impl<'a> Bench<'a> {
         Ok(figures)
     }
 
-    /// What any policy could gain in the last row if a miss costs the same under both: the best one
-    /// keeps the most popular chunks, and the base at worst hits with the share of chunks that is resident.
+    /// Gain that any policy could have in the last row if a miss costs the same under both: the
+    /// best one keeps the most popular chunks, and the base at worst hits with the share of chunks
+    /// that is resident.
     fn bound(&self, threads: &str) -> String {
         let chunks = REGIME * CHUNKS_PER_MIB;
         let usable = (MACHINE_MIB - self.lab.value(&self.set.overhead)) / REGIME as f64;
@@ -291,7 +292,8 @@ impl<'a> Bench<'a> {
         let cell = self.cell(REGIME, "gain", column);
         let mut row = row(&cell, "records/s gain", gain.and_then(|g| estimate(&[g])));
         row.id = format!("{name}/{swap}/{}", cell.column());
-        // The sign is asked once, in the table itself: sizes of swap are no further figures.
+        // The demand on the sign is judged once, in the table itself: sizes of swap are no further
+        // figures.
         (row.met, row.demand) = (None, "none".into());
         row.note = match gain {
             Some(_) => format!("2048 MB of chunks, {swap} MiB of swap"),
@@ -332,7 +334,7 @@ fn rates(runs: &[RunReport], variant: &str) -> Option<f64> {
     done.then(|| records as f64 * 1e9 / time as f64)
 }
 
-/// What the series gains, as a fraction.
+/// Gain of the series, as a fraction.
 fn gain(runs: &[RunReport]) -> Option<f64> {
     Some(rates(runs, "patchset")? / rates(runs, "base")? - 1.0)
 }
@@ -358,8 +360,8 @@ mod tests {
         assert_eq!(cell, shipped.expand(&Catalogue).expect("runs"));
     }
 
-    /// Of four equally popular chunks every policy misses as often. With 1/i two of four hold 18 of
-    /// 25 parts, so misses fall from a half to 7/25.
+    /// Four equally popular chunks miss as often under every policy. With 1/i two of four hold 18
+    /// of 25 parts, so misses fall from a half to 7/25.
     #[test]
     fn no_policy_gains_more_than_the_popular_chunks_give() {
         assert_eq!(most_to_gain(4, 0.5, 0.0), 0.0);

@@ -1,8 +1,8 @@
 //! The tests beside a kernel build: fragmented with movable and with unmovable pages.
 //!
 //! Machine and fragmentation are those of the tests beside a hogger. What the build takes was
-//! chosen before the first comparison and fitted to nothing. What is asked was written down when the
-//! figures were known: it says how far such a choice carries.
+//! chosen before the first comparison and fitted to nothing. Its demands were written down when the
+//! figures were known: they say how far such a choice carries.
 
 use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published};
@@ -25,7 +25,7 @@ const ATTEMPTS: &str = "highalloc/attempts";
 /// Tables that it gives figures of.
 const TABLES: [&str; 3] = ["v1-build-frag-movable", "v1-build-frag-unmovable", "v2-success-n"];
 
-/// Whether the fragmenter used movable pages, and the variant of the scenario, that give a cell;
+/// True if the fragmenter used movable pages, and the variant of the scenario, that give a cell;
 /// `None`: not of this scenario.
 pub(super) fn place(cell: &Cell<'_>) -> Option<(bool, String)> {
     Some(match cell.table.id.as_str() {
@@ -115,7 +115,7 @@ fn candidates(run: &RunReport) -> f64 {
     counter(run, "candidates/survey", "sim_candidates")
 }
 
-/// What the build was, in a sentence.
+/// Description of the build, in a sentence.
 fn beside(table: &str, runs: &[RunReport]) -> String {
     let base = || runs.iter().filter(|r| r.variant == "base");
     let mean = |figure: &dyn Fn(&RunReport) -> f64| {

@@ -22,7 +22,7 @@ pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
 };
 
 pub(super) const PAGES_PER_MB: u64 = 256;
-/// The hogger where no size is said, in MB.
+/// Default size of the hogger, in MB.
 pub(super) const SIZE: u64 = 200;
 
 /// A set-up: whether the fragmenter used movable pages, and the hogger's MB.
@@ -46,7 +46,7 @@ type Runs = BTreeMap<Setup, Vec<RunReport>>;
 /// The phases at whose ends memory is drawn: before and after the attempts.
 const DRAWN: [&str; 2] = ["highalloc/survey", "highalloc/attempts"];
 
-/// What a set-up puts into the scenario.
+/// Settings of the scenario for a set-up.
 pub(super) fn sets(lab: &Lab<'_>, (movable, mb): Setup) -> Sets {
     let pages = |n: u64| format!("{n} pages");
     let (heap, cache) = (mb * PAGES_PER_MB, value(lab, "cache"));
@@ -84,7 +84,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
         tables.flat_map(|t| published.cells(t)).filter_map(|cell| place(&cell)).collect();
     let wanted_run = |i: usize, spec: &RunSpec| {
         let of_tables = places.iter().any(|p| p.0 == setups[i] && p.1 == spec.variant);
-        // Of these all stages are told of, whatever table it is.
+        // These have rows for all stages, whatever table it is.
         let told = [MOVABLE, UNMOVABLE].contains(&setups[i]) && is_stage(spec);
         of_tables || told
     };
@@ -119,7 +119,7 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     Ok(figures)
 }
 
-/// Whether a run is one of the first posting.
+/// True if a run is one of the first posting.
 pub(super) fn is_stage(spec: &RunSpec) -> bool {
     STAGES.contains(&spec.variant.as_str())
 }
@@ -153,7 +153,7 @@ fn had(run: &RunReport) -> f64 {
     during(run, "sim_highalloc") - during(run, "sim_highalloc_fail")
 }
 
-/// Of 100 candidates those that were had.
+/// Blocks that attempts got, of 100 candidates.
 pub(super) fn had_of_candidates(run: &RunReport) -> f64 {
     100.0 * had(run) / count(phase(run, "survey"), "sim_candidates")
 }
@@ -176,7 +176,7 @@ pub(super) fn by_seed(
     of.map(|r| (r.seed, figure(r))).collect()
 }
 
-/// What the cell of a table counts.
+/// Quantity that the cell of a table counts.
 fn quantity<'a>(cell: &Cell<'a>) -> &'a str {
     match cell.table.id.as_str() {
         "v2-success-n" => "success_n_percent",
@@ -229,8 +229,8 @@ fn pictures(test: &str, runs: &[Pictured]) -> Vec<Picture> {
     before.into_iter().chain(after).collect()
 }
 
-/// What is asked although nobody published a figure for it: pages moved again, and requests for
-/// unmovable memory that take from movable pageblocks.
+/// Demands without a published figure: pages moved again, and requests for unmovable memory that
+/// take from movable pageblocks.
 fn expected(published: &Published, test: &str, runs: &[RunReport]) -> Vec<FigureRow> {
     let again =
         |r: &RunReport| during(r, "sim_migrate_again") / during(r, "pgmigrate_success").max(1.0);

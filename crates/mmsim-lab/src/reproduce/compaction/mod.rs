@@ -1,6 +1,6 @@
 //! The redesign of compaction (J. Kim, linux-mm, 2015): four stages of a series that was never
-//! merged, judged by how many blocks of order 3 can be had on memory that was fragmented on
-//! purpose.
+//! merged, judged by the number of blocks of order 3 that attempts get on memory that was
+//! fragmented on purpose.
 //!
 //! Carried out are the tests beside a memory hogger, whose set-up is known from the author's
 //! benchmark but for a few numbers, those beside a kernel build, whose memory use is a
@@ -64,7 +64,7 @@ pub static FAMILY: Family = Family {
     figures,
 };
 
-/// What the sources leave open, or give outside of the mails.
+/// Values that the sources leave open, or give outside of the mails.
 const CONSTANTS: &[Constant] = &[
     open("frames", 123_904.0, "pages"),
     open("unmovable", 50.0, "of 1000 pages"),
@@ -178,8 +178,8 @@ fn surveyed(_: &RunReport, a: &Attempts<'_>) -> f64 {
     a.surveyed("sim_candidates")
 }
 
-/// What stands behind a share of blocks: candidates, how many of them moves alone could free, and where
-/// blocks came from. Nobody published these.
+/// Figures behind a share of blocks: candidates, the number of them that moves alone could free,
+/// and where blocks came from. These were not published.
 fn of_attempts(
     id: &str,
     runs: &[RunReport],
@@ -208,7 +208,7 @@ fn of_attempts(
 mod tests {
     use super::*;
 
-    /// Of every published figure there is a row, or a reason why not; never both.
+    /// Every published figure has a row, or a reason why not; never both.
     #[test]
     fn every_published_figure_is_carried_out_or_listed() {
         let published = Published::read(FAMILY.published);
@@ -222,7 +222,7 @@ mod tests {
             let listed = NOT_CARRIED_OUT.iter().filter(|n| n.has(&cell)).count();
             assert_eq!(made + listed, 1, "{}: made {made}, listed {listed}", cell.id());
             let wanted = FAMILY.tables.contains(&cell.table.id.as_str());
-            assert!(made == 0 || wanted, "{}: its table cannot be asked for", cell.id());
+            assert!(made == 0 || wanted, "{}: its table cannot be requested", cell.id());
         }
         // Nothing is listed that was never published.
         for n in NOT_CARRIED_OUT {

@@ -1,5 +1,5 @@
-//! What reviewers of the redesign asked to see besides success: each stage of the first posting,
-//! with figures that the mails do not print.
+//! Questions of reviewers of the redesign besides success: each stage of the first posting, with
+//! figures that the mails do not print.
 //!
 //! Compaction trades work for blocks, so success alone does not tell whether a stage is better. The
 //! question is what a block costs: pages moved for it, how many of these had been moved before, pages
@@ -8,7 +8,7 @@
 //! that ask at once, with scanner positions and skip bits in common; a sweep that does not undo at
 //! once what it did; and blocks of order 2, of which the report speaks that started the work.
 //!
-//! Nobody published figures for these. What is asked is the sign that the argument implies; the signs
+//! No figures were published for these. The demand is the sign that the argument implies; the signs
 //! were written down after a look at one seed.
 
 use super::super::demand::{Basis, band_words, in_band};
@@ -42,7 +42,7 @@ const SWEEPS: [usize; 2] = [2, 3];
 
 type Figure = fn(&RunReport) -> f64;
 
-/// What is shown of each stage: name, unit, figure.
+/// Figures that are shown of each stage: name, unit, figure.
 const SHOWN: [(&str, &str, Figure); 9] = [
     ("success", "% of candidates", success),
     ("stalls", "count", |r| during(r, "compact_stall")),
@@ -114,7 +114,7 @@ const SIGNS: [Sign; 5] = [
         figure: |r| per_success(r, reclaimed(r)),
         more: (ORDER_2, "base"),
         less: (ORDER_2, "redesign"),
-        note: "a request that compaction served does not come to reclaim; deferral sends those of \
+        note: "a request that compaction served does not reach reclaim; deferral sends those of \
                base there unserved",
     },
 ];
@@ -153,7 +153,7 @@ fn elsewhere(run: &RunReport) -> f64 {
     (ends.sum::<u64>() as f64 - spent) / 1e6
 }
 
-/// What a table puts into its scenario.
+/// Settings of the scenario for a table.
 fn cell(lab: &Lab<'_>, table: &str) -> Sets {
     let mut sets = hogger::sets(lab, MOVABLE);
     let of_variants = |variants: &[usize], knob: &str, value: &str| -> Sets {

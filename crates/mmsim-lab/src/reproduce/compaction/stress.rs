@@ -2,9 +2,10 @@
 //! rest.
 //!
 //! A script of mmtests fixes the course, its usual configuration the pace and the number of
-//! attempts; the rest was chosen before the first comparison and fitted to nothing. What is
-//! asked was written down when the figures were known. Times of the guest are not among them: the passes of all stages begin when
-//! the scenario says, and what the builds would have done meanwhile is not known.
+//! attempts; the rest was chosen before the first comparison and fitted to nothing. Its demands
+//! were written down when the figures were known. Times of the guest are not among them: the passes
+//! of all stages begin when the scenario says, and what the builds would have done meanwhile is not
+//! known.
 
 use super::super::lab::{Lab, ScenarioFile, by_seed};
 use super::super::published::{Cell, Published, Relation};
@@ -29,24 +30,25 @@ pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
 const TABLES: [(&str, &str); 3] =
     [("v1-stress-highalloc", ""), ("stress-highalloc-times", ""), ("v2-stress-highalloc", "v2-")];
 
-/// Tables of pageblocks after so many tests without a reboot, of which the first is carried out.
+/// Tables of pageblocks after a number of tests without a reboot, of which the first is carried
+/// out.
 const PURE: [&str; 2] = ["pure-blocks-2015-07", "pure-blocks-v2"];
 
 /// Passes, and the phases of their attempts.
 const PASSES: [(&str, &str); 3] =
     [("ops_1", "load/attempts1"), ("ops_2", "load/attempts2"), ("ops_3", "rest/attempts")];
 
-/// How a published figure is had from a run.
+/// Computation of a published figure from a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
-    /// Of 100 attempts of a phase those that got a block.
+    /// Attempts of a phase that got a block, of 100.
     Pass(&'static str),
-    /// How much less that is than under base, in per cent: a share that grew counts as negative, as
+    /// Reduction of that against base, in per cent: a share that grew counts as negative, as
     /// mmtests prints it.
     Change(&'static str),
     /// A counter of the whole run.
     Counter(&'static str),
-    /// What mmtests makes of such counters.
+    /// The cost that mmtests computes from such counters.
     Cost,
     /// Pageblocks without a pinned page afterwards. Published are two zones, counted are all
     /// together: the first zone stands for both.
@@ -91,7 +93,8 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     let tables = TABLES.into_iter().map(|t| t.0).chain(PURE).filter(|t| lab.wants(t));
     let cells = tables.flat_map(|t| published.cells(published.table(t)));
     let variants: BTreeSet<String> = cells.filter_map(|c| place(&c)).map(|p| p.0).collect();
-    // Half a minute a run, so none that no table asks for; of the first posting everything is told.
+    // A run takes half a minute, so only runs that a table needs are made; of the first posting all
+    // figures are reported.
     let wanted_run = |_: usize, spec: &RunSpec| {
         variants.contains(&spec.variant) || !wanted.is_empty() && is_stage(spec)
     };
@@ -187,13 +190,13 @@ fn phase<'a>(run: &'a RunReport, name: &str) -> &'a PhaseReport {
     run.phases.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no phase {name}"))
 }
 
-/// Of 100 attempts of a pass, those that got a block.
+/// Attempts of a pass that got a block, of 100.
 fn met(run: &RunReport, pass: &str) -> f64 {
     let attempts = count(phase(run, pass), "sim_highalloc");
     100.0 * (attempts - count(phase(run, pass), "sim_highalloc_fail")) / attempts
 }
 
-/// Pageblocks without a pinned page after the test, and what is asked of them. Published are two
+/// Pageblocks without a pinned page after the test, and the demands on them. Published are two
 /// zones, counted are all together: the first zone stands for both.
 fn pure_blocks(published: &Published, table: &str, runs: &[RunReport]) -> Vec<FigureRow> {
     let simulated = |cell: &Cell<'_>| {
@@ -218,7 +221,7 @@ fn pure_blocks(published: &Published, table: &str, runs: &[RunReport]) -> Vec<Fi
     rows
 }
 
-/// What memory was like when the passes began, in a sentence.
+/// State of memory when the passes began, in a sentence.
 fn before(runs: &[RunReport]) -> String {
     let mean = |figure: &dyn Fn(&PhaseReport) -> f64| {
         let of = by_seed(runs, "base", |r| figure(phase(r, "load/survey1")));

@@ -1,5 +1,6 @@
-//! What sampling of regions is for, beside what it is measured against: looking at the accessed bit of every
-//! page, whose cost grows with the memory; and two claims of the letter that nobody can check from outside.
+//! Purpose of sampling regions, beside the method that it is measured against: looking at the
+//! accessed bit of every page, whose cost grows with the memory; and two claims of the letter that
+//! cannot be checked from outside.
 //!
 //! A linear scan is a monitor with a region for each page: the same code, which then neither merges
 //! nor splits. It takes `pages * (t_mkold + t_young)` for each sample, whatever the memory does. A scan
@@ -33,7 +34,7 @@ const SIZES: [(u64, bool); 4] = [(4096, true), (16_384, true), (65_536, false), 
 const SEVENTY_GIB: u64 = 70 << 18;
 /// Samples in a second of simulated time, at the default of 5 ms.
 const SAMPLES: f64 = 200.0;
-/// A region of at most so many bytes is one that was found.
+/// A region of at most this number of bytes is one that was found.
 const FOUND: u64 = 16 << 10;
 
 const NOT_VALIDATED: &str =
@@ -50,7 +51,7 @@ pub(super) fn figures(lab: &Lab<'_>) -> Result<Figures, RunError> {
     Ok(figures)
 }
 
-/// Per cent of one CPU that a sample of so many pages every 5 ms takes.
+/// Per cent of one CPU that a sample of `pages` pages every 5 ms takes.
 fn percent(pages: f64) -> f64 {
     let cost = CostModel::measured();
     pages * (cost.t_mkold + cost.t_young).as_nanos() as f64 * SAMPLES / 1e9 * 100.0

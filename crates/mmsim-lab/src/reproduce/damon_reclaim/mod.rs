@@ -1,9 +1,9 @@
 //! Proactive reclamation (S. Park, linux-mm, 2021): how much memory a scheme saves that pages out what was not
 //! used for five seconds, what that costs, and how quotas of time trade one for the other.
 //!
-//! The machine is as large as that of the source, since the cost is that of walking all of it. Its 24
-//! workloads are not to be had; `workloads.rs` tells what stands in for them. What the sources leave open
-//! of costs is the same for all workloads and rows. docs/damon.md tells what came out.
+//! The machine is as large as that of the source, since the cost is that of walking all of it. Its
+//! 24 workloads are not available; `workloads.rs` says what stands in for them. What the sources
+//! leave open of costs is the same for all workloads and rows. docs/damon.md tells what came out.
 
 mod baseline;
 mod quotas;
@@ -42,7 +42,7 @@ pub static FAMILY: Family = Family {
     figures,
 };
 
-/// What the sources leave open.
+/// Values that the sources leave open.
 const CONSTANTS: &[Constant] = &[
     before("turn", 50.0, "ms"),
     before("hit", 10.0, "ns"),

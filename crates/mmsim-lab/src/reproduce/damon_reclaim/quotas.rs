@@ -27,7 +27,7 @@ const MONITOR: &str = "monitor";
 const NO_QUOTA: &str = "none-n";
 const SCHEMES: [&str; 7] = ["none-n", "200-n", "50-n", "10-n", "200-y", "50-y", "10-y"];
 
-/// What costs were fixed by: one seed without quota.
+/// Scenario that costs were fixed by: one seed without quota.
 const FIXED: &str = "reclaim-fixed";
 /// Tables of all rows.
 const ROWS: [&str; 4] = ["v1-quota-prioritization", "rfc-v3-time-quota", DAILY, "reclaim-parts"];
@@ -39,7 +39,7 @@ const DAILY_ROW: &str = "50-y";
 const BY_WORKLOAD: [&str; 4] =
     [workloads::DAY, "v21-vaddr-runtime", "v21-vaddr-memused", "v21-vaddr-rss"];
 
-/// How many seeds there are, and of which workloads.
+/// Number of seeds, and the workloads.
 fn size(quick: bool) -> (u64, &'static [workloads::Workload]) {
     match quick {
         // splash2x/lu_cb alone: half a gigabyte for two minutes.
@@ -48,7 +48,7 @@ fn size(quick: bool) -> (u64, &'static [workloads::Workload]) {
     }
 }
 
-/// What a workload and the constants put into the scenario.
+/// Settings of the scenario from a workload and the constants.
 fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Workload, seeds: u64) -> Sets {
     let mut sets = workloads::sets(lab, published, w);
     for (path, name, unit) in [
@@ -66,7 +66,7 @@ fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Workload, seeds: u6
     sets
 }
 
-/// What is kept of a run.
+/// Figures kept of a run.
 #[derive(Clone, Copy)]
 struct Outcome {
     seed: u64,
@@ -364,7 +364,7 @@ fn fixed(published: &Published, all: &[Runs]) -> Vec<FigureRow> {
     rows
 }
 
-/// What nobody published of each row.
+/// Unpublished parts of each row.
 fn parts(all: &[Runs]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     // Memory of others counts, too, and some workloads use little.

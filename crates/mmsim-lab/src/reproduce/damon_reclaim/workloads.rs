@@ -17,7 +17,7 @@ use super::value;
 /// Where the workloads were measured.
 pub(super) const DAY: &str = "daily-2022-vaddr";
 
-/// After so many seconds without use that scheme took a page.
+/// Seconds without use after which that scheme took a page.
 const COLD: f64 = 5.0;
 /// The longest period in which something is swept, and the shortest, in seconds.
 const PERIODS: (f64, f64) = (6.0, 10.0);
@@ -28,7 +28,7 @@ pub(super) struct Workload {
     pub(super) name: &'static str,
 }
 
-/// How a workload uses its resident set.
+/// Use that a workload makes of its resident set.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     /// The part that is swept once in a period.
@@ -92,7 +92,7 @@ pub(super) fn measured(published: &Published, table: &str, name: &str, column: &
     published.cells(t).find(is).map(|c| c.value()).unwrap_or_else(|| panic!("{table}: no {name}"))
 }
 
-/// What a workload puts into the scenario.
+/// Settings of the scenario for a workload.
 pub(super) fn sets(lab: &Lab<'_>, published: &Published, workload: &Workload) -> Sets {
     let shares = workload.shares(published);
     let of = |column: &str| workload.of(published, column);
@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(rows.len(), WORKLOADS.len());
     }
 
-    /// Of facesim 0.3752 of 77,941 pages were taken, with 858,877 faults in 353.18 s: 0.312 is
-    /// swept in 10 s, which accounts for half as much, and 0.2252 idle. Of bodytrack all is swept,
-    /// in 6 s, since 964,841 faults are more than its 8109 pages can have in 10 s.
+    /// facesim lost 0.3752 of 77,941 pages, with 858,877 faults in 353.18 s: 0.312 is swept in 10
+    /// s, which accounts for half as much, and 0.2252 idle. Of bodytrack all is swept, in 6 s,
+    /// since 964,841 faults are more than its 8109 pages can have in 10 s.
     #[test]
     fn shares_are_solved_from_faults() {
         let published = Published::read(super::super::FAMILY.published);

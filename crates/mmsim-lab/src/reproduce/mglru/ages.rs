@@ -1,4 +1,4 @@
-//! How old lazily freed pages are when they are dropped, and whether that was too soon.
+//! Ages of lazily freed pages when they are dropped, and the share of drops that came too soon.
 //!
 //! A reviewer objected to putting them at the tail of a list, where reclaim begins: what was freed
 //! last goes first, and memory that a program is about to use again is dropped while older garbage
@@ -22,7 +22,7 @@ use mmsim::scenario::Scenario;
 /// Again within this time is too soon.
 const SOON: SimDuration = SimDuration::from_secs(1);
 
-/// What became of the lazily freed pages of one variant.
+/// Fates of the lazily freed pages of one variant.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Drops {
     pub(super) variant: String,
@@ -76,7 +76,7 @@ struct Watching(Arc<Mutex<Pages>>);
 
 impl Observer for Watching {
     fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        self.0.lock().expect("nobody else holds it").event(now, event);
+        self.0.lock().expect("it has no other owner").event(now, event);
     }
 }
 

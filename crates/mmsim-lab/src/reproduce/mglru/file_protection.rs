@@ -56,7 +56,7 @@ const RANGES: &[Range] = &[
     ("reread-permille", 100.0, 400.0),
 ];
 
-/// What nobody published: the parts of the fix, and refault distance.
+/// Unpublished figures: the parts of the fix, and refault distance.
 const PARTS: [&str; 5] = [
     "placement alone",
     "overflow protection alone",
@@ -126,7 +126,7 @@ fn published_rows(published: &Published, table: &str, runs: &[RunReport]) -> Vec
     published.cells(published.table(table)).map(row).collect()
 }
 
-/// What the fix changes where so many apps stay alive.
+/// Effects of the fix where many apps stay alive.
 fn map_rows((cached, cold): (f64, f64), runs: &[RunReport]) -> Vec<FigureRow> {
     let of = |variant: &str, figure: fn(&RunReport) -> f64| by_seed(runs, variant, figure);
     let ratio: Vec<f64> = of("before", file)

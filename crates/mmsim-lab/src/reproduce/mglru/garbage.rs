@@ -1,5 +1,5 @@
-//! How much the place of lazily freed folios matters, over the share of garbage and over how much of
-//! memory is alive.
+//! Effect of the place of lazily freed folios, over the share of garbage and over the share of
+//! memory that is alive.
 //!
 //! The work is that of the recorded points `gc-restart`: a heap and a file of equal size, read and
 //! written by a zipf law, and garbage that is written, given back with `MADV_FREE` piece by piece,
@@ -32,7 +32,7 @@ pub(super) const SHARE: Constant = Constant {
     unit: "of 1000 pages",
     basis: "calibrated on lazyfree-list-vs-base, series base: file over anonymous refaults, 2.19",
 };
-/// What is alive, heap without garbage and file.
+/// Live memory: heap without garbage, and file.
 pub(super) const LIVE: Constant = Constant {
     name: "garbage-live-permille",
     value: 1075.0,
@@ -49,12 +49,12 @@ const SEEDS_OF_MAP: u64 = 3;
 
 /// Frames that are free when the work begins.
 const FRAMES: u64 = 65_536;
-/// Garbage is given back in so many pieces a round, between which there are as many draws.
+/// Number of pieces a round in which garbage is given back, between which there are as many draws.
 const PIECES: u64 = 8;
 const DRAWS: u64 = 32_768 / PIECES;
 const ROUNDS: [(&str, u64); 2] = [("warm", 2), ("access1", 16)];
 
-/// What is garbage and what is alive, in thousandths.
+/// Shares of garbage and of live memory, in thousandths.
 type Place = (u64, u64);
 
 /// A multiplier that spreads ranks over `n` pages: near to the golden ratio, without a common factor.
@@ -171,7 +171,8 @@ fn point(published: &Published, runs: &[Vec<RunReport>]) -> Vec<FigureRow> {
     rows
 }
 
-/// What a patch changed against the base, in per cent; the tail was measured in another run.
+/// Change of a counter by a patch against the base, in per cent; the tail was measured in another
+/// run.
 fn published_change(published: &Published, variant: &str, counter: &str) -> f64 {
     let value = |table: &str, series: &str| {
         let is = |c: &Cell<'_>| c.key("series") == series && c.column() == counter;

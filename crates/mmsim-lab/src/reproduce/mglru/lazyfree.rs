@@ -33,7 +33,7 @@ pub static FAMILY: Family = Family {
     kernels: &["6.12+lazyfree-list", "6.12+lazyfree-tail"],
     left_out: &[(
         "lazyfree-tail-30-apps",
-        "one figure of an earlier test with clicks and swipes, of which nothing else was said; the tail is compared with base and with the list on 60 apps",
+        "one figure of an earlier test with clicks and swipes, on which nothing else was published; the tail is compared with base and with the list on 60 apps",
     )],
     figures,
 };
@@ -158,7 +158,7 @@ fn published_figures(published: &Published, tables: &[&str], runs: &[RunReport])
     figures
 }
 
-/// What nobody published, for each variant.
+/// Unpublished figures for each variant.
 fn variants(runs: &[RunReport], ages: &[ages::Drops]) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for v in VARIANTS {

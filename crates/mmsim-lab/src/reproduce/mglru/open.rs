@@ -1,5 +1,5 @@
-//! What the sources of these experiments leave open: values, and the ranges over which results
-//! are shown.
+//! Values that the sources of these experiments leave open, and the ranges over which results are
+//! shown.
 //!
 //! Of a workload that is not described, no single choice of parameters proves anything. So a figure
 //! comes twice: with the chosen values over many seeds, and with values drawn from ranges,
@@ -49,12 +49,12 @@ pub(super) struct Direction {
     pub(super) from: &'static str,
     pub(super) to: &'static str,
     pub(super) figure: fn(&RunReport) -> f64,
-    /// Whether the change ought to be down.
+    /// True if the change ought to be down.
     pub(super) down: bool,
 }
 
-/// Runs a scenario for so many draws, one seed each, and says on which share of them directions
-/// hold. A draw on which memory runs out is told and not counted.
+/// Runs a scenario for a number of draws, one seed each, and returns the share of them on which
+/// directions hold. A draw on which memory runs out is reported and not counted.
 pub(super) fn over_draws(
     lab: &Lab<'_>,
     family: &str,

@@ -6,12 +6,12 @@ use super::open::Values;
 /// Frames of the machine.
 const FRAMES: f64 = 65_536.0;
 
-/// Pages for so many ten-thousandths of memory.
+/// Pages for a share of memory.
 fn pages(share: f64) -> String {
     format!("{} pages", (FRAMES * share / 10_000.0).round())
 }
 
-/// How much of an experiment is run.
+/// Part of an experiment that is run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) apps: u32,
@@ -20,7 +20,7 @@ pub(super) struct Size {
     pub(super) seeds: u32,
 }
 
-/// What values and size put into the scenario. The services go on as long as the launches do.
+/// Settings of the scenario from values and size. The services go on as long as the launches do.
 pub(super) fn sets(values: &Values, size: Size) -> Sets {
     let set = |path: &str, value: String| (path.to_string(), value);
     let records = size.apps * size.rounds;

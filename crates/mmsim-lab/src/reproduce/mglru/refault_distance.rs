@@ -119,7 +119,7 @@ fn refaults(run: &RunReport, kind: &str) -> f64 {
     run.vmstat.get(&format!("workingset_refault_{kind}")).copied().unwrap_or(0) as f64
 }
 
-/// What values put into the scenario.
+/// Settings of the scenario from values.
 fn sets(values: &Values, seeds: u32) -> Sets {
     let set = |path: &str, pages: f64| (path.to_string(), format!("{} pages", pages.round()));
     let share = |name: &str| FRAMES * values[name] / 100.0;
@@ -243,7 +243,7 @@ fn files_of(generations: &[GenerationReport], of: fn(&[GenerationReport]) -> u64
     of(generations) as f64 * 100.0 / FRAMES
 }
 
-/// What generations hold before the clients start, after half of their time, and at the end, the
+/// Contents of generations before the clients start, after half of their time, and at the end, the
 /// variants beside each other.
 fn generations(runs: &[RunReport]) -> Vec<FigureRow> {
     type Of = fn(&[GenerationReport]) -> f64;

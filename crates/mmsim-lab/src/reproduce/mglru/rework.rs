@@ -27,7 +27,7 @@ const TABLE: &str = "tpcc-6.14-rework";
 const PARTS: &str = "tpcc-parts";
 const MAP: &str = "tpcc-map";
 
-/// How items are chosen on the map, with the exponent of the law, and how many there are.
+/// Choices of items on the map, with the exponent of the law, and the number of items.
 const CHOICES: [(&str, &str, f64); 3] =
     [("uniform", "zipf", 0.0), ("zipf 0.8", "zipf", 0.8), ("in turn", "cyclic", 0.0)];
 const ITEMS: [u32; 3] = [211, 273, 500];
@@ -59,7 +59,7 @@ fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
     Ok(figures)
 }
 
-/// What the rework changes by how items are chosen, and by how many there are.
+/// Effects of the rework by the choice of items, and by their number.
 fn map(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
     let places: Vec<_> = CHOICES.iter().flat_map(|c| ITEMS.map(|items| (c, items))).collect();
     let cell = |((_, choice, theta), items): &(&(&str, &str, f64), u32)| -> Sets {

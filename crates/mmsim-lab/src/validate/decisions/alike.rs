@@ -1,4 +1,4 @@
-//! What the model decides when it is given what a kernel was given.
+//! Decisions of the model with the inputs of a kernel.
 
 use mmsim_lru::MglruConfig;
 use mmsim_lru::classic::config::ClassicConfig;
@@ -10,8 +10,8 @@ use mmsim_lru::mglru::formulas::{Outlook, ages_first, outlook};
 use super::recording::{Call, DEF_PRIORITY, Kind, Recording, Scan, Step, What};
 
 impl Recording {
-    /// How many decisions there are, how many of them the formulas of the classic LRU repeat, and
-    /// the first that they do not.
+    /// Numbers of decisions, and of those that the formulas of the classic LRU repeat, and the
+    /// first that they do not.
     pub(super) fn scans_alike(
         &self,
         calls: &[Call],

@@ -31,7 +31,7 @@ pub(super) struct Recording {
     pub calls: Vec<Vec<u64>>,
 }
 
-/// What the classic LRU was given and did in one call of `shrink_lruvec()`.
+/// Inputs and results of the classic LRU in one call of `shrink_lruvec()`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scan {
     pub sizes: PerList,
@@ -41,7 +41,7 @@ pub(super) struct Scan {
     pub targets: PerList,
 }
 
-/// What MGLRU was given and did in one step.
+/// Inputs and results of MGLRU in one step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
     pub kind: Kind,
@@ -82,7 +82,7 @@ pub(super) struct Call {
     pub result: Done,
 }
 
-/// What came of a call, in pages: looked at by the classic LRU or isolated by MGLRU, and evicted.
+/// Result of a call, in pages: looked at by the classic LRU or isolated by MGLRU, and evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Done {
     /// Looked at (classic LRU) or isolated (MGLRU).
@@ -187,7 +187,7 @@ impl Recording {
 }
 
 impl Call {
-    /// Whether it scans: visits and agings do not.
+    /// True if it scans: visits and agings do not.
     pub(super) fn scans(&self) -> bool {
         !matches!(self.what, What::Step(Step { kind: Kind::Visit | Kind::Age, .. }))
     }
