@@ -78,7 +78,7 @@ pub(crate) fn repeated<'a>(texts: impl Iterator<Item = (&'a str, usize)>) -> Arr
             known.push(text);
             known.len() - 1
         });
-        let key = i32::try_from(at).expect("there are not so many texts");
+        let key = i32::try_from(at).expect("there are fewer texts");
         keys.extend(std::iter::repeat_n(key, times));
     }
     let values = Arc::new(StringArray::from(known));
@@ -120,7 +120,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|f| f.name().clone()).collect()
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()

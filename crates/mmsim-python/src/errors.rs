@@ -7,7 +7,7 @@ use mmsim::run::RunError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// What there is to say of bad input: its kind decides the class.
+/// Exception for bad input: its kind decides the class.
 pub(crate) fn input(error: Error) -> PyErr {
     let class = match error.kind() {
         ErrorKind::File => "FileError",

@@ -51,14 +51,14 @@ impl Machine {
 
     fn with<T>(&self, py: Python<'_>, look: impl FnOnce(&mut Live) -> T) -> PyResult<T> {
         let mut live = self.lock(py)?;
-        calm(|| Ok(look(live.as_mut().expect("it was asked"))))
+        calm(|| Ok(look(live.as_mut().expect("the lock was checked"))))
     }
 
     /// Goes on, in parts between which signals are heard.
     fn go_on(&self, py: Python<'_>, until: SimTime) -> PyResult<bool> {
         loop {
             let mut live = self.lock(py)?;
-            let live = live.as_mut().expect("it was asked");
+            let live = live.as_mut().expect("the lock was checked");
             let part = until.min(live.now() + CHUNK);
             let more = calm(|| py.detach(|| live.go_on(part)).map_err(of_run))?;
             py.check_signals()?;
@@ -83,7 +83,7 @@ impl Machine {
         self.with(py, |live| live.now().0)
     }
 
-    /// Whether all its work is done.
+    /// True if all its work is done.
     #[getter]
     fn ended(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |live| live.ended())
@@ -145,10 +145,10 @@ impl Machine {
         self.with(py, |live| live.reclaim(group, pages))?.map_err(input)
     }
 
-    /// Goes on to the end; gives the report of the run. Nothing can be asked of the machine then.
+    /// Goes on to the end; gives the report of the run. The machine answers no query then.
     fn report(&self, py: Python<'_>) -> PyResult<Report> {
         self.go_on(py, SimTime::NEVER)?;
-        let live = self.lock(py)?.take().expect("it was asked");
+        let live = self.lock(py)?.take().expect("the lock was checked");
         let report = calm(|| py.detach(|| live.finish()).map_err(of_run))?;
         Ok(Report::new(report, Vec::new(), None))
     }

@@ -23,27 +23,27 @@ use crate::arrow::{Table, repeated};
 use crate::errors;
 use crate::policy::Own;
 
-/// How often signals are asked for, and progress is told.
+/// Interval at which signals are checked, and progress is reported.
 pub(crate) const LOOKS_EVERY: Duration = Duration::from_millis(50);
-/// How often pictures are sampled where nobody says it, as `mmsim run --html` does.
+/// Default interval of samples for pictures, as in `mmsim run --html`.
 const USUAL: SimDuration = SimDuration::from_millis(10);
 
-/// How runs are made.
+/// Options of runs.
 pub(crate) struct How<'a> {
     pub jobs: Option<usize>,
     pub check: bool,
-    /// Whether pictures over time are kept.
+    /// True if pictures over time are kept.
     pub pictures: bool,
     /// The interval of series, and the columns that are wanted; none: all.
     pub series: Option<(SimDuration, Option<Vec<String>>)>,
     pub own: &'a Own,
-    /// What a policy in Python raised.
+    /// Exception that a policy in Python raised.
     pub raised: Arc<Mutex<Option<PyErr>>>,
     /// Called with the runs that have ended, and all.
     pub progress: Option<Py<PyAny>>,
 }
 
-/// What came of runs.
+/// Results of runs.
 pub(crate) struct Made {
     pub results: Vec<(RunMeta, RunResult)>,
     pub observed: Vec<Observed>,
@@ -151,7 +151,7 @@ fn tell(py: Python<'_>, how: &How<'_>, done: usize, all: usize) -> PyResult<()> 
     how.progress.as_ref().map_or(Ok(()), |f| f.call1(py, (done, all)).map(drop))
 }
 
-/// Columns that somebody wants are there.
+/// Checks that the requested columns exist.
 fn known(how: &How<'_>) -> PyResult<()> {
     let Some((_, Some(wanted))) = &how.series else { return Ok(()) };
     let counters: Vec<&str> = VmEvent::ALL.iter().map(|e| e.name()).collect();

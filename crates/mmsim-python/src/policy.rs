@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 
 use crate::values::kind;
 
-/// What a policy raised.
+/// Exception that a policy raised.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// Which threads are in the code of a policy.

@@ -21,7 +21,7 @@ use crate::values::whole;
 /// Columns of the widest table: far more than any has.
 const WIDEST: u64 = 65_535;
 
-/// What runs came to.
+/// Report of runs.
 #[pyclass(frozen, module = "mmsim")]
 pub(crate) struct Report {
     report: mmsim::report::Report,
@@ -60,7 +60,7 @@ impl Report {
     }
 }
 
-/// The one table of a report that is made when it is asked for; later calls share its buffers.
+/// The one table of a report that is made on request; later calls share its buffers.
 fn once(
     cell: &OnceLock<Py<Table>>,
     py: Python<'_>,
@@ -181,13 +181,13 @@ impl Report {
         &self.report.about
     }
 
-    /// What a reader of the figures should know first.
+    /// Facts that a reader of the figures should know first.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.report.notes.clone()
     }
 
-    /// What the scenario expects of its runs and did not find, a sentence each.
+    /// Expectations of the scenario that its runs do not meet, a sentence each.
     #[getter]
     fn unexpected(&self) -> Vec<String> {
         let missed = self.report.expect.iter().filter(|e| !e.holds);

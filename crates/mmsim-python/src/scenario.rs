@@ -23,7 +23,7 @@ use crate::values::{duration, kind, option, toml, whole};
 #[pyclass(frozen, module = "mmsim")]
 pub(crate) struct Scenario {
     pub(crate) inner: mmsim::Scenario,
-    /// What messages call it.
+    /// Name in messages.
     origin: String,
 }
 
@@ -131,7 +131,7 @@ fn seed_of(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
     seed.map(|seed| whole(seed, "seed", 0..=u64::MAX)).transpose()
 }
 
-/// Who hears of progress: nobody, a line on standard error, or a function.
+/// Receiver of progress: none, a line on standard error, or a function.
 pub(crate) fn progress_of(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,

@@ -167,7 +167,7 @@ impl Store {
         Ok(merged)
     }
 
-    /// What is written; what scenarios expect of their runs is said in it.
+    /// Results on disk, with the results of the scenarios' expectations.
     fn written<T>(
         &self,
         write: impl FnOnce(&Merged<'_>, &mut dyn std::io::Write) -> Result<T, WriteError>,

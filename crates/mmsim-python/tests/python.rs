@@ -1,7 +1,7 @@
 //! The package as Python sees it: the tests of this folder, run by the Python that is there.
 //!
-//! They hold it against the command, which `cargo test --workspace` builds beside it. Without a Python
-//! from 3.10 on nothing is run, and the test says so.
+//! They compare it with the command, which `cargo test --workspace` builds beside it. Without a
+//! Python from 3.10 on nothing is run, and the test says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
