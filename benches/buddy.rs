@@ -1,4 +1,4 @@
-//! What do a free and an allocation of one page cost, with 90 % of 2^20 frames in use?
+//! Cost of a free and an allocation of one page, with 90 % of 2^20 frames in use.
 //!
 //! - `pair/pcp`: a random page is freed and one allocated, through the per-CPU list. Which pages
 //!   was drawn before, so that nothing but the allocator goes to a random place;
@@ -33,7 +33,7 @@ struct Churn {
     next: usize,
 }
 
-/// What is done over and over.
+/// Work that is repeated.
 #[derive(Clone, Copy)]
 enum Round {
     Pair,

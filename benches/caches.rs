@@ -1,4 +1,4 @@
-//! What does simulating a kernel cost beside simulating a cache?
+//! Cost of simulating a kernel beside simulating a cache.
 //!
 //! The same million accesses, once through a whole machine (page tables, watermarks, kswapd,
 //! two lists, swap), once through `schnellru`, the fastest plain LRU among published crates: a

@@ -1,4 +1,4 @@
-//! What does it cost to compact all of a zone?
+//! Cost of compacting all of a zone.
 //!
 //! - `scan`: 70 % of the frames are pinned, the others free, none can be moved: the scanner for
 //!   sources looks at the whole zone in vain. Frames of the zone per second.

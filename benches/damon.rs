@@ -1,8 +1,8 @@
-//! What does it cost to simulate a monitor?
+//! Cost of simulating a monitor.
 //!
 //! A thousand regions, looked at every 5 ms, with an aggregation every 100 ms: one simulated second
 //! is 200 000 addresses that are drawn, marked old and looked at. Once through a page table
-//! (`fvaddr`) and once through the reverse map (`paddr`), on a process which nobody uses meanwhile.
+//! (`fvaddr`) and once through the reverse map (`paddr`), on a process that is idle meanwhile.
 //! Regions are as many as may be, so none is merged or cut: with `adaptive` they are 1000 at most,
 //! and are merged and cut all the time.
 //!

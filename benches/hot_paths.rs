@@ -1,4 +1,4 @@
-//! How fast is a hit, a run of hits, and a fault with its share of reclaim?
+//! Speed of a hit, a run of hits, and a fault with its share of reclaim.
 //!
 //! - `hit_path`: zipf 0.9 over 2^20 pages where nearly all, half and a tenth of them fit.
 //!   A run begins by populating, and the first million accesses meet what that left behind; a

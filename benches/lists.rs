@@ -1,4 +1,4 @@
-//! What does a step of a list scan cost, in a list whose folios lie in random order?
+//! Cost of a step of a list scan, in a list whose folios lie in random order.
 //!
 //! - `rotate`: take the folio at the tail, put it to the head (a folio that is kept).
 //! - `isolate_32`: take 32 from the tail at a time, put them to the head of another list.

@@ -1,4 +1,4 @@
-//! What does watching cost, and does nobody pay who does not watch?
+//! Cost of watching, and of runs without an observer.
 //!
 //! The same run three times: without an observer, with one that counts events, with a
 //! sample of all counters every 100 ms. All three end with one digest.

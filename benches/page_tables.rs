@@ -1,9 +1,9 @@
-//! What does a walk of page tables cost, per page of the mapping?
+//! Cost of a walk of page tables, per page of the mapping.
 //!
-//! - `aging_walk/all`, `/eighth`, `/hundredth`: all pages present, so many of them accessed
+//! - `aging_walk/all`, `/eighth`, `/hundredth`: all pages present, that share of them accessed
 //!   since the last walk, at random places.
-//! - `aging_walk/eighth-told`: as `eighth`, with a page in memory that was lazily freed once, so that
-//!   walks look for folios that have to be told that their page is dirty.
+//! - `aging_walk/eighth-told`: as `eighth`, with a page in memory that was lazily freed once, so
+//!   that walks look for folios that have to be marked dirty for their PTE.
 //! - `aging_walk/absent`: one page table in 16 exists, with an eighth accessed.
 //! - `aging_walk/untouched`: nothing was accessed, so that every table is skipped.
 
@@ -28,7 +28,7 @@ const PAGES: u32 = 1 << 20;
 const SCOPE: WalkScope =
     WalkScope { node: NodeId(0), memcg: MemcgId(0), anon: true, listed: false };
 
-/// A process of 2^20 pages: one page table in so many is there, with all pages.
+/// A process of 2^20 pages: one page table in `one_in` is there, with all pages.
 fn process(one_in: u32) -> Memory {
     let mut mem = Memory::new(&cells::machine_of(PAGES + PAGES / 8, 1, Kernel::V6_12));
     let space = mem.virt.spaces.create("walked".into(), MemcgId(0));

@@ -1,4 +1,4 @@
-//! What does an access cost under each policy, a fault and its share of reclaim included?
+//! Cost of an access under each policy, a fault and its share of reclaim included.
 //!
 //! Zipf draws over 2^16 pages, hot sets narrow (1.3), usual (0.9) and wide (0.5), with memory for
 //! half and for four fifths of them.

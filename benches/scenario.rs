@@ -1,5 +1,5 @@
-//! How many accesses per second does a whole scenario reach, from text to result? And how long
-//! does it take until 20,000 tasks without names could begin: from text to a machine?
+//! Accesses per second of a whole scenario, from text to result. And how long does it take until
+//! 20,000 tasks without names could begin: from text to a machine?
 
 #![allow(missing_docs)] // criterion's macros.
 
@@ -45,7 +45,7 @@ fn whole() -> Vec<u64> {
 
 const TASKS: usize = 20_000;
 
-/// So many tasks, each with 16 pages.
+/// Many tasks, each with 16 pages.
 fn many() -> String {
     let head = "schema = 1\nname = \"many\"\n\n[machine]\nmemory = \"1GiB\"\ncpus = 8\n";
     let task = "\n[[task]]\nworkload = \"zipf\"\nmemory = \"64KiB\"\naccesses = 10\n";

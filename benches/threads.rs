@@ -1,4 +1,4 @@
-//! What does it cost to keep many threads in order?
+//! Cost of keeping many threads in order.
 //!
 //! Zipf 0.9 over 2^20 pages of which 98 % fit, by one thread, by 64 and by 1024 with a CPU
 //! each, and by 1024 that share 8 CPUs. All make as many accesses in total. A run begins by

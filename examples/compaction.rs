@@ -2,7 +2,7 @@
 //!
 //! A zone of 64 MiB of which one page in 100 is pinned and four in ten belong to a program, all at
 //! random. Each way of compaction goes over the whole zone once, as a write to `compact_memory`
-//! asks for. How many blocks can be had then, of how many that moving pages could make at most?
+//! asks for. How many blocks are available then, of how many that moving pages could make at most?
 
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};

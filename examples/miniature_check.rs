@@ -5,9 +5,9 @@
 //! cargo run --release --example miniature_check -- 1/8,1/32 scenarios/miniatures/*.toml
 //! ```
 //!
-//! `--unscaled costs` and `--unscaled pageblocks` leave a part of the scaling out, `--batch-shift N`
-//! divides batches of reclaim by 2^N at most, `--refused` makes runs that have no miniature,
-//! `--seeds N` makes each run with so many seeds that follow one another, `--all` prints every case.
+//! `--unscaled costs` and `--unscaled pageblocks` leave a part of the scaling out, `--batch-shift
+//! N` divides batches of reclaim by 2^N at most, `--refused` makes runs that have no miniature,
+//! `--seeds N` makes each run with N seeds that follow one another, `--all` prints every case.
 //!
 //! It prints a table of errors in per cent, by counter and share, how many intervals cover the
 //! full run, and the CPU time of both.
@@ -25,7 +25,7 @@ use mmsim::{RunOptions, Scenario};
 /// Counters below are noise: so few pages are one of a miniature.
 const FEWEST: u64 = 10_000;
 
-/// What is shown, and whether miniatures estimate it.
+/// Counters that are shown, each with true if miniatures estimate it.
 const SHOWN: [(VmEvent, bool); 13] = [
     (VmEvent::PswpIn, true),
     (VmEvent::PswpOut, true),

@@ -1,4 +1,4 @@
-//! What several targets share.
+//! Shared code of several targets.
 
 use mmsim::base::rng::Rng;
 use mmsim::base::time::SimTime;
@@ -16,8 +16,8 @@ pub fn rendered(e: &Error) {
     }
 }
 
-/// What is accepted gives the same runs when it is written out with all defaults. Long
-/// lists of runs are not compared.
+/// An accepted scenario gives the same runs when it is written out with all defaults. Long lists of
+/// runs are not compared.
 pub fn resolves(scenario: &Scenario) {
     match scenario.expand(&mmsim::machines::Catalogue) {
         Err(e) => rendered(&e),

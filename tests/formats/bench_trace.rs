@@ -75,7 +75,7 @@ fn report(spec: RunSpec) -> RunReport {
     RunReport::from_result(results[0].0.clone(), &results[0].1)
 }
 
-/// Imports a file and runs the scenario that somebody would write for it.
+/// Imports a file and runs the scenario that a user would write for it.
 fn by_hand(files: &Files, name: &str, from: &str, distinct: u64, reclaim: &str) -> RunReport {
     let mmt = files.path("by-hand.mmt");
     let mut out = std::fs::File::create(&mmt).expect("a file");

@@ -238,7 +238,7 @@ fn what_has_no_counterpart_is_refused_with_its_member() {
     }
 }
 
-/// What a text says at the places that an error names.
+/// The error of a text, and the text at the places that the error names.
 fn refused(text: &str, name: &str) -> (String, Option<(usize, usize)>) {
     let e = import(text, name, &[]).expect_err(text);
     let place = e.position().map(|(_, line, column)| (line, column));
@@ -321,7 +321,7 @@ fn members_that_are_not_known_are_named_at_every_level() {
     assert!(text.contains("did you mean `contexts`?"), "{text}");
 }
 
-/// What would make schemes act on other memory than here, and objects that are none.
+/// Arguments that would make schemes act on other memory than here, and objects that are none.
 #[test]
 fn what_decides_what_is_acted_on_is_refused() {
     let context = |member: &str| {
@@ -484,7 +484,7 @@ kdamonds:
     assert!(refused(&bomb, "x.yaml").0.contains("too many values"));
 }
 
-/// Arguments and records are told apart, whichever was expected.
+/// Arguments and records are distinguished, whichever was expected.
 #[test]
 fn records_and_arguments_are_told_apart() {
     use mmsim::record;
@@ -511,8 +511,8 @@ fn records_and_arguments_are_told_apart() {
     }
 }
 
-/// What came with 6.14 to 7.3: filters that allow, sizes of folios, goals on nodes and groups, another
-/// tuner, failures that cost less, and ends after so many snapshots.
+/// Members of 6.14 to 7.3: filters that allow, sizes of folios, goals on nodes and groups, another
+/// tuner, failures that cost less, and ends after a number of snapshots.
 #[test]
 fn members_of_later_kernels() {
     let json = r#"{"kdamonds": [{"contexts": [{"ops": "paddr", "pause": true,

@@ -16,7 +16,8 @@ use mmsim::traces::{ImportSettings, import};
 
 const MB: u64 = 1_000_000;
 
-/// A masim file: regions of so many bytes, and phases of so many ms in which some are walked.
+/// A masim file: regions with their numbers of bytes, and phases with their times in ms, in which
+/// some are walked.
 fn config(regions: &[(&str, u64)], phases: &[(u64, &[&str])]) -> String {
     let mut text = String::new();
     for (name, bytes) in regions {

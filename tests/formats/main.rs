@@ -1,4 +1,4 @@
-//! What is read and written beside scenarios: traces, records of DAMON, events, reports.
+//! Formats that are read and written beside scenarios: traces, records of DAMON, events, reports.
 
 mod bench_trace;
 mod damon_args;

@@ -6,7 +6,7 @@ use mmsim::report::json_schema;
 use mmsim::{RunOptions, Scenario, run};
 use serde_json::Value;
 
-/// Whether a schema takes a document, by a validator that shares no code with serde.
+/// Checks a document against a schema, by a validator that shares no code with serde.
 fn judge(document: Value) -> Result<(), String> {
     let mut compiler = boon::Compiler::new();
     compiler.add_resource("report.json", json_schema()).expect("a schema");

@@ -56,7 +56,7 @@ fn a_box_of_6_18_comes_back() {
     assert_eq!(equal, 102);
 }
 
-/// Of Linux 7.3 everything comes back: the copy was made before any program ran.
+/// A copy of Linux 7.3 comes back whole: it was made before any program ran.
 #[test]
 fn a_box_of_7_3_comes_back() {
     let (equal, others) = round_trip(BOX_7_3);
@@ -128,7 +128,7 @@ fn watermarks_of_a_boot_are_those_of_fewer_pages() {
     assert_eq!(fitting, (2_302..=2_412).collect::<Vec<u64>>());
 }
 
-/// What ended programs leave is free; the kernel's memory stays where it was.
+/// Memory of ended programs is free; the kernel's memory stays where it was.
 #[test]
 fn programs_end_or_stay() {
     let free = |programs| {
@@ -203,7 +203,7 @@ fn files_of_two_machines_are_refused() {
     }
 }
 
-/// One change each: what is said, and in which line.
+/// One change each: the message, and its line.
 #[test]
 fn mistakes_are_pointed_at() {
     for (from, to, says) in [

@@ -106,7 +106,8 @@ fn core_names_no_policy() {
     }
 }
 
-/// What a kernel does stands in the table of rules; nothing else in core asks which kernel it is.
+/// Behaviour of kernels stands in the table of rules; no other code in core reads which kernel it
+/// is.
 #[test]
 fn core_names_no_kernel_outside_the_table_of_rules() {
     let core = root().join("crates/mmsim-core/src");
@@ -218,7 +219,7 @@ fn public_functions_have_typed_errors() {
     assert!(nr > 500, "{nr} public functions");
 }
 
-/// What counts of a line of Markdown: the targets of links do not.
+/// Columns of a line of Markdown: the targets of links do not count.
 fn columns(line: &str) -> usize {
     let mut pieces = line.split("](");
     let first = pieces.next().unwrap_or_default().chars().count();

@@ -1,4 +1,4 @@
-//! What stands in the program besides mmsim: the licences of its crates, and NOTICE.md.
+//! Parts of the program besides mmsim: the licences of its crates, and NOTICE.md.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Switches: all off is the base and all on the other preset, to the byte; shares sum; what does
-//! nothing is said to.
+//! Switches: all off is the base and all on the other preset, to the byte; shares sum; switches
+//! without effect are named.
 
 use mmsim::ablate::{Ablation, Depth, Effect, Trial, Wanted};
 use mmsim::report::derived::Figure;
@@ -67,7 +67,7 @@ fn all_off_is_the_base_and_all_on_the_other_preset() {
     }
 }
 
-/// Three switches. Nobody looks at `ttl-rule` while `min-ttl-ms` is 0, so it does nothing. One tier
+/// Three switches. `ttl-rule` has no effect while `min-ttl-ms` is 0, so it does nothing. One tier
 /// protects nothing, so more comes back: `nr-tiers` adds swap-ins here or nothing. Whatever they
 /// do, shares sum, and one job finds what two find.
 #[test]

@@ -26,7 +26,7 @@ pub(crate) const FRAMES_50: u32 = PAGES / 2;
 /// Frames of the cell at 98 % memory.
 pub(crate) const FRAMES_98: u32 = (PAGES as u64 * 98 / 100) as u32;
 
-/// Whether a bench is only tried, each case once: `cargo bench` says `--bench`, `cargo test` does
+/// True if a bench is only tried, each case once: `cargo bench` says `--bench`, `cargo test` does
 /// not. Then it leaves out its larger cases.
 pub(crate) fn tried() -> bool {
     std::env::args().all(|a| a != "--bench") || std::env::args().any(|a| a == "--test")

@@ -1,5 +1,5 @@
-//! Compaction in the slow path: who compacts when, how hard, and how often, against a strategy
-//! that moves nothing, writes down what it is asked and answers from a script.
+//! Compaction in the slow path: who compacts when, how hard, and how often, against a strategy that
+//! moves nothing, writes down its requests and answers from a script.
 
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype;
@@ -15,8 +15,8 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::policy::compaction::{CompactOutcome, CompactRequest, Compaction, MigrateMode};
 use std::sync::{Arc, Mutex};
 
-/// What a strategy was asked: `a` asynchronous, `s` sync-light, `F` full; `d` asked whether it
-/// is deferred; `-` a failure was noted, `+` a success without a block.
+/// Requests to a strategy: `a` asynchronous, `s` sync-light, `F` full; `d` a check whether it is
+/// deferred; `-` a failure was noted, `+` a success without a block.
 type Log = Arc<Mutex<String>>;
 
 struct Stub {
@@ -198,7 +198,7 @@ fn kernel_4_1_retries_as_long_as_reclaim_helps() {
     assert_eq!(once.iter().collect::<String>(), "dads-", "{log}");
 }
 
-/// What a kernel asks for with one rule set, for unmovable memory.
+/// Requests of a kernel with one rule set, for unmovable memory.
 fn asked_under(
     (kernel, rule, value): (Kernel, &str, &str),
     order: u8,
@@ -350,7 +350,7 @@ fn kcompactd_works_for_those_who_cannot_wait() {
     assert_eq!(of(Kernel::V4_1, CompactResult::Continue, 17), (String::new(), [0, 0]));
 }
 
-/// The same request with kcompactd, which tries, and without, when nobody does.
+/// The same request with kcompactd, which tries, and without, when no thread does.
 #[test]
 fn kcompactd() {
     let nowait = |i: u32| Op::KernelAlloc {
@@ -451,8 +451,7 @@ fn a_write_to_compact_memory_compacts_all_zones_in_full() {
     }
 }
 
-/// Of 2048 pages: three huge pages leave room for the rest, a fourth would not leave the
-/// watermark.
+/// In 2048 pages three huge pages leave room for the rest, a fourth would not leave the watermark.
 #[test]
 fn the_pool_of_huge_pages_grows_to_the_first_failure_and_shrinks() {
     let pool = |pages| Op::HugePool { pages };
@@ -465,8 +464,8 @@ fn the_pool_of_huge_pages_grows_to_the_first_failure_and_shrinks() {
     assert_eq!((phase_counts(&r.phases[2], ALLOCATED), free(2)), ([0, 0], 1536));
 }
 
-/// What kswapd frees for a block of order 6, with 300 pages free and no two of them together, when
-/// a request that cannot wait has woken it.
+/// Pages that kswapd frees for a block of order 6, with 300 pages free and no two of them together,
+/// when a request that cannot wait has woken it.
 fn freed_for_a_block(kernel: Kernel, suitable: Option<CompactResult>) -> u64 {
     let alloc = |i, order, flags| Op::KernelAlloc {
         order,

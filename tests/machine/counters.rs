@@ -10,7 +10,7 @@ use mmsim::workload::{Advice, Op, VmaFlags};
 const PLAIN: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
 const LOCKED: VmaFlags = VmaFlags { locked: true, ..PLAIN };
 
-/// Nobody but kcompactd compacts here: what it scanned is all that was scanned, once.
+/// Only kcompactd compacts here: its scans are all scans, counted once.
 #[test]
 fn kcompactd_is_counted_once() {
     for preset in ["compaction-v4.1", "compaction-v6.1", "compaction-v6.12"] {
@@ -30,8 +30,8 @@ fn kcompactd_is_counted_once() {
     }
 }
 
-/// No huge page can be had, and the fault waits for a small one until somebody is killed. It has fallen
-/// back once all the same.
+/// The allocation of a huge page fails, and the fault waits for a small one until a process is
+/// killed. It has fallen back once all the same.
 #[test]
 fn a_fault_that_waits_falls_back_once() {
     let text = "name = \"x\"\nexpect-oom = true\n[machine]\nkernel = \"6.1\"\n\
@@ -107,7 +107,7 @@ fn locked_pages_are_counted() {
     }
 }
 
-/// Misses and refetches of MIN on what was recorded, with so many frames or as the run had.
+/// Misses and refetches of MIN on the recorded accesses, with `frames` frames or as the run had.
 fn bound(tasks: Vec<TaskConfig>, frames: Option<u64>) -> (u64, u64, RunResult) {
     let mut m = machine(&config(Kernel::V6_12, "zram"), tasks);
     let r = m.run(Watch::default().with_record_accesses(true));
@@ -116,10 +116,10 @@ fn bound(tasks: Vec<TaskConfig>, frames: Option<u64>) -> (u64, u64, RunResult) {
     (b.sim_opt_misses, b.sim_opt_refetches, r)
 }
 
-/// What is never fetched again, whatever a policy does, is no refetch of the optimum.
+/// Pages that are never fetched again, whatever a policy does, are no refetch of the optimum.
 #[test]
 fn the_optimum_fetches_nothing_that_needs_no_fetch() {
-    // Reads of memory that nobody wrote map the zero page, round after round.
+    // Reads of memory that was not written map the zero page, round after round.
     let zero = [vec![anon(4000)], vec![read(0, 0, 4000); 3]].concat();
     let (misses, again, r) = bound(vec![task("t", zero)], None);
     assert_eq!((misses, again, r.peak_resident), (0, 0, 0));
@@ -149,15 +149,15 @@ fn the_optimum_fetches_nothing_that_needs_no_fetch() {
     };
     let (misses, again, _) = bound(vec![both("a"), both("b")], None);
     assert_eq!((misses, again), (60, 0));
-    // Locked pages are in no list and in nobody's way.
+    // Locked pages are in no list, so scans never meet them.
     let locked = map(1, 300, mmsim::workload::MapKind::Anon, LOCKED);
     let ops = vec![locked, write(1, 0, 300), read(1, 0, 300), anon(3), write(0, 0, 3)];
     let (misses, again, r) = bound(vec![task("t", ops)], None);
     assert_eq!((misses, again, r.peak_resident), (3, 0, 3));
 }
 
-/// What has to be fetched again is: 40 pages in 39 frames, five rounds, cost the optimum one
-/// fetch in 39 accesses.
+/// Pages that have to be fetched again are refetches: 40 pages in 39 frames, five rounds, cost the
+/// optimum one fetch in 39 accesses.
 #[test]
 fn the_optimum_fetches_what_it_must() {
     let ops = [vec![anon(40)], vec![write(0, 0, 40); 5]].concat();

@@ -54,8 +54,8 @@ fn swapped_out(run: &RunReport, phase: &str) -> u64 {
     phase.vmstat.get("pswpout").copied().expect("a counter")
 }
 
-/// Pages of transparent huge pages go as single ones do: 40 MiB that nobody uses for a second, and
-/// all of them are written to swap, whatever the policy is.
+/// Pages of transparent huge pages go as single ones do: 40 MiB that are idle for a second, and all
+/// of them are written to swap, whatever the policy is.
 #[test]
 fn huge_pages_are_paged_out() {
     for preset in ["classic-v6.12", "mglru-v6.12", "random"] {
@@ -94,8 +94,9 @@ fn huge_pages_are_paged_out() {
     }
 }
 
-/// What a scheme saves is the change of the mean: the process holds 128 MiB all along, with the
-/// scheme only until its pages go. Both variants are measured, and a scenario without monitors is not.
+/// The memory that a scheme saves is the change of the mean: the process holds 128 MiB all along,
+/// with the scheme only until its pages go. Both variants are measured, and a scenario without
+/// monitors is not.
 #[test]
 fn memory_saved_is_the_change_of_the_mean() {
     let scenario = |damon: &str| {
@@ -142,9 +143,9 @@ fn written_ns() -> u64 {
     run.phases[0].begin_ns + run.phases[0].sim_time_ns
 }
 
-/// In an address space nobody asks whether a page that is to be paged out is referenced: all of it
-/// goes when its region's age is 50 aggregations, 5.2 s after the last use. Pages that were never
-/// sampled make no difference.
+/// In an address space paging out does not check if a page is referenced: all of it goes when its
+/// region's age is 50 aggregations, 5.2 s after the last use. Pages that were never sampled make no
+/// difference.
 #[test]
 fn a_process_loses_its_pages_at_the_first_application() {
     let start = (written_ns() + 1_000_000_000) / 1000;
@@ -214,8 +215,8 @@ fn moving_up_activates_or_is_an_access() {
     assert!(((applied >> 12) - 30..=applied >> 12).contains(&activations), "{activations}");
 }
 
-/// A process that uses a quarter of its memory in every sample, watched with regions small enough: what
-/// is said is what is true, to a few pages at the edges of regions, and the working set to a tenth.
+/// A process that uses a quarter of its memory in every sample, watched with regions small enough:
+/// the record is true, to a few pages at the edges of regions, and the working set to a tenth.
 #[test]
 fn a_simple_pattern_is_seen_as_it_is() {
     let run = runs(
@@ -559,7 +560,7 @@ fn eligible_memory_of_huge_pages_lies_on_its_node() {
     assert!(tried(2, 1) >= unmet);
 }
 
-/// Of ten seconds of samples of 5 ms two are missing.
+/// Ten seconds of samples of 5 ms lack two.
 #[test]
 fn a_paused_monitor_takes_no_samples() {
     let samples = |pause: &str| {

@@ -37,7 +37,7 @@ fn run(config: &MachineConfig, threads: u32) -> RunResult {
     machine(config, threads).run(Watch::default())
 }
 
-/// What watches a run, as `set` sets it.
+/// Observers of a run, as `set` sets them.
 fn watch_with(set: impl FnOnce(&mut Watch)) -> Watch {
     let mut watch = Watch::default();
     set(&mut watch);
@@ -69,8 +69,8 @@ fn fast_is_slow(what: &str, machine: impl Fn() -> core::Machine) -> RunResult {
     fast_is_slow_recorded(what, machine).0
 }
 
-/// What a run gives, without the memory of the host: how many chunks lists had at most follows from
-/// the order in which folios move within a batch.
+/// Result of a run without the memory of the host: the largest number of chunks of lists follows
+/// from the order in which folios move within a batch.
 fn result(m: &mut core::Machine, watch: Watch) -> RunResult {
     let mut result = m.run(watch);
     result.host_bytes = 0;
@@ -303,7 +303,7 @@ fn the_fast_path_of_faults_is_the_slow_one() {
             let first = rng.below(u64::from(pages - count)).min(rng.below(4000)) as u32;
             ops.push(Op::Access(Run { region, write: rng.below(3) == 0, first, count }));
             match rng.below(40) {
-                // Counters of nodes, which policies read, are told every second.
+                // Counters of nodes, which policies read, are updated every second.
                 0 => ops.push(compute(&mut rng)),
                 1 => ops.push(Op::Records(1)),
                 _ => {}
@@ -569,7 +569,7 @@ fn a_copy_is_its_touches() {
     }
 }
 
-/// A thread alone has nobody to run ahead of.
+/// A thread alone has no other to run ahead of.
 #[test]
 fn run_ahead_of_nobody_is_exact() {
     let ahead = run(&config(), 1);
@@ -592,8 +592,8 @@ fn run_ahead_moves_refaults_by_less_than_one_percent() {
     assert!((ahead / strict - 1.0).abs() <= 0.01, "{ahead} refaults against {strict}");
 }
 
-/// A slice ends only when somebody else wants the CPU. kswapd has a CPU of its own here:
-/// on one CPU it takes turns with the thread, and the slice is then part of the machine.
+/// A slice ends only when another entity wants the CPU. kswapd has a CPU of its own here: on one
+/// CPU it takes turns with the thread, and the slice is then part of the machine.
 #[test]
 fn half_the_slice_is_the_same_run() {
     let whole = MachineConfig { cpus: 2, ..config() };

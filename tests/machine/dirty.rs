@@ -103,8 +103,8 @@ fn by_fifo(c: &MachineConfig, tasks: Vec<TaskConfig>) -> RunResult {
     Machine::new(c, tasks, 1, fifo).run(Watch::default().with_check_every(1))
 }
 
-/// Nobody is killed while waiting for the device would do: with limits that allow all memory to be
-/// dirty, with a policy that does not say so, in a group and on the whole machine.
+/// No process is killed while waiting for the device would do: with limits that allow all memory to
+/// be dirty, with a policy that does not say so, in a group and on the whole machine.
 #[test]
 fn nobody_is_killed_while_pages_can_be_cleaned() {
     for kernel in [Kernel::V4_1, Kernel::V6_12] {

@@ -73,7 +73,7 @@ fn reads_take_the_time_of_their_own_disk() {
     is_about(a.max(b), 100.0 * 8.17e-3);
 }
 
-/// A device that writes so many MB/s.
+/// A device that writes `rate` MB/s.
 fn writes(rate: u32) -> String {
     format!(
         "{{ name = \"w{rate}\", read = \"10us\", write = \"10us\", bandwidth = \"{rate}MB/s\" }}"
@@ -94,10 +94,11 @@ fn fsync_waits_for_its_own_disk() {
     is_about(a.max(b), 8_388_608.0 / 4e6);
 }
 
-/// Below the thresholds nobody pauses. Above them each disk may have the part of the dirty pages that
-/// it has in what is written. The kernel begins with 100 MB/s for either disk, so for some seconds the
-/// slow one holds most of what may be dirty; after that the writer to the fast one goes on at its pace,
-/// and over 960 MiB it has more than half of it. On one slow disk it has at most that of the disk.
+/// Below the thresholds no writer pauses. Above them each disk may have the part of the dirty pages
+/// that it has in what is written. The kernel begins with 100 MB/s for either disk, so for some
+/// seconds the slow one holds most of what may be dirty; after that the writer to the fast one goes
+/// on at its pace, and over 960 MiB it has more than half of it. On one slow disk it has at most
+/// that of the disk.
 #[test]
 fn a_slow_disk_does_not_slow_writers_to_a_fast_one() {
     let few = r#"{ do = "write", region = "f", size = "1MiB" }"#;

@@ -91,7 +91,7 @@ fn the_document_shows_what_the_examples_print() {
     }
 }
 
-/// What a machine says and is asked may grow without a change in programs that embed it.
+/// Results and requests of a machine may grow without a change in programs that embed it.
 #[test]
 fn results_of_a_machine_may_grow() {
     let machine =

@@ -1,4 +1,5 @@
-//! What a run fetches again, as its events and counters tell, against what the optimum has to.
+//! Fetches of pages that were in memory before, as a run's events and counters count them, against
+//! those of the optimum.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +10,7 @@ use mmsim::machines::Machine;
 use mmsim::report::opt;
 
 /// The optimum fetches no more than a recorded run did. That holds with readahead too, which can
-/// spare a thread the wait and nobody the reading.
+/// spare a thread the wait but not the reading.
 pub(crate) fn are_bounded(m: &Machine, r: &RunResult, again: &AtomicU64) {
     let least = opt::bounds(m.recorded_accesses(), r.peak_resident, false).sim_opt_refetches;
     let fetched = r.vmstat[VmEvent::PswpIn] + again.load(Ordering::Relaxed);

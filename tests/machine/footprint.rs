@@ -1,5 +1,5 @@
-//! What a simulated frame costs the host: the goal is at most 24 bytes with a quarter more
-//! pages than frames, everything that grows with memory included.
+//! Host memory for a simulated frame: the goal is at most 24 bytes with a quarter more pages than
+//! frames, everything that grows with memory included.
 
 use std::sync::{Arc, Mutex};
 
@@ -64,12 +64,12 @@ impl Follower for Weighs {
     fn phase_ended(&mut self) {}
     fn ticked(&mut self, _: u64, _: u64) {}
     fn ended(&mut self, all: &mut KeptPages, _: &Memory) {
-        *self.0.lock().expect("nobody panicked") = all.host_bytes();
+        *self.0.lock().expect("no thread panicked") = all.host_bytes();
     }
 }
 
-/// Ten bytes of each page are kept while somebody follows: the tick of its last use in two, and two
-/// words of the follower's own.
+/// Ten bytes of each page are kept for a follower: the tick of its last use in two, and two words
+/// of the follower's own.
 #[test]
 fn a_frame_costs_at_most_40_bytes_while_somebody_follows() {
     let kept = Arc::new(Mutex::new(0));
@@ -78,7 +78,7 @@ fn a_frame_costs_at_most_40_bytes_while_somebody_follows() {
         Box::new(Classic::new(ClassicConfig::V6_12, mem))
     };
     let machine = bytes_watched(classic, watch);
-    let kept = *kept.lock().expect("nobody panicked") as f64 / f64::from(1 << 18);
+    let kept = *kept.lock().expect("no thread panicked") as f64 / f64::from(1 << 18);
     assert!(kept > 10.0, "{kept:.2} bytes are too few for 1.25 pages a frame");
     assert!(machine + kept <= 40.0, "{machine:.2} and {kept:.2} bytes per frame");
 }

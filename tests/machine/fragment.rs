@@ -95,8 +95,8 @@ fn targets_are_held_while_memory_ages() {
     assert!(unusable(&free_blocks(&machine), 3) > 600);
 }
 
-/// Blocks below order 3 hold four pages at most, half of what is asked for: 500 is the least that
-/// the index of order 3 can be while there are many. It comes that close, and says no.
+/// Blocks below order 3 hold four pages at most, half of the request: 500 is the least that the
+/// index of order 3 can be while there are many. It comes that close, and says no.
 #[test]
 fn an_index_that_no_memory_has_is_out_of_reach() {
     let keys = "target = { order = 3, index = 300 }";
@@ -105,9 +105,9 @@ fn an_index_that_no_memory_has_is_out_of_reach() {
     assert!(!a.met() && (500..520).contains(&a.reached), "{a:?}");
 }
 
-/// A target that cannot be had is left at the closest state that was seen on the way, whatever was
-/// tried after it: with little patience and with more, where single blocks or pages of others are in
-/// the way.
+/// A target out of reach is left at the closest state that was seen on the way, whatever was tried
+/// after it: with little patience and with more, where single blocks or pages of others are in the
+/// way.
 #[test]
 fn what_is_out_of_reach_ends_at_the_closest() {
     let other = "[[task]]\nname = \"other\"\nworkload = \"fragment\"\npause = \"0ns\"\n\
@@ -129,8 +129,8 @@ fn what_is_out_of_reach_ends_at_the_closest() {
     }
 }
 
-/// Somebody else holds pages in nearly all groups: with one page in ten of 512 frames, none is
-/// without. It gives up all it has, ends, and `farthest` is what it has.
+/// Others hold pages in nearly all groups: with one page in ten of 512 frames, none is without. It
+/// gives up all it has, ends, and `farthest` is what it has.
 #[test]
 fn pages_of_others_are_out_of_reach() {
     let other = "[[task]]\nname = \"other\"\nworkload = \"fragment\"\npause = \"0ns\"\n\

@@ -165,7 +165,7 @@ fn proactive_reclaim_takes_what_it_was_asked_for() {
     let ops = vec![anon(200), write(0, 0, 200), advise(0, 0, 200, cold), reclaim(64), end(0)];
     let r = run(&c, vec![member("t", ops)]);
     let stolen = count(&r, "pgsteal_anon");
-    // 32 are asked for twice, and a pass at a low priority frees up to a round of 32 more.
+    // Two requests are for 32, and a pass at a low priority frees up to a round of 32 more.
     assert!((64..128).contains(&stolen), "{stolen}");
     assert_eq!(gauge(&r.gauges, "nr_anon_pages"), 200 - stolen);
     // A process of the root group has no memory.reclaim to write to.
@@ -173,7 +173,7 @@ fn proactive_reclaim_takes_what_it_was_asked_for() {
     assert_eq!(count(&r, "pgscan_anon"), 0);
 }
 
-/// What a write to `memory.reclaim` took from a process of `pages`: reclaimed, and short.
+/// Pages that a write to `memory.reclaim` took from a process of `pages`: reclaimed, and short.
 fn asked(kernel: Kernel, pages: u32, asks: u32) -> [u64; 2] {
     let ops = vec![anon(pages), write(0, 0, pages), reclaim(asks)];
     let r = run(&config(kernel, "ramdisk"), vec![member("t", ops)]);

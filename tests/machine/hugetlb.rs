@@ -11,7 +11,7 @@ use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
 
 use super::support::*;
 
-/// A machine with room for five huge pages, and so many in the pool.
+/// A machine with room for five huge pages, and `nr_hugepages` in the pool.
 fn pool(nr_hugepages: u32) -> MachineConfig {
     let mut c = config(Kernel::V6_12, "zram");
     c.nodes[0].zones = vec![zone(5 * 512 + 512)];
@@ -58,7 +58,7 @@ fn a_read_page_is_written_with_a_second_fault() {
     assert_eq!(counts(&r, ["pgfault", "pgreuse"]), [2, 0]);
 }
 
-/// What a mapping may need is promised when it is made, and comes back when it goes.
+/// Pages that a mapping may need are promised when it is made, and come back when it goes.
 #[test]
 fn mappings_reserve_what_they_may_need() {
     // The last process keeps its memory.
@@ -116,7 +116,7 @@ fn nobody_takes_a_mapped_page() {
     assert_eq!(m.mem.zones.nr_free(), free + 3 * 512);
 }
 
-/// Of memory in which only five blocks of 2 MiB are whole, ten are not had.
+/// In memory in which only five blocks of 2 MiB are whole, ten are not allocated.
 #[test]
 fn the_pool_takes_what_there_is() {
     let m = machine(&pool(10), vec![task("a", vec![])]);

@@ -36,8 +36,8 @@ fn blocks_of_all_orders_are_counted_in_pages_and_come_back() {
     }
 }
 
-/// Of 2048 pages with a min watermark of 8: who may not sleep stops there, and who may use
-/// reserves besides goes down to 8 - 4 - 1.
+/// In 2048 pages with a min watermark of 8, a request that may not sleep stops there, and one that
+/// may use reserves besides goes down to 8 - 4 - 1.
 #[test]
 fn reserves_are_for_those_who_cannot_wait() {
     let mut ops: Vec<Op> = (0..2048).map(|i| alloc(i, 0, GFP_NOWAIT)).collect();
@@ -58,7 +58,7 @@ fn orders_up_to_3_are_worth_any_effort() {
     let with = |order, flags: GfpFlags| {
         let mut ops = vec![anon(2100), write(0, 0, 2100), end(0)];
         ops.extend((0..20).map(|i| alloc(i, order, flags)));
-        // Whom nobody waits for gets its turn.
+        // A thread that no other waits for gets its turn.
         ops.extend([sleep_ms(50), end(1)]);
         let mut c = config(Kernel::V6_12, "ramdisk");
         // In four pageblocks a boost would keep as much free as all requests want.

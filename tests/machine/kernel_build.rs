@@ -1,5 +1,5 @@
-//! What the last patch of the anonymous workingset series of 2020 was for, on the first
-//! half minute of `scenarios/kernel-build.toml`.
+//! Purpose of the last patch of the anonymous workingset series of 2020, on the first half minute
+//! of `scenarios/kernel-build.toml`.
 //!
 //! Linux 5.5 divides reclaim between anonymous memory and files by the share of what was scanned
 //! lately that was rotated, and what is put on a list counts as scanned, if on the active list as

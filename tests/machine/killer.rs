@@ -1,4 +1,4 @@
-//! What a workload reads of memory pressure, and apps that are killed by it.
+//! Memory pressure as a workload reads it, and apps that are killed by it.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use mmsim::report::RunReport;
 use mmsim::workload::{Op, Pressure, Workload, WorkloadCx};
 use mmsim::{RunOptions, Scenario};
 
-/// Reads the pressure before each operation, if somebody wants to know.
+/// Reads the pressure before each operation, if the test wants it.
 struct Reader {
     ops: std::vec::IntoIter<Op>,
     read: Option<Arc<Mutex<Vec<Pressure>>>>,

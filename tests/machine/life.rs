@@ -102,7 +102,7 @@ fn field<'a>(m: &'a Moment, name: &str) -> Option<&'a str> {
     m.fields.split(',').find_map(|f| f.strip_prefix(name)?.strip_prefix(':'))
 }
 
-/// What a life has to be, whatever the page.
+/// Invariants of a life, whatever the page.
 fn is_whole(life: &[Moment]) {
     let (mut frame, mut evicted, mut before) = (None, None, 0);
     for (i, m) in life.iter().enumerate() {
@@ -158,7 +158,7 @@ fn a_life_is_in_order_and_whole() {
     }
 }
 
-/// Of what is given back a life says so, and by which function.
+/// A life says which memory was given back, and by which function.
 #[test]
 fn what_a_page_held_goes_with_a_line() {
     let spec = &specs(GIVEN_BACK)[0];
@@ -176,7 +176,7 @@ fn what_a_page_held_goes_with_a_line() {
     assert_eq!(ends, wanted.map(|(why, f)| (why.to_string(), f)).into());
 }
 
-/// A disk is read ahead by its slots: whose each was is told, and the class of its refault.
+/// A disk is read ahead by its slots: the life says whose each was, and the class of its refault.
 #[test]
 fn refaults_from_a_disk_name_their_pages() {
     for (spec, event) in specs(DISK).iter().zip(["sim_swap_read", "sim_refault"]) {

@@ -60,7 +60,7 @@ fn a_huge_page_is_charged_with_reclaim_if_its_fault_may_block() {
     }
 }
 
-/// Without a limit nobody reclaims, and no charge fails.
+/// Without a limit no thread reclaims, and no charge fails.
 #[test]
 fn no_limit_no_failed_charge() {
     let mut c = config(Kernel::V6_12, "ramdisk");
@@ -69,8 +69,8 @@ fn no_limit_no_failed_charge() {
     assert_eq!(counts(&r, HUGE), [3, 0, 0]);
 }
 
-/// A group smaller than a huge page: all it has is reclaimed in vain, the fault falls back, and
-/// nobody is killed for the sake of a huge page.
+/// A group smaller than a huge page: all it has is reclaimed in vain, the fault falls back, and no
+/// process is killed for the sake of a huge page.
 #[test]
 fn a_huge_page_kills_nobody() {
     let mut c = config(Kernel::V6_12, "ramdisk");
@@ -101,8 +101,8 @@ fn readahead_is_charged_with_reclaim() {
     assert!(r.sim_time < free * 2, "{} against {free} without a limit", r.sim_time);
 }
 
-/// A group whose `memory.min` or `memory.low` is its limit reads a file twice, the second time after
-/// kswapd had to do with somebody else.
+/// A group whose `memory.min` or `memory.low` is its limit reads a file twice, the second time
+/// after kswapd had to do with another group.
 fn protected_up_to_the_limit(kernel: &str, lru: &str, key: &str) -> RunResult {
     let text = format!(
         "name = \"x\"\nexpect-oom = true\nreclaim = {{ preset = \"{lru}\" }}\n\

@@ -42,7 +42,7 @@ fn stalls(live: &mut Live) -> u64 {
     [AllocStallDma, AllocStallDma32, AllocStallNormal].map(|e| vmstat[e]).iter().sum()
 }
 
-/// What a machine has already changes nothing when it is written; other values change the run.
+/// Writing the value that a machine has already changes nothing; other values change the run.
 #[test]
 fn every_sysctl_can_be_written_but_for_those_of_the_start() {
     let as_it_was = written(&[]).vmstat;

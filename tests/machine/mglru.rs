@@ -85,10 +85,10 @@ fn recent_refaults_are_stalls() {
     }
 }
 
-/// What is said to be cold leaves the youngest generation, and goes before what was written
-/// earlier. Not so by the placement of 6.18 (`lru_gen_folio_seq()`): anonymous memory outside the
-/// swap cache that is added anew goes to the head of the second youngest generation, cold or not.
-/// What was written earlier and is used waits there too, nearer to the tail.
+/// Pages that are declared cold leave the youngest generation, and go before those that were
+/// written earlier. Not so by the placement of 6.18 (`lru_gen_folio_seq()`): anonymous memory
+/// outside the swap cache that is added anew goes to the head of the second youngest generation,
+/// cold or not. What was written earlier and is used waits there too, nearer to the tail.
 #[test]
 fn cold_pages_go_first() {
     for preset in presets() {

@@ -1,5 +1,5 @@
-//! MGLRU through the facade: the bound that no policy can pass, the generations in reports, what is
-//! killed for the working set, and what is said to mistakes about policies.
+//! MGLRU through the facade: the bound that no policy can pass, the generations in reports, kills
+//! for the working set, and messages on mistakes about policies.
 
 use mmsim::machines::Catalogue;
 use mmsim::report::{GenerationReport, Report};
@@ -15,7 +15,7 @@ const PRESETS: [&str; 6] = [
     "mglru-v6.14",
 ];
 
-/// What is accessed, on frames for three quarters of it: the task, and whether it is anonymous.
+/// Accesses, on frames for three quarters of the pages: the task, and true if it is anonymous.
 const WORK: [(&str, &str, bool); 5] = [
     ("zipf", "workload = \"zipf\"\ntheta = 0.8\naccesses = 120000\nwrite-permille = 200", true),
     ("uniform", "workload = \"uniform\"\naccesses = 60000\nwrite-permille = 500", true),
@@ -111,9 +111,9 @@ fn a_kill_for_the_working_set_may_hit_who_reclaims() {
 }
 
 /// A small machine, and a workload with half as much again as fits, which begins when the first
-/// generations are older than 1 ms. With such a time to live nobody is to be killed: priority 12
-/// alone would find every group too small for a scan, and so nothing to take. With one of an hour
-/// somebody is, at the first pass that asks.
+/// generations are older than 1 ms. With such a time to live no process is to be killed: priority
+/// 12 alone would find every group too small for a scan, and so nothing to take. With one of an
+/// hour a process is, at the first pass that checks.
 #[test]
 fn a_time_to_live_that_is_over_kills_nobody() {
     let killed = |ttl: u32| {
@@ -143,7 +143,7 @@ fn a_time_to_live_that_is_over_kills_nobody() {
     assert_eq!(killed(3_600_000).0, [1; 6]);
 }
 
-/// What is said to a scenario with these policies.
+/// Remarks on a scenario with these policies.
 fn said(reclaim: &str) -> String {
     let text = format!(
         "schema = 1\nname = \"x\"\nseed = 1\nreclaim = {{ {reclaim} }}\n[machine]\nmemory = \"24MiB\"\n\
@@ -225,8 +225,8 @@ fn reports_have_the_generations_of_every_group() {
     );
 }
 
-/// Of hundreds of groups the end of a phase shows the root and the group of its task: what it holds
-/// does not grow with all groups.
+/// In hundreds of groups the end of a phase shows the root and the group of its task: its size does
+/// not grow with all groups.
 #[test]
 fn phases_in_hundreds_of_groups_show_their_own() {
     let mut text = String::from(

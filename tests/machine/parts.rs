@@ -40,8 +40,8 @@ fn a_part_given_back_frees_nothing() {
     }
 }
 
-/// What was given back and is used again takes new pages beside the folio, so a program that does so
-/// round after round holds more than it uses, up to twice as much.
+/// Memory that was given back and is used again takes new pages beside the folio, so a program that
+/// does so round after round holds more than it uses, up to twice as much.
 #[test]
 fn parts_used_again_take_new_pages() {
     let mut ops = vec![anon(512), write(0, 0, 512)];

@@ -25,7 +25,7 @@ enum Asked {
     Stalls,
 }
 
-/// A fault, where it is planted, what is asked, the class that is expected, and why.
+/// A fault, its place, the question, the expected class, and the reason.
 type Case = (Planted, &'static str, Asked, &'static str, &'static str);
 
 /// Anonymous pages, more than there are frames; some are used much more than others.
@@ -311,7 +311,7 @@ const CASES: [Case; 20] = [
     ),
 ];
 
-/// How many of each class, with a fault or without.
+/// Number of refaults of each class, with a fault or without.
 fn classes(text: &str, fault: Option<Planted>, asked: Asked) -> Vec<(String, u64)> {
     let spec = &specs(text)[0];
     let mut machine = machine(spec).unwrap_or_else(|e| panic!("{e}"));

@@ -85,8 +85,8 @@ fn anon_only_falls_back() {
     }
 }
 
-/// What memory.reclaim does is counted by itself, and no more as that of a direct reclaimer. In 6.12
-/// neither is counted for the machine.
+/// Reclaim for memory.reclaim is counted separately, and no longer as that of a direct reclaimer.
+/// In 6.12 neither is counted for the machine.
 #[test]
 fn counts_proactive() {
     let ops = [anon(400), write(0, 0, 400), Op::MemcgReclaim { pages: 100, swappiness: None }];
@@ -98,8 +98,8 @@ fn counts_proactive() {
     assert_eq!(proactive, [0, direct[0], 0, direct[2]]);
 }
 
-/// Pages that are written one after the other go to an asynchronous device as few requests, and to a
-/// synchronous one by themselves. Before 7.3 nobody counts.
+/// Pages that are written one after the other go to an asynchronous device as few requests, and to
+/// a synchronous one singly. Before 7.3 there is no such counter.
 #[test]
 fn counts_swap_requests() {
     let ops = [anon(3000), write(0, 0, 3000), read(0, 0, 3000)];
@@ -145,8 +145,8 @@ fn reclaim_walks_again() {
 }
 
 /// Anonymous pages, file pages that are older, and free swap: memory.reclaim with `swappiness=max`
-/// takes what it was asked for, and anonymous memory alone. So do both LRUs. MGLRU has to age for
-/// it: that there are old generations of files does not matter.
+/// takes the requested pages, and anonymous memory alone. So do both LRUs. MGLRU has to age for it:
+/// that there are old generations of files does not matter.
 #[test]
 fn anon_only_takes_anonymous_memory() {
     let only = Op::MemcgReclaim { pages: 100, swappiness: Some(ANON_ONLY) };
@@ -218,8 +218,9 @@ fn badness_below_one() {
     assert_eq!(survivor("yes"), [true, false]);
 }
 
-/// 700 of 1500 pages are asked for, all of them accessed. A quarter of the rest each time ends within
-/// a batch, and so does a batch each time, in more tries; all of the rest at once goes beyond it.
+/// The write requests 700 of 1500 pages, all of them accessed. A quarter of the rest each time ends
+/// within a batch, and so does a batch each time, in more tries; all of the rest at once goes
+/// beyond it.
 #[test]
 fn memory_reclaim_try() {
     let ops = [anon(1500), write(0, 0, 1500), reclaim(700)];

@@ -81,7 +81,7 @@ fn scaled_watermarks() {
     assert_eq!(no[1] - no[0], no[0] / 4);
 }
 
-/// Of a movable pageblock a part is free. 4.1 and 4.12 give all of that part to unmovable requests
+/// A part of a movable pageblock is free. 4.1 and 4.12 give all of that part to unmovable requests
 /// at the first of them; later a pageblock that is mostly used keeps its type, and each request
 /// takes from it anew.
 #[test]
@@ -206,7 +206,7 @@ fn avoid_fragmentation() {
 
 // ---- per-CPU lists ----
 
-/// A CPU with lists of its own: so many pages at most, and a batch.
+/// A CPU with lists of its own: at most `high` pages, and a batch.
 fn with_lists(high: u32, batch: u32) -> MachineConfig {
     let mut c = newest("ramdisk");
     c.nodes[0].zones[0].pcp = Some((high, batch));
@@ -357,8 +357,9 @@ fn counts_retried_faults() {
     assert_eq!([no, yes], [8, 16]);
 }
 
-/// A page comes back from swap by a read. Nobody else has it: the PTE is writable, and the write
-/// after it is no fault and leaves the slot. Else the write is a fault that gives up the slot.
+/// A page comes back from swap by a read. No other process has it: the PTE is writable, and the
+/// write after it is no fault and leaves the slot. Else the write is a fault that gives up the
+/// slot.
 #[test]
 fn anon_exclusive() {
     let mut ops = vec![anon(1), write(0, 0, 1)];
@@ -415,8 +416,8 @@ fn mmap_miss_skips_workingset() {
     assert_eq!([no, yes], [0, 1]);
 }
 
-/// A mapped file in memory, which the neighbours of a page are mapped with; ten misses before. Each of
-/// the 16 pages that are mapped takes one back, or the one that was asked for.
+/// A mapped file in memory, which the neighbours of a page are mapped with; ten misses before. Each
+/// of the 16 pages that are mapped takes one back, or the requested one alone does.
 #[test]
 fn mmap_miss_once() {
     let mut c = newest("ssd");
@@ -506,8 +507,8 @@ fn memcg_charge_batch() {
     assert!((1.9..2.1).contains(&(small / large)), "{small} {large}");
 }
 
-/// What the kernel holds for a process is charged to its group: one that fits under `memory.high`
-/// without it does not with it.
+/// Memory that the kernel holds for a process is charged to its group: one that fits under
+/// `memory.high` without it does not with it.
 #[test]
 fn process_kernel_pages() {
     let mut c = newest("ramdisk");
@@ -544,8 +545,8 @@ fn cgroup_writeback() {
     assert!(yes <= 56 && no > 100, "{no} {yes}");
 }
 
-/// A group at its limit reclaims. What its reclaim scans is scanned by nobody in the machine's
-/// counters, or by those who reclaim directly.
+/// A group at its limit reclaims. The machine's counters leave out the pages that its reclaim
+/// scans, or count them as those of direct reclaim.
 #[test]
 fn limits_count_globally() {
     let mut c = newest("ramdisk");

@@ -1,5 +1,5 @@
 //! A zone that is full of frames of a kind, and the plainest way to look at it: a byte for each
-//! frame. What is timed with one is held against the other.
+//! frame. The times with one are compared with those of the other.
 
 #![allow(dead_code)] // Each of them uses a part.
 
@@ -41,7 +41,8 @@ pub(crate) struct Zone {
 }
 
 impl Zone {
-    /// A full zone of which so many of 100 frames become pages of a process, and free.
+    /// A full zone of which `pages` of 100 frames become pages of a process, and `free` of 100 are
+    /// free.
     pub(crate) fn new(frames: u32, pages: u64, free: u64, seed: u64) -> Self {
         let mut config = crate::cells::machine_of(frames, 0, Kernel::V5_5);
         config.nodes[0].zones[0].pcp = Some((0, 1));

@@ -1,6 +1,6 @@
 //! The anonymous workingset series: its two examples, on a machine and on paper, and its patches
-//! one after the other. What the comments of the scenarios say, `phased-50-pages.toml`,
-//! `phased-will-be-hot.toml` and `series-stages.toml`, is held against what they do, and the
+//! one after the other. The claims in the comments of the scenarios, `phased-50-pages.toml`,
+//! `phased-will-be-hot.toml` and `series-stages.toml`, are checked against their results, and the
 //! machine against `mmsim_lru::paper`, which has no machine.
 
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn fifty_hot_pages() {
     }
 }
 
-/// What the comments of `scenarios/series-stages.toml` say of each patch, with the reasons that
+/// Claims of the comments of `scenarios/series-stages.toml` on each patch, with the reasons that
 /// stand there.
 #[test]
 fn the_series_patch_by_patch() {

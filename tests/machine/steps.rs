@@ -1,5 +1,5 @@
-//! What tasks do beside accesses: `fsync(2)`, sysctls, the files of `lru_gen`; and whom the OOM killer
-//! chooses.
+//! Steps of tasks beside accesses: `fsync(2)`, sysctls, the files of `lru_gen`; and whom the OOM
+//! killer chooses.
 
 use crate::support::*;
 use mmsim::base::id::{MemcgId, NodeId};
@@ -128,8 +128,8 @@ fn report(text: &str) -> RunReport {
 
 // ---- the OOM killer ----
 
-/// Processes of so many pages and an adjustment, the last of which comes late and takes more than is
-/// free of 2,048 frames without swap. Those that go on to their end have a phase.
+/// Processes with these numbers of pages and adjustments, the last of which comes late and takes
+/// more than is free of 2,048 frames without swap. Those that go on to their end have a phase.
 fn survivors(kernel: Kernel, processes: &[(u32, i16)]) -> (RunResult, Vec<usize>) {
     let mut c = config(kernel, "ramdisk");
     c.swap.clear();
@@ -296,8 +296,8 @@ fn a_written_sysctl_is_that_of_the_start() {
     assert!(moved.len() >= 11, "{moved:?}");
 }
 
-/// What the watermarks and per-CPU lists are when the machine begins decides how much of them is filled
-/// by then, so only what comes later is the same: kswapd keeps a tenth of memory free.
+/// The watermarks and per-CPU lists at the beginning of the machine decide how much of them is
+/// filled by then, so only later figures are the same: kswapd keeps a tenth of memory free.
 #[test]
 fn watermarks_follow_a_write() {
     for kernel in [Kernel::V5_5, Kernel::V6_12] {
@@ -396,9 +396,9 @@ fn generations_are_made_and_evicted_by_hand() {
     }
 }
 
-/// What the kernel refuses: a generation that does not exist, the two youngest, a fifth one without
-/// force, and any command where the LRU has no generations. An older generation is no error, and
-/// nothing is done.
+/// Commands that the kernel refuses: a generation that does not exist, the two youngest, a fifth
+/// one without force, and any command where the LRU has no generations. An older generation is no
+/// error, and nothing is done.
 #[test]
 fn commands_are_refused() {
     let c = config(Kernel::V6_12, "ramdisk");

@@ -163,8 +163,8 @@ fn several_devices_fill_as_recorded() {
     assert!(lines.is_empty(), "{lines:?}");
 }
 
-/// What one swap-in on 5.5 with batches of 15 activates: `pgactivate`, and pages on the
-/// active list once the batches are empty.
+/// Activations by one swap-in on 5.5 with batches of 15: `pgactivate`, and pages on the active list
+/// once the batches are empty.
 fn activated_by_swapin(page_cluster: u32) -> [u64; 2] {
     let mut c = config(Kernel::V5_5, "ssd");
     c.lru_batch = Some(15);
@@ -230,7 +230,7 @@ fn a_compressed_store_takes_memory_of_the_machine() {
     assert_eq!(after, before + 100 - 48 - 1);
 }
 
-/// A device that serves one request at a time, each for a millisecond, and takes so many.
+/// A device that serves one request at a time, each for a millisecond, and takes `queue_depth`.
 fn slow(queue_depth: u32) -> MachineConfig {
     let mut c = config(Kernel::V6_12, "ssd");
     let device = &mut c.swap.first_mut().expect("it has swap").device;
@@ -243,7 +243,7 @@ fn slow(queue_depth: u32) -> MachineConfig {
 /// By hand: 400 pages go out in slots side by side, so in requests of 128, 128, 128 and 16 pages.
 /// If the device takes one at a time, the last is let in when three have ended, so its writer has
 /// slept for 3 ms, but for its work on 272 pages meanwhile, a microsecond or two each; if it takes
-/// four, nobody sleeps.
+/// four, no writer sleeps.
 #[test]
 fn a_writer_sleeps_until_the_device_takes_its_request() {
     let slept = |queue_depth| {
@@ -258,10 +258,11 @@ fn a_writer_sleeps_until_the_device_takes_its_request() {
     assert!(SimDuration::from_micros(2_500) < one && one <= SimDuration::from_millis(3), "{one}");
 }
 
-/// More is written than memory holds, and the device is slower than reclaim. If it takes any
-/// number of requests, all of memory comes to be under write, and reclaim goes round and round in
-/// what it cannot free; if who submits more than two sleeps, little is, and reclaim finds what ends.
-/// Recorded kernels do not scan more for a slow device (crates/mmsim-lab/tests/suite/async_reclaim.rs).
+/// More is written than memory holds, and the device is slower than reclaim. If it takes any number
+/// of requests, all of memory is under write in the end, and reclaim goes round and round in pages
+/// that it cannot free; if a writer of more than two sleeps, little is, and reclaim finds writes
+/// that end. Recorded kernels do not scan more for a slow device
+/// (crates/mmsim-lab/tests/suite/async_reclaim.rs).
 #[test]
 fn reclaim_does_not_go_round_in_what_is_under_write() {
     let run = |queue_depth| {

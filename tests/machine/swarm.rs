@@ -414,7 +414,7 @@ fn build_of(
     (about, machine)
 }
 
-/// What must hold of the threads of any run; of its counters, the audit knows.
+/// Invariants of the threads of any run; the audit checks its counters.
 fn check_result(r: &RunResult) {
     for t in &r.threads {
         let spent = t.user + t.system + t.io_wait + t.throttled;
@@ -487,8 +487,8 @@ fn check_snapshot(machine: &mut Machine, r: &RunResult) {
     }
 }
 
-/// What a monitor sees of each frame and of each PTE is what a walk over all page tables finds; before
-/// and after every second frame and every third PTE are made old.
+/// A monitor sees of each frame and of each PTE the same as a walk over all page tables; before and
+/// after every second frame and every third PTE are made old.
 fn check_samples(mem: &mut Memory) {
     let frames: Vec<Pfn> = (0..mem.frames.len() as u32 + 3).map(Pfn).collect();
     let pages: Vec<Option<PageIdx>> = (0..mem.virt.pages.nr_groups() as u32 * GROUP_PAGES)
@@ -633,7 +633,7 @@ fn nothing_breaks_with_huge_pages() {
 #[test]
 fn nothing_breaks_with_a_pool() {
     let ran = swarm(Huge::Pool);
-    // Whoever asks for more than the pool has comes to its end, if not in each run.
+    // A thread that wants more than the pool has is killed, if not in each run.
     if ran.len() == 1 {
         return;
     }

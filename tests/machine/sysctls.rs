@@ -38,7 +38,7 @@ fn alloc(i: u32, order: u8, migratetype: Migratetype, flags: GfpFlags) -> Op {
     Op::KernelAlloc { order, migratetype, flags, handle: BlockHandle(i) }
 }
 
-/// So many pages of a process in fours, with four free ones between them.
+/// `pages` pages of a process in fours, with four free ones between them.
 fn fours(pages: u32, flags: VmaFlags) -> Vec<Op> {
     let mut ops = vec![map(0, pages, MapKind::Anon, flags)];
     for i in 0..pages / 4 {
@@ -58,8 +58,8 @@ fn in_fours(flags: VmaFlags) -> Vec<Op> {
     ops
 }
 
-/// Compaction moves pages of locked mappings as any others, unless it is told not to: then there is
-/// none that it may move, and of pages that are not locked it still moves as many.
+/// Compaction moves pages of locked mappings as any others, unless the sysctl forbids it: then
+/// there is none that it may move, and of pages that are not locked it still moves as many.
 #[test]
 fn compact_unevictable_allowed() {
     for kernel in [Kernel::V4_1, Kernel::V6_12] {
@@ -76,10 +76,10 @@ fn compact_unevictable_allowed() {
     }
 }
 
-/// Half of memory is free in blocks of four: of order 6 the fragmentation index is 1000 - 4 / 64 of it,
-/// about 937. Up to the threshold lack of memory is to blame, so with 1000 nobody compacts, with the
-/// default of 500 and with 0 a request does. Of 6.12 that is true above order 3 only: a block of order
-/// 3, whose index is about 500, is compacted for whatever the threshold.
+/// Half of memory is free in blocks of four: of order 6 the fragmentation index is 1000 - 4 / 64 of
+/// it, about 937. Up to the threshold lack of memory is to blame, so with 1000 no thread compacts,
+/// with the default of 500 and with 0 a request does. Of 6.12 that is true above order 3 only: a
+/// block of order 3, whose index is about 500, is compacted for whatever the threshold.
 #[test]
 fn extfrag_threshold() {
     let moved = |kernel, order, threshold| {
@@ -101,8 +101,8 @@ fn extfrag_threshold() {
 
 /// 448 of 2048 pages are free, far above a high watermark of 12, and no block is as large as a
 /// pageblock. A request for unmovable memory steals from a movable pageblock. That raises the
-/// watermarks by a pageblock, so kswapd reclaims; with a factor of 0 nobody is woken, and no other
-/// kind of request steals.
+/// watermarks by a pageblock, so kswapd reclaims; with a factor of 0 kswapd is not woken, and no
+/// other kind of request steals.
 #[test]
 fn watermark_boost_factor() {
     let freed = |factor, migratetype| {
@@ -146,9 +146,9 @@ fn defrag_mode() {
     assert!(mixed > 0 && moved > 100, "{mixed} {moved}");
 }
 
-/// Without the rule of 7.2 a request for one page that cannot be moved reclaims single pages: none of
-/// them is of use to it until so many have gone that a pageblock is free. With it direct compaction
-/// makes the pageblock. And a request that cannot wait fails without it.
+/// Without the rule of 7.2 a request for one page that cannot be moved reclaims single pages: none
+/// of them is of use to it until enough have gone that a pageblock is free. With it direct
+/// compaction makes the pageblock. And a request that cannot wait fails without it.
 #[test]
 fn defrag_promotes() {
     let of = |value, flags| {

@@ -1,4 +1,4 @@
-//! What each task did and what was done to it, beside what the machine and its groups count.
+//! Counts of each task, beside those of the machine and its groups.
 
 use crate::support::*;
 use mmsim::config::{Kernel, MachineConfig};
@@ -80,7 +80,7 @@ fn a_task_alone_in_its_group_counts_as_the_group_does() {
     sums_are_the_machines(&r);
 }
 
-/// Nobody looks on: runs of common faults and teams of first touches count for each task too.
+/// Without an observer, runs of common faults and teams of first touches count for each task too.
 #[test]
 fn the_short_ways_count_as_well() {
     let few: [u32; 2] = [600, 700];

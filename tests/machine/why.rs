@@ -97,7 +97,7 @@ impl Paper {
         self.engine.used(&mut self.kept, &[u], &[], &[]);
         self.ticks(0)
     }
-    /// A tick ends with so many frames to spare.
+    /// A tick ends with `spare` frames to spare.
     fn ticks(mut self, spare: u64) -> Self {
         self.engine.ticked(self.frames - spare, spare);
         self.tick += 1;
@@ -161,9 +161,9 @@ fn a_worked_example_of_each_class() {
     for (class, run) in [
         // One frame: a, xa, b, xb, a! MIN has no place for a either.
         (Class::Capacity, of(1).used(1).evicted(1).used(2).evicted(2).back(1)),
-        // Nobody uses a before it goes, and its first use is its refault.
+        // The page a is not used before it goes, and its first use is its refault.
         (Class::ReadAhead, of(3).read_ahead(1).evicted(1).back(1)),
-        // Two frames hold a and b; somebody asks for the eviction of a.
+        // Two frames hold a and b; a process requests the eviction of a.
         (Class::Forced, of(2).used(1).used(2).evicted_by(1, advice, false).back(1)),
         // The same by kswapd, while enough frames are free, and none is used up until a is back.
         (
@@ -197,7 +197,7 @@ fn a_worked_example_of_each_class() {
     }
 }
 
-/// Frames that were free for a while and used up before the page came back kept nobody out.
+/// Frames that were free for a while and used up before the page came back kept no page out.
 #[test]
 fn over_reclaim_is_over_when_the_frames_are_needed() {
     let run = Paper::new(3).used(1).used(2).evicted_by(1, Reclaimer::Kswapd, true);
@@ -211,8 +211,8 @@ const TEXT: &str = r#"
     variant = [{ name = "old", kernel = "5.9" }, { name = "new", kernel = "6.12" }]
 "#;
 
-/// What a limit takes to swap is neither needless nor for want of memory. Without the limit it is one
-/// of the two.
+/// Swap-outs by a limit are neither needless nor for want of memory. Without the limit it is one of
+/// the two.
 #[test]
 fn what_a_limit_takes_to_swap_is_forced() {
     let swap_outs = |memory: &str, max: &str| {
@@ -349,7 +349,7 @@ fn blocks(machine: &str, keeps: &str, asks: &str) -> Followed {
     run
 }
 
-/// Blocks that cannot be had, for a reason that the scenario leaves no doubt of.
+/// Failed allocations of blocks, for a reason that the scenario leaves no doubt of.
 #[test]
 fn blocks_that_cannot_be_had_are_explained() {
     let with = "compaction = { preset = \"compaction-v6.12\" }";
@@ -407,8 +407,8 @@ fn a_page_has_a_name_and_a_number() {
     assert_eq!(life("512"), by_name);
 }
 
-/// Faults and evictions in batches are told as those that come one by one: the slow path, which has
-/// no batches, gives the same classes, to the last refault.
+/// Faults and evictions in batches are reported as those that come one by one: the slow path, which
+/// has no batches, gives the same classes, to the last refault.
 #[test]
 fn batches_tell_what_single_steps_tell() {
     const MIXED: &str = r#"

@@ -27,8 +27,8 @@ fn given(fair_zones: bool, threads: u32, watch: Watch) -> [u64; 2] {
 
 /// 4.1 takes 10 pages of the upper zone, then 30 of the lower, then 10 of the upper again: a
 /// quarter comes from the upper zone, but for what a round that has begun can make, 10 pages.
-/// Without this rule all are the upper zone's. Each page by itself and many CPUs' first touches
-/// together come to the same.
+/// Without this rule all are the upper zone's. Each page singly and many CPUs' first touches
+/// together give the same.
 #[test]
 fn fair_zones() {
     let one_by_one = || Watch::default().with_check_every(1);

@@ -358,7 +358,7 @@ fn options_are_applied_before_anything_is_checked() {
     assert!(s.resolved().contains("memory = \"64MiB\""));
 }
 
-/// So many of a kind as have a number; the one beyond is the error.
+/// As many of a kind as have a number; the one beyond is the error.
 #[test]
 fn what_has_no_number_is_refused_at_its_line() {
     let refused = |text: &str| {

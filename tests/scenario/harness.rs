@@ -1,4 +1,4 @@
-//! What another program makes of scenario files: a validator of JSON Schema that shares no code
+//! Another program's judgement of scenario files: a validator of JSON Schema that shares no code
 //! with the reader.
 
 use mmsim::scenario::PolicyCatalogue;
@@ -24,7 +24,7 @@ impl Validator {
         Validator { schemas, index }
     }
 
-    /// What it says about a text: nothing if that is not TOML.
+    /// Its verdict on a text: `None` if that is not TOML.
     pub(crate) fn judge(&self, text: &str) -> Option<Result<(), String>> {
         let document: toml::Table = text.parse().ok()?;
         let document = serde_json::to_value(document).ok()?;

@@ -2,7 +2,7 @@
 //! is one message that names the key by its path, stands at the value, and says what to
 //! write. The ends of ranges are inside.
 //!
-//! The cases are made from the tables of keys, so that a key that is added is asked as well.
+//! The cases are made from the tables of keys, so that a key that is added is tested as well.
 
 use crate::harness::Validator;
 use mmsim::Scenario;
@@ -450,21 +450,21 @@ fn tables(path: &str) -> Vec<String> {
     all.iter().map(|v| v.to_string()).collect()
 }
 
-/// What decides the result of a run, and what its report says of it.
+/// Settings that decide the result of a run, and those that its report prints.
 fn run_and_settings(text: &str) -> Option<(RunSpec, String)> {
     let runs = Scenario::from_str(text, "x.toml").ok()?.expand(&Catalogue).ok()?;
     let mut run = runs.into_iter().next()?;
     let m = mmsim::run::meta(&run);
     let told = format!("{} {} {} {:?} {:?}", m.kernel, m.cpus, m.policy, m.knobs, m.setup);
-    // Reports have these by themselves, or they change no result.
+    // Reports have these in fields of their own, or they change no result.
     (run.variant, run.axes, run.seed) = (String::new(), Vec::new(), 0);
     (run.bounds, run.expect_oom) = (false, false);
     (run.given, run.files) = (Vec::new().into(), Vec::new().into());
     Some((run, told))
 }
 
-/// Whether reports have a key in another place than their list of what was given: the file and
-/// how often it runs, what they have fields of their own for, policies knob by knob.
+/// True if reports have a key in another place than their list of what was given: the file and how
+/// often it runs, the keys that they have fields of their own for, policies knob by knob.
 fn elsewhere(t: &TableSpec, key: &KeySpec) -> bool {
     let policy = matches!(key.kind, Kind::Policy | Kind::Compaction | Kind::Damon);
     policy
@@ -562,8 +562,8 @@ fn reads_back(file: &str, sets: &[(String, String)]) -> bool {
     true
 }
 
-/// What is printed with some keys set by options, as TOML and as plain text, reads back to the
-/// same runs.
+/// A scenario that is printed with some keys set by options, as TOML and as plain text, reads back
+/// to the same runs.
 #[test]
 fn whatever_is_set_is_written_out_so_that_it_reads_back() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -637,7 +637,7 @@ fn kernels_without_quotes_are_written_with_them() {
     assert!(Scenario::from_str(&wrong, "x.toml").is_err());
 }
 
-/// Axes of which nobody could count the combinations, and one more than there may be.
+/// Axes with more combinations than can be counted, and one more than there may be.
 #[test]
 fn too_many_combinations_are_counted_before_one_is_made() {
     let axes = |n: usize, values: usize| {

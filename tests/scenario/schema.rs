@@ -1,5 +1,5 @@
-//! The JSON Schema of scenario files takes what the reader takes. What it refuses is asked in
-//! `ranges` for every key, and with each case of `errors`.
+//! The JSON Schema of scenario files takes what the reader takes. `ranges` tests its refusals for
+//! every key, and with each case of `errors`.
 
 use std::path::Path;
 

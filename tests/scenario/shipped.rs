@@ -104,7 +104,7 @@ fn public_reports_are_what_runs_show() {
     });
 }
 
-/// Of every variant, at both ends of the axes.
+/// Runs of every variant, at both ends of the axes.
 #[test]
 fn every_run_becomes_a_machine() {
     for path in shipped() {
@@ -119,7 +119,7 @@ fn every_run_becomes_a_machine() {
     }
 }
 
-/// What makes a long scenario short; the others run whole.
+/// Settings that make a long scenario short; the others run whole.
 const LESS: &[(&str, &[(&str, &str)])] = &[
     (
         "build-frag-unmovable",

@@ -1,4 +1,4 @@
-//! What scenarios expect of their runs is asked in sweeps as `mmsim run` asks it.
+//! Expectations of scenarios are checked in sweeps as `mmsim run` checks them.
 
 use mmsim::report::{ExpectReport, Report};
 use mmsim::sweep::{Merged, write_json, write_wide};
@@ -6,7 +6,8 @@ use mmsim::{RunOptions, Scenario};
 
 use crate::support::{Folder, PLAN, SCENARIO};
 
-/// Held, missed at one place, held against another variant, and of a value that a plan may lack.
+/// Expectations that hold, that miss at one place, that compare with another variant, and that name
+/// a value that a plan may lack.
 const EXPECT: &str = r#"
 [[expect]]
 figure = "pgfault"

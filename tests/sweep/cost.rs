@@ -1,5 +1,5 @@
-//! What a sweep costs beside a bare loop over its runs, and how much it can hold. Not for every
-//! change: `tools/deep-check sweep-cost` runs these, with --nocapture.
+//! Cost of a sweep beside a bare loop over its runs, and its largest size. Not for every change:
+//! `tools/deep-check sweep-cost` runs these, with --nocapture.
 
 #![cfg(unix)]
 #![allow(clippy::print_stdout, reason = "what was measured, for who asked for it")]
@@ -15,10 +15,10 @@ fn cpu_seconds() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Units of about 5 ms: so many accesses.
+/// Accesses that make units of about 5 ms.
 const ACCESSES: &str = "accesses = 120000";
 
-/// A scenario with so many values of an axis, for a bare loop, and a plan of the same runs.
+/// A scenario with a number of values of an axis, for a bare loop, and a plan of the same runs.
 struct Work {
     folder: Folder,
     listed: String,
@@ -44,7 +44,7 @@ impl Work {
         Work { folder, listed, units: 2 * values }
     }
 
-    /// What a program does that makes the same runs and keeps nothing: read, resolve, run, report.
+    /// A program that makes the same runs and keeps nothing: read, resolve, run, report.
     fn bare(&self) {
         let specs = mmsim::Scenario::from_str(&self.listed, "x.toml").unwrap();
         let specs = mmsim::machines::specs(&specs).unwrap();
@@ -85,7 +85,8 @@ fn overhead_over_a_bare_loop() {
     );
 }
 
-/// What [`instructions_over_a_bare_loop`] counts: `MMSIM_COST` says how, and over how many values.
+/// Part that [`instructions_over_a_bare_loop`] counts: `MMSIM_COST` says how, and over how many
+/// values.
 #[test]
 #[ignore = "a part of another test"]
 fn part() {

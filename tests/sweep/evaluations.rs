@@ -163,7 +163,7 @@ fn a_run_that_ends_early_has_no_score() {
     assert!(e.unfinished[0].starts_with("box, seed 1: "), "{:?}", e.unfinished);
 }
 
-/// Every mistake is told at its place, with what to write.
+/// Every mistake is reported at its place, with a text to write instead.
 #[test]
 fn mistakes_have_places() {
     let dir = folder();
@@ -229,8 +229,8 @@ fn is_told(e: &mmsim::Error, file: &str, place: (usize, usize), said: &str) {
     assert_eq!((line, column), place, "{text}");
 }
 
-/// What a knob file may not say is told at its place: it has an administrator's keys and a policy
-/// author's, and no others.
+/// Keys that a knob file may not have are refused at their place: it has an administrator's keys
+/// and a policy author's, and no others.
 #[test]
 fn knob_files_have_knobs_only() {
     let dir = folder();

@@ -1,4 +1,4 @@
-//! What a unit is called: equal runs alike, and any other run otherwise.
+//! Names of units: equal runs have the same, and any other run another.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which units a plan has, and what is said of one that is wrong.
+//! Units of a plan, and messages on a wrong one.
 
 use mmsim::report::Report;
 use mmsim::sweep::{SweepPlan, Wide};
@@ -41,7 +41,7 @@ fn values_of_axes() {
     assert_eq!(values(&f, "task[0].theta", theta), ["0.1", "0.3", "0.5", "0.7"]);
 }
 
-/// The first Halton points in bases 2 and 3, on ranges where they can be told by hand.
+/// The first Halton points in bases 2 and 3, on ranges where they can be computed by hand.
 #[test]
 fn samples_are_points_of_their_sequence() {
     let f = Folder::new();
@@ -99,7 +99,7 @@ fn wide_tables_have_a_column_for_each_axis_knob_and_counter() {
     assert_eq!(cells[at("unit")], row.unit.to_string());
 }
 
-/// Millions of units take no room: only those that are asked for are made.
+/// Millions of units take no room: they are made only on request.
 #[test]
 fn plans_of_any_size() {
     let f = Folder::new();
@@ -119,7 +119,7 @@ fn plans_of_any_size() {
     assert!(f.plan_of(&format!("{HEAD}{endless}")).is_err());
 }
 
-/// Mistakes are told with their place; the texts are in `errors.txt`, which `MMSIM_BLESS=1`
+/// Mistakes are reported with their place; the texts are in `errors.txt`, which `MMSIM_BLESS=1`
 /// rewrites.
 #[test]
 fn mistakes_in_plans() {

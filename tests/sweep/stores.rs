@@ -139,7 +139,7 @@ fn a_plan_that_grows_keeps_what_it_has() {
 }
 
 /// The beginning of a shard that a killed process left goes with the next sweep into the store,
-/// unless somebody holds its tail.
+/// unless another process holds its tail.
 #[cfg(unix)]
 #[test]
 fn beginnings_of_killed_processes_are_removed() {

@@ -101,9 +101,9 @@ fn plan_of(knobs: &str, objectives: [&str; 2]) -> String {
     )
 }
 
-/// What holds of every tuning: the own setting is in the front or dominated by one of it, no setting
-/// of the front is dominated by it, the front has at least its volume, and the advice is what the
-/// changes say.
+/// Invariants of every tuning: the own setting is in the front or dominated by one of it, no
+/// setting of the front is dominated by it, the front has at least its volume, and the advice
+/// follows from the changes.
 fn holds_its_word(t: &Tuning) {
     let sign = |m: usize| if t.objectives[m].max { -1.0 } else { 1.0 };
     let means = |s: &Setting| -> Vec<f64> {
@@ -245,8 +245,8 @@ fn a_time_to_live_that_kills_is_named() {
     assert!(!t.failed.is_empty() && t.failed.iter().all(|f| f.cause.contains(cause)), "{t:?}");
 }
 
-/// What the shipped plans advise is what they measured, with a short search. Of the time to live of
-/// MGLRU nothing is proven: settings that are a little better by means are no better with other
+/// The advice of the shipped plans is what they measured, with a short search. Of the time to live
+/// of MGLRU nothing is proven: settings that are a little better by means are no better with other
 /// seeds.
 #[test]
 fn shipped_plans_keep_their_word() {
@@ -321,7 +321,7 @@ fn constraints_are_kept() {
     assert!(some.front.iter().all(|s| s.constraints[0].mean < 2200.0), "{:?}", some.front);
 }
 
-/// Every mistake is told at its place in the plan, with what to write.
+/// Every mistake is reported at its place in the plan, with a text to write instead.
 #[test]
 fn mistakes_have_places() {
     let change = |from: &str, to: &str| {
@@ -442,7 +442,8 @@ fn miniatures_come_first() {
     assert_eq!(tuned_large(FIRST_SMALL, 3), Ok(one));
 }
 
-/// What miniatures do not estimate, and scenarios that are none, are told at their places.
+/// Figures that miniatures do not estimate, and scenarios that cannot be miniatures, are refused at
+/// their places.
 #[test]
 fn miniatures_that_cannot_be() {
     let change = |from: &str, to: &str| {
@@ -466,7 +467,8 @@ fn miniatures_that_cannot_be() {
     }
 }
 
-/// What a value is on a machine: files, with what tells a module to look, and arguments of damo.
+/// Forms of a value on a machine: files, with the write that makes a module read them, and
+/// arguments of damo.
 #[test]
 fn settings_are_written() {
     let of_plan = |plan: &str, knobs: &str| {
@@ -493,8 +495,8 @@ fn settings_are_written() {
 }
 
 /// A monitor of one's own is arguments of damo, whole, whichever of its keys is tuned. damo 3.4.3
-/// takes these, and `mmsim damon import` reads what it makes of them as the same scheme; but its
-/// `args damon` prints no end after so many snapshots.
+/// takes these, and `mmsim damon import` reads its output as the same scheme; but its `args damon`
+/// prints no end after a number of snapshots.
 #[test]
 fn a_monitor_is_arguments_of_damo() {
     let own = "rules = { preset = \"damon-v7.3\" }\nops = \"paddr\"\n[[damon.scheme]]\n\

@@ -1,4 +1,4 @@
-//! What is wrong with a file as a whole: it cannot be read.
+//! Errors of a file as a whole: it cannot be read.
 
 use mmsim::{ErrorKind, Scenario};
 

@@ -87,7 +87,7 @@ impl Memory<'_> {
         let bytes = self.0.get(at..at + 4).and_then(|b| b.try_into().ok());
         bytes.map_or(0, u32::from_le_bytes)
     }
-    /// Whether what lies here is marked as a free block (of 6.12, of 6.1).
+    /// True if the frame here is marked as a free block (of 6.12, of 6.1).
     fn is_buddy(&self, at: usize) -> bool {
         let mark = self.u32(at + PAGE_TYPE);
         (mark >> 24 == 0xF0 || mark == 0xFFFF_FF7F)
@@ -157,7 +157,7 @@ impl<'a> Map<'a> {
         self.parts[frame / SECTION] + frame % SECTION * PAGE
     }
 
-    /// Whether the page of a frame is anonymous (`PAGE_MAPPING_ANON`).
+    /// True if the page of a frame is anonymous (`PAGE_MAPPING_ANON`).
     fn is_anon(&self, frame: usize) -> bool {
         self.memory.u64(self.at(frame) + MAPPING) & 1 == 1
     }
@@ -233,8 +233,8 @@ impl<'a> Map<'a> {
     }
 }
 
-/// What lies where, of the form that `mmsim validate` takes for the `boot` of a point. `unevictable` is the number of
-/// pages on the unevictable list, all of which are the program's.
+/// Layout of memory, in the form that `mmsim-lab validate` takes for the `boot` of a point.
+/// `unevictable` is the number of pages on the unevictable list, all of which are the program's.
 ///
 /// # Errors
 /// What was not found, or does not agree with what the kernel itself counted.
@@ -308,7 +308,7 @@ fn free_area(
     })
 }
 
-/// The lists of the CPU: pages nobody holds that are linked and not marked as free blocks.
+/// The lists of the CPU: free pages that are linked and not marked as free blocks.
 fn pcp(map: &Map<'_>, z: &Span, program: &[usize]) -> Result<Vec<Value>, String> {
     let held = |at: usize| {
         map.memory.u32(at + REFCOUNT) == 0

@@ -40,7 +40,7 @@ impl Law {
         });
         Law(sums.collect())
     }
-    /// How many ranks.
+    /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.0.len()
     }

@@ -1,4 +1,4 @@
-//! What steps of memory management cost, from elapsed times of phases.
+//! Costs of steps of memory management, from elapsed times of phases.
 //!
 //! Elapsed time of a phase is fitted to what was done in it: accesses drawn, first touches,
 //! write faults on pages that are there, swap-ins, folios looked at and folios evicted. Least
@@ -22,7 +22,7 @@ const SHORT_NS: f64 = 1e7;
 /// the recorder's own pages fault now and then.
 const FEW: f64 = 1000.0;
 
-/// How often each step occurred in a phase, and how long it took.
+/// Number of times that each step occurred in a phase, and the time of the phase.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// Where it is from.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a record of the classic LRU holds, a call of `shrink_lruvec()` each. Pages, but for `phase`
+/// Columns of a record of the classic LRU, a call of `shrink_lruvec()` each. Pages, but for `phase`
 /// (index), `kswapd`, `priority` and the flags.
 pub const CLASSIC: [&str; 24] = [
     "phase",
@@ -35,7 +35,7 @@ pub const CLASSIC: [&str; 24] = [
     "may_deactivate",
 ];
 
-/// What a record of MGLRU holds: a visit of `shrink_one()`, a step of `evict_folios()`, or an aging
+/// Columns of a record of MGLRU: a visit of `shrink_one()`, a step of `evict_folios()`, or an aging
 /// by `try_to_inc_max_seq()`. `n31` is the file pages of the generation with index 3.
 pub const MGLRU: [&str; 21] = [
     "phase",
@@ -61,7 +61,7 @@ pub const MGLRU: [&str; 21] = [
     "nr_to_reclaim",
 ];
 
-/// What `step` of MGLRU says, in this order.
+/// Words of `step` of MGLRU, in this order.
 pub const STEPS: [&str; 3] = ["visit", "evict", "age"];
 
 /// One line of a trace.
@@ -86,7 +86,7 @@ impl<'a> Line<'a> {
 
     fn number(&self, name: &str) -> Result<i64, String> {
         let word = self.word(name).ok_or_else(|| format!("{}: no {name}", self.event))?;
-        // Pointers and garbage of the stack do not fit, and are nobody's number.
+        // Pointers and garbage of the stack do not fit, and are no numbers.
         word.parse::<i128>()
             .map(|n| n.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
             .map_err(|_| format!("{}: {name}={word} is no number", self.event))
@@ -371,8 +371,9 @@ fn with_targets(mut calls: Vec<Call>) -> Result<Vec<Call>, String> {
     Ok(calls)
 }
 
-/// What a step of MGLRU may still look at is in a register of `evict_folios()`'s caller: the one that
-/// holds a number of pages in all steps, follows the priority, and has the most values.
+/// The number of pages that a step of MGLRU may still look at is in a register of
+/// `evict_folios()`'s caller: the one that holds a number of pages in all steps, follows the
+/// priority, and has the most values.
 fn with_budgets(mut calls: Vec<Call>) -> Result<Vec<Call>, String> {
     let steps = || calls.iter().filter(|c| !c.words.is_empty());
     let pages = |c: &Call| -> i64 { MGLRU[7..15].iter().map(|n| c.values[n]).sum() };

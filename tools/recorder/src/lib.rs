@@ -1,6 +1,6 @@
-//! What init of the recording machine and the host have in common: the commands of a script,
-//! the draws, and the lines in which a recording is printed; and what the host makes of them,
-//! points of the form of `evidence/reference/` and a table of costs. No part needs a virtual machine.
+//! Common code of init of the recording machine and the host: the commands of a script, the draws,
+//! and the lines in which a recording is printed; and the host's results, points of the form of
+//! `evidence/reference/` and a table of costs. No part needs a virtual machine.
 
 pub mod boot;
 pub mod chance;

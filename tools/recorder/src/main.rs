@@ -1,4 +1,4 @@
-//! What the host does before and after a recording; `record.sh` and `costs.sh` call it.
+//! Work of the host before and after a recording; `record.sh` and `costs.sh` call it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

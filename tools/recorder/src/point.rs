@@ -28,7 +28,7 @@ fn table(tables: &[&Vmstat]) -> Value {
     numbers(tables).into_iter().map(|(name, all)| (name, spread(&all))).collect()
 }
 
-/// What a command returned. Where repetitions differ, each one's value stands there as well.
+/// Result of a command. Where repetitions differ, each one's value stands there as well.
 fn returned(tables: &[&Vmstat]) -> Value {
     let all = numbers(tables).into_iter().flat_map(|(name, all)| {
         let differs = all.iter().any(|n| *n != all[0]);
@@ -64,7 +64,8 @@ fn regions(r: &Recording) -> Value {
     r.looks.iter().filter_map(one).collect()
 }
 
-/// What was seen of a child, each time, with the numbers of the same label. A label is `t` and the second.
+/// Observations of a child, each time, with the numbers of the same label. A label is `t` and the
+/// second.
 fn series(r: &Recording) -> Value {
     let numbers = |wanted: &str| {
         let of = |(label, look): &(String, Look)| match look {

@@ -1,7 +1,7 @@
-//! What the steps of reclaim take, from a trace by `reclaim.sh`.
+//! Times of the steps of reclaim, from a trace by `reclaim.sh`.
 //!
-//! Each figure is a median of times between two events of one task that nobody interrupts. A batch
-//! is an `mm_vmscan_lru_shrink_inactive`; a pass begins where `shrink_node()` is entered:
+//! Each figure is a median of times between two uninterrupted events of one task. A batch is an
+//! `mm_vmscan_lru_shrink_inactive`; a pass begins where `shrink_node()` is entered:
 //!
 //! ```text
 //!   begin   shrink_node   batch   batch   shrink_node   batch   end
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A pass takes its head and its tail, whatever it finds. Under MGLRU, which has no active list, a
-//! batch also passes folios over without counting them: a head and a folio kept cannot be told.
+//! batch also passes folios over without counting them: the trace does not separate a head and a
+//! folio kept.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ struct Times {
     /// From the beginning of a pass to its first batch, and the folios of that.
     heads: Vec<(f64, u64, u64)>,
     tails: Vec<f64>,
-    /// What kswapd was owed when it was first woken.
+    /// Lag of kswapd when it was first woken.
     owed: Option<i64>,
 }
 

@@ -49,7 +49,7 @@ pub fn vmstat(text: &str) -> Vmstat {
     text.lines().filter_map(pair).collect()
 }
 
-/// What one snapshot shows.
+/// Contents of one snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Phase {
     /// Its name.
@@ -60,12 +60,12 @@ pub struct Phase {
     pub counters: Vmstat,
     /// Values at its end; those that are 0 are left out.
     pub gauges: Vmstat,
-    /// Zones at its end, if they were asked for.
+    /// Zones at its end, if requested.
     pub zones: Vec<Zone>,
 }
 
 impl Phase {
-    /// What lies between two readings.
+    /// Difference of two readings.
     pub fn between(name: &str, ns: u64, before: &Vmstat, after: &Vmstat) -> Phase {
         let value = |all: &Vmstat, k: &str| all.get(k).copied().unwrap_or(0);
         let some = |names: &[&str], f: &dyn Fn(&str) -> u64| {
@@ -111,7 +111,7 @@ pub struct Region {
     pub age: u64,
 }
 
-/// What a command that only looks has seen.
+/// Observation of a command that only looks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Look {
     /// The child, in pages.
@@ -125,7 +125,7 @@ pub enum Look {
     },
     /// Numbers that stand in files, in order.
     Numbers(Vec<u64>),
-    /// DAMON's regions, so many milliseconds after they were looked at first.
+    /// DAMON's regions, with the milliseconds since the first look at them.
     Regions {
         /// Milliseconds.
         ms: u64,
@@ -189,9 +189,9 @@ pub struct Recording {
     pub script: Vec<String>,
     /// The snapshots, in order.
     pub phases: Vec<Phase>,
-    /// What commands returned, in order: the command, and values by name.
+    /// Results of commands, in order: the command, and values by name.
     pub results: Vec<(String, Vmstat)>,
-    /// What commands that only look have seen, by label and in order.
+    /// Observations of commands that only look, by label and in order.
     pub looks: Vec<(String, Look)>,
 }
 

@@ -21,7 +21,7 @@ pub struct Pages {
     pub region: usize,
     /// First page.
     pub at: usize,
-    /// How many.
+    /// Number of chunks.
     pub count: usize,
 }
 
@@ -32,18 +32,18 @@ pub struct Drawn {
     pub region: usize,
     /// Table.
     pub table: usize,
-    /// How many.
+    /// Number of accesses.
     pub accesses: u64,
     /// The page of a rank.
     pub map: Map,
 }
 
-/// Pages that a child reads, all of them in so many ticks.
+/// Pages that a child reads, all of them in a number of ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reads {
     /// First page.
     pub start: usize,
-    /// How many.
+    /// Number of chunks.
     pub count: usize,
     /// Ticks.
     pub every: u64,
@@ -58,7 +58,7 @@ impl Reads {
     }
 }
 
-/// What to ask of the kernel about pages.
+/// Advice to the kernel about pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
     /// `MADV_POPULATE_READ`.
@@ -71,7 +71,7 @@ pub enum Advice {
     Dontneed,
 }
 
-/// How pages of a file are read.
+/// Way to read pages of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Door {
     /// Through the mapping.
@@ -238,14 +238,14 @@ impl Command {
     }
 }
 
-/// What is wrong with a script.
+/// Error in a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadLine {
     /// Line, counted from 1.
     pub line: usize,
     /// Its text.
     pub text: String,
-    /// What is wrong, and what may be.
+    /// The error, and the allowed text.
     pub what: String,
 }
 
@@ -328,7 +328,7 @@ impl<'a> Words<'a> {
         }
         Ok(n)
     }
-    /// Of swap, where one is stated.
+    /// Priority of swap, where one is stated.
     fn priority(&mut self) -> Result<Option<u32>, String> {
         let Some(word) = self.rest.next() else { return Ok(None) };
         let all = format!("the priority is `{word}`, write a number from 0 to {MAX_PRIORITY}");

@@ -1,6 +1,6 @@
-//! How much faster is the zipf sampler of mmsim than `rand_distr::Zipf`? Both draw from the
-//! same law, mmsim's scatters as well. Variants take turns, processor time of this thread;
-//! ratios are medians over rounds.
+//! Speed of the zipf sampler of mmsim relative to `rand_distr::Zipf`. Both draw from the same law,
+//! mmsim's scatters as well. Variants take turns, processor time of this thread; ratios are medians
+//! over rounds.
 //!
 //! `rand_distr` needs two or three powers for a draw. As it comes it takes them from the crate
 //! `libm`; as soon as any crate of a program switches on `num-traits/std`, the C library

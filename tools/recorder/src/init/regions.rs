@@ -12,7 +12,7 @@ use crate::sys::{self, Mapping, PAGE};
 /// Regions by number.
 pub type Regions = BTreeMap<usize, Mapping>;
 
-/// How near free memory has to come to the stated value, in pages.
+/// Distance of free memory from the stated value that is close enough, in pages.
 const NEAR: u64 = 8;
 
 /// Readings after which the per-CPU lists are at rest: from Linux 6.7 on their bound follows
@@ -31,8 +31,8 @@ fn free() -> Result<u64, String> {
     counter("nr_free_pages")
 }
 
-/// Pins memory until so many pages are free. Steps halve, since page tables and the refill of
-/// a per-CPU list move the counter too; a step too far is taken back.
+/// Pins memory until `wanted` pages are free. Steps halve, since page tables and the refill of a
+/// per-CPU list move the counter too; a step too far is taken back.
 pub fn ballast(wanted: u64) -> Result<Vec<Mapping>, String> {
     let mut pinned: Vec<Mapping> = Vec::new();
     for _ in 0..READINGS {
@@ -45,7 +45,7 @@ pub fn ballast(wanted: u64) -> Result<Vec<Mapping>, String> {
         }
         if now < wanted {
             let step = pinned.pop();
-            step.ok_or_else(|| format!("{now} pages are free, {wanted} were asked for"))?;
+            step.ok_or_else(|| format!("{now} pages are free, {wanted} were requested"))?;
             continue;
         }
         let over = now - wanted;
@@ -73,7 +73,7 @@ pub fn grow(region: &Mapping, max: usize, floor: u64) -> Result<usize, String> {
     Ok(next)
 }
 
-/// Touches so many huge pages, and says how many were had.
+/// Touches `blocks` huge pages, and returns how many were allocated.
 pub fn thp(blocks: usize) -> Result<(Mapping, u64), String> {
     let region = Mapping::aligned(blocks * 512)?;
     region.huge()?;
@@ -101,7 +101,7 @@ pub fn pipes(pages: u64, floor: u64, per: u64) -> Result<(Vec<[OwnedFd; 2]>, u64
     Ok((all, held))
 }
 
-/// Reads so many pages from each pipe, which frees them, and says how many those were.
+/// Reads `pages` pages from each pipe, which frees them, and returns their number.
 pub fn drain(all: &[[OwnedFd; 2]], pages: u64) -> Result<u64, String> {
     let (mut page, mut drained) = ([0; PAGE], 0);
     for [end, _] in all {

@@ -16,13 +16,13 @@ use crate::child::{self, Child};
 use crate::regions::{self, Regions};
 use crate::sys::{self, Mapping, PAGE};
 
-/// What commands leave for later ones.
+/// State that commands leave for later ones.
 struct State {
     regions: Regions,
     laws: BTreeMap<usize, Law>,
     rng: Rng,
     ballast: Vec<Mapping>,
-    /// How many zram devices have swap.
+    /// Number of zram devices with swap.
     zrams: usize,
     /// Sockets whose memory is held.
     held: Vec<OwnedFd>,
@@ -64,7 +64,7 @@ fn put(path: &str, value: &str) -> Result<(), String> {
     file.and_then(|mut f| f.write_all(value.as_bytes())).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Swap on the n-th zram, of so many bytes. The module brings the first.
+/// Swap on the n-th zram, of `bytes` bytes. The module brings the first.
 fn zram(n: usize, bytes: u64, priority: Option<u32>) -> Result<(), String> {
     if n > 0 {
         crate::read("/sys/class/zram-control/hot_add")?;

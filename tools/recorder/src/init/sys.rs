@@ -50,7 +50,7 @@ pub fn open_console() -> Result<(), String> {
     let both = File::options().read(true).write(true).open("/dev/console");
     let console = both.map_err(|e| format!("/dev/console: {e}"))?;
     for fd in 0..3 {
-        // SAFETY: only numbers; what they stood for before is nobody's.
+        // SAFETY: only numbers; no descriptor has them now.
         checked("dup2", unsafe { libc::dup2(console.as_raw_fd(), fd) }.into())?;
     }
     // It may itself be one of the three.
@@ -108,7 +108,7 @@ pub fn exit_unless(fine: bool) {
 
 /// Kills a process and waits for its end.
 pub fn kill(pid: i32) {
-    // SAFETY: only numbers; the process is a child that nobody has waited for.
+    // SAFETY: only numbers; the process is a child that was not waited for yet.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, null_mut(), 0);
@@ -124,12 +124,13 @@ pub fn power_off() -> ! {
     }
 }
 
-/// A packet socket with a ring of blocks of 2^order pages. `None`: some block could not be had.
+/// A packet socket with a ring of blocks of 2^order pages. `None`: the allocation of some block
+/// failed.
 pub fn packet_ring(order: u8, blocks: u64) -> Result<Option<OwnedFd>, String> {
     // SAFETY: only numbers.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
     checked("a packet socket", fd.into())?;
-    // SAFETY: a descriptor that was just made, and is nobody else's.
+    // SAFETY: a descriptor that was just made, and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let size = (PAGE << order) as u32;
     let request = libc::tpacket_req {
@@ -149,12 +150,12 @@ pub fn packet_ring(order: u8, blocks: u64) -> Result<Option<OwnedFd>, String> {
     }
 }
 
-/// A pipe that holds so many pages at most, with its two ends.
+/// A pipe that holds at most `pages` pages, with its two ends.
 pub fn pipe(pages: u64) -> Result<[OwnedFd; 2], String> {
     let mut fds = [0; 2];
     // SAFETY: the call writes to `fds` only.
     checked("a pipe", unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_NONBLOCK) }.into())?;
-    // SAFETY: descriptors that were just made, and are nobody else's.
+    // SAFETY: descriptors that were just made, and have no other owner.
     let ends = fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     let bytes = (pages as usize * PAGE) as libc::c_int;
     // SAFETY: only numbers.
@@ -213,7 +214,7 @@ impl Mapping {
         let mut all = Mapping::aligned(n)?;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
         let fd = file.as_raw_fd();
-        // SAFETY: in the place of pages of our own that nobody has touched.
+        // SAFETY: in the place of untouched pages of our own.
         let p = unsafe { libc::mmap(all.start.cast(), n * PAGE, libc::PROT_READ, flags, fd, 0) };
         if p == libc::MAP_FAILED {
             return Err(format!("mmap of {path}: {}", Error::last_os_error()));
@@ -274,7 +275,7 @@ impl Mapping {
     pub fn start(&self) -> usize {
         self.start.addr()
     }
-    /// How many pages.
+    /// Number of pages.
     pub fn pages(&self) -> usize {
         self.pages
     }

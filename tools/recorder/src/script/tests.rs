@@ -1,4 +1,4 @@
-//! What is read and what is refused.
+//! Accepted and refused scripts.
 
 use super::*;
 
