@@ -150,7 +150,7 @@ fn of_switch(a: &Ablation, s: &SwitchEffect) -> Vec<Vec<String>> {
     s.switch.settings.iter().enumerate().map(line).collect()
 }
 
-/// What sums to what.
+/// Statement of the sums of an ablation.
 fn sums(a: &Ablation) -> String {
     let noise = match a.difference.ci95 {
         Some(_) if !a.difference.differs_from_zero() => " The difference is within its noise.",

@@ -47,14 +47,14 @@ pub(crate) use lists::{
 pub(crate) use system::import_system;
 pub(crate) use why::{why, why_difference, why_life, why_lives};
 
-/// What the command line changes in a scenario.
+/// Changes of a scenario by the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides<'a> {
     /// `key=value` of each `--set`, in order.
     pub sets: &'a [(String, String)],
     /// The first seed instead of the scenario's.
     pub seed: Option<u64>,
-    /// How many seeds; they follow one another.
+    /// Number of seeds; they follow one another.
     pub seeds: Option<u32>,
     /// Only these variants; empty: all. A name that there is not is an error.
     pub variants: &'a [String],
@@ -67,7 +67,7 @@ pub(crate) struct Overrides<'a> {
 pub(crate) struct PlannedRun {
     /// For progress: variant, axes and seed in a few words.
     pub label: String,
-    /// Whether the scenario expects this run to end out of memory.
+    /// True if the scenario expects this run to end out of memory.
     pub expect_oom: bool,
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct PlannedRun {
 pub(crate) struct Plan {
     /// Name of the scenario.
     pub name: String,
-    /// What it is about.
+    /// Description of the scenario.
     pub about: String,
     /// The scenario; [`Scenario::resolved`] is what `--dry-run` prints.
     pub scenario: Scenario,
-    /// What it expects of its runs.
+    /// Expectations of its runs.
     pub expect: Vec<Expectation>,
-    /// Whether `--set` made it another scenario than the file's, of which less is to be expected.
+    /// True if `--set` made it another scenario than the file's, whose expectations need not hold.
     pub changed: bool,
     /// Its runs: axes, then variants, then seeds.
     pub runs: Vec<PlannedRun>,
@@ -147,10 +147,10 @@ pub(crate) type MakeLook<'a> = &'a (dyn Fn(usize) -> Option<LookFn> + Sync);
 /// Makes what the run with this place in the plan shows its files to.
 pub(crate) type MakeSnapshot<'a> = &'a (dyn Fn(usize) -> SnapshotFn + Sync);
 
-/// Makes what is told of the accesses of the run with this place in the plan.
+/// Makes the function that counts the accesses of run `i` of the plan.
 pub(crate) type MakeProgress<'a> = &'a (dyn Fn(usize) -> Option<Box<dyn FnMut(u64) + Send>> + Sync);
 
-/// How runs are made.
+/// Options of runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
     /// Runs at the same time; `None`: one per CPU.
@@ -318,7 +318,7 @@ pub(crate) fn read_validation(path: &Path) -> Result<Option<Validation>, Failure
     Validation::read(&text, &path.display().to_string()).map_err(input)
 }
 
-/// Reads the series of a report with so many runs.
+/// Reads the series of a report with `nr_runs` runs.
 pub(crate) fn read_series(path: &Path, nr_runs: usize) -> Result<Vec<Series>, Failure> {
     let text = mmsim::files::read_text(path, "a series").map_err(input)?;
     mmsim_view::series::read(&text, &path.display().to_string(), nr_runs).map_err(input)
@@ -372,7 +372,7 @@ pub(crate) fn trace_import(
     mmsim::traces::import(from, input_file, &settings, out).map_err(input)
 }
 
-/// What a trace holds: a text for people, and pairs of name and value.
+/// Contents of a trace: a text for people, and pairs of name and value.
 pub(crate) fn trace_info(file: &Path) -> Result<(String, Vec<(String, String)>), Failure> {
     mmsim::traces::info(file).map_err(input)
 }
@@ -382,7 +382,7 @@ pub(crate) fn trace_head(file: &Path, count: u64) -> Result<Vec<String>, Failure
     mmsim::traces::head(file, count).map_err(input)
 }
 
-/// What is replayed of recorded experiments.
+/// Recorded experiments to replay.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidateRequest<'a> {
     /// The folder.
@@ -397,8 +397,7 @@ pub(crate) struct ValidateRequest<'a> {
     pub jobs: Option<usize>,
 }
 
-/// Replays recorded experiments. `progress` is told how many replays have ended, and of
-/// how many.
+/// Replays recorded experiments. `progress` gets the number of replays that have ended, and of all.
 pub(crate) fn validate(
     request: &ValidateRequest<'_>,
     progress: &(dyn Fn(usize, usize) + Sync),
@@ -420,8 +419,8 @@ pub(crate) fn decisions(
     mmsim_lab::validate::decisions::decisions(dir, folder, jobs).map_err(Failure::Input)
 }
 
-/// Reruns published experiments. `progress` is told what is being done, how many runs of it
-/// have ended and of how many.
+/// Reruns published experiments. `progress` gets the step, the number of its runs that have ended,
+/// and of all.
 pub(crate) fn reproduce(
     args: &ReproduceArgs,
     progress: &(dyn Fn(&str, usize, usize) + Sync),
@@ -437,7 +436,7 @@ pub(crate) fn reproduce(
     mmsim_lab::reproduce::reproduce(&wanted, progress).map_err(run_error)
 }
 
-/// What the accuracy card is made of.
+/// Sources of the accuracy card.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccuracyRequest<'a> {
     /// The folder of recordings.

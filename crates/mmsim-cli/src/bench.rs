@@ -148,7 +148,7 @@ struct Size<'a> {
 struct SizesDocument<'a> {
     schema: u32,
     trace: TraceReport<'a>,
-    /// In the order in which they were asked for.
+    /// Sizes in the order of the command line.
     sizes: Vec<Size<'a>>,
     timing: Timing,
 }

@@ -26,7 +26,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
     }
 }
 
-/// Whether all runs ended as before, and nothing moved by more than so many per cent.
+/// Checks that all runs ended as before, and nothing moved by more than `pct` per cent.
 fn check(comparison: &Comparison, pct: f64) -> Result<Ending, Failure> {
     if let Some(c) = comparison.ended_otherwise().next() {
         let Compared { outcome_a, outcome_b, .. } = c;
@@ -83,19 +83,19 @@ fn rows(title: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
 fn settings(all: &[Setting]) -> String {
     if all.is_empty() {
         return table::wrap(
-            "Nothing was set otherwise. What differs, if anything, is a file that a task reads, or \
+            "All settings are the same. If anything differs, it is a file that a task reads, or \
              the mmsim that ran it.",
             0,
         );
     }
     let line = |s: &Setting| vec![s.name.clone(), s.a.clone(), s.b.clone()];
     table::left_aligned(
-        std::iter::once(vec!["set otherwise".into(), "A".into(), "B".into()])
+        std::iter::once(vec!["settings that differ".into(), "A".into(), "B".into()])
             .chain(all.iter().map(line)),
     )
 }
 
-/// What only one of two runs assumed, a line each.
+/// Assumptions of one of two runs alone, a line each.
 fn assumed(c: &Compared) -> String {
     let line = |letter: &str, sentence: &String| {
         table::wrap(&format!("Assumed only in {letter}: {sentence}"), 3)
@@ -131,7 +131,7 @@ fn text(c: &Comparison, top: usize, all: bool) -> String {
     if c.per_work {
         out += "Counts are for each 1,000 records (accesses, where there are no records).\n";
     }
-    // Mostly all pairs differ in the same: then it is said once.
+    // Mostly all pairs differ in the same: then one table has it for all.
     let shared = c.comparisons.windows(2).all(|w| {
         w[0].settings == w[1].settings
             && w[0].assumed_in_a == w[1].assumed_in_a
@@ -162,7 +162,7 @@ fn classes(c: &Compared) -> String {
     }
     for (kind, title, of) in [
         ("refaults", "why pages came back", None),
-        ("failed_allocations", "why blocks were not to be had", Some(Counted::Allocations)),
+        ("failed_allocations", "why blocks were not allocated", Some(Counted::Allocations)),
         ("failed_compactions", "why compaction failed", Some(Counted::Compactions)),
         ("direct_stalls", "direct reclaim", Some(Counted::Stalls)),
     ] {
@@ -191,7 +191,7 @@ fn class(of: Option<Counted>, key: &str) -> String {
     words.unwrap_or(key).to_string()
 }
 
-/// How many more there are, with half the interval where there are several seeds.
+/// Difference, with half the interval where there are several seeds.
 fn difference(row: &Row) -> String {
     let sign = if row.difference > 0.0 { "+" } else { "" };
     let more = format!("{sign}{}", grouped(row.difference));
@@ -310,7 +310,7 @@ mod tests {
         assert!(all.contains("pswpin") && all.contains("gauge nr_free_pages"), "{all}");
     }
 
-    /// What died is not compared; that it died is a check that does not hold.
+    /// A run that died is not compared; its death is a check that does not hold.
     #[test]
     fn a_run_that_died() {
         let a = samples::report(&["v5.5", "v5.9"], &[1, 2, 3]);

@@ -1,5 +1,5 @@
 //! `mmsim damon report`, `damon heatmap`, `damon import`: records of monitors, for people and for
-//! programs, and what monitors were told.
+//! programs, and arguments of monitors.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::backend;
 use crate::exit::{Ending, Failure};
 use crate::output;
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn damon(args: &DamonArgs) -> Result<Ending, Failure> {
     match &args.what {
         DamonVerb::Report(args) => report(args),

@@ -24,7 +24,7 @@ const END: &str = "end";
 /// A path below the folder of a run, and a text.
 type Texts = Vec<(PathBuf, String)>;
 
-/// What `--emit` will write.
+/// Files that `--emit` will write.
 pub(crate) struct Emission {
     kinds: Vec<Kind>,
     runs: Vec<(PathBuf, Arc<Mutex<Texts>>)>,
@@ -40,7 +40,7 @@ impl Emission {
         Ok(Emission { kinds, runs: folders.map(|folder| (folder, Arc::default())).collect() })
     }
 
-    /// What a run shows its files to.
+    /// Creates the snapshot sink of run `i`.
     pub(crate) fn watcher(&self, run: usize) -> SnapshotFn {
         let (kinds, texts) = (self.kinds.clone(), Arc::clone(&self.runs[run].1));
         let mut names = Names::default();
@@ -112,7 +112,7 @@ impl Names {
     }
 }
 
-/// Whether files can be put into a folder, or a new folder into the one around it.
+/// Checks that files can be put into a folder, or a new folder into the one around it.
 pub(crate) fn check(dir: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::file("write", dir, &error);
     let place = match fs::metadata(dir) {

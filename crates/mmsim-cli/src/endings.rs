@@ -1,4 +1,4 @@
-//! What the endings of files' names say about their form, and that it is what will be in them.
+//! Endings of files' names: the form that they stand for, and the check that the file will have it.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::output::form::{self, Content};
 use mmsim::report::for_spreadsheets;
 
 impl OutputArgs {
-    /// The form that was asked for, or that the name of the file tells.
+    /// The form of the option, or of the ending of the file's name.
     pub(crate) fn form(&self) -> Format {
         let by_name = || match form::content(self.output.as_deref()?)? {
             Content::Json => Some(Format::Json),
@@ -107,7 +107,7 @@ fn picture(option: &str, path: Option<&Path>, writes: Content) -> Result<(), Fai
 }
 
 impl RunArgs {
-    /// Whether the report is a table on a terminal.
+    /// True if the report is a table on a terminal.
     pub(crate) fn on_terminal(&self) -> bool {
         let shown = self.output.output.is_none() && self.output.form() == Format::Table;
         shown && std::io::stdout().is_terminal()
@@ -157,7 +157,7 @@ impl SweepMergeArgs {
 }
 
 impl ListArgs {
-    /// The form that was asked for, or that the name of the file tells.
+    /// The form of the option, or of the ending of the file's name.
     pub(crate) fn form(&self) -> ListFormat {
         let by_name = || match form::content(self.output.as_deref()?)? {
             Content::Json => Some(ListFormat::Json),

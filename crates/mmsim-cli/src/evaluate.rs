@@ -90,7 +90,7 @@ impl Policy {
     }
 }
 
-/// What is heard of runs.
+/// Receives the progress of runs.
 struct Heard(Progress);
 
 impl Watcher for Heard {

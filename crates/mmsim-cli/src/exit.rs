@@ -28,12 +28,12 @@ pub(crate) fn has_reader_gone() -> bool {
     READER_GONE.load(Ordering::Relaxed)
 }
 
-/// Tells something on stderr that no result depends on. Nobody may be left to read it.
+/// Tells something on stderr that no result depends on. There may be no reader left.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "mmsim: {}", printable(text));
 }
 
-/// How a command that wrote its results ended, the gravest last.
+/// Outcome of a command that wrote its results, the gravest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Ending {
     /// All is as it should be.
@@ -113,7 +113,7 @@ pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
         Ok(Ending::EndedEarly) => return ExitCode::from(3),
         Err(failure) => failure.told(),
     };
-    // Nobody is left to tell if stderr is gone.
+    // If stderr is gone, the message has no reader.
     let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
     ExitCode::from(code)
 }

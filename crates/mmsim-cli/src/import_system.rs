@@ -9,7 +9,7 @@ use crate::args::ImportSystemArgs;
 use crate::exit::{Ending, Failure, remark};
 use crate::{backend, emit, output};
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) fn import_system(args: &ImportSystemArgs) -> Result<Ending, Failure> {
     let Some(copies) = &args.copies else {
         output::deliver(script().as_bytes(), None)?;

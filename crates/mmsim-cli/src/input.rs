@@ -27,7 +27,7 @@ impl Seekable {
         Ok(Seekable { given, copy: Some(copied) })
     }
 
-    /// What to open.
+    /// File to open.
     pub(crate) fn path(&self) -> &Path {
         self.copy.as_ref().map_or(&self.given, |copy| &copy.1)
     }

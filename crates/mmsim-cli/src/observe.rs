@@ -1,4 +1,4 @@
-//! What watches the runs of `mmsim run`, and the files that it writes.
+//! Observers of the runs of `mmsim run`, and the files that it writes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ pub(crate) struct Observing {
 }
 
 impl Observing {
-    /// Begins the files that were asked for, of so many runs.
+    /// Begins the files of the options, for `runs` runs.
     pub(crate) fn create(
         args: &RunArgs,
         plans: &[Plan],
@@ -69,7 +69,7 @@ impl Observing {
         })
     }
 
-    /// Whether anybody sees events.
+    /// True if an output needs events.
     pub(crate) fn observes(&self) -> bool {
         self.events.is_some() || self.kept.is_some()
     }
@@ -86,12 +86,12 @@ impl Observing {
         keep::together(all)
     }
 
-    /// Whether anybody samples.
+    /// True if an output needs samples.
     pub(crate) fn samples(&self) -> bool {
         self.series.is_some() || self.kept.is_some()
     }
 
-    /// What samples a run that begins on a machine.
+    /// Sampler of a run that begins on a machine.
     pub(crate) fn sampler(&self, run: usize, machine: &Machine) -> Box<dyn Sampler> {
         let kept = self.kept.as_ref().map(|kept| -> Box<dyn Sampler> {
             Box::new(Keeper(kept.sampler(run, machine.not_kept().collect())))
@@ -100,7 +100,7 @@ impl Observing {
         Box::new(Samplers(file.into_iter().chain(kept).collect()))
     }
 
-    /// What looks at memory with each sample of a run that begins.
+    /// Function that looks at memory with each sample of a run that begins.
     pub(crate) fn look(&self, run: usize) -> Option<LookFn> {
         self.kept.as_ref().and_then(|kept| kept.look(run))
     }
@@ -155,7 +155,7 @@ fn run_of(plan: &Plan, nth: usize, machine: &Machine) -> EventRun {
     }
 }
 
-/// What is kept for pictures.
+/// Keeps data for pictures.
 struct Keeper(SampleFn);
 
 impl Sampler for Keeper {
@@ -179,11 +179,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The place of a run as files of several runs name it.
 fn column(run: usize, nr_runs: usize) -> Option<u32> {
-    (nr_runs > 1).then(|| u32::try_from(run).expect("no command has so many runs"))
+    (nr_runs > 1).then(|| u32::try_from(run).expect("no command has that many runs"))
 }
 
-/// How large a file has become, told as it grows: on the line of progress, and on stderr when it
-/// has 1 GiB, 2 GiB, 4 GiB and so on.
+/// Reports the size of a file as it grows: on the line of progress, and on stderr when it has 1
+/// GiB, 2 GiB, 4 GiB and so on.
 pub(crate) struct Growth {
     path: PathBuf,
     bytes: AtomicU64,
@@ -193,7 +193,7 @@ pub(crate) struct Growth {
 impl Growth {
     /// Bytes after which the line of progress is renewed.
     const STEP: u64 = 16 << 20;
-    /// Bytes that are told for the first time.
+    /// Size at the first report.
     const LARGE: u64 = 1 << 30;
 
     pub(crate) fn new(path: &Path, progress: &Arc<Progress>) -> Arc<Growth> {
@@ -219,7 +219,7 @@ impl Growth {
     }
 }
 
-/// What a run writes to. An error ends the command at once: what follows would be lost.
+/// Output of a run. An error ends the command at once: what follows would be lost.
 struct Lines {
     part: Part,
     growth: Arc<Growth>,
@@ -283,7 +283,7 @@ impl EventFile {
         })
     }
 
-    /// What watches a run that begins.
+    /// Observer of a run that begins.
     pub(crate) fn observer(&self, run: usize, mut of: EventRun) -> Box<dyn Observer> {
         lock(&self.unmatched).retain(|task| of.threads_of(task).is_empty());
         let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
@@ -321,7 +321,7 @@ impl EventFile {
     }
 }
 
-/// What the machine gets.
+/// Sampler for the machine.
 struct SeriesSampler(Arc<Mutex<Option<SeriesWriter<Lines>>>>);
 
 impl Sampler for SeriesSampler {
@@ -349,7 +349,7 @@ impl SeriesFile {
         })
     }
 
-    /// What samples a run that begins.
+    /// Sampler of a run that begins.
     pub(crate) fn sampler(
         &self,
         run: usize,

@@ -1,4 +1,4 @@
-//! How runs ended: their report, the exit code, and the lines about them on standard error.
+//! Outcomes of runs: their report, the exit code, and the lines about them on standard error.
 
 use mmsim::report::expect;
 use mmsim::report::{self, AimReport, ExpectReport, Report, RunReport};
@@ -41,7 +41,7 @@ pub(crate) fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) 
     (report, ending)
 }
 
-/// What the reader of a report has to know beside it: early ends, missed targets, late replays and
+/// Remarks that the reader of a report needs: early ends, missed targets, late replays and
 /// expectations that do not hold, one line each.
 pub(crate) fn remarks(plans: &[Plan], report: &Report) -> impl Iterator<Item = String> {
     let lines = early_ends(plans, report).into_iter().chain(misses(plans, report));

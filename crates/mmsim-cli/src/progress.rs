@@ -1,4 +1,4 @@
-//! Progress on stderr, for somebody who watches: a bar on a terminal, a line a minute elsewhere. It
+//! Progress on stderr, for a user who watches: a bar on a terminal, a line a minute elsewhere. It
 //! is in no output that anything is compared by.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ struct State {
     total: u64,
     /// Shares of pieces that are under way.
     within: BTreeMap<usize, f64>,
-    /// What was shown last besides the count, and how large a file has grown.
+    /// Words shown last besides the count, and the size of a file.
     words: [String; 2],
     begun: Instant,
     last_line: Instant,
@@ -116,7 +116,7 @@ impl Progress {
             bar.set_message(words(&state));
         } else if state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = now();
-            // Nobody may be there to read it.
+            // There may be no reader.
             let _ = writeln!(io::stderr(), "mmsim: {}", words(&state));
         }
     }
@@ -130,7 +130,7 @@ impl Drop for Progress {
     }
 }
 
-/// What is left by what was done so far, in words; nothing where that says little.
+/// Estimate of the rest by the work so far, in words; nothing where that says little.
 fn left(share: f64, elapsed: Duration) -> String {
     if share <= 0.0 || share >= 1.0 || elapsed < Duration::from_secs(2) {
         return String::new();

@@ -107,7 +107,7 @@ fn text(r: &Reproduction, brief: bool) -> String {
     out + &comes_to(&r.experiments)
 }
 
-/// One row for each experiment: what was asked by kind, and how much of it is met.
+/// One row for each experiment: demands by kind, and the number of them that are met.
 fn comes_to(experiments: &[ExperimentReport]) -> String {
     let score = |s: Score| match s.of {
         0 => "-".to_string(),
@@ -126,13 +126,13 @@ fn comes_to(experiments: &[ExperimentReport]) -> String {
         let chosen = experiments.iter().map(|e| e.summary.constants.len()).sum::<usize>();
         let mut all: Vec<String> = (0..Asks::ALL.len()).map(|i| score(of(i))).collect();
         all.insert(0, "all".into());
-        // Two experiments may be held against the same kernels.
+        // Two experiments may be compared with the same kernels.
         all.extend(["".into(), chosen.to_string()]);
         rows.push(all);
     }
     let header =
         ["met/asked", "sizes", "signs", "bands", "bounds", "fitted", "paper", "kernels", "chosen"];
-    let mut out = format!("\nWhat it comes to\n{}", table::grid(Some(&header), rows, 1));
+    let mut out = format!("\nSummary\n{}", table::grid(Some(&header), rows, 1));
     out += &format!("\n{}\n", table::wrap(LEGEND_OF_SCORES, 0));
     for e in experiments {
         let of = |k: &KernelScore| format!("{} {}", k.kernel, score(k.score));
@@ -146,11 +146,13 @@ fn comes_to(experiments: &[ExperimentReport]) -> String {
     out
 }
 
-const LEGEND_OF_SCORES: &str = "\
-sizes: published figures that a simulated machine gives within the stated tolerance. signs: directions and \
-orders. bands: so wide that no effect at all lies in them. bounds: nobody published them. fitted: a constant \
-was chosen by the figure. paper: a model on paper, no machine. kernels: figures of recorded kernels that carry \
-the patch or lack it. chosen: constants that were chosen with figures in view.";
+const LEGEND_OF_SCORES: &str = "sizes: published figures that a simulated machine gives within the \
+                                stated tolerance. signs: directions and orders. bands: so wide \
+                                that no effect at all lies in them. bounds: they were not \
+                                published. fitted: a constant was chosen by the figure. paper: a \
+                                model on paper, no machine. kernels: figures of recorded kernels \
+                                that carry the patch or lack it. chosen: constants that were \
+                                chosen with figures in view.";
 
 fn pictures(pictures: &[Picture]) -> String {
     let legend = if pictures.is_empty() { String::new() } else { format!("\n{LEGEND}") };
@@ -170,7 +172,7 @@ fn short(row: &FigureRow) -> FigureRow {
     short
 }
 
-/// How many figures of each table are as close as is asked.
+/// Number of figures of each table that meet their demands.
 fn summary(e: &ExperimentReport) -> String {
     let row = |rows: &[FigureRow]| {
         let judged = rows.iter().filter_map(|r| r.met);

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         all().map(|result| result.accesses).sum(),
         all().filter_map(bytes_per_frame).max_by(f64::total_cmp),
     );
-    // What the host took is a remark: nobody may be there to read it.
+    // The cost on the host is a remark, which may have no reader.
     let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
     let lines = outcome::remarks(&plans, &report);
     for line in lines.chain(report.notes.iter().cloned()) {
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
 /// Accesses per second of CPU: of work that always waits for a device, and of work that hits.
 const SPEEDS: [f64; 2] = [2e6, 1e8];
 
-/// The time that so many accesses take, in words.
+/// The time that this number of accesses takes, in words.
 pub(crate) fn time_of(accesses: Option<u64>) -> String {
     match accesses {
         Some(n) => {
@@ -156,7 +156,7 @@ pub(crate) fn time_of(accesses: Option<u64>) -> String {
     }
 }
 
-/// What runs take, in one line. Nothing was run, so time is a wide span.
+/// Estimate of the needs of runs, in one line. Nothing was run, so time is a wide span.
 fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
     let specs: Vec<RunSpec> = plans.iter().flat_map(|plan| plan.specs.clone()).collect();
     let e = mmsim::host::estimate(&specs, jobs);
@@ -166,7 +166,7 @@ fn estimate(plans: &[Plan], jobs: Option<usize>) -> String {
     format!("{runs}: {time}; {} of memory; a report of {}", mib(e.memory), mib(e.report))
 }
 
-/// The picture of a report: of a single run its course, unless a figure is asked for.
+/// The picture of a report: for a single run its course, unless the options name a figure.
 fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
     if let ([run], [Observed { series: Some(series), .. }], None) =
         (report.runs.as_slice(), observed, args.by)
@@ -212,7 +212,7 @@ fn stacks(plans: &[Plan], results: &[Results]) -> String {
     }))
 }
 
-/// Whether something was not there before; it is from now on.
+/// Adds an item, and returns true if it is new.
 fn is_new<T: PartialEq>(seen: &mut Vec<T>, one: T) -> bool {
     let new = !seen.contains(&one);
     if new {
@@ -310,7 +310,7 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
     Ok((results, kept))
 }
 
-/// Whether a run has a task of this name, or may have: processes are `task-0` and so on, threads of
+/// True if a run has a task of this name, or may have: processes are `task-0` and so on, threads of
 /// one `task/0`. How many there are a trace says, which is not open yet.
 fn may_have(run: &RunSpec, name: &str) -> bool {
     let numbered = |rest: &str| {

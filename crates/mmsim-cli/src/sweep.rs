@@ -37,7 +37,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
     }
 }
 
-/// What of a sweep is shown.
+/// Part of a sweep that is shown.
 pub(crate) fn shown(args: &ShownArgs) -> Shown {
     Shown { by: args.by, pivot: args.pivot.clone(), top: args.top }
 }
@@ -63,7 +63,7 @@ pub(crate) fn known_axes(shown: &Shown, axes: &[&str], of: &str) -> Result<(), F
     Ok(())
 }
 
-/// What is heard of a sweep that runs.
+/// Receives the progress of a sweep.
 struct Heard(OnceLock<Progress>);
 
 impl Watcher for Heard {
@@ -131,7 +131,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
         return Ok(ending);
     }
     let merged = Merged::open(&plan, &store).map_err(input)?;
-    // Somebody else may have taken a shard away meanwhile.
+    // Another process may have taken a shard away meanwhile.
     if let Some(lacking) = lacking(&merged) {
         let help = "give the same command again";
         return Err(Failure::Check(mmsim::Error::plain(lacking).help(help).to_string()));
@@ -231,7 +231,7 @@ fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
 }
 
 impl SweepMergeArgs {
-    /// The form that was asked for, or that the name of the file tells.
+    /// The form of the option, or of the ending of the file's name.
     pub(crate) fn form(&self) -> MergeFormat {
         use crate::output::form::{Content, content};
         let by_name = || {
@@ -289,7 +289,7 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
     Ok(told(&plan, &answers))
 }
 
-/// Writes CSV, safe for spreadsheets if that is asked for.
+/// Writes CSV, safe for spreadsheets if the options say so.
 fn csv(
     args: &SweepMergeArgs,
     document: impl FnOnce(&mut dyn Write) -> Result<Vec<ExpectReport>, WriteError>,
@@ -345,7 +345,7 @@ fn parquet(_: Option<&Path>, _: &Merged<'_>) -> Result<Vec<ExpectReport>, Failur
     parquet_is_there(None).map(|()| Vec::new())
 }
 
-/// Settings of a page: a browser holds so many with ease.
+/// Settings of a page: a browser holds that many with ease.
 const TOP_OF_PAGE: usize = 400;
 
 /// A page of the best settings.

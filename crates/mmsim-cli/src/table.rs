@@ -45,7 +45,7 @@ pub(crate) fn of_report(report: &Report, long: bool, shown: &Shown) -> String {
     table::of_report(report, long, shown, width())
 }
 
-/// What a store holds: a line for each setting, the best first.
+/// Contents of a store: a line for each setting, the best first.
 pub(crate) fn of_store(name: &str, about: &str, all: &[Setting], shown: &Shown) -> String {
     table::of_store(name, about, all, shown, width())
 }
@@ -105,7 +105,7 @@ mod tests {
         golden("one_seed", &report(&samples::report(&["v5.5", "protection"], &[1])));
     }
 
-    /// Of two variants, one with reclaim and one without; nothing else has a phase of attempts.
+    /// Two variants, one with reclaim and one without; nothing else has a phase of attempts.
     #[test]
     fn attempts_at_blocks_are_told_pass_by_pass() {
         let mut report = samples::report(&["base", "redesign"], &[1]);

@@ -1,5 +1,5 @@
-//! What a command costs the host. The only place that reads the host's clock: the figures
-//! go to stderr, to `--timing FILE` and to what `bench-trace` prints, never into reports.
+//! Cost of a command on the host. The only place that reads the host's clock: the figures go to
+//! stderr, to `--timing FILE` and to what `bench-trace` prints, never into reports.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ pub(crate) struct Stopwatch {
     cpu: Option<f64>,
 }
 
-/// What the runs cost.
+/// Cost of the runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Cost {
     /// Seconds on the wall.

@@ -9,7 +9,7 @@ use crate::input::Seekable;
 use crate::output::{self, AtomicFile};
 use crate::{backend, table};
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn trace(args: &TraceArgs) -> Result<Ending, Failure> {
     match &args.what {
         TraceVerb::Import(args) => import(args),
@@ -34,7 +34,7 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     out.commit()?;
     let said = table::pairs(&info, Format::Table);
     if output::is_stdout(&args.output) {
-        // Stdout has the trace. Nobody is left to tell if stderr is gone.
+        // Stdout has the trace. If stderr is gone, the message has no reader.
         let _ = std::io::stderr().write_all(mmsim::error::escaped(&said).as_bytes());
         return Ok(());
     }

@@ -65,7 +65,7 @@ fn answer(plan: &TunePlan, options: &TuneOptions) -> Result<Ending, Failure> {
     }
 }
 
-/// What is heard of a search.
+/// Receives the progress of a search.
 struct Heard(OnceLock<Progress>);
 
 impl Watcher for Heard {
@@ -203,15 +203,15 @@ fn of_change(c: &Change) -> String {
     };
     let per_cent = |x: f64| match (percent.abs(), percent == 0.0) {
         (100.0.., _) => grouped(x.round()),
-        // So many digits that a proven change is not printed as zero.
+        // Enough digits that a proven change is not printed as zero.
         (..0.1, false) => format!("{x:.3}"),
         _ => format!("{x:.1}"),
     };
     format!("{plus}{} %{}", per_cent(percent), half(c.percent_ci95.map(per_cent)))
 }
 
-/// What the columns are, whether the own setting is in the front, and whether the front holds on
-/// held-out seeds.
+/// Meaning of the columns, with the place of the own setting relative to the front, and the verdict
+/// of held-out seeds on the front.
 fn judged(t: &Tuning) -> String {
     let (mut all, mut held) = (0, 0);
     for holds in t.front.iter().flat_map(|s| &s.objectives).filter_map(|m: &Mean| m.holds) {
@@ -263,7 +263,7 @@ fn advice(t: &Tuning) -> String {
         let (name, values) = (&names[s.setting], values(&s.knobs));
         out += &table::wrap(&format!("- {name} ({values}): {}", effects(s)), 2);
     }
-    out += &format!("What to write for {}:\n", names[first.setting]);
+    out += &format!("Writes for {}:\n", names[first.setting]);
     for write in &first.writes {
         out += &match write {
             Write::File { path, value } => {
@@ -276,7 +276,7 @@ fn advice(t: &Tuning) -> String {
     out
 }
 
-/// What a setting makes better and worse, and what is not proven.
+/// Effects of a setting, better and worse, and those that are not proven.
 fn effects(s: &Advised) -> String {
     let list = |words: &str, all: &[Moved]| {
         let one = |m: &Moved| format!("{} ({})", m.figure, of_change(&m.change));

@@ -31,7 +31,7 @@ struct Asked {
     /// As people write it: `mmsim trace import`.
     name: String,
     command: Command,
-    /// What stands behind it.
+    /// Words behind it.
     rest: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Asked {
         }
     }
 
-    /// What options are for that are missing.
+    /// Purpose of the options that are missing.
     fn about(&self, missing: &[&str]) -> String {
         let of = |option: &&str| {
             let word = option.split(' ').next().filter(|word| word.starts_with("--"))?;
@@ -114,7 +114,7 @@ impl Asked {
     }
 }
 
-/// Whether an argument is written like this: `--output` or `-o`.
+/// True if an argument is written like this: `--output` or `-o`.
 fn is_option(arg: &Arg, word: &str) -> bool {
     match word.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),
@@ -122,7 +122,7 @@ fn is_option(arg: &Arg, word: &str) -> bool {
     }
 }
 
-/// What clap says of arguments in mmsim's words; `None`: it is no mistake, or its words are
+/// Error of clap about arguments in mmsim's words; `None`: it is no mistake, or its words are
 /// complete.
 fn retold(e: &clap::Error, asked: &Asked) -> Option<Error> {
     let text = |kind| match e.get(kind) {

@@ -114,7 +114,7 @@ fn decisions_table(d: &Decisions) -> String {
         )
 }
 
-/// What is not as close as it should be, in a few words each.
+/// Missed demands, in a few words each.
 fn missed(v: &Validation) -> Vec<String> {
     let rules = v.rules.iter().filter(|r| !r.met).count();
     let outcomes = v.outcomes.iter().filter(|o| !o.met).count();
@@ -281,7 +281,7 @@ fn rules(v: &Validation) -> Option<Sheet> {
     sheet(&title, &header, v.rules.iter().map(row), 5)
 }
 
-/// Of each rule and experiment the largest figures of any counter.
+/// The largest figures of any counter for each rule and experiment.
 fn rules_in_brief(v: &Validation) -> Option<Sheet> {
     let header = [
         "rule",

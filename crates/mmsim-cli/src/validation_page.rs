@@ -42,8 +42,8 @@ pub(crate) fn page(v: &Validation, sheets: &[Sheet]) -> String {
     let met = v.rules.iter().filter(|r| r.met).count();
     let about = [
         format!(
-            "What kernels counted beside what mmsim {} counts: {all} values, each a counter of a \
-             phase of a recorded point, means over its repetitions.",
+            "Counts of kernels beside those of mmsim {}: {all} values, each a counter of a phase of \
+             a recorded point, means over its repetitions.",
             v.mmsim
         ),
         format!(

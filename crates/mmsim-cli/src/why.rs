@@ -223,18 +223,19 @@ fn of_why(why: &WhyReport) -> String {
         out += &table::uncut(&header, some().map(line), 4);
     }
     let [failed, compacted, stalled] = kinds(why);
-    out += &of_trouble("why blocks were not to be had", "requests", Counted::Allocations, failed);
+    out +=
+        &of_trouble("why blocks were not allocated", "requests", Counted::Allocations, failed);
     out += &of_trouble("why compaction failed", "attempts", Counted::Compactions, compacted);
     out += &of_trouble("direct reclaim", "stalls", Counted::Stalls, stalled);
     out
 }
 
-/// What allocations met, by kind.
+/// Troubles of allocations, by kind.
 fn kinds(why: &WhyReport) -> [&TroubleReport; 3] {
     [&why.failed_allocations, &why.failed_compactions, &why.direct_stalls]
 }
 
-/// What allocations met, of one kind, as a table; nothing if they met nothing.
+/// Troubles of allocations of one kind, as a table; empty without any.
 fn of_trouble(title: &str, what: &str, kind: Counted, t: &TroubleReport) -> String {
     if t.count == 0 {
         return String::new();
@@ -305,7 +306,7 @@ fn rows(report: &Report) -> String {
     out
 }
 
-/// What runs differ by, pair by pair.
+/// Differences of runs, pair by pair.
 fn differences(args: &WhyArgs, a: &[RunSpec], b: &[RunSpec]) -> Result<String, Failure> {
     let pairs = paired(args, a, b)?;
     let all = pairs

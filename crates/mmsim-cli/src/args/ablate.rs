@@ -8,7 +8,7 @@ use mmsim::report::derived::Figure;
 use super::OutputArgs;
 use super::values::{at_least_one, even, figure, key_value, whole, within};
 
-/// Say which switch does what: runs with each difference of two presets alone, in pairs, together
+/// Measure the effect of each difference between two presets: alone, in pairs, together
 #[derive(Args, Debug)]
 #[command(
     group = ArgGroup::new("what").args(["to", "stage", "switches"]).required(true),
@@ -27,7 +27,7 @@ pub(crate) struct AblateArgs {
     /// The preset with all switches off [default: the policy of the scenario]
     #[arg(long, value_name = "PRESET")]
     pub from: Option<String>,
-    /// The preset with all switches on: each knob that it has otherwise is a switch
+    /// The preset with all switches on: each knob that differs is a switch
     #[arg(long, value_name = "PRESET")]
     pub to: Option<String>,
     /// The knobs that this preset changed when it was built on the one before it
@@ -36,10 +36,10 @@ pub(crate) struct AblateArgs {
     /// A switch; with commas between knobs that change together; can be given several times
     #[arg(long = "switch", value_name = "KNOB=VALUE")]
     pub switches: Vec<String>,
-    /// What is taken apart [default: swap-ins]
+    /// Figure to take apart [default: swap-ins]
     #[arg(long, value_name = "FIGURE", value_parser = figure())]
     pub figure: Option<Figure>,
-    /// Make sure that all sets of switches are run, which six allow at most
+    /// Require runs of all sets of switches, possible with at most six
     #[arg(long)]
     pub all_sets: bool,
     /// Above six switches: orders of each seed by which shares are estimated, an even number
@@ -53,7 +53,7 @@ pub(crate) struct AblateArgs {
     /// The seed, or the first of them
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// How many seeds: the first and those that follow it
+    /// Number of seeds: the first and those that follow it
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
           allow_negative_numbers = true)]
     pub seeds: Option<u32>,

@@ -31,13 +31,13 @@ pub(crate) struct ValidateArgs {
     /// Replays at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
-    /// In the table: only the counters that tell policies apart, summed over all phases
+    /// In the table: only the counters that distinguish policies, summed over all phases
     #[arg(long)]
     pub brief: bool,
     /// Write recorded beside simulated as one HTML file, which any browser opens
     #[arg(long, value_name = "FILE", conflicts_with = "decisions")]
     pub html: Option<PathBuf>,
-    /// Exit with 1 if a rule on how close the model should be is missed
+    /// Exit with 1 if a rule on the accuracy of the model is missed
     #[arg(long)]
     pub gate: bool,
     /// Replay single decisions that were recorded for points of DIR, instead of whole phases
@@ -84,14 +84,14 @@ pub(crate) struct ReproduceArgs {
     /// In the table: only the summary, the misses and the findings
     #[arg(long)]
     pub brief: bool,
-    /// Exit with 1 if a figure is not as close as is asked
+    /// Exit with 1 if a figure misses its demand
     #[arg(long)]
     pub gate: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// Write docs/accuracy.md: how close the model comes to recorded kernels, and what remains
+/// Write docs/accuracy.md: the accuracy of the model against recorded kernels, and its known gaps
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -108,7 +108,7 @@ pub(crate) struct AccuracyArgs {
     /// The folder with gaps.toml and calibration.toml
     #[arg(long, value_name = "DIR", default_value = "evidence")]
     pub evidence: PathBuf,
-    /// Write nothing; exit with 1 if the file is not what would be written
+    /// Write nothing; exit with 1 if the file is out of date
     #[arg(long)]
     pub check: bool,
     /// Replay only the quick subset of points, and renew or check its part of the file

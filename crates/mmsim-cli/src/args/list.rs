@@ -7,7 +7,7 @@ use mmsim::config::ZoneKind;
 
 use super::values::{key_value, within, zone};
 
-/// What can be listed.
+/// Lists that can be printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Listed {
     /// Policies and kernels under their names.
@@ -49,7 +49,7 @@ pub(crate) enum ListFormat {
     Text,
 }
 
-/// List what there is, one line each
+/// List presets, knobs, counters, devices and more, one a line
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -59,13 +59,13 @@ Examples:
   mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
   mmsim list zoneinfo --zones DMA=3840,DMA32=772915,Normal=3506176 --cpus 2 --format text")]
 pub(crate) struct ListArgs {
-    /// What to list
+    /// The list to print
     #[arg(value_enum, value_name = "WHAT")]
     pub what: Listed,
     /// With `knobs`: their values in this preset, and what it changed
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,
-    /// Form of the list [default: what the ending of FILE says, else table]
+    /// Form of the list [default: by the ending of FILE, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<ListFormat>,
     /// Write the list to FILE, whole or not at all, instead of to stdout

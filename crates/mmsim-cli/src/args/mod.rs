@@ -109,10 +109,10 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Where results go, and in what form.
+/// Place and form of results.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
-    /// Form of the results [default: what the ending of FILE says, else table]
+    /// Form of the results [default: by the ending of FILE, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<Format>,
     /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
@@ -124,7 +124,7 @@ pub(crate) struct OutputArgs {
     pub csv_safe: bool,
 }
 
-/// Run every variant and seed of a scenario and report what happened
+/// Run every variant and seed of a scenario and report the results
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -144,7 +144,7 @@ pub(crate) struct RunArgs {
     /// The seed, or the first of them
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// How many seeds: the first and those that follow it
+    /// Number of seeds: the first and those that follow it
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 10_000),
           allow_negative_numbers = true)]
     pub seeds: Option<u32>,
@@ -208,11 +208,11 @@ pub(crate) struct RunArgs {
     /// The folder for them: DIR/RUN/PHASE is laid out as /proc is
     #[arg(long, value_name = "DIR")]
     pub emit_dir: Option<PathBuf>,
-    /// Write what monitors with `record = true` saw into DIR/RUN: NAME.data for damo, and
+    /// Write the records of monitors with `record = true` into DIR/RUN: NAME.data for damo, and
     /// NAME.perf.txt as `perf script` prints it
     #[arg(long, value_name = "DIR")]
     pub damon_record: Option<PathBuf>,
-    /// Say why pages came back: the refaults of each run in classes
+    /// Explain why pages came back: the refaults of each run by class
     #[arg(long)]
     pub why: bool,
     /// Run each setting as small machines with a sample of the pages, and print estimates with
@@ -235,7 +235,7 @@ pub(crate) struct RunArgs {
     pub timing: Option<PathBuf>,
 }
 
-/// Hold two reports of runs against each other: what moved, and what was set otherwise
+/// Compare two reports of runs: changed figures and changed settings
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -255,11 +255,11 @@ pub(crate) struct CompareArgs {
     /// Counts for each 1,000 records, for runs that did different work
     #[arg(long)]
     pub per_work: bool,
-    /// In the table: only so many of the values that moved most
+    /// In the table: the number of values to show, those that moved most first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = at_least_one,
           allow_negative_numbers = true)]
     pub top: usize,
-    /// In the table: all values, also those that did not move
+    /// In the table: all values, even those that did not move
     #[arg(long, conflicts_with = "top")]
     pub all: bool,
     /// Exit with 1 if a value moved by more than PCT per cent, counted with a hundred added to
@@ -282,7 +282,7 @@ pub(crate) struct ViewArgs {
     /// Reports, as `mmsim run --format json -o REPORT` writes them; or one of `mmsim validate`
     #[arg(required = true, value_name = "REPORT")]
     pub reports: Vec<PathBuf>,
-    /// What `mmsim run --series FILE` wrote beside the report; of several reports one for each
+    /// File that `mmsim run --series FILE` wrote beside the report; for several reports one each
     #[arg(long, value_name = "FILE")]
     pub series: Vec<PathBuf>,
     /// The figure that the page begins with, as in `swap-ins` [default: the first that any run has]
@@ -300,7 +300,7 @@ Examples:
   mmsim schema -o scenario.schema.json
   mmsim schema report -o report.schema.json")]
 pub(crate) struct SchemaArgs {
-    /// Which documents: scenario files, the JSON report of `mmsim run`, or the JSON of `mmsim tune`
+    /// The document: scenario files, the JSON report of `mmsim run`, or the JSON of `mmsim tune`
     #[arg(value_enum, default_value_t = Document::Scenario)]
     pub of: Document,
     /// Write the schema to FILE, whole or not at all, instead of to stdout

@@ -7,7 +7,7 @@ use mmsim::report::derived::Figure;
 
 use super::values::{at_least_one, axes_pair, figure, within};
 
-/// Run a plan of any number of runs: killed, it goes on where it was; spread, it is one result
+/// Run a plan of any number of runs, which resumes after a kill and spreads over machines
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -64,10 +64,10 @@ impl SweepPlace {
 pub(crate) struct SweepRunArgs {
     #[command(flatten)]
     pub place: SweepPlace,
-    /// Only shard I of N, counted from 0 [default: what the environment says, else all]
+    /// Only shard I of N, counted from 0 [default: the one that the environment names, else all]
     #[arg(long, value_name = "I/N", conflicts_with = "shards")]
     pub shard: Option<String>,
-    /// There are N shards; the environment says which this is
+    /// The number of shards; the environment names this one
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 99_999),
           allow_negative_numbers = true)]
     pub shards: Option<u32>,
@@ -81,7 +81,7 @@ pub(crate) struct SweepRunArgs {
     pub shown: ShownArgs,
 }
 
-/// What of the table of a sweep is shown.
+/// Part of the table of a sweep that is shown.
 #[derive(Args, Debug)]
 pub(crate) struct ShownArgs {
     /// In the table: the best by this figure first, as in `swap-ins` [default: the first that any
@@ -91,12 +91,12 @@ pub(crate) struct ShownArgs {
     /// Below the table: the figure with axis A down and axis B across
     #[arg(long, value_name = "A,B", value_parser = axes_pair)]
     pub pivot: Option<(String, String)>,
-    /// In table and page: so many settings [default: 40 in a table, 400 in a page]
+    /// In table and page: number of settings [default: 40 in a table, 400 in a page]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub top: Option<usize>,
 }
 
-/// Try three units, say what the whole takes, and print jobs for Slurm, HyperQueue and Kubernetes
+/// Estimate a sweep from three of its units, and print jobs for Slurm, HyperQueue and Kubernetes
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -108,13 +108,13 @@ pub(crate) struct SweepPlanArgs {
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 4096),
           allow_negative_numbers = true)]
     pub cpus: Option<u32>,
-    /// So many shards [default: half an hour each]
+    /// Number of shards [default: half an hour each]
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 99_999),
           allow_negative_numbers = true)]
     pub shards: Option<u32>,
 }
 
-/// Say how much of a sweep is done
+/// Show the progress of a sweep
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -124,7 +124,7 @@ pub(crate) struct SweepStatusArgs {
     pub place: SweepPlace,
 }
 
-/// Put the shards of a sweep together: the same bytes whatever their number was
+/// Merge the shards of a sweep: the same bytes for any number of shards
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -134,7 +134,7 @@ Examples:
 pub(crate) struct SweepMergeArgs {
     #[command(flatten)]
     pub place: SweepPlace,
-    /// Form of the results [default: what the ending of FILE says, else table]
+    /// Form of the results [default: by the ending of FILE, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<MergeFormat>,
     /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst`
@@ -148,7 +148,7 @@ pub(crate) struct SweepMergeArgs {
     /// Write the best settings as one HTML file with charts, which any browser opens
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Take what there is, also if units are missing
+    /// Merge the finished units, even if some are missing
     #[arg(long)]
     pub partial: bool,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What becomes of the memory that programs had.
+/// Treatment of the memory that programs had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ProgramsArg {
     /// It is free: tasks bring memory of their own
@@ -22,7 +22,7 @@ pub(crate) enum SizesArg {
     Formula,
 }
 
-/// Make a scenario's machine of copies of a real machine's /proc and /sys
+/// Make the machine of a scenario from copies of a real machine's /proc and /sys
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -30,21 +30,22 @@ Examples:
   mmsim import-system box.txt -o box.toml
   mmsim import-system box.txt -o box.toml --programs held --emit again")]
 pub(crate) struct ImportSystemArgs {
-    /// A folder that mirrors `/` (proc/zoneinfo, sys/..), or what `--script` printed on the machine
+    /// A folder that mirrors `/` (proc/zoneinfo, sys/..), or the output of `--script` on the
+    /// machine
     #[arg(value_name = "DIR|FILE", required_unless_present = "script")]
     pub copies: Option<PathBuf>,
     /// Write the scenario to FILE, and where memory is free beside it with the ending `.layout`; else
     /// the scenario goes to stdout, and free memory is known by zone alone
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write the files that the simulated machine shows at its start into DIR, and say which items
-    /// differ from the copies
+    /// Write the files that the simulated machine shows at its start into DIR, and list the items
+    /// that differ from the copies
     #[arg(long, value_name = "DIR")]
     pub emit: Option<PathBuf>,
     /// The kernel, instead of that of /proc/version
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
-    /// What becomes of page cache and programs that were in memory [default: ended]
+    /// Treatment of page cache and programs that were in memory [default: ended]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub programs: Option<ProgramsArg>,
     /// Watermarks and per-CPU lists of zones [default: copied]

@@ -31,7 +31,7 @@ Examples:
   mmsim trace import --from oracle-general w01.oracleGeneral.bin -o w01.mmt
   mmsim trace import --from damon damon.data -o damon.mmt")]
     Import(Box<TraceImportArgs>),
-    /// Say what a trace holds
+    /// Print a summary of a trace
     #[command(after_help = "\
 Example:
   mmsim trace info run.mmt")]
@@ -50,7 +50,7 @@ pub(crate) struct TraceImportArgs {
     #[arg(long, value_name = "FORMAT", required_unless_present = "like")]
     pub from: Option<String>,
     /// csv in the layout of public traces: msr, spc, alibaba, tencent, systor, twitter, cachelib,
-    /// lirs or ucsd; other options come before what it says
+    /// lirs or ucsd; other options override it
     #[arg(long, value_name = "SHAPE")]
     pub like: Option<String>,
     /// The trace to convert
@@ -78,17 +78,16 @@ pub(crate) struct TraceImportArgs {
     /// lie together
     #[arg(long)]
     pub dense: bool,
-    /// csv: what the columns are, as in `page=lbn,op=rw`; roles are page, address, offset, sector,
+    /// csv: roles of the columns, as in `page=lbn,op=rw`; roles are page, address, offset, sector,
     /// key, volume, op, size, sectors, count, repeats, pid and time; `#3` is the third column
     /// [default: columns named so]
     #[arg(long, value_name = "ROLE=NAME,..")]
     pub columns: Option<String>,
-    /// csv: what is between fields: comma, tab, semicolon or blank [default: what the first line
-    /// has]
+    /// csv: delimiter of fields: comma, tab, semicolon or blank [default: that of the first line]
     #[arg(long, value_name = "WORD")]
     pub delimiter: Option<String>,
-    /// csv, vscsi: what operations do, as in `get=r,set=w,ping=skip`; words that nobody knows are
-    /// left out and counted
+    /// csv, vscsi: meaning of operations, as in `get=r,set=w,ping=skip`; unknown words are left out
+    /// and counted
     #[arg(long, value_name = "WORD=r|w|skip,..")]
     pub ops: Option<String>,
     /// csv, vscsi: put the records in the order of their times first
@@ -103,11 +102,11 @@ pub(crate) struct TraceImportArgs {
     /// csv, vscsi: bytes of a page, for addresses, offsets and sizes [default: 4096]
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u64>,
-    /// csv, vscsi: unit of the times: ns, us, ms, s, so many of them as in 100ns (Windows), or none
-    /// to leave them out
+    /// csv, vscsi: unit of the times: ns, us, ms, s, a multiple as in 100ns (Windows), or none to
+    /// leave them out
     #[arg(long, value_name = "UNIT")]
     pub time_unit: Option<String>,
-    /// csv, vscsi: what the pages are: anon, or file (mapped shared) [default: anon]
+    /// csv, vscsi: kind of the pages: anon, or file (mapped shared) [default: anon]
     #[arg(long, value_name = "KIND")]
     pub pages_are: Option<String>,
     /// Level of compression, 1 to 19; 0 stores [default: 9]
@@ -129,7 +128,7 @@ pub(crate) struct TraceHeadArgs {
     /// The trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// How many records
+    /// Number of records
     #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = whole,
           allow_negative_numbers = true)]
     pub count: u64,
@@ -166,13 +165,14 @@ pub(crate) struct DamonArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum DamonVerb {
-    /// Show the regions of a snapshot, the working set over all of them, and whether they are valid
+    /// Show the regions of a snapshot, the working set over all of them, and the check of their
+    /// validity
     #[command(after_help = "\
 Examples:
   mmsim damon report damon.data
   mmsim damon report perf.txt --snapshot 100 --format csv")]
     Report(DamonReportArgs),
-    /// Draw how often what was accessed when
+    /// Draw accesses over time and addresses
     #[command(after_help = "\
 Examples:
   mmsim damon heatmap damon.data
@@ -254,7 +254,7 @@ pub(crate) struct BenchTraceArgs {
     /// The trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: what its name tells]
+    /// Its format: raw-u32, raw-u64, oracle-general or mmt [default: by its name]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
     /// Frames of the machine, page tables and free reserves among them: pages (1000), a size

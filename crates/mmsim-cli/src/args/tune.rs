@@ -7,21 +7,20 @@ use clap::Args;
 use super::OutputArgs;
 use super::values::{at_least_one, within};
 
-/// Look for settings of a machine that are best in several things at once, and say what to write
+/// Search for settings that are best in several objectives, and print the writes for a machine
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
+#[command(after_help = "Examples:
   mmsim tune scenarios/tuning/swappiness.toml
   mmsim tune scenarios/tuning/swappiness.toml --format json -o front.json
   mmsim tune scenarios/tuning/swappiness.toml --ask-tell
 
-With --ask-tell somebody else searches: settings come in on stdin and figures go out on stdout, a
+With --ask-tell your program searches: settings come in on stdin and figures go out on stdout, a
 JSON object on a line each.")]
 pub(crate) struct TuneArgs {
     /// The plan
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
-    /// Runs of the search, instead of what the plan says
+    /// Runs of the search, instead of the plan's number
     #[arg(long, value_name = "N", value_parser = within::<u64>(1, 100_000_000),
           allow_negative_numbers = true)]
     pub budget: Option<u64>,

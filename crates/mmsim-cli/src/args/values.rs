@@ -1,4 +1,4 @@
-//! How values of arguments are read, and what is said of those that cannot be.
+//! Values of arguments, and the messages on those that cannot be read.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mmsim::base::time::SimDuration;

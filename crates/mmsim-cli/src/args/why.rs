@@ -7,7 +7,7 @@ use clap::Args;
 use super::OutputArgs;
 use super::values::{key_value, whole};
 
-/// Say why pages came back: the refaults of runs in classes, or what two runs differ by
+/// Explain why pages came back: refaults by class, or the differences of two runs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,14 +19,13 @@ pub(crate) struct WhyArgs {
     /// A scenario file
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
-    /// Another one, of the same accesses: what it has otherwise, refault by refault
+    /// A second one with the same accesses: its differences, refault by refault
     #[arg(value_name = "OTHER")]
     pub other: Option<PathBuf>,
     /// Only this variant
     #[arg(long, value_name = "NAME", conflicts_with = "variants")]
     pub variant: Option<String>,
-    /// Two variants: what the second has otherwise, refault by refault; of two scenarios, the one of
-    /// each
+    /// Two variants to compare, refault by refault; of two scenarios, one of each
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub variants: Vec<String>,
     /// The seed [default: the scenario's first]

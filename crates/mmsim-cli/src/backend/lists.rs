@@ -1,4 +1,4 @@
-//! What there is: presets, knobs, counters, devices, and what else `mmsim list` shows.
+//! Lists of everything there is: presets, knobs, counters, devices, and the rest of `mmsim list`.
 
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::time::SimDuration;
@@ -25,10 +25,10 @@ pub(crate) struct Entry {
     /// Its value, where the list has values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What its value was before, if it was another.
+    /// Its value before, if it was another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Before>,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: String,
 }
 

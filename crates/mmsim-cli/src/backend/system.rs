@@ -9,10 +9,10 @@ use super::input;
 use crate::args::{ImportSystemArgs, ProgramsArg, SizesArg};
 use crate::exit::Failure;
 
-/// What came of an import.
+/// Result of an import.
 pub(crate) struct Imported {
     pub(crate) import: Import,
-    /// What the machine shows, if that was asked for.
+    /// Files of the machine, if requested.
     pub(crate) emitted: Emitted,
     /// Items that are as in the copies.
     pub(crate) equal: usize,

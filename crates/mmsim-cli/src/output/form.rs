@@ -1,10 +1,10 @@
-//! What the ending of a file's name says about what is in it.
+//! Form of a file by the ending of its name.
 
 use std::path::Path;
 
 use crate::exit::Failure;
 
-/// What packs a file.
+/// Program that packs a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Packing {
     /// `.gz`.
@@ -13,7 +13,7 @@ pub(crate) enum Packing {
     Zstd,
 }
 
-/// What a file holds by its name.
+/// Contents of a file by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     /// `.json`.
@@ -70,7 +70,7 @@ fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// What the name says about packing, if it says so.
+/// Packing by the name, if it has an ending for one.
 pub(crate) fn packing(path: &Path) -> Option<Packing> {
     match extension(path).as_str() {
         "gz" => Some(Packing::Gzip),
@@ -79,7 +79,7 @@ pub(crate) fn packing(path: &Path) -> Option<Packing> {
     }
 }
 
-/// What the name says about content, if it says so: `x.json` and `x.json.gz` are JSON.
+/// Contents by the name, if it has an ending for them: `x.json` and `x.json.gz` are JSON.
 pub(crate) fn content(path: &Path) -> Option<Content> {
     match packing(path) {
         Some(_) => Content::of(&extension(Path::new(path.file_stem()?))),

@@ -45,7 +45,7 @@ pub(super) fn held(
 ) -> io::Result<NamedTempFile> {
     loop {
         let file = make()?;
-        // On a file system without locks it is not held, and nobody removes it.
+        // On a file system without locks no process holds it, and it is not removed.
         if !locked(file.as_file()) || file.path().exists() {
             return Ok(file);
         }

@@ -41,7 +41,7 @@ enum Sink {
     /// A pipe with a name. It is opened when the first byte is there, since that waits for a
     /// reader, and a reader takes its closing for the end.
     Fifo(PathBuf, Option<File>),
-    /// Nobody wants the bytes: the reader of a pipe has seen enough, or the file is given up.
+    /// The bytes have no reader: the reader of a pipe has seen enough, or the file is given up.
     Nobody,
 }
 
@@ -180,7 +180,7 @@ fn open_descriptor(number: u32) -> io::Result<File> {
     File::options().append(true).open(format!("/dev/fd/{number}"))
 }
 
-/// What packs the bytes on their way.
+/// Compressor of the bytes on their way.
 enum Packer {
     Plain(BufWriter<Sink>),
     Gzip(GzEncoder<BufWriter<Sink>>),
@@ -320,7 +320,7 @@ pub(crate) fn show(text: &str, file: Option<&Path>) -> Result<(), Failure> {
 /// Refuses to write a file that is read, or one place twice. `outputs` are the options with
 /// their files, as far as they were given; a device can be written by anyone at any time.
 pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
-    // What cannot be asked now is refused when it is opened.
+    // A place that cannot be resolved now is refused when it is opened.
     let place = |path: &Path| match Place::of(path).ok()? {
         Place::Device(_) => None,
         place => Some(place),
@@ -364,8 +364,8 @@ pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> R
 /// The option of a report that goes to stdout since none was given.
 pub(crate) const REPORT: &str = "the report";
 
-/// Whether a file can be written, asked before the work that it would be lost with. A pipe is
-/// not opened: that would wait for its reader, and closing it would be the end to him.
+/// Checks that a file can be written, before the work that would be lost with it. A pipe is not
+/// opened: that would wait for its reader, and closing it would be the end to him.
 pub(crate) fn check(file: Option<&Path>) -> Result<(), Failure> {
     file.map_or(Ok(()), |path| AtomicFile::create(path).map(drop))
 }
@@ -413,7 +413,7 @@ mod tests {
         assert!(deliver(b"x", Some(dir.path())).is_err());
     }
 
-    /// A reader knows the name that was asked for, not that of the temporary file.
+    /// A reader knows the name on the command line, not that of the temporary file.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_place_that_takes_no_files() {

@@ -20,7 +20,7 @@ pub(crate) struct Parts {
     state: Mutex<State>,
 }
 
-/// What there is so far.
+/// State so far.
 struct State {
     /// The file, if a single run writes it.
     whole: Option<AtomicFile>,
@@ -38,7 +38,7 @@ struct Piece {
     end: u64,
 }
 
-/// What one run writes.
+/// Output of one run.
 pub(crate) enum Part {
     /// All of the file.
     Whole(AtomicFile),

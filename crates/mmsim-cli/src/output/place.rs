@@ -1,10 +1,10 @@
-//! What the name of an output stands for.
+//! Place that the name of an output stands for.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// What a name stands for, links followed.
+/// Place that a name stands for, links followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// An open descriptor of this process: `-`, `/dev/stdout`, `/dev/fd/N`.
@@ -40,11 +40,11 @@ fn descriptor(folder: &Path, name: &str) -> Option<u32> {
 }
 
 impl Place {
-    /// What `path` stands for. A link is followed also if nothing is where it points to.
+    /// Place that `path` stands for. A link is followed also if nothing is where it points to.
     ///
     /// # Errors
     ///
-    /// The folder cannot be asked, it is a folder itself, or links lead in a circle.
+    /// The folder cannot be read, it is a folder itself, or links lead in a circle.
     pub(crate) fn of(path: &Path) -> io::Result<Place> {
         if path == Path::new("-") {
             return Ok(Place::Descriptor(1));
@@ -101,7 +101,7 @@ fn is_fifo(there: &fs::Metadata) -> bool {
     }
 }
 
-/// Whether what is written there goes to stdout.
+/// True if output there goes to stdout.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     matches!(Place::of(path), Ok(Place::Descriptor(1)))
 }

@@ -1,4 +1,4 @@
-//! Temporary files of this process, and what removes them when it is told to end.
+//! Temporary files of this process, and their removal when a signal ends it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub(crate) fn remove_temporaries_on_signals() {
     });
 }
 
-/// Whether who started this process had a signal ignored, where the system tells.
+/// True if the parent of this process had a signal ignored, where the system tells.
 #[cfg(unix)]
 fn ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a sweep takes in words, and the texts that start it on a cluster.
+//! Estimate of a sweep in words, and the texts that start it on a cluster.
 
 use mmsim::report::numbers::grouped;
 use mmsim::sweep::{Estimate, SweepPlan, Trial};
@@ -19,7 +19,7 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
-/// What each unit needs, in words.
+/// Memory that each unit needs, in words.
 fn memory(n: u64) -> String {
     match n {
         // No system but Linux tells what the trials took.

@@ -1,5 +1,5 @@
-//! docs/accuracy.md is what `mmsim accuracy` writes. The whole takes all recordings; held
-//! against the program here is the part of the quick subset, cell by cell.
+//! docs/accuracy.md is what `mmsim accuracy` writes. The whole takes all recordings; this test
+//! compares the part of the quick subset with the program, cell by cell.
 //!
 //! `MMSIM_BLESS=1 cargo test --workspace --test suite accuracy -- --ignored` rewrites that part.
 
@@ -38,7 +38,7 @@ fn another_folder_has_a_card_of_its_own() {
     assert!(text.contains("| `pswpin` | 6.12 | predicted | 0 |"), "{text}");
     let why = "its LRU is \"mglru\", and its commands set up another one";
     assert!(text.contains(&format!("| zipf-anon | 1 | {why} | other |")), "{text}");
-    // What was written is what is asked for.
+    // The check compares with the file that was written.
     for more in [&["--check"][..], &["--check", "--quick"]] {
         let said = f.mmsim(&[&card[..], more].concat());
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{more:?}");

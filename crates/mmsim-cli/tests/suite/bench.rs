@@ -147,7 +147,8 @@ fn a_run_that_died_has_no_miss_ratio() {
     assert_eq!(document["run"]["outcome"], "out of memory");
 }
 
-/// What is imported is said, stored, and said again by `info` and by the report of a replay.
+/// Assumptions of an import are printed, stored, and printed again by `info` and by the report of a
+/// replay.
 #[test]
 fn assumptions_travel_with_the_trace() {
     let f = Folder::new();

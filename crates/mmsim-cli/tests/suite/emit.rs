@@ -1,6 +1,6 @@
-//! What `--emit` writes is read by readers that know the kernel's files: a published one
-//! where it reads the file, one written here from the kernel's description elsewhere. What
-//! they find has to add up, and to be what the report says.
+//! Files of `--emit` are read by readers that know the kernel's files: a published one where it
+//! reads the file, one written here from the kernel's description elsewhere. What they find has to
+//! add up, and to be what the report says.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -143,7 +143,7 @@ impl Run {
     }
 }
 
-/// Whether only kernels from 6.18 or 7.3 on count so.
+/// True if only kernels from 6.18 or 7.3 on count so.
 fn later(name: &str) -> bool {
     name.ends_with("_proactive") || ["nrswp", "pgrotate_"].iter().any(|n| name.starts_with(n))
 }

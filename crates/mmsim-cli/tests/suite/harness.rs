@@ -10,7 +10,7 @@ pub(crate) fn program() -> PathBuf {
     std::env::var_os("MMSIM_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_mmsim").into(), Into::into)
 }
 
-/// What a command said.
+/// Output of a command.
 pub(crate) struct Said {
     pub code: Option<i32>,
     pub stdout: String,
@@ -75,9 +75,9 @@ impl Folder {
     }
 }
 
-/// A machine of so many MiB with two processors, swap of 64 MiB on a device that works in its
-/// own time, and two tasks: `heap`, drawn pages of so many MiB of its own, and `file`, three
-/// passes over a mapped file.
+/// A machine of `memory` MiB with two processors, swap of 64 MiB on a device that works in its own
+/// time, and two tasks: `heap`, drawn pages of `heap` MiB of its own, and `file`, three passes over
+/// a mapped file of `file` MiB.
 pub(crate) fn heap_and_file(memory: u32, heap: u32, file: u32) -> String {
     format!(
         r#"name = "x"

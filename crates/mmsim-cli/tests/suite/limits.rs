@@ -1,4 +1,5 @@
-//! What is too much for this host or for a message is told, and nothing is left behind.
+//! Requests that are too much for this host or for a message are refused, and nothing is left
+//! behind.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};

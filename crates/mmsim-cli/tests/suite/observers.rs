@@ -1,4 +1,4 @@
-//! What `--events` and `--series` write, and that watching changes nothing.
+//! Files of `--events` and `--series`, and that watching changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

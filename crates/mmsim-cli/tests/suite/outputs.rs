@@ -310,7 +310,7 @@ fn nohup_is_heard() {
     assert_eq!(f.names(), ["x.toml"]);
 }
 
-/// What cannot be written is told at once: the work would take hours.
+/// Errors of writing are reported at once: the work would take hours.
 #[test]
 fn errors_of_outputs_come_when_they_happen() {
     let f = folder(ENDLESS);

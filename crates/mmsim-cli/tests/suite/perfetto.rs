@@ -76,7 +76,7 @@ struct Run {
     names: BTreeMap<u64, String>,
     tracks: BTreeMap<u64, String>,
     counters: BTreeMap<u64, Vec<u64>>,
-    /// How deep a track is, and how often each kind of event was there, by name.
+    /// Depth of a track, and the number of events of each kind, by name.
     depth: BTreeMap<u64, i64>,
     seen: BTreeMap<String, u64>,
     evicted: BTreeSet<u64>,

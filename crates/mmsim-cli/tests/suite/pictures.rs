@@ -62,8 +62,8 @@ fn a_page_is_the_same_for_any_number_of_jobs() {
     assert!(to_stdout == f.read("late.html"));
 }
 
-/// What pages keep of a run changes no report, and is the same for any number of jobs; the folded
-/// stacks sum to the report's refaults.
+/// Data that pages keep of a run change no report, and are the same for any number of jobs; the
+/// folded stacks sum to the report's refaults.
 #[test]
 fn what_pages_keep_is_the_runs() {
     let f = Folder::new();

@@ -12,7 +12,7 @@ use crate::harness::program;
 
 const BEGIN: &str = "<!-- checked -->\n```console\n$ ";
 const END: &str = "```\n";
-/// How a command may begin: from the tree, or installed.
+/// Beginnings of a command: from the tree, or installed.
 const PROGRAMS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
 
 fn root() -> PathBuf {

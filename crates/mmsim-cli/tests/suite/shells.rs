@@ -1,4 +1,4 @@
-//! What other programs read: completions of five shells, manual pages, the schema.
+//! Output for other programs: completions of five shells, manual pages, the schema.
 
 use crate::harness::Folder;
 

@@ -40,8 +40,8 @@ fn merged(f: &Folder, store: &str) -> String {
     f.read("m.json")
 }
 
-/// Killed at any time, again and again, by a signal that nobody hears: the same command ends with
-/// the bytes of a sweep that nobody disturbed, and makes no finished unit twice.
+/// Killed at any time, again and again, by a signal that it cannot catch: the same command ends
+/// with the bytes of an undisturbed sweep, and makes no finished unit twice.
 #[test]
 fn a_killed_sweep_goes_on() {
     let f = folder();
@@ -169,7 +169,7 @@ fn a_plan_of_any_size_begins_at_once() {
     child.wait().expect("its end");
 }
 
-/// A disk that is full is told, and what was finished is kept.
+/// The error names a full disk, and finished units are kept.
 #[test]
 fn a_full_disk_loses_nothing() {
     let f = folder();
@@ -217,7 +217,7 @@ fn engines_name_the_shard() {
     assert!(merged(&f, "s").len() > 1000);
 }
 
-/// What a merge writes in each form, and that `show` prints what the sweep printed.
+/// Output of a merge in each form, and that `show` prints what the sweep printed.
 #[test]
 fn results_in_every_form() {
     let f = folder();

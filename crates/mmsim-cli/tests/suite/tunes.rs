@@ -20,7 +20,7 @@ fn document() -> String {
     std::fs::read_to_string(repository("docs/tuning.md")).expect("docs/tuning.md")
 }
 
-/// What the program prints with this on stdin.
+/// Output of the program with this on stdin.
 fn answered(f: &Folder, args: &[&str], input: &str) -> (Option<i32>, String, String) {
     let mut command = f.command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -105,7 +105,7 @@ fn every_form_and_any_jobs() {
     let write = &first["writes"][0]["file"];
     assert_eq!(write["path"], "/proc/sys/vm/swappiness");
     assert_eq!(write["value"], swappiness);
-    // What a search says of a setting somebody else can have again.
+    // Another program can get the same figures of a setting as a search.
     let knobs = first["knobs"].as_object().expect("knobs").iter();
     let knobs: serde_json::Map<String, serde_json::Value> = knobs
         .map(|(k, v)| (k.clone(), v.as_str().and_then(|v| v.parse::<i64>().ok()).into()))
@@ -126,9 +126,9 @@ fn answers(f: &Folder, plan: &str, lines: &str) -> Vec<serde_json::Value> {
     out.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect()
 }
 
-/// The advice on settings that others ask for is that of a search: nothing, where what was asked
-/// does the same or worse; a setting with its price, where it helps. Less than all seeds count for
-/// nothing, and the present setting is known by its values.
+/// The advice on settings that others request is that of a search: nothing, where the requested
+/// setting does the same or worse; a setting with its price, where it helps. Less than all seeds
+/// count for nothing, and the present setting is known by its values.
 #[test]
 fn advice_on_what_was_asked() {
     let f = of_document(&document());
@@ -183,7 +183,7 @@ fn the_schema_of_tunings() {
     assert!(schema["properties"]["tuning"].is_object(), "{schema}");
 }
 
-/// A line that makes no sense ends it: what was asked before is answered, and the place is told.
+/// A line that makes no sense ends it: earlier questions are answered, and the error has the place.
 #[test]
 fn lines_that_make_no_sense() {
     let f = of_document(&document());
@@ -197,7 +197,7 @@ fn lines_that_make_no_sense() {
         (
             "{\"advise\": true, \"seeds\": 1}",
             "stdin:2:19",
-            "line 2: seeds: advice is on all that was asked",
+            "line 2: seeds: advice is on all settings so far",
         ),
         (
             "{\"knobs\": {\"machine.vm.swapiness\": 1}}",

@@ -1,4 +1,4 @@
-//! What `mmsim ablate` refuses.
+//! Refusals of `mmsim ablate`.
 
 use super::{GOOD, Golden};
 use crate::harness::Folder;
@@ -76,7 +76,7 @@ fn ablations_that_cannot_be() {
     }
 }
 
-/// Mean residence is sampled where it is asked for.
+/// Mean residence is sampled on request.
 #[test]
 fn residence_can_be_asked_for() {
     let f = Folder::new();

@@ -1,4 +1,4 @@
-//! Reports, recordings and published experiments that cannot be held against anything.
+//! Reports, recordings and published experiments that cannot be compared with anything.
 
 use super::{GOOD, Golden};
 use crate::harness::{Folder, repository};

@@ -1,5 +1,5 @@
-//! What the program says when something is wrong, and its exit codes: 2 for input, 1 for what a
-//! task did not bring about, 3 for a simulated system that ended early.
+//! Messages of the program on errors, and its exit codes: 2 for input, 1 for aims that a task
+//! missed, 3 for a simulated system that ended early.
 //!
 //! Mistakes in scenarios are held word by word in `tests/scenario/errors`; here is a handful of
 //! each kind, and what only the program can say. The texts are in `tests/errors`, a file for a
@@ -34,7 +34,7 @@ workload = \"sequential\"
 memory = \"8MiB\"
 ";
 
-/// What a test hears: exit codes and texts of stderr, which `tests/errors/NAME.txt` holds.
+/// Exit codes and texts of stderr, which `tests/errors/NAME.txt` holds.
 struct Golden {
     name: &'static str,
     heard: std::cell::RefCell<String>,
@@ -109,7 +109,7 @@ fn mistakes_in_scenarios() {
     }
 }
 
-/// No bad input: everything is written, and what was asked for did not come about.
+/// No bad input: everything is written, and the target was missed.
 #[test]
 fn a_target_out_of_reach() {
     let golden = Golden::of("target");
@@ -130,13 +130,13 @@ fn the_scenario_is_right_as_it_is() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
 }
 
-/// What a scenario expects of its runs decides the exit code; of one that options changed it is
-/// told and does not.
+/// Expectations of a scenario decide the exit code; those of one that options changed are reported
+/// and do not.
 #[test]
 fn expectations() {
     let golden = Golden::of("expectations");
     let f = Folder::new();
-    // Lists that are long enough for nothing to be said of them.
+    // Lists that are long enough for no remark on them.
     let good = GOOD.replace("8MiB", "24MiB").replace("16MiB", "20MiB");
     let expect = |figure: &str| {
         format!("{good}write = true\n\n[[expect]]\nfigure = \"{figure}\"\nabove = 1000\n")
@@ -254,7 +254,7 @@ fn names_of_verbs() {
     golden.is("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
 
-/// Each kind of file is told by its name where another is wanted, and so is the verb that takes it.
+/// The error names each kind of file where another is wanted, and the verb that takes it.
 #[test]
 fn kinds_of_files() {
     let golden = Golden::of("kinds");

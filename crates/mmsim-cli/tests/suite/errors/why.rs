@@ -1,4 +1,4 @@
-//! What `mmsim why` refuses.
+//! Refusals of `mmsim why`.
 
 use super::{GOOD, Golden};
 use crate::harness::{Folder, repository};
@@ -87,7 +87,7 @@ fn whys_that_cannot_be() {
     }
 }
 
-/// Of two files whose variants have different names, one of each can be named.
+/// If the variants of two files have different names, one of each can be named.
 #[test]
 fn variants_of_two_files_are_named() {
     let f = Folder::new();
@@ -117,7 +117,7 @@ fn tables_of_the_first_seed_say_so() {
     assert_eq!(heads("3"), ["old, seed 1, the first of 3", "new, seed 1, the first of 3"]);
 }
 
-/// Classes of a run that ended early are printed, and the early end is said, as `run` does.
+/// Classes of a run that ended early are printed, and so is the early end, as by `run`.
 #[test]
 fn an_early_end_is_said() {
     let f = Folder::new();
