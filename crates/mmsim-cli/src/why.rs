@@ -223,8 +223,7 @@ fn of_why(why: &WhyReport) -> String {
         out += &table::uncut(&header, some().map(line), 4);
     }
     let [failed, compacted, stalled] = kinds(why);
-    out +=
-        &of_trouble("why blocks were not allocated", "requests", Counted::Allocations, failed);
+    out += &of_trouble("why blocks were not allocated", "requests", Counted::Allocations, failed);
     out += &of_trouble("why compaction failed", "attempts", Counted::Compactions, compacted);
     out += &of_trouble("direct reclaim", "stalls", Counted::Stalls, stalled);
     out
