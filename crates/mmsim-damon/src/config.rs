@@ -61,7 +61,7 @@ knob_enums! {
     Resume {
         Plus1SkipLast = "plus1-skip-last",
             "One byte behind the last region, so that the next one loses its first page; nowhere if \
-             the walk comes to the last region first. A walk does not see regions that it cut off.";
+             the walk reaches the last region first. A walk does not see regions that it cut off.";
         Exact = "exact",
             "At the end of the last region. A walk sees regions that it cut off.";
     }

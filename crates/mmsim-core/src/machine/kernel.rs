@@ -31,7 +31,7 @@ impl Machine {
         let name = &self.work.threads[tid].name;
         assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
         assert!(migratetype.mergeable(), "{name}: no request may be for {migratetype:?} memory");
-        let held = self.threads[tid].blocks.get(handle).is_some();
+        let held = self.work.threads[tid].blocks.get(handle).is_some();
         assert!(!held, "{name}: {handle:?} is held already");
         let movable = migratetype == Migratetype::Movable;
         let highest = if movable { ZoneKind::Movable } else { ZoneKind::Normal };

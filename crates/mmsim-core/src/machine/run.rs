@@ -322,9 +322,9 @@ impl Machine {
 
     #[inline]
     fn act(&mut self, cpu: CpuId, due: SimTime) {
-        if self.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
+        if self.sched.cpus[cpu].current().is_some_and(|e| !matches!(e, Entity::Thread(_))) {
             // Another entity may have come since its last step.
-            self.cpus[cpu].yield_if_due();
+            self.sched.cpus[cpu].yield_if_due();
         }
         let turns = self.sched.cpus[cpu].current().is_none();
         let e = match self.sched.cpus[cpu].current() {

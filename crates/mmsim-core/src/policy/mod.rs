@@ -27,7 +27,7 @@ pub const SWAP_CLUSTER_MAX: u64 = 32;
 /// Rounds in vain before a request gives up (mm/internal.h).
 pub const MAX_RECLAIM_RETRIES: u32 = 16;
 
-/// Reason for which a folio comes to the policy.
+/// Reason for which a folio reaches the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrivalKind {
     /// New anonymous memory.

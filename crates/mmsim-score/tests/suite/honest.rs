@@ -14,7 +14,7 @@ struct Native(fn(&Facts) -> i64, Arc<Mutex<Vec<Facts>>>);
 
 impl Score for Native {
     fn score(&mut self, facts: &Facts) -> Result<i64, Stopped> {
-        self.1.lock().expect("nobody panicked").push(*facts);
+        self.1.lock().expect("no thread panicked").push(*facts);
         Ok((self.0)(facts))
     }
 }
@@ -84,7 +84,7 @@ fn facts_are_what_a_kernel_has() {
     let e = evaluator(&suite, 2).evaluate(&Candidate::Own(&natives));
     let e = e.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((e.unfinished.len(), e.below_min.len()), (0, 0), "{e:?}");
-    let told = told.lock().expect("nobody panicked");
+    let told = told.lock().expect("no thread panicked");
     assert_eq!(told.len() as u64, e.cost.calls);
     for f in told.iter() {
         assert!(f.looks >= 1 && f.seen <= f.looks && f.used <= f.seen, "{f}");

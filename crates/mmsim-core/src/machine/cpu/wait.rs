@@ -65,8 +65,8 @@ impl Machine {
     pub(in crate::machine) fn enqueue(&mut self, cpu: CpuId, e: Entity, now: SimTime) {
         // A scan of kswapd's checks after each folio whether another entity is to run. It is one
         // step here, so that what it does is done; but the time after this instant has not passed.
-        if let Some(Entity::Kswapd(n)) = self.cpus[cpu].current() {
-            self.kswapds[n].owed += self.cpus[cpu].cut_short(now);
+        if let Some(Entity::Kswapd(n)) = self.sched.cpus[cpu].current() {
+            self.daemons.kswapds[n].owed += self.sched.cpus[cpu].cut_short(now);
         }
         let v = self.sched.virtuals.get(&e).copied().unwrap_or_default();
         self.sched.cpus[cpu].enqueue(e, v, now);

@@ -245,9 +245,9 @@ impl Machine {
         let State::Running(mut b) = std::mem::take(&mut self.daemons.kswapds[n].state) else {
             unreachable!("{n}: a sleeping kswapd was run")
         };
-        if !std::mem::replace(&mut self.kswapds[n].started, true) {
+        if !std::mem::replace(&mut self.daemons.kswapds[n].started, true) {
             // It reads the request when it has a CPU, not when it was woken.
-            let k = &mut self.kswapds[n];
+            let k = &mut self.daemons.kswapds[n];
             k.order = k.order.max(b.alloc_order);
             b = self.asked_balance(n);
         }
@@ -492,7 +492,7 @@ impl Machine {
             let block = self.mem.zones[ZoneId(0)].buddy().rules().pageblock_order;
             self.wake_kcompactd(n, block, self.daemons.kswapds[n].highest);
         }
-        let k = &self.kswapds[n];
+        let k = &self.daemons.kswapds[n];
         // Having given up on the order that it was woken for, it sleeps if it is balanced for the
         // order of its run, and leaves the rest to kcompactd; else both look at requests since
         // then.

@@ -157,7 +157,7 @@ impl Machine {
             if !wanted && !front.is_some_and(expired) {
                 break;
             }
-            let entry = self.mem.files.pop_dirty(disk, m).expect("the queue has that many");
+            let entry = self.mem.cache.files.pop_dirty(disk, m).expect("the queue has that many");
             // The folio may have been written or dropped since.
             let Entry::Frame(folio) = self.mem.virt.pages.entry(entry.0) else { continue };
             match self.mem.frames.bits(folio) & (flag::DIRTY | flag::WRITEBACK) {

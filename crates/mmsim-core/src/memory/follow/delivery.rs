@@ -1,4 +1,5 @@
-//! Puts events for a follower into the queue ([`Queue`]), and delivers the queue at the end of a tick.
+//! Puts events for a follower into the queue ([`Queue`]), and delivers the queue at the end of a
+//! tick.
 
 use super::{Acted, Eviction, Follower, Queue, Refaulted, Use, Uses, Where};
 use crate::backing::swap::Cached;
@@ -27,9 +28,9 @@ impl Memory {
         }
     }
 
-    /// After a fault, or another step of a thread: completes the uses so far, and ends the tick if it
-    /// is over. A tick ends here and nowhere else, so that samples and events, which cut steps short,
-    /// do not move its end.
+    /// After a fault, or another step of a thread: completes the uses so far, and ends the tick if
+    /// it is over. A tick ends here and nowhere else, so that samples and events, which cut steps
+    /// short, do not move its end.
     #[inline]
     pub(crate) fn tell_after_step(&mut self) {
         if self.telling.uses.on {
@@ -63,7 +64,8 @@ impl Memory {
         }
     }
 
-    /// Finds the lists of the pages of incomplete uses, and drops uses that the follower does not get.
+    /// Finds the lists of the pages of incomplete uses, and drops uses that the follower does not
+    /// get.
     #[inline(never)]
     fn find_the_rest(&mut self) {
         let first = self.telling.uses.queue.complete;

@@ -32,7 +32,7 @@ fn step(c: &mut Cpu) {
     c.clock.0 += 100 * US;
     c.yield_if_due();
     if c.current().is_none() {
-        assert!(c.take_next().0.is_some(), "somebody wants the CPU");
+        assert!(c.take_next().0.is_some(), "an entity wants the CPU");
     }
 }
 
