@@ -32,16 +32,12 @@
 
 pub mod ablate;
 pub mod bench;
-pub mod error;
 pub mod evaluate;
-pub mod files;
 pub mod host;
 pub mod layout;
 pub mod live;
 pub mod machines;
 pub mod miniature;
-pub mod nearest;
-pub mod prose;
 pub mod record;
 pub mod report;
 pub mod run;
@@ -54,7 +50,7 @@ pub mod traces;
 pub mod tune;
 pub mod why;
 
-pub use error::{Error, ErrorKind};
+pub use mmsim_base::{Error, ErrorKind, error, files, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
 pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};
 pub use scenario::{RunSpec, Scenario};

@@ -30,7 +30,7 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
 ///
 /// They are cut off or damaged, they hold more than 1 GiB, or they are compressed in a way that is
 /// not read.
-pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
+pub fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
     let error = |why: &str, help: String| {
         Error::new(ErrorKind::File, format!("`{name}` cannot be unpacked: {why}")).help(help)
     };
@@ -57,7 +57,7 @@ pub(crate) fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Error> {
 
 /// Bytes of a file that is read whole, and of what a compressed one unpacks to: 1 GiB. More is no
 /// input of people, and would take the memory of the host.
-pub(crate) const MOST_BYTES: u64 = 1 << 30;
+pub const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads the file at `path`, which need not be text.
 ///
@@ -85,7 +85,11 @@ pub fn read_at_most(path: &Path, what: &str, most: u64) -> Result<Option<Vec<u8>
 }
 
 /// Bytes that came from `name` as text.
-pub(crate) fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Error> {
+///
+/// # Errors
+///
+/// They are not UTF-8.
+pub fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|e| not_text(&e, name))
 }
 
@@ -149,7 +153,7 @@ fn instead(path: &Path) -> String {
 }
 
 /// Error of the system about a file or a folder.
-pub(crate) fn unreadable(path: &Path, e: &io::Error) -> Error {
+pub fn unreadable(path: &Path, e: &io::Error) -> Error {
     match e.kind() {
         io::ErrorKind::NotFound => cannot_read(path, "there is no such file", &instead(path)),
         io::ErrorKind::PermissionDenied => {
@@ -186,10 +190,10 @@ pub fn bad_json(e: &serde_json::Error, text: &str, name: &str, form: &str) -> Er
 }
 
 /// Levels of lists and objects that are read, one within the other.
-pub(crate) const DEEPEST_JSON: usize = 127;
+pub const DEEPEST_JSON: usize = 127;
 
 /// True if JSON has more levels than are read.
-pub(crate) fn too_deep(e: &serde_json::Error) -> bool {
+pub fn too_deep(e: &serde_json::Error) -> bool {
     e.classify() == Category::Syntax && e.to_string().starts_with("recursion limit exceeded")
 }
 

@@ -132,13 +132,13 @@ impl Error {
     }
 
     /// The same, about a key of a task such as `steps[0]`: its place is that of the key.
-    pub(crate) fn about(mut self, key: impl Into<String>) -> Error {
+    pub fn about(mut self, key: impl Into<String>) -> Error {
         self.0.key = Some(key.into());
         self
     }
 
     /// The key of a task that it is about.
-    pub(crate) fn key(&self) -> Option<&str> {
+    pub fn key(&self) -> Option<&str> {
         self.0.key.as_deref()
     }
 

@@ -1,0 +1,9 @@
+//! The ground that the crates around the simulator share: errors with their places, files that
+//! users name, words that they meant, and text in lines.
+
+pub mod error;
+pub mod files;
+pub mod nearest;
+pub mod prose;
+
+pub use error::{Error, ErrorKind};
