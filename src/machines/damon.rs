@@ -180,39 +180,33 @@ pub fn monitored(run: &RunSpec, machine: &Machine) -> Vec<Monitored> {
         let context = k.context();
         let scheme = |s: &Scheme| {
             let stat = s.stat();
-            SchemeReport {
-                action: s.action.name().into(),
-                nr_tried: stat.nr_tried,
-                sz_tried: stat.sz_tried,
-                nr_applied: stat.nr_applied,
-                sz_applied: stat.sz_applied,
-                qt_exceeds: stat.qt_exceeds,
-                nr_snapshots: context.config().count_snapshots.then_some(stat.nr_snapshots),
-            }
+            let mut report = SchemeReport::default();
+            report.action = s.action.name().into();
+            (report.nr_tried, report.sz_tried) = (stat.nr_tried, stat.sz_tried);
+            (report.nr_applied, report.sz_applied) = (stat.nr_applied, stat.sz_applied);
+            report.qt_exceeds = stat.qt_exceeds;
+            report.nr_snapshots = context.config().count_snapshots.then_some(stat.nr_snapshots);
+            report
         };
-        let report = DamonReport {
-            name: spec.name.clone(),
-            ops: k.ops().name().into(),
-            cpu_ns: machine.monitor(id).1.0,
-            samples: context.passed_samples(),
-            nr_regions: context.targets().iter().map(|t| t.regions().len() as u64).sum(),
-            schemes: context.schemes().iter().map(scheme).collect(),
-            stat: k.watch().told().map(|t| DamonStatReport {
-                estimated_memory_bandwidth: t.bandwidth,
-                memory_idle_ms_percentiles: t.idle_ms.to_vec(),
-                aggr_interval_us: t.aggr_us,
-            }),
-            record_full_ns: k.watch().full().map(|at| at.0),
-            truth: None,
-        };
-        Monitored {
-            report,
-            attrs: *context.attrs(),
-            rules: *context.config(),
-            record: Arc::clone(k.watch().record()),
-            applied: Arc::clone(k.watch().applied()),
-            truth: None,
-        }
+        let mut report = DamonReport::default();
+        report.name.clone_from(&spec.name);
+        report.ops = k.ops().name().into();
+        report.cpu_ns = machine.monitor(id).1.0;
+        report.samples = context.passed_samples();
+        report.nr_regions = context.targets().iter().map(|t| t.regions().len() as u64).sum();
+        report.schemes = context.schemes().iter().map(scheme).collect();
+        report.stat = k.watch().told().map(|t| {
+            let mut stat = DamonStatReport::default();
+            stat.estimated_memory_bandwidth = t.bandwidth;
+            stat.memory_idle_ms_percentiles = t.idle_ms.to_vec();
+            stat.aggr_interval_us = t.aggr_us;
+            stat
+        });
+        report.record_full_ns = k.watch().full().map(|at| at.0);
+        let mut monitored = Monitored::new(report, *context.attrs(), *context.config());
+        monitored.record = Arc::clone(k.watch().record());
+        monitored.applied = Arc::clone(k.watch().applied());
+        monitored
     };
     run.damon.iter().zip(machine.monitors()).map(of).collect()
 }
@@ -243,14 +237,12 @@ pub(crate) fn truth(
     let t = oracle.truth();
     let (pages, snapshots) = (t.pages.max(1) as f64, t.snapshots.max(1) as f64);
     let bytes = |pages: u64| pages as f64 * PAGE as f64 / snapshots;
-    let report = TruthReport {
-        snapshots: t.snapshots,
-        misjudged: t.misjudged / pages,
-        overrated: t.overrated / pages,
-        working_set: bytes(t.working_set.0),
-        working_set_said: bytes(t.working_set.1),
-        working_set_wrong: bytes(t.working_set_wrong),
-        smallest_hot: t.smallest_hot * PAGE,
-    };
+    let mut report = TruthReport::default();
+    report.snapshots = t.snapshots;
+    (report.misjudged, report.overrated) = (t.misjudged / pages, t.overrated / pages);
+    report.working_set = bytes(t.working_set.0);
+    report.working_set_said = bytes(t.working_set.1);
+    report.working_set_wrong = bytes(t.working_set_wrong);
+    report.smallest_hot = t.smallest_hot * PAGE;
     Ok(Some((report, oracle.map().clone())))
 }

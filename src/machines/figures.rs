@@ -143,13 +143,12 @@ fn monitor(spec: &DamonSpec) -> DamonReport {
         DamonContext::Stat => 0,
         DamonContext::Own { schemes, .. } => schemes.len(),
     };
-    DamonReport {
-        schemes: vec![SchemeReport::default(); schemes],
-        truth: spec.truth.then(TruthReport::default),
-        stat: (spec.what == DamonContext::Stat).then(DamonStatReport::default),
-        name: spec.name.clone(),
-        ..DamonReport::default()
-    }
+    let mut report = DamonReport::default();
+    report.schemes = vec![SchemeReport::default(); schemes];
+    report.truth = spec.truth.then(TruthReport::default);
+    report.stat = (spec.what == DamonContext::Stat).then(DamonStatReport::default);
+    report.name.clone_from(&spec.name);
+    report
 }
 
 #[cfg(test)]

@@ -156,7 +156,10 @@ fn expectation(
         let found = format!("{below}, and nothing is above {above} and below that");
         return Err(r.error("below", found, format!("a number above {above}")));
     }
-    Ok(Expectation { of, above, below, than })
+    let mut expectation = Expectation::default();
+    (expectation.of, expectation.than) = (of, than);
+    (expectation.above, expectation.below) = (above, below);
+    Ok(expectation)
 }
 
 /// Drops the expectations of the file whose variants or values of axes are not known.
@@ -200,7 +203,10 @@ fn subject(r: &Reader<'_>, known: &Known) -> Result<Subject, Error> {
         return Err(r.unknown_word("figure", "figure", part, &figures()));
     }
     let phase = r.opt_name("phase")?.map(str::to_string);
-    Ok(Subject { figure, variant: variant(r, known)?, at: at(r, known)?, phase })
+    let mut subject = Subject::default();
+    (subject.figure, subject.phase) = (figure, phase);
+    (subject.variant, subject.at) = (variant(r, known)?, at(r, known)?);
+    Ok(subject)
 }
 
 fn variant(r: &Reader<'_>, known: &Known) -> Result<Option<String>, Error> {

@@ -18,8 +18,8 @@ pub(super) struct Measure {
 impl Measure {
     pub(super) fn of(wanted: &Wanted) -> Measure {
         let figure = Figure::ALL.into_iter().find(|f| f.name() == wanted.figure);
-        let (figure_path, phase) = (wanted.figure.clone(), wanted.phase.clone());
-        let subject = Subject { figure: figure_path, phase, ..Subject::default() };
+        let mut subject = Subject::default();
+        (subject.figure, subject.phase) = (wanted.figure.clone(), wanted.phase.clone());
         Measure { figure, subject }
     }
 
@@ -37,7 +37,8 @@ impl Measure {
         let Some(figure) = self.figure else {
             return self.subject.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead));
         };
-        let completed = Subject { figure: "sim_time_ns".into(), ..self.subject.clone() };
+        let mut completed = self.subject.clone();
+        completed.figure = "sim_time_ns".into();
         completed.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead))?;
         // These are undefined where nothing happened, as in a shape.
         use Figure::{MajorFaultP99, ScannedPerReclaimed, Throughput};

@@ -1,5 +1,6 @@
 //! Scenario files: what is read, what is refused and how, and what the shipped ones show.
 
+mod compare;
 mod docs;
 mod errors;
 mod expand;

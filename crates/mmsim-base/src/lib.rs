@@ -1,8 +1,9 @@
 //! The ground that the crates around the simulator share: errors with their places, files that
-//! users name, words that they meant, and text in lines.
+//! users name, layouts of memory, words that they meant, and text in lines.
 
 pub mod error;
 pub mod files;
+pub mod layout;
 pub mod nearest;
 pub mod prose;
 

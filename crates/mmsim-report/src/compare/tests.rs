@@ -1,10 +1,8 @@
 use super::*;
-use crate::report::document::{
+use crate::document::{
     ClassReport, Ending, KnobValue, ShareReport, TroubleClass, TroubleReport, WhyReport,
 };
-use crate::report::{Pairs, samples};
-use crate::run::RunOptions;
-use crate::scenario::Scenario;
+use crate::samples;
 
 /// A report of one variant; swap-ins and deactivations per seed are given.
 fn report(variant: &str, runs: &[(u64, u64, u64)]) -> Report {
@@ -257,39 +255,6 @@ fn assumptions_that_only_one_rests_on() {
     assert!(csv.contains(&format!("{who},assumed,\"io: no times, so none pass\",1,0,,,,,,\n")));
     assert!(csv.contains(&format!("{who},assumed,io: times are arrivals,0,1,,,,,,\n")));
     assert!(!csv.contains("anonymous memory"));
-}
-
-/// Costs, a device of one's own and a task's values, each by the path that sets it; a knob once.
-#[test]
-fn whatever_a_scenario_says_is_told_apart() {
-    let run = |device: &str, swappiness: u32, t_scan: &str, theta: f64| {
-        let text = format!(
-            "[machine]\nmemory = \"64MiB\"\nswap = {{ size = \"64MiB\", device = \"{device}\" }}\n\
-             vm = {{ swappiness = {swappiness} }}\ncost = {{ t_scan = \"{t_scan}\" }}\n\
-             [[task]]\nworkload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 10\ntheta = {theta:?}\n"
-        );
-        let scenario = Scenario::from_str(&text, "x.toml").unwrap();
-        crate::run(&scenario, &RunOptions::default()).unwrap()
-    };
-    let plain = run("zram", 60, "150ns", 0.9);
-    let changed = run("nvme", 100, "1us", 0.5);
-    let c = with(&plain, &changed, Options::default()).unwrap();
-    let found: Vec<&str> = c.comparisons[0].settings.iter().map(|s| s.name.as_str()).collect();
-    let (device, rest): (Vec<&str>, Vec<&str>) =
-        found.into_iter().partition(|s| s.starts_with("machine.swap.device."));
-    assert_eq!(rest, ["vm.swappiness", "machine.cost.t_scan", "task[0].theta"]);
-    let differ = ["name", "read", "write", "synchronous", "stored-bytes-per-page"];
-    for key in differ {
-        assert!(device.contains(&format!("machine.swap.device.{key}").as_str()), "{device:?}");
-    }
-    let again = with(&plain, &run("zram", 60, "150ns", 0.9), Options::default()).unwrap();
-    assert_eq!(again.comparisons[0].settings, []);
-    // A report that says nothing of them, of before they were written down.
-    let mut old = plain.clone();
-    old.runs[0].setup = Pairs::new();
-    let c = with(&old, &changed, Options::default()).unwrap();
-    let found: Vec<&str> = c.comparisons[0].settings.iter().map(|s| s.name.as_str()).collect();
-    assert_eq!(found, ["swap", "vm.swappiness"]);
 }
 
 /// A report whose run has two classes of refaults, and stalls.

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::document::{Report, SCHEMA};
-use crate::error::{Error, ErrorKind};
-use crate::files::bad_json;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files::bad_json;
 
 /// Remedy for all of these errors.
 const WRITE: &str = "write a report with `mmsim run SCENARIO --format json -o FILE`";
@@ -76,7 +76,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
+    use crate::samples;
 
     #[test]
     fn a_report_is_read() {

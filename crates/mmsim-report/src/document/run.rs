@@ -20,9 +20,9 @@ use super::figures::{
 };
 use super::tasks::{AimReport, PhaseReport, TaskReport, ThreadReport};
 use super::why::WhyReport;
-use crate::report::counters;
-use crate::report::pairs::Pairs;
-use crate::report::replayed::ReplayReport;
+use crate::counters;
+use crate::pairs::Pairs;
+use crate::replayed::ReplayReport;
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -318,6 +318,14 @@ pub struct Monitored {
     pub truth: Option<TruthMap>,
 }
 
+impl Monitored {
+    /// A monitor with these intervals and rules that recorded nothing.
+    pub fn new(report: DamonReport, attrs: MonitoringAttrs, rules: DamonConfig) -> Monitored {
+        let (record, applied) = Default::default();
+        Monitored { report, attrs, rules, record, applied, truth: None }
+    }
+}
+
 /// Description of a run: everything in its report that is not a result.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
@@ -450,7 +458,7 @@ impl RunReport {
     }
 
     /// A phase of a task in which nothing happened, with the figures that phases of this run have.
-    pub(crate) fn empty_phase(&self, name: String, task: TaskReport) -> PhaseReport {
+    pub fn empty_phase(&self, name: String, task: TaskReport) -> PhaseReport {
         PhaseReport {
             name,
             begin_ns: 0,

@@ -200,7 +200,7 @@ fn one_setting(group: &Group<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Ending, KnobValue, Report, RunReport, samples};
+    use crate::{Ending, KnobValue, Report, RunReport, samples};
     use mmsim_core::base::vmstat::VmEvent;
 
     fn say(report: &Report) -> Vec<String> {

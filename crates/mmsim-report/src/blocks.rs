@@ -79,7 +79,7 @@ impl RunReport {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::{Pairs, samples};
+    use crate::{Pairs, samples};
 
     #[test]
     fn attempts_are_held_against_the_survey_of_their_round() {

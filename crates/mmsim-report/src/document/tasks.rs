@@ -8,8 +8,8 @@ use mmsim_core::machine::result::{PhaseResult, TaskResult, ThreadResult};
 use mmsim_core::workload::Aim;
 
 use super::figures::{LatencyReport, PressureReport, QuantilesReport, Throughput};
-use crate::report::counters;
-use crate::report::pairs::Pairs;
+use crate::counters;
+use crate::pairs::Pairs;
 
 /// Aim of a task, and its result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

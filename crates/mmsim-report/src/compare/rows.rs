@@ -18,9 +18,9 @@
 use serde::Serialize;
 
 use super::Options;
-use crate::report::derived::{Figure, Scope};
-use crate::report::document::RunReport;
-use crate::report::statistics::{estimate, paired_change};
+use crate::derived::{Figure, Scope};
+use crate::document::RunReport;
+use crate::statistics::{estimate, paired_change};
 
 /// Amount that is added to both means before they are compared.
 pub const FLOOR: f64 = 100.0;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use mmsim_core::machine::snapshot::MemcgSnapshot;
 
-use crate::scenario::PAGE_SIZE;
+use mmsim_core::base::id::PAGE_SIZE;
 
 /// Sizes, in the order of the file (Linux 6.12 mm/memcontrol.c, `memory_stats`).
 const SIZES: &[&str] = &[

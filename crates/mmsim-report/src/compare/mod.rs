@@ -30,8 +30,8 @@ use super::derived::Scope;
 use super::document::{Report, RunReport, SCHEMA};
 use super::groups::outcome_of;
 use super::pairs::Pairs;
-use crate::error::{Error, ErrorKind};
 use classes::Held;
+use mmsim_base::error::{Error, ErrorKind};
 
 pub use classes::ALL;
 pub use rows::{Moved, Row};

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::report::document::{RunReport, SwapReport, ZoneReport};
-use crate::report::numbers::grouped;
+use crate::document::{RunReport, SwapReport, ZoneReport};
+use crate::numbers::grouped;
 
 /// Something with another value in each report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -60,7 +60,7 @@ fn of(run: &RunReport, by_key: bool) -> Vec<(String, String)> {
 }
 
 /// Different settings of two runs, in the order of the report.
-pub(in crate::report) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
+pub(crate) fn that_differ(a: &RunReport, b: &RunReport) -> Vec<Setting> {
     let by_key = [a, b].iter().all(|r| r.setup.get("machine.file-device.name").is_some());
     let (mut of_a, mut of_b) = (of(a, by_key), of(b, by_key));
     // A report of before these were written down says nothing about them.

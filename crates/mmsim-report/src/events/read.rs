@@ -7,8 +7,8 @@ use mmsim_workload::events::{Event, EventReader, Step, Wanted};
 use mmsim_workload::trace::{TraceError, decompressed};
 
 use super::EventFilter;
-use crate::error::{Error, ErrorKind};
-use crate::files;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files;
 
 /// A file of events (`.mmev`), plain or packed by gzip or zstd, of which events come one by one.
 pub struct EventFile<'a> {

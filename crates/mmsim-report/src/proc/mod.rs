@@ -93,7 +93,7 @@ impl Kind {
             Kind::Pressure => one("pressure/memory", pressure(s)),
             Kind::Swaps => one("swaps", swaps(&areas_of(s))),
             Kind::Map => one("map", map(s)),
-            Kind::Layout => one("layout", crate::layout::text(&s.layout)),
+            Kind::Layout => one("layout", mmsim_base::layout::text(&s.layout)),
             Kind::MemoryStat => s
                 .groups
                 .iter()

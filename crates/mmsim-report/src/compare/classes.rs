@@ -5,8 +5,8 @@ use mmsim_why::{Class, Counted};
 
 use super::Options;
 use super::rows::{FLOOR, Row, row, work};
-use crate::report::derived::Scope;
-use crate::report::document::{ClassReport, RunReport, ShareReport};
+use crate::derived::Scope;
+use crate::document::{ClassReport, RunReport, ShareReport};
 
 /// The name of the row behind the classes of a kind: their sum.
 pub const ALL: &str = "all";

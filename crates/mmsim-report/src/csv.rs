@@ -32,7 +32,7 @@ pub const CSV_HEADER: &str = "scenario,variant,axes,seed,outcome,phase,kind,name
 
 /// A field of a row, quoted if it has to be (RFC 4180), with characters that act shown.
 pub fn csv_field(text: &str) -> String {
-    let text = crate::error::escaped(text);
+    let text = mmsim_base::error::escaped(text);
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -191,7 +191,7 @@ impl Rows {
 
 impl RunReport {
     /// The lines of one run, of a report of this name.
-    pub(crate) fn csv_rows(&self, scenario: &str) -> String {
+    pub fn csv_rows(&self, scenario: &str) -> String {
         let mut rows = Rows { out: String::new(), prefix: String::new() };
         let axes: Vec<String> = self.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let who = format!(
@@ -253,7 +253,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Ending, samples};
+    use crate::{Ending, samples};
     use mmsim_core::base::vmstat::VmEvent;
 
     #[test]

@@ -384,7 +384,7 @@ fn same_values(groups: &[&Group<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
+    use crate::samples;
 
     #[test]
     fn defrag_mode_wants_compaction() {

@@ -268,7 +268,7 @@ impl VariantRuns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
+    use crate::samples;
 
     #[test]
     fn figures_of_a_run() {

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::document::{Ending, ExpectReport, PhaseReport, Report, RunReport};
 use super::numbers::grouped;
 use super::pairs::Pairs;
-use crate::nearest::nearest;
+use mmsim_base::nearest::nearest;
 
 /// A statement about the runs of a scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn check(
 /// Expectations that are checked against runs which come one by one: for each variant at each value
 /// of the axes it keeps sums.
 #[derive(Clone, Debug)]
-pub(crate) struct Asking<'e> {
+pub struct Asking<'e> {
     scenario: Option<&'e str>,
     expectations: &'e [Expectation],
     points: Vec<Point>,
@@ -93,16 +93,17 @@ impl Mean {
 
 impl<'e> Asking<'e> {
     /// A check of no runs yet. `scenario`: the name of theirs, where there are several.
-    pub(crate) fn new(scenario: Option<&'e str>, expectations: &'e [Expectation]) -> Asking<'e> {
+    pub fn new(scenario: Option<&'e str>, expectations: &'e [Expectation]) -> Asking<'e> {
         Asking { scenario, expectations, points: Vec::new(), places: BTreeMap::new() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
         self.expectations.is_empty()
     }
 
     /// Asks one more run of the scenario.
-    pub(crate) fn add(&mut self, run: &RunReport) {
+    pub fn add(&mut self, run: &RunReport) {
         if self.is_empty() {
             return;
         }
@@ -132,7 +133,7 @@ impl<'e> Asking<'e> {
     }
 
     /// The results. At most `places` places stand in a text, and then the number of further ones.
-    pub(crate) fn finish(&mut self, places: usize) -> Vec<ExpectReport> {
+    pub fn finish(&mut self, places: usize) -> Vec<ExpectReport> {
         (0..self.expectations.len()).filter_map(|i| self.one(i, places)).collect()
     }
 
@@ -193,21 +194,21 @@ impl<'e> Asking<'e> {
 
     /// True if all expectations on the variant and the values of a run hold; `None`: there are
     /// none. Known at the end.
-    pub(crate) fn holds(&self, run: &RunReport) -> Option<bool> {
+    pub fn holds(&self, run: &RunReport) -> Option<bool> {
         self.points[*self.places.get(&place(&run.variant, &run.axes))?].holds
     }
 }
 
 impl Subject {
     /// True if it is about a run: of its variant, and of its values of axes.
-    pub(crate) fn has(&self, run: &RunReport) -> bool {
+    pub fn has(&self, run: &RunReport) -> bool {
         self.variant.as_ref().is_none_or(|v| *v == run.variant)
             && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
     }
 
     /// Checks that a run has the phase and the figure. If not, the key that asks for what is not
     /// there, and what is.
-    pub(crate) fn can_be_had(&self, run: &RunReport) -> Result<(), (&'static str, Missing)> {
+    pub fn can_be_had(&self, run: &RunReport) -> Result<(), (&'static str, Missing)> {
         self.phase_of(run).map_err(|missing| ("phase", missing))?;
         self.of_run(run).map_err(|missing| ("figure", missing)).map(drop)
     }
@@ -220,7 +221,11 @@ impl Subject {
     }
 
     /// Its value in a run.
-    pub(crate) fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
+    ///
+    /// # Errors
+    ///
+    /// The run has no such phase or figure.
+    pub fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
         let phase = self.phase_of(run)?;
         let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
         let gauges = phase.map_or(&run.gauges, |p| &p.gauges);
@@ -253,11 +258,11 @@ impl Subject {
 
 /// Requested part of a report that is missing.
 #[derive(Debug)]
-pub(crate) struct Missing {
+pub struct Missing {
     /// That it is not there.
-    pub(crate) what: String,
+    pub what: String,
     /// Parts that exist, or the setting that adds it.
-    pub(crate) instead: String,
+    pub instead: String,
 }
 
 impl Missing {
@@ -384,7 +389,7 @@ impl std::fmt::Display for Expectation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
+    use crate::samples;
 
     fn of(figure: &str, variant: Option<&str>) -> Subject {
         Subject { figure: figure.into(), variant: variant.map(Into::into), ..Subject::default() }

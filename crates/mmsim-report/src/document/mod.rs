@@ -122,8 +122,8 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::pairs::Pairs;
-    use crate::report::samples;
+    use crate::pairs::Pairs;
+    use crate::samples;
     use mmsim_core::base::time::SimDuration;
     use mmsim_core::machine::result::{OomSummary, Outcome};
 

@@ -132,7 +132,7 @@ fn sentence(first: &VariantRuns<'_>, other: &VariantRuns<'_>) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{KnobValue, Report, samples};
+    use crate::{KnobValue, Report, samples};
 
     /// Runs of variant and seed with refaults of capacity and of order.
     fn report(of: &[(&str, u64, u64, u64)]) -> Report {

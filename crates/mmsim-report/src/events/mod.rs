@@ -17,11 +17,9 @@ use mmsim_workload::events::{EventRecorder, EventSink};
 
 pub use filter::{EventFilter, FilterError};
 pub use mmsim_workload::events::{
-    EVENTS, Event, EventForm, EventKind, EventRun, LIMIT, Value, event_name,
+    EVENTS, Event, EventForm, EventKind, EventRun, LIMIT, Value, event_name, line, page_of,
 };
 pub use read::EventFile;
-
-pub(crate) use mmsim_workload::events::{line, page_of};
 
 /// State of a writer.
 struct Written<W> {
