@@ -33,15 +33,10 @@
 pub mod ablate;
 pub mod bench;
 pub mod evaluate;
-pub mod host;
 pub mod live;
-pub mod machines;
 pub mod miniature;
 pub mod record;
 pub mod run;
-pub mod scenario;
-pub mod selection;
-pub mod setup;
 pub mod sweep;
 pub mod system;
 pub mod traces;
@@ -50,6 +45,6 @@ pub mod why;
 
 pub use mmsim_base::{Error, ErrorKind, error, files, layout, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
+pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection, setup};
 pub use mmsim_report as report;
 pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};
-pub use scenario::{RunSpec, Scenario};

@@ -217,7 +217,7 @@ fn check(plan: &SweepPlan, jobs: usize) -> Result<Looked, Error> {
             let variants = if each || nth == 0 { variants } else { 1 };
             for variant in 0..variants {
                 let seed = plan.seed_of(scenario);
-                look(UnitPlace { scenario, setting, variant, seed })?;
+                look(UnitPlace::new(scenario, setting, variant, seed))?;
             }
         }
     }
@@ -374,9 +374,12 @@ impl<'a> Work<'a> {
         watcher: &dyn Watcher,
     ) -> Result<(), Error> {
         let place = self.plan.place(unit.n);
-        let same = |before: &UnitPlace| UnitPlace { seed: place.seed, ..*before } == place;
+        let same = |mut before: UnitPlace| {
+            before.seed = place.seed;
+            before == place
+        };
         match last {
-            Some((before, planned)) if same(before) => planned.spec.seed = place.seed,
+            Some((before, planned)) if same(*before) => planned.spec.seed = place.seed,
             _ => *last = Some((place, sound(self.plan, place)?)),
         }
         let Some((_, planned)) = last else { return Ok(()) };

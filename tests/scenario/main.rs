@@ -4,6 +4,7 @@ mod compare;
 mod docs;
 mod errors;
 mod expand;
+mod expect;
 mod fuzz;
 mod harness;
 mod laws;

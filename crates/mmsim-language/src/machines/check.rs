@@ -1,0 +1,188 @@
+//! Checks beyond single keys: files have the right contents, memory is enough, a monitor has its
+//! process. They come before the first run, and with `--dry-run`, so that a scenario that cannot
+//! run is an error at its place.
+
+use std::collections::BTreeMap;
+
+use mmsim_core::base::id::{AsId, DiskId, Idx as _};
+use mmsim_core::config::DEFAULT_DISK;
+use mmsim_core::workload::{FileSpec, MOST_PAGES};
+
+use super::misplaced::{Misplaced, of_task};
+use super::pages::Pages;
+use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
+use crate::scenario::policy::NO_COMPACTION;
+use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
+use crate::scenario::{RunSpec, Scenario};
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_report::expect::Expectation;
+
+/// All runs of a scenario, of which each can be built.
+///
+/// # Errors
+/// The scenario does not fit the policies that there are, or one of its runs cannot be built.
+pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
+    let runs = scenario.expand(&Catalogue)?;
+    let mut asked: Option<&RunSpec> = None;
+    for run in &runs {
+        // Seeds and LRUs change none of the answers.
+        let same = |a: &RunSpec| {
+            (&a.machine, &a.tasks, &a.damon, &a.compaction)
+                == (&run.machine, &run.tasks, &run.damon, &run.compaction)
+        };
+        if !asked.is_some_and(same) {
+            check(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
+            asked = Some(run);
+        }
+    }
+    figures::check(scenario.expect(), &runs)
+        .map_err(|(nth, m)| scenario.placed(&runs[nth], &m.path, m.error))?;
+    Ok(runs)
+}
+
+/// Checks that a run can have the figures of its expectations; the error has the path of the wrong
+/// key.
+pub fn askable(expect: &[Expectation], run: &RunSpec) -> Result<(), (String, Error)> {
+    figures::check(expect, std::slice::from_ref(run)).map_err(|(_, m)| (m.path, m.error))
+}
+
+/// The report of a run that did nothing, with all that the run's own may have; else the path of the
+/// key that is wrong, and what is.
+pub fn shape(run: &RunSpec) -> Result<mmsim_report::RunReport, (String, Error)> {
+    figures::shape(run).map_err(|m| (m.path, m.error))
+}
+
+/// Checks that a run can be built; the error has the path of the wrong key.
+pub fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
+    check(run).map_err(|m| (m.path, m.error))
+}
+
+fn check(run: &RunSpec) -> Result<(), Misplaced> {
+    numbered(run)?;
+    let loads =
+        |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(Fragment { load: Some(_), .. }));
+    // How much is free, and whether a layout fits, a machine has to tell.
+    if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
+        let policy = Policy::resolve(&run.policy)
+            .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
+        return build(run, &workloads::threads, |mem| policy.create(mem, run.seed)).map(drop);
+    }
+    let mut names = Vec::new();
+    let (mut needed, mut disks) = (0, Disks::of(run));
+    for (i, task) in run.tasks.iter().enumerate() {
+        let at = |error| of_task(run, i, error);
+        workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        workloads::check_kernel(task, run.machine.kernel).map_err(at)?;
+        if run.compaction.preset == NO_COMPACTION && workloads::compacts(task) {
+            let what = "compact_memory does nothing without compaction";
+            let remedy = "name a preset of `compaction`, or leave it out";
+            return Err(at(Error::plain(format!("task `{}`: {what}; {remedy}", task.name))));
+        }
+        let n = workloads::processes(task).map_err(at)?;
+        count(task, names.len() as u64 + u64::from(n)).map_err(at)?;
+        names.extend((0..n).map(|p| super::process_name(task, p, n)));
+        // The others take whatever their keys say, and run in any memory.
+        let asked = matches!(
+            task.work,
+            WorkloadSpec::Phased(_)
+                | WorkloadSpec::Replay(_)
+                | WorkloadSpec::Script(_)
+                | WorkloadSpec::Requests(_)
+                | WorkloadSpec::Fragment(_)
+        );
+        if (asked || !run.machine.disks.is_empty()) && n > 0 {
+            let threads = workloads::threads(task, run.seed, 0).map_err(at)?;
+            disks.add(task, threads.iter().flat_map(|w| w.files()).collect()).map_err(at)?;
+            needed = threads.iter().map(|w| w.minimum_pages()).max().unwrap_or(0).max(needed);
+        }
+    }
+    super::check_size(&run.machine, needed)?;
+    let ram = 0..managed_pages(&run.machine) * mmsim_core::base::id::PAGE_SIZE;
+    let process = |name: &str| {
+        let found = names.iter().position(|n| n == name);
+        found
+            .map(|i| AsId(u16::try_from(i).unwrap_or(u16::MAX)))
+            .ok_or_else(|| damon::no_process(name, &names))
+    };
+    damon::kdamonds(run, &ram, &process).map(drop)
+}
+
+/// All pages of mappings and files have a number.
+fn numbered(run: &RunSpec) -> Result<(), Misplaced> {
+    let mut pages = Pages::default();
+    for (i, task) in run.tasks.iter().enumerate() {
+        pages.add(task, run.seed);
+        let all = pages.all();
+        if all > MOST_PAGES.into() {
+            let what = format!("with it there are {all} pages of tasks");
+            let title = format!("task `{}`: {what}, more than a machine can number", task.name);
+            let error = Error::new(ErrorKind::Scenario, title);
+            let help = "make mappings and files 16383GiB together at most";
+            return Err(of_task(run, i, error.help(help)));
+        }
+    }
+    Ok(())
+}
+
+/// The disks of all files so far: a file lies on one.
+pub(super) struct Disks<'a> {
+    run: &'a RunSpec,
+    /// By file, with the task that came first.
+    of: BTreeMap<String, (DiskId, &'a str)>,
+}
+
+impl<'a> Disks<'a> {
+    pub(super) fn of(run: &'a RunSpec) -> Self {
+        Disks { run, of: BTreeMap::new() }
+    }
+
+    fn name(&self, disk: DiskId) -> &str {
+        match disk.index() {
+            0 => DEFAULT_DISK,
+            i => &self.run.machine.disks[i - 1].name,
+        }
+    }
+
+    /// Adds the files of a process of a task.
+    pub(super) fn add(&mut self, task: &'a TaskSpec, files: Vec<FileSpec>) -> Result<(), Error> {
+        if self.run.machine.disks.is_empty() {
+            return Ok(());
+        }
+        if files.is_empty() && task.disks.all != DiskId(0) {
+            let what = "has no file that could lie on it; leave `disk` out";
+            let error = format!(
+                "task `{}`: disk: found \"{}\", and the task {what}",
+                task.name,
+                self.name(task.disks.all)
+            );
+            return Err(Error::plain(error).about("disk"));
+        }
+        for file in files {
+            let disk = task.disks.of(&file.name);
+            let &mut (before, first) =
+                self.of.entry(file.name.clone()).or_insert((disk, &task.name));
+            if before != disk {
+                let [a, b] = [before, disk].map(|d| self.name(d));
+                let what = format!(
+                    "file `{}` lies on disk \"{a}\" in task `{first}` and on \"{b}\" here",
+                    file.name
+                );
+                let error = format!("task `{}`: {what}; name the same disk in both", task.name);
+                return Err(Error::plain(error).about("disk"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// There are no more processes than have a number: `all`, with those of `task`.
+pub(super) fn count(task: &TaskSpec, all: u64) -> Result<(), Error> {
+    if all > MOST_PROCESSES {
+        return Err(Error::plain(format!(
+            "task `{}`: with it there are {all} processes; at most {MOST_PROCESSES} of all tasks \
+             have a number",
+            task.name
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,389 @@
+//! From a resolved run to a machine: the one place that names every policy.
+
+use std::collections::BTreeMap;
+
+use mmsim_compaction::CompactionConfig;
+use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::time::SimTime;
+use mmsim_core::config::{Kernel, MachineConfig};
+use mmsim_core::machine::TaskConfig;
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::workload::Workload;
+use mmsim_damon::DamonConfig;
+use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
+use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
+
+use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
+use crate::scenario::{RunSpec, TaskSpec};
+use misplaced::{Misplaced, of_task};
+use mmsim_base::error::Error;
+use mmsim_report::RunReport;
+
+/// A policy with all its knobs, ready to be put on a machine.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Policy {
+    /// The classic LRU.
+    Classic(ClassicConfig),
+    /// MGLRU.
+    Mglru(MglruConfig),
+    /// Random eviction.
+    Random,
+}
+
+impl Policy {
+    /// The policy that a kernel shipped.
+    pub const fn of_kernel(kernel: Kernel) -> Policy {
+        Policy::Classic(lru_config::preset_for_kernel(kernel))
+    }
+
+    /// The policy of a preset with knobs set on top of it.
+    pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
+        if let Some(p) = ClassicConfig::preset(&spec.preset) {
+            return set_lru::<_, MglruConfig>(p.config, spec, "MGLRU").map(Policy::Classic);
+        }
+        if let Some(p) = MglruConfig::preset(&spec.preset) {
+            return set_lru::<_, ClassicConfig>(p.config, spec, "the classic LRU")
+                .map(Policy::Mglru);
+        }
+        match spec.knobs.first() {
+            _ if spec.preset != RANDOM => Err(KnobError {
+                key: "preset".into(),
+                message: format!("there is no preset \"{}\"", spec.preset),
+            }),
+            None => Ok(Policy::Random),
+            Some(k) => Err(KnobError {
+                key: k.key.clone(),
+                message: "random eviction has no knobs".into(),
+            }),
+        }
+    }
+
+    /// Creates the policy on a machine's memory.
+    pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
+        match self {
+            Policy::Classic(c) => Classic::boxed(c, mem),
+            Policy::Mglru(c) => Mglru::boxed(c, mem, seed),
+            Policy::Random => Box::new(Random::new(mem, seed)),
+        }
+    }
+
+    /// Every knob with its value.
+    pub fn knobs(self) -> Vec<(&'static str, String)> {
+        fn of<C: Knobs>(c: C) -> Vec<(&'static str, String)> {
+            C::knobs().iter().map(|k| (k.name, c.get(k.name).unwrap_or_default())).collect()
+        }
+        match self {
+            Policy::Classic(c) => of(c),
+            Policy::Mglru(c) => of(c),
+            Policy::Random => Vec::new(),
+        }
+    }
+}
+
+/// Sets knobs on top of a preset of an LRU. For a value that `Other`, the other LRU, has for a knob
+/// of the same name, the error names that LRU.
+fn set_lru<C: Knobs, Other: Knobs>(
+    config: C,
+    spec: &PolicySpec,
+    other: &str,
+) -> Result<C, KnobError> {
+    set(config, spec).map_err(|mut e| {
+        let value = spec.knobs.iter().find(|k| k.key == e.key).map(|k| k.value.to_string());
+        let value = value.unwrap_or_default().replace('_', "-");
+        let has = |c: &lru_config::KnobInfo| c.name == e.key && c.allowed().any(|v| v == value);
+        if !C::knobs().iter().any(has) && Other::knobs().iter().any(has) {
+            e.message.push_str(&format!("; \"{value}\" is a value of {other}'s"));
+        }
+        e
+    })
+}
+
+/// Sets knobs on top of a preset.
+fn set<C: Knobs>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
+    for k in &spec.knobs {
+        config
+            .set(&k.key, &k.value.to_string())
+            .map_err(|e| KnobError { key: k.key.clone(), message: e.remark() })?;
+    }
+    config
+        .validate()
+        .map_err(|e| KnobError { key: contradicting_key(&e, spec), message: e.to_string() })?;
+    Ok(config)
+}
+
+/// The knob of a contradiction that the user wrote: the one that it names, else the one
+/// that would have to change, else the last, which made the whole contradict itself.
+fn contradicting_key(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
+    let written = |text: &str| {
+        let name = text.split(' ').next().unwrap_or_default();
+        spec.knobs.iter().find(|k| k.key == name)
+    };
+    let knob = match e {
+        lru_config::KnobError::Contradiction { setting, instead, .. } => {
+            written(setting).or_else(|| written(instead))
+        }
+        _ => None,
+    };
+    knob.or(spec.knobs.last()).map_or_else(|| "preset".into(), |k| k.key.clone())
+}
+
+const RANDOM: &str = "random";
+
+/// All policies that scenario files can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue;
+
+impl PolicyCatalogue for Catalogue {
+    fn presets(&self) -> Vec<String> {
+        let classic = ClassicConfig::presets().iter().map(|p| p.name);
+        let mglru = MglruConfig::presets().iter().map(|p| p.name);
+        classic.chain(mglru).chain([RANDOM]).map(String::from).collect()
+    }
+
+    fn compaction_presets(&self) -> Vec<String> {
+        compaction::presets()
+    }
+
+    fn default_compaction(&self, kernel: Kernel) -> String {
+        compaction::default_of(kernel)
+    }
+
+    fn damon_presets(&self) -> Vec<String> {
+        damon::presets()
+    }
+
+    fn default_damon(&self, kernel: Kernel) -> String {
+        damon::default_of(kernel)
+    }
+
+    fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
+        fn of<C: Knobs>(preset: &str) -> Option<Vec<KnobInfo>> {
+            let c = C::preset(preset)?.config;
+            let info = |k: &lru_config::KnobInfo| KnobInfo {
+                key: k.name.into(),
+                values: k.takes(),
+                value: c.get(k.name).unwrap_or_default(),
+                doc: k.doc.into(),
+            };
+            Some(C::knobs().iter().map(info).collect())
+        }
+        of::<ClassicConfig>(preset)
+            .or_else(|| of::<MglruConfig>(preset))
+            .or_else(|| of::<CompactionConfig>(preset))
+            .or_else(|| of::<DamonConfig>(preset))
+            .or_else(|| of::<KernelRules>(preset))
+            .unwrap_or_default()
+    }
+
+    fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
+        let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
+        compaction::check(&spec)
+            .or_else(|| damon::check(&spec))
+            .unwrap_or_else(|| Policy::resolve(&spec).map(|_| ()))
+    }
+}
+
+/// Description of a preset in one line.
+pub fn about_preset(name: &str) -> String {
+    let classic = ClassicConfig::preset(name).map(|p| p.about);
+    let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
+    let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
+    let about = about.or_else(|| KernelRules::preset(name).map(|p| p.about));
+    about.unwrap_or("evicts at random: what no knowledge of accesses is worth").into()
+}
+
+/// The last step in the history of a preset: the preset that it was built on, and each knob that
+/// differs there, with its value there. `None` for the first preset, and for policies without
+/// history.
+pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+    fn of<C: Knobs>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+        let p = C::preset(preset)?;
+        let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
+        Some((p.before?, values.collect()))
+    }
+    of::<ClassicConfig>(preset)
+        .or_else(|| of::<MglruConfig>(preset))
+        .or_else(|| of::<CompactionConfig>(preset))
+        .or_else(|| of::<DamonConfig>(preset))
+        .or_else(|| of::<KernelRules>(preset))
+}
+
+/// A value of a knob of an LRU as reports write it, whether or not it goes with the other knobs.
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn knob_value(preset: &str, knob: &str, value: &str) -> Result<String, KnobError> {
+    fn of<C: Knobs>(preset: &str, knob: &str, value: &str) -> Option<Result<String, KnobError>> {
+        let mut config = C::preset(preset)?.config;
+        let set = config.set(knob, value);
+        let set = set.map_err(|e| KnobError { key: knob.into(), message: e.remark() });
+        Some(set.map(|()| config.get(knob).unwrap_or_default()))
+    }
+    of::<ClassicConfig>(preset, knob, value)
+        .or_else(|| of::<MglruConfig>(preset, knob, value))
+        .unwrap_or_else(|| {
+            Err(KnobError { key: knob.into(), message: "this policy has no knobs".into() })
+        })
+}
+
+mod check;
+mod compaction;
+mod damon;
+mod figures;
+mod followed;
+mod misplaced;
+mod pages;
+mod workloads;
+
+pub use check::specs;
+pub use check::{askable, shape, sound};
+pub use compaction::compaction_knobs;
+pub use damon::truth;
+pub use damon::{damon_knobs, kdamond_of, monitored};
+pub use followed::engine;
+pub use mmsim_core::machine::Machine;
+pub(crate) use pages::Pages;
+pub use workloads::{assumed, is_of_one_size, open, processes, threads};
+
+/// Builds the machine of one run.
+pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
+    machine_of(run, &workloads::threads)
+}
+
+/// Builds the machine of one run whose threads do not do what its tasks say: `threads` makes those
+/// of a process of a task, given the seed.
+pub fn machine_of(run: &RunSpec, threads: &MakeThreads<'_>) -> Result<Machine, Error> {
+    let policy = Policy::resolve(&run.policy)
+        .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
+    let mut machine =
+        build(run, threads, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)?;
+    other_lru(run, &mut machine);
+    Ok(machine)
+}
+
+/// Makes the threads of a process of a task, given the seed and the number of the process.
+pub type MakeThreads<'a> =
+    dyn Fn(&TaskSpec, u64, usize) -> Result<Vec<Box<dyn Workload>>, Error> + 'a;
+
+/// Builds the machine of one run with a policy of the caller's own instead of the one that
+/// the run names. `policy` gets the memory to create its lists in.
+pub fn machine_with(
+    run: &RunSpec,
+    policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+) -> Result<Machine, Error> {
+    build(run, &workloads::threads, policy).map_err(|m| m.error)
+}
+
+fn build(
+    run: &RunSpec,
+    threads: &MakeThreads<'_>,
+    policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
+) -> Result<Machine, Misplaced> {
+    let groups: BTreeMap<&str, usize> =
+        run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
+    let (mut tasks, mut disks) = (Vec::new(), check::Disks::of(run));
+    for (nth, task) in run.tasks.iter().enumerate() {
+        let at = |error| of_task(run, nth, error);
+        workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
+        workloads::check_kernel(task, run.machine.kernel).map_err(at)?;
+        let n = workloads::processes(task).map_err(at)?;
+        let all = tasks.len() as u64 + u64::from(n);
+        check::count(task, all).map_err(at)?;
+        for i in 0..n {
+            let threads = threads(task, run.seed, i as usize).map_err(at)?;
+            let config = TaskConfig::new(process_name(task, i, n), threads)
+                .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
+                .with_oom_score_adj(task.oom_score_adj)
+                .with_disks(task.disks.clone())
+                .with_start(SimTime(task.start.0));
+            disks.add(task, config.files().collect()).map_err(at)?;
+            tasks.push(config);
+        }
+    }
+    let needed = tasks.iter().flat_map(|t| &t.threads).map(|w| w.minimum_pages()).max();
+    check_size(&run.machine, needed.unwrap_or(0))?;
+    let mut machine = Machine::new(&run.machine, tasks, run.seed, policy);
+    check_pool(run, &machine)?;
+    for (nth, task) in run.tasks.iter().enumerate() {
+        let at = |error| of_task(run, nth, error);
+        workloads::load(task, &mut machine).map_err(at)?;
+    }
+    let strategy = compaction::strategy(run, &machine.mem).map_err(|e| {
+        let path = format!("compaction.{}", e.key);
+        Misplaced::new(&path, Error::plain(format!("{path}: {}", e.message)))
+    })?;
+    if let Some(strategy) = strategy {
+        machine.set_compaction(strategy);
+    }
+    damon::attach(run, &mut machine)?;
+    Ok(machine)
+}
+
+/// A run whose tasks switch `lru_gen` has both LRUs of its kernel: its own, and the other one in the
+/// kernel's preset.
+fn other_lru(run: &RunSpec, machine: &mut Machine) {
+    if !run.tasks.iter().any(workloads::switches_lru_gen) {
+        return;
+    }
+    let (kernel, seed) = (run.machine.kernel, run.seed);
+    match (Policy::resolve(&run.policy), MglruConfig::of_kernel(kernel)) {
+        (Ok(Policy::Classic(_)), Some(config)) => {
+            machine.set_other_lru(true, |mem| Policy::Mglru(config).create(mem, seed));
+        }
+        (Ok(Policy::Mglru(_)), _) => {
+            machine.set_other_lru(false, |mem| Policy::of_kernel(kernel).create(mem, seed));
+        }
+        _ => {}
+    }
+}
+
+/// The name of a process of a task that stands for `n`.
+fn process_name(task: &TaskSpec, i: u32, n: u32) -> String {
+    if n > 1 { format!("{}-{i}", task.name) } else { task.name.clone() }
+}
+
+/// A machine that cannot hold what its workloads need at the same time is refused.
+fn check_size(machine: &MachineConfig, needed: u64) -> Result<(), Misplaced> {
+    let managed: u64 = managed_pages(machine);
+    if needed > managed {
+        let error = Error::plain(format!(
+            "machine: {managed} pages of memory, and a workload needs {needed} at the same time; \
+             give the machine more memory"
+        ));
+        return Err(Misplaced::new("machine.memory", error));
+    }
+    Ok(())
+}
+
+/// A machine that has not as much free memory as its pool of huge pages is to take is refused.
+fn check_pool(run: &RunSpec, machine: &Machine) -> Result<(), Misplaced> {
+    let (asked, got) = (run.machine.vm.nr_hugepages, machine.nr_huge_pages());
+    if got < u64::from(asked) {
+        let error = Error::plain(format!(
+            "machine.vm.nr_hugepages: free memory has room for {got} huge pages of {asked}; write \
+             {got}, or give the machine more memory"
+        ));
+        return Err(Misplaced::new("machine.vm.nr_hugepages", error));
+    }
+    Ok(())
+}
+
+/// Pages that the allocator of a machine manages.
+pub fn managed_pages(m: &MachineConfig) -> u64 {
+    m.nodes.iter().flat_map(|n| &n.zones).map(|z| u64::from(z.managed)).sum()
+}
+
+/// The policy of a run: its preset, and the knobs whose values are not the preset's.
+pub fn policy(run: &RunReport) -> String {
+    let mut text = run.policy.clone();
+    for knob in Catalogue.knobs(&run.policy) {
+        if let Some(value) = run.knobs.get(&format!("reclaim.{}", knob.key))
+            && value.to_string() != knob.value
+        {
+            text += &format!(", {} = {value}", knob.key);
+        }
+    }
+    text
+}

@@ -1,0 +1,38 @@
+//! What scenarios expect of their runs, asked of the runs.
+
+use mmsim::scenario::GAUGES;
+use mmsim::{RunOptions, Scenario};
+
+const SCENARIO: &str = "[machine]\nmemory = \"4MiB\"\nswap = { size = \"8MiB\" }\n\
+    [[task]]\nworkload = \"sequential\"\nmemory = \"6MiB\"\nwrite = true\n\
+    [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+    set = { \"machine.vm.swappiness\" = 1 }\n\
+    [axes]\n\"task[0].memory\" = [\"1MiB\", \"6MiB\"]\n";
+
+#[test]
+fn gauges_are_those_of_reports() {
+    let report = mmsim::run(&read(""), &RunOptions::default()).unwrap();
+    let gauges: Vec<&str> = report.runs[0].gauges.iter().map(|g| g.0).collect();
+    assert_eq!(gauges, GAUGES);
+}
+
+fn read(expect: &str) -> Scenario {
+    Scenario::from_str(&format!("{SCENARIO}{expect}"), "x.toml").unwrap()
+}
+
+/// A run of what was read: of each expectation whether it holds, or that it was not asked.
+#[test]
+fn expectations_are_asked_of_the_runs() {
+    let all = "[[expect]]\nfigure = \"pswpout\"\nat = { \"task[0].memory\" = \"6MiB\" }\nabove = 0\n\
+        [[expect]]\nfigure = \"pswpout\"\nvariant = \"a\"\nabove = 0\n\
+        [[expect]]\nfigure = \"pgfault\"\nvariant = \"b\"\nabove = 0.9\nbelow = 1.1\nthan = { variant = \"a\" }\n\
+        [[expect]]\nfigure = \"completed\"\nabove = 0\n";
+    let report = mmsim::run(&read(all), &RunOptions::default()).unwrap();
+    let holds: Vec<bool> = report.expect.iter().map(|e| e.holds).collect();
+    assert_eq!(holds, [true, false, true, true], "{:?}", report.expect);
+    assert_eq!(report.expect[1].found, "a, task[0].memory = 1MiB: 0");
+    // What is read back is asked again.
+    let again = read(all).resolved();
+    let again = Scenario::from_str(&again, "x.toml").unwrap();
+    assert_eq!(again.expect(), read(all).expect());
+}
