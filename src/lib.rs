@@ -35,16 +35,14 @@ pub mod bench;
 pub mod evaluate;
 pub mod live;
 pub mod miniature;
-pub mod record;
 pub mod run;
 pub mod sweep;
-pub mod system;
-pub mod traces;
 pub mod tune;
 pub mod why;
 
 pub use mmsim_base::{Error, ErrorKind, error, files, layout, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
+pub use mmsim_formats::{record, system, traces};
 pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection, setup};
 pub use mmsim_report as report;
 pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};

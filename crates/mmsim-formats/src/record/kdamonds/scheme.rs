@@ -7,7 +7,7 @@ use mmsim_damon::damos::goal::Metric;
 
 use super::members::{At, MAX, bytes, flag, number, plain, ratio, time};
 use super::{Import, Intervals, LONGEST_US, PAGE, duration, quoted};
-use crate::error::Error;
+use mmsim_base::error::Error;
 
 /// Members of a scheme.
 const KNOWN: [&str; 18] = [

@@ -5,9 +5,9 @@ use mmsim_core::phys::zones::Zones;
 
 use super::copies::{Copies, Text};
 use super::note::Note;
-use crate::error::Error;
-use crate::scenario::keys::Kind;
-use crate::scenario::tables::{VM, not_of_kernel};
+use mmsim_base::error::Error;
+use mmsim_language::scenario::keys::Kind;
+use mmsim_language::scenario::tables::{VM, not_of_kernel};
 
 const FOLDER: &str = "proc/sys/vm";
 const MODES: &str = "sys/kernel/mm/transparent_hugepage";
@@ -198,7 +198,7 @@ fn huge_pages(
 }
 
 /// The file of a key of `[machine.vm]`.
-pub(crate) fn file_of_sysctl(key: &str) -> String {
+pub fn file_of_sysctl(key: &str) -> String {
     match key {
         "transparent_hugepage" => format!("/{MODES}/enabled"),
         "thp_defrag" => format!("/{MODES}/defrag"),
@@ -209,7 +209,7 @@ pub(crate) fn file_of_sysctl(key: &str) -> String {
 }
 
 /// The value of a key of `[machine.vm]` on the machine of a run, a default of the kernel included.
-pub(crate) fn sysctl_of(machine: &MachineConfig, key: &str) -> Option<String> {
+pub fn sysctl_of(machine: &MachineConfig, key: &str) -> Option<String> {
     let min_free = Zones::new(machine).min_free_kbytes;
     let file = file_of_sysctl(key);
     let all = texts(&machine.vm, min_free, machine.kernel).into_iter();

@@ -8,8 +8,8 @@ use super::copies::{Copies, Text};
 use super::note::Note;
 use super::release::{self, Release};
 use super::zoneinfo::{self, Zone, number};
-use crate::error::{Error, ErrorKind};
-use crate::report::proc::SwapLine;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_report::proc::SwapLine;
 
 /// Number of pages of which one may have been given to or taken from the kernel between two copies.
 const DRIFT: u64 = 256;

@@ -6,7 +6,7 @@ use mmsim_core::phys::buddy::NR_ORDERS;
 
 use super::copies::Text;
 use super::zoneinfo::{Bad, number};
-use crate::error::Error;
+use mmsim_base::error::Error;
 
 /// Free blocks of each order.
 pub type Orders = [u64; NR_ORDERS];

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Number, Value};
 
-use crate::error::{Error, ErrorKind};
-use crate::files;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files;
 
 /// The form that an error names where a text is JSON of another form.
 const FORM: &str = "arguments of damo";

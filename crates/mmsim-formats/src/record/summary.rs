@@ -14,7 +14,7 @@
 use serde::Serialize;
 
 use super::{Intervals, Record, Region, Snapshot};
-use crate::error::{Error, ErrorKind};
+use mmsim_base::error::{Error, ErrorKind};
 
 /// Snapshots at the beginning that the working set is not asked of.
 pub const SKIPPED: usize = 20;

@@ -20,9 +20,9 @@ use std::path::Path;
 
 use mmsim_damon::trace::target_id;
 
-use crate::error::{Error, ErrorKind};
-use crate::files;
-use crate::report::Monitored;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files;
+use mmsim_report::Monitored;
 
 /// Record of one target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

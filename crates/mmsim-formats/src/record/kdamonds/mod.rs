@@ -19,8 +19,8 @@ use serde_json::{Map, Value};
 
 use self::document::Document;
 use self::members::{At, bytes, flag, number, ratio, time};
-use crate::error::{Error, ErrorKind, acts, escaped};
-use crate::nearest::nearest;
+use mmsim_base::error::{Error, ErrorKind, acts, escaped};
+use mmsim_base::nearest::nearest;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::Record;
-use crate::error::{Error, ErrorKind};
+use mmsim_base::error::{Error, ErrorKind};
 
 /// Part that is drawn, and its fineness.
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@ use mmsim_workload::trace::{
     TraceError, UnknownWord,
 };
 
-use crate::error::{Error, ErrorKind};
-use crate::{files, record};
+use crate::record;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files;
 
 mod vscsi;
 

@@ -7,8 +7,8 @@ use mmsim_core::config::Kernel;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::config::{ClassicConfig, Knobs as _};
 
-use crate::machines::Catalogue;
-use crate::scenario::policy::PolicyCatalogue as _;
+use mmsim_language::machines::Catalogue;
+use mmsim_language::scenario::policy::PolicyCatalogue as _;
 
 /// A release by its major and minor number.
 pub(super) type Release = (u32, u32);

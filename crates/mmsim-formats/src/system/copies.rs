@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::note::Note;
-use crate::error::{Error, ErrorKind};
-use crate::files;
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files;
 
 /// Files that are read, `*` for any name, in the order in which a shell copies them.
 pub const FILES: [&str; 15] = [

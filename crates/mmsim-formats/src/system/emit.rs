@@ -13,10 +13,11 @@ use super::copies::Copies;
 use super::facts::Facts;
 use super::import::{ANY_TASK, Import};
 use super::sysctls;
-use crate::error::Error;
-use crate::report::proc::{self, Kind, SwapLine};
-use crate::scenario::RunSpec;
-use crate::{layout, machines};
+use mmsim_base::error::Error;
+use mmsim_base::layout;
+use mmsim_language::machines;
+use mmsim_language::scenario::RunSpec;
+use mmsim_report::proc::{self, Kind, SwapLine};
 
 /// Texts by their paths from the root.
 pub type Emitted = Vec<(String, String)>;
@@ -102,7 +103,7 @@ fn lru(run: &RunSpec) -> Emitted {
 
 /// The files of `/sys/kernel/mm/lru_gen`: the path from the root, the knobs of the policy that it
 /// holds, and the text. Of another LRU there is that it is off.
-pub(crate) fn lru_files(run: &RunSpec) -> Vec<(String, &'static [&'static str], String)> {
+pub fn lru_files(run: &RunSpec) -> Vec<(String, &'static [&'static str], String)> {
     let path = |file: &str| format!("sys/kernel/mm/lru_gen/{file}");
     let machines::Policy::Mglru(config) =
         machines::Policy::resolve(&run.policy).unwrap_or(machines::Policy::Random)

@@ -5,8 +5,8 @@ use super::facts::Facts;
 use super::note::Note;
 use super::options::Options;
 use super::writer::{Writer, run_of};
-use crate::error::Error;
-use crate::layout;
+use mmsim_base::error::Error;
+use mmsim_base::layout;
 
 /// Result of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 //! scenario, and the machine of the scenario shows the same texts again, as far as they are modelled.
 //!
 //! ```no_run
+//! # use mmsim_formats as mmsim;
 //! use mmsim::system::{Import, Options, copies::Copies};
 //!
 //! let copies = Copies::read("box".as_ref())?;
@@ -10,7 +11,7 @@
 //! for note in &import.notes {
 //!     eprintln!("{note}");
 //! }
-//! # Ok::<(), mmsim::Error>(())
+//! # Ok::<(), mmsim_base::Error>(())
 //! ```
 //!
 //! Nothing is guessed in silence: whatever a file says that the scenario does not, and whatever the
@@ -30,9 +31,9 @@ mod sysctls;
 mod writer;
 pub mod zoneinfo;
 
-pub(crate) use emit::lru_files;
+pub use emit::lru_files;
 pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;
 pub use note::Note;
 pub use options::{Options, Programs, Sizes};
-pub(crate) use sysctls::{file_of_sysctl, sysctl_of};
+pub use sysctls::{file_of_sysctl, sysctl_of};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::document;
-use crate::scenario::yes_or_no;
+use mmsim_language::scenario::yes_or_no;
 
 /// Value that damo calls `max`.
 pub(super) const MAX: f64 = u64::MAX as f64;

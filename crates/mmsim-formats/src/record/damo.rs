@@ -14,8 +14,8 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Intervals, Record, Region, Snapshot};
-use crate::error::{Error, ErrorKind};
-use crate::files::{self, MOST_BYTES};
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::files::{self, MOST_BYTES};
 
 /// True if bytes begin as zlib does: a deflate stream with a window of 32 KiB, and a checksum of
 /// these two bytes.

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Record, Region, Snapshot, set_start_times};
-use crate::error::{Error, ErrorKind};
+use mmsim_base::error::{Error, ErrorKind};
 
 /// All snapshots as text, in order of time and then of records.
 pub fn write(records: &[Record]) -> String {

@@ -21,10 +21,10 @@ use super::place::{self, Contents, Shape};
 use super::release;
 use super::sysctls;
 use super::zoneinfo::Zone;
-use crate::error::{Error, ErrorKind};
-use crate::machines::Catalogue;
-use crate::scenario::policy::PolicyCatalogue as _;
-use crate::scenario::{RunSpec, Scenario};
+use mmsim_base::error::{Error, ErrorKind};
+use mmsim_language::machines::Catalogue;
+use mmsim_language::scenario::policy::PolicyCatalogue as _;
+use mmsim_language::scenario::{RunSpec, Scenario};
 
 /// Frames of a layout at most: 256 GiB.
 const MOST_FRAMES: u64 = 1 << 26;
@@ -314,7 +314,7 @@ impl<'a> Writer<'a> {
             return Ok(format!("\"{preset}\""));
         }
         config.name = disk;
-        let settings = crate::scenario::tables::device_settings(&config);
+        let settings = mmsim_language::scenario::tables::device_settings(&config);
         // Numbers and flags are what they are, all else is text.
         let toml = |v: &str| match v.parse::<i64>().is_ok() || ["true", "false"].contains(&v) {
             true => v.to_string(),
