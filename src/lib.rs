@@ -30,19 +30,12 @@
 //! Structs of options and reports are `#[non_exhaustive]`: begin with `new` or `default`, then set
 //! fields.
 
-pub mod ablate;
-pub mod bench;
-pub mod evaluate;
-pub mod live;
-pub mod miniature;
-pub mod run;
-pub mod sweep;
-pub mod tune;
-pub mod why;
-
 pub use mmsim_base::{Error, ErrorKind, error, files, layout, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
 pub use mmsim_formats::{record, system, traces};
 pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection, setup};
 pub use mmsim_report as report;
-pub use run::{OwnPolicy, RunError, RunOptions, run, run_with};
+pub use mmsim_study::{
+    OwnPolicy, RunError, RunOptions, ablate, bench, evaluate, live, miniature, run, run_with,
+    sweep, tune, why,
+};

@@ -12,6 +12,6 @@ pub mod point;
 pub mod reclaim;
 pub mod record;
 pub mod script;
-#[path = "../../../src/system/zoneinfo.rs"]
+#[path = "../../../crates/mmsim-formats/src/system/zoneinfo.rs"]
 pub mod zoneinfo;
 pub mod zones;

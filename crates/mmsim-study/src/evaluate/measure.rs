@@ -1,0 +1,159 @@
+//! One run of an evaluation, as numbers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::MachineConfig;
+use mmsim_core::machine::result::{Outcome, RunResult};
+use mmsim_core::machine::{MOST_RECORDED, Machine, Watch};
+use mmsim_core::memory::Memory;
+use mmsim_core::policy::ReclaimPolicy;
+use mmsim_why::{Class, Settings, Verdicts};
+
+use super::fetches::Again;
+use crate::run::{CHECK_EVERY, RunError, cancel, caught};
+use mmsim_base::error::Error;
+use mmsim_language::machines;
+use mmsim_language::scenario::RunSpec;
+use mmsim_report::opt;
+
+/// A policy of the caller's own, as evaluations run it.
+pub trait Author: Sync {
+    /// Its name in results.
+    fn name(&self) -> &str;
+
+    /// Makes the policy for one run. It has the memory to create its lists in and nothing else: no
+    /// seed, no clock. What it costs and why it cannot go on, it tells the meter.
+    fn create(&self, mem: &mut Memory, meter: Arc<Meter>) -> Box<dyn ReclaimPolicy>;
+}
+
+/// Cost of a policy of the caller's own in one run.
+#[derive(Debug, Default)]
+pub struct Meter {
+    calls: AtomicU64,
+    fuel: AtomicU64,
+    failure: Mutex<Option<String>>,
+}
+
+impl Meter {
+    /// Counts `calls` calls of a function, which took `fuel` fuel.
+    pub fn count(&self, calls: u64, fuel: u64) {
+        self.calls.fetch_add(calls, Ordering::Relaxed);
+        self.fuel.fetch_add(fuel, Ordering::Relaxed);
+    }
+
+    /// Ends the run: the policy cannot go on, for this reason.
+    pub fn fail(&self, why: String) -> ! {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        cancel()
+    }
+}
+
+/// Measurements of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// Pages that were fetched again.
+    pub(super) fetches: u64,
+    /// Those of MIN on the same accesses, with all frames that there are.
+    pub(super) min: u64,
+    /// Refaults by the classes of [`Class::ALL`].
+    pub(super) causes: Vec<u64>,
+    pub(super) accesses: u64,
+    pub(super) records: u64,
+    pub(super) calls: u64,
+    pub(super) fuel: u64,
+    /// Why it did not do all of its work.
+    pub(super) unfinished: Option<String>,
+    /// The simulator failed.
+    pub(super) panicked: bool,
+}
+
+/// Makes a run, with a policy of the caller's own if there is one. `Err` within: that policy cannot
+/// go on.
+pub(super) fn measured(
+    spec: &RunSpec,
+    author: Option<&dyn Author>,
+    check: bool,
+) -> Result<Result<Measured, String>, Error> {
+    let meter = Arc::new(Meter::default());
+    let run = || {
+        let mut machine = match author {
+            Some(a) => machines::machine_with(spec, |mem| a.create(mem, Arc::clone(&meter)))?,
+            None => machines::machine(spec)?,
+        };
+        let again = Again::default();
+        let (count, (engine, told)) =
+            (again.count(), machines::engine(&machine, Settings::default()));
+        let watch = Watch::default()
+            .with_record_accesses(true)
+            .with_check_every(if check { CHECK_EVERY } else { 0 })
+            .with_observer(Box::new(again))
+            .with_follower(engine);
+        let result = machine.run(watch);
+        let again = count.load(Ordering::Relaxed);
+        Ok(figures(spec, &machine, &result, again, &told.take().unwrap_or_default()))
+    };
+    match caught(spec, run) {
+        Ok(mut measured) => {
+            measured.calls = meter.calls.load(Ordering::Relaxed);
+            measured.fuel = meter.fuel.load(Ordering::Relaxed);
+            Ok(Ok(measured))
+        }
+        Err(RunError::Input(error) | RunError::EndedEarly(error)) => Err(error),
+        Err(RunError::Invariant { message, .. }) => Ok(Ok(Measured {
+            unfinished: Some(format!("mmsim failed: {message}")),
+            panicked: true,
+            ..Measured::default()
+        })),
+        Err(RunError::Cancelled) => {
+            let why = meter.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(Err(why.unwrap_or_default()))
+        }
+    }
+}
+
+fn figures(
+    spec: &RunSpec,
+    machine: &Machine,
+    result: &RunResult,
+    again: u64,
+    verdicts: &Verdicts,
+) -> Measured {
+    let accesses = machine.recorded_accesses();
+    let unfinished = match &result.outcome {
+        Outcome::Completed if accesses.len() >= MOST_RECORDED => {
+            Some(format!("there are more than {MOST_RECORDED} accesses, and MIN needs them all"))
+        }
+        Outcome::Completed if result.vmstat[VmEvent::OomKill] > 0 => {
+            Some("out of memory: a process was killed".to_string())
+        }
+        Outcome::Completed => None,
+        Outcome::OutOfMemory(_) => Some("out of memory".to_string()),
+        _ => Some("stuck".to_string()),
+    };
+    let frames = frames(&spec.machine).max(result.peak_resident);
+    let min = match unfinished {
+        None => opt::bounds(accesses, frames, false).sim_opt_refetches,
+        Some(_) => 0,
+    };
+    Measured {
+        fetches: result.vmstat[VmEvent::PswpIn] + again,
+        min,
+        causes: Class::ALL.iter().map(|&class| verdicts.count(|c| c.class == class)).collect(),
+        accesses: result.accesses,
+        records: result.records,
+        unfinished,
+        ..Measured::default()
+    }
+}
+
+/// Frames that can hold pages, whatever reclaim keeps free.
+fn frames(machine: &MachineConfig) -> u64 {
+    let zones = machine.nodes.iter().flat_map(|n| &n.zones);
+    let free = zones.map(|z| match (&z.layout, z.free_at_start) {
+        (None, Some(free)) => u64::from(z.managed.min(free + z.pcp_at_start)),
+        _ => u64::from(z.managed),
+    });
+    free.sum::<u64>().saturating_sub(machine.os_overhead)
+}

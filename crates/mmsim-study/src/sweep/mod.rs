@@ -1,0 +1,44 @@
+//! Sweeps: any number of runs, on any number of machines, that survive what befalls them.
+//!
+//! A [`SweepPlan`] names scenarios, values, variants and seeds. Each of its units has a name, a
+//! [`UnitId`], which is a hash of all that decides its result. [`run`] makes the units of a
+//! [`Shard`] that a store does not hold yet, and keeps each as it ends. So the same call goes on
+//! where a killed process stopped. [`Merged`] reads the shards of a store as one, in the order of
+//! the plan, with the same bytes whatever their number was.
+//!
+//! ```no_run
+//! # use mmsim_study as mmsim;
+//! use mmsim::sweep::{Merged, SweepOptions, SweepPlan, run};
+//!
+//! let plan = SweepPlan::from_path("swappiness.toml")?;
+//! run(&plan, "swappiness.sweep".as_ref(), &SweepOptions::default(), &())?;
+//! for row in Merged::open(&plan, "swappiness.sweep".as_ref())?.rows() {
+//!     let row = row?;
+//!     println!("{} {:?}", row.run.variant, row.run.vmstat.get("pswpin"));
+//! }
+//! # Ok::<(), mmsim_base::Error>(())
+//! ```
+
+mod asked;
+mod estimate;
+mod merge;
+mod order;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod shard;
+mod store;
+mod unit;
+mod wide;
+mod work;
+
+pub use asked::Asked;
+pub use estimate::{Estimate, TRIALS, Trial, estimate, trial, tried};
+pub use merge::{Merged, Missing, Row, Rows, WriteError, saved, write_json, write_tidy};
+pub use mmsim_language::scenario::sweep::{MOST_UNITS, SweepPlan, UnitPlace};
+#[cfg(feature = "parquet")]
+pub use parquet::write_parquet;
+pub use shard::{MOST_SHARDS, Shard};
+pub use store::{A_PLAN, Stored, Writer, refuse_store};
+pub use unit::{COUNTED, Distinct, Numbered, ToDo, UnitId, Units, for_each_unit, units_of};
+pub use wide::{Cell, Column, Form, Wide, write_wide};
+pub use work::{Ahead, Done, SweepOptions, Watcher, made, make, run};

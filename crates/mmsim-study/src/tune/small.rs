@@ -1,0 +1,82 @@
+//! Miniatures of new settings, before any of them is run in full.
+//!
+//! A miniature has a sample of the pages (`crate::miniature`). Three times as many children as a
+//! round runs are made as miniatures, with the first seed; those are run that add most to the front
+//! by what their miniatures say. What a miniature says decides nothing else.
+
+use super::TuneOptions;
+use super::measure::Measure;
+use crate::miniature::{self, Miniature, Refusal, Share, Worth, completed, worth};
+use crate::run::{RunError, RunOptions, meta};
+use mmsim_base::error::Error;
+use mmsim_language::scenario::RunSpec;
+use mmsim_language::scenario::tune::{TunePlan, Wanted};
+use mmsim_report::RunReport;
+
+/// Miniatures for each setting that is run.
+pub(super) const MORE: usize = 3;
+
+/// Figures besides counters that count pages.
+const OF_PAGES: [&str; 3] = ["swap-ins", "refaults", "major-faults"];
+
+/// Checks that the scenario may be a miniature of the plan's share, and has its objectives from it.
+///
+/// # Errors
+/// It may not, or an objective does not transfer: at its place in the plan.
+pub(super) fn check(plan: &TunePlan, own: &RunSpec) -> Result<(), Error> {
+    let Some(shift) = plan.miniature() else { return Ok(()) };
+    if let Err(Refusal { why, .. }) = miniature::allowed(own, Share::OneIn(shift))? {
+        return Err(plan.no_miniature(&why, "leave `miniature` out, or write a larger share"));
+    }
+    let mglru = own.policy.preset.starts_with("mglru");
+    for objective in plan.objectives() {
+        let Wanted { figure, .. } = &objective.wanted;
+        let counts_pages = |name: &str| {
+            let event = mmsim_core::base::vmstat::VmEvent::ALL.iter().find(|e| e.name() == name);
+            OF_PAGES.contains(&name)
+                || event.is_some_and(|&e| matches!(worth(e, mglru), Worth::Pages))
+        };
+        if !figure.split('+').all(|name| counts_pages(name.trim())) {
+            let what = format!("miniatures do not estimate {figure}");
+            let instead = "leave `miniature` out, or write a counter of pages, such as `pswpout`";
+            return Err(plan.no_figure(&objective.wanted, "figure", &what, instead));
+        }
+    }
+    Ok(())
+}
+
+/// Objectives of these runs as their miniatures estimate them, so that less is better; `None` where
+/// one cannot be, or did not do its work.
+///
+/// # Errors
+/// No thread can be started, or the input is wrong.
+pub(super) fn estimates(
+    plan: &TunePlan,
+    specs: &[RunSpec],
+    options: &TuneOptions,
+) -> Result<Vec<Option<Vec<f64>>>, Error> {
+    let share = Share::OneIn(plan.miniature().unwrap_or(0));
+    let made: Vec<Option<Miniature>> =
+        specs.iter().map(|spec| Miniature::new(spec, share, 1).ok()).collect();
+    let run = RunOptions { jobs: options.jobs, check: options.check };
+    let all: Vec<Miniature> = made.iter().flatten().cloned().collect();
+    let mut results = match miniature::run(all, &run, || ()) {
+        Ok(results) => results.into_iter(),
+        Err(RunError::Input(error)) => return Err(error),
+        Err(other) => return Err(Error::plain(other.to_string())),
+    };
+    let measures: Vec<Measure> = plan.objectives().iter().map(|o| Measure::of(&o.wanted)).collect();
+    let one = |m: Option<Miniature>| {
+        let estimated = m.and_then(|_| results.next())?;
+        let (spec, result) = (&estimated.how.run, estimated.results.first()?);
+        let report = RunReport::from_result(meta(spec), result);
+        let times = (1_u64 << estimated.how.samples[0].shift) as f64;
+        let sign = |max: bool| if max { -times } else { times };
+        let value = |(m, o): (&Measure, &mmsim_language::scenario::tune::Objective)| {
+            m.value(&report).map(|v| v * sign(o.max))
+        };
+        completed(&estimated)
+            .then(|| measures.iter().zip(plan.objectives()).map(value).collect())?
+    };
+    Ok(made.into_iter().map(one).collect())
+}
