@@ -14,10 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mmsim-workload", &["mmsim-core"]),
     ("mmsim-why", &["mmsim-core"]),
     ("mmsim-base", &["mmsim-core", "mmsim-workload"]),
-    (
-        "mmsim-report",
-        &["mmsim-base", "mmsim-core", "mmsim-damon", "mmsim-why", "mmsim-workload"],
-    ),
+    ("mmsim-report", &["mmsim-base", "mmsim-core", "mmsim-damon", "mmsim-why", "mmsim-workload"]),
     (
         "mmsim-language",
         &[
