@@ -115,7 +115,7 @@ impl ReaderConfig {
         assert!(self.index > 0 || self.index_reads.is_zero(), "index_reads: there is no index");
         let (least, most) = self.stale_reads;
         assert!(0 < least && least <= most, "stale_reads: bounds must be at least 1 and in order");
-        let law = |n, theta| Arc::new(PageSampler::new(n, theta, RankMap::Scatter));
+        let law = |n, theta| PageSampler::shared(n, theta, RankMap::Scatter);
         let items = match self.choice {
             ItemChoice::Zipf(theta) => Some(law(self.items, theta)),
             ItemChoice::Cyclic => None,

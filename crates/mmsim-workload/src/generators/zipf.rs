@@ -91,7 +91,7 @@ impl ZipfConfig {
     pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
         assert!(self.pages > 0, "pages: must be at least 1");
         assert!(self.write_permille <= 1000, "write_permille: must be at most 1000");
-        let sampler = Arc::new(PageSampler::new(self.pages, self.theta, self.map));
+        let sampler = PageSampler::shared(self.pages, self.theta, self.map);
         let memory = Memory { kind: self.kind.clone(), pages: self.pages, flags: self.flags };
         let course = (self.threads, self.windows, self.end, self.arrival);
         pace::threads(course, |_| Draws {

@@ -7,6 +7,8 @@ use super::alias::{AliasTable, MAX_OUTCOMES};
 use super::scatter::Scatter;
 use super::zipf::{Zipf, append, weights};
 use mmsim_core::base::rng::Rng;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Which page has which rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +18,9 @@ pub enum RankMap {
     /// Ranks are scattered over the region ([`Scatter`]).
     Scatter,
 }
+
+/// Laws that a thread keeps at most: half a MiB each.
+const KEPT: usize = 4;
 
 /// A sampler of pages `0..n`.
 #[derive(Clone, Debug)]
@@ -32,20 +37,40 @@ impl PageSampler {
     /// The zipf law `theta` over `pages` pages, placed by `map`.
     pub fn new(pages: u32, theta: f64, map: RankMap) -> Self {
         let n = u64::from(pages);
-        let ranks = Zipf::new(n, theta);
         // A uniform law is the same on any map.
         if map == RankMap::Identity || theta == 0.0 {
-            return PageSampler(Kind::Ranks(ranks));
+            return PageSampler(Kind::Ranks(Zipf::new(n, theta)));
         }
         let scatter = Scatter::new(n);
         if pages as usize > MAX_OUTCOMES {
-            return PageSampler(Kind::Scattered(ranks, scatter));
+            return PageSampler(Kind::Scattered(Zipf::new(n, theta), scatter));
         }
+        Zipf::check(n, theta);
         let mut by_page = vec![0.0; pages as usize];
         for (rank, w) in weights(n, theta).into_iter().enumerate() {
             by_page[scatter.map(rank as u32) as usize] = w;
         }
         PageSampler(Kind::Pages(AliasTable::new(&by_page)))
+    }
+    /// The same, shared with those who asked for this law on this thread before: the units of a
+    /// sweep, and the tasks of a scenario, often have one law.
+    pub fn shared(pages: u32, theta: f64, map: RankMap) -> Arc<Self> {
+        type Law = (u32, u64, RankMap);
+        thread_local! {
+            /// The last laws, the latest in front.
+            static MADE: RefCell<Vec<(Law, Arc<PageSampler>)>> = const { RefCell::new(Vec::new()) };
+        }
+        let law = (pages, theta.to_bits(), map);
+        MADE.with_borrow_mut(|made| {
+            let found = made.iter().position(|(of, _)| *of == law);
+            let one = match found {
+                Some(nth) => made.remove(nth),
+                None => (law, Arc::new(PageSampler::new(pages, theta, map))),
+            };
+            made.truncate(KEPT - 1);
+            made.insert(0, one.clone());
+            one.1
+        })
     }
     /// One page.
     #[inline(always)]

@@ -24,8 +24,7 @@ enum Kind {
 impl Zipf {
     /// The law with exponent `theta` (finite, at least 0; 0 is uniform) over `n` ranks (1 to 2^32).
     pub fn new(n: u64, theta: f64) -> Self {
-        assert!((1..=1 << 32).contains(&n), "a zipf law over {n} ranks: must be 1 to 2^32");
-        assert!(theta.is_finite() && theta >= 0.0, "zipf theta {theta}: must be at least 0");
+        Zipf::check(n, theta);
         Zipf(if theta == 0.0 {
             Kind::Uniform(n)
         } else if n <= MAX_OUTCOMES as u64 {
@@ -33,6 +32,11 @@ impl Zipf {
         } else {
             Kind::Bucketed(Bucketed::new(n, theta))
         })
+    }
+    /// Panics where there is no such law.
+    pub(super) fn check(n: u64, theta: f64) {
+        assert!((1..=1 << 32).contains(&n), "a zipf law over {n} ranks: must be 1 to 2^32");
+        assert!(theta.is_finite() && theta >= 0.0, "zipf theta {theta}: must be at least 0");
     }
     /// One rank.
     #[inline(always)]

@@ -33,7 +33,7 @@ pub(super) struct App {
 
 impl App {
     pub(super) fn new(c: &AppsConfig, i: u32, [mapped, read, heap]: [u32; 3]) -> App {
-        let law = |pages| Arc::new(PageSampler::new(pages, c.theta, RankMap::Scatter));
+        let law = |pages| PageSampler::shared(pages, c.theta, RankMap::Scatter);
         App {
             number: i as u16,
             mapped,
