@@ -94,6 +94,26 @@ impl<V: Serialize> Serialize for Pairs<V> {
     }
 }
 
+/// Names that were seen, as bits of their hashes: most names are told to be new without a search.
+#[derive(Default)]
+struct Seen([u64; 32]);
+
+impl Seen {
+    /// True if the name was not seen before; false if it may have been.
+    fn is_new(&mut self, name: &str) -> bool {
+        let mixed =
+            name.bytes().fold(name.len() as u64, |h, b| (h ^ u64::from(b)).wrapping_mul(FNV));
+        let hash = mixed ^ mixed >> 32;
+        let (word, bit) = (hash as usize >> 6 & 31, 1 << (hash & 63));
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+}
+
+/// The factor of the hash of Fowler, Noll and Vo.
+const FNV: u64 = 0x100_0000_01b3;
+
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct PairsVisitor<V>(PhantomData<V>);
@@ -103,9 +123,9 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
                 f.write_str("a map from names to values")
             }
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<V>, M::Error> {
-                let mut pairs = Pairs::new();
+                let (mut pairs, mut seen) = (Pairs::new(), Seen::default());
                 while let Some((name, value)) = map.next_entry::<String, V>()? {
-                    if pairs.get(&name).is_some() {
+                    if !seen.is_new(&name) && pairs.get(&name).is_some() {
                         return Err(M::Error::custom(format!("`{name}` is there twice")));
                     }
                     pairs.0.push((name.into(), value));

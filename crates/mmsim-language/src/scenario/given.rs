@@ -61,13 +61,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn table(&mut self, path: &str, t: &Table, spec: &'static TableSpec) {
         for k in spec.keys() {
-            let full =
-                if path.is_empty() { key(k.name) } else { format!("{path}.{}", key(k.name)) };
-            match t.get(k.name) {
-                Some(node) if !ELSEWHERE.contains(&full.as_str()) => {
-                    self.value(&full, node, k.kind);
-                }
-                _ => {}
+            let Some(node) = t.get(k.name) else { continue };
+            let full = if path.is_empty() { key(k.name) } else { below(path, &key(k.name)) };
+            if !ELSEWHERE.contains(&full.as_str()) {
+                self.value(&full, node, k.kind);
             }
         }
     }
@@ -78,14 +75,14 @@ impl Walk<'_> {
             (_, Kind::Policy | Kind::Compaction | Kind::Damon) => {}
             (_, Kind::Costs) => {
                 for (name, value) in self.machine.cost.fields() {
-                    self.set(format!("{path}.{name}"), value.to_string());
+                    self.set(below(path, name), value.to_string());
                 }
             }
             (_, Kind::Rules) => {
                 let rules = self.machine.kernel_rules();
                 for rule in KernelRules::knobs() {
                     let value = rules.get(rule.name).unwrap_or_default();
-                    self.set(format!("{path}.{}", rule.name), value);
+                    self.set(below(path, rule.name), value);
                 }
             }
             // A preset by what is in it: its name says nothing of that.
@@ -97,7 +94,7 @@ impl Walk<'_> {
                 };
                 for (name, value) in device.iter().flat_map(device_settings) {
                     if let Some(value) = value {
-                        self.set(format!("{path}.{name}"), value);
+                        self.set(below(path, name), value);
                     }
                 }
             }
@@ -107,7 +104,7 @@ impl Walk<'_> {
             (Value::Table(t), Kind::Regions(spec)) => {
                 for e in &t.entries {
                     if let Value::Table(t) = &e.node.value {
-                        self.table(&format!("{path}.{}", key(&e.key)), t, spec);
+                        self.table(&below(path, &key(&e.key)), t, spec);
                     }
                 }
             }
@@ -135,6 +132,15 @@ impl Walk<'_> {
     fn set(&mut self, path: String, value: String) {
         self.given.settings.push((path, value));
     }
+}
+
+/// The path of a key in the table at a path.
+fn below(path: &str, key: &str) -> String {
+    let mut full = String::with_capacity(path.len() + 1 + key.len());
+    full.push_str(path);
+    full.push('.');
+    full.push_str(key);
+    full
 }
 
 /// A value in the one form of its kind; what is none is as it was written, and refused later.

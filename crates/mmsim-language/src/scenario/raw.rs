@@ -592,8 +592,8 @@ pub(super) fn inline(value: &Value) -> String {
 
 /// A key as TOML, quoted where it must be.
 pub(super) fn key(k: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !k.is_empty() && k.chars().all(bare) { k.to_string() } else { quoted(k) }
+    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    if !k.is_empty() && k.bytes().all(bare) { k.to_string() } else { quoted(k) }
 }
 
 fn quoted(s: &str) -> String {
