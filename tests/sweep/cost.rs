@@ -4,9 +4,11 @@
 #![cfg(unix)]
 #![allow(clippy::print_stdout, reason = "what was measured, for who asked for it")]
 
+use std::path::PathBuf;
+
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
-use mmsim::sweep::{Merged, Shard, Writer, for_each_unit, run};
+use mmsim::sweep::{Merged, Shard, SweepPlan, Writer, for_each_unit, run, write_wide};
 
 use crate::support::{Folder, SCENARIO};
 
@@ -133,53 +135,120 @@ fn instructions_over_a_bare_loop() {
     assert!(more < 3.0, "{more:+.2} %");
 }
 
+/// What a unit costs that does next to nothing, with its part of naming, keeping and reading.
+#[test]
+#[ignore = "measures, for seconds"]
+fn a_small_unit() {
+    let f = Folder::new();
+    f.write("small.toml", SCENARIO.replace("accesses = 3000", "accesses = 200"));
+    f.write("p.toml", "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 500\n");
+    let mut options = mmsim::sweep::SweepOptions::default();
+    options.jobs = Some(1);
+    let mut least = f64::INFINITY;
+    for round in 0..5 {
+        let before = cpu_seconds();
+        run(&f.plan(), &f.path(&format!("s{round}")), &options, &()).unwrap();
+        least = least.min(cpu_seconds() - before);
+    }
+    // A thousand units.
+    println!("a unit of 2,304 pages and 200 accesses: {least:.2} ms of CPU");
+}
+
+/// A store with units of so many seeds, two variants and two settings. The report of one of them
+/// stands for all: what it says does not matter to a store.
+struct Filled {
+    plan: SweepPlan,
+    store: PathBuf,
+    /// CPU seconds for the names, and for writing.
+    named: f64,
+    written: f64,
+    /// Bytes as lines.
+    bytes: usize,
+}
+
+impl Filled {
+    fn of(f: &Folder, seeds: u64) -> Filled {
+        let text = format!(
+            "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = {seeds}\n\
+             [axes]\n\"task[0].theta\" = [0.5, 0.9]\n"
+        );
+        f.write("p.toml", text);
+        let (plan, store) = (f.plan(), f.path(&format!("s{seeds}")));
+        assert_eq!(plan.units(), 4 * seeds);
+        let before = cpu_seconds();
+        let mut units = Vec::new();
+        for_each_unit(&plan, |unit| units.push(unit)).unwrap();
+        let named = cpu_seconds() - before;
+        let scenario = mmsim::Scenario::from_str(SCENARIO, "x.toml").unwrap();
+        let report = mmsim::run(&scenario, &mmsim::RunOptions::default()).unwrap();
+        let mut one = report.runs[0].clone();
+        let (mut writer, done) = Writer::open(&store, "p", Shard::ALL).unwrap();
+        assert!(done.is_empty());
+        let before = cpu_seconds();
+        let mut bytes = 0;
+        for unit in &units {
+            one.seed = unit.n;
+            let json = serde_json::to_vec(&one).unwrap();
+            bytes += json.len();
+            writer.keep(unit.id, unit.n, &json).unwrap();
+        }
+        writer.finish().unwrap();
+        Filled { plan, store, named, written: cpu_seconds() - before, bytes }
+    }
+}
+
+/// Megabytes that this process had in memory at most since [`forget_peak`].
+fn peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().strip_suffix(" kB")?.parse().ok()).map_or(0.0, |kb: f64| kb / 1e3)
+}
+
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Merging holds an index of the units and a few rows: the index of a million fits into 1 GB, by
+/// what that of 25,000 and that of 100,000 take.
+#[test]
+#[ignore = "fills a disk, for minutes"]
+fn merging_a_million_units_takes_less_than_a_gigabyte() {
+    let f = Folder::new();
+    let merge = |seeds: u64| {
+        let filled = Filled::of(&f, seeds);
+        forget_peak();
+        let before = cpu_seconds();
+        let merged = Merged::open(&filled.plan, &filled.store).unwrap();
+        write_wide(&merged, &mut std::io::sink()).unwrap();
+        (peak(), (cpu_seconds() - before) * 1e3 / (4 * seeds) as f64)
+    };
+    let ((few, _), (many, each)) = (merge(6_250), merge(25_000));
+    let million = many + (many - few).max(0.0) * 900.0 / 75.0;
+    println!(
+        "merging into a wide table: {few:.0} MB for 25,000 units, {many:.0} MB for 100,000 \
+         ({each:.2} ms of CPU each); so {million:.0} MB for a million"
+    );
+    assert!(million < 1000.0);
+}
+
 #[test]
 #[ignore = "fills a disk, for minutes"]
 fn a_million_units_are_two_files() {
     let f = Folder::new();
-    f.write(
-        "p.toml",
-        "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 250000\n\
-        [axes]\n\"task[0].theta\" = [0.5, 0.9]\n",
-    );
-    let plan = f.plan();
-    assert_eq!(plan.units(), 1_000_000);
-    let before = cpu_seconds();
-    let mut units = Vec::new();
-    for_each_unit(&plan, |unit| units.push(unit)).unwrap();
-    let named = cpu_seconds() - before;
-    // The report of one of them for all: what it says does not matter to a store.
-    let scenario = mmsim::Scenario::from_str(SCENARIO, "x.toml").unwrap();
-    let report = mmsim::run(&scenario, &mmsim::RunOptions::default()).unwrap();
-    let mut one = report.runs[0].clone();
-    let (mut writer, done) = Writer::open(&f.path("s"), "p", Shard::ALL).unwrap();
-    assert!(done.is_empty());
-    let before = cpu_seconds();
-    let mut bytes = 0;
-    for unit in &units {
-        one.seed = unit.n;
-        let json = serde_json::to_vec(&one).unwrap();
-        bytes += json.len();
-        writer.keep(unit.id, unit.n, &json).unwrap();
-    }
-    writer.finish().unwrap();
-    let written = cpu_seconds() - before;
-    let files: Vec<u64> = std::fs::read_dir(f.path("s"))
-        .unwrap()
-        .map(|e| e.unwrap().metadata().unwrap().len())
-        .collect();
+    let Filled { plan, store, named, written, bytes } = Filled::of(&f, 250_000);
+    let files: Vec<u64> =
+        std::fs::read_dir(&store).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).collect();
     assert_eq!(files.len(), 2);
     let before = cpu_seconds();
-    let merged = Merged::open(&plan, &f.path("s")).unwrap();
+    let merged = Merged::open(&plan, &store).unwrap();
     assert_eq!((merged.len(), merged.missing().units), (1_000_000, 0));
     let opened = cpu_seconds() - before;
-    let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = peak.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default().to_string();
     println!(
         "1,000,000 units: named in {named:.1} s, written in {written:.1} s ({} MB as lines, {} MB \
-         in {} files), looked through in {opened:.1} s of CPU; {peak}",
+         in {} files), looked through in {opened:.1} s of CPU; {:.0} MB",
         bytes / 1_000_000,
         files.iter().sum::<u64>() / 1_000_000,
         files.len(),
+        peak(),
     );
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use siphasher::sip::SipHasher13;
 
-use super::{Files, Header, parts_of};
+use super::{FRAME, Files, Header, parts_of};
 use crate::sweep::unit::{Numbered, UnitId};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files::unreadable;
@@ -40,7 +40,7 @@ impl Tail {
             read => read?,
         };
         let mut tail = Tail::default();
-        for line in bytes.split_inclusive(|b| *b == b'\n') {
+        for line in lines_of(&bytes) {
             let Some(line) = line.strip_suffix(b"\n") else { break };
             let Some((sum, line)) = line.split_at_checked(17) else { break };
             let sum = std::str::from_utf8(sum).ok().map(str::trim_end);
@@ -90,10 +90,21 @@ impl<R: BufRead> BufRead for Counted<R> {
 }
 
 fn unpacked(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // A frame ends behind the line that fills it.
+    let mut bytes = Vec::with_capacity(FRAME + FRAME / 8);
     let frame = zstd::Decoder::with_buffer(reader)?.single_frame();
     frame.take(MOST).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Lines with their ends.
+fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let line = rest;
+        let length = rest.skip_until(b'\n').ok()?;
+        (length > 0).then(|| &line[..length])
+    })
 }
 
 /// Where a line is: which file, where its frame begins, and where in it.
@@ -169,7 +180,7 @@ pub(super) fn scan(
             Err(e) => return Err(damaged(at, &e.to_string())),
         };
         let mut start = 0;
-        for line in bytes.split_inclusive(|b| *b == b'\n') {
+        for line in lines_of(&bytes) {
             let text = line.strip_suffix(b"\n").unwrap_or(line);
             if header.is_none() {
                 let read: Header =
@@ -190,7 +201,7 @@ pub(super) fn scan(
         return Err(damaged(length, &format!("there were {base} bytes before")));
     }
     let mut start = 0;
-    for line in tail.lines.split_inclusive(|b| *b == b'\n') {
+    for line in lines_of(&tail.lines) {
         each(&line[..line.len() - 1], Found { frame: IN_TAIL, start })?;
         start += line.len();
     }
@@ -366,8 +377,12 @@ pub(in crate::sweep) fn no_line(path: &Path) -> Error {
     Error::new(ErrorKind::File, title).help("copy it anew, or move it away: its units run again")
 }
 
-/// Bytes of frames that are kept unpacked: units are read about in the order of each shard.
-const KEPT: usize = 256 << 20;
+/// Bytes of frames that are kept unpacked, at least and at most. Units are asked for about in the
+/// order of each shard, so a few frames of each shard are enough.
+const KEPT: [usize; 2] = [32 << 20, 256 << 20];
+
+/// Frames of each shard that are kept, between those bounds.
+const KEPT_EACH: usize = 8;
 
 /// Lines of a store, in any order.
 pub(in crate::sweep) struct Lines<'a> {
@@ -378,6 +393,7 @@ pub(in crate::sweep) struct Lines<'a> {
     used: BTreeMap<u64, (u32, u64)>,
     clock: u64,
     bytes: usize,
+    most: usize,
 }
 
 /// Files that are open at the same time.
@@ -392,6 +408,7 @@ impl<'a> Lines<'a> {
             used: BTreeMap::new(),
             clock: 0,
             bytes: 0,
+            most: (stored.files.len() * KEPT_EACH * FRAME).clamp(KEPT[0], KEPT[1]),
         }
     }
 
@@ -429,13 +446,13 @@ impl<'a> Lines<'a> {
             };
             let read = reader.seek(SeekFrom::Start(at)).and_then(|_| unpacked(reader));
             let bytes = read.map_err(|e| unreadable(path, &e))?;
-            self.bytes += bytes.len();
+            self.bytes += bytes.capacity();
             self.frames.insert(key, (self.clock, bytes));
-            while self.bytes > KEPT
+            while self.bytes > self.most
                 && let Some((_, oldest)) = self.used.pop_first()
                 && let Some((_, gone)) = self.frames.remove(&oldest)
             {
-                self.bytes -= gone.len();
+                self.bytes -= gone.capacity();
             }
         }
         self.used.insert(self.clock, key);
