@@ -73,20 +73,37 @@ fn advise(_: *const u8, _: usize) {}
 /// Has memory fetch an entry of a table, so that whoever reads it later need not wait. An index
 /// beyond the end is allowed, and changes nothing either.
 #[inline(always)]
+pub(crate) fn prefetch<T>(table: &[T], i: usize) {
+    prefetch_at(table.as_ptr().wrapping_add(i).cast());
+}
+
+/// The same for all of a value.
+#[inline(always)]
+pub(crate) fn prefetch_all<T>(one: &T) {
+    let first: *const u8 = std::ptr::from_ref(one).cast();
+    for line in 0..size_of::<T>().div_ceil(LINE) {
+        prefetch_at(first.wrapping_add(line * LINE));
+    }
+}
+
+/// Bytes that memory fetches together.
+const LINE: usize = 64;
+
+#[inline(always)]
 #[allow(
     unsafe_code,
     reason = "a hint to the processor; the standard library has no safe one on stable Rust"
 )]
-pub(crate) fn prefetch<T>(table: &[T], i: usize) {
+fn prefetch_at(place: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: the instruction reads nothing that the program could see, and an address that is
-        // not mapped is no fault. `wrapping_add` may leave the table.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.as_ptr().wrapping_add(i).cast()) };
+        // not mapped is no fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (table, i);
+    let _ = place;
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
 use super::fault::touch::FaultOutcome;
 use super::walk::{OnMiss, Resolved, Stop};
+use crate::base::host;
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
@@ -32,6 +33,7 @@ struct Hits<'a, N> {
     spaces: &'a Spaces,
     space: AsId,
     hot: &'a mut [u8],
+    entries: &'a [u32],
     /// The region that was accessed last, and the one before it.
     place: &'a mut Place,
     before: Place,
@@ -74,7 +76,9 @@ impl<N: NoteUses> OnMiss for Hits<'_, N> {
         self.notes.uses(first, count);
     }
     #[inline(always)]
-    fn miss(&mut self, run: &Run, _page: usize, _left: u32, now: u64) -> Resolved {
+    fn miss(&mut self, run: &Run, page: usize, _left: u32, now: u64) -> Resolved {
+        // The miss may have to wait until other CPUs have acted.
+        host::prefetch(self.entries, page);
         // Whoever resolves the miss finds the region's place.
         self.start_of(run.region);
         Resolved::not(Stop::Miss, now)
@@ -297,7 +301,13 @@ impl Machine {
     /// The earliest CPU acts, step by step, for as long as the main loop would come back to it and do
     /// nothing else before.
     fn step_cpu(&mut self, cpu: CpuId, mut due: SimTime) {
-        self.sched.order.acts(cpu);
+        self.order.acts(cpu);
+        if let Some((cpu, thread)) = self.order.next_thread() {
+            // With a thousand of them they are in no near cache.
+            host::prefetch_all(&self.cpus[cpu]);
+            host::prefetch_all(&self.threads[thread]);
+            self.threads[thread].progress.fetch();
+        }
         loop {
             self.act(cpu, due);
             due = self.events.queue.next().min(SimTime::LAST);
@@ -517,11 +527,13 @@ impl Machine {
     fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, who: impl WantsUses) -> Stop {
         let Thread { space, place, progress, user, .. } = &mut self.work.threads[tid];
         let before = (progress.accesses, progress.records);
-        let notes = who.notes(&mut self.mem.telling.uses, self.mem.virt.pages.hot.len());
+        let notes = who.notes(&mut self.mem.uses, self.mem.pages.hot.len());
+        let (hot, entries) = self.mem.pages.hot_and_entries();
         let mut hits = Hits {
             spaces: &self.mem.virt.spaces,
             space: *space,
-            hot: &mut self.mem.virt.pages.hot,
+            hot,
+            entries,
             place,
             before: Place::NOWHERE,
             hits_end: bound.0,

@@ -12,6 +12,7 @@
 //! The three differ in what a miss does, and in nothing else: [`OnMiss`]. Each has code of its own
 //! (the walk is generic), so that no branch chooses the kind of miss at run time.
 
+use crate::base::host;
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, single};
@@ -162,6 +163,13 @@ impl Default for Progress {
 }
 
 impl Progress {
+    /// Has memory fetch the touches that are next.
+    #[inline(always)]
+    pub(in crate::machine) fn fetch(&self) {
+        for line in 0..3 {
+            host::prefetch(&self.touches, self.touched + 16 * line);
+        }
+    }
     /// Progress of a thread that has begun nothing; its records are timed, or not.
     pub(in crate::machine) fn new(timed: bool) -> Self {
         Progress {

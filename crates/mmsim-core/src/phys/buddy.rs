@@ -24,6 +24,7 @@ mod queries;
 
 use super::frames::{FrameKind, Frames, block_bits, free_block};
 use super::free_lists::{Blocks, FreeLists};
+use crate::base::host;
 use crate::base::id::Pfn;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::{End, KernelRules};
@@ -357,7 +358,10 @@ impl Buddy {
             let end = p + (1 << found);
             let taken = left.min(1 << found);
             self.account(mt, -i64::from(taken));
-            out.extend(p..p + taken);
+            // Nearly always a few: a loop of its own costs less than a call.
+            for page in p..p + taken {
+                out.push(page);
+            }
             b.flags[p as usize..][..taken as usize].fill(bits);
             left -= taken;
             let mut rest = p + taken;
@@ -389,6 +393,11 @@ impl Buddy {
     /// slow path.
     pub fn free_pages(&mut self, frames: &mut Frames, pages: &[u32]) {
         let limit = self.rules.pageblock_order.min(self.rules.max_order);
+        // Each page's buddy is looked at, which nearly always stands in the same line.
+        let b = Blocks::of(frames);
+        for &p in pages {
+            host::prefetch(b.flags, p as usize);
+        }
         let mut rest = pages;
         while let Some((p, order, behind)) = self.free_small(frames, rest, limit) {
             self.free_one(frames, p, order, None);

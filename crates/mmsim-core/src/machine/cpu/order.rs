@@ -8,10 +8,13 @@
 //!
 //! While a CPU acts it is out of the tree; the root is then the earliest of the others.
 
-use crate::base::id::{CpuId, Idx as _};
+use crate::base::id::{CpuId, Idx as _, ThreadId};
 use crate::base::time::SimTime;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::Entity;
+
+/// The rank of the first thread of a workload.
+const THREADS: u64 = 1 << 20;
 
 /// An empty leaf.
 const NOBODY: u128 = u128::MAX;
@@ -39,7 +42,7 @@ pub(in crate::machine) fn key_of(cpu: CpuId, clock: SimTime, entity: Entity) -> 
         Entity::Kcompactd(n) => (1 << 8) + u64::from(n.0),
         Entity::Flusher(d) => (1 << 9) + u64::from(d.0),
         Entity::Kdamond(k) => (1 << 10) + u64::from(k.0),
-        Entity::Thread(t) => (1 << 20) + u64::from(t.0),
+        Entity::Thread(t) => THREADS + u64::from(t.0),
     };
     u128::from(clock.0) << 64 | u128::from(rank << 16 | u64::from(cpu.0))
 }
@@ -55,6 +58,15 @@ impl Order {
     pub(in crate::machine) fn first(&self) -> Option<(CpuId, SimTime)> {
         let first = self.nodes[1];
         (first != NOBODY).then_some((CpuId(first as u16), SimTime((first >> 64) as u64)))
+    }
+    /// The CPU that acts next, the acting one not counted, and the thread that it would run: by their
+    /// numbers, if it is not a kernel thread.
+    #[inline]
+    pub(in crate::machine) fn next_thread(&self) -> Option<(CpuId, ThreadId)> {
+        let first = self.nodes[1] as u64;
+        let rank = first >> 16;
+        (self.nodes[1] != NOBODY && rank >= THREADS)
+            .then_some((CpuId(first as u16), ThreadId((rank - THREADS) as u32)))
     }
     /// The earliest clock of a busy CPU, the acting one not counted.
     #[inline]
@@ -101,7 +113,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::id::{IndexVec, NodeId, ThreadId};
+    use crate::base::id::{IndexVec, NodeId};
     use crate::base::rng::Rng;
     use crate::base::rules::Scheduler;
     use crate::base::time::SimDuration;
@@ -135,6 +147,11 @@ mod tests {
                 order.acts(cpu);
                 let others = busy(Some(cpu)).map_or(SimTime::NEVER, |i| all[i].clock);
                 assert_eq!(order.earliest(), others);
+                let next = busy(Some(cpu)).and_then(|i| match all[i].current()? {
+                    Entity::Thread(t) => Some((i, t)),
+                    _ => None,
+                });
+                assert_eq!(order.next_thread(), next);
                 order.acted(cpu, &all[cpu]);
             }
         }
