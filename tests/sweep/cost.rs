@@ -251,4 +251,5 @@ fn a_million_units_are_two_files() {
         files.len(),
         peak(),
     );
+    assert!(peak() < 1000.0);
 }
