@@ -301,12 +301,12 @@ impl Machine {
     /// The earliest CPU acts, step by step, for as long as the main loop would come back to it and do
     /// nothing else before.
     fn step_cpu(&mut self, cpu: CpuId, mut due: SimTime) {
-        self.order.acts(cpu);
-        if let Some((cpu, thread)) = self.order.next_thread() {
+        self.sched.order.acts(cpu);
+        if let Some((cpu, thread)) = self.sched.order.next_thread() {
             // With a thousand of them they are in no near cache.
-            host::prefetch_all(&self.cpus[cpu]);
-            host::prefetch_all(&self.threads[thread]);
-            self.threads[thread].progress.fetch();
+            host::prefetch_all(&self.sched.cpus[cpu]);
+            host::prefetch_all(&self.work.threads[thread]);
+            self.work.threads[thread].progress.fetch();
         }
         loop {
             self.act(cpu, due);
@@ -527,8 +527,8 @@ impl Machine {
     fn walk_hits(&mut self, tid: ThreadId, bound: SimTime, who: impl WantsUses) -> Stop {
         let Thread { space, place, progress, user, .. } = &mut self.work.threads[tid];
         let before = (progress.accesses, progress.records);
-        let notes = who.notes(&mut self.mem.uses, self.mem.pages.hot.len());
-        let (hot, entries) = self.mem.pages.hot_and_entries();
+        let notes = who.notes(&mut self.mem.telling.uses, self.mem.virt.pages.hot.len());
+        let (hot, entries) = self.mem.virt.pages.hot_and_entries();
         let mut hits = Hits {
             spaces: &self.mem.virt.spaces,
             space: *space,
