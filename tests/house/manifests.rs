@@ -72,11 +72,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mmsim-lab",
-        &["mmsim", "mmsim-core", "mmsim-lru", "mmsim-compaction", "mmsim-damon", "mmsim-workload"],
+        &[
+            "mmsim",
+            "mmsim-terminal",
+            "mmsim-view",
+            "mmsim-core",
+            "mmsim-lru",
+            "mmsim-compaction",
+            "mmsim-damon",
+            "mmsim-workload",
+        ],
     ),
+    ("mmsim-terminal", &["mmsim"]),
     ("mmsim-view", &["mmsim"]),
     ("mmsim-score", &["mmsim", "mmsim-lru"]),
-    ("mmsim-cli", &["mmsim", "mmsim-lab", "mmsim-score", "mmsim-view"]),
+    ("mmsim-cli", &["mmsim", "mmsim-score", "mmsim-terminal", "mmsim-view"]),
     ("mmsim-python", &["mmsim", "mmsim-view"]),
 ];
 

@@ -76,7 +76,7 @@ fn sentences_are_counted() {
     assert_eq!(found, [(3, vec![3, 2]), (6, vec![1]), (7, vec![2])]);
 }
 
-/// `mmsim accuracy` writes docs/accuracy.md; docs/dev is for those who change mmsim.
+/// `mmsim-lab accuracy` writes docs/accuracy.md; docs/dev is for those who change mmsim.
 #[test]
 fn no_sentence_has_more_than_35_words() {
     let names = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "fuzz/README.md"];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records single decisions of reclaim while a kernel works off a point: what each call of
 # shrink_lruvec() (classic LRU) or each step of MGLRU was given, what it set out to do, and what came
-# of it. `mmsim validate --decisions` replays them.
+# of it. `mmsim-lab validate --decisions` replays them.
 #
 #   tools/recorder/decisions.sh -o OUT.json [-u PHASE] [-f IMAGE] [-b KIB] KERNEL_DIR POINTS.json:ID[:REPETITION] MIB
 #

@@ -9,9 +9,10 @@ use mmsim::scenario::RunSpec;
 
 use crate::args::{AblateArgs, Format};
 use crate::backend::{self, Overrides};
-use crate::exit::{Ending, Failure};
-use crate::progress::Progress;
-use crate::{output, table};
+use crate::table;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 
 /// Prints which switch does what.
 pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {

@@ -24,15 +24,11 @@ use mmsim::run::CHECK_EVERY;
 use mmsim::selection::Selection;
 pub(crate) use mmsim::selection::variants_of;
 use mmsim::sweep::Merged;
-use mmsim::{Error, RunError, RunOptions, RunSpec, Scenario};
-use mmsim_lab::accuracy::QuickValue;
-use mmsim_lab::reproduce::document::Reproduction;
-use mmsim_lab::validate::decisions::Decisions;
-use mmsim_lab::validate::document::Validation;
+use mmsim::{Error, RunOptions, RunSpec, Scenario};
 use mmsim_view::series::Series;
 
-use crate::args::{ReproduceArgs, TraceImportArgs};
-use crate::exit::Failure;
+use crate::args::TraceImportArgs;
+use mmsim_terminal::exit::Failure;
 
 mod lists;
 mod system;
@@ -123,14 +119,6 @@ pub(crate) fn fit(plans: &[Plan], jobs: Option<usize>) -> Result<(), Failure> {
     plans.iter().try_for_each(|plan| mmsim::host::check(&plan.specs, jobs)).map_err(input)
 }
 
-fn run_error(e: RunError) -> Failure {
-    match e {
-        RunError::Input(e) => input(e),
-        RunError::EndedEarly(e) => Failure::EndedEarly(e.to_string()),
-        RunError::Invariant { .. } | RunError::Cancelled => Failure::Check(e.to_string()),
-    }
-}
-
 /// Gets counters and gauges in equal intervals of simulated time, the start and the end
 /// included.
 pub(crate) trait Sampler: Send {
@@ -192,7 +180,7 @@ pub(crate) fn execute(
         watch.progress = how.progress.and_then(|make| make(i));
         watch
     };
-    mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(run_error)
+    mmsim::run::run_each(&plan.specs, how.jobs, watch, how.finished).map_err(Failure::from)
 }
 
 /// The samples that stand for the runs of plans, in their order.
@@ -211,7 +199,7 @@ pub(crate) fn estimate(
     options: &RunOptions,
     finished: &(dyn Fn() + Sync),
 ) -> Result<Vec<Estimated>, Failure> {
-    mmsim::miniature::run(miniatures, options, finished).map_err(run_error)
+    mmsim::miniature::run(miniatures, options, finished).map_err(Failure::from)
 }
 
 /// A document of this version of mmsim, with these under a name.
@@ -238,7 +226,7 @@ pub(crate) fn ablation(
     finished: &(dyn Fn(usize) + Sync),
 ) -> Result<Ablation, Failure> {
     mmsim::host::check(&trial.runs(), jobs).map_err(input)?;
-    trial.run(figure, jobs, finished).map_err(run_error)
+    trial.run(figure, jobs, finished).map_err(Failure::from)
 }
 
 /// Reads a trace for a benchmark and resolves its runs.
@@ -256,7 +244,7 @@ pub(crate) fn bench_runs(
 ) -> Result<Vec<RunReport>, Failure> {
     mmsim::host::check(specs, jobs).map_err(input)?;
     let results = mmsim::run::run_all(specs, jobs, |_, _| Watch::default());
-    let results = results.map_err(run_error)?;
+    let results = results.map_err(Failure::from)?;
     Ok(results.iter().map(|(meta, result)| RunReport::from_result(meta.clone(), result)).collect())
 }
 
@@ -310,12 +298,6 @@ pub(crate) fn read_report(path: &Path) -> Result<(String, Report), Failure> {
 /// Opens the store of a sweep without its plan.
 pub(crate) fn saved(path: &Path) -> Result<Merged<'static>, Failure> {
     mmsim::sweep::saved(path).map_err(input)
-}
-
-/// Reads a validation; none if the file is something else.
-pub(crate) fn read_validation(path: &Path) -> Result<Option<Validation>, Failure> {
-    let text = report_text(path)?;
-    Validation::read(&text, &path.display().to_string()).map_err(input)
 }
 
 /// Reads the series of a report with `nr_runs` runs.
@@ -380,116 +362,4 @@ pub(crate) fn trace_info(file: &Path) -> Result<(String, Vec<(String, String)>),
 /// The first records of a trace, one line each.
 pub(crate) fn trace_head(file: &Path, count: u64) -> Result<Vec<String>, Failure> {
     mmsim::traces::head(file, count).map_err(input)
-}
-
-/// Recorded experiments to replay.
-#[derive(Clone, Debug)]
-pub(crate) struct ValidateRequest<'a> {
-    /// The folder.
-    pub dir: &'a Path,
-    /// Only these points; empty: all.
-    pub points: &'a [String],
-    /// Only this experiment.
-    pub experiment: Option<&'a str>,
-    /// Only one point of each experiment, kernel and LRU.
-    pub quick: bool,
-    /// Replays at the same time; `None`: one per CPU.
-    pub jobs: Option<usize>,
-}
-
-/// Replays recorded experiments. `progress` gets the number of replays that have ended, and of all.
-pub(crate) fn validate(
-    request: &ValidateRequest<'_>,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Validation, Failure> {
-    let mut what = mmsim_lab::validate::Selection::default();
-    what.points = request.points.to_vec();
-    what.experiment = request.experiment.map(str::to_string);
-    what.quick = request.quick;
-    what.jobs = request.jobs;
-    mmsim_lab::validate::validate(request.dir, &what, progress).map_err(Failure::Input)
-}
-
-/// Replays recorded decisions of points in `dir`.
-pub(crate) fn decisions(
-    dir: &Path,
-    folder: &Path,
-    jobs: Option<usize>,
-) -> Result<Decisions, Failure> {
-    mmsim_lab::validate::decisions::decisions(dir, folder, jobs).map_err(Failure::Input)
-}
-
-/// Reruns published experiments. `progress` gets the step, the number of its runs that have ended,
-/// and of all.
-pub(crate) fn reproduce(
-    args: &ReproduceArgs,
-    progress: &(dyn Fn(&str, usize, usize) + Sync),
-) -> Result<Reproduction, Failure> {
-    let mut wanted = mmsim_lab::reproduce::Request::default();
-    wanted.names = args.names.clone();
-    wanted.all = args.all;
-    wanted.quick = args.quick;
-    wanted.tables = args.tables.clone();
-    wanted.scale = args.scale;
-    wanted.sensitivity = args.sensitivity;
-    wanted.jobs = args.jobs;
-    mmsim_lab::reproduce::reproduce(&wanted, progress).map_err(run_error)
-}
-
-/// Sources of the accuracy card.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccuracyRequest<'a> {
-    /// The folder of recordings.
-    pub dir: &'a Path,
-    /// The folder of the two files that people write.
-    pub evidence: &'a Path,
-    /// Only the part of the quick subset, within this text of this file.
-    pub quick_of: Option<(&'a str, &'a Path)>,
-    /// The file that shows the quick subset, as the card names it.
-    pub picture: &'a str,
-    /// Replays at the same time; `None`: one per CPU.
-    pub jobs: Option<usize>,
-}
-
-/// The accuracy card as it is now.
-pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
-    mmsim::files::read_text(path, "the accuracy card").map_err(input)
-}
-
-/// Replays recordings and writes the accuracy card, or a card with its part of the quick
-/// subset renewed.
-pub(crate) fn accuracy(
-    request: &AccuracyRequest<'_>,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<(String, Vec<QuickValue>), Failure> {
-    use mmsim_lab::accuracy::{self, Sources, calibrated::Calibrated, remains::Remains};
-    let read = |name: &str| -> Result<(String, String), Failure> {
-        let path = request.evidence.join(name);
-        let text = mmsim::files::read_text(&path, "this file").map_err(input)?;
-        Ok((text, path.display().to_string()))
-    };
-    let (text, name) = read("gaps.toml")?;
-    let remains = Remains::read(&text, &name).map_err(input)?;
-    let (text, name) = read("calibration.toml")?;
-    let calibrated = Calibrated::read(&text, &name).map_err(input)?;
-    let experiments = mmsim_lab::validate::reading::read_folder(request.dir).map_err(input)?;
-    let mut what = mmsim_lab::validate::Selection::default();
-    what.quick = request.quick_of.is_some();
-    what.jobs = request.jobs;
-    let validation = mmsim_lab::validate::validate(request.dir, &what, progress).map_err(input)?;
-    let values = accuracy::quick_values(&experiments, &validation);
-    if let Some((text, path)) = request.quick_of {
-        let part = accuracy::quick_part(&values, request.picture);
-        let name = path.display().to_string();
-        return Ok((accuracy::with_quick_part(text, &part, &name).map_err(input)?, values));
-    }
-    let picture = request.picture;
-    let sources = Sources::new(&experiments, &validation, &remains, &calibrated, picture);
-    let of_patches = request.dir.join("patched");
-    if !of_patches.is_dir() {
-        return Ok((accuracy::document(&sources).map_err(input)?, values));
-    }
-    let patched = mmsim_lab::validate::validate(&of_patches, &what, progress).map_err(input)?;
-    let sources = sources.with_patched(&patched);
-    Ok((accuracy::document(&sources).map_err(input)?, values))
 }

@@ -12,10 +12,11 @@ use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
 use crate::args::{BenchTraceArgs, Format};
-use crate::exit::{Ending, Failure};
 use crate::input::Seekable;
 use crate::timing::cpu_seconds;
-use crate::{backend, output, table};
+use crate::{backend, table};
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// The version of the document's form.
 const SCHEMA: u32 = 1;

@@ -5,8 +5,9 @@ use mmsim::report::numbers::{grouped, grouped_row, per_cent};
 use mmsim::why::{Class, Counted};
 
 use crate::args::{CompareArgs, Format};
-use crate::exit::{Ending, Failure};
-use crate::{backend, output, table};
+use crate::{backend, table};
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints what moved between two reports. With `--fail-above` that can be a check that does
 /// not hold; otherwise it is a result, whatever it is.

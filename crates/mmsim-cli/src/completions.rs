@@ -3,8 +3,8 @@
 use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::exit::{Ending, Failure};
-use crate::output;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints the script.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Ending, Failure> {

@@ -14,8 +14,8 @@ use crate::args::{
     DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb, Format, OutputArgs,
 };
 use crate::backend;
-use crate::exit::{Ending, Failure};
-use crate::output;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Runs the subcommand.
 pub(crate) fn damon(args: &DamonArgs) -> Result<Ending, Failure> {

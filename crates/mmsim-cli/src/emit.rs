@@ -15,8 +15,8 @@ use mmsim::machine::SnapshotFn;
 use mmsim::report::proc::{Kind, file_name};
 
 use crate::backend::Plan;
-use crate::exit::Failure;
-use crate::output;
+use mmsim_terminal::exit::Failure;
+use mmsim_terminal::output;
 
 /// The folder of the end of a run.
 const END: &str = "end";

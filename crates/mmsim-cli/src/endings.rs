@@ -3,58 +3,14 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use mmsim_terminal::args::{picture, safe_csv};
+use mmsim_terminal::exit::Failure;
+use mmsim_terminal::output::form::{self, Content};
+
 use crate::args::{
-    DamonArgs, DamonVerb, Format, ListArgs, ListFormat, MergeFormat, OutputArgs, RunArgs,
-    SweepMergeArgs, SweepVerb, TraceArgs, TraceVerb, Verb,
+    DamonArgs, DamonVerb, Format, ListArgs, ListFormat, MergeFormat, RunArgs, SweepMergeArgs,
+    SweepVerb, TraceArgs, TraceVerb, Verb,
 };
-use crate::exit::Failure;
-use crate::output;
-use crate::output::form::{self, Content};
-use mmsim::report::for_spreadsheets;
-
-impl OutputArgs {
-    /// The form of the option, or of the ending of the file's name.
-    pub(crate) fn form(&self) -> Format {
-        let by_name = || match form::content(self.output.as_deref()?)? {
-            Content::Json => Some(Format::Json),
-            Content::Csv => Some(Format::Csv),
-            _ => None,
-        };
-        self.format.or_else(by_name).unwrap_or(Format::Table)
-    }
-
-    /// Prints the results in their form.
-    pub(crate) fn show(&self, text: &str) -> Result<(), Failure> {
-        let file = self.output.as_deref();
-        match self.csv_safe {
-            true => output::show(&for_spreadsheets(text), file),
-            false => output::show(text, file),
-        }
-    }
-
-    /// Refuses a name that promises another form, and options of another.
-    fn agrees(&self) -> Result<(), Failure> {
-        safe_csv(self.csv_safe, self.form() == Format::Csv)?;
-        let Some(path) = &self.output else { return Ok(()) };
-        form::packable("--output", path)?;
-        let form = match self.form() {
-            Format::Json => Content::Json,
-            Format::Csv => Content::Csv,
-            Format::Table => Content::Table,
-        };
-        form::agree("--output", Some(path), form, &[])
-    }
-}
-
-/// Refuses `--csv-safe` where no CSV is written.
-fn safe_csv(asked: bool, is_csv: bool) -> Result<(), Failure> {
-    if !asked || is_csv {
-        return Ok(());
-    }
-    let title = "--csv-safe: nothing is written as CSV";
-    let help = "write --format csv too, or leave it out";
-    Err(Failure::Input(mmsim::Error::of_option(title).help(help)))
-}
 
 impl Verb {
     /// Refuses names of files that promise something else than what will be in them.
@@ -73,11 +29,6 @@ impl Verb {
                 args.output.agrees()
             }
             Verb::BenchTrace(args) => args.output.agrees(),
-            Verb::Validate(args) => {
-                picture("--html", args.html.as_deref(), Content::Html)?;
-                args.output.agrees()
-            }
-            Verb::Reproduce(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::Sweep(args) => match &args.what {
@@ -98,12 +49,6 @@ impl Verb {
 fn lines(option: &str, path: Option<&Path>) -> Result<(), Failure> {
     path.map_or(Ok(()), |path| form::packable(option, path))?;
     form::agree(option, path, Content::JsonLines, &[Content::Json])
-}
-
-/// Refuses a name that promises another picture.
-fn picture(option: &str, path: Option<&Path>, writes: Content) -> Result<(), Failure> {
-    path.map_or(Ok(()), |path| form::packable(option, path))?;
-    form::agree(option, path, writes, &[])
 }
 
 impl RunArgs {

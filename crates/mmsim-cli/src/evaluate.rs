@@ -11,9 +11,9 @@ use mmsim_score::Module;
 
 use crate::args::EvaluateArgs;
 use crate::backend::{self, input};
-use crate::exit::{self, Ending, Failure};
-use crate::output;
-use crate::progress::Progress;
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 
 /// Scores policies and prints a line for each.
 pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {

@@ -8,8 +8,8 @@ use mmsim::report::events::EventFile;
 
 use crate::args::EventsArgs;
 use crate::backend;
-use crate::exit::{self, Ending, Failure};
-use crate::output::{self, AtomicFile};
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output::{self, AtomicFile};
 
 /// Bytes of lines that are written at a time.
 const CHUNK: usize = 1 << 16;

@@ -6,8 +6,9 @@ use std::path::Path;
 use mmsim::system::copies::script;
 
 use crate::args::ImportSystemArgs;
-use crate::exit::{Ending, Failure, remark};
-use crate::{backend, emit, output};
+use crate::{backend, emit};
+use mmsim_terminal::exit::{Ending, Failure, remark};
+use mmsim_terminal::output;
 
 /// Runs the command.
 pub(crate) fn import_system(args: &ImportSystemArgs) -> Result<Ending, Failure> {

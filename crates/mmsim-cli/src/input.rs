@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::exit::Failure;
+use mmsim_terminal::exit::Failure;
 
 /// A file that can be opened anew, and that has a beginning.
 pub(crate) struct Seekable {

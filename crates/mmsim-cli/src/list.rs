@@ -4,8 +4,9 @@ use mmsim::report::csv_field;
 
 use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
 use crate::backend::{self, Entry};
-use crate::exit::{Ending, Failure};
-use crate::{output, table, zoneinfo};
+use crate::{table, zoneinfo};
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints the list.
 pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {

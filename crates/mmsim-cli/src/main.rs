@@ -2,7 +2,6 @@
 //! is simulated or computed happens in the facade; [`backend`] is the only door to it.
 
 mod ablate;
-mod accuracy;
 mod args;
 mod backend;
 mod bench;
@@ -13,18 +12,15 @@ mod emit;
 mod endings;
 mod evaluate;
 mod events;
-mod exit;
 mod import_system;
 mod input;
 mod list;
 mod man;
 mod miniature;
+mod moved;
 mod observe;
 mod outcome;
-mod output;
-mod progress;
 mod record;
-mod reproduce;
 mod run;
 #[cfg(test)]
 mod samples;
@@ -36,19 +32,17 @@ mod table;
 mod timing;
 mod trace;
 mod tune;
-mod usage;
-mod validate;
-mod validation_page;
 mod view;
 mod why;
 mod zoneinfo;
 
 use std::process::ExitCode;
 
-use args::Verb;
+use args::{Cli, Verb};
+use mmsim_terminal::{exit, output, usage};
 
 fn main() -> ExitCode {
-    let cli = match usage::arguments() {
+    let cli = match usage::arguments::<Cli>(&moved::moved) {
         Ok(cli) => cli,
         Err(code) => return code,
     };
@@ -68,9 +62,6 @@ fn main() -> ExitCode {
         Verb::Damon(args) => damon::damon(&args),
         Verb::ImportSystem(args) => import_system::import_system(&args),
         Verb::BenchTrace(args) => bench::bench_trace(&args),
-        Verb::Validate(args) => validate::validate(&args),
-        Verb::Reproduce(args) => reproduce::reproduce(&args),
-        Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::View(args) => view::view(&args),
         Verb::Why(args) => why::why(&args),

@@ -8,8 +8,8 @@ use clap_mangen::Man;
 use mmsim::Error;
 
 use crate::args::{Cli, ManArgs};
-use crate::exit::{Ending, Failure};
-use crate::output;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints one page, or writes all of them.
 pub(crate) fn man(args: &ManArgs) -> Result<Ending, Failure> {
@@ -72,7 +72,7 @@ mod tests {
         collect(&command, &mut pages).unwrap();
         let names: Vec<&str> = pages.iter().map(|p| p.0.as_str()).collect();
         assert_eq!(names[0], "mmsim.1");
-        for verb in ["run", "list", "compare", "trace-import", "validate", "schema", "man"] {
+        for verb in ["run", "list", "compare", "trace-import", "evaluate", "schema", "man"] {
             assert!(names.contains(&format!("mmsim-{verb}.1").as_str()), "{names:?}");
         }
         let run = &pages[names.iter().position(|n| *n == "mmsim-run.1").unwrap()].1;

@@ -6,9 +6,9 @@ use mmsim::report;
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Plan};
-use crate::exit::{self, Ending, Failure};
-use crate::output;
-use crate::progress::Progress;
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 
 /// Makes the samples of all runs and prints one document about them.
 pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending, Failure> {

@@ -16,15 +16,15 @@ use mmsim_view::keep::{self, Keeping, Kept};
 use crate::args::RunArgs;
 use crate::backend::{Plan, Sampler};
 use crate::emit::Emission;
-use crate::exit::{self, Failure};
-use crate::output::form::{self, Content};
-use crate::output::{Part, Parts};
-use crate::progress::Progress;
 use crate::record::Records;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{LookFn, SampleFn};
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
+use mmsim_terminal::exit::{self, Failure};
+use mmsim_terminal::output::form::{self, Content};
+use mmsim_terminal::output::{Part, Parts};
+use mmsim_terminal::progress::Progress;
 
 /// The results of one plan.
 pub(crate) type Results = Vec<(RunMeta, RunResult)>;

@@ -4,8 +4,8 @@ use mmsim::report::expect;
 use mmsim::report::{self, AimReport, ExpectReport, Report, RunReport};
 
 use crate::backend::{self, Plan};
-use crate::exit::Ending;
 use crate::observe::Results;
+use mmsim_terminal::exit::Ending;
 
 /// One report of all scenarios, and whether a run ended where it should not have.
 pub(crate) fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {

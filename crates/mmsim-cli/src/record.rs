@@ -14,8 +14,8 @@ use mmsim::report::proc::file_name;
 
 use crate::backend::Plan;
 use crate::emit::{self, Names};
-use crate::exit::Failure;
-use crate::output;
+use mmsim_terminal::exit::Failure;
+use mmsim_terminal::output;
 
 /// Where records go.
 pub(crate) struct Records {

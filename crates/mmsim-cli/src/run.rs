@@ -17,14 +17,14 @@ use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
 use crate::backend::{self, Execution, Overrides, Plan};
-use crate::exit::{self, Ending, Failure};
 use crate::miniature;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
-use crate::output;
-use crate::progress::{Progress, span};
 use crate::table;
 use crate::timing::Stopwatch;
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::{Progress, span};
 
 /// Runs the scenarios and prints one document about all of them.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {

@@ -1,8 +1,9 @@
 //! `mmsim schema`.
 
 use crate::args::{Document, SchemaArgs};
-use crate::exit::{Ending, Failure};
-use crate::{backend, output};
+use crate::backend;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints the schema of scenario files, of reports or of tunings.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Ending, Failure> {

@@ -3,8 +3,9 @@
 use mmsim_view::settings::Gatherer;
 
 use crate::args::ShowArgs;
-use crate::exit::{Ending, Failure};
-use crate::{backend, output, sweep, table};
+use crate::{backend, sweep, table};
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints the table.
 pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {

@@ -20,12 +20,12 @@ use crate::args::{
     SweepStatusArgs, SweepVerb,
 };
 use crate::backend::input;
-use crate::exit::{self, Ending, Failure};
 use crate::outcome;
-use crate::output::{self, AtomicFile};
-use crate::progress::Progress;
 use crate::table::{self, Shown};
 use crate::timing::{Peak, cpu_seconds};
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output::{self, AtomicFile};
+use mmsim_terminal::progress::Progress;
 
 /// Runs a plan, or says something of one.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
@@ -233,7 +233,7 @@ fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
 impl SweepMergeArgs {
     /// The form of the option, or of the ending of the file's name.
     pub(crate) fn form(&self) -> MergeFormat {
-        use crate::output::form::{Content, content};
+        use mmsim_terminal::output::form::{Content, content};
         let by_name = || {
             let path = self.output.as_deref()?;
             match content(path) {

@@ -1,6 +1,4 @@
 //! Tables as wide as the terminal: what `mmsim_view` lays out, and values in any form.
-//!
-//! A terminal's width is what `COLUMNS` says, or else what the terminal says.
 
 use mmsim::report::{Pairs, Report, csv_field};
 use mmsim_view::page::Observed;
@@ -15,9 +13,7 @@ fn width() -> Width {
     if cfg!(test) {
         return Width::default();
     }
-    let said = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse::<usize>().ok());
-    let asked = || terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| w.0.into());
-    said.filter(|&w| w > 0).or_else(asked).map_or(Width::default(), Width::of)
+    mmsim_terminal::columns().map_or(Width::default(), Width::of)
 }
 
 /// Columns with two blanks between them and no lines. The first `names` columns are names

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::args::{Format, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb};
-use crate::exit::{Ending, Failure};
 use crate::input::Seekable;
-use crate::output::{self, AtomicFile};
 use crate::{backend, table};
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output::{self, AtomicFile};
 
 /// Runs the subcommand.
 pub(crate) fn trace(args: &TraceArgs) -> Result<Ending, Failure> {

@@ -13,9 +13,10 @@ use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Wat
 
 use crate::args::{Format, TuneArgs};
 use crate::backend::input;
-use crate::exit::{self, Ending, Failure};
-use crate::progress::Progress;
-use crate::{output, shell, table};
+use crate::{shell, table};
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 
 /// Searches and prints the front, or answers what others ask.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {

@@ -7,8 +7,9 @@ use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::series::Series;
 
 use crate::args::ViewArgs;
-use crate::exit::{Ending, Failure};
-use crate::{backend, output, validate};
+use crate::backend;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
 
 /// Makes a page of reports. All of them are read before anything is written.
 pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
@@ -22,14 +23,6 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
             count(args.series.len(), "series", "series"),
             count(args.reports.len(), "report", "reports"),
         )));
-    }
-    // Of several files none is a validation, which the error about it says.
-    if let ([path], true) = (args.reports.as_slice(), args.series.is_empty())
-        && let Some(validation) = backend::read_validation(path)?
-    {
-        let page = validate::html(&validation);
-        output::deliver(page.as_bytes(), args.output.as_deref())?;
-        return Ok(Ending::Done);
     }
     let reports: Vec<_> =
         args.reports.iter().map(|path| backend::read_report(path)).collect::<Result<_, _>>()?;

@@ -14,9 +14,10 @@ use mmsim::why::{Class, Counted};
 
 use crate::args::{Format, WhyArgs};
 use crate::backend::{self, Overrides, Plan};
-use crate::exit::{self, Ending, Failure};
 use crate::outcome::early_ends;
-use crate::{output, table};
+use crate::table;
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
 
 /// Prints why pages came back.
 pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {

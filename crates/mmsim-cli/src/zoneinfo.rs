@@ -6,8 +6,8 @@ use mmsim::setup::Setup;
 use serde::Serialize;
 
 use crate::args::{ListFormat, MachineArgs};
-use crate::exit::Failure;
 use crate::{backend, table};
+use mmsim_terminal::exit::Failure;
 
 /// The zones of a machine in the form asked for.
 pub(crate) fn list(args: &MachineArgs, format: ListFormat) -> Result<String, Failure> {

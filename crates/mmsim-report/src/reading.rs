@@ -41,7 +41,9 @@ impl Report {
             |what: &str| Err(Error::new(ErrorKind::File, format!("`{name}` {what}")).help(WRITE));
         match (head.points, head.summary) {
             (Some(_), Some(_)) => {
-                return refuse("is a document of `mmsim validate`, not a report of runs");
+                return refuse(
+                    "is a document of `mmsim-lab validate`, which `mmsim-lab view` shows, not a report of runs",
+                );
             }
             (Some(_), None) => {
                 return refuse("is a recorded experiment, not a report of runs");

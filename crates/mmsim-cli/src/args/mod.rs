@@ -2,7 +2,6 @@
 
 mod ablate;
 mod evaluate;
-mod evidence;
 mod list;
 mod sweep;
 mod system;
@@ -22,7 +21,8 @@ use mmsim::report::proc::Kind;
 
 pub(crate) use ablate::AblateArgs;
 pub(crate) use evaluate::EvaluateArgs;
-pub(crate) use evidence::{AccuracyArgs, ReproduceArgs, ValidateArgs};
+pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
+
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
 pub(crate) use sweep::{
     MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
@@ -75,9 +75,6 @@ pub(crate) enum Verb {
     Damon(DamonArgs),
     ImportSystem(ImportSystemArgs),
     BenchTrace(BenchTraceArgs),
-    Validate(ValidateArgs),
-    Reproduce(ReproduceArgs),
-    Accuracy(AccuracyArgs),
     Compare(CompareArgs),
     View(ViewArgs),
     Why(WhyArgs),
@@ -96,32 +93,6 @@ pub(crate) enum Document {
     Report,
     /// Results of `mmsim tune`.
     Tuning,
-}
-
-/// The form of results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Table,
-    /// One document with everything.
-    Json,
-    /// The same in rows.
-    Csv,
-}
-
-/// Place and form of results.
-#[derive(Args, Debug)]
-pub(crate) struct OutputArgs {
-    /// Form of the results [default: by the ending of FILE, else table]
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    pub format: Option<Format>,
-    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Put an apostrophe before cells of CSV that a spreadsheet would compute: those that begin with
-    /// =, +, -, @, a tab or a line end, and are no numbers
-    #[arg(long)]
-    pub csv_safe: bool,
 }
 
 /// Run every variant and seed of a scenario and report the results
@@ -276,10 +247,9 @@ pub(crate) struct CompareArgs {
 Examples:
   mmsim view report.json -o report.html
   mmsim view report.json --series series.csv -o report.html
-  mmsim view before.json after.json -o both.html
-  mmsim view validation.json -o validation.html")]
+  mmsim view before.json after.json -o both.html")]
 pub(crate) struct ViewArgs {
-    /// Reports, as `mmsim run --format json -o REPORT` writes them; or one of `mmsim validate`
+    /// Reports, as `mmsim run --format json -o REPORT` writes them
     #[arg(required = true, value_name = "REPORT")]
     pub reports: Vec<PathBuf>,
     /// File that `mmsim run --series FILE` wrote beside the report; for several reports one each

@@ -109,13 +109,6 @@ pub(super) fn even(text: &str) -> Result<usize, String> {
     }
 }
 
-pub(super) fn power_of_two(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),
-        _ => Err("write 1, 2, 4, 8, 16 or 32".to_string()),
-    }
-}
-
 pub(super) fn per_cent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim_end().parse() {
         Ok(n) if (0.0..f64::INFINITY).contains(&n) => Ok(n),

@@ -15,7 +15,7 @@ use mmsim::setup::{Setup, SetupRequest};
 
 use super::input;
 use crate::args::MachineArgs;
-use crate::exit::Failure;
+use mmsim_terminal::exit::Failure;
 
 /// One thing of a list.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

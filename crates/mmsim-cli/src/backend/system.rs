@@ -7,7 +7,7 @@ use mmsim::system::{self, Difference, Emitted, Import, Options, Programs, Sizes}
 
 use super::input;
 use crate::args::{ImportSystemArgs, ProgramsArg, SizesArg};
-use crate::exit::Failure;
+use mmsim_terminal::exit::Failure;
 
 /// Result of an import.
 pub(crate) struct Imported {

@@ -7,13 +7,13 @@ use mmsim::report::{Report, RunMeta, RunReport};
 use mmsim::why::difference::Difference;
 use mmsim::why::life::{Life, Moment};
 
-use super::{Plan, run_error};
-use crate::exit::Failure;
+use super::Plan;
+use mmsim_terminal::exit::Failure;
 
 /// Makes the runs of a plan and reports them.
 pub(crate) fn why(plan: &Plan) -> Result<Report, Failure> {
     let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default());
-    let results = results.map_err(run_error)?;
+    let results = results.map_err(Failure::from)?;
     let runs = results.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     Ok(Report::new(plan.name.clone(), plan.about.clone(), runs))
 }
@@ -23,12 +23,12 @@ pub(crate) fn why_difference(
     a: (String, &RunSpec),
     b: (String, &RunSpec),
 ) -> Result<Difference, Failure> {
-    mmsim::why::difference::of(a, b).map_err(run_error)
+    mmsim::why::difference::of(a, b).map_err(Failure::from)
 }
 
 /// The life of a page of a run.
 pub(crate) fn why_life(spec: &RunSpec, page: &str) -> Result<Vec<Moment>, Failure> {
-    mmsim::why::life::life(spec, page).map_err(run_error)
+    mmsim::why::life::life(spec, page).map_err(Failure::from)
 }
 
 /// Moments of a page that a picture has room for.
@@ -47,5 +47,5 @@ pub(crate) fn why_lives(
         let lives = mmsim::why::life::lives(&plan.specs[i], &pages, MOST_MOMENTS);
         Ok((i, lives?))
     };
-    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run)).map_err(run_error)
+    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run))
 }

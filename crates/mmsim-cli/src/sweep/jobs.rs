@@ -4,8 +4,8 @@ use mmsim::report::numbers::grouped;
 use mmsim::sweep::{Estimate, SweepPlan, Trial};
 
 use crate::args::SweepPlace;
-use crate::progress::span;
 use crate::{shell, table};
+use mmsim_terminal::progress::span;
 
 /// Memory of the program itself.
 const PROGRAM: u64 = 64 << 20;

@@ -116,7 +116,7 @@ fn bytes_go_through_pipes() {
                   && \"$M\" events - < p.mmev > lines; wait; \
                   \"$M\" events e.mmev | head -n 3 > few; gzip -c e.mmev | \"$M\" events - > gz";
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", script]).env("M", harness::program()).current_dir(f.path(""));
+    command.args(["-c", script]).env("M", crate::program()).current_dir(f.path(""));
     assert!(command.status().expect("a shell").success());
     let lines = f.read("e.jsonl");
     assert!(f.read("lines") == lines && f.read("gz") == lines);

@@ -1,14 +1,11 @@
-//! Runs the program itself in a folder of its own.
+//! Runs the program itself in a folder of its own. The tests of mmsim-lab include this file too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The program that is tested: `MMSIM_PROGRAM`, or what `cargo test` has built.
-pub(crate) fn program() -> PathBuf {
-    std::env::var_os("MMSIM_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_mmsim").into(), Into::into)
-}
+use crate::program;
 
 /// Output of a command.
 pub(crate) struct Said {

@@ -4,7 +4,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::{Folder, program};
+use crate::harness::Folder;
+use crate::program;
 use flate2::{Compress, Compression, FlushCompress};
 
 fn scenario(machine: &str, task: &str) -> String {

@@ -1,8 +1,8 @@
 //! The program as its users have it: commands, outputs, messages and exit codes.
 
-mod accuracy;
 mod bench;
 mod cli;
+mod documents;
 mod drawings;
 #[path = "../../../../tests/machine/drawn.rs"]
 mod drawn;
@@ -10,6 +10,7 @@ mod emit;
 mod errors;
 mod evaluations;
 mod events;
+mod golden;
 mod harness;
 mod limits;
 mod observers;
@@ -23,3 +24,11 @@ mod system;
 mod tunes;
 mod watched;
 mod widths;
+
+/// How a command of this program may begin in documents: from the tree, or installed.
+const COMMANDS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
+
+/// The program that is tested: `MMSIM_PROGRAM`, or what `cargo test` has built.
+fn program() -> std::path::PathBuf {
+    std::env::var_os("MMSIM_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_mmsim").into(), Into::into)
+}

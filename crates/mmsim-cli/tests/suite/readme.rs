@@ -5,85 +5,7 @@
 //!
 //! `MMSIM_BLESS=1 cargo test --workspace --test suite readme -- --include-ignored` rewrites them.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use crate::harness::program;
-
-const BEGIN: &str = "<!-- checked -->\n```console\n$ ";
-const END: &str = "```\n";
-/// Beginnings of a command: from the tree, or installed.
-const PROGRAMS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Standard output of a command line. Scenarios are those of the repository, wherever the
-/// command runs.
-fn output_of(command: &str, folder: &Path) -> String {
-    let (command, patterns) = match command.split_once(" | grep ") {
-        Some((command, grep)) => (command, grep.split('\'').skip(1).step_by(2).collect()),
-        None => (command, Vec::new()),
-    };
-    let arguments = PROGRAMS.iter().find_map(|p| command.strip_prefix(p));
-    let arguments = arguments.unwrap_or_else(|| panic!("not a command of mmsim: {command}"));
-    let scenarios = root().join("scenarios").display().to_string();
-    let argument = |a: &str| match a.strip_prefix("scenarios/") {
-        Some(name) => format!("{scenarios}/{name}"),
-        None => a.to_string(),
-    };
-    let run = Command::new(program())
-        .args(arguments.split_whitespace().map(argument))
-        .current_dir(folder)
-        .output()
-        .unwrap_or_else(|e| panic!("{command}: {e}"));
-    let errors = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "{command}: {}\n{errors}", run.status);
-    let output = String::from_utf8(run.stdout).unwrap_or_else(|e| panic!("{command}: {e}"));
-    if patterns.is_empty() {
-        return output;
-    }
-    // Text without a meaning of its own in a regular expression, anywhere or at the beginning.
-    let text = |p: &str| p.strip_prefix('^').unwrap_or(p).to_string();
-    assert!(patterns.iter().all(|p| !text(p).contains(['.', '*', '[', '\\', '^', '$'])));
-    let matches = |line: &str, p: &str| match p.strip_prefix('^') {
-        Some(beginning) => line.starts_with(beginning),
-        None => line.contains(p),
-    };
-    let left = |line: &&str| patterns.iter().any(|p| matches(line, p));
-    output.lines().filter(left).map(|line| format!("{line}\n")).collect()
-}
-
-/// Holds the blocks of a file of the repository against what commands print in `folder`.
-fn blocks(file: &str, folder: &Path) -> usize {
-    let path = root().join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let mut pieces = text.split(BEGIN);
-    let mut new = pieces.next().expect("a split has a first piece").to_string();
-    let mut checked = 0;
-    for piece in pieces {
-        let (command, rest) = piece.split_once('\n').expect("a command line");
-        let (old, after) = rest.split_once(END).expect("the end of the block");
-        let printed = output_of(command, folder);
-        if std::env::var_os("MMSIM_BLESS").is_none() {
-            assert_eq!(
-                old, printed,
-                "$ {command}\nrun with MMSIM_BLESS=1 and look at the difference"
-            );
-        }
-        new += &format!("{BEGIN}{command}\n{printed}{END}{after}");
-        checked += 1;
-    }
-    if new != text {
-        std::fs::write(&path, new).expect("rewriting the file");
-    }
-    checked
-}
-
-fn read(file: &str) -> String {
-    std::fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
-}
+use crate::documents::{END, blocks, output_of, read, root};
 
 /// The first fenced block of a language.
 fn fenced<'a>(text: &'a str, language: &str) -> &'a str {
@@ -138,21 +60,8 @@ fn the_headline_is_that_of_the_documents() {
 
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
-fn blocks_about_validation() {
-    assert_eq!(blocks("docs/validation.md", &root()), 2);
-}
-
-#[test]
-#[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_results() {
     assert_eq!(blocks("docs/results.md", &root()), 1);
-}
-
-/// Generations over time, and all five experiments of the family, so that a change of any policy shows in the figures.
-#[test]
-#[ignore = "`tools/deep-check documents` asks the program of the release"]
-fn blocks_about_experiments_on_mglru() {
-    assert_eq!(blocks("docs/mglru-experiments.md", &root()), 2);
 }
 
 #[test]
@@ -182,13 +91,6 @@ fn events_of_the_command_beside_them() {
     } else {
         assert_eq!(old, new, "run with MMSIM_BLESS=1 and look at the difference");
     }
-}
-
-/// Recorded points that no part of the model was made by.
-#[test]
-#[ignore = "`.ci/run` asks the program of the release"]
-fn blocks_about_recordings() {
-    assert_eq!(blocks("docs/recording.md", &root()), 2);
 }
 
 #[test]
@@ -222,13 +124,6 @@ fn blocks_about_why() {
 #[test]
 fn blocks_about_miniatures() {
     assert_eq!(blocks("docs/miniatures.md", &root()), 1);
-}
-
-#[test]
-#[ignore = "`tools/deep-check documents` asks the program of the release"]
-fn blocks_about_large_files() {
-    assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
-    assert_eq!(blocks("docs/published.md", &root()), 1);
 }
 
 /// The commands of its blocks of shell commands make the reports that are compared.

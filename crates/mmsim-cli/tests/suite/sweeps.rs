@@ -144,7 +144,7 @@ fn a_plan_of_any_size_begins_at_once() {
     f.write("p.toml", format!("version = 1\nscenarios = [\"x.toml\"]\nseeds = 1\n{axes}"));
     let mut child = Command::new("bash")
         .args(["-c", "ulimit -v 1048576; exec $M sweep p.toml --jobs 1"])
-        .env("M", crate::harness::program())
+        .env("M", crate::program())
         .current_dir(f.path("."))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

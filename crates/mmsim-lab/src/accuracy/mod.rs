@@ -131,9 +131,8 @@ pub fn with_quick_part(document: &str, part: &str, name: &str) -> Result<String,
             QUICK_BEGIN.trim(),
             QUICK_END.trim()
         );
-        return Err(
-            Error::new(ErrorKind::File, title).help("write the whole anew with `mmsim accuracy`")
-        );
+        return Err(Error::new(ErrorKind::File, title)
+            .help("write the whole anew with `mmsim-lab accuracy`"));
     };
     Ok(format!("{before}{part}{after}"))
 }
@@ -141,8 +140,8 @@ pub fn with_quick_part(document: &str, part: &str, name: &str) -> Result<String,
 const HEAD: &str = "\
 # Accuracy of mmsim against real kernels
 
-Written by `mmsim accuracy`, from `mmsim validate evidence/reference` and, for the section *What remains*, from
-[gaps.toml](../evidence/gaps.toml). Nothing here is written by hand; `mmsim accuracy --check` compares, and a
+Written by `mmsim-lab accuracy`, from `mmsim-lab validate evidence/reference` and, for the section *What remains*, from
+[gaps.toml](../evidence/gaps.toml). Nothing here is written by hand; `mmsim-lab accuracy --check` compares, and a
 test compares the part of the quick subset.
 
 A *cell* is one counter of one phase of one recorded point: the kernel's mean over its repetitions beside that of

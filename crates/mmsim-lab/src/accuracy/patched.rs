@@ -142,7 +142,7 @@ fn score(figures: &[Figure], kernel: &Patched) -> (u64, u64) {
     (of().filter(|m| *m).count() as u64, of().count() as u64)
 }
 
-/// Holds the counts that `mmsim reproduce` prints against what came out.
+/// Holds the counts that `mmsim-lab reproduce` prints against what came out.
 ///
 /// # Errors
 /// A count of evidence/patched.toml is another one.

@@ -435,7 +435,7 @@ pub(super) fn quick(values: &[QuickValue], picture: &str) -> String {
     };
     let header = ["experiment", "point", "counter", "recorded", "simulated", "error"];
     format!(
-        "## The quick subset\n\nOf each file, for each kernel and LRU in it, the point in the middle (`mmsim accuracy \
+        "## The quick subset\n\nOf each file, for each kernel and LRU in it, the point in the middle (`mmsim-lab accuracy \
          --quick`), over all its phases.\n\n![Simulated over recorded counters]({picture})\n\n{}",
         table(&header, values.iter().map(row))
     )

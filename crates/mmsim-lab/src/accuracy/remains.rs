@@ -98,7 +98,7 @@ impl Remains {
         );
         let help = match closed.map(named).collect::<Vec<_>>() {
             none if none.is_empty() => {
-                "`mmsim validate` lists the rules and which are missed".into()
+                "`mmsim-lab validate` lists the rules and which are missed".into()
             }
             others => format!("nor are these gaps: {}", others.join("; ")),
         };

@@ -228,7 +228,7 @@ impl Summary {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KernelScore {
-    /// The kernel, as `mmsim validate evidence/reference/patched` names it.
+    /// The kernel, as `mmsim-lab validate evidence/reference/patched` names it.
     pub kernel: String,
     /// Figures that are close enough, of those that are judged.
     #[serde(flatten)]

@@ -223,7 +223,7 @@ impl Validation {
             rules: IgnoredAny,
         }
         let Ok(head) = serde_json::from_str::<Head>(text) else { return Ok(None) };
-        let help = "write one with `mmsim validate DIR --format json -o FILE`";
+        let help = "write one with `mmsim-lab validate DIR --format json -o FILE`";
         if head.schema != u64::from(SCHEMA) {
             let title = format!(
                 "`{name}` has schema {}, this version of mmsim reads schema {SCHEMA}: it was \

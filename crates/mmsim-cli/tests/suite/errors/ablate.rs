@@ -1,6 +1,7 @@
 //! Refusals of `mmsim ablate`.
 
-use super::{GOOD, Golden};
+use super::GOOD;
+use crate::golden::Golden;
 use crate::harness::Folder;
 
 const VARIANTS: &str = "

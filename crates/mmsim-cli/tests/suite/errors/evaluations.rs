@@ -1,7 +1,8 @@
 //! Evaluations that cannot be. What suites and knob files refuse is in tests/sweep/evaluations.rs of
 //! the facade, what cheats in tests/suite/red_team.rs of mmsim-score.
 
-use super::{GOOD, Golden};
+use super::GOOD;
+use crate::golden::Golden;
 use crate::harness::Folder;
 
 const SUITE: &str = "\

@@ -1,6 +1,6 @@
 //! Files of events that are cut off, or are none.
 
-use super::Golden;
+use crate::golden::Golden;
 use crate::harness::{self, Folder, Said, repository};
 
 #[test]

@@ -6,18 +6,17 @@
 //! test; `MMSIM_BLESS=1` rewrites them, to be read as a difference.
 
 mod ablate;
+mod compare;
 mod evaluations;
 mod events;
-mod evidence;
 mod sweeps;
 mod traces;
 mod tunes;
 mod views;
 mod why;
 
-use std::fmt::Write as _;
-
-use crate::harness::{Folder, Said, repository};
+use crate::golden::Golden;
+use crate::harness::{Folder, repository};
 
 /// A scenario that is right; each case changes one line.
 const GOOD: &str = "\
@@ -33,46 +32,6 @@ swap = { size = \"64MiB\", device = \"zram\" }
 workload = \"sequential\"
 memory = \"8MiB\"
 ";
-
-/// Exit codes and texts of stderr, which `tests/errors/NAME.txt` holds.
-struct Golden {
-    name: &'static str,
-    heard: std::cell::RefCell<String>,
-}
-
-impl Golden {
-    fn of(name: &'static str) -> Golden {
-        Golden { name, heard: Default::default() }
-    }
-
-    /// The next of them. Bad input leaves stdout empty.
-    fn is(&self, case: &str, said: &Said) {
-        assert!(said.code != Some(2) || said.stdout.is_empty(), "{case}: {}", said.stdout);
-        let code = said.code.map_or("a signal".to_string(), |c| c.to_string());
-        let mut heard = self.heard.borrow_mut();
-        let between = if heard.is_empty() { "" } else { "\n" };
-        write!(heard, "{between}=== {case}: exit code {code}\n{}", said.stderr)
-            .expect("writing to a string");
-    }
-}
-
-impl Drop for Golden {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
-        }
-        let path = repository("crates/mmsim-cli/tests/errors").join(format!("{}.txt", self.name));
-        let heard = self.heard.borrow();
-        if std::env::var_os("MMSIM_BLESS").is_some() {
-            std::fs::write(&path, heard.as_str()).expect("rewriting the expected texts");
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        for (heard, expected) in heard.split("=== ").zip(expected.split("=== ")) {
-            assert_eq!(heard, expected, "{}", path.display());
-        }
-        assert_eq!(heard.len(), expected.len(), "{} has more or fewer cases", path.display());
-    }
-}
 
 /// Mistakes of each kind: `--dry-run` says of them what a run says, and nothing is written.
 #[test]
@@ -217,7 +176,6 @@ fn results_over_inputs_and_over_each_other() {
     refused("interval-of-no-series", &["run", "x.toml", "--every", "1ms"]);
     refused("kinds-to-nowhere", &["run", "x.toml", "--emit", "vmstat"]);
     refused("folder-of-no-kind", &["run", "x.toml", "--emit-dir", "d"]);
-    refused("quick-and-point", &["validate", "d", "--quick", "--point", "p"]);
     refused("bench-over-trace", &["bench-trace", "p.txt", "--frames", "64", "-o", "p.txt"]);
     refused("import-over-itself", &["trace", "import", "--from", "pages", "p.txt", "-o", "p.txt"]);
     assert_eq!(f.read("p.txt"), "R 1\n");
@@ -251,6 +209,9 @@ fn names_of_verbs() {
     golden.is("no-verb-of-trace", &f.mmsim(&["trace"]));
     golden.is("list-of-nothing", &f.mmsim(&["list"]));
     golden.is("no-such-list", &f.mmsim(&["list", "policies"]));
+    golden.is("verb-of-the-lab", &f.mmsim(&["validate", "my kernels", "--quick"]));
+    golden.is("verb-of-the-lab-alone", &f.mmsim(&["reproduce"]));
+    golden.is("help-of-a-verb-of-the-lab", &f.mmsim(&["accuracy", "--help"]));
     golden.is("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
 

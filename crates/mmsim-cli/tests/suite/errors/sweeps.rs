@@ -1,6 +1,7 @@
 //! Sweeps and stores that are not what they should be.
 
-use super::{GOOD, Golden};
+use super::GOOD;
+use crate::golden::Golden;
 use crate::harness::Folder;
 
 const PLAN: &str = "version = 1\nscenarios = [\"x.toml\"]\nseeds = 2\n";

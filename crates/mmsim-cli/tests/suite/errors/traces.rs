@@ -1,6 +1,7 @@
 //! Traces and records that there are not, or not like this.
 
-use super::{GOOD, Golden};
+use super::GOOD;
+use crate::golden::Golden;
 use crate::harness::{Folder, repository};
 
 fn replay(trace: &str) -> String {

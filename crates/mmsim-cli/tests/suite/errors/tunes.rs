@@ -1,6 +1,7 @@
 //! Tunings that cannot be. What plans refuse is in tests/sweep/tuning.rs of the facade.
 
-use super::{GOOD, Golden};
+use super::GOOD;
+use crate::golden::Golden;
 use crate::harness::Folder;
 
 const PLAN: &str = "\

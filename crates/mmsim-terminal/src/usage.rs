@@ -4,22 +4,29 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory, Parser};
+use clap::{Arg, Command, Parser};
 use mmsim::Error;
 use mmsim::nearest::nearest;
 
-use crate::args::Cli;
 use crate::exit::{self, Failure};
 
+/// Of a verb that another program has now, with what stands behind it: where it is.
+pub type Moved<'a> = &'a dyn Fn(&str, &[String]) -> Option<Error>;
+
 /// The arguments of the process. A mistake in them, or a wish for help, ends it.
-pub(crate) fn arguments() -> Result<Cli, std::process::ExitCode> {
-    Cli::try_parse().map_err(|e| {
+pub fn arguments<C: Parser>(moved: Moved<'_>) -> Result<C, std::process::ExitCode> {
+    exit::name_program(C::command().get_name());
+    C::try_parse().map_err(|e| {
         if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             // The help comes first: the mistake is read last.
             let _ = e.print();
         }
-        let asked = Asked::of(std::env::args_os().skip(1));
-        match retold(&e, &asked) {
+        let asked = Asked::of(C::command(), std::env::args_os().skip(1));
+        let moved = || match (e.kind(), asked.rest.split_first()) {
+            (ErrorKind::InvalidSubcommand, Some((verb, rest))) => moved(verb, rest),
+            _ => None,
+        };
+        match moved().or_else(|| retold(&e, &asked)) {
             Some(error) => exit::code(Err(Failure::Input(error))),
             None => e.exit(),
         }
@@ -36,8 +43,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(arguments: impl Iterator<Item = OsString>) -> Asked {
-        let (mut name, mut command) = ("mmsim".to_string(), Cli::command());
+    fn of(mut command: Command, arguments: impl Iterator<Item = OsString>) -> Asked {
+        let mut name = command.get_name().to_string();
         let mut rest = arguments.map(|word| word.to_string_lossy().into_owned()).peekable();
         while let Some(verb) = rest.peek().and_then(|word| command.find_subcommand(word)) {
             name = format!("{name} {}", verb.get_name());

@@ -1,91 +1,7 @@
 //! Reports, recordings and published experiments that cannot be compared with anything.
 
-use super::{GOOD, Golden};
+use crate::golden::Golden;
 use crate::harness::{Folder, repository};
-
-/// `x.toml` as a report with these options.
-fn report(f: &Folder, name: &str, options: &[&str]) {
-    let mut args = vec!["run", "x.toml", "--format", "json", "-o", name];
-    args.extend(options);
-    let said = f.mmsim(&args);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-}
-
-#[test]
-fn reports_that_cannot_be_compared() {
-    let golden = Golden::of("compare");
-    let f = Folder::new();
-    f.write("x.toml", GOOD);
-    report(&f, "a.json", &[]);
-    report(&f, "b.json", &[]);
-    let whole = f.read("a.json");
-    let refused = |name: &str, b: &str, options: &[&str]| {
-        f.write("b.json", b);
-        let mut args = vec!["compare", "a.json", "b.json", "-o", "result"];
-        args.extend(options);
-        let said = f.mmsim(&args);
-        golden.is(name, &said);
-        assert!(!f.names().contains(&"result".to_string()), "{name}");
-    };
-    let instead = |from: &str, to: &str| {
-        assert!(whole.contains(from), "{from}");
-        whole.replacen(from, to, 1)
-    };
-    refused("compare-empty", "", &[]);
-    let cut = whole.find("\"axes\"").expect("axes") + 8;
-    refused("compare-truncated", &whole[..cut], &[]);
-    refused("compare-no-json", GOOD, &[]);
-    refused("compare-a-list", "[1, 2]\n", &[]);
-    refused("compare-wrong-type", &instead("\"seed\": 1", "\"seed\": \"one\""), &[]);
-    refused("compare-schema", &instead("\"schema\": 1", "\"schema\": 2"), &[]);
-    let version = format!("\"mmsim\": \"{}\"", env!("CARGO_PKG_VERSION"));
-    refused("compare-version", &instead(&version, "\"mmsim\": \"7.1.0\""), &[]);
-    let validation = "{ \"mmsim\": \"0.1.0\", \"schema\": 1, \"points\": [], \"summary\": [] }";
-    refused("compare-validation", validation, &[]);
-    let recorded =
-        std::fs::read_to_string(repository("evidence/reference/file.json")).expect("recordings");
-    refused("compare-recording", &recorded, &[]);
-    let list = f.mmsim(&["list", "counters", "--format", "json"]).stdout;
-    refused("compare-list", &list, &[]);
-    let compared = f.mmsim(&["compare", "a.json", "a.json", "--format", "json"]).stdout;
-    refused("compare-comparison", &compared, &[]);
-    refused("compare-no-runs", &format!("{}[] }}", &whole[..whole.find('[').expect("runs")]), &[]);
-    refused("compare-seeds", &instead("\"seed\": 1", "\"seed\": 5"), &[]);
-    refused("compare-axes", &instead("\"axes\": {}", "\"axes\": { \"a\": \"1\" }"), &[]);
-    refused("compare-phase", &whole, &["--phase", "acess"]);
-    report(&f, "b.json", &["--set", "task[0].passes=2"]);
-    let twice = f.read("b.json");
-    refused("compare-work", &twice, &[]);
-    f.write(
-        "x.toml",
-        GOOD.replace(
-            "[[task]]",
-            "[[variant]]\nname = \"v1\"\n[[variant]]\nname = \"v2\"\n[[task]]",
-        ),
-    );
-    report(&f, "b.json", &[]);
-    refused("compare-variants", &f.read("b.json"), &[]);
-    golden.is("compare-nothing-there", &f.mmsim(&["compare", "a.json", "c.json"]));
-    golden.is("compare-over-input", &f.mmsim(&["compare", "a.json", "b.json", "-o", "a.json"]));
-    golden.is("compare-per-cent", &f.mmsim(&["compare", "a.json", "b.json", "--fail-above", "-5"]));
-    assert_eq!(f.read("a.json"), whole);
-}
-
-#[test]
-fn compare_as_a_check() {
-    let golden = Golden::of("compare-check");
-    let f = Folder::new();
-    f.write("x.toml", GOOD);
-    report(&f, "a.json", &[]);
-    report(&f, "b.json", &["--set", "machine.memory=32MiB"]);
-    let check = |b: &str, pct: &str| f.mmsim(&["compare", "a.json", b, "--fail-above", pct]);
-    assert_eq!(check("a.json", "0").code, Some(0));
-    assert_eq!(check("b.json", "1000000").code, Some(0));
-    let said = check("b.json", "5");
-    golden.is("compare-check", &said);
-    // The comparison is there all the same.
-    assert!(said.code == Some(1) && said.stdout.contains("zone DMA32, managed"), "{}", said.stdout);
-}
 
 #[test]
 fn folders_of_recordings() {
@@ -209,3 +125,48 @@ fn what_is_to_be_reproduced() {
         golden.is(name, &said);
     }
 }
+
+/// Validations of which no page can be made. Nothing is written then.
+#[test]
+fn validations_that_cannot_be_viewed() {
+    let golden = Golden::of("view");
+    let f = Folder::new();
+    std::fs::create_dir(f.path("mine")).expect("a folder");
+    f.write("mine/point.json", ONE_POINT);
+    let said = f.mmsim(&["validate", "mine", "--point", "p", "-o", "v.json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let validation = f.read("v.json");
+    f.write("later-v.json", validation.replacen("\"schema\": 1", "\"schema\": 2", 1));
+    f.write("other-v.json", validation.replacen("\"point\": \"p\"", "\"point\": 7", 1));
+    f.write("cut-v.json", &validation[..validation.len() / 2]);
+    let before = f.names();
+    let refused = |name: &str, args: &[&str]| {
+        let said = f.mmsim(args);
+        golden.is(name, &said);
+        assert_eq!((said.code, f.names()), (Some(2), before.clone()), "{name}");
+    };
+    refused("view-of-a-later-validation", &["view", "later-v.json", "-o", "out.html"]);
+    refused("view-of-a-damaged-validation", &["view", "other-v.json", "-o", "out.html"]);
+    refused("view-of-a-cut-off-validation", &["view", "cut-v.json", "-o", "out.html"]);
+    refused("view-over-input", &["view", "v.json", "-o", "v.json"]);
+    let html = ["validate", "mine", "--html"];
+    refused("validation-of-another-ending", &[&html[..], &["v.csv"]].concat());
+    refused("validation-into-nowhere", &[&html[..], &["no/such.html"]].concat());
+    let twice = [&html[..], &["v.html", "-o", "v.html", "--format", "json"]].concat();
+    refused("validation-twice-in-one-file", &twice);
+    refused("quick-and-point", &["validate", "d", "--quick", "--point", "p"]);
+    refused("misspelt-verb", &["vaildate"]);
+    let said = f.mmsim(&["view", "v.json", "-o", "out.html"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    assert!(f.read("out.html").contains("zipf-anon"));
+}
+
+/// A recorded point.
+const ONE_POINT: &str = r#"{ "experiment": "zipf-anon", "points": [
+{ "id": "p", "kernel": "6.12.117", "lru": "classic", "repetitions": 1,
+  "zones_at_start": { "Normal": { "managed": 2000, "free": 1500, "min": 20, "low": 25, "high": 30,
+    "lowmem_reserve": [0, 0, 0, 0, 0], "pcp": { "count": 3, "high": 10, "batch": 2 } } },
+  "script": ["zram 41943040", "snapx start", "anon 0 1000", "fill 0 0 1000", "snap one"],
+  "phases": [{ "phase": "one", "counters": { "pgfault": 1000, "pswpout": 5000 } }] }
+] }
+"#;

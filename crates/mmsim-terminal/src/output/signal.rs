@@ -36,7 +36,7 @@ pub(crate) fn end(code: i32) -> ! {
 /// Makes signals that end a process remove temporary files first. The exit code is the one that
 /// shells give: 128 and the number of the signal.
 #[cfg(unix)]
-pub(crate) fn remove_temporaries_on_signals() {
+pub fn remove_temporaries_on_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
     use signal_hook::iterator::SignalsInfo;
     use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -72,6 +72,6 @@ fn ignored(signal: i32) -> bool {
 
 /// Makes Ctrl-C remove temporary files before the process ends.
 #[cfg(not(unix))]
-pub(crate) fn remove_temporaries_on_signals() {
+pub fn remove_temporaries_on_signals() {
     let _ = ctrlc::set_handler(|| end(130));
 }

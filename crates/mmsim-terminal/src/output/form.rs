@@ -6,7 +6,7 @@ use crate::exit::Failure;
 
 /// Program that packs a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Packing {
+pub enum Packing {
     /// `.gz`.
     Gzip,
     /// `.zst`.
@@ -15,7 +15,7 @@ pub(crate) enum Packing {
 
 /// Contents of a file by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Content {
+pub enum Content {
     /// `.json`.
     Json,
     /// `.jsonl` or `.ndjson`: a document in each line.
@@ -51,7 +51,7 @@ impl Content {
     }
 
     /// As people call it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Content::Json => "JSON",
             Content::JsonLines => "JSON lines",
@@ -71,7 +71,7 @@ fn extension(path: &Path) -> String {
 }
 
 /// Packing by the name, if it has an ending for one.
-pub(crate) fn packing(path: &Path) -> Option<Packing> {
+pub fn packing(path: &Path) -> Option<Packing> {
     match extension(path).as_str() {
         "gz" => Some(Packing::Gzip),
         "zst" => Some(Packing::Zstd),
@@ -80,7 +80,7 @@ pub(crate) fn packing(path: &Path) -> Option<Packing> {
 }
 
 /// Contents by the name, if it has an ending for them: `x.json` and `x.json.gz` are JSON.
-pub(crate) fn content(path: &Path) -> Option<Content> {
+pub fn content(path: &Path) -> Option<Content> {
     match packing(path) {
         Some(_) => Content::of(&extension(Path::new(path.file_stem()?))),
         None => Content::of(&extension(path)),
@@ -88,7 +88,7 @@ pub(crate) fn content(path: &Path) -> Option<Content> {
 }
 
 /// Refuses a name that promises something else than what `option` writes there.
-pub(crate) fn agree(
+pub fn agree(
     option: &str,
     path: Option<&Path>,
     writes: Content,
@@ -108,7 +108,7 @@ pub(crate) fn agree(
 }
 
 /// Refuses to pack what is packed already.
-pub(crate) fn unpacked(option: &str, path: &Path) -> Result<(), Failure> {
+pub fn unpacked(option: &str, path: &Path) -> Result<(), Failure> {
     packable(option, path)?;
     match packing(path) {
         Some(_) => Err(Failure::said(format!(
@@ -120,7 +120,7 @@ pub(crate) fn unpacked(option: &str, path: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses a packing that cannot be written.
-pub(crate) fn packable(option: &str, path: &Path) -> Result<(), Failure> {
+pub fn packable(option: &str, path: &Path) -> Result<(), Failure> {
     match extension(path).as_str() {
         ending @ ("xz" | "bz2" | "lz4" | "zip" | "7z") => Err(Failure::said(format!(
             "{option} {}: .{ending} cannot be written, end the name with .gz or .zst",

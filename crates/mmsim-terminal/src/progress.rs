@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mmsim::error::escaped;
 
+use crate::exit::program;
+
 /// Steps of the bar for each piece of work.
 const STEPS: u64 = 1000;
 
@@ -16,7 +18,7 @@ const STEPS: u64 = 1000;
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts finished pieces of work.
-pub(crate) struct Progress {
+pub struct Progress {
     /// Only on a terminal.
     bar: Option<ProgressBar>,
     state: Mutex<State>,
@@ -48,7 +50,7 @@ fn now() -> Instant {
 
 impl Progress {
     /// `total` pieces of work.
-    pub(crate) fn new(what: &'static str, total: usize) -> Progress {
+    pub fn new(what: &'static str, total: usize) -> Progress {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:16} {percent:>3}% {wide_msg}");
@@ -72,7 +74,7 @@ impl Progress {
     }
 
     /// One more piece is done.
-    pub(crate) fn finished(&self, label: &str) {
+    pub fn finished(&self, label: &str) {
         let mut state = self.state();
         state.done += 1;
         state.words[0] = label.to_string();
@@ -80,27 +82,27 @@ impl Progress {
     }
 
     /// The piece of this number is done.
-    pub(crate) fn finished_nth(&self, nth: usize, label: &str) {
+    pub fn finished_nth(&self, nth: usize, label: &str) {
         self.state().within.remove(&nth);
         self.finished(label);
     }
 
     /// So much of a piece is done, 0 to 1.
-    pub(crate) fn within(&self, nth: usize, share: f64) {
+    pub fn within(&self, nth: usize, share: f64) {
         let mut state = self.state();
         state.within.insert(nth, share.clamp(0.0, 1.0));
         self.draw(state);
     }
 
     /// Shows how large a file has become.
-    pub(crate) fn grown(&self, what: String) {
+    pub fn grown(&self, what: String) {
         let mut state = self.state();
         state.words[1] = what;
         self.draw(state);
     }
 
     /// Shows a state that was counted elsewhere.
-    pub(crate) fn show(&self, done: usize, total: usize, label: &str) {
+    pub fn show(&self, done: usize, total: usize, label: &str) {
         let mut state = self.state();
         (state.done, state.total) = (done as u64, total as u64);
         state.words[0] = label.to_string();
@@ -117,7 +119,7 @@ impl Progress {
         } else if state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = now();
             // There may be no reader.
-            let _ = writeln!(io::stderr(), "mmsim: {}", words(&state));
+            let _ = writeln!(io::stderr(), "{}: {}", program(), words(&state));
         }
     }
 }
@@ -140,7 +142,7 @@ fn left(share: f64, elapsed: Duration) -> String {
 }
 
 /// A time for people.
-pub(crate) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 90.0 => format!("{s:.0} s"),

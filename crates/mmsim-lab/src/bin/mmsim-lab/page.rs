@@ -1,4 +1,4 @@
-//! The page of a validation, for `mmsim validate --html` and `mmsim view`.
+//! The page of a validation, for `mmsim-lab validate --html` and `mmsim-lab view`.
 
 use std::collections::BTreeSet;
 

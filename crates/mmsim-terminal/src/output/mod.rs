@@ -18,16 +18,16 @@ use mmsim::error::escaped;
 
 use crate::exit::{self, Failure};
 
-pub(crate) mod form;
+pub mod form;
 mod left;
 mod parts;
 mod place;
-pub(crate) mod signal;
+pub mod signal;
 
 use form::Packing;
-pub(crate) use parts::{Part, Parts};
+pub use parts::{Part, Parts};
 use place::Place;
-pub(crate) use place::is_stdout;
+pub use place::is_stdout;
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 16;
@@ -230,7 +230,7 @@ impl Packer {
 
 /// A file that appears at its place when it is committed, and not before; or a pipe or a
 /// device, which takes every byte as it comes. The ending of its name decides about packing.
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     /// `None` once it is committed.
     out: Option<Packer>,
     target: PathBuf,
@@ -238,7 +238,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     /// Begins a file that will be at `target`.
-    pub(crate) fn create(target: &Path) -> Result<AtomicFile, Failure> {
+    pub fn create(target: &Path) -> Result<AtomicFile, Failure> {
         let failed = |error: io::Error| Failure::file("write", target, &error);
         let place = Place::of(target).map_err(failed)?;
         let packing = match place {
@@ -250,7 +250,7 @@ impl AtomicFile {
     }
 
     /// Puts the file in its place.
-    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+    pub fn commit(mut self) -> Result<(), Failure> {
         let Some(out) = self.out.take() else { return Ok(()) };
         let done = out.finish().and_then(Sink::commit);
         done.map_err(|e| Failure::file("write", &self.target, &e))
@@ -294,7 +294,7 @@ impl Drop for AtomicFile {
 
 /// Writes results to stdout, or to a file, whole or not at all. When the reader of a pipe has gone
 /// away, other results are written nevertheless, and the exit code says it in the end.
-pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> {
+pub fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         let mut stdout = io::stdout().lock();
         return match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -313,13 +313,13 @@ pub(crate) fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> 
 
 /// The same of a text that people may read: names in it come from input, and their control
 /// characters are shown and not done. To JSON an escaped character is the same character.
-pub(crate) fn show(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+pub fn show(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     deliver(escaped(text).as_bytes(), file)
 }
 
 /// Refuses to write a file that is read, or one place twice. `outputs` are the options with
 /// their files, as far as they were given; a device can be written by anyone at any time.
-pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+pub fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     // A place that cannot be resolved now is refused when it is opened.
     let place = |path: &Path| match Place::of(path).ok()? {
         Place::Device(_) => None,
@@ -362,11 +362,11 @@ pub(crate) fn distinct(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> R
 }
 
 /// The option of a report that goes to stdout since none was given.
-pub(crate) const REPORT: &str = "the report";
+pub const REPORT: &str = "the report";
 
 /// Checks that a file can be written, before the work that would be lost with it. A pipe is not
 /// opened: that would wait for its reader, and closing it would be the end to him.
-pub(crate) fn check(file: Option<&Path>) -> Result<(), Failure> {
+pub fn check(file: Option<&Path>) -> Result<(), Failure> {
     file.map_or(Ok(()), |path| AtomicFile::create(path).map(drop))
 }
 

@@ -6,10 +6,11 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mmsim::Error;
 use mmsim::error::{ErrorKind, printable};
+use mmsim::{Error, RunError};
 
 use crate::output::signal;
 
@@ -18,24 +19,36 @@ const BROKEN_PIPE: u8 = 128 + 13;
 
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// Names the program, with which all lines on stderr begin.
+pub(crate) fn name_program(name: &str) {
+    PROGRAM.get_or_init(|| name.to_string());
+}
+
+/// The name of the program.
+pub(crate) fn program() -> &'static str {
+    PROGRAM.get().map_or("mmsim", String::as_str)
+}
+
 /// Makes the exit code say that the reader of a pipe has not taken all results.
-pub(crate) fn reader_gone() {
+pub fn reader_gone() {
     READER_GONE.store(true, Ordering::Relaxed);
 }
 
 /// True if the reader of a pipe closed it before it took all results.
-pub(crate) fn has_reader_gone() -> bool {
+pub fn has_reader_gone() -> bool {
     READER_GONE.load(Ordering::Relaxed)
 }
 
 /// Tells something on stderr that no result depends on. There may be no reader left.
-pub(crate) fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "mmsim: {}", printable(text));
+pub fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{}: {}", program(), printable(text));
 }
 
 /// Outcome of a command that wrote its results, the gravest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// All is as it should be.
     Done,
     /// A task has not brought about what its scenario asks of it.
@@ -48,7 +61,7 @@ pub(crate) enum Ending {
 
 /// Why a command has no results. The message is for people and names what to do instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A check did not hold.
     Check(String),
     /// Bad usage or bad input: a file, an override, a name.
@@ -59,12 +72,12 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Bad usage that one line says.
-    pub(crate) fn said(title: impl Into<String>) -> Failure {
+    pub fn said(title: impl Into<String>) -> Failure {
         Failure::Input(Error::of_option(title))
     }
 
     /// The same with another name for what was read.
-    pub(crate) fn renamed(self, from: &str, to: &str) -> Failure {
+    pub fn renamed(self, from: &str, to: &str) -> Failure {
         match self {
             Failure::Check(message) => Failure::Check(message.replace(from, to)),
             Failure::Input(error) => Failure::Input(error.renamed(from, to)),
@@ -82,7 +95,7 @@ impl Failure {
     }
 
     /// A file that cannot be read or written.
-    pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Failure {
+    pub fn file(doing: &str, path: &Path, error: &io::Error) -> Failure {
         // What tempfile adds names the temporary file, which is another one every time.
         let why = error.to_string();
         let why = why.split_once(" at path \"").map_or(why.as_str(), |(why, _)| why);
@@ -94,16 +107,32 @@ impl Failure {
     }
 }
 
+impl From<Error> for Failure {
+    fn from(e: Error) -> Failure {
+        Failure::Input(e)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(e: RunError) -> Failure {
+        match e {
+            RunError::Input(e) => Failure::Input(e),
+            RunError::EndedEarly(e) => Failure::EndedEarly(e.to_string()),
+            RunError::Invariant { .. } | RunError::Cancelled => Failure::Check(e.to_string()),
+        }
+    }
+}
+
 /// Ends the command at once for a reason that no work could make up for, from any thread: the
 /// other runs are given up, and no temporary file is left.
-pub(crate) fn now(failure: Failure) -> ! {
+pub fn now(failure: Failure) -> ! {
     let (code, message) = failure.told();
-    let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
+    let _ = writeln!(io::stderr(), "{}: {}", program(), printable(message.trim_end()));
     signal::end(code.into())
 }
 
 /// Prints the reason of a failure and gives the exit code.
-pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
+pub fn code(result: Result<Ending, Failure>) -> ExitCode {
     let (code, message) = match result {
         Ok(Ending::Done) if has_reader_gone() => {
             return ExitCode::from(BROKEN_PIPE);
@@ -114,6 +143,6 @@ pub(crate) fn code(result: Result<Ending, Failure>) -> ExitCode {
         Err(failure) => failure.told(),
     };
     // If stderr is gone, the message has no reader.
-    let _ = writeln!(io::stderr(), "mmsim: {}", printable(message.trim_end()));
+    let _ = writeln!(io::stderr(), "{}: {}", program(), printable(message.trim_end()));
     ExitCode::from(code)
 }

@@ -1,23 +1,30 @@
-//! `mmsim reproduce`.
+//! `mmsim-lab reproduce`.
 
 use mmsim::report::numbers::grouped;
 use mmsim::report::proc::LEGEND;
+use mmsim_lab::reproduce::Request;
 use mmsim_lab::reproduce::document::{
     Asks, ExperimentReport, FigureRow, KernelScore, Picture, Reproduction, Score, Sensitivity,
 };
+use mmsim_terminal::args::Format;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 
-use crate::args::{Format, ReproduceArgs};
-use crate::backend;
-use crate::exit::{Ending, Failure};
-use crate::progress::Progress;
-use crate::{output, table};
+use crate::args::ReproduceArgs;
+use crate::table;
 
 /// Reruns and prints. A figure that is missed is a result and no failure unless `--gate`
 /// makes it one.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
     output::check(args.output.output.as_deref())?;
     let progress = Progress::new("runs", 0);
-    let reproduction = backend::reproduce(args, &|what, done, total| {
+    let mut wanted = Request::default();
+    (wanted.names, wanted.all) = (args.names.clone(), args.all);
+    (wanted.quick, wanted.tables) = (args.quick, args.tables.clone());
+    (wanted.scale, wanted.sensitivity) = (args.scale, args.sensitivity);
+    wanted.jobs = args.jobs;
+    let reproduction = mmsim_lab::reproduce::reproduce(&wanted, &|what, done, total| {
         progress.show(done, total, what);
     })?;
     drop(progress);

@@ -1,20 +1,63 @@
-//! Arguments of the verbs about evidence: `validate`, `reproduce`, `accuracy`.
+//! Arguments. Each verb has an example in its help.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Parser, Subcommand};
+use mmsim_terminal::args::{OutputArgs, picture};
+use mmsim_terminal::exit::Failure;
+use mmsim_terminal::output::form::{self, Content};
 
-use super::OutputArgs;
-use super::values::{at_least_one, power_of_two};
+/// mmsim held against recorded kernels and published figures
+#[derive(Parser, Debug)]
+#[command(
+    name = "mmsim-lab",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Example:
+  mmsim-lab reproduce anon-workingset --quick
+
+A file `-` is stdin or stdout. Recordings are in `evidence/` of the repository.
+
+Exit codes: 0 done; 1 a check did not hold, or a run panicked; 2 bad usage or bad input;
+3 the simulated system ended early; 128 and its number after a signal."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    Validate(ValidateArgs),
+    Reproduce(ReproduceArgs),
+    Accuracy(AccuracyArgs),
+    View(ViewArgs),
+}
+
+impl Verb {
+    /// Refuses names of files that promise something else than what will be in them.
+    pub(crate) fn endings_agree(&self) -> Result<(), Failure> {
+        match self {
+            Verb::Validate(args) => {
+                picture("--html", args.html.as_deref(), Content::Html)?;
+                args.output.agrees()
+            }
+            Verb::Reproduce(args) => args.output.agrees(),
+            Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
+            Verb::Accuracy(_) => Ok(()),
+        }
+    }
+}
 
 /// Replay recorded kernel experiments and print recorded beside simulated counters
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim validate evidence/reference --quick --brief
-  mmsim validate evidence/reference --gate --format json -o validation.json
-  mmsim validate evidence/reference --experiment zipf-anon --format csv
-  mmsim validate evidence/reference --quick --html validation.html")]
+  mmsim-lab validate evidence/reference --quick --brief
+  mmsim-lab validate evidence/reference --gate --format json -o validation.json
+  mmsim-lab validate evidence/reference --experiment zipf-anon --format csv
+  mmsim-lab validate evidence/reference --quick --html validation.html")]
 pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
@@ -51,9 +94,9 @@ pub(crate) struct ValidateArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim reproduce anon-workingset --quick
-  mmsim reproduce --all --format json -o reproduction.json
-  mmsim reproduce anon-workingset --table detection-swap-traffic --sensitivity
+  mmsim-lab reproduce anon-workingset --quick
+  mmsim-lab reproduce --all --format json -o reproduction.json
+  mmsim-lab reproduce anon-workingset --table detection-swap-traffic --sensitivity
 
 Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
 pub(crate) struct ReproduceArgs {
@@ -95,11 +138,11 @@ pub(crate) struct ReproduceArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  mmsim accuracy
-  mmsim accuracy --quick --check
-  mmsim accuracy my-kernels -o my-accuracy.md
+  mmsim-lab accuracy
+  mmsim-lab accuracy --quick --check
+  mmsim-lab accuracy my-kernels -o my-accuracy.md
 
-It is made from `mmsim validate DIR`, from gaps.toml and calibration.toml. Recordings of patched
+It is made from `mmsim-lab validate DIR`, from gaps.toml and calibration.toml. Recordings of patched
 kernels in DIR/patched, if there are any, are a section of their own.")]
 pub(crate) struct AccuracyArgs {
     /// The folder with the recorded experiments
@@ -120,4 +163,43 @@ pub(crate) struct AccuracyArgs {
     /// The file that is written, with a picture beside it, whose name ends with `.svg`
     #[arg(short, long, value_name = "FILE", default_value = "docs/accuracy.md")]
     pub output: PathBuf,
+}
+
+/// Make one HTML file of a validation
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  mmsim-lab view validation.json -o validation.html")]
+pub(crate) struct ViewArgs {
+    /// What `mmsim-lab validate --format json -o VALIDATION` writes
+    #[arg(value_name = "VALIDATION")]
+    pub validation: PathBuf,
+    /// Write the page to FILE, whole or not at all, instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("write a whole number of at least 1".to_string()),
+    }
+}
+
+fn power_of_two(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),
+        _ => Err("write 1, 2, 4, 8, 16 or 32".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
 }

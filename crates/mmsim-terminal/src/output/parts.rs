@@ -15,7 +15,7 @@ use super::{AtomicFile, BUFFER, check};
 use crate::exit::Failure;
 
 /// A file in the making.
-pub(crate) struct Parts {
+pub struct Parts {
     target: PathBuf,
     state: Mutex<State>,
 }
@@ -39,7 +39,7 @@ struct Piece {
 }
 
 /// Output of one run.
-pub(crate) enum Part {
+pub enum Part {
     /// All of the file.
     Whole(AtomicFile),
     /// A piece, in the spool of this number from this byte on.
@@ -72,7 +72,7 @@ fn spool(target: &Path) -> io::Result<File> {
 
 impl Parts {
     /// Begins a file of `nr` parts. What cannot be written is known before the runs.
-    pub(crate) fn create(target: &Path, nr: usize) -> Result<Parts, Failure> {
+    pub fn create(target: &Path, nr: usize) -> Result<Parts, Failure> {
         let failed = |e: io::Error| Failure::file("write", target, &e);
         let (whole, spools) = match nr {
             1 => (Some(AtomicFile::create(target)?), Vec::new()),
@@ -94,7 +94,7 @@ impl Parts {
     }
 
     /// A part to write to, for a run that begins.
-    pub(crate) fn take(&self) -> Result<Part, Failure> {
+    pub fn take(&self) -> Result<Part, Failure> {
         let mut state = self.state();
         if let Some(file) = state.whole.take() {
             return Ok(Part::Whole(file));
@@ -113,7 +113,7 @@ impl Parts {
     }
 
     /// Hands in the part of a run that has ended.
-    pub(crate) fn put(&self, run: usize, part: Part) -> Result<(), Failure> {
+    pub fn put(&self, run: usize, part: Part) -> Result<(), Failure> {
         match part {
             Part::Whole(file) => self.state().whole = Some(file),
             Part::Piece(out, spool, start) => {
@@ -129,7 +129,7 @@ impl Parts {
 
     /// Puts the parts together. `header_lines` at the start of every part but the first
     /// are left out.
-    pub(crate) fn commit(self, header_lines: usize) -> Result<(), Failure> {
+    pub fn commit(self, header_lines: usize) -> Result<(), Failure> {
         let Parts { target, state } = self;
         let failed = |e: io::Error| Failure::file("write", &target, &e);
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,22 +1,23 @@
-//! `mmsim validate`.
+//! `mmsim-lab validate`.
 
 use std::path::Path;
 
 use mmsim::report::numbers::{grouped, per_cent};
-use mmsim_lab::validate::BETWEEN;
 use mmsim_lab::validate::decisions::{DecisionRow, DecisionSummary, Decisions, ROOM};
 use mmsim_lab::validate::document::{
     NotModelled, OutcomeRow, SummaryRow, UnmodelledCounter, Validation,
 };
 use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
+use mmsim_lab::validate::{BETWEEN, Selection};
+use mmsim_terminal::args::Format;
+use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_terminal::progress::Progress;
 use mmsim_view::validation::Sheet;
 
-use crate::args::{Format, ValidateArgs};
-use crate::backend::{self, ValidateRequest};
-use crate::exit::{Ending, Failure};
-use crate::progress::Progress;
-use crate::{output, table, validation_page};
+use crate::args::ValidateArgs;
+use crate::{page, table};
 
 /// Misses of a verdict that the table shows; JSON has all.
 const MISSES_SHOWN: usize = 5;
@@ -24,13 +25,9 @@ const MISSES_SHOWN: usize = 5;
 /// Replays and prints. How far off the model is, is a result and no failure unless
 /// `--gate` makes it one.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
-    let request = ValidateRequest {
-        dir: &args.dir,
-        points: &args.points,
-        experiment: args.experiment.as_deref(),
-        quick: args.quick,
-        jobs: args.jobs,
-    };
+    let mut what = Selection::default();
+    (what.points, what.experiment) = (args.points.clone(), args.experiment.clone());
+    (what.quick, what.jobs) = (args.quick, args.jobs);
     output::distinct(
         &[],
         &[("--output", args.output.output.as_deref()), ("--html", args.html.as_deref())],
@@ -41,7 +38,8 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
         return decisions(args, folder);
     }
     let progress = Progress::new("replays", 0);
-    let validation = backend::validate(&request, &|done, total| progress.show(done, total, ""))?;
+    let told = |done, total| progress.show(done, total, "");
+    let validation = mmsim_lab::validate::validate(&args.dir, &what, &told)?;
     drop(progress);
     let text = match args.output.form() {
         Format::Table if args.brief => brief(&validation),
@@ -61,7 +59,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
 }
 
 fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
-    let decisions = backend::decisions(&args.dir, folder, args.jobs)?;
+    let decisions = mmsim_lab::validate::decisions::decisions(&args.dir, folder, args.jobs)?;
     let text = match args.output.form() {
         Format::Table => decisions_table(&decisions),
         Format::Json => decisions.to_json(),
@@ -393,7 +391,7 @@ fn unmodelled(v: &Validation) -> Option<Sheet> {
 pub(crate) fn html(v: &Validation) -> String {
     let sheets = [summary(v), rules(v), misses(v), outcomes(v), not_modelled(v), unmodelled(v)];
     let sheets: Vec<Sheet> = sheets.into_iter().flatten().collect();
-    validation_page::page(v, &sheets)
+    page::page(v, &sheets)
 }
 
 /// A table with its title; none without rows.

@@ -102,7 +102,7 @@ fn is_fifo(there: &fs::Metadata) -> bool {
 }
 
 /// True if output there goes to stdout.
-pub(crate) fn is_stdout(path: &Path) -> bool {
+pub fn is_stdout(path: &Path) -> bool {
     matches!(Place::of(path), Ok(Place::Descriptor(1)))
 }
 

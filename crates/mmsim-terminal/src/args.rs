@@ -1,0 +1,86 @@
+//! Arguments about results.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use mmsim::report::for_spreadsheets;
+
+use crate::exit::Failure;
+use crate::output;
+use crate::output::form::{self, Content};
+
+/// The form of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One document with everything.
+    Json,
+    /// The same in rows.
+    Csv,
+}
+
+/// Where results go, and in what form.
+#[derive(Args, Debug)]
+pub struct OutputArgs {
+    /// Form of the results [default: what the ending of FILE says, else table]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+    /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Put an apostrophe before cells of CSV that a spreadsheet would compute: those that begin with
+    /// =, +, -, @, a tab or a line end, and are no numbers
+    #[arg(long)]
+    pub csv_safe: bool,
+}
+
+impl OutputArgs {
+    /// The form that was asked for, or that the name of the file tells.
+    pub fn form(&self) -> Format {
+        let by_name = || match form::content(self.output.as_deref()?)? {
+            Content::Json => Some(Format::Json),
+            Content::Csv => Some(Format::Csv),
+            _ => None,
+        };
+        self.format.or_else(by_name).unwrap_or(Format::Table)
+    }
+
+    /// Prints the results in their form.
+    pub fn show(&self, text: &str) -> Result<(), Failure> {
+        let file = self.output.as_deref();
+        match self.csv_safe {
+            true => output::show(&for_spreadsheets(text), file),
+            false => output::show(text, file),
+        }
+    }
+
+    /// Refuses a name that promises another form, and options of another.
+    pub fn agrees(&self) -> Result<(), Failure> {
+        safe_csv(self.csv_safe, self.form() == Format::Csv)?;
+        let Some(path) = &self.output else { return Ok(()) };
+        form::packable("--output", path)?;
+        let form = match self.form() {
+            Format::Json => Content::Json,
+            Format::Csv => Content::Csv,
+            Format::Table => Content::Table,
+        };
+        form::agree("--output", Some(path), form, &[])
+    }
+}
+
+/// Refuses `--csv-safe` where no CSV is written.
+pub fn safe_csv(asked: bool, is_csv: bool) -> Result<(), Failure> {
+    if !asked || is_csv {
+        return Ok(());
+    }
+    let title = "--csv-safe: nothing is written as CSV";
+    let help = "write --format csv too, or leave it out";
+    Err(Failure::Input(mmsim::Error::of_option(title).help(help)))
+}
+
+/// Refuses a name that promises another picture.
+pub fn picture(option: &str, path: Option<&Path>, writes: Content) -> Result<(), Failure> {
+    path.map_or(Ok(()), |path| form::packable(option, path))?;
+    form::agree(option, path, writes, &[])
+}
