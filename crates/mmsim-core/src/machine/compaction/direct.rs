@@ -58,9 +58,7 @@ pub(in crate::machine) struct Tries {
 
 impl Tries {
     /// Before the first attempt.
-    pub(in crate::machine) const fn begin(old: bool, flags: AllocFlags) -> Self {
-        // 4.1 compacts asynchronously until the first direct reclaim.
-        let priority = if old { Priority::Async } else { Priority::SyncLight };
+    pub(in crate::machine) const fn begin(priority: Priority, flags: AllocFlags) -> Self {
         let (result, why) = (CompactResult::Skipped, NoBlock::NotTried);
         Tries { priority, retries: 0, result, why, reclaimed: 0, flags }
     }
@@ -416,7 +414,7 @@ mod tests {
     use CompactResult::*;
 
     fn of_all(results: &[CompactResult], old: bool) -> CompactResult {
-        let mut t = Tries::begin(old, AllocFlags::default());
+        let mut t = Tries::begin(Priority::Async, AllocFlags::default());
         t.result = if old { Deferred } else { Skipped };
         results.iter().for_each(|&r| t.note(r, NoBlock::GaveUp, old));
         t.result

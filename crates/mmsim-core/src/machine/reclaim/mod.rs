@@ -8,3 +8,4 @@ pub(in crate::machine) mod kswapd_zones;
 pub(in crate::machine) mod lru_gen;
 pub(in crate::machine) mod memcg;
 mod oom;
+mod slow_path;
