@@ -64,6 +64,7 @@ impl Memory {
             self.frames.reset(pfn, FrameKind::Fresh);
             self.stats.vmstat.add(of_kind(zone.kind), 1);
             let more = zone.give_one();
+            self.zones.allocated += 1;
             if self.telling.tracer.wants(TraceKind::MmPageAlloc) {
                 self.tell_of_alloc(pfn);
             }
@@ -186,6 +187,7 @@ impl Memory {
     /// Counts pages that a zone gave.
     #[inline(always)]
     pub(super) fn count_allocated(&mut self, z: ZoneId, pages: u64) {
+        self.zones.allocated += pages;
         self.stats.vmstat.add(of_kind(self.zones[z].kind), pages);
         self.zones.gave(z, pages);
     }

@@ -374,6 +374,12 @@ impl Memory {
         self.lru.total
     }
 
+    /// Folio pages that are on evictable lists or wait for their list.
+    #[inline]
+    pub(crate) fn nr_resident(&self) -> u64 {
+        self.lru.total + self.lru.batches.nr_waiting()
+    }
+
     /// Folio pages of a node on evictable lists: anonymous, file.
     pub fn node_lru_pages(&self, n: NodeId) -> [u64; 2] {
         self.zones

@@ -43,6 +43,8 @@ pub struct Zones {
     nr_frames: u32,
     /// Frames whose owner went while a device works on them, per zone: free when that ends.
     pub(crate) orphans: IndexVec<ZoneId, u64>,
+    /// Frames allocated so far.
+    pub(crate) allocated: u64,
     /// Σ of the larger of reserve and high watermark: what is not dirtyable.
     pub totalreserve: u64,
     /// `vm.min_free_kbytes` in force.
@@ -89,6 +91,7 @@ impl Zones {
             starts,
             nr_frames: next,
             orphans,
+            allocated: 0,
             totalreserve: 0,
             min_free_kbytes: 0,
         };

@@ -35,7 +35,7 @@ impl Memory {
     pub(crate) fn tell_after_step(&mut self) {
         if self.telling.uses.on {
             self.tell_of_uses();
-            if self.nr_allocated() - self.telling.uses.began >= self.telling.uses.grain {
+            if self.zones.allocated - self.telling.uses.began >= self.telling.uses.grain {
                 self.end_tick();
             }
         }
@@ -128,16 +128,16 @@ impl Memory {
     pub(crate) fn left_of_tick(&self) -> usize {
         match self.telling.uses.on {
             true => (self.telling.uses.began + self.telling.uses.grain)
-                .saturating_sub(self.nr_allocated()) as usize,
+                .saturating_sub(self.zones.allocated) as usize,
             false => usize::MAX,
         }
     }
 
     #[inline(never)]
     fn end_tick(&mut self) {
-        self.telling.uses.began = self.nr_allocated();
+        self.telling.uses.began = self.zones.allocated;
         let spare = self.zones.ids().map(|z| self.zones[z].spare()).sum();
-        let resident = self.lru.total + self.lru.batches.nr_waiting();
+        let resident = self.nr_resident();
         self.deliver();
         self.telling.uses.kept.end_tick();
         if let Some(f) = &mut self.telling.follower {
@@ -149,14 +149,6 @@ impl Memory {
     #[inline(always)]
     pub fn followed(&self) -> bool {
         self.telling.follower.is_some()
-    }
-
-    /// Frames allocated so far.
-    #[inline]
-    fn nr_allocated(&self) -> u64 {
-        use VmEvent::{PgAllocDma, PgAllocDma32, PgAllocMovable, PgAllocNormal};
-        let zones = [PgAllocDma, PgAllocDma32, PgAllocNormal, PgAllocMovable];
-        zones.iter().map(|&e| self.stats.vmstat[e]).sum()
     }
 
     /// The list of a folio.
