@@ -13,9 +13,7 @@
 
 use super::Machine;
 use super::cpu::thread::Wait;
-use super::fault::frame_or_return;
-use super::fault::touch::{FaultOutcome, Touch};
-use super::reclaim::alloc::AllocOutcome;
+use super::fault::touch::{Outcome, Touch, Undone};
 use crate::backing::swap::Cached;
 use crate::base::id::{GROUP_PAGES, PageIdx, ThreadId, VmaId};
 use crate::phys::frames::{FolioId, flag};
@@ -24,7 +22,7 @@ use crate::virt::space::VmaKind;
 use crate::workload::{Advice, Run, VmaFlags};
 
 impl Machine {
-    pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> FaultOutcome {
+    pub(super) fn madvise(&mut self, tid: ThreadId, run: Run, advice: Advice) -> Outcome {
         let space = self.work.threads[tid].space;
         let id = self
             .mem
@@ -60,7 +58,9 @@ impl Machine {
             }
             Advice::Free if anon && !flags.locked => {
                 self.mem.lru_drain(&mut *self.policies.lru);
-                self.record_free(PageIdx(range.start), run.count);
+                if self.record.accesses {
+                    self.record.contents.renew(PageIdx(range.start), run.count);
+                }
                 for page in range {
                     self.mem.free_lazily(&mut *self.policies.lru, PageIdx(page), id);
                 }
@@ -74,7 +74,7 @@ impl Machine {
                 return self.populate(tid, id, range, advice == Advice::PopulateWrite);
             }
         }
-        FaultOutcome::Done
+        Ok(())
     }
 
     fn set_flags(&mut self, id: VmaId, flags: VmaFlags) {
@@ -148,20 +148,20 @@ impl Machine {
 
     /// `WILLNEED`: reads what is in swap into the swap cache, or file pages into the page
     /// cache, and maps nothing.
-    fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> FaultOutcome {
+    fn will_need(&mut self, tid: ThreadId, id: VmaId, range: std::ops::Range<u32>) -> Outcome {
         self.record.prefetched = true;
         if let VmaKind::File { file, offset, .. } = self.mem.virt.spaces.vma(id).kind {
             let start = self.mem.virt.spaces.vma(id).start.0;
             let at = PageIdx(self.mem.cache.files[file].base.0 + offset + (range.start - start));
             self.read_what_is_needed(tid, at, range.end - range.start);
-            return FaultOutcome::Done;
+            return Ok(());
         }
         while range.start + self.work.threads[tid].progress.done < range.end {
             let page = PageIdx(range.start + self.work.threads[tid].progress.done);
             if let Some(slot) = self.mem.virt.pages.swap_entry(page) {
                 let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
                 if !matches!(swap.cached(slot), Cached::Folio(_)) {
-                    let pfn = frame_or_return!(self.alloc_user(tid));
+                    let pfn = self.alloc_user(tid).frame()?;
                     self.enter_swapcache(pfn, slot, Some(page), id, false);
                     self.submit_swap_reads(&[(slot, pfn)]);
                     self.queue_io();
@@ -172,7 +172,7 @@ impl Machine {
         self.work.threads[tid].progress.done = 0;
         self.mem.lru_drain(&mut *self.policies.lru);
         self.mem.settle_kernel();
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// `POPULATE_*`: faults in what is missing. The access is the kernel's own: it marks each
@@ -183,7 +183,7 @@ impl Machine {
         id: VmaId,
         range: std::ops::Range<u32>,
         write: bool,
-    ) -> FaultOutcome {
+    ) -> Outcome {
         let count = range.end - range.start;
         while self.work.threads[tid].progress.done < count {
             let page = PageIdx(range.start + self.work.threads[tid].progress.done);
@@ -191,10 +191,7 @@ impl Machine {
             let need = pte::PRESENT | if write { pte::WRITABLE } else { 0 };
             if hot & need != need {
                 let touch = Touch::by(tid, &self.work.threads[tid], page, id, write);
-                match self.fault(touch) {
-                    FaultOutcome::Done => {}
-                    other => return other,
-                }
+                self.fault(touch)?;
                 // The fill is done by the kernel and does not go through the page table.
                 let filled = self.mem.virt.pages.hot(page) & !pte::TOUCHED;
                 self.mem.virt.pages.set_hot(page, filled | hot & pte::TOUCHED);
@@ -214,10 +211,10 @@ impl Machine {
             t.progress.done = count.min(t.progress.done + step);
             // A pause for dirty pages began: the rest comes after it.
             if t.wait != Wait::Not && t.progress.done < count {
-                return FaultOutcome::Blocked;
+                return Err(Undone::Blocked);
             }
         }
         self.work.threads[tid].progress.done = 0;
-        FaultOutcome::Done
+        Ok(())
     }
 }

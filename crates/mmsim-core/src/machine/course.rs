@@ -18,6 +18,7 @@ impl Machine {
 
     /// Begins a run that goes on step by step. [`Machine::run`] is this and [`Machine::complete`].
     pub fn begin(&mut self, watch: Watch) {
+        self.record.accesses = watch.record_accesses;
         self.course.watch = watch;
         self.mem.telling.tracer.set_observer(self.course.watch.observer.take());
         self.mem.set_follower(self.course.watch.follower.take());
@@ -84,7 +85,7 @@ impl Machine {
         let end = self.end();
         self.samples_before(end);
         self.sample(end);
-        self.course.resident.add(self.resident_now());
+        self.course.resident.add(self.mem.nr_resident());
         self.result()
     }
 
@@ -111,7 +112,7 @@ impl Machine {
                 self.course.series_at += every.max(SimDuration(1));
             }
             if self.course.resident.at == self.course.sample_at {
-                self.course.resident.add(self.resident_now());
+                self.course.resident.add(self.mem.nr_resident());
             }
             if self.course.pause_at == self.course.sample_at {
                 self.course.pause_at = SimTime::NEVER;

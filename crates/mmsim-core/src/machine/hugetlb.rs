@@ -11,7 +11,7 @@
 //! `htlb_alloc_mask`, `hugetlb_reserve_pages`, `hugetlb_fault`).
 
 use super::Machine;
-use super::fault::touch::FaultOutcome;
+use super::fault::touch::{Outcome, Undone};
 use super::reclaim::alloc::AllocOutcome;
 use super::watch::result::Shortage;
 use crate::base::id::{AsId, GROUP_PAGES, NodeId, PageIdx, ThreadId};
@@ -49,7 +49,7 @@ pub(super) fn boot(mem: &mut Memory) {
 
 impl Machine {
     /// A write to `nr_hugepages`.
-    pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> FaultOutcome {
+    pub(super) fn set_huge_pool(&mut self, tid: ThreadId, wanted: u32) -> Outcome {
         self.mem.kernel.hugetlb.wanted = wanted;
         while self.mem.kernel.hugetlb.total() < wanted {
             self.give_way(tid);
@@ -63,13 +63,13 @@ impl Machine {
                     break;
                 }
                 // It goes on where it was.
-                AllocOutcome::Blocked => return FaultOutcome::Blocked,
-                AllocOutcome::Killed => return FaultOutcome::Killed,
+                AllocOutcome::Blocked => return Err(Undone::Blocked),
+                AllocOutcome::Killed => return Err(Undone::Killed),
             }
         }
         self.mem.trim_huge_pool();
         self.mem.acting.now += self.mem.given.cost.t_syscall;
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// Huge pages in the pool.

@@ -4,8 +4,7 @@
 //! mm/filemap.c (`do_sync_mmap_readahead`, `filemap_read`).
 
 use super::Machine;
-use super::fault::touch::FaultOutcome;
-use super::reclaim::alloc::AllocOutcome;
+use super::fault::touch::{Outcome, Undone};
 use crate::backing::cache::{initial_window, next_window};
 use crate::backing::device::Io;
 use crate::base::id::{FileId, PageIdx, Pfn, ThreadId, VmaId};
@@ -15,6 +14,7 @@ use crate::phys::frames::{FolioId, flag};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::Entry;
 use crate::virt::space::VmaKind;
+use std::convert::Infallible;
 
 /// The largest request of a block device (1280 KiB).
 const MAX_REQUEST_PAGES: u32 = 320;
@@ -45,17 +45,14 @@ impl Ahead {
 
 impl Machine {
     /// Reads pages of a file into the cache, as far as they are missing.
-    fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> FaultOutcome {
+    fn read_pages(&mut self, tid: ThreadId, file: FileId, what: Ahead) -> Outcome {
         let Ahead { start, n, trigger, must, vma } = what;
         let (base, size) = (self.mem.cache.files[file].base.0, self.mem.cache.files[file].pages);
         // The frame that has to be there comes first: reclaim must not run half-way.
-        let mut wanted = None;
-        if let Some(m) = must {
-            match self.alloc_user(tid) {
-                AllocOutcome::Frame(p) => wanted = Some((m, p)),
-                other => return other.into(),
-            }
-        }
+        let mut wanted = match must {
+            Some(m) => Some((m, self.alloc_user(tid).frame()?)),
+            None => None,
+        };
         let how = self.arrival(ArrivalKind::Read, vma);
         let end = start.saturating_add(n).min(size);
         let mut run: Vec<(u32, Pfn)> = Vec::new();
@@ -98,7 +95,7 @@ impl Machine {
         self.submit_file_reads(file, &run);
         self.queue_io();
         self.mem.settle_kernel();
-        FaultOutcome::Done
+        Ok(())
     }
 
     fn submit_file_reads(&mut self, file: FileId, run: &[(u32, Pfn)]) {
@@ -129,13 +126,7 @@ impl Machine {
     }
 
     /// A miss of a read of `req` pages from `index` on (`page_cache_sync_ra`).
-    fn sync_readahead(
-        &mut self,
-        tid: ThreadId,
-        file: FileId,
-        index: u32,
-        req: u32,
-    ) -> FaultOutcome {
+    fn sync_readahead(&mut self, tid: ThreadId, file: FileId, index: u32, req: u32) -> Outcome {
         let max = self.mem.given.vm.ra_pages;
         if max == 0 {
             return self.read_pages(tid, file, Ahead::only(index, 1, None));
@@ -218,19 +209,19 @@ impl Machine {
         );
     }
 
-    /// Readahead of a mapped miss (`do_sync_mmap_readahead`).
+    /// Readahead of a mapped miss (`do_sync_mmap_readahead`). The fault is tried anew after it.
     pub(super) fn mmap_readahead(
         &mut self,
         tid: ThreadId,
         at: PageIdx,
         vma: VmaId,
-    ) -> FaultOutcome {
+    ) -> Outcome<Infallible> {
         let (file, index) = self.mem.file_at(at);
         let v = self.mem.virt.spaces.vma(vma);
         let (flags, kind, pages) = (v.flags, v.kind, v.pages);
         let max = self.mem.given.vm.ra_pages;
         let reads_on = self.mem.given.rules.exec_reads_on && flags.exec;
-        let flow = if flags.rand_read && !reads_on || max == 0 {
+        let read = if flags.rand_read && !reads_on || max == 0 {
             self.read_pages(tid, file, Ahead::only(index, 1, Some(vma)))
         } else if flags.seq_read {
             self.sync_readahead(tid, file, index, 1)
@@ -264,23 +255,21 @@ impl Machine {
                 self.read_pages(tid, file, ahead)
             }
         };
-        if flow != FaultOutcome::Done {
-            return flow;
-        }
-        self.await_page(tid, at)
+        read?;
+        Err(self.await_page(tid, at))
     }
 
-    /// Waits for a page that is being read; done if it is there.
-    fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> FaultOutcome {
+    /// Waits for a page that is being read, unless it is there.
+    fn await_page(&mut self, tid: ThreadId, at: PageIdx) -> Undone {
         if let Entry::Frame(folio) = self.mem.virt.pages.entry(at)
             && self.mem.frames.has(folio, flag::LOCKED)
         {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.wait_for_folio(tid, folio, refault);
-            return FaultOutcome::Blocked;
+            return Undone::Blocked;
         }
         // There already: a synchronous device.
-        FaultOutcome::Again
+        Undone::Again
     }
 
     /// Reads on if the folio that was found is marked. The reader holds the folio meanwhile:
@@ -322,7 +311,7 @@ impl Machine {
         index: u32,
         left: u32,
         first: bool,
-    ) -> FaultOutcome {
+    ) -> Outcome {
         assert!(
             index < self.mem.cache.files[file].pages,
             "{file}: read of page {index} past its end"
@@ -330,21 +319,18 @@ impl Machine {
         let at = PageIdx(self.mem.cache.files[file].base.0 + index);
         let Entry::Frame(folio) = self.mem.virt.pages.entry(at) else {
             self.mem.acting.now += self.mem.given.cost.t_read_missing;
-            let flow = self.sync_readahead(tid, file, index, left);
-            if flow != FaultOutcome::Done {
-                return flow;
-            }
+            self.sync_readahead(tid, file, index, left)?;
             self.mem.cache.misses += 1;
-            return self.await_page(tid, at);
+            return Err(self.await_page(tid, at));
         };
         self.read_on(tid, file, index, folio, None);
         if self.mem.virt.pages.entry(at) != Entry::Frame(folio) {
-            return FaultOutcome::Again;
+            return Err(Undone::Again);
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.wait_for_folio(tid, folio, refault);
-            return FaultOutcome::Blocked;
+            return Err(Undone::Blocked);
         }
         self.mem.acting.now += self.mem.given.cost.t_read_cached;
         let prev = self.mem.cache.files[file].ra.prev.replace(index);
@@ -352,30 +338,27 @@ impl Machine {
         if !(first && prev == Some(index)) {
             self.mem.mark_accessed(&mut *self.policies.lru, folio);
         }
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// One page of a `write(2)`, written in full.
-    pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> FaultOutcome {
+    pub(super) fn write_page(&mut self, tid: ThreadId, file: FileId, index: u32) -> Outcome {
         assert!(
             index < self.mem.cache.files[file].pages,
             "{file}: write of page {index} past its end"
         );
         if self.held_back(tid) {
-            return FaultOutcome::Blocked;
+            return Err(Undone::Blocked);
         }
         let at = PageIdx(self.mem.cache.files[file].base.0 + index);
         let folio = match self.mem.virt.pages.entry(at) {
             Entry::Frame(f) if self.mem.frames.has(f, flag::LOCKED) => {
                 self.wait_for_folio(tid, f, false);
-                return FaultOutcome::Blocked;
+                return Err(Undone::Blocked);
             }
             Entry::Frame(f) => f,
             _ => {
-                let pfn = match self.alloc_user(tid) {
-                    AllocOutcome::Frame(p) => p,
-                    other => return other.into(),
-                };
+                let pfn = self.alloc_user(tid).frame()?;
                 let how = self.arrival(ArrivalKind::Write, None);
                 self.mem.add_to_page_cache(&mut *self.policies.lru, at, pfn, how);
                 self.mem.cache.misses += 1;
@@ -387,6 +370,6 @@ impl Machine {
         self.mem.settle_kernel();
         // The page is written whether or not the writer is paused for it.
         self.balance_dirty_pages(tid, folio);
-        FaultOutcome::Done
+        Ok(())
     }
 }

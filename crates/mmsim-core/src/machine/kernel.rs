@@ -4,7 +4,7 @@
 //! stays when its process ends, as the memory of a module does, until it is freed.
 
 use super::Machine;
-use super::fault::touch::FaultOutcome;
+use super::fault::touch::{Outcome, Undone};
 use super::reclaim::alloc::AllocOutcome;
 use super::watch::result::Origin;
 use crate::base::compact_result::NoBlock;
@@ -27,7 +27,7 @@ impl Machine {
         migratetype: Migratetype,
         flags: GfpFlags,
         handle: BlockHandle,
-    ) -> FaultOutcome {
+    ) -> Outcome {
         let name = &self.work.threads[tid].name;
         assert!(order <= MAX_PAGE_ORDER, "{name}: order {order} is above {MAX_PAGE_ORDER}");
         assert!(migratetype.mergeable(), "{name}: no request may be for {migratetype:?} memory");
@@ -48,13 +48,13 @@ impl Machine {
                 self.mem.count(VmEvent::SimKernelAllocFail, 1);
                 None
             }
-            AllocOutcome::Blocked => return FaultOutcome::Blocked,
-            AllocOutcome::Killed => return FaultOutcome::Killed,
+            AllocOutcome::Blocked => return Err(Undone::Blocked),
+            AllocOutcome::Killed => return Err(Undone::Killed),
         };
         self.mem.acting.now += self.mem.given.cost.t_syscall;
         self.mem.count(VmEvent::SimKernelAlloc, 1);
         self.work.threads[tid].kernel_allocs.push(KernelAllocResult { handle, pfn });
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// A block for a workload, and where it came from.

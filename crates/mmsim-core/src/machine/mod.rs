@@ -56,12 +56,13 @@ use crate::workload::FileSpec;
 use blocks::Blocks;
 use cpu::queue::Event;
 use cpu::thread::{Thread, Wait};
-use parts::{Course, Daemons, Events, Policies, Recorder, Sched, Step, Touches, Work};
+use parts::{Course, Daemons, Events, Policies, Sched, Step, Touches, Work};
 use std::collections::BTreeMap;
 use task::Task;
 use walk::Progress;
 use watch::latency::Histogram;
 use watch::psi::Psi;
+use watch::recorder::Recorder;
 use watch::result::{OomSummary, TaskResult};
 use watch::stuck::Watchdog;
 

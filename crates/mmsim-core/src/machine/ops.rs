@@ -4,7 +4,7 @@
 
 use super::Machine;
 use super::cpu::thread::{Entity, Wait};
-use super::fault::touch::{FaultOutcome, Touch};
+use super::fault::touch::{Outcome, Touch, Undone};
 use super::watch::psi::Psi;
 use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
@@ -14,7 +14,7 @@ use crate::workload::{MapKind, Op, RegionId, Run};
 
 impl Machine {
     /// Executes one operation that is no hit.
-    pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> FaultOutcome {
+    pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Outcome {
         let space = self.work.threads[tid].space;
         match op {
             Op::Access(run) => self.unmapped(tid, run.region),
@@ -37,7 +37,7 @@ impl Machine {
                 };
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
-                    return FaultOutcome::Killed;
+                    return Err(Undone::Killed);
                 }
                 self.mem.virt.spaces.mmap(
                     &mut self.mem.virt.pages,
@@ -48,13 +48,13 @@ impl Machine {
                     flags,
                     at,
                 );
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Munmap { region } => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.mem.munmap(&mut *self.policies.lru, space, region);
                 self.mem.settle_kernel();
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
             Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
@@ -68,7 +68,7 @@ impl Machine {
             Op::Sleep(d) => {
                 self.work.threads[tid].progress.record_clock.sleep(d);
                 self.sleep(tid, d, false);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.acting.now {
@@ -76,7 +76,7 @@ impl Machine {
                     self.work.threads[tid].progress.record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Barrier => self.barrier(tid),
             Op::PhaseEnd(i) => {
@@ -92,79 +92,79 @@ impl Machine {
                 self.end_phase(name, of, self.now());
                 let now = self.now().0;
                 self.work.threads[tid].progress.record_clock.begin(now);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::MemcgReclaim { pages, swappiness } => {
                 let memcg = self.mem.virt.spaces[space].memcg;
                 if memcg.0 != 0 {
                     self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
-                FaultOutcome::Done
+                Ok(())
             }
             Op::DropCaches => {
                 self.mem.drop_caches(&mut *self.policies.lru);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::KernelAlloc { order, migratetype, flags, handle } => {
                 self.kernel_alloc(tid, order, migratetype, flags, handle)
             }
             Op::KernelFree { handle } => {
                 self.kernel_free(tid, handle);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::KernelSplit { handle } => {
                 self.kernel_split(tid, handle);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::KernelTake { pfn, handle } => {
                 self.kernel_take(tid, pfn, handle);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::HugePool { pages } => self.set_huge_pool(tid, pages),
             Op::CompactMemory => {
                 self.compact_memory();
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Sysctl(write) => {
                 self.write_sysctl(write);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::LruGen(write) => {
                 self.write_lru_gen(tid, write);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Survey { order } => {
                 self.survey(order);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::KdamondOn(id) => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.start_kdamond(id);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::KdamondNote(id, what) => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::DrainPcp => {
                 self.mem.drain_pcp();
-                FaultOutcome::Done
+                Ok(())
             }
             Op::FreeBlocks => {
                 self.free_blocks(tid);
-                FaultOutcome::Done
+                Ok(())
             }
             Op::Exit => {
                 self.kill(space);
-                FaultOutcome::Killed
+                Err(Undone::Killed)
             }
         }
     }
 
     /// The access that stopped a walk: its page is no hit. The thread is moved on by whoever asked.
     #[inline]
-    pub(super) fn access(&mut self, tid: ThreadId) -> FaultOutcome {
+    pub(super) fn access(&mut self, tid: ThreadId) -> Outcome {
         let t = &self.work.threads[tid];
         let missed = t.progress.missed();
         let run = missed.run;
@@ -174,17 +174,10 @@ impl Machine {
         }
         let page = PageIdx(missed.page(place.start.0) as u32);
         let touch = Touch::by(tid, t, page, place.vma, run.write);
-        let flow = self.fault(touch);
-        if flow != FaultOutcome::Done {
-            return flow;
-        }
-        if self.course.watch.record_accesses {
-            self.record_access(page);
-        }
-        self.mem.telling.uses.came(page);
+        self.fault(touch)?;
+        self.record.access(&mut self.mem, page);
         self.mem.acting.now += self.mem.given.cost.t_hit;
-        self.note_resident();
-        FaultOutcome::Done
+        Ok(())
     }
 
     #[cold]
@@ -204,17 +197,6 @@ impl Machine {
         panic!("{}: {region:?} is not mapped", self.work.threads[tid].name)
     }
 
-    #[inline]
-    pub(super) fn note_resident(&mut self) {
-        self.record.peak_resident = self.record.peak_resident.max(self.resident_now());
-    }
-
-    /// Pages that wait for their list are resident too.
-    #[inline]
-    pub(super) fn resident_now(&self) -> u64 {
-        self.mem.nr_lru_pages() + self.mem.lru.batches.nr_waiting()
-    }
-
     fn pages_of_file(
         &mut self,
         tid: ThreadId,
@@ -222,7 +204,7 @@ impl Machine {
         first: u32,
         count: u32,
         write: bool,
-    ) -> FaultOutcome {
+    ) -> Outcome {
         let f = self.work.tasks[self.work.threads[tid].task].files[usize::from(file)];
         let done = self.work.threads[tid].progress.done;
         if done == 0 {
@@ -238,13 +220,13 @@ impl Machine {
         } else {
             self.read_page(tid, f, index, count - done, done == 0)
         };
-        if flow == FaultOutcome::Done {
+        if flow.is_ok() {
             let page = PageIdx(self.mem.cache.files[f].base.0 + index);
-            if self.course.watch.record_accesses {
-                self.record_file_access(page, write);
+            if self.record.accesses {
+                self.record.contents.file_access(page, write);
             }
             self.mem.tell_of_file_use(page);
-            self.note_resident();
+            self.record.resident(&self.mem);
             let progress = &mut self.work.threads[tid].progress;
             progress.accesses += 1;
             progress.done = (done + 1) % count;
@@ -253,15 +235,15 @@ impl Machine {
         flow
     }
 
-    fn barrier(&mut self, tid: ThreadId) -> FaultOutcome {
+    fn barrier(&mut self, tid: ThreadId) -> Outcome {
         let task = self.work.threads[tid].task;
         // The last one to come goes straight on.
         if self.open_barrier(task, 1) {
-            return FaultOutcome::Done;
+            return Ok(());
         }
         self.work.tasks[task].waiting += 1;
         self.block(tid, Wait::Barrier, false);
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// Lets the threads of a process go on if all living ones have come, `more` besides

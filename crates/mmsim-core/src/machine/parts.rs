@@ -13,11 +13,9 @@ use super::reclaim::kswapd::Kswapd;
 use super::reclaim::lru_gen::OtherLru;
 use super::task::Task;
 use super::watch::Watch;
-use super::watch::collect::{Mark, Resident};
-use super::watch::contents::Contents;
-use super::watch::latency::Histogram;
+use super::watch::collect::Resident;
 use super::watch::psi::PsiMeter;
-use super::watch::result::{HighOrder, OomSummary, Origin, PhaseResult, StuckSummary};
+use super::watch::result::{Origin, StuckSummary};
 use super::watch::stuck::Watchdog;
 use super::writeback::flusher::Flusher;
 use crate::base::compact_result::NoBlock;
@@ -25,7 +23,7 @@ use crate::base::id::{AsId, CpuId, DiskId, IndexVec, KdamondId, NodeId, Pfn, Thr
 use crate::base::time::{SimDuration, SimTime};
 use crate::config::MachineConfig;
 use crate::machine::compaction::kcompactd::Kcompactd;
-use crate::memory::{MOST_PENDING, Memory, PendingFault, Plug};
+use crate::memory::{MOST_PENDING, PendingFault, Plug};
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::Compaction;
 use std::collections::BTreeMap;
@@ -160,53 +158,6 @@ impl Touches {
             pause: 1,
             left: 0,
             each: 0,
-        }
-    }
-}
-
-/// Results of a run in the making. No decision reads them.
-pub(super) struct Recorder {
-    /// Minor faults, major faults, stalls in direct reclaim.
-    pub latency: [Histogram; 3],
-    /// Faults that the kernel counts once more as it tries them anew (up to 6.3).
-    pub retried_faults: u64,
-    /// Faults, and major ones, that ended with their threads.
-    pub faults_cut_short: [u64; 2],
-    pub phases: Vec<PhaseResult>,
-    /// Totals when the last phase ended.
-    pub mark: Mark,
-    pub oom: Option<OomSummary>,
-    pub high_order: HighOrder,
-    pub peak_resident: u64,
-    /// Recorded accesses, for the optimum.
-    pub contents: Contents,
-    /// Pages were read that no thread had asked for, by other means than readahead.
-    pub prefetched: bool,
-    /// Pages that monitors moved to another node, or tried to.
-    pub moved_by_monitors: u64,
-    pub zones_at_start: Vec<(String, [u64; 5])>,
-}
-
-impl Recorder {
-    pub(super) fn new(mem: &Memory) -> Recorder {
-        let zone = |z| {
-            let z = &mem.zones[z];
-            let [min, low, high] = z.watermark;
-            (z.kind.name().to_string(), [z.managed.into(), min, low, high, z.free])
-        };
-        Recorder {
-            latency: Default::default(),
-            retried_faults: 0,
-            faults_cut_short: [0; 2],
-            phases: Vec::new(),
-            mark: Mark::default(),
-            oom: None,
-            high_order: HighOrder::default(),
-            peak_resident: 0,
-            contents: Contents::default(),
-            prefetched: false,
-            moved_by_monitors: 0,
-            zones_at_start: mem.zones.ids().map(zone).collect(),
         }
     }
 }

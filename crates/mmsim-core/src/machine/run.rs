@@ -15,7 +15,7 @@ use super::Machine;
 use super::cpu::deadline::Deadline;
 use super::cpu::queue::Event;
 use super::cpu::thread::{Entity, Thread, Wait};
-use super::fault::touch::FaultOutcome;
+use super::fault::touch::{Outcome, Undone};
 use super::walk::{OnMiss, Resolved, Stop};
 use crate::base::host;
 use crate::base::id::{AsId, CpuId, PageIdx, ThreadId};
@@ -501,7 +501,7 @@ impl Machine {
     /// Executes accesses that hit, and pure computation, until the bound.
     #[inline]
     pub(super) fn run_hits(&mut self, tid: ThreadId, bound: SimTime) -> Stop {
-        if self.still_records() {
+        if self.record.still_records() {
             let recorded = self.record.contents.sequence.len();
             let mut sequence = std::mem::take(&mut self.record.contents.sequence);
             let stop = self.walk_hits(tid, bound, &mut sequence);
@@ -512,7 +512,7 @@ impl Machine {
                 self.mem.tell_of_uses();
             }
             self.record.contents.sequence = sequence;
-            self.record_hits(recorded);
+            self.record.contents.hits(&self.mem, recorded);
             stop
         } else if self.mem.telling.uses.on() {
             let stop = self.walk_hits(tid, bound, Followed);
@@ -558,23 +558,23 @@ impl Machine {
             Stop::Miss => (self.access(tid), true),
             _ => (self.step_other(tid), false),
         };
-        if flow == FaultOutcome::Done && self.work.threads[tid].over_high > 0 {
+        if flow.is_ok() && self.work.threads[tid].over_high > 0 {
             self.mem.tell_of_uses();
             self.handle_over_high(tid);
         }
         self.step.amid = false;
         self.mem.tell_after_step();
         self.queue_io();
-        if !accessed || flow != FaultOutcome::Done {
-            self.note_resident();
+        if !accessed || flow.is_err() {
+            self.record.resident(&self.mem);
         }
-        self.course.watchdog.tried(flow == FaultOutcome::Done);
+        self.course.watchdog.tried(flow.is_ok());
         let now = self.mem.acting.now;
         let t = &mut self.work.threads[tid];
-        if flow == FaultOutcome::Done {
+        if flow.is_ok() {
             t.done_at = now;
         }
-        if accessed && flow == FaultOutcome::Done {
+        if accessed && flow.is_ok() {
             self.work.done.0 += 1;
             let count = t.progress.op().map_or(0, Op::touches);
             t.progress.did(count, 1);
@@ -598,7 +598,7 @@ impl Machine {
             t.finished = t.finished.max(self.mem.acting.now);
         }
         self.took_steps(1);
-        goes_on && flow != FaultOutcome::Killed
+        goes_on && flow != Err(Undone::Killed)
     }
 
     /// Counts steps that were no hits: audits are due after some.
@@ -613,7 +613,7 @@ impl Machine {
 
     /// Executes an operation that is no access, or asks for operations.
     #[inline(never)]
-    fn step_other(&mut self, tid: ThreadId) -> FaultOutcome {
+    fn step_other(&mut self, tid: ThreadId) -> Outcome {
         let t = &mut self.work.threads[tid];
         let Some(&op) = t.progress.op() else {
             let cx = WorkloadCx {
@@ -632,10 +632,10 @@ impl Machine {
             if given.is_none() {
                 self.finish(tid);
             }
-            return FaultOutcome::Done;
+            return Ok(());
         };
         let flow = self.execute(tid, op);
-        if flow == FaultOutcome::Done {
+        if flow.is_ok() {
             let progress = &mut self.work.threads[tid].progress;
             // Operations on several pages count them in `done` and finish at the last.
             if progress.done == 0 {

@@ -22,4 +22,6 @@ pub struct KernelMemory {
     pub(super) settled: (u64, u64),
     /// Nodes of shadows that the shrinker left for another time.
     pub(super) shadows_deferred: u64,
+    /// Nodes of shadows that the shrinker dropped.
+    pub(crate) shadow_drops: u64,
 }

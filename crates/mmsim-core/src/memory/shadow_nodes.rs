@@ -78,6 +78,7 @@ impl Memory {
                 (_, Some((_, n))) => self.drop_file_node(n),
                 (None, None) => break,
             }
+            self.kernel.shadow_drops += 1;
             self.count(VmEvent::WorkingsetNodereclaim, 1);
         }
     }

@@ -5,8 +5,10 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::blocks::Blocks;
 use crate::machine::compaction::direct::Tries;
+use crate::machine::fault::touch::FaultDone;
 use crate::machine::walk::Progress;
 use crate::machine::watch::psi::Psi;
+use crate::memory::trace::FaultKind;
 use crate::virt::space::Place;
 use crate::workload::{FreeBlocksOfZone, KernelAllocResult, Workload};
 
@@ -46,6 +48,15 @@ pub(in crate::machine) struct Fault {
     pub fell_back: bool,
     /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
+}
+
+impl Fault {
+    /// It is resolved, and was counted on the way.
+    #[inline]
+    pub(in crate::machine) fn done(self, write: bool, kind: FaultKind) -> FaultDone {
+        let Fault { page, begin, major, .. } = self;
+        FaultDone { page, begin, write, kind, major, counts_major: false, read: false }
+    }
 }
 
 /// Progress of a thread in an `fsync(2)`.

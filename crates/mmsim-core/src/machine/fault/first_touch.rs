@@ -169,7 +169,7 @@ impl Machine {
         self.touches.alone_for = self.touches.pause;
         self.touches.pause = (2 * self.touches.pause).min(PAUSE);
         // Samples look between faults; two that note accesses have to share them.
-        let shared = self.mem.telling.uses.on() && self.course.watch.record_accesses;
+        let shared = self.mem.telling.uses.on() && self.record.accesses;
         let ordered = self.course.watch.sample.is_some() || shared;
         if ordered || self.sched.cpus.len() > MOST_CPUS || !self.policies.lru.faults_together() {
             return None;
@@ -179,7 +179,7 @@ impl Machine {
         let run = self.mem.fast_faults(nobody, ArrivalKind::New, recency, awake)?;
         let mut team = std::mem::take(&mut self.touches.team);
         let (mut turns, outside) = self.gather(&run, &mut team);
-        let recording = self.still_records();
+        let recording = self.record.still_records();
         let acts = loop {
             if turns.nr == 0 {
                 break None;
@@ -190,7 +190,7 @@ impl Machine {
                 self.settle_member(&run, &mut team[place]);
             }
             if recording {
-                self.record_hits(recorded);
+                self.record.contents.hits(&self.mem, recorded);
             }
             match end {
                 // Accesses were recorded, as page numbers so far.
@@ -227,8 +227,7 @@ impl Machine {
         if self.touches.touching {
             (self.touches.alone_for, self.touches.pause) = (0, 1);
         }
-        self.record.latency[0].add_many(self.mem.given.cost.t_minor_anon, faults);
-        self.note_resident();
+        self.record.faults(&self.mem, false, self.mem.given.cost.t_minor_anon, faults);
         self.took_steps(faults);
         acts
     }
@@ -265,7 +264,7 @@ impl Machine {
         let tick = self.mem.left_of_tick().saturating_sub(1);
         self.touches.left = self.mem.share_left(run).min(tick);
         // Accesses are recorded in their order, and faults of several threads seen in theirs.
-        let singly = self.course.watch.record_accesses || nr > 1 && self.mem.sees_faults();
+        let singly = self.record.accesses || nr > 1 && self.mem.sees_faults();
         let most = if singly { 1 } else { MOST_PENDING };
         self.touches.each = (self.touches.left / nr.max(1)).min(most);
         for (i, m) in team[..nr].iter_mut().enumerate() {
@@ -306,7 +305,7 @@ impl Machine {
             t_fault: self.mem.given.cost.t_minor_anon.0 + t_hit,
             due: due.0,
             run_ahead: self.config.run_ahead.0,
-            notes: if self.course.watch.record_accesses {
+            notes: if self.record.accesses {
                 Notes::Recorded(&mut self.record.contents.sequence)
             } else if self.mem.telling.uses.on() {
                 Notes::Followed(self.mem.telling.uses.noting(pages))
@@ -347,8 +346,9 @@ impl Machine {
         let pending = &m.touches.pending[..nr];
         self.mem.acting.cpu = m.cpu;
         self.mem.settle_faults(&mut *self.policies.lru, &run, pending);
-        if self.course.watch.record_accesses {
-            pending.iter().for_each(|f| self.record_fault(f.page, FaultKind::ZeroFill));
+        if self.record.accesses {
+            let contents = &mut self.record.contents;
+            pending.iter().for_each(|f| contents.made(&self.mem, f.page, FaultKind::ZeroFill));
         }
         self.mem.virt.spaces[run.space].counted.faults += nr as u64;
         m.faults += nr as u64;

@@ -16,30 +16,32 @@ use crate::base::id::{PageIdx, Pfn, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::{Fault, Wait};
-use crate::machine::fault::thp::HugeFault;
-use crate::machine::fault::touch::{FaultOutcome, Touch};
-use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::trace::{FaultKind, TraceEvent, TraceKind};
+use crate::machine::fault::touch::{FaultDone, Outcome, Touch, Undone};
+use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::VmaFlags;
 
-macro_rules! frame_or_return {
-    ($got:expr) => {
-        match $got {
-            AllocOutcome::Frame(p) => p,
-            other => return FaultOutcome::from(other),
-        }
-    };
-}
-pub(in crate::machine) use frame_or_return;
-
 impl Machine {
     /// A touch that the hardware could not satisfy.
     #[inline]
-    pub(in crate::machine) fn fault(&mut self, touch: Touch) -> FaultOutcome {
+    pub(in crate::machine) fn fault(&mut self, touch: Touch) -> Outcome {
+        let done = self.resolve(touch)?;
+        self.end_fault(&touch, &done);
+        Ok(())
+    }
+
+    /// A fault is resolved: counts, measures and reports it.
+    #[inline]
+    fn end_fault(&mut self, by: &Touch, done: &FaultDone) {
+        self.record.fault(&mut self.mem, by.tid, by.memcg, done);
+        self.mem.settle_kernel();
+    }
+
+    #[inline]
+    fn resolve(&mut self, touch: Touch) -> Outcome<FaultDone> {
         let t = &self.work.threads[touch.tid];
         // What a thread waits for, and why it comes back, is noted only once it has to wait.
         let begun = match t.fault {
@@ -66,42 +68,34 @@ impl Machine {
             return self.swap_in_directly(touch, begun, slot, shadow);
         }
         self.work.threads[touch.tid].fault = Some(Fault { noted: true, ..begun });
-        self.fault_slow(touch)
+        let kind = self.resolve_noted(touch)?;
+        let fault = self.work.threads[touch.tid].fault.take().expect("the fault is under way");
+        Ok(fault.done(touch.write, kind))
     }
 
+    /// Resolves a fault that its thread has a note of, by what its PTE holds.
     #[inline(never)]
-    fn fault_slow(&mut self, touch: Touch) -> FaultOutcome {
+    fn resolve_noted(&mut self, touch: Touch) -> Outcome<FaultKind> {
         let Touch { tid, page, vma, write, .. } = touch;
         let g = page.group();
         if self.mem.virt.pages.group(g).table.is_none() {
             if self.mem.virt.spaces.vma(vma).kind == VmaKind::HugeTlb {
-                let kind = self.hugetlb_fault(page, write);
-                let f = self.work.threads[tid].fault.take().expect("the fault is under way");
-                self.end_fault(tid, f, write, kind);
-                return FaultOutcome::Done;
+                return Ok(self.hugetlb_fault(page, write));
             }
             let fell_back = self.work.threads[tid].fault.is_some_and(|f| f.fell_back);
             if write && !fell_back && self.wants_huge(touch.page, vma) {
-                match self.huge_fault(touch) {
-                    HugeFault::Done => {
-                        let f =
-                            self.work.threads[tid].fault.take().expect("the fault is under way");
-                        self.end_fault(tid, f, write, FaultKind::ZeroFill);
-                        return FaultOutcome::Done;
-                    }
-                    HugeFault::Later(flow) => return flow,
-                    // If it waits for the small page, it does not ask again.
-                    HugeFault::Fallback => {
-                        if let Some(f) = &mut self.work.threads[tid].fault {
-                            f.fell_back = true;
-                        }
-                    }
+                if self.huge_fault(touch)? {
+                    return Ok(FaultKind::ZeroFill);
+                }
+                // If it waits for the small page, it does not ask again.
+                if let Some(f) = &mut self.work.threads[tid].fault {
+                    f.fell_back = true;
                 }
             }
-            let t = frame_or_return!(self.alloc_table(tid));
+            let t = self.alloc_table(tid).frame()?;
             self.mem.set_table(g, t);
         }
-        let (flow, kind) = match self.mem.virt.pages.entry(page) {
+        match self.mem.virt.pages.entry(page) {
             Entry::Frame(folio) => self.write_fault(tid, page, folio, vma),
             Entry::Swap(slot) => self.swap_fault(tid, page, slot, vma, write),
             Entry::None | Entry::Zero => match self.mem.virt.spaces.vma(vma).kind {
@@ -115,49 +109,7 @@ impl Machine {
                 }
             },
             Entry::Shadow(_) => unreachable!("{page} of a process holds a file's shadow"),
-        };
-        if flow == FaultOutcome::Done {
-            let f = self.work.threads[tid].fault.take().expect("the fault is under way");
-            self.end_fault(tid, f, write, kind);
         }
-        flow
-    }
-
-    /// A fault is resolved.
-    #[inline]
-    pub(in crate::machine) fn end_fault(
-        &mut self,
-        tid: ThreadId,
-        f: Fault,
-        write: bool,
-        kind: FaultKind,
-    ) {
-        self.note_fault(tid, f, write, kind);
-        self.mem.settle_kernel();
-    }
-
-    /// Measures and reports a fault that is resolved.
-    #[inline]
-    fn note_fault(&mut self, tid: ThreadId, f: Fault, write: bool, kind: FaultKind) {
-        let Fault { page, begin, major, .. } = f;
-        if self.course.watch.record_accesses {
-            self.record_fault(page, kind);
-        }
-        self.record.latency[usize::from(major)].add(self.mem.acting.now.since(begin));
-        if self.mem.telling.tracer.wants(TraceKind::PageFault) {
-            self.tell_of_fault(tid, f, write, kind);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn tell_of_fault(&mut self, thread: ThreadId, f: Fault, write: bool, kind: FaultKind) {
-        let Fault { page, major, .. } = f;
-        let pfn = match self.mem.virt.pages.entry(page) {
-            Entry::Frame(pfn) => Some(pfn),
-            _ => None,
-        };
-        self.mem.emit(|| TraceEvent::PageFault { thread, page, write, kind, major, pfn });
     }
 
     /// The thread goes on: what it waited for in a fault may have been done by another thread,
@@ -177,7 +129,8 @@ impl Machine {
             Entry::Frame(_) => FaultKind::FileMinor,
             _ => FaultKind::ZeroPage,
         };
-        self.note_fault(tid, f, f.write, kind);
+        let memcg = self.work.threads[tid].memcg;
+        self.record.fault(&mut self.mem, tid, memcg, &f.done(f.write, kind));
     }
 
     /// A fault under way ends without its page: its thread does so, or its mapping did.
@@ -244,20 +197,21 @@ impl Machine {
         page: PageIdx,
         vma: VmaId,
         write: bool,
-    ) -> (FaultOutcome, FaultKind) {
+    ) -> Outcome<FaultKind> {
         if !write {
             self.mem.acting.now += self.mem.given.cost.t_minor_map;
             self.mem.virt.pages.set_entry(page, Entry::Zero, pte::ACCESSED);
             let space = self.mem.virt.spaces.vma(vma).space;
             self.mem.virt.spaces[space].zero_faults += 1;
-            return (FaultOutcome::Done, FaultKind::ZeroPage);
+            return Ok(FaultKind::ZeroPage);
         }
-        (self.new_anon(tid, page, vma), FaultKind::ZeroFill)
+        self.new_anon(tid, page, vma)?;
+        Ok(FaultKind::ZeroFill)
     }
 
     /// A new anonymous folio for a page that holds none.
-    fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> FaultOutcome {
-        let pfn = frame_or_return!(self.alloc_user(tid));
+    fn new_anon(&mut self, tid: ThreadId, page: PageIdx, vma: VmaId) -> Outcome {
+        let pfn = self.alloc_user(tid).frame()?;
         self.mem.acting.now += self.mem.given.cost.t_minor_anon;
         let (flags, space) =
             (self.mem.virt.spaces.vma(vma).flags, self.mem.virt.spaces.vma(vma).space);
@@ -270,7 +224,7 @@ impl Machine {
         // It is rarely the only one.
         self.touches.touching = self.touches.alone_for == 0;
         self.touches.alone_for = self.touches.alone_for.saturating_sub(1);
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// A write to a present page that may not be written.
@@ -280,7 +234,7 @@ impl Machine {
         page: PageIdx,
         folio: FolioId,
         vma: VmaId,
-    ) -> (FaultOutcome, FaultKind) {
+    ) -> Outcome<FaultKind> {
         let hot = self.mem.virt.pages.hot(page);
         let written = hot | pte::WRITABLE | pte::DIRTY | pte::ACCESSED;
         if self.mem.frames.kind(folio) == FrameKind::Anon {
@@ -296,29 +250,26 @@ impl Machine {
                     self.mem.free_swap(folio);
                 }
                 self.mem.virt.pages.set_hot(page, written);
-                return (FaultOutcome::Done, FaultKind::Reuse);
+                return Ok(FaultKind::Reuse);
             }
         } else if matches!(self.mem.virt.spaces.vma(vma).kind, VmaKind::File { shared: true, .. }) {
             if self.held_back(tid) {
-                return (FaultOutcome::Blocked, FaultKind::Reuse);
+                return Err(Undone::Blocked);
             }
             self.mem.acting.now += self.mem.given.cost.t_minor_map;
             self.mem.virt.pages.set_hot(page, written);
             let at = self.mem.file_page_of(folio);
             self.mem.dirty_folio(folio, at);
             self.balance_dirty_pages(tid, folio);
-            return (FaultOutcome::Done, FaultKind::Reuse);
+            return Ok(FaultKind::Reuse);
         }
         // Copy on write: a private page of a file, or an anonymous page that others map or hold.
-        let pfn = match self.alloc_user(tid) {
-            AllocOutcome::Frame(p) => p,
-            other => return (other.into(), FaultKind::Cow),
-        };
+        let pfn = self.alloc_user(tid).frame()?;
         // Reclaim on the way may have taken the page that was to be copied: then the
         // access is simply tried anew.
         if self.mem.virt.pages.entry(page) != Entry::Frame(folio) {
             self.give_back(pfn);
-            return (FaultOutcome::Again, FaultKind::Cow);
+            return Err(Undone::Again);
         }
         self.mem.acting.now += self.mem.given.cost.t_minor_anon + self.mem.given.cost.t_copy_page;
         self.mem.unmap_for_copy(page, folio);
@@ -334,7 +285,7 @@ impl Machine {
         self.policies.lru.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
-        (FaultOutcome::Done, FaultKind::Cow)
+        Ok(FaultKind::Cow)
     }
 
     /// A charged frame that is not needed after all.
@@ -352,7 +303,7 @@ impl Machine {
         vma: VmaId,
         write: bool,
         shared: bool,
-    ) -> (FaultOutcome, FaultKind) {
+    ) -> Outcome<FaultKind> {
         let major = self.work.threads[tid].fault.is_some_and(|f| f.major);
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(tid, page, at, vma) {
@@ -362,7 +313,7 @@ impl Machine {
                 self.mem.given.cost.t_minor_file
             };
             let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
-            return (FaultOutcome::Done, kind);
+            return Ok(kind);
         }
         let folio = match self.mem.virt.pages.entry(at) {
             Entry::Frame(f) => f,
@@ -373,8 +324,7 @@ impl Machine {
                 }
                 self.major(tid);
                 self.retry_fault(tid);
-                let flow = self.mmap_readahead(tid, at, vma);
-                return (flow, FaultKind::FileMajor);
+                match self.mmap_readahead(tid, at, vma)? {}
             }
         };
         let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
@@ -386,32 +336,29 @@ impl Machine {
             }
             self.mmap_hit(tid, at, vma);
             if self.mem.virt.pages.entry(at) != Entry::Frame(folio) {
-                return (FaultOutcome::Again, kind);
+                return Err(Undone::Again);
             }
         }
         if self.mem.frames.has(folio, flag::LOCKED) {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
-            return (FaultOutcome::Blocked, kind);
+            return Err(Undone::Blocked);
         }
         self.mem.acting.now +=
             if major { self.mem.given.cost.t_major_file } else { self.mem.given.cost.t_minor_file };
         if write && !shared {
-            let pfn = match self.alloc_user(tid) {
-                AllocOutcome::Frame(p) => p,
-                other => return (other.into(), FaultKind::Cow),
-            };
+            let pfn = self.alloc_user(tid).frame()?;
             self.mem.acting.now += self.mem.given.cost.t_copy_page;
             let flags = self.mem.virt.spaces.vma(vma).flags;
             let how = self.make_anon(pfn, flags, ArrivalKind::New);
             self.policies.lru.folio_entering(&mut self.mem, pfn, how);
             self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
             self.mem.lru_add(&mut *self.policies.lru, pfn, how);
-            return (FaultOutcome::Done, FaultKind::Cow);
+            return Ok(FaultKind::Cow);
         }
         if write && self.held_back(tid) {
-            return (FaultOutcome::Blocked, kind);
+            return Err(Undone::Blocked);
         }
         let mut bits = pte::ACCESSED;
         if write {
@@ -421,7 +368,7 @@ impl Machine {
         }
         self.mem.map(page, folio, bits);
         self.policies.lru.file_mapped(&mut self.mem, folio, true);
-        (FaultOutcome::Done, kind)
+        Ok(kind)
     }
 
     /// Maps the cached pages of the aligned group around a read fault (`fault_around_bytes`);

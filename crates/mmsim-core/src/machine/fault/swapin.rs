@@ -13,14 +13,14 @@ use crate::base::planted::Planted;
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::Fault;
-use crate::machine::fault::frame_or_return;
-use crate::machine::fault::touch::{FaultOutcome, Touch};
+use crate::machine::fault::touch::{FaultDone, Outcome, Touch, Undone};
 use crate::machine::reclaim::alloc::AllocOutcome;
 use crate::memory::trace::{FaultKind, TraceEvent};
 use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use crate::policy::ArrivalKind;
 use crate::virt::pages::{Entry, pte};
+use std::convert::Infallible;
 
 impl Machine {
     pub(in crate::machine) fn swap_fault(
@@ -30,15 +30,15 @@ impl Machine {
         slot: SwapSlot,
         vma: VmaId,
         write: bool,
-    ) -> (FaultOutcome, FaultKind) {
-        let kind = FaultKind::SwapIn;
+    ) -> Outcome<FaultKind> {
         // Swap-ins and first touches in turn are no work for a team.
         self.touches.alone_for = self.touches.alone_for.max(1);
         let swap = self.mem.swap.as_ref().expect("a swap entry without swap");
         if let Cached::Folio(folio) = swap.cached(slot) {
-            return (self.swapcache_fault(tid, page, slot, folio, vma, write), kind);
+            self.swapcache_fault(tid, page, slot, folio, vma, write)?;
+            return Ok(FaultKind::SwapIn);
         }
-        (self.swap_in_window(tid, page, slot, vma), kind)
+        match self.swap_in_window(tid, page, slot, vma)? {}
     }
 
     /// The page is in the swap cache: map it, or wait until it was read.
@@ -50,7 +50,7 @@ impl Machine {
         folio: FolioId,
         vma: VmaId,
         write: bool,
-    ) -> FaultOutcome {
+    ) -> Outcome {
         let Fault { page: p, major, .. } =
             self.work.threads[tid].fault.expect("the fault is under way");
         debug_assert_eq!(p, page);
@@ -72,12 +72,12 @@ impl Machine {
             let refault = self.mem.frames.has(folio, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, folio, refault);
-            return FaultOutcome::Blocked;
+            return Err(Undone::Blocked);
         }
         self.mem.acting.now +=
             if major { self.mem.given.cost.t_major_cpu } else { self.mem.given.cost.t_minor_map };
         self.map_swapped(page, slot, folio, vma, write);
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// Maps a folio of the swap cache in place of its swap entry.
@@ -132,33 +132,29 @@ impl Machine {
         mut fault: Fault,
         slot: SwapSlot,
         shadow: Option<Shadow>,
-    ) -> FaultOutcome {
-        let Touch { tid, space, memcg, page, vma, write } = touch;
-        let dropped = self.mem.stats.vmstat[VmEvent::WorkingsetNodereclaim];
+    ) -> Outcome<FaultDone> {
+        let Touch { tid, space, page, vma, write, .. } = touch;
+        let dropped = self.mem.kernel.shadow_drops;
         self.touches.alone_for = self.touches.alone_for.max(1);
         let pfn = match self.alloc_user(tid) {
             AllocOutcome::Frame(p) => p,
-            AllocOutcome::Killed if fault.noted => return FaultOutcome::Killed, // It was cut short with its thread.
+            AllocOutcome::Killed if fault.noted => return Err(Undone::Killed), // It was cut short with its thread.
             other => {
                 fault.noted = true;
                 self.work.threads[tid].fault = Some(fault);
                 if matches!(other, AllocOutcome::Killed) {
                     self.drop_fault(tid);
                 }
-                return other.into();
+                return other.frame().map(|_| unreachable!("no frame was found"));
             }
         };
         if fault.noted {
             self.work.threads[tid].fault = None;
         }
-        if !fault.major {
-            fault.major = true;
-            self.mem.count_in(memcg, VmEvent::PgMajFault, 1);
-        }
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
         let flags = self.mem.virt.spaces.vma(vma).flags;
         // Making room may have cost the shadow.
-        let shadow = match self.mem.stats.vmstat[VmEvent::WorkingsetNodereclaim] == dropped {
+        let shadow = match self.mem.kernel.shadow_drops == dropped {
             true => shadow,
             false => self.mem.private_swap(slot).flatten(),
         };
@@ -169,8 +165,6 @@ impl Machine {
         self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.end_refaults_for_uses(before);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
-        self.mem.count_in(memcg, VmEvent::PswpIn, 1);
-        self.mem.count_swap_requests(Io::Read, 1);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         self.mem.acting.now += swap.device_of_mut(slot).read_sync(1);
         swap.put_last(slot, self.mem.acting.cpu);
@@ -180,8 +174,8 @@ impl Machine {
         let bits = pte::ACCESSED | pte::WRITABLE | dirty;
         self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
         self.policies.lru.swapin_mapped(&mut self.mem, pfn);
-        self.end_fault(tid, fault, write, FaultKind::SwapIn);
-        FaultOutcome::Done
+        let (kind, counts_major) = (FaultKind::SwapIn, !fault.major);
+        Ok(FaultDone { major: true, counts_major, read: true, ..fault.done(write, kind) })
     }
 
     fn reads_ahead_by_address(&self) -> bool {
@@ -195,9 +189,9 @@ impl Machine {
         page: PageIdx,
         slot: SwapSlot,
         vma: VmaId,
-    ) -> FaultOutcome {
+    ) -> Outcome<Infallible> {
         // The wanted page must get a frame; the others only if it costs no wait.
-        let wanted = frame_or_return!(self.alloc_user(tid));
+        let wanted = self.alloc_user(tid).frame()?;
         // Reclaim on the way changes nothing about a swap entry; the page is still out.
         self.major(tid);
         self.mem.acting.now += self.mem.given.cost.t_major_cpu;
@@ -232,12 +226,11 @@ impl Machine {
             let refault = self.mem.frames.has(wanted, flag::WORKINGSET);
             self.retry_fault(tid);
             self.wait_for_folio(tid, wanted, refault);
-        } else {
-            // A synchronous device read it already; several users share the slot, or the kernel
-            // reads nothing past the swap cache.
-            return FaultOutcome::Again;
+            return Err(Undone::Blocked);
         }
-        FaultOutcome::Blocked
+        // A synchronous device read it already; several users share the slot, or the kernel reads
+        // nothing past the swap cache.
+        Err(Undone::Again)
     }
 
     pub(in crate::machine) fn enter_swapcache(

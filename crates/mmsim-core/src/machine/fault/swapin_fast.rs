@@ -7,7 +7,6 @@
 
 use crate::base::id::{PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
-use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::deadline::Deadline;
 use crate::machine::walk::{Ahead, OnMiss, Resolved, Singles, Stop};
@@ -125,17 +124,16 @@ impl Machine {
         let Some(run) = self.swap_in_run(tid) else { return at };
         while let Some(sides) = self.swap_in_sides(tid) {
             at = if self.mem.telling.uses.on() {
-                let (faults, singly) =
-                    (self.mem.stats.vmstat[VmEvent::PgFault], self.mem.telling.uses.singly());
-                let at = self.swap_in_some(tid, &run, sides, (&until, singly), Followed);
-                if self.mem.stats.vmstat[VmEvent::PgFault] > faults {
+                let singly = self.mem.telling.uses.singly();
+                let (at, faults) = self.swap_in_some(tid, &run, sides, (&until, singly), Followed);
+                if faults > 0 {
                     self.mem.tell_after_step();
                 } else {
                     self.mem.tell_of_uses();
                 }
                 at
             } else {
-                self.swap_in_some(tid, &run, sides, (&until, false), ())
+                self.swap_in_some(tid, &run, sides, (&until, false), ()).0
             };
             match at.0 {
                 Stop::Full => {
@@ -183,7 +181,7 @@ impl Machine {
         Some(sides)
     }
 
-    /// One run of faults. [`Stop::Full`]: it may go on with another.
+    /// One run of faults, and their number. [`Stop::Full`]: it may go on with another.
     #[inline(always)]
     fn swap_in_some(
         &mut self,
@@ -192,11 +190,11 @@ impl Machine {
         sides: Sides,
         (until, singly): (&Deadline, bool),
         who: impl WantsUses,
-    ) -> (Stop, SimTime) {
+    ) -> ((Stop, SimTime), u64) {
         let t = &mut self.work.threads[tid];
         let &Deadline { due, other, slice, sample, .. } = until;
         let start = self.mem.acting.now;
-        let record = self.course.watch.record_accesses;
+        let record = self.record.accesses;
         let t_hit = self.mem.given.cost.t_hit.0;
         let each = run.latency.0 + t_hit;
         let before = (t.progress.accesses, t.progress.records);
@@ -234,15 +232,14 @@ impl Machine {
         self.mem.acting.now = SimTime(now);
         if faults > 0 {
             t.no_progress = 0;
-            self.record.latency[1].add_many(run.latency, faults);
             let pending = &self.touches.ledger[..faults as usize];
             self.mem.settle_faults(&mut *self.policies.lru, run, pending);
             if record {
-                self.record_access(self.touches.ledger[0].page);
+                self.record.contents.access(&self.mem, self.touches.ledger[0].page);
             }
-            self.note_resident();
+            self.record.faults(&self.mem, true, run.latency, faults);
             self.took_steps(faults);
         }
-        (stop, SimTime(since))
+        ((stop, SimTime(since)), faults)
     }
 }

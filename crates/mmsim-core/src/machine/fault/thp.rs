@@ -20,23 +20,13 @@ use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::config::{Thp, ThpDefrag, ZoneKind};
 use crate::machine::Machine;
-use crate::machine::fault::touch::{FaultOutcome, Touch};
+use crate::machine::fault::touch::{Outcome, Touch};
 use crate::machine::reclaim::alloc::AllocOutcome;
 use crate::memory::HUGE_ORDER;
 use crate::phys::frames::{FrameKind, flag};
 use crate::phys::gfp::{AllocRequest, GFP_TRANSHUGE_LIGHT, GfpFlags};
 use crate::policy::{Arrival, ArrivalKind};
 use crate::virt::space::VmaKind;
-
-/// Result of a fault that wants a huge page.
-pub(in crate::machine) enum HugeFault {
-    /// The page is there, and 511 others.
-    Done,
-    /// The thread waits, or is no more.
-    Later(FaultOutcome),
-    /// There is no block: a single page has to do.
-    Fallback,
-}
 
 /// Flags for the allocation of a huge page (`vma_thp_gfp_mask`).
 fn gfp(defrag: ThpDefrag, advised: bool) -> GfpFlags {
@@ -92,26 +82,22 @@ impl Machine {
         got
     }
 
-    /// A write to a page that may be part of a huge one.
-    pub(in crate::machine) fn huge_fault(&mut self, touch: Touch) -> HugeFault {
+    /// A write to a page that may be part of a huge one. True: the page is there, and 511 others.
+    /// False: there is no block, and a single page has to do.
+    pub(in crate::machine) fn huge_fault(&mut self, touch: Touch) -> Outcome<bool> {
         let Touch { tid, page, vma, memcg, .. } = touch;
         let head = match self.alloc_huge(tid, vma) {
-            AllocOutcome::Frame(head) => head,
             AllocOutcome::Failed => {
                 self.mem.count_in(memcg, VmEvent::ThpFaultFallback, 1);
-                return HugeFault::Fallback;
+                return Ok(false);
             }
-            other => return HugeFault::Later(other.into()),
+            other => other.frame()?,
         };
         // For the day when the folio is split.
-        let table = match self.alloc_table(tid) {
-            AllocOutcome::Frame(table) => table,
-            other => {
-                self.mem.memcgs.uncharge(self.mem.frames.memcg(head), GROUP_PAGES.into());
-                self.mem.free_block(head, HUGE_ORDER);
-                return HugeFault::Later(other.into());
-            }
-        };
+        let table = self.alloc_table(tid).frame().inspect_err(|_| {
+            self.mem.memcgs.uncharge(self.mem.frames.memcg(head), GROUP_PAGES.into());
+            self.mem.free_block(head, HUGE_ORDER);
+        })?;
         let mem = &mut self.mem;
         mem.set_table(page.group(), table);
         // Clearing a page takes about as long as copying one.
@@ -129,7 +115,7 @@ impl Machine {
         mem.map_huge(page.group(), head);
         mem.lru_add(&mut *self.policies.lru, head, how);
         mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);
-        HugeFault::Done
+        Ok(true)
     }
 }
 

@@ -1,8 +1,10 @@
-//! A touch of a page by a thread, and how far it got.
+//! A touch of a page by a thread, and what came of it.
 
-use crate::base::id::{AsId, MemcgId, PageIdx, ThreadId, VmaId};
+use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
+use crate::base::time::SimTime;
 use crate::machine::cpu::thread::Thread;
 use crate::machine::reclaim::alloc::AllocOutcome;
+use crate::memory::trace::FaultKind;
 
 /// A touch by a thread: the page, and the mapping that it lies in.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +31,12 @@ impl Touch {
     }
 }
 
-/// Outcome of an operation: it is done, or the thread has to come back.
+/// Outcome of an operation of a thread.
+pub(in crate::machine) type Outcome<T = ()> = Result<T, Undone>;
+
+/// Why an operation is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::machine) enum FaultOutcome {
-    /// Done.
-    Done,
+pub(in crate::machine) enum Undone {
     /// Things have changed: to be tried anew at once.
     Again,
     /// The thread waits and tries anew.
@@ -42,13 +45,31 @@ pub(in crate::machine) enum FaultOutcome {
     Killed,
 }
 
-impl From<AllocOutcome> for FaultOutcome {
-    fn from(g: AllocOutcome) -> FaultOutcome {
-        match g {
-            AllocOutcome::Frame(_) => FaultOutcome::Done,
-            AllocOutcome::Blocked => FaultOutcome::Blocked,
-            AllocOutcome::Killed => FaultOutcome::Killed,
+impl AllocOutcome {
+    /// The frame of a request that may not fail.
+    #[inline]
+    pub(in crate::machine) fn frame(self) -> Outcome<Pfn> {
+        match self {
+            AllocOutcome::Frame(p) => Ok(p),
+            AllocOutcome::Blocked => Err(Undone::Blocked),
+            AllocOutcome::Killed => Err(Undone::Killed),
             AllocOutcome::Failed => unreachable!("a page of a process is worth any effort"),
         }
     }
+}
+
+/// A fault that is resolved.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct FaultDone {
+    pub page: PageIdx,
+    /// When it was counted.
+    pub begin: SimTime,
+    pub write: bool,
+    pub kind: FaultKind,
+    /// It had to read.
+    pub major: bool,
+    /// It is not counted as major yet.
+    pub counts_major: bool,
+    /// It read its page itself, in one request.
+    pub read: bool,
 }

@@ -6,7 +6,7 @@
 //! policy can evict, or need not fetch again, has number 0.
 
 use crate::base::id::{GROUP_PAGES, PageIdx};
-use crate::machine::{MOST_RECORDED, Machine};
+use crate::memory::Memory;
 use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::virt::pages::{Entry, pte};
@@ -35,83 +35,62 @@ impl Contents {
         self.of_page[i]
     }
 
-    /// Gives pages new contents, unrelated to the old.
-    fn renew(&mut self, first: PageIdx, count: u32) {
+    /// Gives pages new contents, unrelated to the old: theirs may be dropped without a write, or were.
+    pub(in crate::machine) fn renew(&mut self, first: PageIdx, count: u32) {
         let first = first.0 as usize;
         let end = (first + count as usize).min(self.of_page.len());
         if let Some(of_page) = self.of_page.get_mut(first..end) {
             of_page.fill(0);
         }
     }
-}
-
-impl Machine {
-    /// True if accesses are recorded: up to a maximum number.
-    #[inline]
-    pub(in crate::machine) fn still_records(&mut self) -> bool {
-        if self.record.contents.sequence.len() >= MOST_RECORDED {
-            self.course.watch.record_accesses = false;
-        }
-        self.course.watch.record_accesses
-    }
-
     /// Records an access to a page of a process that is present.
-    pub(in crate::machine) fn record_access(&mut self, page: PageIdx) {
-        let number = match self.mem.virt.pages.entry(page) {
-            Entry::Frame(folio) if self.needs_no_fetch(page, folio) => 0,
-            Entry::Frame(folio) => match self.mem.frames.kind(folio) {
-                FrameKind::File => {
-                    self.mem.file_page_of(folio).map_or(0, |p| self.record.contents.number(p))
-                }
-                _ => self.record.contents.number(page),
+    pub(in crate::machine) fn access(&mut self, mem: &Memory, page: PageIdx) {
+        let number = match mem.virt.pages.entry(page) {
+            Entry::Frame(folio) if needs_no_fetch(mem, page, folio) => 0,
+            Entry::Frame(folio) => match mem.frames.kind(folio) {
+                FrameKind::File => mem.file_page_of(folio).map_or(0, |p| self.number(p)),
+                _ => self.number(page),
             },
             _ => 0,
         };
-        self.record.contents.sequence.push(number);
+        self.sequence.push(number);
     }
 
     /// Makes contents of the pages that were recorded from number `since` on.
-    pub(in crate::machine) fn record_hits(&mut self, since: usize) {
-        let pages = self.record.contents.sequence.split_off(since);
-        pages.into_iter().for_each(|page| self.record_access(PageIdx(page)));
+    pub(in crate::machine) fn hits(&mut self, mem: &Memory, since: usize) {
+        let pages = self.sequence.split_off(since);
+        pages.into_iter().for_each(|page| self.access(mem, PageIdx(page)));
     }
 
     /// Records an access to a page of a file by `read(2)` or `write(2)`. What is written in full
     /// is new: it is not read first.
-    pub(in crate::machine) fn record_file_access(&mut self, page: PageIdx, write: bool) {
+    pub(in crate::machine) fn file_access(&mut self, page: PageIdx, write: bool) {
         if write {
-            self.record.contents.renew(page, 1);
+            self.renew(page, 1);
         }
-        let number = self.record.contents.number(page);
-        self.record.contents.sequence.push(number);
+        let number = self.number(page);
+        self.sequence.push(number);
     }
 
     /// A fault is resolved: what it made is new.
-    pub(in crate::machine) fn record_fault(&mut self, page: PageIdx, kind: FaultKind) {
+    pub(in crate::machine) fn made(&mut self, mem: &Memory, page: PageIdx, kind: FaultKind) {
         if matches!(kind, FaultKind::ZeroFill | FaultKind::Cow) {
-            match self.mem.virt.pages.group(page.group()).huge {
-                true => self.record.contents.renew(page.group().first(), GROUP_PAGES),
-                false => self.record.contents.renew(page, 1),
+            match mem.virt.pages.group(page.group()).huge {
+                true => self.renew(page.group().first(), GROUP_PAGES),
+                false => self.renew(page, 1),
             }
         }
     }
+}
 
-    /// Records that the contents of pages of a process may be dropped without a write, or are.
-    pub(in crate::machine) fn record_free(&mut self, first: PageIdx, count: u32) {
-        if self.course.watch.record_accesses {
-            self.record.contents.renew(first, count);
-        }
-    }
-
-    /// True if a present page is never evicted, or may be dropped and not be fetched again: a huge
-    /// page of a pool, one that is locked, lazily freed memory that was not written since.
-    fn needs_no_fetch(&self, page: PageIdx, folio: FolioId) -> bool {
-        let frames = &self.mem.frames;
-        let anon = frames.kind(folio) == FrameKind::Anon;
-        self.mem.hugetlb_at(page).is_some()
-            || frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
-            || anon
-                && !frames.has(folio, flag::SWAPBACKED)
-                && self.mem.virt.pages.hot(page) & pte::DIRTY == 0
-    }
+/// True if a present page is never evicted, or may be dropped and not be fetched again: a huge
+/// page of a pool, one that is locked, lazily freed memory that was not written since.
+fn needs_no_fetch(mem: &Memory, page: PageIdx, folio: FolioId) -> bool {
+    let frames = &mem.frames;
+    let anon = frames.kind(folio) == FrameKind::Anon;
+    mem.hugetlb_at(page).is_some()
+        || frames.has(folio, flag::MLOCKED | flag::UNEVICTABLE)
+        || anon
+            && !frames.has(folio, flag::SWAPBACKED)
+            && mem.virt.pages.hot(page) & pte::DIRTY == 0
 }

@@ -6,6 +6,7 @@ mod disks;
 pub(in crate::machine) mod latency;
 pub mod laws;
 pub(in crate::machine) mod psi;
+pub(in crate::machine) mod recorder;
 pub mod result;
 pub mod snapshot;
 pub(in crate::machine) mod stuck;

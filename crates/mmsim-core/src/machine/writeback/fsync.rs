@@ -14,14 +14,14 @@ use crate::base::id::{FileId, PageIdx, ThreadId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::Sync;
-use crate::machine::fault::touch::FaultOutcome;
+use crate::machine::fault::touch::{Outcome, Undone};
 use crate::phys::frames::flag;
 use crate::virt::pages::Entry;
 
 impl Machine {
     /// One step of an `fsync(2)`: up to a request, or up to a page to wait for. The operation is done
     /// when `Progress::done` is 0 again.
-    pub(in crate::machine) fn fsync(&mut self, tid: ThreadId, file: FileId) -> FaultOutcome {
+    pub(in crate::machine) fn fsync(&mut self, tid: ThreadId, file: FileId) -> Outcome {
         let now = self.mem.acting.now;
         let begun = self.work.threads[tid].sync.take();
         let mut sync = begun.unwrap_or(Sync { begin: now, waits: false, next: 0 });
@@ -39,11 +39,11 @@ impl Machine {
             }
             // A page that it waited for can be under write once more.
             let moved = begun.is_none() || (sync.waits, sync.next) != from;
-            return if moved { FaultOutcome::Done } else { FaultOutcome::Blocked };
+            return if moved { Ok(()) } else { Err(Undone::Blocked) };
         }
         self.mem.count(VmEvent::SimFsync, 1);
         self.mem.count(VmEvent::SimFsyncNs, self.mem.acting.now.since(sync.begin).0);
-        FaultOutcome::Done
+        Ok(())
     }
 
     /// Goes on until something has to be waited for. False: all is written.
