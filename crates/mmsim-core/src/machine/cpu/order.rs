@@ -65,8 +65,8 @@ impl Order {
     pub(in crate::machine) fn next_thread(&self) -> Option<(CpuId, ThreadId)> {
         let first = self.nodes[1] as u64;
         let rank = first >> 16;
-        (self.nodes[1] != NOBODY && rank >= THREADS)
-            .then_some((CpuId(first as u16), ThreadId((rank - THREADS) as u32)))
+        let thread = ThreadId(rank.checked_sub(THREADS)? as u32);
+        (self.nodes[1] != NOBODY).then_some((CpuId(first as u16), thread))
     }
     /// The earliest clock of a busy CPU, the acting one not counted.
     #[inline]

@@ -5,7 +5,6 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::blocks::Blocks;
 use crate::machine::compaction::direct::Tries;
-use crate::machine::fault::touch::FaultDone;
 use crate::machine::walk::Progress;
 use crate::machine::watch::psi::Psi;
 use crate::memory::trace::FaultKind;
@@ -48,6 +47,22 @@ pub(in crate::machine) struct Fault {
     pub fell_back: bool,
     /// The thread has a note of it, to be taken off at the end, since it waited.
     pub noted: bool,
+}
+
+/// A fault that is resolved.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::machine) struct FaultDone {
+    pub page: PageIdx,
+    /// When it was counted.
+    pub begin: SimTime,
+    pub write: bool,
+    pub kind: FaultKind,
+    /// It had to read.
+    pub major: bool,
+    /// It is not counted as major yet.
+    pub counts_major: bool,
+    /// It read its page itself, in one request.
+    pub read: bool,
 }
 
 impl Fault {

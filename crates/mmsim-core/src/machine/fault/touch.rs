@@ -1,10 +1,8 @@
 //! A touch of a page by a thread, and what came of it.
 
 use crate::base::id::{AsId, MemcgId, PageIdx, Pfn, ThreadId, VmaId};
-use crate::base::time::SimTime;
 use crate::machine::cpu::thread::Thread;
 use crate::machine::reclaim::alloc::AllocOutcome;
-use crate::memory::trace::FaultKind;
 
 /// A touch by a thread: the page, and the mapping that it lies in.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +54,4 @@ impl AllocOutcome {
             AllocOutcome::Failed => unreachable!("a page of a process is worth any effort"),
         }
     }
-}
-
-/// A fault that is resolved.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::machine) struct FaultDone {
-    pub page: PageIdx,
-    /// When it was counted.
-    pub begin: SimTime,
-    pub write: bool,
-    pub kind: FaultKind,
-    /// It had to read.
-    pub major: bool,
-    /// It is not counted as major yet.
-    pub counts_major: bool,
-    /// It read its page itself, in one request.
-    pub read: bool,
 }

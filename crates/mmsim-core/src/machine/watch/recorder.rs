@@ -9,7 +9,7 @@ use crate::base::id::{MemcgId, PageIdx, ThreadId};
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::machine::MOST_RECORDED;
-use crate::machine::fault::touch::FaultDone;
+use crate::machine::cpu::thread::FaultDone;
 use crate::memory::Memory;
 use crate::memory::trace::{TraceEvent, TraceKind};
 use crate::virt::pages::Entry;
