@@ -1,6 +1,6 @@
-//! The buddy allocator against a naive one: the same requests, the whole state compared
-//! after each: which blocks are free, on which list, in which order, the types of
-//! pageblocks, and what was told of fallbacks.
+//! The buddy allocator against a naive one: the same requests, the whole state compared after each:
+//! which blocks are free, on which list, in which order, the types of pageblocks, and the reported
+//! fallbacks.
 //!
 //! The twin keeps lists as plain deques and finds buddies by searching them. It knows no
 //! untouched run, no masks and no links, and cuts pages off one at a time.

@@ -138,7 +138,7 @@ fn without_lists_free_frames_find_theirs() {
     }
 }
 
-/// What belongs to programs is free afterwards.
+/// Memory of programs is free afterwards.
 #[test]
 fn programs_have_ended() {
     let config = config(Kernel::V4_1, (0, 1));

@@ -230,7 +230,7 @@ fn every_kind_of_folio_moves() {
         r.mem.put_back(&mut r.lru, folio);
         r.moves(folio);
 
-        // Pages of the file: mapped by nobody, by one, by two.
+        // Pages of the file: mapped by none, by one, by two.
         let (page, folio) = r.cached(0);
         let now = r.moves(folio);
         assert_eq!(r.mem.virt.pages.entry(page), Entry::Frame(now));

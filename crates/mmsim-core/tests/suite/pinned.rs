@@ -12,9 +12,9 @@ use mmsim_core::phys::frames::{Mapped, flag};
 use mmsim_core::policy::{Departure, ReclaimPolicy, Reclaimer};
 use mmsim_core::virt::pages::Entry;
 
-/// Worked by hand: the page waits to be activated, and reclaim isolates it. It gets a slot, loses its
-/// mapping and stays; nothing is written. When the batch comes to it, it is on no list, so the
-/// activation is lost. Then nobody holds it, and it is written and ready to be freed.
+/// Worked by hand: the page waits to be activated, and reclaim isolates it. It gets a slot, loses
+/// its mapping and stays; nothing is written. When the batch goes to the lists, it is on no list,
+/// so the activation is lost. Then it has no holder, and it is written and ready to be freed.
 #[test]
 fn reclaim_unmaps_a_folio_in_a_batch_and_keeps_it() {
     let device = DeviceConfig::preset("ramdisk", 1).expect("a preset");

@@ -95,7 +95,7 @@ struct Folio {
 struct Both {
     mem: Memory,
     space: AsId,
-    /// What the brute force looks at: mappings, and everything in them by virtual page.
+    /// Input of the brute force: mappings, and everything in them by virtual page.
     mappings: Vec<Mapping>,
     ptes: BTreeMap<u64, Pte>,
     folios: BTreeMap<Pfn, Folio>,

@@ -51,7 +51,7 @@ impl Naive {
         n
     }
 
-    /// What is on a list, head first.
+    /// Blocks on a list, head first.
     pub(crate) fn on_list(&self, order: u8, mt: Migratetype) -> Vec<u32> {
         self.lists.get(&(order, mt)).into_iter().flatten().copied().collect()
     }
@@ -230,7 +230,7 @@ impl Naive {
         None
     }
 
-    /// Whether free pages and pages of the same kind are half of the pageblock.
+    /// True if free pages and pages of the same kind are half of the pageblock.
     fn claimable(&self, p: u32, mt: Migratetype) -> bool {
         let size = 1u32 << self.rules.pageblock_order;
         let free: u32 = self.blocks_within(p).iter().map(|b| 1 << b.1).sum();

@@ -1,5 +1,5 @@
-//! What is done to a buddy allocator, and what it answers, so that the real one and the
-//! naive one can be asked alike.
+//! Requests to a buddy allocator, and its answers, so that the real one and the naive one get the
+//! same requests.
 
 use super::Naive;
 use mmsim_core::base::id::Pfn;
@@ -25,20 +25,20 @@ pub(crate) enum Step {
         mt: Migratetype,
         whole: bool,
     },
-    /// Of a block in use.
+    /// Frees a block in use.
     Free(u32),
-    /// Of pages in use, one after the other.
+    /// Frees pages in use, one after the other.
     FreePages(Vec<u32>),
-    /// Of a free block.
+    /// Isolates a free block.
     Isolate(u32),
     SetType(u32, Migratetype),
-    /// Of a block in use.
+    /// Reserves a block in use.
     Reserve(u32),
     Unreserve(Migratetype, bool),
 }
 
 impl Step {
-    /// Whether frames that this hands out go onto an LRU list.
+    /// True if frames that this hands out go onto an LRU list.
     fn lru(&self) -> bool {
         matches!(self, Step::Alloc { lru: true, .. } | Step::Pages { .. })
     }
@@ -74,7 +74,7 @@ pub(crate) struct Model {
 }
 
 impl std::fmt::Debug for Model {
-    /// What it was made of: enough to repeat a case.
+    /// The steps of a case: enough to repeat it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} frames, free from {}, {:?}", self.nr, self.from, self.rules)
     }
@@ -91,7 +91,7 @@ impl Model {
         self.held.iter().position(|h| h.0 == p)
     }
 
-    /// Whether the step means something now.
+    /// True if the step means something now.
     pub(crate) fn permits(&self, step: &Step) -> bool {
         match *step {
             Step::Alloc { order, .. } => order <= self.rules.max_order,
