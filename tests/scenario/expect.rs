@@ -1,4 +1,4 @@
-//! What scenarios expect of their runs, asked of the runs.
+//! Expectations of scenarios, checked against their runs.
 
 use mmsim::scenario::GAUGES;
 use mmsim::{RunOptions, Scenario};
@@ -31,7 +31,7 @@ fn expectations_are_asked_of_the_runs() {
     let holds: Vec<bool> = report.expect.iter().map(|e| e.holds).collect();
     assert_eq!(holds, [true, false, true, true], "{:?}", report.expect);
     assert_eq!(report.expect[1].found, "a, task[0].memory = 1MiB: 0");
-    // What is read back is asked again.
+    // The document that was read back is checked again.
     let again = read(all).resolved();
     let again = Scenario::from_str(&again, "x.toml").unwrap();
     assert_eq!(again.expect(), read(all).expect());

@@ -97,7 +97,7 @@ impl<'e> Asking<'e> {
         Asking { scenario, expectations, points: Vec::new(), places: BTreeMap::new() }
     }
 
-    /// Whether nothing is asked.
+    /// True if there are no expectations.
     pub fn is_empty(&self) -> bool {
         self.expectations.is_empty()
     }

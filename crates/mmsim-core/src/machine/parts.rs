@@ -73,7 +73,7 @@ impl Sched {
     }
 }
 
-/// What happens at an instant. Nothing is due before the last event that was handled.
+/// Events of an instant. Nothing is due before the last event that was handled.
 #[derive(Default)]
 pub(super) struct Events {
     pub queue: Queue,
