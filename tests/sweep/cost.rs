@@ -135,7 +135,7 @@ fn instructions_over_a_bare_loop() {
     assert!(more < 3.0, "{more:+.2} %");
 }
 
-/// What a unit costs that does next to nothing, with its part of naming, keeping and reading.
+/// Cost of a unit that does next to nothing, with its part of naming, keeping and reading.
 #[test]
 #[ignore = "measures, for seconds"]
 fn a_small_unit() {
@@ -154,7 +154,7 @@ fn a_small_unit() {
     println!("a unit of 2,304 pages and 200 accesses: {least:.2} ms of CPU");
 }
 
-/// A store with units of so many seeds, two variants and two settings. The report of one of them
+/// A store with units of a number of seeds, two variants and two settings. The report of one of them
 /// stands for all: what it says does not matter to a store.
 struct Filled {
     plan: SweepPlan,

@@ -94,7 +94,7 @@ impl<V: Serialize> Serialize for Pairs<V> {
     }
 }
 
-/// Names that were seen, as bits of their hashes: most names are told to be new without a search.
+/// Names that were seen, as bits of their hashes: most new names are found without a search.
 #[derive(Default)]
 struct Seen([u64; 32]);
 

@@ -23,7 +23,7 @@ pub enum Format {
 /// Where results go, and in what form.
 #[derive(Args, Debug)]
 pub struct OutputArgs {
-    /// Form of the results [default: what the ending of FILE says, else table]
+    /// Form of the results [default: by the ending of FILE, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<Format>,
     /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
@@ -36,7 +36,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The form that was asked for, or that the name of the file tells.
+    /// The form of the option, or of the ending of the file's name.
     pub fn form(&self) -> Format {
         let by_name = || match form::content(self.output.as_deref()?)? {
             Content::Json => Some(Format::Json),

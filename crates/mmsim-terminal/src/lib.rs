@@ -1,5 +1,5 @@
-//! What the programs of mmsim share on a command line: arguments about results, outputs that are
-//! there whole or not at all, progress, exit codes, and mistakes in arguments told in plain words.
+//! Common code of the programs of mmsim on a command line: arguments about results, outputs that
+//! are there whole or not at all, progress, exit codes, and plain messages on mistakes in arguments.
 
 pub mod args;
 pub mod exit;

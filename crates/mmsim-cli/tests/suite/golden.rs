@@ -1,11 +1,11 @@
-//! What a program says, held word by word. The tests of mmsim-lab include this file too.
+//! Messages of a program, compared word by word. The tests of mmsim-lab include this file too.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::harness::Said;
 
-/// What a test hears: exit codes and texts of stderr, which `tests/errors/NAME.txt` holds.
+/// Exit codes and texts of stderr, which `tests/errors/NAME.txt` holds.
 pub(crate) struct Golden {
     name: &'static str,
     heard: std::cell::RefCell<String>,

@@ -25,7 +25,7 @@ mod tunes;
 mod watched;
 mod widths;
 
-/// How a command of this program may begin in documents: from the tree, or installed.
+/// Beginnings of a command of this program in documents: from the tree, or installed.
 const COMMANDS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
 
 /// The program that is tested: `MMSIM_PROGRAM`, or what `cargo test` has built.

@@ -27,7 +27,7 @@ fn root() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// How a command of this program may begin in documents: from the tree, or installed.
+/// Beginnings of a command of this program in documents: from the tree, or installed.
 const COMMANDS: [&str; 2] = ["cargo run --release -p mmsim-lab -- ", "mmsim-lab "];
 
 /// The program that is tested: `MMSIM_LAB`, or what `cargo test` has built.

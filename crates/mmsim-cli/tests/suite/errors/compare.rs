@@ -1,4 +1,4 @@
-//! Reports that cannot be held against one another.
+//! Reports that cannot be compared.
 
 use super::GOOD;
 use crate::golden::Golden;

@@ -78,7 +78,7 @@ fn compare(path: &Path, before: &str, now: &str, quick: bool) -> Result<Ending, 
     )))
 }
 
-/// What the accuracy card is made of.
+/// Sources of the accuracy card.
 #[derive(Clone, Copy, Debug)]
 struct AccuracyRequest<'a> {
     /// The folder of recordings.

@@ -7,7 +7,7 @@ use mmsim_terminal::args::{OutputArgs, picture};
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::output::form::{self, Content};
 
-/// mmsim held against recorded kernels and published figures
+/// mmsim compared with recorded kernels and published figures
 #[derive(Parser, Debug)]
 #[command(
     name = "mmsim-lab",
@@ -171,7 +171,7 @@ pub(crate) struct AccuracyArgs {
 Example:
   mmsim-lab view validation.json -o validation.html")]
 pub(crate) struct ViewArgs {
-    /// What `mmsim-lab validate --format json -o VALIDATION` writes
+    /// A validation, as `mmsim-lab validate --format json -o VALIDATION` writes it
     #[arg(value_name = "VALIDATION")]
     pub validation: PathBuf,
     /// Write the page to FILE, whole or not at all, instead of to stdout

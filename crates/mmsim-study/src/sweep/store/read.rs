@@ -377,7 +377,7 @@ pub(in crate::sweep) fn no_line(path: &Path) -> Error {
     Error::new(ErrorKind::File, title).help("copy it anew, or move it away: its units run again")
 }
 
-/// Bytes of frames that are kept unpacked, at least and at most. Units are asked for about in the
+/// Bytes of frames that are kept unpacked, at least and at most. Units are read about in the
 /// order of each shard, so a few frames of each shard are enough.
 const KEPT: [usize; 2] = [32 << 20, 256 << 20];
 
