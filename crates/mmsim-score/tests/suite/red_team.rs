@@ -78,7 +78,7 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
         (
             "an early end as expected",
             set("expect-oom = true"),
-            RefusedAt(3, 1, "what is asked of runs"),
+            RefusedAt(3, 1, "what its runs must show"),
         ),
         ("another baseline", set("variant = []"), RefusedAt(3, 1, "which variant is the baseline")),
         (
