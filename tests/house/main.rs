@@ -6,3 +6,4 @@ mod manifests;
 mod parts;
 mod prose;
 mod third_parties;
+mod words;
