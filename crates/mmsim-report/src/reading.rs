@@ -42,7 +42,8 @@ impl Report {
         match (head.points, head.summary) {
             (Some(_), Some(_)) => {
                 return refuse(
-                    "is a document of `mmsim-lab validate`, which `mmsim-lab view` shows, not a report of runs",
+                    "is a document of `mmsim-lab validate`, which `mmsim-lab view` shows, not a \
+                     report of runs",
                 );
             }
             (Some(_), None) => {

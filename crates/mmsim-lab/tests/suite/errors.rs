@@ -148,7 +148,8 @@ fn validations_that_cannot_be_viewed() {
     refused("view-of-a-later-validation", &["view", "later-v.json", "-o", "out.html"]);
     refused("view-of-a-damaged-validation", &["view", "other-v.json", "-o", "out.html"]);
     refused("view-of-a-cut-off-validation", &["view", "cut-v.json", "-o", "out.html"]);
-    refused("view-over-input", &["view", "v.json", "-o", "v.json"]);
+    refused("view-of-a-recording", &["view", "mine/point.json", "-o", "out.html"]);
+    refused("view-of-another-ending", &["view", "v.json", "-o", "v.json"]);
     let html = ["validate", "mine", "--html"];
     refused("validation-of-another-ending", &[&html[..], &["v.csv"]].concat());
     refused("validation-into-nowhere", &[&html[..], &["no/such.html"]].concat());
