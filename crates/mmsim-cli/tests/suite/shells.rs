@@ -8,7 +8,7 @@ fn completions_of_every_shell_know_every_verb() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = f.mmsim(&["completions", shell]);
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{shell}");
-        for word in ["compare", "validate", "events", "events-filter", "fail-above", "per-work"] {
+        for word in ["compare", "evaluate", "events", "events-filter", "fail-above", "per-work"] {
             assert!(said.stdout.contains(word), "{shell}: {word}");
         }
     }

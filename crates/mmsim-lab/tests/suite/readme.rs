@@ -32,3 +32,17 @@ fn blocks_about_large_files() {
     assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
     assert_eq!(blocks("docs/published.md", &root()), 1);
 }
+
+/// Published figures and recorded kernels are held with one set of constants: this is the
+/// quick subset of the former, docs/accuracy.md has the quick subset of the latter.
+#[test]
+#[ignore = "`tools/deep-check documents` asks the program of the release"]
+fn blocks_about_the_anonymous_workingset() {
+    assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
+}
+
+/// One table with its demands: a change of the allocator or of any stage shows in it.
+#[test]
+fn blocks_about_compaction() {
+    assert_eq!(blocks("docs/compaction.md", &root()), 1);
+}
