@@ -5,10 +5,11 @@
 //! before the hand is one list here, what it has passed another.
 
 use mmsim::base::id::ListId;
-use mmsim::base::vmstat::VmEvent;
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
-use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
+use mmsim::policy::{
+    Arrival, Departure, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+};
 use mmsim::report::Report;
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::{grouped_row, per_cent};
@@ -55,8 +56,9 @@ impl ReclaimPolicy for Sieve {
         out
     }
 
-    fn keeps(&self, event: VmEvent) -> bool {
-        !event.needs_shadows() // Evictions leave none, so refaults are not zero but unknown.
+    fn traits(&self) -> PolicyTraits {
+        // Evictions leave no shadows, so refaults are not zero but unknown.
+        PolicyTraits { keeps: |event| !event.needs_shadows(), ..PolicyTraits::default() }
     }
 }
 

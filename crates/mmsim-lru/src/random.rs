@@ -13,8 +13,8 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{
-    Arrival, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
-    SWAP_CLUSTER_MAX,
+    Arrival, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome, ReclaimPolicy,
+    ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
 };
 
 /// Draws that may miss in a row before a step takes the next best.
@@ -71,7 +71,10 @@ impl ReclaimPolicy for Random {
         mem.lru_del(folio);
     }
 
-    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        if why != Move::FreedLazily {
+            return;
+        }
         mem.lru_del(folio);
         mem.make_lazyfree(folio);
         mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
@@ -108,9 +111,16 @@ impl ReclaimPolicy for Random {
         ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
 
-    fn keeps(&self, event: VmEvent) -> bool {
+    fn traits(&self) -> PolicyTraits {
         // There are no shadows to find a refault by, and no active list to take folios from.
-        !event.needs_shadows() && !matches!(event, VmEvent::PgDeactivate | VmEvent::PgRefill)
+        let keeps = |event: VmEvent| {
+            !event.needs_shadows() && !matches!(event, VmEvent::PgDeactivate | VmEvent::PgRefill)
+        };
+        PolicyTraits { keeps, plain_departures: true, ..PolicyTraits::default() }
+    }
+
+    fn inactive(&self, mem: &Memory, node: NodeId) -> [u64; 2] {
+        mem.node_lru_pages(node)
     }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mmsim::base::id::{Idx as _, ListId};
-use mmsim::base::vmstat::VmEvent;
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::{FolioId, flag};
-use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
+use mmsim::policy::{
+    Arrival, Departure, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+};
 use mmsim::run::{OwnPolicy, cancel};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -201,7 +202,8 @@ impl ReclaimPolicy for InPython {
         out
     }
 
-    fn keeps(&self, event: VmEvent) -> bool {
-        !event.needs_shadows() // Evictions leave none, so refaults are not zero but unknown.
+    fn traits(&self) -> PolicyTraits {
+        // Evictions leave no shadows, so refaults are not zero but unknown.
+        PolicyTraits { keeps: |event| !event.needs_shadows(), ..PolicyTraits::default() }
     }
 }

@@ -23,8 +23,8 @@ use mmsim::evaluate::Meter;
 use mmsim::memory::{Memory, Run, Scan, ScanFor};
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    Reclaimer, SWAP_CLUSTER_MAX,
+    Arrival, ArrivalKind, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome,
+    ReclaimPolicy, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
 };
 use mmsim_lru::shrink::{
     BatchStats, Judgement, ShrinkOutcome, Shrinking, shadow_nodes_allowed, shrink_folio,
@@ -303,19 +303,20 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         self.state(folio).distance = distance as i64;
     }
 
-    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        mem.make_lazyfree(folio);
-        self.to_head(mem, folio);
-    }
-
-    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
-        self.to_tail(mem, folio);
-    }
-
-    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
-        self.state(folio).written = true;
-        self.to_tail(mem, folio);
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        match why {
+            Move::Activated => {}
+            Move::Deactivated => self.to_tail(mem, folio),
+            Move::FreedLazily => {
+                mem.lru_del(folio);
+                mem.make_lazyfree(folio);
+                self.to_head(mem, folio);
+            }
+            Move::Written => {
+                self.state(folio).written = true;
+                self.to_tail(mem, folio);
+            }
+        }
     }
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
@@ -339,11 +340,18 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
 
-    fn keeps(&self, event: VmEvent) -> bool {
+    fn traits(&self) -> PolicyTraits {
         use VmEvent::{PgDeactivate, PgRefill, WorkingsetRefaultAnon, WorkingsetRefaultFile};
-        let refaults = matches!(event, WorkingsetRefaultAnon | WorkingsetRefaultFile);
-        // There is no active list, and nothing is activated at once.
-        refaults || !event.needs_shadows() && !matches!(event, PgDeactivate | PgRefill)
+        let keeps = |event: VmEvent| {
+            let refaults = matches!(event, WorkingsetRefaultAnon | WorkingsetRefaultFile);
+            // There is no active list, and nothing is activated at once.
+            refaults || !event.needs_shadows() && !matches!(event, PgDeactivate | PgRefill)
+        };
+        PolicyTraits { keeps, plain_departures: true, ..PolicyTraits::default() }
+    }
+
+    fn inactive(&self, mem: &Memory, node: NodeId) -> [u64; 2] {
+        self.lists_of(node, MemcgId(0)).map(|list| mem.lru.lists.len(list))
     }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {

@@ -109,7 +109,7 @@ impl Machine {
             }
             if !pageout {
                 self.mem.lru_deactivate(&mut *self.policies.lru, folio);
-            } else if self.policies.lru.isolate(&mut self.mem, folio) {
+            } else if self.mem.isolate_from(&mut *self.policies.lru, folio) {
                 self.mem.frames.clear(folio, flag::ACTIVE);
                 taken.push(folio);
             }

@@ -30,7 +30,7 @@ use crate::base::id::{CpuId, Idx as _, IndexVec};
 use crate::config::MachineConfig;
 use crate::memory::trace::{TraceEvent, TraceKind};
 use crate::phys::frames::{FolioId, flag};
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind, Move, ReclaimPolicy};
 
 #[derive(Clone, Debug, Default)]
 struct CpuBatches {
@@ -258,21 +258,21 @@ impl Memory {
         let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].rotate);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) {
-                policy.folio_rotated(self, folio);
+                policy.folio_moves(self, folio, Move::Written);
             }
         }
         self.lru.batches.cpus[cpu].rotate = b;
         let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].deactivate);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) {
-                policy.folio_deactivated(self, folio);
+                policy.folio_moves(self, folio, Move::Deactivated);
             }
         }
         self.lru.batches.cpus[cpu].deactivate = b;
         let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].lazyfree);
         for folio in b.drain(..) {
             if self.leaves_batch(folio) && self.may_be_lazyfree(folio) {
-                policy.folio_made_lazyfree(self, folio);
+                policy.folio_moves(self, folio, Move::FreedLazily);
             }
         }
         self.lru.batches.cpus[cpu].lazyfree = b;

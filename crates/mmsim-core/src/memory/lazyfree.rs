@@ -24,8 +24,8 @@ use crate::virt::pages::{Entry, pte};
 impl Memory {
     /// `MADV_FREE` of one page of an anonymous mapping. What is in swap goes at once. A
     /// resident folio goes through the CPU's batch to the policy
-    /// ([`ReclaimPolicy::folio_made_lazyfree`]), unless others map it too or its copy in the
-    /// swap cache cannot be dropped.
+    /// ([`FreedLazily`](crate::policy::Move::FreedLazily)), unless others map it too or its copy
+    /// in the swap cache cannot be dropped.
     pub fn free_lazily(&mut self, policy: &mut dyn ReclaimPolicy, page: PageIdx, vma: VmaId) {
         self.split_at(policy, page);
         let folio = match self.virt.pages.entry(page) {
@@ -75,7 +75,7 @@ impl Memory {
     }
 
     /// Turns a folio of anonymous memory into lazily freed memory, while it is on no list:
-    /// for [`ReclaimPolicy::folio_made_lazyfree`]. `WORKINGSET` stays.
+    /// for [`FreedLazily`](crate::policy::Move::FreedLazily). `WORKINGSET` stays.
     pub fn make_lazyfree(&mut self, folio: FolioId) {
         debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} changes type on its list");
         self.frames.clear(folio, flag::ACTIVE | flag::REFERENCED | flag::SWAPBACKED);

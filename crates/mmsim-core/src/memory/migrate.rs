@@ -58,6 +58,18 @@ const OF_MIGRATION: TraceKinds = TraceKinds::of(&[
 ]);
 
 impl Memory {
+    /// Takes a folio off its list for another user than its policy: `MADV_PAGEOUT`. False: it is on
+    /// no list, cannot be evicted, or waits to be moved between lists. Who takes it gives it back by
+    /// [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
+    pub fn isolate_from(&mut self, lru: &mut dyn ReclaimPolicy, folio: FolioId) -> bool {
+        if self.frames.bits(folio) & (flag::LRU | flag::UNEVICTABLE | flag::IN_BATCH) != flag::LRU {
+            return false;
+        }
+        lru.folio_departed(self, folio, Departure::Isolated);
+        self.frames.set(folio, flag::ISOLATED);
+        true
+    }
+
     /// Takes a listed folio off its list to move it, unevictable ones included
     /// (`folio_isolate_lru`). False: it is on no list, waits to be moved between lists, or is
     /// huge.
@@ -75,7 +87,12 @@ impl Memory {
 
     /// The same for folios that are known to be listed, of one page and in no batch.
     pub fn isolate_all_to_migrate(&mut self, lru: &mut dyn ReclaimPolicy, folios: &[FolioId]) {
-        lru.folios_departed(self, folios, Departure::Isolated);
+        match lru.traits().plain_departures {
+            true => self.lru_del_pages(folios),
+            false => {
+                folios.iter().for_each(|&f| lru.folio_departed(self, f, Departure::Isolated));
+            }
+        }
         for &folio in folios {
             let bits = self.frames.change(folio, 0, flag::ISOLATED);
             debug_assert!(bits & flag::LRU == 0, "{folio} was left on its list");

@@ -64,6 +64,45 @@ pub enum Departure {
     Isolated,
 }
 
+/// Why a listed folio moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// It was found used, and is to be activated ([`Memory::activate_used`]).
+    Activated,
+    /// Advice says that it is cold (`MADV_COLD`).
+    Deactivated,
+    /// It is anonymous memory that was freed lazily (`MADV_FREE`): its contents may be dropped
+    /// without writing them, unless they are written before. A policy that makes use of it takes the
+    /// folio off its list, calls [`Memory::make_lazyfree`], which makes it count as file memory, and
+    /// puts it on a list again. If nothing is done it stays ordinary memory.
+    FreedLazily,
+    /// It was marked for reclaim, and its write ended: it goes to where it is met next.
+    Written,
+}
+
+/// Properties of a policy.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyTraits {
+    /// The policy may learn of a fault after later accesses of the same thread: of a new folio by
+    /// `folio_entering`, of one from swap by `folio_swapped_in` and `swapin_mapped`, and of a full
+    /// batch by `folio_arrived`. The clock is that of the fault all the same, and no other thread
+    /// has acted since. It may if these take no time, do not look at accessed bits and move no folio
+    /// but their own. Faults take a fast path then.
+    pub faults_together: bool,
+    /// A departure is [`Memory::lru_del`] and nothing else, so that many are one.
+    pub plain_departures: bool,
+    /// True for an event that the policy counts where it happens. A report has no figure for a
+    /// counter that is not kept: zero would say that nothing happened. The default keeps all; a
+    /// policy without shadows has no refaults, and should say so.
+    pub keeps: fn(VmEvent) -> bool,
+}
+
+impl Default for PolicyTraits {
+    fn default() -> Self {
+        PolicyTraits { faults_together: false, plain_departures: false, keeps: |_| true }
+    }
+}
+
 /// Result of a write to a file of `lru_gen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LruGenWritten {
@@ -116,11 +155,6 @@ pub trait ReclaimPolicy: Send {
     /// policy itself took off. Take it off its list ([`Memory::lru_del`]).
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, why: Departure);
 
-    /// Listed folios of one page each depart, first to last: `folio_departed` for each.
-    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], why: Departure) {
-        folios.iter().for_each(|&folio| self.folio_departed(mem, folio, why));
-    }
-
     /// One pass over a node, or one step of it. Folios to evict are taken by
     /// [`Memory::isolate_tail`] and its like, which count them; at the end core ends the batch
     /// that [`Memory::end_batch`] has not ended.
@@ -167,50 +201,18 @@ pub trait ReclaimPolicy: Send {
     fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
         let _ = (mem, folio, about);
     }
-    /// True if the policy may learn of a fault after later accesses of the same thread: of a new
-    /// folio by `folio_entering`, of one from swap by `folio_swapped_in` and `swapin_mapped`, and
-    /// of a full batch by `folio_arrived`. The clock is that of the fault all the same, and no
-    /// other thread has acted since. It may if these take no time, do not look at accessed bits and
-    /// move no folio but their own. Faults take a fast path then.
-    fn faults_together(&self) -> bool {
-        false
-    }
     /// An access through a system call, or the accessed bit found when a file page is
     /// unmapped (`mark_page_accessed`); not a mapped hit.
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
         mem.frames.set(folio, flag::REFERENCED);
     }
-    /// A listed folio is to be activated (leaves its activation batch).
-    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
-        let _ = (mem, folio);
+    /// A listed folio leaves a batch of core's, to be moved on someone else's behalf.
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        let _ = (mem, folio, why);
     }
-    /// Listed folios leave an activation batch, first to last: `folio_activated` for each.
+    /// Listed folios leave an activation batch, first to last: `folio_moves` for each.
     fn folios_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) {
-        folios.iter().for_each(|&folio| self.folio_activated(mem, folio));
-    }
-    /// Advice says that a listed folio is cold (MADV_COLD).
-    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
-        let _ = (mem, folio);
-    }
-    /// A listed folio of anonymous memory was freed lazily (`MADV_FREE`; leaves its batch): its
-    /// contents may be dropped without writing them, unless they are written before. A policy
-    /// that makes use of it takes the folio off its list, calls [`Memory::make_lazyfree`],
-    /// which makes it count as file memory, and puts it on a list again. If nothing is done it
-    /// stays ordinary memory.
-    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
-        let _ = (mem, folio);
-    }
-    /// Takes a folio off its list for another user: `MADV_PAGEOUT`. False: it is on no list, cannot
-    /// be evicted, or waits to be moved between lists. Who takes it gives it back by
-    /// [`ReclaimPolicy::reclaim_list`] or [`Memory::put_back`].
-    fn isolate(&mut self, mem: &mut Memory, folio: FolioId) -> bool {
-        const LISTED: u32 = flag::LRU;
-        if mem.frames.bits(folio) & (LISTED | flag::UNEVICTABLE | flag::IN_BATCH) != LISTED {
-            return false;
-        }
-        self.folio_departed(mem, folio, Departure::Isolated);
-        mem.frames.set(folio, flag::ISOLATED);
-        true
+        folios.iter().for_each(|&folio| self.folio_moves(mem, folio, Move::Activated));
     }
     /// Evicts isolated folios of one node, in this order, and puts back those that cannot be
     /// (`reclaim_pages`). Not a scan: neither `pgscan` nor `pgsteal` count. `ACTIVE` is clear
@@ -243,10 +245,6 @@ pub trait ReclaimPolicy: Send {
             self.folio_arrived(mem, page, how);
         }
     }
-    /// The write of a listed folio marked for reclaim ended: move it to where it is met next.
-    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
-        let _ = (mem, folio);
-    }
     /// Ages before each pass of kswapd over a node, whose request will be `req`. True: what could
     /// be reclaimed is needed, and the OOM killer is to choose a victim.
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
@@ -268,12 +266,15 @@ pub trait ReclaimPolicy: Send {
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, node, limit);
     }
-    /// True if the policy counts these events where they happen. A report has no figure for a
-    /// counter that is not kept: zero would say that nothing happened. The default keeps all; a
-    /// policy without shadows has no refaults, and should say so.
-    fn keeps(&self, event: VmEvent) -> bool {
-        let _ = event;
-        true
+    /// Properties of the policy, the same for all of its life.
+    fn traits(&self) -> PolicyTraits {
+        PolicyTraits::default()
+    }
+    /// Pages of a node on inactive lists, those of all groups: anonymous, file. They decide how long
+    /// reclaim for a large block goes on. A policy without such lists has none.
+    fn inactive(&self, mem: &Memory, node: NodeId) -> [u64; 2] {
+        let _ = (mem, node);
+        [0; 2]
     }
     /// True if a listed folio counts as active in the kernel's files.
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {

@@ -11,7 +11,7 @@ use mmsim_core::config::{
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
+use mmsim_core::policy::{Arrival, ArrivalKind, Departure, Move, ReclaimOutcome, ReclaimPolicy};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
 
@@ -25,8 +25,10 @@ impl ReclaimPolicy for Fifo {
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
-    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.frames.set(folio, flag::ACTIVE);
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        if why == Move::Activated {
+            mem.frames.set(folio, flag::ACTIVE);
+        }
     }
     fn reclaim(
         &mut self,

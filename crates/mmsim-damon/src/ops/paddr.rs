@@ -187,7 +187,7 @@ fn take(
         policy.folio_split(mem, folio);
     }
     for folio in (folio.0..folio.0 + if split { pages } else { 1 }).map(Pfn) {
-        if policy.isolate(mem, folio) {
+        if mem.isolate_from(policy, folio) {
             mem.acting.now += mem.given.cost.t_isolate;
             if pageout {
                 mem.frames.clear(folio, flag::ACTIVE);

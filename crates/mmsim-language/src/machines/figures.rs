@@ -133,7 +133,8 @@ fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
         ..run.machine.clone()
     };
     let policy = policy.create(&mut Memory::new(&small), run.seed);
-    Ok(VmEvent::ALL.iter().copied().filter(|&e| !policy.keeps(e)).collect())
+    let keeps = policy.traits().keeps;
+    Ok(VmEvent::ALL.iter().copied().filter(|&e| !keeps(e)).collect())
 }
 
 fn monitor(spec: &DamonSpec) -> DamonReport {

@@ -54,8 +54,8 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-    SWAP_CLUSTER_MAX, arrive_singly,
+    Arrival, ArrivalKind, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome,
+    ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
 };
 use mmsim_core::typed_index;
 use pass::Pass;
@@ -358,6 +358,55 @@ fn scaled([a, b, c, d]: PerList, shift: u32) -> PerList {
     [a << shift, b << shift, c << shift, d << shift]
 }
 
+/// Moves of listed folios on behalf of others.
+impl Classic {
+    fn activated(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.activate_used(folio);
+        self.add_head(mem, folio);
+        let pages = mem.frames.pages(folio);
+        let lv = self.lruvec_of(mem, folio);
+        let file = mem.frames.is_file_lru(folio);
+        self.note_rotated(lv, file, pages, pages);
+    }
+
+    fn deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
+        if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
+            mem.lru_del(folio);
+            mem.deactivate(folio);
+            self.add_head(mem, folio);
+            let pages = mem.frames.pages(folio);
+            self.advised += pages;
+            let lv = self.lruvec_of(mem, folio);
+            let file = mem.frames.is_file_lru(folio);
+            self.note_rotated(lv, file, pages, 0);
+        }
+    }
+
+    fn freed_lazily(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.lru_del(folio);
+        mem.make_lazyfree(folio);
+        let lv = self.lruvec_of(mem, folio);
+        match self.config.lazyfree {
+            LazyfreePlace::Classic => self.add_head(mem, folio),
+            LazyfreePlace::Tail => {
+                let list = self.lruvecs[lv].lists[Self::list_index(mem, folio)];
+                mem.lru_add_tail(list, folio);
+            }
+        }
+        self.note_rotated(lv, true, 1, 0);
+    }
+
+    fn written(&mut self, mem: &mut Memory, folio: FolioId) {
+        let lv = self.lruvec_of(mem, folio);
+        mem.lru_del(folio);
+        mem.frames.clear(folio, flag::ACTIVE);
+        let l = Self::list_index(mem, folio);
+        mem.lru_add_tail(self.lruvecs[lv].lists[l], folio);
+        mem.count(VmEvent::PgRotated, 1);
+    }
+}
+
 impl ReclaimPolicy for Classic {
     #[inline(always)] // For `folio_swapped_in`.
     fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
@@ -425,10 +474,6 @@ impl ReclaimPolicy for Classic {
         mem.lru_del(folio);
     }
 
-    fn folios_departed(&mut self, mem: &mut Memory, folios: &[FolioId], _why: Departure) {
-        mem.lru_del_pages(folios);
-    }
-
     /// Refaults of a ledger differ in their shadows only, unless each of them costs something, is
     /// activated anyway, or has a group or zone of its own.
     fn faults_settled(&mut self, mem: &mut Memory, settled: &SettledFaults<'_>) {
@@ -444,11 +489,6 @@ impl ReclaimPolicy for Classic {
             }
             None => settled.tell(mem, self),
         }
-    }
-
-    #[inline]
-    fn faults_together(&self) -> bool {
-        true
     }
 
     #[inline(always)] // For `folio_swapped_in`.
@@ -476,26 +516,12 @@ impl ReclaimPolicy for Classic {
         }
     }
 
-    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        mem.activate_used(folio);
-        self.add_head(mem, folio);
-        let pages = mem.frames.pages(folio);
-        let lv = self.lruvec_of(mem, folio);
-        let file = mem.frames.is_file_lru(folio);
-        self.note_rotated(lv, file, pages, pages);
-    }
-
-    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
-        if mem.frames.has(folio, flag::ACTIVE) && !mem.frames.has(folio, flag::UNEVICTABLE) {
-            mem.lru_del(folio);
-            mem.deactivate(folio);
-            self.add_head(mem, folio);
-            let pages = mem.frames.pages(folio);
-            self.advised += pages;
-            let lv = self.lruvec_of(mem, folio);
-            let file = mem.frames.is_file_lru(folio);
-            self.note_rotated(lv, file, pages, 0);
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        match why {
+            Move::Activated => self.activated(mem, folio),
+            Move::Deactivated => self.deactivated(mem, folio),
+            Move::FreedLazily => self.freed_lazily(mem, folio),
+            Move::Written => self.written(mem, folio),
         }
     }
 
@@ -508,20 +534,6 @@ impl ReclaimPolicy for Classic {
         }
     }
 
-    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        mem.make_lazyfree(folio);
-        let lv = self.lruvec_of(mem, folio);
-        match self.config.lazyfree {
-            LazyfreePlace::Classic => self.add_head(mem, folio),
-            LazyfreePlace::Tail => {
-                let list = self.lruvecs[lv].lists[Self::list_index(mem, folio)];
-                mem.lru_add_tail(list, folio);
-            }
-        }
-        self.note_rotated(lv, true, 1, 0);
-    }
-
     fn reclaim_list(
         &mut self,
         mem: &mut Memory,
@@ -529,15 +541,6 @@ impl ReclaimPolicy for Classic {
         ignore_references: bool,
     ) -> u64 {
         self.reclaim_taken(mem, folios, ignore_references)
-    }
-
-    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
-        let lv = self.lruvec_of(mem, folio);
-        mem.lru_del(folio);
-        mem.frames.clear(folio, flag::ACTIVE);
-        let l = Self::list_index(mem, folio);
-        mem.lru_add_tail(self.lruvecs[lv].lists[l], folio);
-        mem.count(VmEvent::PgRotated, 1);
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
@@ -607,14 +610,30 @@ impl ReclaimPolicy for Classic {
         }
     }
 
-    fn keeps(&self, event: VmEvent) -> bool {
+    #[inline]
+    fn traits(&self) -> PolicyTraits {
         use VmEvent::{WorkingsetActivateAnon, WorkingsetRefaultAnon, WorkingsetRestoreAnon};
         // Before anonymous pages left shadows there was nothing to find their refaults by.
-        self.config.anon_workingset
-            || !matches!(
-                event,
-                WorkingsetRefaultAnon | WorkingsetActivateAnon | WorkingsetRestoreAnon
-            )
+        let keeps: fn(VmEvent) -> bool = match self.config.anon_workingset {
+            true => |_| true,
+            false => |event| {
+                !matches!(
+                    event,
+                    WorkingsetRefaultAnon | WorkingsetActivateAnon | WorkingsetRestoreAnon
+                )
+            },
+        };
+        PolicyTraits { faults_together: true, plain_departures: true, keeps }
+    }
+
+    fn inactive(&self, mem: &Memory, node: NodeId) -> [u64; 2] {
+        let mut inactive = [0; 2];
+        for scope in self.scopes_of(mem, node).map(LruScope) {
+            let [anon, _, file, ..] = self.list_sizes(mem, scope, MemcgId(0));
+            inactive[0] += anon;
+            inactive[1] += file;
+        }
+        inactive
     }
 
     fn check(&self, mem: &Memory) {

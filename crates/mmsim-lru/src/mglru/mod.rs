@@ -66,8 +66,8 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, PassStats, ReclaimOutcome,
-    ReclaimPolicy, ReclaimRequest, arrive_singly,
+    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PassStats, PolicyTraits,
+    ReclaimOutcome, ReclaimPolicy, ReclaimRequest, arrive_singly,
 };
 
 use mmsim_core::workload::LruGen;
@@ -226,6 +226,52 @@ impl Mglru {
     }
 }
 
+/// Moves of listed folios on behalf of others.
+impl Mglru {
+    fn activated(&mut self, mem: &mut Memory, folio: FolioId) {
+        self.del(mem, folio);
+        mem.activate_used(folio);
+        self.add(mem, folio, false);
+    }
+
+    fn deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
+        if mem.frames.has(folio, flag::UNEVICTABLE) {
+            return;
+        }
+        self.del(mem, folio);
+        mem.deactivate(folio);
+        self.add(mem, folio, false);
+    }
+
+    fn freed_lazily(&mut self, mem: &mut Memory, folio: FolioId) {
+        if self.config.lazyfree == Lazyfree::Off {
+            return;
+        }
+        self.del(mem, folio);
+        let marks = mem.frames.bits(folio) & (flag::REFERENCED | flag::WORKINGSET);
+        mem.make_lazyfree(folio);
+        if self.config.lazyfree_keeps_marks {
+            mem.frames.set(folio, marks);
+        }
+        match self.config.lazyfree {
+            Lazyfree::Tail => self.add(mem, folio, true),
+            Lazyfree::ListOldest => {
+                let lv = self.lruvec_of(mem, folio);
+                let oldest = self.lruvecs[lv].min_seq[FILE];
+                self.put(mem, lv, folio, oldest, false);
+            }
+            _ => self.add(mem, folio, false),
+        }
+    }
+
+    fn rotated(&mut self, mem: &mut Memory, folio: FolioId) {
+        self.del(mem, folio);
+        mem.frames.clear(folio, flag::ACTIVE);
+        self.add(mem, folio, true);
+        mem.count(VmEvent::PgRotated, 1);
+    }
+}
+
 impl ReclaimPolicy for Mglru {
     #[inline]
     fn folios_arrived(&mut self, mem: &mut Memory, batch: &[(FolioId, Arrival)]) {
@@ -282,11 +328,6 @@ impl ReclaimPolicy for Mglru {
     }
 
     #[inline]
-    fn faults_together(&self) -> bool {
-        true
-    }
-
-    #[inline]
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
         self.refault(mem, folio, shadow, how);
     }
@@ -304,7 +345,7 @@ impl ReclaimPolicy for Mglru {
         // batch stays as it is, as for `folio_activate`.
         match mem.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) {
             flag::IN_BATCH => mem.frames.set(folio, flag::ACTIVE),
-            flag::LRU if !self.is_active(mem, folio) => self.folio_activated(mem, folio),
+            flag::LRU if !self.is_active(mem, folio) => self.activated(mem, folio),
             _ => {}
         }
     }
@@ -330,25 +371,19 @@ impl ReclaimPolicy for Mglru {
         }
     }
 
-    fn folio_activated(&mut self, mem: &mut Memory, folio: FolioId) {
-        self.del(mem, folio);
-        mem.activate_used(folio);
-        self.add(mem, folio, false);
+    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
+        match why {
+            Move::Activated => self.activated(mem, folio),
+            Move::Deactivated => self.deactivated(mem, folio),
+            Move::FreedLazily => self.freed_lazily(mem, folio),
+            Move::Written => self.rotated(mem, folio),
+        }
     }
 
     fn folios_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) {
         if !self.anon_activated(mem, folios) {
-            folios.iter().for_each(|&folio| self.folio_activated(mem, folio));
+            folios.iter().for_each(|&folio| self.activated(mem, folio));
         }
-    }
-
-    fn folio_deactivated(&mut self, mem: &mut Memory, folio: FolioId) {
-        if mem.frames.has(folio, flag::UNEVICTABLE) {
-            return;
-        }
-        self.del(mem, folio);
-        mem.deactivate(folio);
-        self.add(mem, folio, false);
     }
 
     /// The pages take the place of the huge folio at the end of its generation's list where they
@@ -369,27 +404,6 @@ impl ReclaimPolicy for Mglru {
         }
     }
 
-    fn folio_made_lazyfree(&mut self, mem: &mut Memory, folio: FolioId) {
-        if self.config.lazyfree == Lazyfree::Off {
-            return;
-        }
-        self.del(mem, folio);
-        let marks = mem.frames.bits(folio) & (flag::REFERENCED | flag::WORKINGSET);
-        mem.make_lazyfree(folio);
-        if self.config.lazyfree_keeps_marks {
-            mem.frames.set(folio, marks);
-        }
-        match self.config.lazyfree {
-            Lazyfree::Tail => self.add(mem, folio, true),
-            Lazyfree::ListOldest => {
-                let lv = self.lruvec_of(mem, folio);
-                let oldest = self.lruvecs[lv].min_seq[FILE];
-                self.put(mem, lv, folio, oldest, false);
-            }
-            _ => self.add(mem, folio, false),
-        }
-    }
-
     fn reclaim_list(
         &mut self,
         mem: &mut Memory,
@@ -397,13 +411,6 @@ impl ReclaimPolicy for Mglru {
         ignore_references: bool,
     ) -> u64 {
         self.reclaim_isolated(mem, folios, ignore_references)
-    }
-
-    fn folio_rotated(&mut self, mem: &mut Memory, folio: FolioId) {
-        self.del(mem, folio);
-        mem.frames.clear(folio, flag::ACTIVE);
-        self.add(mem, folio, true);
-        mem.count(VmEvent::PgRotated, 1);
     }
 
     fn age_node(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
@@ -425,6 +432,16 @@ impl ReclaimPolicy for Mglru {
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
         let _ = (mem, limit);
         self.needs_aging[node] = false;
+    }
+
+    #[inline]
+    fn traits(&self) -> PolicyTraits {
+        PolicyTraits { faults_together: true, ..PolicyTraits::default() }
+    }
+
+    fn inactive(&self, _mem: &Memory, node: NodeId) -> [u64; 2] {
+        let [anon, file] = *self.halves[node].raw();
+        [anon[0], file[0]]
     }
 
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {

@@ -392,10 +392,10 @@ fn it_waits_in_no_batch() {
             mem.frames.clear(head, flag::ACTIVE | flag::DIRTY);
             moved(&mut mem, &mut *lru, head);
             assert!(!mem.frames.has(head, flag::IN_BATCH), "{name}");
-            assert!(lru.isolate(&mut mem, head), "{name}");
+            assert!(mem.isolate_from(&mut *lru, head), "{name}");
             mem.put_back(&mut *lru, head);
             assert!(mem.frames.bits(head) & (flag::LRU | flag::IN_BATCH) == flag::LRU, "{name}");
-            assert!(lru.isolate(&mut mem, head), "{name}");
+            assert!(mem.isolate_from(&mut *lru, head), "{name}");
             mem.split_frames(head);
             mem.check();
             assert_eq!(

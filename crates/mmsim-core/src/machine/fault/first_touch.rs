@@ -171,7 +171,10 @@ impl Machine {
         // Samples look between faults; two that note accesses have to share them.
         let shared = self.mem.telling.uses.on() && self.record.accesses;
         let ordered = self.course.watch.sample.is_some() || shared;
-        if ordered || self.sched.cpus.len() > MOST_CPUS || !self.policies.lru.faults_together() {
+        if ordered
+            || self.sched.cpus.len() > MOST_CPUS
+            || !self.policies.lru.traits().faults_together
+        {
             return None;
         }
         let recency = VmaFlags::default().recency(self.mem.ignores_random());

@@ -157,7 +157,8 @@ impl Machine {
     #[inline]
     fn swap_in_run(&self, tid: ThreadId) -> Option<FastFaults> {
         let t = &self.work.threads[tid];
-        if t.fault.is_some() || t.place.flags.locked || !self.policies.lru.faults_together() {
+        if t.fault.is_some() || t.place.flags.locked || !self.policies.lru.traits().faults_together
+        {
             return None;
         }
         let recency = t.place.flags.recency(self.mem.ignores_random());

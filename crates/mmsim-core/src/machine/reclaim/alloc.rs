@@ -356,10 +356,9 @@ impl Machine {
         if !pressed || freed == 0 {
             return false;
         }
-        let snapshot = self.policies.lru.snapshot(&self.mem, req.node, MemcgId(0));
-        let len = |name| snapshot.lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
-        let anon = if self.mem.can_swap(MemcgId(0)) { len("nr_inactive_anon") } else { 0 };
-        let much = len("nr_inactive_file") + anon > 2 << req.order;
+        let [anon, file] = self.policies.lru.inactive(&self.mem, req.node);
+        let anon = if self.mem.can_swap(MemcgId(0)) { anon } else { 0 };
+        let much = file + anon > 2 << req.order;
         let goes_on = self.mem.given.rules.pass_goes_on_by_amount;
         if goes_on && much && req.reclaimed + freed < 2 << req.order {
             return true;

@@ -271,7 +271,8 @@ impl Machine {
 
     /// Counters that the policy does not keep: their zeros say nothing.
     pub fn not_kept(&self) -> impl Iterator<Item = VmEvent> + '_ {
-        VmEvent::ALL.iter().copied().filter(|&e| !self.policies.lru.keeps(e))
+        let keeps = self.policies.lru.traits().keeps;
+        VmEvent::ALL.iter().copied().filter(move |&e| !keeps(e))
     }
 
     fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {

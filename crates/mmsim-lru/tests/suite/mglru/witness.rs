@@ -9,7 +9,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::{FolioId, flag};
-use mmsim_core::policy::{ReclaimPolicy, ReclaimRequest};
+use mmsim_core::policy::{Move, ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::{ANON, FILE, Gen, LruType, PerType, Tier};
 use mmsim_lru::knobs::Knobs as _;
@@ -400,7 +400,7 @@ fn add_clears_refs() {
     let [keeps, clears] = both(V, &[], "add-clears-refs", ["no", "yes"], |mut r| {
         r.read(Page('U', 1));
         let folio = r.folio(Page('U', 1)).unwrap();
-        r.lru.folio_activated(&mut r.mem, folio);
+        r.lru.folio_moves(&mut r.mem, folio, Move::Activated);
         r.mem.frames.has(folio, flag::REFERENCED)
     });
     assert_eq!((keeps, clears), (true, false));

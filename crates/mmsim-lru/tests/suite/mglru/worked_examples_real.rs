@@ -9,7 +9,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::{ReclaimPolicy as _, Reclaimer};
+use mmsim_core::policy::{Move, ReclaimPolicy as _, Reclaimer};
 use mmsim_lru::config::LazyfreePlace;
 use mmsim_lru::index::{FILE, PerTier, Tier};
 use mmsim_lru::{ClassicConfig, MglruConfig};
@@ -134,7 +134,7 @@ fn activations_together_are_those_one_by_one() {
         if together {
             r.lru.folios_activated(&mut r.mem, &folios);
         } else {
-            folios.iter().for_each(|&f| r.lru.folio_activated(&mut r.mem, f));
+            folios.iter().for_each(|&f| r.lru.folio_moves(&mut r.mem, f, Move::Activated));
         }
         r.check();
         let of = |list| r.mem.lru.lists.iter_from_tail(list).collect::<Vec<_>>();
