@@ -52,7 +52,7 @@ use crate::phys::gfp::AllocRequest;
 use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::Entry;
 use crate::virt::space::{Counted, Place};
-use crate::workload::FileSpec;
+use crate::workload::{FileSpec, Workload};
 use blocks::Blocks;
 use cpu::queue::Event;
 use cpu::thread::{Thread, Wait};
@@ -139,7 +139,6 @@ impl Machine {
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
         self.mem.memcgs.process_begins(memcg);
-        let index = self.work.tasks.len();
         let mut task = Task {
             phase_began: TaskResult {
                 name: t.name.clone(),
@@ -172,44 +171,57 @@ impl Machine {
                 }
             }
             let name = if many { format!("{}/{i}", task.name) } else { task.name.clone() };
-            let id = self.work.threads.push(Thread {
-                rng: Rng::for_purpose(seed, &format!("workload/{name}")),
-                name,
-                space,
-                memcg,
-                task: index,
-                workload,
-                place: Place::NOWHERE,
-                progress: Progress::new(task.record.is_some()),
-                cpu: CpuId::from_index(self.work.threads.len() % self.sched.cpus.len()),
-                wait: Wait::Timer(0),
-                psi: Psi::Idle,
-                waits_since: SimTime::ZERO,
-                fault: None,
-                no_progress: 0,
-                tries: None,
-                blocks: Blocks::default(),
-                kernel_allocs: Vec::new(),
-                free_blocks: None,
-                dirtied: 0,
-                unseen: 1,
-                over_high: 0,
-                paused_until: SimTime::ZERO,
-                sync: None,
-                held: None,
-                user: SimDuration::ZERO,
-                system: SimDuration::ZERO,
-                io_wait: SimDuration::ZERO,
-                throttled: SimDuration::ZERO,
-                given: (SimTime::ZERO, 0),
-                done_at: SimTime::ZERO,
-                finished: SimTime::ZERO,
-            });
+            let thread = self.new_thread(&task, name, memcg, workload, seed);
+            let id = self.work.threads.push(thread);
             task.threads.push(id);
             self.work.live += 1;
             self.events.queue.push(t.start, Event::Start(id));
         }
         self.work.tasks.push(task);
+    }
+
+    /// A thread of a process that is being made.
+    fn new_thread(
+        &self,
+        task: &Task,
+        name: String,
+        memcg: MemcgId,
+        workload: Box<dyn Workload>,
+        seed: u64,
+    ) -> Thread {
+        Thread {
+            rng: Rng::for_purpose(seed, &format!("workload/{name}")),
+            name,
+            space: task.space,
+            memcg,
+            task: self.work.tasks.len(),
+            workload,
+            place: Place::NOWHERE,
+            progress: Progress::new(task.record.is_some()),
+            cpu: CpuId::from_index(self.work.threads.len() % self.sched.cpus.len()),
+            wait: Wait::Timer(0),
+            psi: Psi::Idle,
+            waits_since: SimTime::ZERO,
+            fault: None,
+            no_progress: 0,
+            tries: None,
+            blocks: Blocks::default(),
+            kernel_allocs: Vec::new(),
+            free_blocks: None,
+            dirtied: 0,
+            unseen: 1,
+            over_high: 0,
+            paused_until: SimTime::ZERO,
+            sync: None,
+            held: None,
+            user: SimDuration::ZERO,
+            system: SimDuration::ZERO,
+            io_wait: SimDuration::ZERO,
+            throttled: SimDuration::ZERO,
+            given: (SimTime::ZERO, 0),
+            done_at: SimTime::ZERO,
+            finished: SimTime::ZERO,
+        }
     }
 
     /// Starts another process, amid a run that goes on step by step ([`Machine::begin`]), as a user

@@ -1,4 +1,5 @@
-//! The operations of workloads: touches that are no plain hits, mappings, file I/O, sleeping and meeting, phases, and the ends of threads and processes.
+//! The operations of workloads: touches that are no plain hits, mappings, file I/O, sleeping and
+//! meeting, phases, and the ends of threads and processes.
 //!
 //! Each is one atomic step of its thread, done when its CPU is the earliest of all.
 
@@ -10,11 +11,44 @@ use crate::base::id::{AsId, GROUP_PAGES, PageIdx, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::memory::AHEAD;
 use crate::virt::space::VmaKind;
-use crate::workload::{MapKind, Op, RegionId, Run};
+use crate::workload::{MapKind, Op, RegionId, Run, VmaFlags};
 
 impl Machine {
     /// Executes one operation that is no hit.
     pub(super) fn execute(&mut self, tid: ThreadId, op: Op) -> Outcome {
+        match op {
+            Op::Mmap { region, pages, kind, flags, at } => {
+                return self.map_region(tid, region, (pages, kind), flags, at);
+            }
+            Op::Read { file, first, count } => {
+                return self.pages_of_file(tid, file.0, first, count, false);
+            }
+            Op::Write { file, first, count } => {
+                return self.pages_of_file(tid, file.0, first, count, true);
+            }
+            Op::Fsync { file } => {
+                let file = self.work.tasks[self.work.threads[tid].task].files[usize::from(file.0)];
+                return self.fsync(tid, file);
+            }
+            Op::Madvise { region, first, count, advice } => {
+                return self.madvise(tid, Run { region, write: false, first, count }, advice);
+            }
+            Op::Barrier => return self.barrier(tid),
+            Op::KernelAlloc { order, migratetype, flags, handle } => {
+                return self.kernel_alloc(tid, order, migratetype, flags, handle);
+            }
+            Op::HugePool { pages } => return self.set_huge_pool(tid, pages),
+            Op::Exit => {
+                self.kill(self.work.threads[tid].space);
+                return Err(Undone::Killed);
+            }
+            at_once => self.execute_at_once(tid, at_once),
+        }
+        Ok(())
+    }
+
+    /// Executes an operation that needs no frame and waits for nothing but time.
+    fn execute_at_once(&mut self, tid: ThreadId, op: Op) {
         let space = self.work.threads[tid].space;
         match op {
             Op::Access(run) => self.unmapped(tid, run.region),
@@ -25,50 +59,23 @@ impl Machine {
             Op::Compute(_) | Op::Records(_) | Op::RecordBegins | Op::Arrived(_) => {
                 unreachable!("done with the hits")
             }
-            Op::Mmap { region, pages, kind, flags, at } => {
-                let (kind, pages) = match kind {
-                    MapKind::Anon => (VmaKind::Anon, pages),
-                    MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
-                    MapKind::File { file, offset, shared } => {
-                        let file =
-                            self.work.tasks[self.work.threads[tid].task].files[file.0 as usize];
-                        (VmaKind::File { file, offset, shared }, pages)
-                    }
-                };
-                self.mem.acting.now += self.mem.given.cost.t_syscall;
-                if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
-                    return Err(Undone::Killed);
-                }
-                self.mem.virt.spaces.mmap(
-                    &mut self.mem.virt.pages,
-                    space,
-                    region,
-                    pages,
-                    kind,
-                    flags,
-                    at,
-                );
-                Ok(())
-            }
+            Op::Mmap { .. }
+            | Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Fsync { .. }
+            | Op::Madvise { .. }
+            | Op::Barrier
+            | Op::KernelAlloc { .. }
+            | Op::HugePool { .. }
+            | Op::Exit => unreachable!("may end without being done"),
             Op::Munmap { region } => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.mem.munmap(&mut *self.policies.lru, space, region);
                 self.mem.settle_kernel();
-                Ok(())
-            }
-            Op::Read { file, first, count } => self.pages_of_file(tid, file.0, first, count, false),
-            Op::Write { file, first, count } => self.pages_of_file(tid, file.0, first, count, true),
-            Op::Fsync { file } => {
-                let file = self.work.tasks[self.work.threads[tid].task].files[usize::from(file.0)];
-                self.fsync(tid, file)
-            }
-            Op::Madvise { region, first, count, advice } => {
-                self.madvise(tid, Run { region, write: false, first, count }, advice)
             }
             Op::Sleep(d) => {
                 self.work.threads[tid].progress.record_clock.sleep(d);
                 self.sleep(tid, d, false);
-                Ok(())
             }
             Op::SleepUntil(at) => {
                 if at > self.mem.acting.now {
@@ -76,90 +83,77 @@ impl Machine {
                     self.work.threads[tid].progress.record_clock.sleep(d);
                     self.sleep(tid, d, false);
                 }
-                Ok(())
             }
-            Op::Barrier => self.barrier(tid),
-            Op::PhaseEnd(i) => {
-                let task = &self.work.tasks[self.work.threads[tid].task];
-                let phase =
-                    task.phases.get(usize::from(i)).cloned().unwrap_or_else(|| {
-                        panic!("{}: phase {i} of {}", task.name, task.phases.len())
-                    });
-                let several =
-                    self.work.tasks.iter().filter(|t| !t.phases.is_empty()).nth(1).is_some();
-                let name = if several { format!("{}/{phase}", task.name) } else { phase };
-                let of = self.work.threads[tid].task;
-                self.end_phase(name, of, self.now());
-                let now = self.now().0;
-                self.work.threads[tid].progress.record_clock.begin(now);
-                Ok(())
-            }
+            Op::PhaseEnd(i) => self.phase_of_task_ends(tid, i),
             Op::MemcgReclaim { pages, swappiness } => {
                 let memcg = self.mem.virt.spaces[space].memcg;
                 if memcg.0 != 0 {
                     self.memory_reclaim(tid, memcg, pages.into(), swappiness);
                 }
-                Ok(())
             }
             Op::DropCaches => {
                 self.mem.drop_caches(&mut *self.policies.lru);
-                Ok(())
             }
-            Op::KernelAlloc { order, migratetype, flags, handle } => {
-                self.kernel_alloc(tid, order, migratetype, flags, handle)
-            }
-            Op::KernelFree { handle } => {
-                self.kernel_free(tid, handle);
-                Ok(())
-            }
-            Op::KernelSplit { handle } => {
-                self.kernel_split(tid, handle);
-                Ok(())
-            }
-            Op::KernelTake { pfn, handle } => {
-                self.kernel_take(tid, pfn, handle);
-                Ok(())
-            }
-            Op::HugePool { pages } => self.set_huge_pool(tid, pages),
-            Op::CompactMemory => {
-                self.compact_memory();
-                Ok(())
-            }
-            Op::Sysctl(write) => {
-                self.write_sysctl(write);
-                Ok(())
-            }
-            Op::LruGen(write) => {
-                self.write_lru_gen(tid, write);
-                Ok(())
-            }
-            Op::Survey { order } => {
-                self.survey(order);
-                Ok(())
-            }
+            Op::KernelFree { handle } => self.kernel_free(tid, handle),
+            Op::KernelSplit { handle } => self.kernel_split(tid, handle),
+            Op::KernelTake { pfn, handle } => self.kernel_take(tid, pfn, handle),
+            Op::CompactMemory => self.compact_memory(),
+            Op::Sysctl(write) => self.write_sysctl(write),
+            Op::LruGen(write) => self.write_lru_gen(tid, write),
+            Op::Survey { order } => self.survey(order),
             Op::KdamondOn(id) => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.start_kdamond(id);
-                Ok(())
             }
             Op::KdamondNote(id, what) => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
                 self.note_kdamond(tid, id, what);
-                Ok(())
             }
-            Op::DrainPcp => {
-                self.mem.drain_pcp();
-                Ok(())
-            }
-            Op::FreeBlocks => {
-                self.free_blocks(tid);
-                Ok(())
-            }
-            Op::Exit => {
-                self.kill(space);
-                Err(Undone::Killed)
-            }
+            Op::DrainPcp => self.mem.drain_pcp(),
+            Op::FreeBlocks => self.free_blocks(tid),
         }
+    }
+
+    fn map_region(
+        &mut self,
+        tid: ThreadId,
+        region: RegionId,
+        (pages, kind): (u32, MapKind),
+        flags: VmaFlags,
+        at: Option<u64>,
+    ) -> Outcome {
+        let space = self.work.threads[tid].space;
+        let (kind, pages) = match kind {
+            MapKind::Anon => (VmaKind::Anon, pages),
+            MapKind::HugeTlb => (VmaKind::HugeTlb, pages.next_multiple_of(GROUP_PAGES)),
+            MapKind::File { file, offset, shared } => {
+                let file = self.work.tasks[self.work.threads[tid].task].files[file.0 as usize];
+                (VmaKind::File { file, offset, shared }, pages)
+            }
+        };
+        self.mem.acting.now += self.mem.given.cost.t_syscall;
+        if kind == VmaKind::HugeTlb && !self.reserve_huge_pages(space, pages) {
+            return Err(Undone::Killed);
+        }
+        let all = &mut self.mem.virt.pages;
+        self.mem.virt.spaces.mmap(all, space, region, pages, kind, flags, at);
+        Ok(())
+    }
+
+    /// A phase ends, of the process that a thread belongs to.
+    fn phase_of_task_ends(&mut self, tid: ThreadId, i: u16) {
+        let of = self.work.threads[tid].task;
+        let task = &self.work.tasks[of];
+        let phase = task
+            .phases
+            .get(usize::from(i))
+            .cloned()
+            .unwrap_or_else(|| panic!("{}: phase {i} of {}", task.name, task.phases.len()));
+        let several = self.work.tasks.iter().filter(|t| !t.phases.is_empty()).nth(1).is_some();
+        let name = if several { format!("{}/{phase}", task.name) } else { phase };
+        self.end_phase(name, of, self.now());
+        let now = self.now().0;
+        self.work.threads[tid].progress.record_clock.begin(now);
     }
 
     /// The access that stopped a walk: its page is no hit. The thread is moved on by whoever asked.

@@ -3,13 +3,26 @@
 use super::{HUGE_ORDER, Memory};
 use crate::backing::swap::Cached;
 use crate::base::digest::Digest;
-use crate::base::id::{GROUP_PAGES, Idx, IndexVec, MemcgId, PageIdx, Pfn, SwapSlot};
+use crate::base::id::{
+    GROUP_PAGES, GroupId, Idx, IndexVec, MemcgId, PageIdx, Pfn, SwapSlot, ZoneId,
+};
 use crate::base::migratetype::Migratetype;
 use crate::base::vmstat::VmEvent;
 use crate::phys::frames::{FrameKind, Mapped, flag};
 use crate::virt::pages::{Entry, Owner, pte};
 use crate::virt::space::AddressSpace;
 use crate::virt::space::VmaKind;
+use std::collections::BTreeSet;
+
+/// Folios that an audit of frames has seen.
+struct Seen {
+    /// Those that wait for their list.
+    waiting: BTreeSet<Pfn>,
+    /// Pages of listed ones.
+    listed: u64,
+    /// Pages that are charged to each group.
+    charged: Vec<u64>,
+}
 
 impl Memory {
     /// Checks every invariant that does not depend on the policy. Costs a pass over all
@@ -26,84 +39,19 @@ impl Memory {
     }
 
     fn check_frames(&self) {
-        let waiting: std::collections::BTreeSet<Pfn> = self.lru.batches.waiting().collect();
-        let mut listed = 0u64;
-        let mut charged = vec![0u64; self.memcgs.len()];
+        let mut seen = Seen {
+            waiting: self.lru.batches.waiting().collect(),
+            listed: 0,
+            charged: vec![0; self.memcgs.len()],
+        };
         for z in self.zones.ids() {
-            let zone = &self.zones[z];
-            let mut in_use = 0;
-            let mut pcp = 0;
-            // Until where the frames behind a first one are its block's.
-            let mut tails = (0, FrameKind::Free);
-            for pfn in zone.touched().into_iter().flatten().map(Pfn) {
-                let kind = self.frames.kind(pfn);
-                let bits = self.frames.bits(pfn);
-                let order = self.frames.order(pfn);
-                if pfn.0 < tails.0 {
-                    assert_eq!(kind, tails.1, "{pfn} within a block: {bits:#x}");
-                }
-                match kind {
-                    FrameKind::Free | FrameKind::Tail => {
-                        assert_eq!(bits >> 4, 0, "{pfn} is free and has flags {bits:#x}");
-                        in_use += u64::from(kind == FrameKind::Tail);
-                        continue;
-                    }
-                    FrameKind::Pcp | FrameKind::Buddy => {
-                        assert_eq!(bits << 3 >> 11, 0, "{pfn} is free: {bits:#x}");
-                        tails = (pfn.0 + (1 << order), FrameKind::Free);
-                        pcp += u64::from(kind == FrameKind::Pcp) << order;
-                        continue;
-                    }
-                    FrameKind::Anon | FrameKind::File => {
-                        let lru = self.frames.has(pfn, flag::LRU);
-                        let pages = self.frames.pages(pfn);
-                        let huge = kind == FrameKind::Anon && order == HUGE_ORDER;
-                        assert!(order == 0 || huge, "{pfn} is a folio of order {order}: {bits:#x}");
-                        tails = (pfn.0 + (1 << order), FrameKind::Tail);
-                        listed += if lru { pages } else { 0 };
-                        let waits = waiting.contains(&pfn);
-                        assert!(!(lru && waits), "{pfn} is on a list and waits for one");
-                        let file = kind == FrameKind::File;
-                        let backed = self.frames.has(pfn, flag::SWAPBACKED);
-                        assert!(!(file && backed), "{pfn} is a file's and backed by swap");
-                        assert!(
-                            backed || !self.frames.has(pfn, flag::SWAPCACHE),
-                            "{pfn} is in the swap cache and not backed by swap"
-                        );
-                        let orphan = self.frames.has(pfn, flag::ORPHAN);
-                        if !orphan {
-                            charged[self.frames.memcg(pfn).index()] += pages;
-                        }
-                        assert!(
-                            lru || waits || orphan || self.frames.has(pfn, flag::ISOLATED),
-                            "{pfn} ({kind:?}, {bits:#x}) is on no list, in no batch and not isolated"
-                        );
-                    }
-                    _ => tails = (pfn.0 + (1 << order), FrameKind::Tail),
-                }
-                in_use += 1;
-            }
-            for (pfn, order) in zone.pcp_blocks() {
-                let bits = (self.frames.kind(pfn), self.frames.order(pfn));
-                assert_eq!(bits, (FrameKind::Pcp, order), "{pfn} is in a per-CPU list");
-            }
-            assert_eq!(pcp, zone.pcp_count(), "{z}: pages in per-CPU lists");
-            zone.buddy().check(&self.frames);
-            assert_eq!(zone.free, zone.buddy().nr_free(), "{z}: free pages");
-            let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
-            assert_eq!(
-                in_use + zone.free + isolated + pcp + zone.reserved(),
-                u64::from(zone.spanned),
-                "{z}: frames lost: {in_use} in use, {} free, {pcp} per CPU, {} reserved",
-                zone.free,
-                zone.reserved()
-            );
+            self.check_zone(z, &mut seen);
         }
         let on_lists: u64 = self.lru.lists.ids().map(|l| self.lru.lists.len(l)).sum();
-        assert_eq!(listed, on_lists, "folios flagged as listed and lengths of lists");
+        assert_eq!(seen.listed, on_lists, "folios flagged as listed and lengths of lists");
         for m in self.memcgs.ids() {
             if self.memcgs.len() > 1 {
-                assert_eq!(charged[m.index()], self.memcgs[m].usage, "{m}: charge");
+                assert_eq!(seen.charged[m.index()], self.memcgs[m].usage, "{m}: charge");
             }
         }
         for l in self.lru.lists.ids() {
@@ -116,6 +64,80 @@ impl Memory {
         }
     }
 
+    /// Each frame of a zone is of one kind, and all kinds together are the zone.
+    fn check_zone(&self, z: ZoneId, seen: &mut Seen) {
+        let zone = &self.zones[z];
+        let (mut in_use, mut pcp) = (0, 0);
+        // Until where the frames behind a first one are its block's.
+        let mut tails = (0, FrameKind::Free);
+        for pfn in zone.touched().into_iter().flatten().map(Pfn) {
+            let (kind, bits) = (self.frames.kind(pfn), self.frames.bits(pfn));
+            let order = self.frames.order(pfn);
+            if pfn.0 < tails.0 {
+                assert_eq!(kind, tails.1, "{pfn} within a block: {bits:#x}");
+            }
+            match kind {
+                FrameKind::Free | FrameKind::Tail => {
+                    assert_eq!(bits >> 4, 0, "{pfn} is free and has flags {bits:#x}");
+                    in_use += u64::from(kind == FrameKind::Tail);
+                    continue;
+                }
+                FrameKind::Pcp | FrameKind::Buddy => {
+                    assert_eq!(bits << 3 >> 11, 0, "{pfn} is free: {bits:#x}");
+                    tails = (pfn.0 + (1 << order), FrameKind::Free);
+                    pcp += u64::from(kind == FrameKind::Pcp) << order;
+                    continue;
+                }
+                FrameKind::Anon | FrameKind::File => self.check_folio(pfn, seen),
+                _ => {}
+            }
+            tails = (pfn.0 + (1 << order), FrameKind::Tail);
+            in_use += 1;
+        }
+        for (pfn, order) in zone.pcp_blocks() {
+            let bits = (self.frames.kind(pfn), self.frames.order(pfn));
+            assert_eq!(bits, (FrameKind::Pcp, order), "{pfn} is in a per-CPU list");
+        }
+        assert_eq!(pcp, zone.pcp_count(), "{z}: pages in per-CPU lists");
+        zone.buddy().check(&self.frames);
+        assert_eq!(zone.free, zone.buddy().nr_free(), "{z}: free pages");
+        let isolated = zone.buddy().nr_free_of(Migratetype::Isolate);
+        assert_eq!(
+            in_use + zone.free + isolated + pcp + zone.reserved(),
+            u64::from(zone.spanned),
+            "{z}: frames lost: {in_use} in use, {} free, {pcp} per CPU, {} reserved",
+            zone.free,
+            zone.reserved()
+        );
+    }
+
+    /// The flags of a folio agree with each other and with where it is.
+    fn check_folio(&self, pfn: Pfn, seen: &mut Seen) {
+        let (kind, bits) = (self.frames.kind(pfn), self.frames.bits(pfn));
+        let (order, pages) = (self.frames.order(pfn), self.frames.pages(pfn));
+        let huge = kind == FrameKind::Anon && order == HUGE_ORDER;
+        assert!(order == 0 || huge, "{pfn} is a folio of order {order}: {bits:#x}");
+        let lru = self.frames.has(pfn, flag::LRU);
+        seen.listed += if lru { pages } else { 0 };
+        let waits = seen.waiting.contains(&pfn);
+        assert!(!(lru && waits), "{pfn} is on a list and waits for one");
+        let file = kind == FrameKind::File;
+        let backed = self.frames.has(pfn, flag::SWAPBACKED);
+        assert!(!(file && backed), "{pfn} is a file's and backed by swap");
+        assert!(
+            backed || !self.frames.has(pfn, flag::SWAPCACHE),
+            "{pfn} is in the swap cache and not backed by swap"
+        );
+        let orphan = self.frames.has(pfn, flag::ORPHAN);
+        if !orphan {
+            seen.charged[self.frames.memcg(pfn).index()] += pages;
+        }
+        assert!(
+            lru || waits || orphan || self.frames.has(pfn, flag::ISOLATED),
+            "{pfn} ({kind:?}, {bits:#x}) is on no list, in no batch and not isolated"
+        );
+    }
+
     /// Returns how many PTEs refer to each slot.
     fn check_pages(&self) -> IndexVec<SwapSlot, u32> {
         // Slots count from 1.
@@ -126,7 +148,7 @@ impl Memory {
         let mut swapped = anon.clone();
         let (mut huge, mut parted, mut hugetlb, mut unplain) = (0, 0, Vec::new(), 0);
         for g in 0..self.virt.pages.nr_groups() {
-            let g = crate::base::id::GroupId::from_index(g);
+            let g = GroupId::from_index(g);
             let group = *self.virt.pages.group(g);
             huge += u64::from(group.huge);
             unplain += u32::from(group.is_unplain());
@@ -168,27 +190,11 @@ impl Memory {
             }
             assert_eq!(used, group.used, "{g}: PTEs in use");
             if group.huge {
-                let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
-                assert_eq!(self.frames.order(head), HUGE_ORDER, "{g} maps {head}");
-                let pooled = self.hugetlb_at(g.first()).is_some();
-                hugetlb.extend(pooled.then_some(head));
-                assert!(pooled || self.page_of(head) == Some(g.first()), "{head}");
-                for p in g.first().0..g.first().0 + 512 {
-                    assert_eq!(self.virt.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
-                }
+                hugetlb.extend(self.check_huge(g));
             }
             if group.parts > 0 {
-                assert!(!group.huge && group.table.is_some(), "{g} maps parts: {group:?}");
                 parted += 1;
-                let pages = (g.first().0..g.first().0 + 512).map(PageIdx);
-                let mut of = pages.filter(|&p| self.huge_at(p).is_some());
-                let first = of.next().unwrap_or_else(|| panic!("{g} maps no part"));
-                let head = self.huge_at(first).expect("it maps a part");
-                assert_eq!(self.page_of(head), Some(first), "{head}");
-                let others = of.filter(|&p| self.huge_at(p) == Some(head)).count();
-                assert_eq!(others + 1, group.parts.into(), "{g}: parts of {head}");
-                let memcg = self.frames.memcg(head);
-                assert!(self.lru.split_queues.has(memcg, head), "{head} is in no queue");
+                self.check_parts(g);
             }
             let touched = self.virt.pages.table_touched(g);
             let entry = group.table.is_some() || group.huge;
@@ -199,6 +205,48 @@ impl Memory {
         assert_eq!(parted, self.lru.split_queues.len() as u64, "huge folios in queues");
         assert_eq!(unplain, self.virt.pages.nr_unplain(), "groups that are not plain");
         self.check_hugetlb(hugetlb);
+        self.check_mapcounts(&mapped);
+        for a in self.virt.spaces.ids() {
+            assert_eq!(anon[a.index()], self.virt.spaces[a].rss_anon, "{a}: anonymous pages");
+            assert_eq!(swapped[a.index()], self.virt.spaces[a].swapents, "{a}: swapped pages");
+        }
+        let sum = |of: fn(&AddressSpace) -> u64| -> u64 {
+            self.virt.spaces.ids().map(|a| of(&self.virt.spaces[a])).sum()
+        };
+        assert_eq!(self.virt.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
+        assert_eq!(self.virt.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
+        references
+    }
+
+    /// A table maps one huge folio, by all of its entries. Returns the folio if it is of the pool.
+    fn check_huge(&self, g: GroupId) -> Option<Pfn> {
+        let head = self.huge_at(g.first()).unwrap_or_else(|| panic!("{g} maps no folio"));
+        assert_eq!(self.frames.order(head), HUGE_ORDER, "{g} maps {head}");
+        let pooled = self.hugetlb_at(g.first()).is_some();
+        assert!(pooled || self.page_of(head) == Some(g.first()), "{head}");
+        for p in g.first().0..g.first().0 + GROUP_PAGES {
+            assert_eq!(self.virt.pages.entry(PageIdx(p)), Entry::Frame(head), "{g}");
+        }
+        pooled.then_some(head)
+    }
+
+    /// A table maps parts of a huge folio, which is in a queue to be split.
+    fn check_parts(&self, g: GroupId) {
+        let group = self.virt.pages.group(g);
+        assert!(!group.huge && group.table.is_some(), "{g} maps parts: {group:?}");
+        let pages = (g.first().0..g.first().0 + GROUP_PAGES).map(PageIdx);
+        let mut of = pages.filter(|&p| self.huge_at(p).is_some());
+        let first = of.next().unwrap_or_else(|| panic!("{g} maps no part"));
+        let head = self.huge_at(first).expect("it maps a part");
+        assert_eq!(self.page_of(head), Some(first), "{head}");
+        let others = of.filter(|&p| self.huge_at(p) == Some(head)).count();
+        assert_eq!(others + 1, group.parts.into(), "{g}: parts of {head}");
+        let memcg = self.frames.memcg(head);
+        assert!(self.lru.split_queues.has(memcg, head), "{head} is in no queue");
+    }
+
+    /// Folios count the PTEs that map them.
+    fn check_mapcounts(&self, mapped: &[u32]) {
         for (i, &n) in mapped.iter().enumerate() {
             let f = Pfn(i as u32);
             if self.frames.kind(f) == FrameKind::Buddy {
@@ -214,16 +262,6 @@ impl Memory {
                 assert_eq!(u64::from(n), ptes, "{f}: mapcount against PTEs");
             }
         }
-        for a in self.virt.spaces.ids() {
-            assert_eq!(anon[a.index()], self.virt.spaces[a].rss_anon, "{a}: anonymous pages");
-            assert_eq!(swapped[a.index()], self.virt.spaces[a].swapents, "{a}: swapped pages");
-        }
-        let sum = |of: fn(&AddressSpace) -> u64| -> u64 {
-            self.virt.spaces.ids().map(|a| of(&self.virt.spaces[a])).sum()
-        };
-        assert_eq!(self.virt.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
-        assert_eq!(self.virt.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
-        references
     }
 
     /// A huge page of the pool is mapped once or free, and every mapping has what it may need.

@@ -414,10 +414,14 @@ impl Classic {
             }
             goes_on &= left(&w.nr);
         }
-        if goes_on {
-            return;
+        if !goes_on {
+            let w = pass.work.take().expect("its round was executed");
+            self.end_lruvec(mem, req, w);
         }
-        let w = pass.work.take().expect("its round was executed");
+    }
+
+    /// The last round over the lists of an lruvec is over.
+    fn end_lruvec(&mut self, mem: &mut Memory, req: &ReclaimRequest, w: Work) {
         let (node, memcg) = (req.node, self.ids.memcg(w.lv));
         let Work { sizes, targets, scanned, reclaimed, .. } = w;
         mem.emit(|| TraceEvent::SimShrinkLruvec {

@@ -280,12 +280,17 @@ impl Machine {
         {
             self.mem.free_anon(&mut *self.policies.lru, folio);
         }
+        self.map_new_anon(page, pfn, vma);
+        Ok(FaultKind::Cow)
+    }
+
+    /// Maps a charged frame as a new anonymous folio that may be written.
+    fn map_new_anon(&mut self, page: PageIdx, pfn: Pfn, vma: VmaId) {
         let flags = self.mem.virt.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
         self.policies.lru.folio_entering(&mut self.mem, pfn, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
-        Ok(FaultKind::Cow)
     }
 
     /// A charged frame that is not needed after all.
@@ -305,14 +310,13 @@ impl Machine {
         shared: bool,
     ) -> Outcome<FaultKind> {
         let major = self.work.threads[tid].fault.is_some_and(|f| f.major);
+        let (kind, cost) = match major {
+            true => (FaultKind::FileMajor, self.mem.given.cost.t_major_file),
+            false => (FaultKind::FileMinor, self.mem.given.cost.t_minor_file),
+        };
         // Neighbours that are cached are mapped first, the page itself among them.
         if !write && self.fault_around(tid, page, at, vma) {
-            self.mem.acting.now += if major {
-                self.mem.given.cost.t_major_file
-            } else {
-                self.mem.given.cost.t_minor_file
-            };
-            let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
+            self.mem.acting.now += cost;
             return Ok(kind);
         }
         let folio = match self.mem.virt.pages.entry(at) {
@@ -327,7 +331,6 @@ impl Machine {
                 match self.mmap_readahead(tid, at, vma)? {}
             }
         };
-        let kind = if major { FaultKind::FileMajor } else { FaultKind::FileMinor };
         if !major {
             let ahead =
                 self.mem.given.vm.ra_pages > 0 && !self.mem.virt.spaces.vma(vma).flags.rand_read;
@@ -345,16 +348,11 @@ impl Machine {
             self.wait_for_folio(tid, folio, refault);
             return Err(Undone::Blocked);
         }
-        self.mem.acting.now +=
-            if major { self.mem.given.cost.t_major_file } else { self.mem.given.cost.t_minor_file };
+        self.mem.acting.now += cost;
         if write && !shared {
             let pfn = self.alloc_user(tid).frame()?;
             self.mem.acting.now += self.mem.given.cost.t_copy_page;
-            let flags = self.mem.virt.spaces.vma(vma).flags;
-            let how = self.make_anon(pfn, flags, ArrivalKind::New);
-            self.policies.lru.folio_entering(&mut self.mem, pfn, how);
-            self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
-            self.mem.lru_add(&mut *self.policies.lru, pfn, how);
+            self.map_new_anon(page, pfn, vma);
             return Ok(FaultKind::Cow);
         }
         if write && self.held_back(tid) {

@@ -35,6 +35,40 @@ pub(in crate::machine) enum AllocOutcome {
     Failed,
 }
 
+/// A direct reclaim under way.
+struct Direct<'a> {
+    tid: ThreadId,
+    req: &'a AllocRequest,
+    node: NodeId,
+    /// Pages freed.
+    freed: u64,
+    /// Active folios are deactivated whatever the ratios say.
+    force: bool,
+    /// Groups below `memory.low` are reclaimed from too.
+    low: bool,
+    /// The last walk spared some for want of the first, or of the second.
+    skipped_deactivate: bool,
+    skipped_low: bool,
+    /// It was broken off for compaction.
+    aborted: bool,
+}
+
+impl<'a> Direct<'a> {
+    fn begin(tid: ThreadId, req: &'a AllocRequest, node: NodeId) -> Self {
+        Direct {
+            tid,
+            req,
+            node,
+            freed: 0,
+            force: false,
+            low: false,
+            skipped_deactivate: false,
+            skipped_low: false,
+            aborted: false,
+        }
+    }
+}
+
 impl Machine {
     /// A frame for a page of the thread's process, charged to its group.
     pub(in crate::machine) fn alloc_user(&mut self, tid: ThreadId) -> AllocOutcome {
@@ -189,79 +223,89 @@ impl Machine {
         self.give_way(tid);
         self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimBegin { thread: tid, order: req.order });
         self.mem.acting.now += self.mem.given.cost.t_direct_reclaim_entry;
-        let mut total = 0;
-        let (mut force, mut low, mut aborted) = (false, false, false);
+        let mut d = Direct::begin(tid, req, node);
         let mut again = self.mem.given.rules.reclaim_walks_again;
         loop {
             self.mem.count(stall, 1);
             self.tell_of_stall(tid, req, node);
-            let mut skipped = [false; 2];
-            let mut priority = self.first_priority();
-            loop {
-                let mut ready = false;
-                for n in self.nodes_from(node) {
-                    for (lowest, highest) in
-                        self.zones_to_reclaim(n, req, &mut ready).into_iter().flatten()
-                    {
-                        let out = self.pass(
-                            tid,
-                            &ReclaimRequest {
-                                node: n,
-                                by: Reclaimer::Direct,
-                                priority,
-                                order: req.order,
-                                lowest,
-                                highest,
-                                target: self.config.batch(SWAP_CLUSTER_MAX),
-                                reclaimed: total,
-                                // Without input and output only what is clean can go.
-                                may_writepage: req.flags.has(GfpFlags::IO),
-                                may_swap: req.flags.has(GfpFlags::IO),
-                                may_io: req.flags.has(GfpFlags::IO),
-                                force_deactivate: force,
-                                low_reclaim: low,
-                                swappiness: None,
-                                no_cache_trim: false,
-                                one_step: true,
-                            },
-                        );
-                        total += out.reclaimed;
-                        skipped[0] |= out.skipped_deactivate;
-                        skipped[1] |= out.low_skipped;
-                        if out.reclaimed > 0 {
-                            self.note_progress(n, req.order, req.highest);
-                        }
-                    }
-                }
-                aborted |= ready;
-                let enough = self.config.batch(SWAP_CLUSTER_MAX);
-                if total >= enough || ready || priority == 0 {
-                    break;
-                }
-                priority -= 1;
-            }
+            self.reclaim_harder(&mut d);
             for n in self.nodes_from(node) {
                 self.policies.lru.reclaim_ended(&mut self.mem, n, None);
             }
-            if total > 0 || aborted {
+            if d.freed > 0 || d.aborted {
                 break;
             }
             // The first walk may have been over a part of the groups; that is not so here.
             if std::mem::take(&mut again) {
                 continue;
             }
-            if skipped[0] && !force {
-                force = true;
-            } else if skipped[1] && !low {
-                low = true;
+            if d.skipped_deactivate && !d.force {
+                d.force = true;
+            } else if d.skipped_low && !d.low {
+                d.low = true;
             } else {
                 break;
             }
         }
         self.queue_io();
-        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimEnd { thread: tid, nr_reclaimed: total });
+        let nr_reclaimed = d.freed;
+        self.mem.emit(|| TraceEvent::MmVmscanDirectReclaimEnd { thread: tid, nr_reclaimed });
         // Broken off for compaction: that is progress too.
-        total.max(aborted.into())
+        d.freed.max(d.aborted.into())
+    }
+
+    /// Reclaims with more and more effort until enough is freed.
+    fn reclaim_harder(&mut self, d: &mut Direct<'_>) {
+        (d.skipped_deactivate, d.skipped_low) = (false, false);
+        let mut priority = self.first_priority();
+        loop {
+            let ready = self.reclaim_from_nodes(d, priority);
+            d.aborted |= ready;
+            let enough = self.config.batch(SWAP_CLUSTER_MAX);
+            if d.freed >= enough || ready || priority == 0 {
+                return;
+            }
+            priority -= 1;
+        }
+    }
+
+    /// Reclaims from each node at a priority. True: some zone is ready for compaction.
+    fn reclaim_from_nodes(&mut self, d: &mut Direct<'_>, priority: u8) -> bool {
+        let &mut Direct { tid, req, node, .. } = d;
+        // Without input and output only what is clean can go.
+        let may_io = req.flags.has(GfpFlags::IO);
+        let mut ready = false;
+        for n in self.nodes_from(node) {
+            for (lowest, highest) in self.zones_to_reclaim(n, req, &mut ready).into_iter().flatten()
+            {
+                let pass = ReclaimRequest {
+                    node: n,
+                    by: Reclaimer::Direct,
+                    priority,
+                    order: req.order,
+                    lowest,
+                    highest,
+                    target: self.config.batch(SWAP_CLUSTER_MAX),
+                    reclaimed: d.freed,
+                    may_writepage: may_io,
+                    may_swap: may_io,
+                    may_io,
+                    force_deactivate: d.force,
+                    low_reclaim: d.low,
+                    swappiness: None,
+                    no_cache_trim: false,
+                    one_step: true,
+                };
+                let out = self.pass(tid, &pass);
+                d.freed += out.reclaimed;
+                d.skipped_deactivate |= out.skipped_deactivate;
+                d.skipped_low |= out.low_skipped;
+                if out.reclaimed > 0 {
+                    self.note_progress(n, req.order, req.highest);
+                }
+            }
+        }
+        ready
     }
 
     /// From which zones of a node direct reclaim takes pages, in one pass for each range. No range:

@@ -257,27 +257,8 @@ impl Machine {
         if self.mem.given.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }
-        if b.pass.is_none() {
-            let highest = self.daemons.kswapds[n].highest;
-            self.mem.zones.set_reclaim_active(n, highest, true);
-            let balanced = self.in_balance(n, b.order, highest);
-            if !balanced && b.boost > 0 {
-                b.boost = 0;
-                b.priority = self.first_priority();
-            }
-            if b.boost == 0 && balanced {
-                return self.end_balance(n, &b);
-            }
-            let least = match self.config.miniature {
-                Some(_) => self.config.batch(SWAP_CLUSTER_MAX),
-                None => SWAP_CLUSTER_MAX,
-            };
-            let target = self.mem.zones.of_node(n).iter().map(|&z| {
-                let z = &self.mem.zones[z];
-                (z.watermark[2] + z.boost).max(least)
-            });
-            b.pass = Some(PassProgress::new(self.daemons.kswapds[n].highest, target.sum()));
-            self.age_before_pass(n, &b);
+        if b.pass.is_none() && !self.begins_pass(n, &mut b) {
+            return self.end_balance(n, &b);
         }
         match self.step_pass(n, &mut b) {
             StepOutcome::Another => {
@@ -312,6 +293,31 @@ impl Machine {
             }
         }
         self.next_pass(n, b, p.stall)
+    }
+
+    /// Begins a pass over a node. False: there is nothing to do.
+    fn begins_pass(&mut self, n: NodeId, b: &mut Balance) -> bool {
+        let highest = self.daemons.kswapds[n].highest;
+        self.mem.zones.set_reclaim_active(n, highest, true);
+        let balanced = self.in_balance(n, b.order, highest);
+        if !balanced && b.boost > 0 {
+            b.boost = 0;
+            b.priority = self.first_priority();
+        }
+        if b.boost == 0 && balanced {
+            return false;
+        }
+        let least = match self.config.miniature {
+            Some(_) => self.config.batch(SWAP_CLUSTER_MAX),
+            None => SWAP_CLUSTER_MAX,
+        };
+        let target = self.mem.zones.of_node(n).iter().map(|&z| {
+            let z = &self.mem.zones[z];
+            (z.watermark[2] + z.boost).max(least)
+        });
+        b.pass = Some(PassProgress::new(highest, target.sum()));
+        self.age_before_pass(n, b);
+        true
     }
 
     /// A step of kswapd that looks at each zone separately.
