@@ -1,7 +1,8 @@
 //! Planted faults: something is made wrong in a run, and why has to say what.
 //!
-//! Each fault is one line of code that decides otherwise (`mmsim_core::base::planted`). The engine
-//! is not told: it sees the run as it sees any. A user sees that a counter went up, and asks why: of
+//! Two faults are settings and ten are wrappers (`wrappers.rs`). The other eight are lines of code
+//! that decide otherwise (`mmsim_core::base::planted`). The engine knows of none: it sees the run as
+//! it sees any. A user sees that a counter went up, and asks why: of
 //! the classes of that counter the one that grew most, from the run without the fault to the run
 //! with it, is the answer. Expectations were written, with their reasons, before the first run.
 //!
@@ -9,13 +10,105 @@
 //! allows, another place was taken after a look at the answer. In the first places 9 of 20 answers
 //! were the expected ones; faults that made no difference had none.
 
+mod wrappers;
+
 use mmsim::base::planted::Planted;
-use mmsim::machine::Watch;
-use mmsim::machines::machine;
+use mmsim::machine::{Machine, Watch};
+use mmsim::machines::{Policy, machine_with};
 use mmsim::report::WhyReport;
 use mmsim::why::{Settings, engine};
+use mmsim_compaction::TwoScanners;
 
 use crate::why::specs;
+use wrappers::{Faulty, PutOff};
+
+/// Something made wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    /// Runs of compaction end after their first batch.
+    CompactionGivesUp,
+    /// After one run that failed, compaction is put off for good.
+    DeferralNeverReset,
+    /// Compaction finds no free page to move to.
+    NoTargets,
+    /// Compaction takes no page.
+    NothingMoves,
+    /// kswapd ignores all requests for half a second after it was woken.
+    KswapdSleeps,
+    /// The first step of kswapd comes 50 ms late.
+    KswapdStartsLate,
+    /// kswapd gives up after one run.
+    KswapdGivesUp,
+    /// Each step of kswapd takes 5 ms more.
+    KswapdSlow,
+    /// kswapd goes on until a quarter of memory is free.
+    NoEnd,
+    /// A pass goes on when it has freed enough, and begins with half of each list.
+    Overshoot,
+    /// The first group is protected with all that it has.
+    GroupSpared,
+    /// Reclaim of the classic LRU goes by the swappiness of the other type.
+    TypesSwapped,
+    /// Reclaim of MGLRU does.
+    OtherType,
+    /// Pages leave the active list for the tail of the inactive one.
+    DemotedToTail,
+    /// New pages begin active.
+    NewActive,
+    /// The window of swap readahead stays at its most.
+    WindowNeverShrinks,
+    /// A page that comes back is not activated, however soon.
+    RefaultsForgotten,
+    /// Accessed bits of inactive pages count for nothing.
+    LostReference,
+    /// New pages stand at the tail.
+    InvertedList,
+    /// Groups are held to half of `memory.max`.
+    LimitHalved,
+}
+
+impl Fault {
+    /// The line of the product that decides otherwise.
+    fn hook(self) -> Option<Planted> {
+        match self {
+            Fault::CompactionGivesUp => Some(Planted::CompactionGivesUp),
+            Fault::NoTargets => Some(Planted::NoTargets),
+            Fault::NothingMoves => Some(Planted::NothingMoves),
+            Fault::KswapdSleeps => Some(Planted::KswapdSleeps),
+            Fault::KswapdStartsLate => Some(Planted::KswapdStartsLate),
+            Fault::KswapdGivesUp => Some(Planted::KswapdGivesUp),
+            Fault::NoEnd => Some(Planted::NoEnd),
+            Fault::WindowNeverShrinks => Some(Planted::WindowNeverShrinks),
+            _ => None,
+        }
+    }
+}
+
+/// The machine of a scenario, with a fault or without.
+fn machine(text: &str, fault: Option<Fault>) -> Machine {
+    let mut spec = specs(text)[0].clone();
+    for (nth, group) in spec.machine.memcgs.iter_mut().enumerate() {
+        match fault {
+            Some(Fault::LimitHalved) => group.max = group.max.map(|pages| pages / 2),
+            Some(Fault::GroupSpared) if nth == 0 => group.min = u64::from(u32::MAX),
+            _ => {}
+        }
+    }
+    let policy = Policy::resolve(&spec.policy).unwrap_or_else(|e| panic!("{}", e.message));
+    let mut machine = machine_with(&spec, |mem| {
+        Box::new(Faulty { policy: policy.create(mem, spec.seed), fault })
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    if fault == Some(Fault::DeferralNeverReset) {
+        let rules = mmsim_compaction::preset_for_kernel(spec.machine.kernel);
+        let strategy = TwoScanners::new(rules, &machine.mem);
+        machine.set_compaction(Box::new(PutOff(strategy)));
+    }
+    if let Some(hook) = fault.and_then(Fault::hook) {
+        machine.mem.plant(hook);
+    }
+    machine
+}
 
 /// Counters that a user may ask about.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +119,7 @@ enum Asked {
 }
 
 /// A fault, its place, the question, the expected class, and the reason.
-type Case = (Planted, &'static str, Asked, &'static str, &'static str);
+type Case = (Fault, &'static str, Asked, &'static str, &'static str);
 
 /// Anonymous pages, more than there are frames; some are used much more than others.
 const ZIPF: &str = r#"
@@ -170,154 +263,144 @@ const STALLS: &str = r#"
 
 const CASES: [Case; 20] = [
     (
-        Planted::CompactionGivesUp,
+        Fault::CompactionGivesUp,
         BLOCKS,
         Asked::Failures,
         "gave_up",
         "runs end after their first batch",
     ),
     (
-        Planted::DeferralNeverReset,
+        Fault::DeferralNeverReset,
         BLOCKS,
         Asked::Failures,
         "deferred",
         "after one failed run requests are put off for good",
     ),
     (
-        Planted::NoTargets,
+        Fault::NoTargets,
         BLOCKS,
         Asked::Failures,
         "no_space",
         "the scanner for free pages finds none",
     ),
     (
-        Planted::NothingMoves,
+        Fault::NothingMoves,
         BLOCKS,
         Asked::Failures,
         "not_movable",
         "no page is taken, so scanners meet; a request that insists sees all of the zone",
     ),
     (
-        Planted::KswapdSleeps,
+        Fault::KswapdSleeps,
         STALLS,
         Asked::Stalls,
         "kswapd_asleep",
         "it does not heed who wakes it, for half a second",
     ),
     (
-        Planted::KswapdStartsLate,
+        Fault::KswapdStartsLate,
         STALLS,
         Asked::Stalls,
         "kswapd_not_started",
         "it was woken, and its first step comes 50 ms later",
     ),
     (
-        Planted::KswapdGivesUp,
+        Fault::KswapdGivesUp,
         STALLS,
         Asked::Stalls,
         "kswapd_given_up",
         "one run counts as 16 that freed nothing",
     ),
     (
-        Planted::KswapdSlow,
+        Fault::KswapdSlow,
         STALLS,
         Asked::Stalls,
         "kswapd_behind",
         "each of its steps takes 5 ms more",
     ),
     (
-        Planted::NoEnd,
+        Fault::NoEnd,
         ZIPF,
         Asked::Refaults,
         "over_reclaim",
         "kswapd goes on until a quarter of memory is free, and pages are back before that is used up",
     ),
     (
-        Planted::Overshoot,
+        Fault::Overshoot,
         ZIPF,
         Asked::Refaults,
         "over_reclaim",
         "a pass goes on when it has freed what was asked for, and begins with half of each list",
     ),
     (
-        Planted::GroupSpared,
+        Fault::GroupSpared,
         GROUPS,
         Asked::Refaults,
         "wrong_place",
         "the idle group is passed over, so the busy one gives its pages",
     ),
     (
-        Planted::TypesSwapped,
+        Fault::TypesSwapped,
         TYPES,
         Asked::Refaults,
         "wrong_type",
         "anonymous lists are scanned as far as those of files should be",
     ),
     (
-        Planted::OtherType,
+        Fault::OtherType,
         MIXED,
         Asked::Refaults,
         "wrong_type",
         "MGLRU takes the other type than its controller says",
     ),
     (
-        Planted::DemotedToTail,
+        Fault::DemotedToTail,
         ZIPF,
         Asked::Refaults,
         "reference_lost",
         "pages that were found used leave the active list for the tail, where the next scan is",
     ),
     (
-        Planted::NewActive,
+        Fault::NewActive,
         FILES,
         Asked::Refaults,
         "one_time",
         "pages that are read once begin active, and stay long for nothing",
     ),
     (
-        Planted::WindowNeverShrinks,
+        Fault::WindowNeverShrinks,
         DISK,
         Asked::Refaults,
         "read_ahead",
         "eight slots are read for one, and most pages go unused",
     ),
     (
-        Planted::RefaultsForgotten,
+        Fault::RefaultsForgotten,
         ROUNDS,
         Asked::Refaults,
         "never_twice",
         "a page that comes back starts inactive again, and leaves before its second use",
     ),
     (
-        Planted::LostReference,
+        Fault::LostReference,
         ZIPF,
         Asked::Refaults,
         "order",
         "accessed bits of inactive pages count for nothing, so pages in use leave before idle ones",
     ),
     (
-        Planted::InvertedList,
+        Fault::InvertedList,
         ZIPF,
         Asked::Refaults,
         "never_twice",
         "new pages stand where the next scan is, and leave before a second use",
     ),
-    (
-        Planted::LimitHalved,
-        LIMIT,
-        Asked::Refaults,
-        "forced",
-        "a group is held to half of its limit",
-    ),
+    (Fault::LimitHalved, LIMIT, Asked::Refaults, "forced", "a group is held to half of its limit"),
 ];
 
 /// Number of refaults of each class, with a fault or without.
-fn classes(text: &str, fault: Option<Planted>, asked: Asked) -> Vec<(String, u64)> {
-    let spec = &specs(text)[0];
-    let mut machine = machine(spec).unwrap_or_else(|e| panic!("{e}"));
-    if let Some(fault) = fault {
-        machine.mem.plant(fault);
-    }
+fn classes(text: &str, fault: Option<Fault>, asked: Asked) -> Vec<(String, u64)> {
+    let mut machine = machine(text, fault);
     let (engine, told) = engine(&machine, Settings::default());
     let r = machine.run(Watch::default().with_follower(engine).with_slow_paths(true));
     let why = WhyReport::of(&told.take().expect("the run is over"), &r);
@@ -333,7 +416,7 @@ fn of(classes: &[mmsim::report::TroubleClass]) -> Vec<(String, u64)> {
 }
 
 /// The class that grew most, and by how much each grew.
-fn answer(text: &str, fault: Planted, asked: Asked) -> (String, Vec<(String, i64)>) {
+fn answer(text: &str, fault: Fault, asked: Asked) -> (String, Vec<(String, i64)>) {
     let before = classes(text, None, asked);
     let with = classes(text, Some(fault), asked);
     let grew = |(b, a): (&(String, u64), &(String, u64))| (a.0.clone(), b.1 as i64 - a.1 as i64);
@@ -347,7 +430,7 @@ fn the_class_that_grew_most_names_the_fault() {
     let (mut missed, mut said) = (Vec::new(), String::new());
     for (fault, text, asked, expected, reason) in CASES {
         // Deactivated pages are looked at, and refaults detected, since 5.9.
-        let old = [Planted::DemotedToTail, Planted::RefaultsForgotten].contains(&fault);
+        let old = [Fault::DemotedToTail, Fault::RefaultsForgotten].contains(&fault);
         let kernel = if old { "5.9" } else { "6.12" };
         let text = text.replace("KERNEL", kernel);
         let (named, all) = answer(&text, fault, asked);
@@ -358,5 +441,5 @@ fn the_class_that_grew_most_names_the_fault() {
     }
     // It makes no difference to refaults here: MGLRU finds nothing of the other type to evict, and falls
     // back to the one that it should have taken.
-    assert_eq!(missed, [Planted::OtherType], "{said}");
+    assert_eq!(missed, [Fault::OtherType], "{said}");
 }

@@ -201,13 +201,6 @@ impl Memcgs {
             g.noted = [g.config.min, g.config.low];
         }
     }
-    /// Halves every `memory.max`: a planted fault.
-    pub(super) fn halve_limits(&mut self) {
-        for m in self.groups.ids() {
-            let max = &mut self.groups[m].config.max;
-            *max = max.map(|pages| pages / 2);
-        }
-    }
     /// Pages that a group may have more, up to `memory.high` and `memory.max`.
     pub fn headroom(&self, m: MemcgId) -> u64 {
         let c = &self.groups[m].config;

@@ -190,9 +190,6 @@ impl Memory {
     #[doc(hidden)]
     pub fn plant(&mut self, fault: Planted) {
         self.given.planted = Some(fault);
-        if fault == Planted::LimitHalved {
-            self.memcgs.halve_limits();
-        }
     }
 
     /// True if this fault was planted.

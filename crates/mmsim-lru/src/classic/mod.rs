@@ -48,7 +48,6 @@ use formulas::{CostState, PerList, RotateStat, cost612};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, TallyId, ZoneId};
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
@@ -447,16 +446,7 @@ impl ReclaimPolicy for Classic {
             let pages = mem.frames.pages(folio);
             self.note_rotated(lv, file, pages, u64::from(active || forced) * pages);
         }
-        let new = matches!(how.kind, ArrivalKind::New | ArrivalKind::Read);
-        if new && mem.is_planted(Planted::NewActive) {
-            mem.frames.set(folio, flag::ACTIVE);
-        }
-        if mem.is_planted(Planted::InvertedList) {
-            let lv = self.lruvec_of(mem, folio);
-            mem.lru_add_tail(self.lruvecs[lv].lists[Self::list_index(mem, folio)], folio);
-        } else {
-            self.add_head(mem, folio);
-        }
+        self.add_head(mem, folio);
         mem.emit(|| TraceEvent::MmLruInsertion {
             pfn: folio,
             lru: if file { "file" } else { "anon" },
@@ -480,8 +470,7 @@ impl ReclaimPolicy for Classic {
         let alike = self.config.balance_model != BalanceModel::Cost58
             && !self.config.swapin_activate
             && self.ids.only_root()
-            && !self.by_zone
-            && !mem.is_planted(Planted::RefaultsForgotten);
+            && !self.by_zone;
         match settled.unseen(mem).filter(|_| alike) {
             Some((pending, folios)) => {
                 self.refaults_together(mem, pending, folios, settled.entry());

@@ -13,7 +13,6 @@ use super::{Classic, LruScope, Lruvec, scaled};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink;
 use mmsim_core::base::id::{MemcgId, ZoneId};
-use mmsim_core::base::planted::Planted;
 use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, Within};
@@ -260,9 +259,6 @@ impl Classic {
                 self.walk[pass.scope] = m + 1;
             }
             let memcg = MemcgId(m as u16);
-            if m == 1 && mem.is_planted(Planted::GroupSpared) {
-                continue;
-            }
             match mem.protection_from(req, memcg) {
                 Some(Within::Min) => continue,
                 Some(Within::Low) if !req.low_reclaim => {
@@ -302,8 +298,7 @@ impl Classic {
         protection: u64,
         usage: u64,
     ) -> (PerList, PerList) {
-        let overshoots = mem.is_planted(Planted::Overshoot);
-        let priority = if overshoots { 1 } else { u32::from(req.priority) };
+        let priority = u32::from(req.priority);
         let control = &pass.control;
         let lv = self.lruvec_at(pass.scope, memcg);
         let can_swap = req.may_swap && mem.can_swap(memcg);
@@ -350,10 +345,7 @@ impl Classic {
             return (sizes, [0; 4]);
         }
         let nr = formulas::scan_targets(mode, base, fractions, self.config.scan_rounding);
-        match mem.is_planted(Planted::TypesSwapped) {
-            true => (sizes, [nr[2], nr[3], nr[0], nr[1]]),
-            false => (sizes, nr),
-        }
+        (sizes, nr)
     }
 
     /// One round over the lists of the current lruvec; the last one ends its work.
@@ -401,8 +393,7 @@ impl Classic {
                 }
             }
             let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
-            let once =
-                w.adjusted && !self.config.stop_after_adjust || mem.is_planted(Planted::Overshoot);
+            let once = w.adjusted && !self.config.stop_after_adjust;
             if w.reclaimed[ANON] + w.reclaimed[FILE] >= req.target && !proportional && !once {
                 goes_on = match formulas::adjust_round(&mut w.nr, &w.targets) {
                     RoundEnd::Stop => false,

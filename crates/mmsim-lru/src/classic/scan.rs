@@ -15,7 +15,6 @@ use crate::shrink::{
     shrink_folio,
 };
 use mmsim_core::base::id::{ListId, MemcgId};
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{Kinds, Memory, References, Run, Scan, ScanFor, Verdicts, each};
@@ -87,8 +86,7 @@ impl Classic {
         Work { run, fast, back }: &mut Work,
     ) -> BatchStats {
         let scan = self.scan(lv, file, ScanFor::Eviction, req);
-        let judging =
-            if mem.is_planted(Planted::LostReference) { Judging::LOST } else { self.judging };
+        let judging = self.judging;
         let nr = self.isolate_folios(mem, lv, &scan, n, Some(&judging.verdicts), run);
         if nr == 0 {
             return BatchStats::default();
@@ -279,12 +277,6 @@ impl Classic {
         let demoted = u64::from(back.stay[0].count_ones()) + extra;
         mem.settle_fast(fast, req.by);
         let lists = self.lists_of_type(lv, file);
-        if mem.is_planted(Planted::DemotedToTail) {
-            for i in each(std::mem::take(&mut back.stay[0])) {
-                mem.leave_fast_path(run, i);
-                mem.lru_add_tail(lists[0], run.folio(i));
-            }
-        }
         back.put_back(mem, run, lists);
         self.age_by_scan(lv, kept);
         self.note_rotated(lv, file, nr, rotated);
@@ -461,10 +453,7 @@ fn judge(
     rule: AnonRefRule,
     locked_activates: bool,
 ) -> Judgement {
-    let mut r = mem.references(folio, limit);
-    if mem.is_planted(Planted::LostReference) {
-        r.count = 0;
-    }
+    let r = mem.references(folio, limit);
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
@@ -510,13 +499,6 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    /// All of them are to be freed: a planted fault.
-    const LOST: Judging = Judging {
-        verdicts: Verdicts { clear: flag::REFERENCED, set: [0; 4] },
-        evicts: Kinds::new([true; 4]),
-        activates: Kinds::new([false; 4]),
-    };
-
     pub(super) fn new(rule: AnonRefRule) -> Self {
         let of = [(0, false), (0, true), (1, false), (1, true)].map(|(count, before)| {
             let r = References { count, ..References::default() };

@@ -14,7 +14,6 @@ use super::{Classic, LruScope};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::id::MemcgId;
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
@@ -287,7 +286,7 @@ impl Classic {
         let now = self.lruvecs[self.lruvec_at(s.scope, s.memcg)].age[age];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = self.threshold(mem, file, s.scope, s.memcg);
-        let activated = distance <= threshold && !mem.is_planted(Planted::RefaultsForgotten);
+        let activated = distance <= threshold;
         if mem.telling.tracer.wants(TraceKind::SimRefault) {
             tell_of_refault(mem, file, distance, threshold, activated);
         }

@@ -26,7 +26,6 @@ use crate::shrink::{
     Batch, BatchStats, Fates, Judge, Judgement, ShrinkOutcome, Shrinking, Stays, Work, shrink,
     shrink_folio, shrink_others, tell,
 };
-use mmsim_core::base::planted::Planted;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, Run, each};
 use mmsim_core::phys::frames::{FolioId, Mapped, ORDER_MASK, flag};
@@ -193,9 +192,6 @@ impl Mglru {
         } else {
             self.choose(lv, swappiness)
         };
-        if mem.is_planted(Planted::OtherType) {
-            t = t.other();
-        }
         let mut others = u8::from((1..=MAX_SWAPPINESS).contains(&swappiness));
         let mut all = 0;
         loop {

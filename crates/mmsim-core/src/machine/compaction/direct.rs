@@ -17,7 +17,6 @@ use crate::base::compact_result::{CompactResult, NoBlock};
 use crate::base::digest::Digest;
 use crate::base::id::{MemcgId, NodeId, Pfn, ThreadId, ZoneId};
 use crate::base::migratetype::Migratetype;
-use crate::base::planted::Planted;
 use crate::base::rules::DirectCompaction;
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
@@ -233,11 +232,8 @@ impl Machine {
         let none = if old { CompactResult::Deferred } else { CompactResult::Skipped };
         tries.result = none;
         for zone in self.zonelist(node, req) {
-            let planted = self.mem.is_planted(Planted::DeferralNeverReset);
-            let deferred = |c: &mut Box<dyn Compaction>| {
-                planted && c.stats().complete != [0; 3] || !full && c.deferred(zone, req.order)
-            };
-            if self.policies.compaction.as_mut().is_some_and(deferred) {
+            let deferred = |c: &mut Box<dyn Compaction>| c.deferred(zone, req.order);
+            if !full && self.policies.compaction.as_mut().is_some_and(deferred) {
                 tries.note(CompactResult::Deferred, NoBlock::Deferred, old);
                 continue;
             }

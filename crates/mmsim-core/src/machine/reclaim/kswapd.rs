@@ -251,9 +251,6 @@ impl Machine {
             k.order = k.order.max(b.alloc_order);
             b = self.asked_balance(n);
         }
-        if self.mem.is_planted(Planted::KswapdSlow) {
-            self.mem.acting.now += SimDuration::from_millis(5);
-        }
         if self.mem.given.rules.kswapd_by_zone {
             return self.step_by_zones(n, b);
         }

@@ -1,0 +1,183 @@
+//! Faults that need no line in the product: a policy or a strategy around the real one asks for
+//! something else, or undoes what it did.
+
+use mmsim::base::digest::Digest;
+use mmsim::base::id::{MemcgId, NodeId, ZoneId};
+use mmsim::base::time::SimDuration;
+use mmsim::memory::Memory;
+use mmsim::phys::frames::{FolioId, flag};
+use mmsim::policy::compaction::{
+    CompactOutcome, CompactRequest, Compaction, CompactionStats, MigrateMode,
+};
+use mmsim::policy::{
+    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PolicyTraits,
+    ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+};
+use mmsim::virt::pages::pte;
+use mmsim::workload::LruGen;
+use mmsim_compaction::TwoScanners;
+
+use super::Fault;
+use mmsim::backing::Shadow;
+use mmsim::base::compact_result::CompactResult;
+
+/// Folios at the tail of a list that a step may take.
+const STEP: usize = 64;
+
+/// A policy with a fault.
+pub(super) struct Faulty {
+    pub(super) policy: Box<dyn ReclaimPolicy>,
+    pub(super) fault: Option<Fault>,
+}
+
+macro_rules! forward {
+    ($($to:ident: fn $name:ident($($arg:ident: $of:ty),*) $(-> $out:ty)?;)*) => {
+        $(fn $name(&mut self, $($arg: $of),*) $(-> $out)? { self.$to.$name($($arg),*) })*
+    };
+}
+
+macro_rules! forward_shared {
+    ($($to:ident: fn $name:ident($($arg:ident: $of:ty),*) $(-> $out:ty)?;)*) => {
+        $(fn $name(&self, $($arg: $of),*) $(-> $out)? { self.$to.$name($($arg),*) })*
+    };
+}
+
+/// Folios that the next steps of reclaim meet, active ones or the others.
+fn next_ones(mem: &Memory, active: bool) -> Vec<FolioId> {
+    let tails = mem.lru.lists.ids().flat_map(|l| mem.lru.lists.iter_from_tail(l).take(STEP));
+    tails.filter(|&f| mem.frames.has(f, flag::ACTIVE) == active).collect()
+}
+
+/// Moves a listed folio to the tail of its list.
+fn to_tail(mem: &mut Memory, folio: FolioId) {
+    let list = mem.lru.lists.list_of(folio);
+    mem.lru_del(folio);
+    mem.lru_add_tail(list, folio);
+}
+
+impl Faulty {
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+}
+
+impl ReclaimPolicy for Faulty {
+    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
+        let new = matches!(how.kind, ArrivalKind::New | ArrivalKind::Read);
+        if new && self.has(Fault::NewActive) {
+            mem.frames.set(folio, flag::ACTIVE);
+        }
+        self.policy.folio_arrived(mem, folio, how);
+        if self.has(Fault::InvertedList) {
+            to_tail(mem, folio);
+        }
+    }
+
+    fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        // What waits arrives here, and not at the policy within.
+        mem.lru_drain(self);
+        let mut req = *req;
+        let mut active = Vec::new();
+        match self.fault {
+            Some(Fault::Overshoot) => (req.priority, req.target) = (1, u64::MAX),
+            Some(Fault::TypesSwapped | Fault::OtherType) => {
+                let other = 200 - req.swappiness(&mem.given.vm).min(200);
+                req.swappiness = Some(other as u8);
+            }
+            Some(Fault::KswapdSlow) if matches!(req.by, Reclaimer::Kswapd) => {
+                mem.charge(SimDuration::from_millis(5));
+            }
+            Some(Fault::LostReference) => {
+                for folio in next_ones(mem, false) {
+                    mem.frames.clear(folio, flag::REFERENCED);
+                    if let Some(page) = mem.page_of(folio) {
+                        let hot = mem.virt.pages.hot(page);
+                        mem.virt.pages.set_hot(page, hot & !pte::ACCESSED);
+                    }
+                }
+            }
+            Some(Fault::DemotedToTail) => active = next_ones(mem, true),
+            _ => {}
+        }
+        let out = self.policy.reclaim(mem, &req);
+        for folio in active {
+            if mem.frames.bits(folio) & (flag::ACTIVE | flag::LRU | flag::IN_BATCH) == flag::LRU {
+                to_tail(mem, folio);
+            }
+        }
+        out
+    }
+
+    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
+        self.policy.folio_refaulted(mem, folio, shadow, how);
+        if self.has(Fault::RefaultsForgotten) {
+            mem.frames.clear(folio, flag::ACTIVE | flag::WORKINGSET);
+        }
+    }
+
+    forward! {
+        policy: fn folio_departed(mem: &mut Memory, folio: FolioId, why: Departure);
+        policy: fn swapin_mapped(mem: &mut Memory, folio: FolioId);
+        policy: fn folio_entering(mem: &mut Memory, folio: FolioId, how: Arrival);
+        policy: fn file_mapped(mem: &mut Memory, folio: FolioId, about: bool);
+        policy: fn folio_accessed(mem: &mut Memory, folio: FolioId);
+        policy: fn folio_moves(mem: &mut Memory, folio: FolioId, why: Move);
+        policy: fn reclaim_list(mem: &mut Memory, folios: &[FolioId], unasked: bool) -> u64;
+        policy: fn folio_split(mem: &mut Memory, folio: FolioId);
+        policy: fn age_node(mem: &mut Memory, req: &ReclaimRequest) -> bool;
+        policy: fn write_lru_gen(mem: &mut Memory, write: LruGen) -> LruGenWritten;
+        policy: fn set_aside();
+        policy: fn reclaim_ended(mem: &mut Memory, node: NodeId, limit: Option<MemcgId>);
+    }
+
+    forward_shared! {
+        policy: fn traits() -> PolicyTraits;
+        policy: fn inactive(mem: &Memory, node: NodeId) -> [u64; 2];
+        policy: fn is_active(mem: &Memory, folio: FolioId) -> bool;
+        policy: fn snapshot(mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot;
+        policy: fn check(mem: &Memory);
+        policy: fn digest(mem: &Memory, d: &mut Digest);
+    }
+}
+
+/// A strategy that puts requests off for good after one run that failed.
+pub(super) struct PutOff(pub(super) TwoScanners);
+
+impl Compaction for PutOff {
+    fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {
+        self.0.stats().complete != [0; 3] || self.0.deferred(zone, order)
+    }
+
+    fn compact_zone(
+        &mut self,
+        mem: &mut Memory,
+        lru: &mut dyn ReclaimPolicy,
+        req: &CompactRequest,
+    ) -> CompactOutcome {
+        self.0.compact_zone(mem, lru, req)
+    }
+
+    fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
+        self.0.suitable(mem, req)
+    }
+
+    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
+        self.0.mode_of(asked)
+    }
+
+    fn note_failure(&mut self, zone: ZoneId, order: u8) {
+        self.0.note_failure(zone, order);
+    }
+
+    fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool) {
+        self.0.note_success(zone, order, got_page);
+    }
+
+    fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId) {
+        self.0.kswapd_sleeps(mem, zone);
+    }
+
+    fn stats(&self) -> CompactionStats {
+        self.0.stats()
+    }
+}
