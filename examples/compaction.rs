@@ -4,14 +4,12 @@
 //! random. Each way of compaction goes over the whole zone once, as a write to `compact_memory`
 //! asks for. How many blocks are available then, of how many that moving pages could make at most?
 
-use mmsim::backing::device::DeviceConfig;
 use mmsim::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
 use mmsim::base::migratetype::Migratetype;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::SimDuration;
 use mmsim::base::vmstat::VmEvent;
-use mmsim::config::cost::CostModel;
-use mmsim::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
+use mmsim::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
 use mmsim::memory::Memory;
 use mmsim::phys::fragmentation::FreeBlocks;
 use mmsim::phys::frames::{FolioId, FrameKind, flag};
@@ -44,34 +42,11 @@ impl ReclaimPolicy for OneList {
 
 /// The zone, and the list that its movable pages are on.
 fn fragmented() -> (Memory, OneList) {
-    let zone = ZoneConfig {
-        kind: ZoneKind::Normal,
-        managed: FRAMES,
-        free_at_start: None,
-        watermarks: Some([16, 20, 24]),
-        lowmem_reserve: Some(0),
-        pcp: Some((0, 1)),
-        pcp_at_start: 0,
-        layout: None,
-    };
+    let zone = ZoneConfig::new(ZoneKind::Normal, FRAMES).bare([16, 20, 24]);
     let mut mem = Memory::new(&MachineConfig {
-        kernel: Kernel::V4_1,
-        rules: None,
-        cpus: 1,
-        nodes: vec![NodeConfig { zones: vec![zone] }],
-        swap: Vec::new(),
-        disks: Vec::new(),
-        file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
-        vm: VmSysctl::linux(),
-        memcgs: Vec::new(),
-        os_overhead: 0,
         lru_batch: Some(1),
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
-        cost: CostModel::measured(),
+        ..MachineConfig::new(Kernel::V4_1, vec![zone])
     });
     let mut lru = OneList(mem.lru.lists.create());
     let space = mem.virt.spaces.create("program".into(), MemcgId(0));

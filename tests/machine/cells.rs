@@ -5,11 +5,7 @@
 
 use mmsim::machines::Machine;
 use mmsim_core::backing::device::DeviceConfig;
-use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{Op, Workload};
@@ -35,40 +31,14 @@ pub(crate) fn tried() -> bool {
 /// A machine of one zone and one CPU with swap for all on a device that works on the
 /// caller's CPU and takes no memory of the machine; no readahead.
 pub(crate) fn machine_of(frames: u32, slots: u32, kernel: Kernel) -> MachineConfig {
-    let cpus = 1;
     let device = DeviceConfig {
         stored_bytes_per_page: 0,
-        ..DeviceConfig::preset("ramdisk", cpus).expect("a preset")
+        ..DeviceConfig::preset("ramdisk", 1).expect("a preset")
     };
     MachineConfig {
-        kernel,
-        rules: None,
-        cpus,
-        nodes: vec![NodeConfig {
-            zones: vec![ZoneConfig {
-                kind: ZoneKind::Normal,
-                managed: frames,
-                free_at_start: None,
-                watermarks: None,
-                lowmem_reserve: None,
-                pcp: None,
-                pcp_at_start: 0,
-                layout: None,
-            }],
-        }],
         swap: vec![SwapConfig::new(slots, device)],
-        disks: Vec::new(),
-        file_device: DeviceConfig::preset("nvme", cpus).expect("a preset"),
         vm: VmSysctl { page_cluster: 0, ..VmSysctl::linux() },
-        memcgs: Vec::new(),
-        os_overhead: 0,
-        lru_batch: None,
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
-        run_ahead: SimDuration::from_micros(100),
-        cost: CostModel::measured(),
+        ..MachineConfig::new(kernel, vec![ZoneConfig::new(ZoneKind::Normal, frames)])
     }
 }
 

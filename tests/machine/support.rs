@@ -4,9 +4,8 @@ use mmsim::Scenario;
 use mmsim::backing::device::DeviceConfig;
 use mmsim::base::knobs::Knobs as _;
 use mmsim::base::time::SimDuration;
-use mmsim::config::cost::CostModel;
 use mmsim::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, MemcgConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim::machine::result::{PhaseResult, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
@@ -64,21 +63,12 @@ pub(crate) fn member(name: &str, ops: Vec<Op>) -> TaskConfig {
 
 /// A zone without per-CPU lists and with low watermarks.
 pub(crate) fn zone(managed: u32) -> ZoneConfig {
-    ZoneConfig {
-        kind: ZoneKind::Normal,
-        managed,
-        free_at_start: None,
-        watermarks: Some([8, 10, 12]),
-        lowmem_reserve: Some(0),
-        pcp: Some((0, 1)),
-        pcp_at_start: 0,
-        layout: None,
-    }
+    ZoneConfig::new(ZoneKind::Normal, managed).bare([8, 10, 12])
 }
 
 /// A group without limits.
 pub(crate) fn group(name: &str) -> MemcgConfig {
-    MemcgConfig { name: name.into(), min: 0, low: 0, high: None, max: None, swap_max: None }
+    MemcgConfig::new(name)
 }
 
 pub(crate) fn device(name: &str) -> DeviceConfig {
@@ -90,23 +80,13 @@ pub(crate) fn device(name: &str) -> DeviceConfig {
 /// group without limits, for `memory.reclaim`.
 pub(crate) fn config(kernel: Kernel, swap: &str) -> MachineConfig {
     MachineConfig {
-        kernel,
-        rules: None,
-        cpus: 1,
-        nodes: vec![NodeConfig { zones: vec![zone(2048)] }],
         swap: vec![SwapConfig::new(4000, device(swap))],
-        disks: Vec::new(),
         file_device: device("ssd"),
         vm: VmSysctl { page_cluster: 0, ra_pages: 0, fault_around: 1, ..VmSysctl::linux() },
         memcgs: vec![group("group")],
-        os_overhead: 0,
         lru_batch: Some(1),
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
-        cost: CostModel::measured(),
+        ..MachineConfig::new(kernel, vec![zone(2048)])
     }
 }
 

@@ -13,7 +13,6 @@ use mmsim::base::rng::Rng;
 use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
-use mmsim::config::cost::CostModel;
 use mmsim::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
     VmSysctl, ZoneConfig, ZoneKind,
@@ -72,15 +71,10 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
     let node = |rng: &mut Rng| NodeConfig {
         zones: zones
             .iter()
-            .map(|&kind| ZoneConfig {
-                kind,
-                managed: between(rng, 300, 800) as u32,
-                free_at_start: None,
-                watermarks,
-                lowmem_reserve: pick(rng, &[None, Some(0), Some(30)]),
-                pcp,
-                pcp_at_start: 0,
-                layout: None,
+            .map(|&kind| {
+                let zone = ZoneConfig::new(kind, between(rng, 300, 800) as u32);
+                let lowmem_reserve = pick(rng, &[None, Some(0), Some(30)]);
+                ZoneConfig { watermarks, lowmem_reserve, pcp, ..zone }
             })
             .collect(),
     };
@@ -94,16 +88,14 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
             swap_max: pick(rng, &[None, None, Some(0), Some(100)]),
         })
         .collect();
+    let kernel = pick(rng, &Kernel::ALL);
     MachineConfig {
-        kernel: pick(rng, &Kernel::ALL),
-        rules: None,
         cpus,
         nodes: (0..nodes).map(|_| node(rng)).collect(),
         swap: (!one_in(rng, 6))
             .then(|| SwapConfig::new(pick(rng, &[60, 700, 3000, 20_000]), device(rng)))
             .into_iter()
             .collect(),
-        disks: Vec::new(),
         file_device: device(rng),
         vm: VmSysctl {
             swappiness: pick(rng, &[0, 10, 60, 100]),
@@ -117,12 +109,10 @@ fn machine_config(rng: &mut Rng) -> MachineConfig {
         memcgs,
         os_overhead: pick(rng, &[0, 0, 50]),
         lru_batch: pick(rng, &[None, Some(1), Some(4)]),
-        stat_threshold: None,
         batch_shift: pick(rng, &[0, 0, 2]),
-        miniature: None,
         tick: SimDuration::from_micros(pick(rng, &[50, 4000])),
         run_ahead: SimDuration::from_micros(pick(rng, &[0, 100])),
-        cost: CostModel::measured(),
+        ..MachineConfig::new(kernel, Vec::new())
     }
 }
 

@@ -7,15 +7,13 @@
 
 use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
-use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
+use mmsim_core::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
@@ -114,33 +112,15 @@ impl Rig {
         let block = 1u32 << bench.alloc.pageblock_order;
         assert_eq!(frames.div_ceil(block) as usize, types.len(), "types of all pageblocks");
         let zone = ZoneConfig {
-            kind: ZoneKind::Normal,
-            managed: frames,
-            free_at_start: None,
-            watermarks: Some([0; 3]),
-            lowmem_reserve: Some(0),
             pcp: Some(bench.pcp),
-            pcp_at_start: 0,
-            layout: None,
+            ..ZoneConfig::new(ZoneKind::Normal, frames).bare([0; 3])
         };
         let mut mem = Memory::new(&MachineConfig {
-            kernel: bench.kernel,
             rules: Some(bench.alloc),
             cpus: 2,
-            nodes: vec![NodeConfig { zones: vec![zone] }],
-            swap: Vec::new(),
-            disks: Vec::new(),
-            file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
-            vm: VmSysctl::linux(),
-            memcgs: Vec::new(),
-            os_overhead: 0,
             lru_batch: Some(bench.batch),
-            stat_threshold: None,
-            batch_shift: 0,
-            miniature: None,
-            tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,
-            cost: CostModel::measured(),
+            ..MachineConfig::new(bench.kernel, vec![zone])
         });
         let mut lru = Fifo(mem.lru.lists.create());
         let space = mem.virt.spaces.create("rig".into(), MemcgId(0));

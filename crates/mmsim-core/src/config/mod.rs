@@ -1,4 +1,5 @@
-//! Description of a machine: plain data, without defaults that the caller has not chosen.
+//! Description of a machine: plain data. The caller chooses the kernel and the zones; what is left
+//! out then is as the reference of scenarios says.
 
 use crate::backing::device::DeviceConfig;
 pub use crate::backing::swap::SwapConfig;
@@ -58,6 +59,31 @@ pub struct ZoneConfig {
     /// Where exactly memory is free at the start, in place of `free_at_start` and `pcp_at_start`.
     /// `None`: the kernel holds what lies lowest, and the rest is free in the largest blocks.
     pub layout: Option<ZoneLayout>,
+}
+
+impl ZoneConfig {
+    /// A zone of `managed` pages, all free, whose watermarks, reserve and per-CPU lists follow the
+    /// kernel's formulas.
+    pub const fn new(kind: ZoneKind, managed: u32) -> ZoneConfig {
+        ZoneConfig {
+            kind,
+            managed,
+            free_at_start: None,
+            watermarks: None,
+            lowmem_reserve: None,
+            pcp: None,
+            pcp_at_start: 0,
+            layout: None,
+        }
+    }
+
+    /// The same zone with these watermarks, and neither a reserve nor per-CPU lists: each effect
+    /// is that of one allocation.
+    #[must_use]
+    pub fn bare(self, watermarks: [u32; 3]) -> ZoneConfig {
+        let watermarks = Some(watermarks);
+        ZoneConfig { watermarks, lowmem_reserve: Some(0), pcp: Some((0, 1)), ..self }
+    }
 }
 
 /// The memory of a zone frame by frame, as a kernel left it that has booted.
@@ -298,6 +324,13 @@ pub struct MemcgConfig {
     pub swap_max: Option<u64>,
 }
 
+impl MemcgConfig {
+    /// A group without limits.
+    pub fn new(name: impl Into<String>) -> MemcgConfig {
+        MemcgConfig { name: name.into(), min: 0, low: 0, high: None, max: None, swap_max: None }
+    }
+}
+
 /// Another disk for files.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DiskConfig {
@@ -357,6 +390,30 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
+    /// A machine of one node with these zones and one CPU, without swap and groups. Everything else
+    /// is what scenarios have that do not say it.
+    pub fn new(kernel: Kernel, zones: Vec<ZoneConfig>) -> MachineConfig {
+        MachineConfig {
+            kernel,
+            rules: None,
+            cpus: 1,
+            nodes: vec![NodeConfig { zones }],
+            swap: Vec::new(),
+            file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
+            disks: Vec::new(),
+            vm: VmSysctl::linux(),
+            memcgs: Vec::new(),
+            os_overhead: 0,
+            lru_batch: None,
+            stat_threshold: None,
+            batch_shift: 0,
+            miniature: None,
+            tick: SimDuration::from_millis(4),
+            run_ahead: SimDuration::from_micros(100),
+            cost: CostModel::measured(),
+        }
+    }
+
     /// Usable slots of all swap devices.
     pub fn swap_slots(&self) -> u64 {
         self.swap.iter().map(|s| u64::from(s.slots)).sum()

@@ -55,14 +55,7 @@ pub struct Memcgs {
 impl Memcgs {
     /// The root and the groups of a machine.
     pub fn new(config: &MachineConfig) -> Self {
-        let root = MemcgConfig {
-            name: String::new(),
-            min: 0,
-            low: 0,
-            high: None,
-            max: None,
-            swap_max: None,
-        };
+        let root = MemcgConfig::new("");
         let all = std::iter::once(root).chain(config.memcgs.iter().cloned());
         let new = |config| Memcg {
             config,

@@ -356,40 +356,14 @@ pub(super) mod tests {
     use crate::base::id::CpuId;
     use crate::base::kernel::Kernel;
     use crate::base::rules::PcpBatches;
-    use crate::config::VmSysctl;
 
     /// One node of these zones, as 6.12 sets them up for a CPU without lists of its own.
     pub(in crate::phys) fn zones_of(managed: &[(ZoneKind, u32)]) -> Zones {
         let zone = |&(kind, managed): &(ZoneKind, u32)| ZoneConfig {
-            kind,
-            managed,
-            free_at_start: None,
-            watermarks: None,
-            lowmem_reserve: None,
             pcp: Some((0, 1)),
-            pcp_at_start: 0,
-            layout: None,
+            ..ZoneConfig::new(kind, managed)
         };
-        let device = |name| crate::backing::device::DeviceConfig::preset(name, 1).unwrap();
-        Zones::new(&MachineConfig {
-            kernel: Kernel::V6_12,
-            rules: None,
-            cpus: 1,
-            nodes: vec![crate::config::NodeConfig { zones: managed.iter().map(zone).collect() }],
-            swap: Vec::new(),
-            disks: Vec::new(),
-            file_device: device("nvme"),
-            vm: VmSysctl::linux(),
-            memcgs: Vec::new(),
-            os_overhead: 0,
-            lru_batch: None,
-            stat_threshold: None,
-            batch_shift: 0,
-            miniature: None,
-            tick: crate::base::time::SimDuration::from_millis(4),
-            run_ahead: crate::base::time::SimDuration::ZERO,
-            cost: crate::config::cost::CostModel::measured(),
-        })
+        Zones::new(&MachineConfig::new(Kernel::V6_12, managed.iter().map(zone).collect()))
     }
 
     /// While kswapd is at work, a CPU keeps four batches at most.

@@ -1,13 +1,9 @@
 //! In which order the frames of a dropped range are free again.
 
-use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{CpuId, ListId, MemcgId, NodeId, PageIdx, VmaId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -53,33 +49,14 @@ pub(crate) fn mapped_beside(
     lru_batch: u32,
 ) -> (Memory, Fifo, VmaId) {
     let zone = ZoneConfig {
-        kind: ZoneKind::Normal,
-        managed: 1 << 15,
-        free_at_start: None,
-        watermarks: Some([0; 3]),
-        lowmem_reserve: Some(0),
         pcp: Some((1 << 15, 1)),
-        pcp_at_start: 0,
-        layout: None,
+        ..ZoneConfig::new(ZoneKind::Normal, 1 << 15).bare([0; 3])
     };
     let mut mem = Memory::new(&MachineConfig {
-        kernel,
-        rules: None,
-        cpus: 1,
-        nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: swap.into_iter().collect(),
-        disks: Vec::new(),
-        file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
-        vm: VmSysctl::linux(),
-        memcgs: Vec::new(),
-        os_overhead: 0,
         lru_batch: Some(lru_batch),
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
-        cost: CostModel::measured(),
+        ..MachineConfig::new(kernel, vec![zone])
     });
     let mut lru = Fifo(mem.lru.lists.create());
     let space = mem.virt.spaces.create("discard".into(), MemcgId(0));

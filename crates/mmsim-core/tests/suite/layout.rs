@@ -1,52 +1,32 @@
 //! Layouts: what is read off a machine and put on a new one is the same memory, down to the
 //! block that each list hands out next; what cannot be is refused with its reason.
 
-use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{CpuId, NodeId, Pfn};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{Kernel, MachineConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind};
+use mmsim_core::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::{FrameUse, FreeListLayout, Layout, LayoutError, Memory};
 use mmsim_core::phys::frames::FrameKind;
 use mmsim_core::phys::gfp::AllocRequest;
 
 fn zone(kind: ZoneKind, managed: u32, pcp: (u32, u32)) -> ZoneConfig {
     ZoneConfig {
-        kind,
-        managed,
         free_at_start: Some(managed - 40),
-        watermarks: Some([10, 20, 30]),
-        lowmem_reserve: Some(0),
         pcp: Some(pcp),
-        pcp_at_start: 0,
-        layout: None,
+        ..ZoneConfig::new(kind, managed).bare([10, 20, 30])
     }
 }
 
 fn config(kernel: Kernel, pcp: (u32, u32)) -> MachineConfig {
+    // The second ends within a pageblock.
+    let zones = vec![zone(ZoneKind::Dma32, 4096, pcp), zone(ZoneKind::Normal, 9300, pcp)];
     MachineConfig {
-        kernel,
-        rules: None,
         cpus: 2,
-        nodes: vec![NodeConfig {
-            // The second ends within a pageblock.
-            zones: vec![zone(ZoneKind::Dma32, 4096, pcp), zone(ZoneKind::Normal, 9300, pcp)],
-        }],
-        swap: Vec::new(),
-        disks: Vec::new(),
-        file_device: DeviceConfig::preset("nvme", 1).expect("a preset"),
-        vm: VmSysctl::linux(),
-        memcgs: Vec::new(),
         os_overhead: 300,
         lru_batch: Some(1),
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
-        cost: CostModel::measured(),
+        ..MachineConfig::new(kernel, zones)
     }
 }
 

@@ -9,9 +9,7 @@ use mmsim_core::base::id::{
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, MemcgConfig, SwapConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::{Memory, NotMoved};
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -61,43 +59,13 @@ fn device() -> DeviceConfig {
 
 impl Rig {
     fn new(kernel: Kernel) -> Rig {
-        let memcg = MemcgConfig {
-            name: "group".into(),
-            min: 0,
-            low: 0,
-            high: None,
-            max: None,
-            swap_max: None,
-        };
+        let zone = ZoneConfig::new(ZoneKind::Normal, FRAMES).bare([0, 0, 0]);
         let mut mem = Memory::new(&MachineConfig {
-            kernel,
-            rules: None,
-            cpus: 1,
-            nodes: vec![NodeConfig {
-                zones: vec![ZoneConfig {
-                    kind: ZoneKind::Normal,
-                    managed: FRAMES,
-                    free_at_start: None,
-                    watermarks: Some([0, 0, 0]),
-                    lowmem_reserve: Some(0),
-                    pcp: Some((0, 1)),
-                    pcp_at_start: 0,
-                    layout: None,
-                }],
-            }],
             swap: vec![SwapConfig::new(1024, device())],
-            disks: Vec::new(),
-            file_device: device(),
-            vm: VmSysctl::linux(),
-            memcgs: vec![memcg],
-            os_overhead: 0,
+            memcgs: vec![MemcgConfig::new("group")],
             lru_batch: Some(1),
-            stat_threshold: None,
-            batch_shift: 0,
-            miniature: None,
-            tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::ZERO,
-            cost: CostModel::measured(),
+            ..MachineConfig::new(kernel, vec![zone])
         });
         let lru = Fifo { list: mem.lru.lists.create(), arrived: Vec::new() };
         let space = mem.virt.spaces.create("rig".into(), GROUP);

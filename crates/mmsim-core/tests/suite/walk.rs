@@ -2,15 +2,11 @@
 //! spaces: mappings that share tables or reach over several, some of which no walk enters,
 //! with pages of two nodes and groups, of every kind, in any state.
 
-use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::id::{AsId, GroupId, MemcgId, NodeId, PageIdx, Pfn};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    Kernel, MachineConfig, MemcgConfig, NodeConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, MemcgConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::{Memory, TableWalk, WalkScope};
 use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -23,43 +19,12 @@ use std::collections::BTreeMap;
 const PLAIN: VmaFlags = VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
 
 fn machine(nodes: usize, groups: usize) -> MachineConfig {
-    let zone = |kind| ZoneConfig {
-        kind,
-        managed: 8192,
-        free_at_start: None,
-        watermarks: Some([8, 10, 12]),
-        lowmem_reserve: Some(0),
-        pcp: Some((0, 1)),
-        pcp_at_start: 0,
-        layout: None,
-    };
+    let zone = || ZoneConfig::new(ZoneKind::Normal, 8192).bare([8, 10, 12]);
     MachineConfig {
-        kernel: Kernel::V6_12,
-        rules: None,
-        cpus: 1,
-        nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone(ZoneKind::Normal)] }).collect(),
-        swap: Vec::new(),
-        disks: Vec::new(),
-        file_device: DeviceConfig::preset("nvme", 1).unwrap(),
-        vm: VmSysctl::linux(),
-        memcgs: (0..groups)
-            .map(|i| MemcgConfig {
-                name: format!("group {i}"),
-                min: 0,
-                low: 0,
-                high: None,
-                max: None,
-                swap_max: None,
-            })
-            .collect(),
-        os_overhead: 0,
-        lru_batch: None,
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
+        nodes: (0..nodes).map(|_| NodeConfig { zones: vec![zone()] }).collect(),
+        memcgs: (0..groups).map(|i| MemcgConfig::new(format!("group {i}"))).collect(),
         run_ahead: SimDuration::ZERO,
-        cost: CostModel::measured(),
+        ..MachineConfig::new(Kernel::V6_12, Vec::new())
     }
 }
 

@@ -7,8 +7,7 @@ use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{
-    DirtyLimit, Kernel, MachineConfig, NodeConfig, SwapConfig, Thp, ThpDefrag, VmSysctl,
-    ZoneConfig, ZoneKind,
+    DirtyLimit, Kernel, MachineConfig, SwapConfig, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
@@ -299,27 +298,16 @@ fn machine_config(
         Err(Knob::NotModelled(why) | Knob::Wrong { what: why, .. }) => return Err(why),
     };
     Ok(MachineConfig {
-        kernel,
-        rules: None,
         cpus,
-        nodes: vec![NodeConfig { zones }],
         swap: setup.swap.iter().map(swap).collect(),
-        disks: Vec::new(),
         file_device: DeviceConfig {
             name: "recorded file device".into(),
             synchronous: true,
             ..DeviceConfig::preset("ramdisk", cpus).ok_or("no preset \"ramdisk\"")?
         },
         vm,
-        memcgs: Vec::new(),
-        os_overhead: 0,
-        lru_batch: None,
-        stat_threshold: None,
-        batch_shift: 0,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
-        run_ahead: SimDuration::from_micros(100),
         cost: cost::of(kernel),
+        ..MachineConfig::new(kernel, zones)
     })
 }
 

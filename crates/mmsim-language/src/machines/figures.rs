@@ -115,16 +115,7 @@ fn asks_for_blocks(task: &TaskSpec) -> bool {
 fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
     let policy = Policy::resolve(&run.policy)
         .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
-    let zone = ZoneConfig {
-        kind: mmsim_core::config::ZoneKind::Normal,
-        managed: 4096,
-        free_at_start: None,
-        watermarks: None,
-        lowmem_reserve: None,
-        pcp: None,
-        pcp_at_start: 0,
-        layout: None,
-    };
+    let zone = ZoneConfig::new(mmsim_core::config::ZoneKind::Normal, 4096);
     let small = MachineConfig {
         nodes: vec![NodeConfig { zones: vec![zone] }],
         swap: Vec::new(),

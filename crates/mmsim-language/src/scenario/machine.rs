@@ -42,16 +42,7 @@ pub fn zones_of(start: u64, pages: u64) -> Vec<ZoneConfig> {
     ]
     .into_iter()
     .filter(|z| z.1 > 0)
-    .map(|(kind, managed)| ZoneConfig {
-        kind,
-        managed: managed as u32,
-        free_at_start: None,
-        watermarks: None,
-        lowmem_reserve: None,
-        pcp: None,
-        pcp_at_start: 0,
-        layout: None,
-    })
+    .map(|(kind, managed)| ZoneConfig::new(kind, managed as u32))
     .collect()
 }
 

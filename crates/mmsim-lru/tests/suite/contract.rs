@@ -301,14 +301,7 @@ fn peak_resident_counts_pages_that_wait_in_a_batch() {
 /// group: a memory that has no lists of groups answers too.
 #[test]
 fn sizes_of_the_root_do_not_ask_every_group() {
-    let group = |i| MemcgConfig {
-        name: format!("group{i}"),
-        min: 0,
-        low: 0,
-        high: None,
-        max: None,
-        swap_max: None,
-    };
+    let group = |i| MemcgConfig::new(format!("group{i}"));
     for (name, policy, kernel) in all_policies() {
         let one = MachineConfig { kernel, ..small_machine(FRAMES, SLOTS, 0) };
         let many = MachineConfig { memcgs: (0..100).map(group).collect(), ..one.clone() };

@@ -410,14 +410,7 @@ fn kswapd_retry_without_cache_trim() {
 fn shadow_limit_scope() {
     let mut machine = small_machine(4000, 40_000, 0);
     machine.kernel = Kernel::V5_5;
-    machine.memcgs = vec![MemcgConfig {
-        name: "all".into(),
-        min: 0,
-        low: 0,
-        high: None,
-        max: None,
-        swap_max: None,
-    }];
+    machine.memcgs = vec![MemcgConfig::new("all")];
     let s = Steps::new()
         .in_group(0)
         .map(0, 20_000)
@@ -445,15 +438,7 @@ fn shadow_limit_scope() {
 fn inactive_ratio_scope() {
     let mut machine = small_machine(4000, 0, 0);
     machine.kernel = Kernel::V5_5;
-    let group = |name: &str| MemcgConfig {
-        name: name.into(),
-        min: 0,
-        low: 0,
-        high: None,
-        max: None,
-        swap_max: None,
-    };
-    machine.memcgs = vec![group("hot"), group("stream")];
+    machine.memcgs = vec![MemcgConfig::new("hot"), MemcgConfig::new("stream")];
     let file = Steps::with_file(24_000);
     let hot = file.clone().in_group(0).each(0..3, |s, _| s.read_file(0..400));
     let hot = hot.sleep(SimDuration::from_secs(60)).phase().read_file(0..400).phase();

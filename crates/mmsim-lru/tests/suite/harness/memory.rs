@@ -14,9 +14,7 @@ use mmsim_core::base::id::{
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -53,33 +51,13 @@ pub(crate) fn instant_device() -> DeviceConfig {
 
 /// One zone of `frames` without per-CPU lists, LRU batches of one page, instant devices.
 pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> MachineConfig {
+    let zone = ZoneConfig::new(ZoneKind::Normal, frames).bare([8, 10, 12]);
     MachineConfig {
-        kernel: Kernel::V6_12,
-        rules: None,
-        cpus: 1,
-        nodes: vec![NodeConfig {
-            zones: vec![ZoneConfig {
-                kind: ZoneKind::Normal,
-                managed: frames,
-                free_at_start: None,
-                watermarks: Some([8, 10, 12]),
-                lowmem_reserve: Some(0),
-                pcp: Some((0, 1)),
-                pcp_at_start: 0,
-                layout: None,
-            }],
-        }],
         swap: (slots > 0).then(|| SwapConfig::new(slots, instant_device())).into_iter().collect(),
-        disks: Vec::new(),
         file_device: instant_device(),
-        vm: VmSysctl::linux(),
-        memcgs: Vec::new(),
-        os_overhead: 0,
         lru_batch: Some(1),
         stat_threshold: Some(0),
         batch_shift,
-        miniature: None,
-        tick: SimDuration::from_millis(4),
         run_ahead: SimDuration::ZERO,
         // Between two accesses a thread uses up a slice, so that kswapd gets its turn whenever it
         // is woken: the scripts are far shorter than a slice otherwise.
@@ -88,6 +66,7 @@ pub(crate) fn small_machine(frames: u32, slots: u32, batch_shift: u32) -> Machin
             t_read_cached: SimDuration::from_millis(1),
             ..CostModel::measured()
         },
+        ..MachineConfig::new(Kernel::V6_12, vec![zone])
     }
 }
 

@@ -126,15 +126,8 @@ fn protection() {
     use crate::harness::{self, Policy, Steps, memory::small_machine};
     let mut machine = small_machine(4000, 40_000, 0);
     machine.kernel = Kernel::V6_12;
-    let group = |name: &str, low| MemcgConfig {
-        name: name.into(),
-        min: 0,
-        low,
-        high: None,
-        max: None,
-        swap_max: None,
-    };
-    machine.memcgs = vec![group("kept", 1000), group("other", 0)];
+    let kept = MemcgConfig { low: 1000, ..MemcgConfig::new("kept") };
+    machine.memcgs = vec![kept, MemcgConfig::new("other")];
     // It stays until the other has ended.
     let kept =
         Steps::new().in_group(0).map(0, 1500).write(0, 0..1500).sleep(SimDuration::from_secs(60));
