@@ -1,12 +1,5 @@
-//! The script of the page: its files one behind the other, without what only readers need.
-//!
-//! Files are put together as they are listed, within one function, so that what one of them
-//! declares the others have. A page is read by a browser, and the source by people: comments and
-//! white space are left out, and names that only the script knows are short ([`short`]).
-//!
-//! The scripts end their statements with semicolons.
-
-mod short;
+//! The script of the page: its files one behind the other, as they are listed and within one
+//! function, so that what one of them declares the others have.
 
 /// A part of a page that not every page has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +43,5 @@ const FILES: &[(Option<Part>, &str)] = &[
 /// The script of a page of these parts.
 pub(super) fn script(parts: &[Part]) -> String {
     let wanted = FILES.iter().filter(|(part, _)| part.is_none_or(|part| parts.contains(&part)));
-    let files: Vec<&str> = wanted.map(|f| f.1).collect();
-    short::shortened(&files.concat())
+    wanted.map(|f| f.1).collect()
 }
