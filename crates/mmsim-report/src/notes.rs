@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use mmsim_core::base::kernel::Kernel;
+use mmsim_core::policy::SWAP_CLUSTER_MAX;
 use mmsim_damon::watch::MOST_KEPT;
 
 use super::compare::that_differ;
@@ -12,9 +13,6 @@ use super::groups::Group;
 
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
 const FIRST_SCAN: u64 = 4096;
-
-/// The classic LRU's batch.
-const SWAP_CLUSTER_MAX: u64 = 32;
 
 /// The largest `batch-shift` of a scenario.
 const MOST_SHIFT: u32 = 5;

@@ -4,12 +4,10 @@
 //! for memory, which half of the world reads as powers of ten. Fractions are exact:
 //! `"1.5GiB"` is fine, `"0.3ns"` is not.
 
+pub use mmsim_core::base::id::PAGE_SIZE;
 use mmsim_core::base::time::SimDuration;
 
 use mmsim_base::nearest::nearest;
-
-/// Bytes of a page.
-pub const PAGE_SIZE: u64 = 4096;
 
 /// A yes or no in the words of the kernel's files and of damo: `kstrtobool` of Linux 7.3
 /// `lib/kstrtox.c` looks at the first letter, two of `on` and `off`; here whole words are read.

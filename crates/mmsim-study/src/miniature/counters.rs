@@ -91,6 +91,56 @@ pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
         SimAccesses => Worth::Nothing(DRAWN),
         OomKill | DropPagecache | SimMemcgReclaimShort | SimFsync | SimLruGenWrites
         | SimLruGenRefused => Worth::Nothing(EVENTS),
-        _ => Worth::Nothing(BLOCKS),
+        PgMigrateSuccess
+        | PgMigrateFail
+        | CompactMigrateScanned
+        | CompactFreeScanned
+        | CompactIsolated
+        | CompactStall
+        | CompactFail
+        | CompactSuccess
+        | CompactDaemonWake
+        | CompactDaemonMigrateScanned
+        | CompactDaemonFreeScanned
+        | HtlbBuddyAllocSuccess
+        | HtlbBuddyAllocFail
+        | ThpFaultAlloc
+        | ThpFaultFallback
+        | ThpFaultFallbackCharge
+        | ThpSplitPage
+        | ThpDeferredSplitPage
+        | SimExtfrag
+        | SimExtfragFragmenting
+        | SimExtfragSevere
+        | SimExtfragOwnership
+        | SimExtfragUR
+        | SimExtfragUM
+        | SimExtfragRU
+        | SimExtfragRM
+        | SimExtfragMR
+        | SimExtfragMU
+        | SimClaimUR
+        | SimClaimUM
+        | SimClaimRU
+        | SimClaimRM
+        | SimClaimMR
+        | SimClaimMU
+        | SimMigrateAgain
+        | SimMigrateBack
+        | SimEmptiedTargets
+        | SimRefilledSources
+        | SimChosenTwice
+        | SimKernelAlloc
+        | SimKernelAllocFail
+        | SimHighAlloc
+        | SimHighAllocLists
+        | SimHighAllocAsync
+        | SimHighAllocReclaim
+        | SimHighAllocSync
+        | SimHighAllocFail
+        | SimCandidates
+        | SimCandidatesFree
+        | SimCandidatesBound
+        | SimPureMovableBlocks => Worth::Nothing(BLOCKS),
     }
 }

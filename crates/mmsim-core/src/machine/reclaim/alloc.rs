@@ -146,6 +146,192 @@ impl Machine {
         AllocOutcome::Blocked
     }
 
+    fn slow_path(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
+        let old = self.mem.given.rules.slow_path == SlowPath::V4_1;
+        // A thread that had to wait goes on where it was.
+        let resumed = self.work.threads[tid].tries.take();
+        let mut tries = resumed.unwrap_or(Tries::begin(old, self.mem.slow_path_flags(req)));
+        if let Some(p) = self.wake_and_try(req, node, &tries) {
+            return AllocOutcome::Frame(p);
+        }
+        if req.flags.atomic() {
+            // Neither reclaim nor compaction will make a pageblock for it.
+            let may_fall_back = self.mem.given.rules.defrag_promotes && tries.flags.nofragment;
+            if may_fall_back && req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+                tries.fall_back(false);
+                let got = self.wake_and_try(req, node, &tries);
+                return got.map_or(AllocOutcome::Failed, AllocOutcome::Frame);
+            }
+            return AllocOutcome::Failed;
+        }
+        let noretry = req.flags.has(GfpFlags::NORETRY);
+        self.step.no_block = tries.why;
+        let other = req.order > 0 && req.migratetype != Migratetype::Movable;
+        let turns = self.mem.given.rules.slow_path == SlowPath::V7_0;
+        // Without input and output pages cannot be moved.
+        let may_move = req.flags.has(GfpFlags::IO) || !self.mem.given.rules.noio_reclaims_once;
+        let first = (req.costly() || other) && may_move;
+        if !old && resumed.is_none() && first {
+            let usual = tries;
+            tries.set(Priority::Async);
+            if let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
+                return AllocOutcome::Frame(p);
+            }
+            // Reclaim would take long and might not help; one node alone is not worth it.
+            let near =
+                req.flags.has(GfpFlags::THISNODE) && !self.mem.given.rules.near_attempt_reclaims;
+            let gives_up = match turns {
+                true => noretry && near,
+                false => req.costly() && noretry && (tries.in_vain() || near),
+            };
+            if gives_up {
+                return AllocOutcome::Failed;
+            }
+            if !(noretry && (turns || req.costly())) {
+                tries = usual;
+            }
+            // The next turn begins with a look at the free lists.
+            if turns && let Some(p) = self.wake_and_try(req, node, &tries) {
+                return AllocOutcome::Frame(p);
+            }
+        }
+        loop {
+            self.wake_for(req);
+            if old && let Some(p) = self.direct_compact(tid, req, node, &mut tries) {
+                return AllocOutcome::Frame(p);
+            }
+            if old {
+                tries.set(Priority::SyncLight);
+            }
+            if self.throttled(tid, node) {
+                return self.blocked(tid, req, tries);
+            }
+            let made = self.reclaim_compact(req, &tries);
+            let reclaimed = self.stall_in_direct_reclaim(tid, &made, node);
+            tries.reclaimed += reclaimed;
+            self.step.origin = Origin::Reclaim;
+            // The kernel looks again only if reclaim freed something. Deviation: the simulator
+            // looks for single pages in any case.
+            if reclaimed > 0 || req.order == 0 {
+                if let Some(p) = self.try_min(req, node, &tries) {
+                    return AllocOutcome::Frame(p);
+                }
+                // Pages may hide in per-CPU lists, and among those kept for others.
+                self.mem.unreserve_highatomic(node, req, false);
+                self.mem.drain_pcp();
+                if let Some(p) = self.try_min(req, node, &tries) {
+                    return AllocOutcome::Frame(p);
+                }
+            }
+            let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL)
+                && may_move
+                && (!old || tries.reclaimed < 1 << req.order);
+            let last = noretry || req.costly() && !insists;
+            if (!old || last)
+                && let Some(p) = self.direct_compact(tid, req, node, &mut tries)
+            {
+                return AllocOutcome::Frame(p);
+            }
+            if last {
+                return AllocOutcome::Failed;
+            }
+            if self.course.watchdog.barks() {
+                // The main loop decides whether that is the end.
+                self.sleep(tid, TICK, true);
+                return self.blocked(tid, req, tries);
+            }
+            // Reclaim for a whole pageblock also ends early, to leave the rest to compaction.
+            let promoted = made.order != req.order;
+            let progress = reclaimed > 0 && !req.costly() && !promoted;
+            let no_progress = &mut self.work.threads[tid].no_progress;
+            *no_progress = if progress { 0 } else { *no_progress + 1 };
+            let hopeful = *no_progress <= MAX_RECLAIM_RETRIES && self.worth_retrying(req);
+            let goes_on = hopeful
+                || self.mem.unreserve_highatomic(node, req, true)
+                || reclaimed > 0
+                    && (old && req.order > 0 || self.should_compact_retry(req, node, &mut tries));
+            if !goes_on && tries.flags.nofragment {
+                tries.fall_back(promoted);
+                if promoted {
+                    self.work.threads[tid].no_progress = 0;
+                }
+                if let Some(p) = self.wake_and_try(req, node, &tries) {
+                    return AllocOutcome::Frame(p);
+                }
+                continue;
+            }
+            if !goes_on {
+                return self.may_kill(tid, req, node);
+            }
+            // Under asynchronous writes nothing can be freed until some have ended: wait for
+            // the next (`VMSCAN_THROTTLE_NOPROGRESS`, half a second at most). A request that will
+            // take a part of a pageblock if all is in vain does not wait.
+            if reclaimed == 0 && !tries.flags.nofragment {
+                let io = self.events.queue.next_io();
+                let wait = if io == SimTime::NEVER {
+                    SimDuration::ZERO
+                } else {
+                    io.since(self.mem.acting.now)
+                };
+                self.sleep(tid, wait.clamp(TICK, NO_PROGRESS), true);
+                return self.blocked(tid, req, tries);
+            }
+        }
+    }
+
+    /// True if enough pages of files are dirty or under write to be worth waiting for: a batch of
+    /// reclaim's. Fewer are a log that a process writes while memory is full of something else.
+    fn much_is_cleanable(&self) -> bool {
+        let files = &self.mem.cache.files;
+        files.nr_dirty + files.nr_writeback >= self.config.batch(SWAP_CLUSTER_MAX)
+    }
+
+    fn wake_for(&mut self, req: &AllocRequest) {
+        self.work_off_boost();
+        if req.flags.has(GfpFlags::KSWAPD_RECLAIM) {
+            self.wake_kswapds(req);
+        }
+    }
+
+    /// Another attempt with what the request may use by now.
+    fn try_min(&mut self, req: &AllocRequest, node: NodeId, tries: &Tries) -> Option<Pfn> {
+        self.mem.get_page_from_freelist(node, req, Some(Mark::Min), tries.flags)
+    }
+
+    /// A turn of the slow path begins: kswapd is kept awake, and perhaps there is a page by now.
+    fn wake_and_try(&mut self, req: &AllocRequest, node: NodeId, tries: &Tries) -> Option<Pfn> {
+        self.wake_for(req);
+        self.try_min(req, node, tries)
+    }
+
+    /// The thread waits; how far its request had come is kept.
+    fn blocked(&mut self, tid: ThreadId, req: &AllocRequest, tries: Tries) -> AllocOutcome {
+        if req.order > 0 || self.mem.given.vm.defrag_mode {
+            self.work.threads[tid].tries = Some(tries);
+        }
+        AllocOutcome::Blocked
+    }
+
+    /// The OOM killer, for requests that are worth it.
+    fn may_kill(&mut self, tid: ThreadId, req: &AllocRequest, node: NodeId) -> AllocOutcome {
+        // Other threads may have freed much by now.
+        let flags = AllocFlags::of(req);
+        if let Some(p) = self.mem.get_page_from_freelist(node, req, Some(Mark::High), flags) {
+            return AllocOutcome::Frame(p);
+        }
+        let insists = req.flags.has(GfpFlags::RETRY_MAYFAIL);
+        if req.costly() || insists || req.highest < ZoneKind::Normal {
+            return AllocOutcome::Failed;
+        }
+        if self.much_is_cleanable() {
+            self.wake_flushers();
+            let wait = self.until_a_write_ends();
+            self.sleep(tid, wait, true);
+            return AllocOutcome::Blocked;
+        }
+        self.out_of_memory(tid, None)
+    }
+
     /// A charged frame for a page that is read ahead (`__GFP_NORETRY`): one direct reclaim at
     /// most, two for the limit of its group, no waiting, no killing. `None`: the page is not worth it.
     pub(in crate::machine) fn alloc_speculative(&mut self, tid: ThreadId) -> Option<Pfn> {
