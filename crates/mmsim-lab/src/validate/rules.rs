@@ -1,4 +1,5 @@
-//! Rules for groups of counters that say how close is close enough, and their verdicts.
+//! Rules for groups of counters that say how close is close enough, and their verdicts. The rules
+//! themselves are `evidence/rules.toml`.
 //!
 //! A *cell* is one counter of one phase of one point, means over the repetitions. Where the kernel
 //! counted at least [`MANY`] events, the relative error against its mean counts: the median over an
@@ -15,6 +16,8 @@
 //! of the CPU, are not judged; nor are the scans of `three-step`, which jump by a third
 //! between repetitions of one kernel, and under MGLRU `pgactivate`, which does so everywhere.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
@@ -25,280 +28,75 @@ pub const MANY: f64 = 500.0;
 /// Number of events by which the recorded range is widened below that.
 pub const ROOM: f64 = 250.0;
 
+/// `evidence/rules.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    rule: Vec<Rule>,
+    sum: Vec<Sum>,
+    spread: Vec<Spread>,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../evidence/rules.toml")).expect("evidence/rules.toml")
+});
+
 /// A demand on some counters of some experiments.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Rule {
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Rule {
     /// Its name.
-    pub name: &'static str,
+    name: String,
     /// The LRU that it is about.
-    pub policy: &'static str,
+    policy: String,
     /// Experiments; each is judged alone.
-    pub experiments: &'static [&'static str],
-    /// Counters, some of them sums ([`SUMS`]).
-    pub counters: &'static [&'static str],
+    experiments: Vec<String>,
+    /// Counters, some of them sums.
+    counters: Vec<String>,
     /// Largest median of the absolute relative errors.
-    pub median: f64,
+    median: f64,
     /// Largest absolute relative error, unless the recording spreads more; infinite: any.
-    pub worst: f64,
-    /// Points that it is about.
-    pub points: Points,
+    worst: f64,
+    /// Only points that have this in their names.
+    #[serde(default)]
+    points_with: Option<String>,
+    /// Only points that do not have this in their names.
+    #[serde(default)]
+    points_without: Option<String>,
     /// Its counters are small: their relative errors count from one event on, and a value within
     /// the recorded range will always do.
-    pub small: bool,
+    #[serde(default)]
+    small: bool,
 }
 
-/// Some of the points of an experiment, by their names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Points {
-    /// All.
-    All,
-    /// Those that have this in their names.
-    With(&'static str),
-    /// The others.
-    Without(&'static str),
-}
-
-impl Points {
-    fn has(self, point: &str) -> bool {
-        match self {
-            Points::All => true,
-            Points::With(part) => point.contains(part),
-            Points::Without(part) => !point.contains(part),
-        }
+impl Rule {
+    /// True if the rule is about the point of this name.
+    fn is_about(&self, point: &str) -> bool {
+        self.points_with.as_ref().is_none_or(|part| point.contains(part.as_str()))
+            && self.points_without.as_ref().is_none_or(|part| !point.contains(part.as_str()))
     }
 }
 
-/// Defaults of a rule.
-const USUAL: Rule = Rule {
-    name: "",
-    policy: "",
-    experiments: &[],
-    counters: &[],
-    median: 0.0,
-    worst: 0.0,
-    points: Points::All,
-    small: false,
-};
+/// A sum that rules are about.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Sum {
+    name: String,
+    /// Its parts by who scans.
+    by_whom: [String; 2],
+    /// Its parts by the kind of memory that is scanned.
+    by_what: [String; 2],
+}
 
-/// The rules.
-pub const RULES: &[Rule] = &[
-    Rule {
-        name: "swap traffic",
-        policy: "classic",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step", "cyclic-anon"],
-        counters: &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"],
-        median: 0.02,
-        worst: 0.05,
-        ..USUAL
-    },
-    Rule {
-        name: "scans",
-        policy: "classic",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "cyclic-anon"],
-        counters: &["pgscan_anon", "pgsteal_anon"],
-        median: 0.05,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "activation",
-        policy: "classic",
-        experiments: &["zipf-anon", "zipf-changing", "detection"],
-        counters: &[
-            "pgactivate",
-            "pgdeactivate",
-            "pgrefill",
-            "workingset_activate_anon",
-            "workingset_restore_anon",
-        ],
-        median: 0.10,
-        worst: 0.20,
-        ..USUAL
-    },
-    Rule {
-        name: "file and balance",
-        policy: "classic",
-        experiments: &["file", "anon-file", "cyclic-file"],
-        counters: &[
-            "workingset_refault_file",
-            "workingset_refault_anon",
-            "pswpin",
-            "pgscan",
-            "pgsteal",
-        ],
-        median: 0.04,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "lazily freed memory",
-        policy: "classic",
-        experiments: &["lazyfree"],
-        counters: &["workingset_refault_file", "pglazyfreed", "pgscan", "pgsteal"],
-        median: 0.04,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "swap traffic",
-        policy: "mglru",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "three-step", "cyclic-anon"],
-        counters: &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"],
-        median: 0.02,
-        worst: 0.05,
-        ..USUAL
-    },
-    Rule {
-        name: "scans",
-        policy: "mglru",
-        experiments: &["zipf-anon", "zipf-changing", "detection", "cyclic-anon"],
-        counters: &["pgscan_anon", "pgsteal_anon"],
-        median: 0.05,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "activation",
-        policy: "mglru",
-        experiments: &["zipf-anon", "zipf-changing", "detection"],
-        counters: &["workingset_activate_anon", "workingset_restore_anon"],
-        median: 0.10,
-        worst: 0.20,
-        ..USUAL
-    },
-    Rule {
-        name: "file and balance",
-        policy: "mglru",
-        experiments: &["file", "anon-file", "cyclic-file"],
-        counters: &[
-            "workingset_refault_file",
-            "workingset_refault_anon",
-            "pswpin",
-            "pgscan",
-            "pgsteal",
-        ],
-        median: 0.04,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "lazily freed memory",
-        policy: "mglru",
-        experiments: &["lazyfree"],
-        counters: &["workingset_refault_file", "pglazyfreed", "pgscan", "pgsteal"],
-        median: 0.04,
-        worst: 0.10,
-        ..USUAL
-    },
-    Rule {
-        name: "compaction in full",
-        policy: "classic",
-        experiments: &["compaction"],
-        counters: &["compact_scanned", "pgmigrate_success"],
-        median: 0.15,
-        worst: 0.15,
-        points: Points::With("full-"),
-        ..USUAL
-    },
-    Rule {
-        name: "free blocks after compaction in full",
-        policy: "classic",
-        experiments: &["compaction"],
-        counters: &["free_order9"],
-        median: 0.10,
-        worst: 0.10,
-        points: Points::With("full-"),
-        small: true,
-    },
-    Rule {
-        name: "blocks obtained",
-        policy: "classic",
-        experiments: &["compaction"],
-        counters: &["result.hugepool.got", "result.thp.got", "result.pring.contiguous"],
-        median: 0.15,
-        worst: 0.15,
-        points: Points::Without("full-"),
-        small: true,
-    },
-    Rule {
-        name: "compaction for requests",
-        policy: "classic",
-        experiments: &["compaction"],
-        counters: &["compact_scanned", "pgmigrate_success"],
-        median: 0.25,
-        // Only the median is judged: several points have two outcomes.
-        worst: f64::INFINITY,
-        points: Points::Without("full-"),
-        ..USUAL
-    },
-    Rule {
-        name: "what DAMON sees",
-        policy: "classic",
-        experiments: &["damon"],
-        counters: &["damon.wss", "damon.hot"],
-        median: 0.10,
-        worst: 0.10,
-        small: true,
-        ..USUAL
-    },
-    Rule {
-        name: "regions of DAMON",
-        policy: "classic",
-        experiments: &["damon"],
-        counters: &["damon.nr_regions"],
-        median: 0.20,
-        worst: 0.20,
-        small: true,
-        ..USUAL
-    },
-    Rule {
-        // Snapshots are a second and more apart: the recorded one, or its neighbour.
-        name: "when DAMON knows it",
-        policy: "classic",
-        experiments: &["damon"],
-        counters: &["damon.found_at_ms"],
-        median: 1.0,
-        worst: 1.0,
-        ..USUAL
-    },
-    Rule {
-        name: "what DAMOS tries and evicts",
-        policy: "classic",
-        experiments: &["damon-reclaim"],
-        counters: &["damos.sz_tried", "damos.sz_applied"],
-        median: 0.15,
-        worst: 0.15,
-        small: true,
-        ..USUAL
-    },
-];
-
-/// Sums that rules are about: by who scans, and the same sum by what is scanned.
-pub const SUMS: &[(&str, [&str; 2], [&str; 2])] = &[
-    ("pgscan", ["pgscan_kswapd", "pgscan_direct"], ["pgscan_anon", "pgscan_file"]),
-    ("pgsteal", ["pgsteal_kswapd", "pgsteal_direct"], ["pgsteal_anon", "pgsteal_file"]),
-    (
-        "compact_scanned",
-        ["compact_migrate_scanned", "compact_free_scanned"],
-        ["compact_migrate_scanned", "compact_free_scanned"],
-    ),
-];
-
-/// The spread of a counter over seeds or offsets, (largest - smallest) / mean, as the
-/// median over the points of its experiment that were recorded several times. It stands in
-/// for the spread of points that were recorded once.
-const SPREADS: &[(&str, &[&str], f64)] = &[
-    ("zipf-anon", &["pswpin", "pswpout", "workingset_refault_anon", "pgmajfault"], 0.004),
-    ("zipf-anon", &["pgscan_anon", "pgsteal_anon"], 0.006),
-    ("zipf-anon", &["pgactivate"], 0.011),
-    ("zipf-anon", &["pgdeactivate", "pgrefill"], 0.007),
-    ("zipf-anon", &["workingset_activate_anon", "workingset_restore_anon"], 0.025),
-    ("detection", &["pgdeactivate", "pgrefill"], 0.04),
-    ("three-step", &["pswpout"], 0.008),
-    ("file", &["workingset_refault_file"], 0.002),
-    ("anon-file", &["workingset_refault_file", "workingset_refault_anon"], 0.01),
-];
+/// The usual spread of counters of an experiment, for points that were recorded once.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spread {
+    experiment: String,
+    counters: Vec<String>,
+    /// (largest - smallest) / mean.
+    spread: f64,
+}
 
 /// Verdict of a rule on one counter of one experiment.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -447,17 +245,17 @@ pub fn version(kernel: &str) -> (u32, u32) {
 /// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
-    for rule in RULES {
-        for experiment in rule.experiments {
-            let mut of_experiment = of_experiment(rows, experiment, rule.policy);
-            of_experiment.retain(|r| rule.points.has(&r.point));
+    for rule in &RULES.rule {
+        for experiment in &rule.experiments {
+            let mut of_experiment = of_experiment(rows, experiment, &rule.policy);
+            of_experiment.retain(|r| rule.is_about(&r.point));
             if of_experiment.is_empty() {
                 continue;
             }
             for kernel in kernels(&of_experiment) {
                 let of_kernel: Vec<&PointRow> =
                     of_experiment.iter().copied().filter(|r| r.kernel == kernel).collect();
-                for counter in rule.counters {
+                for counter in &rule.counters {
                     let cells = cells(&of_kernel, counter);
                     if !cells.is_empty() {
                         verdicts.push(verdict(rule, (experiment, kernel), counter, &cells));
@@ -526,11 +324,9 @@ fn cells<'a>(rows: &[&'a PointRow], counter: &str) -> Vec<Cell<'a>> {
     let of = |name: &str| -> Vec<Cell<'a>> {
         rows.iter().filter(|r| r.counter == name).map(|r| Cell::of(r)).collect()
     };
-    let Some((_, by_whom, by_what)) = SUMS.iter().find(|s| s.0 == counter) else {
-        return of(counter);
-    };
-    let sums = |parts: &[&str; 2]| -> Vec<Cell<'a>> {
-        of(parts[0]).into_iter().zip(of(parts[1])).map(|(a, b)| plus(a, b)).collect()
+    let Some(sum) = RULES.sum.iter().find(|s| s.name == counter) else { return of(counter) };
+    let sums = |parts: &[String; 2]| -> Vec<Cell<'a>> {
+        of(&parts[0]).into_iter().zip(of(&parts[1])).map(|(a, b)| plus(a, b)).collect()
     };
     // The extremes of a sum were not recorded. Those of its parts bound them, in two ways.
     let narrowed = |(a, b): (Cell<'a>, Cell<'a>)| Cell {
@@ -538,7 +334,7 @@ fn cells<'a>(rows: &[&'a PointRow], counter: &str) -> Vec<Cell<'a>> {
         max: a.max.min(b.max).max(a.recorded),
         ..a
     };
-    sums(by_whom).into_iter().zip(sums(by_what)).map(narrowed).collect()
+    sums(&sum.by_whom).into_iter().zip(sums(&sum.by_what)).map(narrowed).collect()
 }
 
 fn plus<'a>(a: Cell<'a>, b: Cell<'a>) -> Cell<'a> {
@@ -557,10 +353,9 @@ fn verdict(
     counter: &str,
     cells: &[Cell<'_>],
 ) -> Verdict {
-    let once = SPREADS
-        .iter()
-        .find(|(e, counters, _)| *e == experiment && counters.contains(&counter))
-        .map_or(0.0, |s| s.2);
+    let of_counter =
+        |s: &&Spread| s.experiment == experiment && s.counters.iter().any(|name| name == counter);
+    let once = RULES.spread.iter().find(of_counter).map_or(0.0, |s| s.spread);
     let many = if rule.small { 1.0 } else { MANY };
     let mut errors: Vec<f64> = cells.iter().filter_map(|c| c.error(many)).collect();
     errors.sort_by(f64::total_cmp);
@@ -581,10 +376,10 @@ fn verdict(
     misses.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
     let median = quantile(&errors, 0.5);
     Verdict {
-        rule: rule.name.into(),
+        rule: rule.name.clone(),
         experiment: experiment.into(),
         kernel: kernel.into(),
-        policy: rule.policy.into(),
+        policy: rule.policy.clone(),
         counter: counter.into(),
         cells: errors.len() as u64,
         median,
