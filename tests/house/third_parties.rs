@@ -11,6 +11,7 @@ const PERMISSIVE: &[&str] = &[
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "BSL-1.0",
     "MIT",
     "Unicode-3.0",
     "Unlicense",

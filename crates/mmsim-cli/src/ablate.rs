@@ -1,10 +1,12 @@
 //! `mmsim ablate`.
 
+use std::fmt::Display;
+
 use mmsim::Error;
 use mmsim::ablate::{Ablation, Depth, Effect, PairEffect, SwitchEffect, Trial, Wanted};
-use mmsim::report::csv_field;
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{Rows, or_empty};
 use mmsim::scenario::RunSpec;
 
 use crate::args::{AblateArgs, Format};
@@ -201,18 +203,17 @@ fn of_pairs(a: &Ablation) -> String {
 
 /// All effects as rows.
 fn rows(all: &[Ablation]) -> String {
-    let mut out =
-        String::from("variant,setting,figure,effect,switch,with,does_nothing,mean,ci95\n");
+    let heads = "variant,setting,figure,effect,switch,with,does_nothing,mean,ci95";
+    let mut out = Rows::below(heads);
     for a in all {
         let axes: Vec<String> = a.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let setting = axes.join("; ");
         let mut row =
             |effect: &str, switch: &str, with: &str, nothing: Option<bool>, e: &Effect| {
-                let nothing = nothing.map_or(String::new(), |n| n.to_string());
-                let ci95 = e.ci95.map_or(String::new(), |c| format!("{c}"));
-                let fields = [&a.variant, &setting, &a.figure, effect, switch, with, &nothing];
-                let fields: Vec<String> = fields.iter().map(|f| csv_field(f).to_string()).collect();
-                out += &format!("{},{},{ci95}\n", fields.join(","), e.mean);
+                let (nothing, ci95) = (or_empty(nothing), or_empty(e.ci95));
+                let who: [&dyn Display; 3] = [&a.variant, &setting, &a.figure];
+                let cells: [&dyn Display; 6] = [&effect, &switch, &with, &nothing, &e.mean, &ci95];
+                out.texts(who.into_iter().chain(cells));
             };
         row("off", "", "", None, &a.off);
         row("on", "", "", None, &a.on);
@@ -225,5 +226,5 @@ fn rows(all: &[Ablation]) -> String {
             row("together", &p.switches[0], &p.switches[1], None, &p.together);
         }
     }
-    out
+    out.into_text()
 }

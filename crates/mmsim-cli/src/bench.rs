@@ -7,7 +7,7 @@
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::machines::policy;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{RunReport, csv_field};
+use mmsim::report::{Rows, RunReport};
 use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
@@ -197,12 +197,9 @@ fn sizes(
         ]
     };
     if format == Format::Csv {
-        let line = |cells: Vec<String>| {
-            let cells: Vec<String> = cells.iter().map(|cell| csv_field(cell)).collect();
-            format!("{}\n", cells.join(","))
-        };
-        let rows: String = sizes.iter().map(|s| line(row(s))).collect();
-        return format!("{}\n{rows}", columns.join(","));
+        let mut out = Rows::below(&columns.join(","));
+        sizes.iter().for_each(|s| out.texts(row(s)));
+        return out.into_text();
     }
     let mut rows = vec![("requests, each run".to_string(), number(format, trace.requests))];
     rows.extend(times(format, timing));

@@ -7,6 +7,7 @@ use std::path::Path;
 use mmsim::record::Record;
 use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::{Summary, Validity, WorkingSet};
+use mmsim::report::{Rows, or_empty};
 use mmsim_view::heat;
 use serde::Serialize;
 
@@ -266,18 +267,17 @@ fn picture(map: &Heatmap) -> String {
 }
 
 fn cells(all: &[Heatmap]) -> String {
-    let mut out = "target_id,time_ns,address,nr_accesses\n".to_string();
+    let mut out = Rows::below("target_id,time_ns,address,nr_accesses");
     for map in all {
         for (i, row) in (0..).zip(&map.cells) {
             for (j, cell) in (0..).zip(row) {
-                let heat = cell.map_or(String::new(), |heat| heat.to_string());
                 let time = map.start_ns.saturating_add(map.row_ns.saturating_mul(i));
                 let address = map.address(map.column_bytes.saturating_mul(j));
-                let _ = writeln!(out, "{},{time},{address},{heat}", map.target_id);
+                out.row(&[&map.target_id, &time, &address, &or_empty(*cell)]);
             }
         }
     }
-    out
+    out.into_text()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `mmsim list`.
 
-use mmsim::report::csv_field;
+use mmsim::report::Rows;
 
 use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
 use crate::backend::{self, Entry};
@@ -86,17 +86,17 @@ fn json(key: &str, entries: &[Entry]) -> String {
 
 /// With the values of a preset two more columns: what a value was before, and in which preset.
 fn csv(entries: &[Entry], of_preset: bool) -> String {
-    let row = |fields: [&str; 3], before: [&str; 2]| {
+    let mut csv = Rows::to(Vec::new());
+    let mut row = |fields: [&str; 3], before: [&str; 2]| {
         let before = if of_preset { &before[..] } else { &[] };
-        let fields: Vec<String> = fields.iter().chain(before).map(|f| csv_field(f)).collect();
-        fields.join(",") + "\n"
+        csv.texts(fields.iter().chain(before));
     };
-    let mut csv = row(["name", "value", "about"], ["before", "before_preset"]);
+    row(["name", "value", "about"], ["before", "before_preset"]);
     for e in entries {
         let before = e.before.as_ref().map_or([""; 2], |b| [&b.value, &b.preset]);
-        csv += &row([&e.name, e.value.as_deref().unwrap_or_default(), &e.about], before);
+        row([&e.name, e.value.as_deref().unwrap_or_default(), &e.about], before);
     }
-    csv
+    csv.into_text()
 }
 
 #[cfg(test)]

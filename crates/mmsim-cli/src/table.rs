@@ -1,6 +1,6 @@
 //! Tables as wide as the terminal: what `mmsim_view` lays out, and values in any form.
 
-use mmsim::report::{Pairs, Report, csv_field};
+use mmsim::report::{Pairs, Report, Rows};
 use mmsim_view::page::Observed;
 use mmsim_view::settings::Setting;
 use mmsim_view::table::{self, Width};
@@ -67,8 +67,9 @@ pub(crate) fn pairs(pairs: &[(String, String)], format: Format) -> String {
             format!("{json}\n")
         }
         Format::Csv => {
-            let row = |(n, v): &(String, String)| format!("{},{}\n", csv_field(n), csv_field(v));
-            format!("name,value\n{}", pairs.iter().map(row).collect::<String>())
+            let mut rows = Rows::below("name,value");
+            pairs.iter().for_each(|(name, value)| rows.texts([name, value]));
+            rows.into_text()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Pairs, csv_field};
+use mmsim::report::{Pairs, Rows, or_empty};
 use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
@@ -391,22 +391,18 @@ fn rows(t: &Tuning) -> String {
         heads.extend(parts.map(|part| format!("{figure}{part}")));
     }
     heads.extend(["front", "advice"].map(str::to_string));
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|c| csv_field(c).to_string()).collect();
-        cells.join(",") + "\n"
-    };
-    let mut out = line(&heads);
+    let mut out = Rows::to(Vec::new());
+    out.texts(heads);
     let advised = |s: &Setting| t.advice.settings.iter().any(|a| t.front[a.setting] == *s);
     for (name, setting) in rows_of(t) {
         let mut cells = vec![name];
         let value = |path: &str| setting.knobs.get(path).cloned().unwrap_or_default();
         cells.extend(t.knobs.iter().map(|(path, _)| value(path)));
         for m in setting.objectives.iter().chain(&setting.constraints) {
-            let or_nothing = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
             cells.push(m.mean.to_string());
-            cells.extend([m.ci95, m.held_out, m.held_out_ci95].map(or_nothing));
+            cells.extend([m.ci95, m.held_out, m.held_out_ci95].map(or_empty));
             let change = m.change.as_ref();
-            cells.extend([change.map(|c| c.mean), change.and_then(|c| c.ci95)].map(or_nothing));
+            cells.extend([change.map(|c| c.mean), change.and_then(|c| c.ci95)].map(or_empty));
         }
         cells.push(if t.front.contains(setting) { "yes" } else { "no" }.to_string());
         cells.push(match (setting.own, t.advice.settings.is_empty()) {
@@ -415,7 +411,7 @@ fn rows(t: &Tuning) -> String {
             (false, _) if advised(setting) => t.advice.decision.name().to_string(),
             (false, _) => String::new(),
         });
-        out += &line(&cells);
+        out.texts(cells);
     }
-    out
+    out.into_text()
 }

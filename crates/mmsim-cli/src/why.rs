@@ -5,7 +5,7 @@ use std::path::Path;
 use mmsim::Error;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{
-    ClassReport, Report, RunReport, ShareReport, TroubleClass, TroubleReport, WhyReport,
+    ClassReport, Report, Rows, RunReport, ShareReport, TroubleClass, TroubleReport, WhyReport,
 };
 use mmsim::scenario::RunSpec;
 use mmsim::why::difference::{Difference, Side};
@@ -268,12 +268,10 @@ fn of_trouble(title: &str, what: &str, kind: Counted, t: &TroubleReport) -> Stri
 
 /// All parts of all classes as rows.
 fn rows(report: &Report) -> String {
-    let mut out = String::from("variant,seed,of,class,part,name,count\n");
-    let field = mmsim::report::csv_field;
+    let mut out = Rows::below("variant,seed,of,class,part,name,count");
     for (run, why) in report.runs.iter().filter_map(|run| Some((run, run.why.as_ref()?))) {
         let mut row = |of: &str, class: &str, part: &str, name: &str, count: u64| {
-            let (variant, name) = (field(&run.variant), field(name));
-            out += &format!("{variant},{},{of},{class},{part},{name},{count}\n", run.seed);
+            out.row(&[&run.variant, &run.seed, &of, &class, &part, &name, &count]);
         };
         for c in &why.classes {
             let parts = [
@@ -303,7 +301,7 @@ fn rows(report: &Report) -> String {
             }
         }
     }
-    out
+    out.into_text()
 }
 
 /// Differences of runs, pair by pair.

@@ -1,7 +1,7 @@
 //! `mmsim list zoneinfo`.
 
 use mmsim::machine::snapshot::ZoneSnapshot;
-use mmsim::report::proc;
+use mmsim::report::{Rows, proc};
 use mmsim::setup::Setup;
 use serde::Serialize;
 
@@ -92,16 +92,16 @@ fn json(setup: &Setup) -> String {
 }
 
 fn csv(setup: &Setup) -> String {
-    let mut csv = "node,zone,managed,min,low,high,promo,pcp_high,pcp_batch,protection_dma,\
-                   protection_dma32,protection_normal,protection_movable,min_free_kbytes\n"
-        .to_string();
+    let mut rows = Rows::below(
+        "node,zone,managed,min,low,high,promo,pcp_high,pcp_batch,protection_dma,protection_dma32,\
+         protection_normal,protection_movable,min_free_kbytes",
+    );
     for z in &setup.snapshot.zones {
         let mut row = vec![z.node.0.to_string(), z.kind.name().to_string()];
         let last = [setup.min_free_kbytes];
         let numbers = sizes(z).into_iter().chain(z.lowmem_reserve).chain(last);
         row.extend(numbers.map(|n| n.to_string()));
-        csv += &row.join(",");
-        csv.push('\n');
+        rows.texts(row);
     }
-    csv
+    rows.into_text()
 }

@@ -30,14 +30,71 @@ use super::pairs::Pairs;
 /// The first line.
 pub const CSV_HEADER: &str = "scenario,variant,axes,seed,outcome,phase,kind,name,value";
 
-/// A field of a row, quoted if it has to be (RFC 4180), with characters that act shown.
-pub fn csv_field(text: &str) -> String {
-    let text = mmsim_base::error::escaped(text);
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into_owned()
+/// Rows of CSV, quoted where they have to be (RFC 4180), with characters that act shown. All have as
+/// many cells as the first.
+pub struct Rows<W: io::Write = Vec<u8>> {
+    out: csv::Writer<W>,
+    cell: String,
+}
+
+impl<W: io::Write> Rows<W> {
+    /// Writes to `out`.
+    pub fn to(out: W) -> Self {
+        Rows { out: csv::Writer::from_writer(out), cell: String::new() }
     }
+
+    /// Writes a row.
+    ///
+    /// # Errors
+    ///
+    /// `out` does not take it.
+    pub fn write<C: Display>(&mut self, cells: impl IntoIterator<Item = C>) -> io::Result<()> {
+        for cell in cells {
+            self.cell.clear();
+            write!(self.cell, "{cell}").expect("writing to a string");
+            self.out.write_field(mmsim_base::error::escaped(&self.cell).as_bytes())?;
+        }
+        Ok(self.out.write_record(None::<&[u8]>)?)
+    }
+
+    /// Writes the rows that wait.
+    ///
+    /// # Errors
+    ///
+    /// `out` does not take them.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Rows {
+    /// Rows below a line of heads, which have commas between them.
+    pub fn below(heads: &str) -> Rows {
+        let mut rows = Rows::to(Vec::new());
+        rows.texts(heads.split(','));
+        rows
+    }
+
+    /// Adds a row of cells of any types.
+    pub fn row(&mut self, cells: &[&dyn Display]) {
+        self.texts(cells);
+    }
+
+    /// Adds a row of cells of one type.
+    pub fn texts<C: Display>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.write(cells).expect("a vector takes all");
+    }
+
+    /// The rows as one text.
+    pub fn into_text(self) -> String {
+        let bytes = self.out.into_inner().expect("a vector takes all");
+        String::from_utf8(bytes).expect("texts were written")
+    }
+}
+
+/// A value for a cell, which is empty without one.
+pub fn or_empty<T: ToString>(value: Option<T>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
 }
 
 /// True for the content of a cell that a spreadsheet would compute: it begins with `=`, `+`, `-`, `@`,
@@ -133,20 +190,23 @@ pub fn for_spreadsheets(csv: &str) -> String {
     String::from_utf8(out).expect("text stays text")
 }
 
-struct Rows {
-    out: String,
-    /// The columns up to `phase`, with the comma after them.
-    prefix: String,
+/// The rows of a run.
+struct RunRows {
+    rows: Rows,
+    /// The columns up to `outcome`.
+    who: [String; 5],
+    phase: String,
 }
 
-impl Rows {
+impl RunRows {
     fn row(&mut self, kind: &str, name: &str, value: impl Display) {
-        let Rows { out, prefix } = self;
-        writeln!(out, "{prefix}{kind},{},{value}", csv_field(name)).expect("writing to a string");
+        let [scenario, variant, axes, seed, outcome] = &self.who;
+        let phase = &self.phase;
+        self.rows.row(&[scenario, variant, axes, seed, outcome, phase, &kind, &name, &value]);
     }
     /// Writes a value; an absent one is empty.
     fn some(&mut self, kind: &str, name: &str, value: Option<u64>) {
-        self.row(kind, name, value.map_or(String::new(), |v| v.to_string()));
+        self.row(kind, name, or_empty(value));
     }
     fn vmstat(&mut self, vmstat: &Pairs<u64>) {
         for (name, value) in counters::all(vmstat) {
@@ -192,17 +252,15 @@ impl Rows {
 impl RunReport {
     /// The lines of one run, of a report of this name.
     pub fn csv_rows(&self, scenario: &str) -> String {
-        let mut rows = Rows { out: String::new(), prefix: String::new() };
         let axes: Vec<String> = self.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        let who = format!(
-            "{},{},{},{},{}",
-            csv_field(self.scenario.as_deref().unwrap_or(scenario)),
-            csv_field(&self.variant),
-            csv_field(&axes.join(";")),
-            self.seed,
-            self.outcome.name()
-        );
-        rows.prefix = format!("{who},,");
+        let who = [
+            self.scenario.as_deref().unwrap_or(scenario).to_string(),
+            self.variant.clone(),
+            axes.join(";"),
+            self.seed.to_string(),
+            self.outcome.name().to_string(),
+        ];
+        let mut rows = RunRows { rows: Rows::to(Vec::new()), who, phase: String::new() };
         rows.work(self.sim_time_ns, self.accesses, self.records, &self.throughput);
         if let Some(reading) = self.reading {
             rows.row("run", "swap_reading_ns", reading.swap_ns);
@@ -231,14 +289,14 @@ impl RunReport {
             rows.row("assumed", sentence, 1);
         }
         for phase in &self.phases {
-            rows.prefix = format!("{who},{},", csv_field(&phase.name));
+            rows.phase.clone_from(&phase.name);
             rows.work(phase.sim_time_ns, phase.accesses, phase.records, &phase.throughput);
             rows.vmstat(&phase.vmstat);
             rows.pairs("gauge", &phase.gauges);
             rows.stalls(&phase.pressure, &phase.latency);
             phase.task.iter().for_each(|task| rows.task(task));
         }
-        rows.out
+        rows.rows.into_text()
     }
 }
 
@@ -306,10 +364,12 @@ mod tests {
 
     #[test]
     fn commas_and_quotes_are_quoted() {
-        assert_eq!(csv_field("plain"), "plain");
-        assert_eq!(csv_field("a,b"), "\"a,b\"");
-        assert_eq!(csv_field("say \"hm\""), "\"say \"\"hm\"\"\"");
-        assert_eq!(csv_field("a\u{202e}b\u{ffff}"), "a\\u202eb\\uffff");
+        let mut rows = Rows::below("a,b,c,d");
+        rows.row(&[&"plain", &"a,b", &"say \"hm\"", &"a\u{202e}b\u{ffff}"]);
+        rows.row(&[&"two\nlines", &"", &1.5, &or_empty(None::<u64>)]);
+        let text =
+            "a,b,c,d\nplain,\"a,b\",\"say \"\"hm\"\"\",a\\u202eb\\uffff\n\"two\nlines\",,1.5,\n";
+        assert_eq!(rows.into_text(), text);
     }
 
     /// Cells as Excel and LibreOffice compute them, and those that only look like it.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reproduce::demand::Basis;
 use mmsim::report::SCHEMA;
-use mmsim::report::csv_field;
+use mmsim::report::{Rows, or_empty};
 
 /// All experiments of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -307,32 +307,30 @@ impl Reproduction {
 
     /// The figures as CSV, one row for each; what is missing is an empty field.
     pub fn to_csv(&self) -> String {
-        let mut csv = "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,\
-                       demand,met,gates,basis,asks,note\n"
-            .to_string();
-        let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
+        let mut rows = Rows::below(
+            "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,demand,met,gates,\
+             basis,asks,note",
+        );
         for (e, r) in self.experiments.iter().flat_map(|e| e.rows.iter().map(move |r| (e, r))) {
-            let fields = [
-                csv_field(&e.name),
-                csv_field(&r.id),
-                csv_field(&r.quantity),
-                csv_field(&r.unit),
-                number(r.published),
-                number(r.deviation),
-                number(r.simulated),
-                number(r.ci95),
-                r.seeds.to_string(),
-                csv_field(&r.demand),
-                r.met.map_or(String::new(), |m| m.to_string()),
-                r.gates.to_string(),
-                r.basis.name().to_string(),
-                r.shows().name().to_string(),
-                csv_field(&r.note),
-            ];
-            csv += &fields.join(",");
-            csv.push('\n');
+            rows.row(&[
+                &e.name,
+                &r.id,
+                &r.quantity,
+                &r.unit,
+                &or_empty(r.published),
+                &or_empty(r.deviation),
+                &or_empty(r.simulated),
+                &or_empty(r.ci95),
+                &r.seeds,
+                &r.demand,
+                &or_empty(r.met),
+                &r.gates,
+                &r.basis.name(),
+                &r.shows().name(),
+                &r.note,
+            ]);
         }
-        csv
+        rows.into_text()
     }
 }
 

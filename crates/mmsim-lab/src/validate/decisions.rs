@@ -26,7 +26,7 @@ use alike::steps_alike;
 use mmsim::error::{Error, ErrorKind};
 use mmsim::files;
 use mmsim::machines::Policy;
-use mmsim::report::SCHEMA;
+use mmsim::report::{Rows, SCHEMA, or_empty};
 use recording::{Call, Recording};
 
 pub use recording::Done;
@@ -174,33 +174,32 @@ impl Decisions {
 
     /// Every recorded call as CSV; where the model has no partner, its fields are empty.
     pub fn to_csv(&self) -> String {
-        let mut csv = "experiment,point,kernel,lru,call,phase,by,priority,scanned,reclaimed,\
-                       here_scanned,here_reclaimed,near\n"
-            .to_string();
+        let mut rows = Rows::below(
+            "experiment,point,kernel,lru,call,phase,by,priority,scanned,reclaimed,here_scanned,\
+             here_reclaimed,near",
+        );
         for r in &self.recordings {
-            let point =
-                [&r.experiment, &r.point, &r.kernel, &r.lru].map(|n| csv_field(n)).join(",");
             for p in &r.pairs {
-                let PairRow { call, by, priority, recorded, simulated, .. } = p;
-                let phase = csv_field(&p.phase);
-                let here = simulated.map_or([const { String::new() }; 2], |s| {
-                    [s.scanned, s.reclaimed].map(|n| n.to_string())
-                });
-                csv += &format!(
-                    "{point},{call},{phase},{by},{priority},{},{},{},{}\n",
-                    recorded.scanned,
-                    recorded.reclaimed,
-                    here.join(","),
-                    p.near()
-                );
+                let PairRow { call, phase, by, priority, recorded, simulated, .. } = p;
+                rows.row(&[
+                    &r.experiment,
+                    &r.point,
+                    &r.kernel,
+                    &r.lru,
+                    call,
+                    phase,
+                    by,
+                    priority,
+                    &recorded.scanned,
+                    &recorded.reclaimed,
+                    &or_empty(simulated.map(|s| s.scanned)),
+                    &or_empty(simulated.map(|s| s.reclaimed)),
+                    &p.near(),
+                ]);
             }
         }
-        csv
+        rows.into_text()
     }
-}
-
-fn csv_field(text: &str) -> String {
-    mmsim::report::csv_field(text).to_string()
 }
 
 /// Replays the decisions recorded in `folder`, of points in `dir`.

@@ -8,8 +8,8 @@ use crate::validate::rows::{PointRow, quantile};
 use crate::validate::rules::{self, Verdict};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::files::bad_json;
-use mmsim::report::SCHEMA;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{Rows, SCHEMA, or_empty};
 
 /// All points of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -245,24 +245,27 @@ impl Validation {
 
     /// The points as CSV, one row per entry; a missing error is an empty field.
     pub fn to_csv(&self) -> String {
-        let mut csv = "experiment,point,kernel,policy,phase,counter,recorded,min,max,simulated,\
-                       rel_error,inside\n"
-            .to_string();
+        let mut rows = Rows::below(
+            "experiment,point,kernel,policy,phase,counter,recorded,min,max,simulated,rel_error,\
+             inside",
+        );
         for r in &self.points {
-            let error = r.rel_error.map_or(String::new(), |e| e.to_string());
-            let names = [&r.experiment, &r.point, &r.kernel, &r.policy, &r.phase, &r.counter]
-                .map(|name| mmsim::report::csv_field(name));
-            csv += &format!(
-                "{},{},{},{},{},{error},{}\n",
-                names.join(","),
-                r.recorded,
-                r.min,
-                r.max,
-                r.simulated,
-                r.inside
-            );
+            rows.row(&[
+                &r.experiment,
+                &r.point,
+                &r.kernel,
+                &r.policy,
+                &r.phase,
+                &r.counter,
+                &r.recorded,
+                &r.min,
+                &r.max,
+                &r.simulated,
+                &or_empty(r.rel_error),
+                &r.inside,
+            ]);
         }
-        csv
+        rows.into_text()
     }
 }
 

@@ -23,9 +23,11 @@ mod classes;
 
 mod settings;
 
+use std::fmt::Display;
+
 use serde::Serialize;
 
-use super::csv::csv_field;
+use super::csv::{Rows, or_empty};
 use super::derived::Scope;
 use super::document::{Report, RunReport, SCHEMA};
 use super::groups::outcome_of;
@@ -454,49 +456,42 @@ impl Comparison {
     /// One row per outcome, per setting that differs, per assumption that only one side rests on, and per
     /// value; what is undefined is empty.
     pub fn to_csv(&self) -> String {
-        let mut csv =
+        let mut rows = Rows::below(
             "scenario,variant_a,variant_b,axes,outcome_a,outcome_b,kind,name,a,b,difference,\
-                       difference_ci95,change_pct,change_ci95,movement_pct,moved\n"
-                .to_string();
+             difference_ci95,change_pct,change_ci95,movement_pct,moved",
+        );
         for c in &self.comparisons {
             let axes: Vec<String> = c.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
             let scenario = c.scenario.as_ref().unwrap_or(&self.a.scenario);
             let axes = axes.join(";");
-            let who = [scenario, &c.variant_a, &c.variant_b, &axes, &c.outcome_a, &c.outcome_b];
-            let who = who.map(|f| csv_field(f)).join(",");
+            let who: [&dyn Display; 6] =
+                [scenario, &c.variant_a, &c.variant_b, &axes, &c.outcome_a, &c.outcome_b];
+            let mut row = |cells: [&dyn Display; 4], change: [String; 6]| {
+                let change = change.iter().map(|cell| cell as &dyn Display);
+                rows.texts(who.into_iter().chain(cells).chain(change));
+            };
+            let none = || [const { String::new() }; 6];
             // A pair without values has a row all the same.
-            csv += &format!(
-                "{who},outcome,outcome,{},{},,,,,,\n",
-                csv_field(&c.outcome_a),
-                csv_field(&c.outcome_b)
-            );
+            row([&"outcome", &"outcome", &c.outcome_a, &c.outcome_b], none());
             for s in &c.settings {
-                let fields = [&s.name, &s.a, &s.b].map(|f| csv_field(f)).join(",");
-                csv += &format!("{who},setting,{fields},,,,,,\n");
+                row([&"setting", &s.name, &s.a, &s.b], none());
             }
             for (sentences, in_a, in_b) in [(&c.assumed_in_a, 1, 0), (&c.assumed_in_b, 0, 1)] {
-                for s in sentences {
-                    csv += &format!("{who},assumed,{},{in_a},{in_b},,,,,,\n", csv_field(s));
-                }
+                sentences.iter().for_each(|s| row([&"assumed", s, &in_a, &in_b], none()));
             }
             for r in c.figures.iter().chain(&c.classes).chain(&c.values) {
-                let opt = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
-                csv += &format!(
-                    "{who},{},{},{},{},{},{},{},{},{},{}\n",
-                    r.kind,
-                    csv_field(&r.name),
-                    r.a,
-                    r.b,
-                    r.difference,
-                    opt(r.difference_ci95),
-                    opt(r.change_pct),
-                    opt(r.change_ci95),
-                    opt(r.movement_pct),
-                    r.moved.name()
-                );
+                let change = [
+                    r.difference.to_string(),
+                    or_empty(r.difference_ci95),
+                    or_empty(r.change_pct),
+                    or_empty(r.change_ci95),
+                    or_empty(r.movement_pct),
+                    r.moved.name().to_string(),
+                ];
+                row([&r.kind, &r.name, &r.a, &r.b], change);
             }
         }
-        csv
+        rows.into_text()
     }
 }
 

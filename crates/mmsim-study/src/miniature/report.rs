@@ -1,6 +1,6 @@
 //! Reports of miniatures: estimates with intervals, as a document, as rows and as a table.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use mmsim_core::base::vmstat::{VmEvent, VmStat};
 use mmsim_core::machine::result::{Outcome, PhaseResult, RunResult};
@@ -10,7 +10,7 @@ use super::counters::{Worth, worth};
 use super::{Estimated, Miniature};
 use mmsim_report::numbers::grouped;
 use mmsim_report::statistics::estimate;
-use mmsim_report::{Ending, Pairs, RunMeta, SCHEMA, csv_field};
+use mmsim_report::{Ending, Pairs, Rows, RunMeta, SCHEMA};
 
 /// Effect of a few batches on the mean of all samples alike, as a share of it: the spread of
 /// samples does not show it. Faults and evictions (evidence/calibration.toml,
@@ -225,15 +225,16 @@ impl MiniatureReport {
 
     /// One row for each run, phase and estimate. Counters that do not transfer have no row.
     pub fn to_csv(&self) -> String {
-        let mut out = format!("{CSV_HEADER}\n");
+        let mut rows = Rows::below(CSV_HEADER);
         for run in &self.miniatures {
             let axes: Vec<String> = run.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
             let scenario = run.scenario.as_deref().unwrap_or(&self.scenario);
-            let head = [scenario, &run.variant, &axes.join(";")].map(csv_field).join(",");
-            let head = format!("{head},{},{},{}", run.seed, run.one_in, run.samples);
+            let axes = axes.join(";");
             let mut row = |phase: &str, name: &str, v: &Value| {
-                let phase = csv_field(phase);
-                let _ = writeln!(out, "{head},{phase},{name},{},{},{}", v.mean, v.low, v.high);
+                let who: [&dyn Display; 6] =
+                    [&scenario, &run.variant, &axes, &run.seed, &run.one_in, &run.samples];
+                let value: [&dyn Display; 5] = [&phase, &name, &v.mean, &v.low, &v.high];
+                rows.texts(who.into_iter().chain(value));
             };
             if let Some(time) = &run.sim_time_ns {
                 row("", "sim_time_ns", time);
@@ -244,7 +245,7 @@ impl MiniatureReport {
                 phase.counters.iter().for_each(|(name, v)| row(&phase.name, name, v));
             }
         }
-        out
+        rows.into_text()
     }
 
     /// The same for people: the whole of each run, without what is zero everywhere.

@@ -1,6 +1,7 @@
 //! A sweep as one wide table: a line for each unit; a column for each axis, each knob and each
 //! number that came out.
 
+use std::fmt;
 use std::io::Write;
 
 use mmsim_core::base::vmstat::VmEvent;
@@ -9,7 +10,7 @@ use super::asked::Asked;
 use super::merge::{Merged, Row, WriteError};
 use mmsim_base::error::Error;
 use mmsim_report::derived::{Figure, Scope};
-use mmsim_report::{ExpectReport, RunReport, csv_field};
+use mmsim_report::{ExpectReport, Rows, RunReport};
 
 /// Contents of a cell.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,13 +33,15 @@ impl Cell {
     fn whole(n: Option<u64>) -> Cell {
         n.map_or(Cell::Empty, Cell::Whole)
     }
+}
 
-    fn csv(&self) -> String {
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cell::Empty => String::new(),
-            Cell::Text(text) => csv_field(text),
-            Cell::Whole(n) => n.to_string(),
-            Cell::Number(x) => x.to_string(),
+            Cell::Empty => Ok(()),
+            Cell::Text(text) => text.fmt(f),
+            Cell::Whole(n) => n.fmt(f),
+            Cell::Number(x) => x.fmt(f),
         }
     }
 }
@@ -243,11 +246,11 @@ pub fn write_wide(
     out: &mut dyn Write,
 ) -> Result<Vec<ExpectReport>, WriteError> {
     let wide = Wide::of(merged)?;
-    let heads: Vec<String> = wide.columns().iter().map(|c| csv_field(&c.name)).collect();
-    writeln!(out, "{}", heads.join(","))?;
+    let mut rows = Rows::to(out);
+    rows.write(wide.columns().iter().map(|c| &c.name))?;
     for row in merged.rows() {
-        let cells: Vec<String> = wide.cells(&row?, merged.name()).iter().map(Cell::csv).collect();
-        writeln!(out, "{}", cells.join(","))?;
+        rows.write(wide.cells(&row?, merged.name()))?;
     }
+    rows.flush()?;
     Ok(wide.answers().to_vec())
 }
