@@ -199,8 +199,8 @@ impl Machine {
         let freed = self.stall_in_direct_reclaim(a.tid, &made, a.node);
         a.tries.reclaimed += freed;
         self.step.origin = Origin::Reclaim;
-        // Reclaim that freed nothing is no reason to look again; single pages are looked for
-        // all the same, a deviation that is left from before this was known.
+        // The kernel looks again only if reclaim freed something. Deviation: the simulator
+        // looks for single pages in any case.
         if freed > 0 || a.req.order == 0 {
             self.looks(a)?;
             // Pages may hide in per-CPU lists, and among those kept for others.

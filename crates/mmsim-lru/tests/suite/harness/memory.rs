@@ -270,7 +270,7 @@ impl Bench {
     /// `MADV_PAGEOUT` of a page that it may take.
     pub(crate) fn page_out(&mut self, id: u32, file: bool, ignore_references: bool) {
         let folio = self.folio(id, file).expect("a resident page");
-        assert!(self.mem.isolate_from(&mut *self.lru, folio));
+        assert!(self.mem.isolate_from(&mut self.lru, folio));
         self.mem.frames.clear(folio, flag::ACTIVE);
         self.lru.reclaim_list(&mut self.mem, &[folio], ignore_references);
     }
