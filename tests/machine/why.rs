@@ -293,7 +293,7 @@ fn mglru_loses_references_since_it_counts_them() {
 fn runs_of_other_accesses_are_refused() {
     let old = followed(&specs(TEXT)[0]);
     for (changed, why) in [
-        (TEXT.replace("20000", "20001"), "the work of task zipf was set otherwise"),
+        (TEXT.replace("20000", "20001"), "the work of task zipf has other settings"),
         (TEXT.replace("task = [{", "seed = 7\ntask = [{"), "the seeds are 1 and 7"),
         (
             TEXT.replace("{ workload", "{ name = \"other\", workload"),

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(
             r.check(validation(1000.0).rules.iter()).expect_err("closed").to_string(),
             "error: r.toml: pswpin of detection is no gap (any more)\n --> r.toml:3:13\n  |\n3 | \
-             counters = [\"pswpin\"]\n  |             ^^^^^^^^ remove this\n  |\n  = help: `mmsim \
+             counters = [\"pswpin\"]\n  |             ^^^^^^^^ remove this\n  |\n  = help: `mmsim-lab \
              validate` lists the rules and which are missed"
         );
         let said = Remains::read("[[gap]]\nexperiments = 3\n", "r.toml").expect_err("unknown key");

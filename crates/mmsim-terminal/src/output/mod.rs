@@ -3,7 +3,7 @@
 //! A file is written under a temporary name in the same directory, synced, and renamed at the
 //! end, so that an error, a full disk or Ctrl-C leaves what was there before. The temporary
 //! files of this process are known ([`signal`]), and a signal removes them; what a killed process
-//! left, the next one that writes there removes ([`left`]). What cannot be
+//! left, the next one that writes there removes (`left`). What cannot be
 //! replaced (pipes, devices, open descriptors) is written directly, and opened once.
 
 use std::fs::{self, File};
