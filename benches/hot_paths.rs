@@ -20,7 +20,7 @@ use mmsim_core::machine::Watch;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags};
-use mmsim_lru::config::{Knobs, PRESETS};
+use mmsim_lru::config::{PRESETS, Settings};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 use std::time::Duration;
 

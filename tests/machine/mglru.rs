@@ -6,7 +6,7 @@ use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::policy::ReclaimPolicy;
 use mmsim::workload::Advice::{Cold, DontNeed, Free, PageOut, WillNeed};
-use mmsim_lru::knobs::Knobs as _;
+use mmsim_lru::settings::Settings as _;
 use mmsim_lru::{Mglru, MglruConfig};
 
 /// Runs under a preset with an audit after every eighth step.

@@ -3,9 +3,9 @@
 
 use crate::support::*;
 use mmsim::base::id::{FileId, NodeId, PageIdx, ZoneId};
-use mmsim::base::knobs::Knobs as _;
 use mmsim::base::migratetype::Migratetype::{self, Movable, Unmovable};
 use mmsim::base::rules::KernelRules;
+use mmsim::base::settings::Settings as _;
 use mmsim::base::time::SimDuration;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::RunResult;
@@ -690,7 +690,7 @@ const ELSEWHERE: [&str; 10] = [
 /// Each rule has its witness: a test of its name.
 #[test]
 fn every_rule_has_a_witness() {
-    for rule in KernelRules::knobs() {
+    for rule in KernelRules::ROWS {
         let test = format!("fn {}()", rule.name.replace('-', "_"));
         let sources = ELSEWHERE.iter().copied().chain([include_str!("rules.rs")]);
         assert!(sources.into_iter().any(|s| s.contains(&test)), "{}", rule.name);

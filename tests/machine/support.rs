@@ -2,7 +2,7 @@
 
 use mmsim::Scenario;
 use mmsim::backing::device::DeviceConfig;
-use mmsim::base::knobs::Knobs as _;
+use mmsim::base::settings::Settings as _;
 use mmsim::base::time::SimDuration;
 use mmsim::config::{
     Kernel, MachineConfig, MemcgConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,

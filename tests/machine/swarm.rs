@@ -32,7 +32,7 @@ use mmsim::workload::{
 };
 use mmsim_compaction::TwoScanners;
 use mmsim_lru::MglruConfig;
-use mmsim_lru::knobs::{Knobs as _, Ranged};
+use mmsim_lru::settings::Settings as _;
 
 /// Seeds of a plain `cargo test`.
 const SEEDS: u64 = 60;
@@ -292,7 +292,7 @@ fn allow_huge(seed: u64, config: &mut MachineConfig) {
         group.max = group.max.map(|m| m + between(&mut rng, 0, 1500));
     }
     config.vm.thp = pick(&mut rng, &[Thp::Always, Thp::Madvise]);
-    config.vm.thp_defrag = pick(&mut rng, &ThpDefrag::ALL).1;
+    config.vm.thp_defrag = pick(&mut rng, ThpDefrag::ALL);
 }
 
 /// A preset, of MGLRU with some knobs drawn: those that then contradict others stay as they are.
@@ -301,11 +301,11 @@ fn policy(seed: u64, preset: &str) -> Policy {
     let policy = Policy::resolve(&spec).expect("a preset without knobs");
     let Policy::Mglru(mut knobs) = policy else { return policy };
     let mut rng = Rng::for_purpose(seed, "swarm/knobs");
-    for knob in MglruConfig::knobs() {
+    for knob in MglruConfig::ROWS {
         if knob.name == "min-ttl-ms" {
-            knobs.min_ttl_ms = Ranged::new(pick(&mut rng, &[0, 0, 1, 5, 20, 80, 1000]));
+            knobs.min_ttl_ms = pick(&mut rng, &[0, 0, 1, 5, 20, 80, 1000]);
         } else if one_in(&mut rng, 5) {
-            let numbers = knob.range.map(|(low, high)| between(&mut rng, low.into(), high.into()));
+            let numbers = knob.bounds().map(|(low, high)| between(&mut rng, low, high));
             let names: Vec<&str> = knob.allowed().collect();
             let value = numbers.map(|n| n.to_string());
             let value = value.unwrap_or_else(|| pick(&mut rng, &names).into());
@@ -324,7 +324,7 @@ fn rules(seed: u64, kernel: Kernel) -> KernelRules {
     let mut rng = Rng::for_purpose(seed, "swarm/rules");
     let mut rules = KernelRules::of(kernel);
     let others = one_in(&mut rng, 2);
-    for rule in KernelRules::knobs().iter().filter(|_| others) {
+    for rule in KernelRules::ROWS.iter().filter(|_| others) {
         if one_in(&mut rng, 4) {
             let of = pick(&mut rng, &Kernel::ALL);
             let mut changed = rules;

@@ -10,7 +10,7 @@ use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machines::{self, Catalogue};
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, MapKind, Op, VmaFlags};
-use mmsim_compaction::config::Knobs as _;
+use mmsim_compaction::config::Settings as _;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::machine::Watch;
 
@@ -204,9 +204,9 @@ fn defrag_mode_reclaims_34_times_in_vain() {
 /// `compaction_proactiveness` amid the run has kcompactd look: at once, or within half a second.
 #[test]
 fn proactiveness_wakes() {
-    let moved = |value: &str, write: u32| {
+    let moved = |value: &str, write: u64| {
         let mut ops = in_fours(VmaFlags::default());
-        ops.push(Op::Sysctl(SysctlWrite::CompactionProactiveness(write)));
+        ops.push(Op::Sysctl(SysctlWrite::of("compaction_proactiveness", write).expect("a sysctl")));
         ops.extend([sleep_ms(400), end(1), sleep_ms(400), end(2)]);
         let c = ruled(config(Kernel::V6_12, "ramdisk"), "proactiveness-wakes", value);
         let r = with_on(c, |_| {}, &ops);

@@ -3,8 +3,8 @@
 use mmsim::machines::Catalogue;
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::{KernelRules, Scheduler};
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, ZoneKind};
 use mmsim_workload::generators::{End, MemoryKind, Step};
@@ -409,7 +409,7 @@ fn rules_are_set_over_those_of_the_kernel() {
     let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nkernel = \"5.9\"\n";
     let all = runs(&format!("{machine}{task}{axes}{variants}"));
     let rules: Vec<_> = all.iter().map(|r| r.machine.kernel_rules()).collect();
-    let lru_batch: Vec<u32> = rules.iter().map(|r| r.lru_batch.get()).collect();
+    let lru_batch: Vec<u32> = rules.iter().map(|r| r.lru_batch).collect();
     assert_eq!(lru_batch, [15, 15, 20, 20]);
     assert!(rules.iter().all(|r| r.scheduler == Scheduler::Cfs));
     assert_eq!(
@@ -420,7 +420,7 @@ fn rules_are_set_over_those_of_the_kernel() {
         let found = run.given.iter().find(|g| g.0 == format!("machine.rules.{name}"));
         found.unwrap_or_else(|| panic!("{name} is not told")).1.clone()
     };
-    for rule in KernelRules::knobs() {
+    for rule in KernelRules::ROWS {
         assert_eq!(Some(told(&all[3], rule.name)), rules[3].get(rule.name), "{}", rule.name);
     }
 

@@ -14,12 +14,12 @@
 
 mod presets;
 
-pub use mmsim_core::base::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
+pub use mmsim_core::base::settings::{KnobError, Row, Settings};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
-use mmsim_core::{knob_enums, knob_struct};
+use mmsim_core::{settings, words};
 
-knob_enums! {
+words! {
     /// Which frame a scanner remembers of a pageblock where it took nothing.
     CachedPfn {
         FirstScanned = "first-scanned", "The first frame that it looked at.";
@@ -153,115 +153,153 @@ knob_enums! {
     }
 }
 
-knob_struct! {
+settings! {
     /// The knobs of compaction. Every field has one name in scenario files: the same with dashes.
-    CompactionConfig {
-        skip_needs_full_block: bool = "skip-needs-full-block",
-            "Skips a pageblock only if one call looked at all of it and took nothing; else the \
-             rest of it is enough.",
-            "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not merged)";
-        cached_pfn: CachedPfn = "cached-pfn",
-            "Which frame is remembered of a pageblock where a scanner took nothing.",
-            "mm/compaction: skip useless pfn for scanner's cached pfn (2015; Linux 4.6 in part)";
-        cached_always: CachedAlways = "cached-always",
-            "When the end of a pageblock is remembered even if something was taken there.",
-            "mm/compaction: always update cached pfn (2015, not merged)";
-        target_types: TargetTypes = "target-types",
-            "Types of pageblocks that pages may move to.",
-            "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not merged)";
-        depletion: Depletion = "depletion",
-            "Test for a depleted zone.",
-            "mm/compaction: introduce compaction depleted state on zone (2015, not merged)";
-        scan_limit: ScanLimit = "scan-limit",
-            "Extent of a run in a depleted zone.",
-            "mm/compaction: limit compaction activity in compaction depleted state (2015, not merged)";
-        deferral: Deferral = "deferral",
-            "Treatment of requests after failed runs.",
-            "mm/compaction: remove compaction deferring (2015, not merged)";
-        whole_zone_sweep: bool = "whole-zone-sweep",
-            "Lets both scanners go upwards over the whole zone, past each other, and leave alone \
-             the blocks that the other one filled.",
-            "mm/compaction: redesign compaction (2015, not merged)";
-        deplete_threshold: DepleteThreshold = "deplete-threshold",
-            "Number of successes in a cycle that keep a zone from being depleted.",
-            "mm/compaction: new threshold for compaction depleted zone (2015, not merged)";
-        two_skip_bits: bool = "two-skip-bits",
-            "Lets each scanner skip a pageblock for reasons of its own.",
-            "mm/compaction: redesign compaction (second revision, 2015, not merged)";
-        spare_free: SpareFree = "spare-free",
-            "Which large free blocks are no targets.",
-            "mm/compaction: don't use higher order freepage than compaction aims at (2015, not merged)";
-        no_target_completes: bool = "no-target-completes",
-            "Counts a sweep that finds no target as a failure.",
-            "mm/compaction: redesign compaction (second revision, 2015, not merged)";
-        scanners: Scanners = "scanners",
-            "Way of the scanners through a pageblock, and the end of a run.",
-            "the compaction series of Linux 5.1, and what followed to 6.12";
-        fast_search: bool = "fast-search",
-            "Finds pageblocks by a look at the free lists before frames are scanned.",
-            "mm, compaction: use free lists to quickly locate a migration source; ... target (Linux \
-             5.1)";
-        found_is_skipped: bool = "found-is-skipped",
-            "Gives a source that the free lists named its skip bit at once, which makes the \
-             scanner pass over it: the look is of no use, and the pageblock is lost until the next \
-             reset.",
-            "mm, compaction: keep migration source private to a single compaction instance (Linux \
-             5.1, undone in 6.3)";
-        free_stride: bool = "free-stride",
-            "Lets the search for targets look at every 32nd frame only, the more so the longer it \
-             finds none.",
-            "mm, compaction: round-robin the order while searching the free lists for a target; \
-             ... sample pageblocks for free pages (Linux 5.1)";
-        abandon_groups: bool = "abandon-groups",
-            "Lets an asynchronous run on behalf of a request take pages only where a whole block \
-             of the wanted order can be taken, and from pageblocks of the request's type.",
-            "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
-             fails in async direct compaction (Linux 4.7, 4.13)";
-        async_sources: AsyncSources = "async-sources",
-            "Which pageblocks an asynchronous run on behalf of an unmovable or reclaimable request \
-             takes from. The look at the free lists is for the same requests.",
-            "mm/compaction.c of Linux 7.2 (suitable_migration_source, fast_find_migrateblock)";
-        finish_pageblock: FinishPageblock = "finish-pageblock",
-            "When all of a pageblock is taken at once.",
-            "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
-             ... finish pageblocks on complete migration failure (Linux 6.3)";
-        capture: bool = "capture",
-            "Lets a request take its block the moment it forms.",
-            "mm, compaction: capture a page under direct compaction (Linux 5.1)";
-        skip_mark: SkipMark = "skip-mark",
-            "Which page that is taken marks its pageblock as visited.",
-            "mm/compaction.c of Linux 6.1 and 6.12 (test_and_set_skip)";
-        capture_seen: CaptureSeen = "capture-seen",
-            "When a run sees that its block was captured.",
-            "mm, compaction: check if a page has been captured before draining PCP pages (Linux 6.3)";
-        target_hint: TargetHint = "target-hint",
-            "Where later searches for targets begin.",
-            "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip (Linux \
-             6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)";
-        count_tails: bool = "count-tails",
-            "Counts frames behind the first of a free block as scanned for sources.",
-            "mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)";
-        target_order: TargetOrder = "target-order",
-            "Which target is used next.",
-            "mm/compaction: add support for >0 order folio memory compaction (Linux 6.9)";
-        request_modes: RequestModes = "request-modes",
-            "In which mode compaction runs for requests.",
-            "what reviewers of the series asked to see (2015)";
-        undo_prevention: UndoPrevention = "undo-prevention",
-            "Time for which a pageblock that the sweep filled is no source.",
-            "mm/compaction: redesign compaction (2015, not merged); what its author kept back is \
-             not posted, this is a reading of it";
-        cluster_max: Ranged<1, 512> = "cluster-max",
-            "Pages that are moved together (COMPACT_CLUSTER_MAX).",
-            "Linux 3.5";
-        max_defer_shift: Ranged<0, 31> = "max-defer-shift",
-            "At most one request in this power of two is refused or limited after failures \
-             (COMPACT_MAX_DEFER_SHIFT).",
-            "Linux 2.6.35";
-        max_failed: Ranged<1, 1000> = "max-failed",
-            "Failures in a row after which what was learned is forgotten (COMPACT_MAX_FAILED).",
-            "mm/compaction: remove compaction deferring (2015, not merged)";
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct CompactionConfig {
+        /// Skips a pageblock only if one call looked at all of it and took nothing; else the rest
+        /// of it is enough.
+        skip_needs_full_block as "skip-needs-full-block": bool,
+            .source(
+                "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not \
+                 merged)",
+            );
+        /// Which frame is remembered of a pageblock where a scanner took nothing.
+        cached_pfn as "cached-pfn": CachedPfn,
+            .source(
+                "mm/compaction: skip useless pfn for scanner's cached pfn (2015; Linux 4.6 in part)",
+            );
+        /// When the end of a pageblock is remembered even if something was taken there.
+        cached_always as "cached-always": CachedAlways,
+            .source("mm/compaction: always update cached pfn (2015, not merged)");
+        /// Types of pageblocks that pages may move to.
+        target_types as "target-types": TargetTypes,
+            .source(
+                "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not \
+                 merged)",
+            );
+        /// Test for a depleted zone.
+        depletion: Depletion,
+            .source("mm/compaction: introduce compaction depleted state on zone (2015, not merged)");
+        /// Extent of a run in a depleted zone.
+        scan_limit as "scan-limit": ScanLimit,
+            .source(
+                "mm/compaction: limit compaction activity in compaction depleted state (2015, not \
+                 merged)",
+            );
+        /// Treatment of requests after failed runs.
+        deferral: Deferral,
+            .source("mm/compaction: remove compaction deferring (2015, not merged)");
+        /// Lets both scanners go upwards over the whole zone, past each other, and leave alone the
+        /// blocks that the other one filled.
+        whole_zone_sweep as "whole-zone-sweep": bool,
+            .source("mm/compaction: redesign compaction (2015, not merged)");
+        /// Number of successes in a cycle that keep a zone from being depleted.
+        deplete_threshold as "deplete-threshold": DepleteThreshold,
+            .source("mm/compaction: new threshold for compaction depleted zone (2015, not merged)");
+        /// Lets each scanner skip a pageblock for reasons of its own.
+        two_skip_bits as "two-skip-bits": bool,
+            .source("mm/compaction: redesign compaction (second revision, 2015, not merged)");
+        /// Which large free blocks are no targets.
+        spare_free as "spare-free": SpareFree,
+            .source(
+                "mm/compaction: don't use higher order freepage than compaction aims at (2015, not \
+                 merged)",
+            );
+        /// Counts a sweep that finds no target as a failure.
+        no_target_completes as "no-target-completes": bool,
+            .source("mm/compaction: redesign compaction (second revision, 2015, not merged)");
+        /// Way of the scanners through a pageblock, and the end of a run.
+        scanners: Scanners,
+            .source("the compaction series of Linux 5.1, and what followed to 6.12");
+        /// Finds pageblocks by a look at the free lists before frames are scanned.
+        fast_search as "fast-search": bool,
+            .source(
+                "mm, compaction: use free lists to quickly locate a migration source; ... target \
+                 (Linux 5.1)",
+            );
+        /// Gives a source that the free lists named its skip bit at once, which makes the scanner
+        /// pass over it: the look is of no use, and the pageblock is lost until the next reset.
+        found_is_skipped as "found-is-skipped": bool,
+            .source(
+                "mm, compaction: keep migration source private to a single compaction instance \
+                 (Linux 5.1, undone in 6.3)",
+            );
+        /// Lets the search for targets look at every 32nd frame only, the more so the longer it
+        /// finds none.
+        free_stride as "free-stride": bool,
+            .source(
+                "mm, compaction: round-robin the order while searching the free lists for a target; \
+                 ... sample pageblocks for free pages (Linux 5.1)",
+            );
+        /// Lets an asynchronous run on behalf of a request take pages only where a whole block of
+        /// the wanted order can be taken, and from pageblocks of the request's type.
+        abandon_groups as "abandon-groups": bool,
+            .source(
+                "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
+                 fails in async direct compaction (Linux 4.7, 4.13)",
+            );
+        /// Which pageblocks an asynchronous run on behalf of an unmovable or reclaimable request
+        /// takes from. The look at the free lists is for the same requests.
+        async_sources as "async-sources": AsyncSources,
+            .source(
+                "mm/compaction.c of Linux 7.2 (suitable_migration_source, fast_find_migrateblock)",
+            );
+        /// When all of a pageblock is taken at once.
+        finish_pageblock as "finish-pageblock": FinishPageblock,
+            .source(
+                "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
+                 ... finish pageblocks on complete migration failure (Linux 6.3)",
+            );
+        /// Lets a request take its block the moment it forms.
+        capture: bool,
+            .source("mm, compaction: capture a page under direct compaction (Linux 5.1)");
+        /// Which page that is taken marks its pageblock as visited.
+        skip_mark as "skip-mark": SkipMark,
+            .source("mm/compaction.c of Linux 6.1 and 6.12 (test_and_set_skip)");
+        /// When a run sees that its block was captured.
+        capture_seen as "capture-seen": CaptureSeen,
+            .source(
+                "mm, compaction: check if a page has been captured before draining PCP pages (Linux \
+                 6.3)",
+            );
+        /// Where later searches for targets begin.
+        target_hint as "target-hint": TargetHint,
+            .source(
+                "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip \
+                 (Linux 6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)",
+            );
+        /// Counts frames behind the first of a free block as scanned for sources.
+        count_tails as "count-tails": bool,
+            .source("mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)");
+        /// Which target is used next.
+        target_order as "target-order": TargetOrder,
+            .source("mm/compaction: add support for >0 order folio memory compaction (Linux 6.9)");
+        /// In which mode compaction runs for requests.
+        request_modes as "request-modes": RequestModes,
+            .source("what reviewers of the series asked to see (2015)");
+        /// Time for which a pageblock that the sweep filled is no source.
+        undo_prevention as "undo-prevention": UndoPrevention,
+            .source(
+                "mm/compaction: redesign compaction (2015, not merged); what its author kept back \
+                 is not posted, this is a reading of it",
+            );
+        /// Pages that are moved together (COMPACT_CLUSTER_MAX).
+        cluster_max as "cluster-max": u32,
+            .range(1, 512)
+            .source("Linux 3.5");
+        /// At most one request in this power of two is refused or limited after failures
+        /// (COMPACT_MAX_DEFER_SHIFT).
+        max_defer_shift as "max-defer-shift": u32,
+            .range(0, 31)
+            .source("Linux 2.6.35");
+        /// Failures in a row after which what was learned is forgotten (COMPACT_MAX_FAILED).
+        max_failed as "max-failed": u32,
+            .range(1, 1000)
+            .source("mm/compaction: remove compaction deferring (2015, not merged)");
     }
+    presets PRESETS;
+    check CompactionConfig::contradiction;
 }
 
 impl CompactionConfig {

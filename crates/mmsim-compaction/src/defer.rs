@@ -51,7 +51,7 @@ impl Failures {
             self.failed = if order < self.order_failed { 0 } else { self.failed + 1 };
         } else {
             self.considered = 0;
-            self.shift = (self.shift + 1).min(rules.max_defer_shift.get());
+            self.shift = (self.shift + 1).min(rules.max_defer_shift);
         }
         self.order_failed = self.order_failed.min(order);
     }
@@ -71,11 +71,11 @@ impl Failures {
 
     /// True if it is time to forget the learned state of scanners.
     pub fn restarting(&self, rules: &CompactionConfig, order: u8) -> bool {
-        let most = self.shift == rules.max_defer_shift.get();
+        let most = self.shift == rules.max_defer_shift;
         order >= self.order_failed
             && match rules.deferral {
                 Deferral::Defer => most && self.considered >= 1 << self.shift,
-                Deferral::CountFailures => self.failed >= rules.max_failed.get(),
+                Deferral::CountFailures => self.failed >= rules.max_failed,
                 Deferral::Limit => most,
             }
     }
@@ -83,7 +83,7 @@ impl Failures {
     /// Forgets the learned state of scanners, because [`Failures::restarting`] said so.
     pub fn restarted(&mut self, rules: &CompactionConfig) {
         self.failed = 0;
-        if rules.deferral == Deferral::Limit && self.shift == rules.max_defer_shift.get() {
+        if rules.deferral == Deferral::Limit && self.shift == rules.max_defer_shift {
             self.shift = self.shift.saturating_sub(1);
         }
     }

@@ -34,7 +34,7 @@ pub fn threshold(rule: DepleteThreshold, managed: u64, order_failed: u8) -> u64 
 /// Number of frames that a run may look at for sources, from depth 1 on; `None`: all. In the third
 /// series the depth is the number of failures in a row.
 pub fn limit(rules: &CompactionConfig, managed: u64, pageblock: u64, depth: u32) -> Option<u64> {
-    let least = u64::from(rules.cluster_max.get());
+    let least = u64::from(rules.cluster_max);
     match rules.scan_limit {
         _ if depth == 0 => None,
         ScanLimit::Off => None,

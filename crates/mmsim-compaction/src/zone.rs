@@ -168,7 +168,7 @@ impl ZoneState {
             let end = self.end + (2 << self.pageblock_order);
             assert!((self.first..=end).contains(&p), "pfn{p} is cached of another zone");
         }
-        assert!(self.failures.shift <= rules.max_defer_shift.get(), "{:?}", self.failures);
+        assert!(self.failures.shift <= rules.max_defer_shift, "{:?}", self.failures);
         assert!(self.depletion.depleted || self.depletion.limiting_depth() == 0);
     }
 

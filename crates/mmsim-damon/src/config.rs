@@ -8,13 +8,13 @@
 
 mod presets;
 
-pub use mmsim_core::base::knobs::{KnobError, KnobInfo, Knobs, Ranged, ValueInfo};
+pub use mmsim_core::base::settings::{KnobError, Row, Settings};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::{knob_enums, knob_struct};
+use mmsim_core::{settings, words};
 
-knob_enums! {
+words! {
     /// Clock that ends an aggregation.
     IntervalClock {
         Wall = "wall",
@@ -123,107 +123,126 @@ knob_enums! {
     }
 }
 
-knob_struct! {
+settings! {
     /// The knobs of DAMON. Every field has one name in scenario files: the same with dashes.
-    DamonConfig {
-        interval_clock: IntervalClock = "interval-clock",
-            "Clock that ends an aggregation.",
-            "mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)";
-        merge_cap: MergeCap = "merge-cap",
-            "Action when regions are too many after merging.",
-            "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux 6.10); \
-             Linux 7.3 mm/damon/core.c, kdamond_merge_regions()";
-        age_zero_rule: bool = "age-zero-rule",
-            "Makes a region new again when its accesses begin or end, however few they are.",
-            "Linux 6.18 mm/damon/core.c, damon_merge_regions_of()";
-        split_copies_counts: bool = "split-copies-counts",
-            "Lets a region that is cut off inherit the running counts.",
-            "mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)";
-        pattern_counter: PatternCounter = "pattern-counter",
-            "Which count is compared to access patterns.",
-            "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7); Linux 7.3 \
-             mm/damon/core.c, damon_nr_accesses_mvsum()";
-        score_counter: ScoreCounter = "score-counter",
-            "Which count scores are made of.",
-            "Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()";
-        interval_tuning: bool = "interval-tuning",
-            "Lets a context tune the length of its intervals.",
-            "Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)";
-        split_rule: SplitRule = "split-rule",
-            "Which regions are cut at random.",
-            "Linux 7.3 mm/damon/core.c, damon_split_some_regions()";
-        min_regions: MinRegions = "min-regions",
-            "Cuts large regions for the least number of regions.",
-            "Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()";
-        merge_slices: bool = "merge-slices",
-            "Merges regions that a quota cut again in the same pass, if nothing is lost by it.",
-            "Linux 7.3 mm/damon/core.c, damos_apply_target()";
-        resume: Resume = "resume",
-            "Where a scheme goes on after its quota was used up.",
-            "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \
-             stable kernels 6.1 and 6.12";
-        first_window: FirstWindow = "first-window",
-            "When the first charge window begins.",
-            "mm/damon/core: initialize charged_from (stable kernels 6.12)";
-        first_psi: FirstPsi = "first-psi",
-            "Meaning of the first look at stall time for a goal.",
-            "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val() and \
-             damos_commit_quota_goal_union()";
-        esz_floor: EszFloor = "esz-floor",
-            "The least that a time quota allows.",
-            "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
-             mm/damon/core.c, damos_set_effective_quota()";
-        quota_set: QuotaSet = "quota-set",
-            "When a window is limited.",
-            "Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()";
-        count_snapshots: bool = "count-snapshots",
-            "Lets a scheme count how often it came to the end of a target, and stop after a number \
-             of times.",
-            "Linux 7.3 mm/damon/core.c, damon_do_apply_schemes() (since 7.0 or 7.1)";
-        prioritization: bool = "prioritization",
-            "Gives a quota to the regions with the best score first.",
-            "mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)";
-        watermarks: bool = "watermarks",
-            "Lets watermarks of free memory switch schemes.",
-            "mm/damon/schemes: activate schemes based on a watermarks mechanism (Linux 5.16)";
-        wmark_wait: WmarkWait = "wmark-wait",
-            "Sleep of a context with several schemes that waits for their watermarks.",
-            "mm/damon/core: fix wrong comparison of minimum wait times (Linux 6.1)";
-        pageout_ref: PageoutRef = "pageout-ref",
-            "Check of a page before it is paged out in physical memory.",
-            "mm/damon/paddr: do page level access check for pageout DAMOS action on its own (Linux \
-             6.10)";
-        lru_prio: LruPrio = "lru-prio",
-            "Effect of moving a page up on the LRU lists.",
-            "Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()";
-        hugetlb_check: bool = "hugetlb-check",
-            "Sees accesses to hugetlb pages in processes.",
-            "mm/damon: add access checking for hugetlb pages (Linux 5.17)";
-        trace_target: TraceTarget = "trace-target",
-            "Name of a target in records.",
-            "mm/damon: hide kernel pointer from tracepoint event (Linux 5.17)";
-        trace_age: bool = "trace-age",
-            "Gives records an age.",
-            "mm/damon: add 'age' of region tracepoint support (Linux 5.17)";
-        sleep_hr_limit_us: Ranged<0, 1_000_000> = "sleep-hr-limit-us",
-            "Sleeps above this many µs are rounded up to ticks.",
-            "mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)";
-        rand32: Rand32 = "rand32",
-            "Draw of a sampling address in a region above 4 GiB.",
-            "include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)";
-        coarse_tick_us: Ranged<0, 100_000> = "coarse-tick-us",
-            "The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.",
-            "CONFIG_HZ; 250 is usual";
-        aligned_esz: bool = "aligned-esz",
-            "Rounds a quota down to whole smallest regions, so that it can be used up.",
-            "no kernel";
-        lru_sort_by_age: bool = "lru-sort-by-age",
-            "Lets DAMON_LRU_SORT rank regions by their ages too.",
-            "Linux 7.3 mm/damon/lru_sort.c, damon_lru_sort_quota";
-        module_commit_drops_scheme: bool = "module-commit-drops-scheme",
-            "Lets DAMON_RECLAIM lose its scheme while it is set up, as measured on 6.12.117.",
-            "Linux 6.12.117 mm/damon/reclaim.c";
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct DamonConfig {
+        /// Clock that ends an aggregation.
+        interval_clock as "interval-clock": IntervalClock,
+            .source("mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)");
+        /// Action when regions are too many after merging.
+        merge_cap as "merge-cap": MergeCap,
+            .source(
+                "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux \
+                 6.10); Linux 7.3 mm/damon/core.c, kdamond_merge_regions()",
+            );
+        /// Makes a region new again when its accesses begin or end, however few they are.
+        age_zero_rule as "age-zero-rule": bool,
+            .source("Linux 6.18 mm/damon/core.c, damon_merge_regions_of()");
+        /// Lets a region that is cut off inherit the running counts.
+        split_copies_counts as "split-copies-counts": bool,
+            .source("mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)");
+        /// Which count is compared to access patterns.
+        pattern_counter as "pattern-counter": PatternCounter,
+            .source(
+                "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7); Linux 7.3 \
+                 mm/damon/core.c, damon_nr_accesses_mvsum()",
+            );
+        /// Which count scores are made of.
+        score_counter as "score-counter": ScoreCounter,
+            .source("Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()");
+        /// Lets a context tune the length of its intervals.
+        interval_tuning as "interval-tuning": bool,
+            .source("Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)");
+        /// Which regions are cut at random.
+        split_rule as "split-rule": SplitRule,
+            .source("Linux 7.3 mm/damon/core.c, damon_split_some_regions()");
+        /// Cuts large regions for the least number of regions.
+        min_regions as "min-regions": MinRegions,
+            .source("Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()");
+        /// Merges regions that a quota cut again in the same pass, if nothing is lost by it.
+        merge_slices as "merge-slices": bool,
+            .source("Linux 7.3 mm/damon/core.c, damos_apply_target()");
+        /// Where a scheme goes on after its quota was used up.
+        resume: Resume,
+            .source(
+                "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \
+                 stable kernels 6.1 and 6.12",
+            );
+        /// When the first charge window begins.
+        first_window as "first-window": FirstWindow,
+            .source("mm/damon/core: initialize charged_from (stable kernels 6.12)");
+        /// Meaning of the first look at stall time for a goal.
+        first_psi as "first-psi": FirstPsi,
+            .source(
+                "Linux 7.3 mm/damon/core.c, damos_set_psi_current_val() and \
+                 damos_commit_quota_goal_union()",
+            );
+        /// The least that a time quota allows.
+        esz_floor as "esz-floor": EszFloor,
+            .source(
+                "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
+                 mm/damon/core.c, damos_set_effective_quota()",
+            );
+        /// When a window is limited.
+        quota_set as "quota-set": QuotaSet,
+            .source("Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()");
+        /// Lets a scheme count how often it came to the end of a target, and stop after a number of
+        /// times.
+        count_snapshots as "count-snapshots": bool,
+            .source("Linux 7.3 mm/damon/core.c, damon_do_apply_schemes() (since 7.0 or 7.1)");
+        /// Gives a quota to the regions with the best score first.
+        prioritization: bool,
+            .source("mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)");
+        /// Lets watermarks of free memory switch schemes.
+        watermarks: bool,
+            .source(
+                "mm/damon/schemes: activate schemes based on a watermarks mechanism (Linux 5.16)",
+            );
+        /// Sleep of a context with several schemes that waits for their watermarks.
+        wmark_wait as "wmark-wait": WmarkWait,
+            .source("mm/damon/core: fix wrong comparison of minimum wait times (Linux 6.1)");
+        /// Check of a page before it is paged out in physical memory.
+        pageout_ref as "pageout-ref": PageoutRef,
+            .source(
+                "mm/damon/paddr: do page level access check for pageout DAMOS action on its own \
+                 (Linux 6.10)",
+            );
+        /// Effect of moving a page up on the LRU lists.
+        lru_prio as "lru-prio": LruPrio,
+            .source("Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()");
+        /// Sees accesses to hugetlb pages in processes.
+        hugetlb_check as "hugetlb-check": bool,
+            .source("mm/damon: add access checking for hugetlb pages (Linux 5.17)");
+        /// Name of a target in records.
+        trace_target as "trace-target": TraceTarget,
+            .source("mm/damon: hide kernel pointer from tracepoint event (Linux 5.17)");
+        /// Gives records an age.
+        trace_age as "trace-age": bool,
+            .source("mm/damon: add 'age' of region tracepoint support (Linux 5.17)");
+        /// Sleeps above this many µs are rounded up to ticks.
+        sleep_hr_limit_us as "sleep-hr-limit-us": u32,
+            .range(0, 1_000_000)
+            .source("mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)");
+        /// Draw of a sampling address in a region above 4 GiB.
+        rand32: Rand32,
+            .source("include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)");
+        /// The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.
+        coarse_tick_us as "coarse-tick-us": u32,
+            .range(0, 100_000)
+            .source("CONFIG_HZ; 250 is usual");
+        /// Rounds a quota down to whole smallest regions, so that it can be used up.
+        aligned_esz as "aligned-esz": bool,
+            .source("no kernel");
+        /// Lets DAMON_LRU_SORT rank regions by their ages too.
+        lru_sort_by_age as "lru-sort-by-age": bool,
+            .source("Linux 7.3 mm/damon/lru_sort.c, damon_lru_sort_quota");
+        /// Lets DAMON_RECLAIM lose its scheme while it is set up, as measured on 6.12.117.
+        module_commit_drops_scheme as "module-commit-drops-scheme": bool,
+            .source("Linux 6.12.117 mm/damon/reclaim.c");
     }
+    presets PRESETS;
+    check DamonConfig::contradiction;
 }
 
 impl DamonConfig {
@@ -234,7 +253,7 @@ impl DamonConfig {
 
     /// Nanoseconds of a tick; 1 with an exact clock.
     fn tick_ns(&self) -> u64 {
-        (u64::from(self.coarse_tick_us.get()) * 1000).max(1)
+        (u64::from(self.coarse_tick_us) * 1000).max(1)
     }
 
     /// Value of the coarse clock at `now`: the last tick (`ktime_get_coarse_ts64()`, jiffies).
@@ -251,7 +270,7 @@ impl DamonConfig {
     /// (`kdamond_usleep()`; at least 1 µs, as a request for 0 would let no time pass at all).
     pub fn sleep(&self, us: u64) -> SimDuration {
         let exact = SimDuration(us.max(1).saturating_mul(1000));
-        if us > u64::from(self.sleep_hr_limit_us.get()) { self.round_up(exact) } else { exact }
+        if us > u64::from(self.sleep_hr_limit_us) { self.round_up(exact) } else { exact }
     }
 }
 

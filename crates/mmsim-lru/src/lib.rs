@@ -11,5 +11,5 @@ pub mod shrink;
 pub use classic::config::ClassicConfig;
 pub use classic::{Classic, config, formulas};
 pub use mglru::{Mglru, MglruConfig};
-pub use mmsim_core::base::knobs;
+pub use mmsim_core::base::settings;
 pub use random::Random;

@@ -1,6 +1,7 @@
 //! Lists of everything there is: presets, knobs, counters, devices, and the rest of `mmsim list`.
 
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
+use mmsim::base::settings::Settings as _;
 use mmsim::base::time::SimDuration;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::config::Kernel;
@@ -181,11 +182,11 @@ pub(crate) fn events() -> Vec<Entry> {
 
 /// Costs of the machine with their defaults.
 pub(crate) fn costs() -> Vec<Entry> {
-    let values = CostModel::measured().fields().into_iter();
-    let cost = |((name, value), &(_, about)): ((&'static str, SimDuration), &(_, &'static str))| {
-        Entry::with(name, value.to_string(), about)
+    let measured = CostModel::measured();
+    let cost = |row: &mmsim::base::settings::Row| {
+        Entry::with(row.name, measured.get(row.name).unwrap_or_default(), row.doc)
     };
-    values.zip(CostModel::MEANINGS).map(cost).collect()
+    CostModel::ROWS.iter().map(cost).collect()
 }
 
 /// Steps of phased workloads.

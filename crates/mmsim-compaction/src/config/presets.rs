@@ -1,14 +1,14 @@
 //! Named points of the knobs: what kernels shipped, and the series of 2015.
 //!
 //! A preset is built on the one before it by what changed, so the source reads like the history.
-//! [`mmsim_core::base::knobs::Preset::changes`] tells any two neighbours apart.
+//! [`mmsim_core::base::settings::Preset::changes`] tells any two neighbours apart.
 
 use super::{
     AsyncSources, CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral,
-    DepleteThreshold, Depletion, FinishPageblock, Ranged, RequestModes, ScanLimit, Scanners,
-    SkipMark, SpareFree, TargetHint, TargetOrder, TargetTypes, UndoPrevention,
+    DepleteThreshold, Depletion, FinishPageblock, RequestModes, ScanLimit, Scanners, SkipMark,
+    SpareFree, TargetHint, TargetOrder, TargetTypes, UndoPrevention,
 };
-use mmsim_core::base::knobs;
+use mmsim_core::base::settings;
 use mmsim_core::config::Kernel;
 
 impl CompactionConfig {
@@ -41,9 +41,9 @@ impl CompactionConfig {
         target_order: TargetOrder::LastFirst,
         request_modes: RequestModes::AsyncFirst,
         undo_prevention: UndoPrevention::Cycle,
-        cluster_max: Ranged::new(32),
-        max_defer_shift: Ranged::new(6),
-        max_failed: Ranged::new(4),
+        cluster_max: 32,
+        max_defer_shift: 6,
+        max_failed: 4,
     };
     /// First series, patches 1 to 5: targets in pageblocks of any type.
     pub const V1_NONMOVABLE: CompactionConfig = CompactionConfig {
@@ -138,7 +138,7 @@ impl CompactionConfig {
 }
 
 /// A named point of the knobs.
-pub type Preset = knobs::Preset<CompactionConfig>;
+pub type Preset = settings::Preset<CompactionConfig>;
 
 /// A stage of a series.
 macro_rules! posted {
@@ -285,7 +285,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knobs::Knobs as _;
+    use settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {
@@ -304,7 +304,7 @@ mod tests {
     /// Texts are read back as what they were written from.
     #[test]
     fn every_value_of_every_knob_is_read_back() {
-        for knob in CompactionConfig::knobs() {
+        for knob in CompactionConfig::ROWS {
             let mut c = CompactionConfig::V4_1;
             for value in knob.allowed() {
                 c.set(knob.name, value).unwrap();

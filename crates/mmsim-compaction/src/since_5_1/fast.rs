@@ -19,7 +19,7 @@ use mmsim_core::phys::watermarks::Mark;
 impl CompactControl<'_> {
     /// Free blocks that one look may ask.
     fn look_limit(&self) -> u32 {
-        (self.with.rules.cluster_max.get() >> self.fast_fail.min(31)) + 1
+        (self.with.rules.cluster_max >> self.fast_fail.min(31)) + 1
     }
 
     fn blocks_of(&self, order: u8) -> u64 {

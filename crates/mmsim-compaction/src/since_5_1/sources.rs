@@ -120,7 +120,7 @@ impl CompactControl<'_> {
 
     /// Looks at a pageblock from a frame on.
     fn isolate_sources_of(&mut self, from: u32, end: u32) {
-        let cluster = self.with.rules.cluster_max.get() as usize;
+        let cluster = self.with.rules.cluster_max as usize;
         let with = &mut self.with;
         let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
         with.moves.note_look(with.mem, from, order, cycle);

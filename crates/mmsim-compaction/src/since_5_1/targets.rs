@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// The largest step of the search, in frames (`COMPACT_CLUSTER_MAX`).
 fn largest_stride(cc: &CompactControl<'_>) -> u32 {
-    cc.with.rules.cluster_max.get()
+    cc.with.rules.cluster_max
 }
 
 /// Free frames at hand.

@@ -127,7 +127,7 @@ impl CompactControl<'_> {
         let (order, cycle) = (self.zone.pageblock_order, self.zone.cycle);
         self.moves.note_look(self.mem, from, order, cycle);
         let stays = self.stays();
-        let room = self.rules.cluster_max.get() as usize;
+        let room = self.rules.cluster_max as usize;
         let mut found = std::mem::take(&mut self.sources);
         let buddy = self.mem.zones[self.req.zone].buddy();
         let looked = if buddy.untouched().contains(&from) {

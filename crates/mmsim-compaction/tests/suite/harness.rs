@@ -5,7 +5,6 @@
 //! of their own. Watermarks are 0, there are no per-CPU lists, and LRU batches hold one page, unless
 //! said otherwise.
 
-use mmsim_compaction::config::Ranged;
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
@@ -50,7 +49,7 @@ impl ReclaimPolicy for Fifo {
 
 /// Small batches, as in the worked examples.
 pub(crate) fn small(rules: CompactionConfig) -> CompactionConfig {
-    CompactionConfig { cluster_max: Ranged::new(4), ..rules }
+    CompactionConfig { cluster_max: 4, ..rules }
 }
 
 /// Differences from the machine of the worked examples.

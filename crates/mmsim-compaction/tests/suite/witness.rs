@@ -3,7 +3,7 @@
 
 use crate::harness::{Bench, Rig, Z};
 use mmsim_compaction::CompactionConfig;
-use mmsim_compaction::config::{Knobs as _, Ranged};
+use mmsim_compaction::config::Settings as _;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::compact_result::{CompactResult, NoBlock};
@@ -39,7 +39,7 @@ fn both_on<T>(
 ) -> [T; 2] {
     values.map(|value| {
         let mut c = CompactionConfig::preset(preset).unwrap().config;
-        c.cluster_max = Ranged::new(4);
+        c.cluster_max = 4;
         for (knob, value) in more.iter().chain([&(knob, value)]) {
             c.set(knob, value).unwrap();
         }
@@ -511,7 +511,7 @@ fn max_failed() {
 #[test]
 fn every_knob_has_a_witness() {
     let here = include_str!("witness.rs");
-    for knob in CompactionConfig::knobs() {
+    for knob in CompactionConfig::ROWS {
         let name = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
         assert!(here.contains(&name), "no witness for {}", knob.name);
     }

@@ -2,7 +2,6 @@
 
 use crate::harness::{self, Bench, Rig, Z};
 use mmsim_compaction::CompactionConfig;
-use mmsim_compaction::config::Ranged;
 use mmsim_compaction::defer::Failures;
 use mmsim_compaction::deplete::Depletion;
 use mmsim_core::base::compact_result::CompactResult::{
@@ -413,7 +412,7 @@ fn an_observer_sees_the_moves() {
 fn the_first_pageblock_of_memory_is_taken_at_once() {
     let taken = |first: &str, map: &str, rules: CompactionConfig| {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let rules = CompactionConfig { cluster_max: Ranged::new(4), fast_search: false, ..rules };
+        let rules = CompactionConfig { cluster_max: 4, fast_search: false, ..rules };
         let map = map.to_string() + &"P.P.P.P.".repeat(8);
         let types = first.to_string() + &"M".repeat(map.len() / 8 - 1);
         let mut r = Rig::new(rules, &types, &map);

@@ -53,7 +53,7 @@ pub struct Batches {
 impl Batches {
     /// Empty batches: as many folios as the machine or its rules say, times `batch_scale`.
     pub fn new(config: &MachineConfig) -> Self {
-        let of_rules = config.kernel_rules().lru_batch.get();
+        let of_rules = config.kernel_rules().lru_batch;
         let size = config.lru_batch.unwrap_or(of_rules) >> config.cpu_batch_shift();
         Batches {
             size: size.max(1) as usize,

@@ -69,8 +69,8 @@ impl Memcgs {
         let rules = config.kernel_rules();
         Memcgs {
             groups: all.map(new).collect::<Vec<_>>().into(),
-            batch: (u64::from(rules.memcg_charge_batch.get()) >> config.cpu_batch_shift()).max(1),
-            process: u64::from(rules.process_kernel_pages.get()) >> config.cpu_batch_shift(),
+            batch: (u64::from(rules.memcg_charge_batch) >> config.cpu_batch_shift()).max(1),
+            process: u64::from(rules.process_kernel_pages) >> config.cpu_batch_shift(),
             stocks: IndexVec::filled(config.cpus as usize, (MemcgId(0), 0)),
         }
     }

@@ -145,7 +145,7 @@ impl Zone {
 /// `vm.min_free_kbytes` as the kernel chooses it at boot: floor(sqrt(16 x lowmem in KiB)), at least
 /// 128 and at most what the rule `min-free-most` allows.
 pub fn min_free_kbytes(lowmem_pages: u64, rules: &KernelRules) -> u64 {
-    (lowmem_pages * 4 * 16).isqrt().clamp(128, rules.min_free_most.get().into())
+    (lowmem_pages * 4 * 16).isqrt().clamp(128, rules.min_free_most.into())
 }
 
 /// `vm.min_free_kbytes` that khugepaged asks for (`set_recommended_min_free_kbytes`): two pageblocks
@@ -204,7 +204,7 @@ pub fn pcp_batch(managed: u64, most: u32) -> u32 {
 /// `zone_batchsize`). The zone is divided among the CPUs of its node, among all where that has none.
 pub(super) fn pcp_sizes(z: &Zone, config: &MachineConfig) -> (u32, u32) {
     let rules = z.buddy.rules();
-    let batch = pcp_batch(z.managed.into(), rules.pcp_batch_most.get()).max(1);
+    let batch = pcp_batch(z.managed.into(), rules.pcp_batch_most).max(1);
     let cpus = match config.cpus_of(z.node) {
         0 => u64::from(config.cpus.max(1)),
         near => near as u64,

@@ -4,10 +4,10 @@
 
 use super::{
     DamonConfig, EszFloor, FirstPsi, FirstWindow, IntervalClock, LruPrio, MergeCap, MinRegions,
-    PageoutRef, PatternCounter, QuotaSet, Rand32, Ranged, Resume, ScoreCounter, SplitRule,
-    TraceTarget, WmarkWait,
+    PageoutRef, PatternCounter, QuotaSet, Rand32, Resume, ScoreCounter, SplitRule, TraceTarget,
+    WmarkWait,
 };
-use mmsim_core::base::knobs;
+use mmsim_core::base::settings;
 use mmsim_core::config::Kernel;
 
 impl DamonConfig {
@@ -37,9 +37,9 @@ impl DamonConfig {
         hugetlb_check: false,
         trace_target: TraceTarget::Handle,
         trace_age: false,
-        sleep_hr_limit_us: Ranged::new(100_000),
+        sleep_hr_limit_us: 100_000,
         rand32: Rand32::Prandom,
-        coarse_tick_us: Ranged::new(4_000),
+        coarse_tick_us: 4_000,
         aligned_esz: false,
         lru_sort_by_age: false,
         module_commit_drops_scheme: false,
@@ -53,7 +53,7 @@ impl DamonConfig {
         hugetlb_check: true,
         trace_target: TraceTarget::Index,
         trace_age: true,
-        sleep_hr_limit_us: Ranged::new(20_000),
+        sleep_hr_limit_us: 20_000,
         rand32: Rand32::Truncated,
         ..DamonConfig::V5_16
     };
@@ -98,7 +98,7 @@ impl DamonConfig {
 }
 
 /// A named point of the knobs.
-pub type Preset = knobs::Preset<DamonConfig>;
+pub type Preset = settings::Preset<DamonConfig>;
 
 /// All presets, oldest first.
 pub static PRESETS: &[Preset] = &[

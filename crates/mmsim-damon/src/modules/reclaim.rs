@@ -9,7 +9,7 @@
 //! empty one over it, so that the scheme and the attributes are gone
 //! ([`module_commit_drops_scheme`](crate::DamonConfig::module_commit_drops_scheme)).
 
-use super::{Module, ages, parameters, regions, target};
+use super::{Module, ages, regions, target};
 use crate::attrs::{IntervalsGoal, MonitoringAttrs};
 use crate::config::DamonConfig;
 use crate::context::{Context, Parameters};
@@ -19,51 +19,75 @@ use crate::damos::quota::Quota;
 use crate::damos::scheme::{AccessPattern, Action, Scheme, Stat};
 use crate::damos::watermark::{Watermarks, WmarkMetric};
 use crate::error::DamonError;
+use mmsim_core::config::Kernel;
+use mmsim_core::settings;
 use std::ops::Range;
 
-parameters! {
+settings! {
     /// The parameters of DAMON_RECLAIM.
-    Reclaim {
-        min_age: Us = 120_000_000, 0 => u64::MAX,
-            "Time without use after which a region is paged out.";
-        quota_ms: Ms = 10, 0 => u64::MAX,
-            "Time that paging out may take per quota_reset_interval_ms; 0: any.";
-        quota_sz: Bytes = 128 << 20, 0 => u64::MAX,
-            "Bytes that may be tried per quota_reset_interval_ms; 0: any.";
-        quota_reset_interval_ms: Ms = 1000, 0 => u64::MAX,
-            "Length of a charge window.";
-        quota_mem_pressure_us: Us = 0, 0 => u64::MAX,
-            "Memory stall time per charge window that the quota is tuned for; 0: it is not.";
-        quota_autotune_feedback: Plain = 0, 0 => u64::MAX,
-            "The user's feedback that the quota is tuned by, 10000 is good; 0: it is not.";
-        wmarks_interval: Us = 5_000_000, 0 => u64::MAX,
-            "Time between two looks at the watermarks while they keep it off.";
-        wmarks_high: PerMil = 500, 0 => 1000,
-            "With more free memory it is off.";
-        wmarks_mid: PerMil = 400, 0 => 1000,
-            "With less free memory it comes back.";
-        wmarks_low: PerMil = 200, 0 => 1000,
-            "With less free memory it is off.";
-        sample_interval: Us = 5_000, 0 => u64::MAX,
-            "Time between two samples.";
-        aggr_interval: Us = 100_000, 1 => u64::MAX,
-            "Time of an aggregation.";
-        min_nr_regions: Regions = 10, 3 => 0xffff_ffff,
-            "Regions there should at least be.";
-        max_nr_regions: Regions = 1000, 3 => 0xffff_ffff,
-            "Regions there may be at most.";
-        monitor_region_start: Bytes = 0, 0 => u64::MAX,
-            "Where the watched memory begins; 0 to 0: the largest range of memory.";
-        monitor_region_end: Bytes = 0, 0 => u64::MAX,
-            "Where it ends.";
-        skip_anon: YesNo = 0, 0 => 1,
-            "1 leaves anonymous pages alone.";
-        autotune_monitoring_intervals: YesNo = 0, 0 => 1,
-            "1 tunes intervals, from 5 ms and 100 ms on, to see 4 in 1000 of all visible accesses.";
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Reclaim {
+        /// Time without use after which a region is paged out.
+        min_age: u64 = 120_000_000,
+            .unit("us").range(0, u64::MAX);
+        /// Time that paging out may take per quota_reset_interval_ms; 0: any.
+        quota_ms: u64 = 10,
+            .unit("ms").range(0, u64::MAX);
+        /// Bytes that may be tried per quota_reset_interval_ms; 0: any.
+        quota_sz: u64 = 128 << 20,
+            .unit("bytes").range(0, u64::MAX);
+        /// Length of a charge window.
+        quota_reset_interval_ms: u64 = 1000,
+            .unit("ms").range(0, u64::MAX);
+        /// Memory stall time per charge window that the quota is tuned for; 0: it is not.
+        quota_mem_pressure_us: u64 = 0,
+            .unit("us").range(0, u64::MAX).since("6.9");
+        /// The user's feedback that the quota is tuned by, 10000 is good; 0: it is not.
+        quota_autotune_feedback: u64 = 0,
+            .range(0, u64::MAX).since("6.9");
+        /// Time between two looks at the watermarks while they keep it off.
+        wmarks_interval: u64 = 5_000_000,
+            .unit("us").range(0, u64::MAX);
+        /// With more free memory it is off.
+        wmarks_high: u64 = 500,
+            .unit("1/1000").range(0, 1000);
+        /// With less free memory it comes back.
+        wmarks_mid: u64 = 400,
+            .unit("1/1000").range(0, 1000);
+        /// With less free memory it is off.
+        wmarks_low: u64 = 200,
+            .unit("1/1000").range(0, 1000);
+        /// Time between two samples.
+        sample_interval: u64 = 5_000,
+            .unit("us").range(0, u64::MAX);
+        /// Time of an aggregation.
+        aggr_interval: u64 = 100_000,
+            .unit("us").range(1, u64::MAX);
+        /// Regions there should at least be.
+        min_nr_regions: u64 = 10,
+            .unit("regions").range(3, 0xffff_ffff);
+        /// Regions there may be at most.
+        max_nr_regions: u64 = 1000,
+            .unit("regions").range(3, 0xffff_ffff);
+        /// Where the watched memory begins; 0 to 0: the largest range of memory.
+        monitor_region_start: u64 = 0,
+            .unit("bytes").range(0, u64::MAX);
+        /// Where it ends.
+        monitor_region_end: u64 = 0,
+            .unit("bytes").range(0, u64::MAX);
+        /// 1 leaves anonymous pages alone.
+        skip_anon: bool = false,
+            .flag("N", "Y").since("6.3");
+        /// 1 tunes intervals, from 5 ms and 100 ms on, to see 4 in 1000 of all visible accesses.
+        autotune_monitoring_intervals: bool = false,
+            .flag("N", "Y").since("7.2");
     }
 }
 
 impl Reclaim {
+    /// As the kernel sets them.
+    pub const DEFAULT: Reclaim = Reclaim::of(Kernel::LAST);
+
     /// As first proposed for 5.14 ("\[RFC v3 00/15\] Introduce DAMON-based Proactive Reclamation",
     /// July 2021).
     pub const RFC_V3: Reclaim =
@@ -71,7 +95,7 @@ impl Reclaim {
 
     fn attrs(&self) -> MonitoringAttrs {
         let d = MonitoringAttrs::DEFAULT;
-        let tuned = self.autotune_monitoring_intervals != 0;
+        let tuned = self.autotune_monitoring_intervals;
         MonitoringAttrs {
             sample_us: if tuned { d.sample_us } else { self.sample_interval },
             aggr_us: if tuned { d.aggr_us } else { self.aggr_interval },
@@ -108,7 +132,7 @@ impl Reclaim {
             mid: self.wmarks_mid,
             low: self.wmarks_low,
         };
-        let filters = (self.skip_anon != 0).then(|| Filter::new(FilterType::Anon, true));
+        let filters = (self.skip_anon).then(|| Filter::new(FilterType::Anon, true));
         let filters = filters.into_iter().collect();
         Scheme { quota, wmarks, filters, ..Scheme::new(pattern, Action::Pageout) }
     }

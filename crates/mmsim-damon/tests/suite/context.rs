@@ -3,6 +3,7 @@
 use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
 use mmsim_core::base::id::AsId;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{KnobError, Settings as _};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_damon::config::{FirstWindow, IntervalClock};
 use mmsim_damon::damos::filter::{Filter, FilterType};
@@ -10,7 +11,7 @@ use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::Quota;
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
 use mmsim_damon::kdamonds::Kdamonds;
-use mmsim_damon::modules::{LruSort, Module, ParameterError, Reclaim};
+use mmsim_damon::modules::{LruSort, Module, Reclaim};
 use mmsim_damon::{
     Context, DamonConfig, DamonError, Hook, IntervalsGoal, MonitoringAttrs, Operations, Parameters,
     StepOutcome, Target,
@@ -397,8 +398,8 @@ fn reclaim() {
     for (name, value) in
         [("skip_anon", 1), ("quota_mem_pressure_us", 10_000), ("quota_autotune_feedback", 5_000)]
     {
-        p.set(name, value).unwrap();
-        assert_eq!(p.get(name), Some(value));
+        p.put(name, value).unwrap();
+        assert_eq!(p.number(Reclaim::row(name).unwrap()), Some(value));
     }
     let p = p.parameters(&NEW, ram.clone()).unwrap();
     let s = &p.schemes[0];
@@ -409,7 +410,7 @@ fn reclaim() {
 
     // Tuned intervals begin as the defaults are, whatever the user says.
     let tuned =
-        Reclaim { autotune_monitoring_intervals: 1, sample_interval: 1, ..Reclaim::DEFAULT };
+        Reclaim { autotune_monitoring_intervals: true, sample_interval: 1, ..Reclaim::DEFAULT };
     let attrs = tuned.parameters(&DamonConfig::V7_3, ram.clone()).unwrap().attrs;
     assert_eq!((attrs.sample_us, attrs.aggr_us), (5_000, 100_000));
     assert_eq!(attrs.tuning, Some(IntervalsGoal::of_modules(40)));
@@ -452,15 +453,10 @@ fn modules_refuse_and_switch_off() {
     assert_eq!(invalid(&LruSort { sample_interval: 0, ..LruSort::DEFAULT }, ram()), "EINVAL");
 
     let mut p = reclaim;
-    let e = p.set("min_nr_regions", 2).unwrap_err();
-    assert_eq!(e.to_string(), "min_nr_regions: found 2, write a number from 3 to 4294967295");
-    assert!(matches!(p.set("min-age", 2), Err(ParameterError::Unknown { .. })));
+    let e = p.put("min_nr_regions", 2).unwrap_err();
+    assert_eq!(e.to_string(), "min_nr_regions: found 2, write a whole number from 3 to 4294967295");
+    assert!(matches!(p.put("min-age", 2), Err(KnobError::UnknownKnob { .. })));
     assert_eq!(p, reclaim);
-    for parameter in Reclaim::PARAMETERS {
-        assert_eq!(reclaim.get(parameter.name), Some(parameter.default));
-        let (low, high) = parameter.range;
-        assert!((low..=high).contains(&parameter.default), "{}", parameter.name);
-    }
 
     let mut c = reclaim.context(NEW, ram(), Rng::for_purpose(1, "kdamond")).unwrap();
     let mut fake = Fake { free_mem_rate: 300, ..Fake::new() };

@@ -134,7 +134,7 @@ impl Naive {
 
     /// The clock, as far as its ticks show it.
     fn tick(&self) -> u64 {
-        let tick = u64::from(self.config.coarse_tick_us.get()) * 1000;
+        let tick = u64::from(self.config.coarse_tick_us) * 1000;
         if tick == 0 { self.now } else { self.now - self.now % tick }
     }
 
@@ -163,9 +163,9 @@ impl Naive {
     }
 
     fn sleep(&self, ms: u64) -> u64 {
-        let tick = (u64::from(self.config.coarse_tick_us.get()) * 1000).max(1);
+        let tick = (u64::from(self.config.coarse_tick_us) * 1000).max(1);
         let ns = ms * 1_000_000;
-        if ms * 1000 > u64::from(self.config.sleep_hr_limit_us.get()) {
+        if ms * 1000 > u64::from(self.config.sleep_hr_limit_us) {
             ns.div_ceil(tick) * tick
         } else {
             ns
@@ -480,7 +480,7 @@ impl Naive {
         if first && self.config.first_window == FirstWindow::Unlimited {
             r.since = Some(now);
         }
-        let tick = (u64::from(self.config.coarse_tick_us.get()) * 1000).max(1);
+        let tick = (u64::from(self.config.coarse_tick_us) * 1000).max(1);
         let length = (r.window_ms * 1_000_000).div_ceil(tick) * tick;
         if r.since.is_none_or(|since| now >= since + length) {
             r.exceeded += u64::from(!first && self.spent(&r));

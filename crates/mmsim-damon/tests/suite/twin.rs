@@ -6,7 +6,7 @@ use crate::model::{Naive, Reg, Rule};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_damon::aggregate::nr_regions;
-use mmsim_damon::config::{DamonConfig, IntervalClock, KnobInfo, Knobs as _};
+use mmsim_damon::config::{DamonConfig, IntervalClock, Row, Settings as _};
 use mmsim_damon::damos::filter::{Filter, FilterType};
 use mmsim_damon::damos::goal::Goal;
 use mmsim_damon::damos::quota::Quota;
@@ -71,7 +71,7 @@ const KNOBS: [&str; 20] = [
 fn config(picks: &[u32]) -> DamonConfig {
     let mut c = DamonConfig::V6_12;
     for (name, pick) in KNOBS.iter().zip(picks) {
-        let knob: &KnobInfo = DamonConfig::knobs().iter().find(|k| k.name == *name).unwrap();
+        let knob: &Row = DamonConfig::ROWS.iter().find(|k| k.name == *name).unwrap();
         let allowed: Vec<_> = knob.allowed().collect();
         let value = match *name {
             "sleep-hr-limit-us" => ["3000", "20000"][*pick as usize % 2].to_owned(),
@@ -333,7 +333,7 @@ fn invariants(c: &Context, bytes: u64) {
     // Samples are counted, or the clock is looked at with each, when its ticks are past the end.
     let late = match c.config().interval_clock {
         IntervalClock::SampleCount => 0,
-        IntervalClock::Wall => u64::from(c.config().coarse_tick_us.get()) / attrs.sample_us + 1,
+        IntervalClock::Wall => u64::from(c.config().coarse_tick_us) / attrs.sample_us + 1,
     };
     let most = u64::from(attrs.window()) + late;
     for t in c.targets() {

@@ -5,7 +5,7 @@ use crate::harness::{Event, Fake, MIB, PAGE, cold, context, ms, region, target};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_damon::aggregate::{Cuts, merge_regions, split_regions};
-use mmsim_damon::config::{Knobs as _, MergeCap};
+use mmsim_damon::config::{MergeCap, Settings as _};
 use mmsim_damon::damos::goal::{Goal, Metric};
 use mmsim_damon::damos::quota::{Charge, Quota};
 use mmsim_damon::damos::scheme::{AccessPattern, Action, Scheme};
@@ -544,7 +544,7 @@ const OF_THE_MACHINE: [&str; 3] = ["pageout-ref", "lru-prio", "hugetlb-check"];
 #[test]
 fn every_knob_has_a_witness() {
     let here = include_str!("witness.rs");
-    for knob in DamonConfig::knobs() {
+    for knob in DamonConfig::ROWS {
         let name = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
         let elsewhere = OF_THE_MACHINE.contains(&knob.name);
         assert!(here.contains(&name) != elsewhere, "no witness for {}", knob.name);

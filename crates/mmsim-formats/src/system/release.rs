@@ -5,7 +5,7 @@
 
 use mmsim_core::config::Kernel;
 use mmsim_lru::MglruConfig;
-use mmsim_lru::config::{ClassicConfig, Knobs as _};
+use mmsim_lru::config::{ClassicConfig, Settings as _};
 
 use mmsim_language::machines::Catalogue;
 use mmsim_language::scenario::policy::PolicyCatalogue as _;

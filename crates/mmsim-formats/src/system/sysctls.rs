@@ -1,16 +1,18 @@
 //! `/proc/sys/vm` and the settings of `/sys` beside it, to a scenario and back.
 
-use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, Thp, ThpDefrag, VmSysctl};
+use mmsim_core::base::settings::{Form, Row, Settings as _, Word};
+use mmsim_core::config::{Kernel, MachineConfig, VmSysctl};
 use mmsim_core::phys::zones::Zones;
 
 use super::copies::{Copies, Text};
 use super::note::Note;
 use mmsim_base::error::Error;
-use mmsim_language::scenario::keys::Kind;
-use mmsim_language::scenario::tables::{VM, not_of_kernel};
+use mmsim_language::scenario::tables::not_of_kernel;
 
 const FOLDER: &str = "proc/sys/vm";
 const MODES: &str = "sys/kernel/mm/transparent_hugepage";
+const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const DEFRAG: &str = "/sys/kernel/mm/transparent_hugepage/defrag";
 
 /// Sysctls that steer what is not modelled: why, their names, and the value that says what a run does
 /// anyway, if there is one.
@@ -88,8 +90,8 @@ pub(super) fn read(
     let (mut others, mut left_out) = (Vec::new(), vec![Vec::new(); LEFT_OUT.len()]);
     for (name, text) in copies.under(FOLDER) {
         let file = format!("{FOLDER}/{name}");
-        let key = VM.key(name).filter(|_| name != "nr_hugepages");
-        let Some(key) = key else {
+        let row = row_of(&format!("/{file}")).filter(|_| name != "nr_hugepages");
+        let Some(row) = row else {
             match LEFT_OUT.iter().position(|l| l.1.contains(&name)) {
                 Some(i) if LEFT_OUT[i].2 == Some(text.word()) => {}
                 Some(i) => left_out[i].push(format!("{name} {}", text.word())),
@@ -114,10 +116,10 @@ pub(super) fn read(
         if unset || overruled {
             continue;
         }
-        let why = not_of_kernel(name, kernel).or_else(|| out_of_range(name, key.kind, n, kernel));
+        let why = not_of_kernel(row, kernel).or_else(|| out_of_range(row, n, kernel));
         match why {
             Some(why) => notes.push(Note::new(&file, &n.to_string(), why)),
-            None => vm.push((key.name, n.to_string())),
+            None => vm.push((row.name, n.to_string())),
         }
     }
     for (of, names) in LEFT_OUT.iter().zip(left_out).filter(|l| !l.1.is_empty()) {
@@ -131,21 +133,16 @@ pub(super) fn read(
     Ok(vm)
 }
 
+/// The row of a file.
+fn row_of(file: &str) -> Option<&'static Row> {
+    VmSysctl::ROWS.iter().find(|row| row.file == file)
+}
+
 /// Why a value cannot be, on the kernel that stands for the machine's own.
-fn out_of_range(name: &str, kind: Kind, n: u64, kernel: Kernel) -> Option<String> {
-    let (low, mut high) = match kind {
-        Kind::Count(low, high) => (low, high),
-        _ => return None,
-    };
-    match name {
-        "swappiness" if kernel < Kernel::V5_8 => high = 100,
-        "watermark_scale_factor" if kernel < Kernel::V6_1 => high = 1000,
-        _ => {}
-    }
-    let fraction = name.starts_with("percpu_pagelist") && (1..8).contains(&n);
-    (n < low || n > high || fraction).then(|| {
-        format!("{low} to {high} is modelled of kernel {}: left at its default", kernel.name())
-    })
+fn out_of_range(row: &Row, n: u64, kernel: Kernel) -> Option<String> {
+    row.refuses(kernel, n)?;
+    let (low, high) = row.bounds_of(kernel)?;
+    Some(format!("{low} to {high} is modelled of kernel {}: left at its default", kernel.name()))
 }
 
 /// Transparent huge pages. Kernels from 5.18 on have a mode for each size below, not modelled.
@@ -155,24 +152,25 @@ fn huge_pages(
     vm: &mut Vec<(&'static str, String)>,
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
-    let enabled = format!("{MODES}/enabled");
     let of_cmdline = || {
         let text = copies.get("proc/cmdline")?.text();
         text.split_whitespace().find_map(|w| w.strip_prefix("transparent_hugepage="))
     };
-    let known = Thp::ALL.map(|m| m.0);
-    if let Some(text) = copies.get(&enabled) {
-        let word = chosen(text.text()).filter(|w| known.contains(w));
+    let known = |row: &'static str| row_of(row).map_or(&[][..], Row::words);
+    let is_among = |words: &[Word], word: &str| words.iter().any(|w| w.name == word);
+    let modes = known(ENABLED);
+    if let Some(text) = copies.get(&ENABLED[1..]) {
+        let word = chosen(text.text()).filter(|w| is_among(modes, w));
         let word =
             word.ok_or_else(|| text.bad(1, "no mode of huge pages", "`always [madvise] never`"))?;
         vm.push(("transparent_hugepage", format!("\"{word}\"")));
-    } else if let Some(word) = of_cmdline().filter(|w| known.contains(w)) {
+    } else if let Some(word) = of_cmdline().filter(|w| is_among(modes, w)) {
         vm.push(("transparent_hugepage", format!("\"{word}\"")));
-        notes.push(Note::new(&enabled, "missing", format!("\"{word}\" as proc/cmdline says")));
+        notes.push(Note::new(&ENABLED[1..], "missing", format!("\"{word}\" as proc/cmdline says")));
     }
-    if let Some(text) = copies.get(&format!("{MODES}/defrag")) {
-        let known = ThpDefrag::ALL.map(|m| m.0);
-        let word = chosen(text.text()).filter(|w| known.contains(w));
+    if let Some(text) = copies.get(&DEFRAG[1..]) {
+        let word = chosen(text.text());
+        let word = word.and_then(|word| known(DEFRAG).iter().find(|w| w.name == word));
         let word = word.ok_or_else(|| {
             text.bad(
                 1,
@@ -180,11 +178,11 @@ fn huge_pages(
                 "`always defer defer+madvise [madvise] never`",
             )
         })?;
-        if kernel < Kernel::V5_5 && word.starts_with("defer") {
-            let why = format!("kernel {} does not know it: left at its default", kernel.name());
-            notes.push(Note::new(&format!("{MODES}/defrag"), word, why));
+        if kernel.has(word.since) {
+            vm.push(("thp_defrag", format!("\"{}\"", word.name)));
         } else {
-            vm.push(("thp_defrag", format!("\"{word}\"")));
+            let why = format!("kernel {} does not know it: left at its default", kernel.name());
+            notes.push(Note::new(&DEFRAG[1..], word.name, why));
         }
     }
     for (name, text) in copies.under(MODES) {
@@ -199,13 +197,7 @@ fn huge_pages(
 
 /// The file of a key of `[machine.vm]`.
 pub fn file_of_sysctl(key: &str) -> String {
-    match key {
-        "transparent_hugepage" => format!("/{MODES}/enabled"),
-        "thp_defrag" => format!("/{MODES}/defrag"),
-        "read_ahead_kb" => "/sys/block/DEVICE/queue/read_ahead_kb".to_string(),
-        "fault_around_bytes" => "/sys/kernel/debug/fault_around_bytes".to_string(),
-        key => format!("/{FOLDER}/{key}"),
-    }
+    VmSysctl::row(key).map_or_else(|| format!("/{FOLDER}/{key}"), |row| row.file.to_string())
 }
 
 /// The value of a key of `[machine.vm]` on the machine of a run, a default of the kernel included.
@@ -217,51 +209,31 @@ pub fn sysctl_of(machine: &MachineConfig, key: &str) -> Option<String> {
     chosen(&text).map(str::to_string)
 }
 
-/// The files of a machine's sysctls, as far as they are modelled: paths and texts.
+/// The files of a machine's sysctls, as far as they are modelled: paths and texts. Those of a
+/// device are not among them.
 pub(super) fn texts(vm: &VmSysctl, min_free_kbytes: u64, kernel: Kernel) -> Vec<(String, String)> {
-    let ratio = |limit: DirtyLimit| match limit {
-        DirtyLimit::Ratio(n) => (u64::from(n), 0),
-        DirtyLimit::Bytes(n) => (0, n),
+    let text = |row: &Row| {
+        let value = match (row.form, vm.number(row)) {
+            // The chosen word of all that the kernel knows.
+            (Form::Word(..), value) => {
+                let is = row.text(value);
+                let mark = |w: &str| if w == is { format!("[{w}]") } else { w.to_string() };
+                row.words_of(kernel).map(mark).collect::<Vec<_>>().join(" ")
+            }
+            (_, None) if row.name == "min_free_kbytes" => min_free_kbytes.to_string(),
+            // Of a limit in bytes and one in per cent, the one that is not in force reads 0.
+            (_, value) => value.unwrap_or(0).to_string(),
+        };
+        (row.file[1..].to_string(), value + "\n")
     };
-    let (background, dirty) = (ratio(vm.dirty_background), ratio(vm.dirty));
-    let centisecs = |t: mmsim_core::base::time::SimDuration| t.0 / 10_000_000;
-    let fraction = ["percpu_pagelist_high_fraction", "percpu_pagelist_fraction"];
-    let mut all: Vec<(String, u64)> = [
-        ("swappiness", vm.swappiness.into()),
-        ("page-cluster", vm.page_cluster.into()),
-        ("min_free_kbytes", min_free_kbytes),
-        ("watermark_scale_factor", vm.watermark_scale_factor.into()),
-        ("watermark_boost_factor", vm.watermark_boost_factor.into()),
-        (fraction[0], vm.percpu_pagelist_high_fraction.into()),
-        (fraction[1], vm.percpu_pagelist_high_fraction.into()),
-        ("dirty_background_ratio", background.0),
-        ("dirty_background_bytes", background.1),
-        ("dirty_ratio", dirty.0),
-        ("dirty_bytes", dirty.1),
-        ("dirty_expire_centisecs", centisecs(vm.dirty_expire)),
-        ("dirty_writeback_centisecs", centisecs(vm.dirty_writeback)),
-        ("compaction_proactiveness", vm.compaction_proactiveness.into()),
-        ("defrag_mode", vm.defrag_mode.into()),
-        ("extfrag_threshold", vm.extfrag_threshold.into()),
-        ("compact_unevictable_allowed", vm.compact_unevictable_allowed.into()),
-        ("nr_hugepages", vm.nr_hugepages.into()),
-    ]
-    .into_iter()
-    .filter(|(name, _)| not_of_kernel(name, kernel).is_none())
-    .map(|(name, n)| (format!("{FOLDER}/{name}"), n))
-    .collect();
+    let of = |folder: &str| {
+        let rows = VmSysctl::ROWS.iter().filter(|row| row.is_of(kernel));
+        let folder = format!("/{folder}/");
+        rows.filter(|row| row.file.starts_with(&folder)).map(text).collect::<Vec<_>>()
+    };
+    let mut all = of(FOLDER);
     all.sort();
-    let mut texts: Vec<(String, String)> =
-        all.into_iter().map(|(path, n)| (path, format!("{n}\n"))).collect();
-    fn modes<T: PartialEq>(all: &[(&'static str, T)], is: &T) -> String {
-        let word = |w: &(&str, T)| if w.1 == *is { format!("[{}]", w.0) } else { w.0.to_string() };
-        all.iter().map(word).collect::<Vec<_>>().join(" ") + "\n"
-    }
-    texts.push((format!("{MODES}/enabled"), modes(&Thp::ALL, &vm.thp)));
-    let knows = |d: &(&str, ThpDefrag)| kernel >= Kernel::V5_5 || !d.0.starts_with("defer");
-    let defrag: Vec<_> = ThpDefrag::ALL.into_iter().filter(knows).collect();
-    texts.push((format!("{MODES}/defrag"), modes(&defrag, &vm.thp_defrag)));
-    texts
+    all.into_iter().chain(of(MODES)).collect()
 }
 
 #[cfg(test)]

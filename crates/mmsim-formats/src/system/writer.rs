@@ -11,7 +11,7 @@ use mmsim_core::machine::snapshot::ZoneSnapshot;
 use mmsim_core::memory::{FrameUse, Layout};
 use mmsim_core::phys::zones::Zones;
 use mmsim_lru::MglruConfig;
-use mmsim_lru::config::Knobs as _;
+use mmsim_lru::config::Settings as _;
 
 use super::copies::{Copies, Text};
 use super::facts::Facts;

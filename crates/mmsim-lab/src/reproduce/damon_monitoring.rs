@@ -283,7 +283,7 @@ fn band(low: &Cell<'_>, runs: &[Recorded]) -> FigureRow {
 /// A claim of running text that no table has. None of them is validated here.
 fn claim(published: &Published, id: &str) -> Option<FigureRow> {
     let c = published.claims.iter().find(|c| c.id == id)?;
-    let limit = |config: DamonConfig| f64::from(config.sleep_hr_limit_us.get()) / 1000.0;
+    let limit = |config: DamonConfig| f64::from(config.sleep_hr_limit_us) / 1000.0;
     let (simulated, note) = match id {
         "production-70gib-cpu" => (
             None,

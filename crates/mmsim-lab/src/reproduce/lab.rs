@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mmsim_core::backing::device::Io;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::Watch;
@@ -62,8 +63,10 @@ impl Varied {
             SimDuration::from_nanos((time.as_nanos() as f64 * factor).round() as u64)
         };
         if let Varied::Cost(name, factor) = self {
-            let cost = spec.machine.cost.field_mut(name).expect("a cost of the model");
-            *cost = scaled(*cost, *factor);
+            let cost = &mut spec.machine.cost;
+            let time = cost.fields().into_iter().find(|f| f.0 == *name).map(|f| f.1);
+            let time = scaled(time.expect("a cost of the model"), *factor);
+            cost.put(name, time.as_nanos()).expect("costs take any time");
         }
         let Varied::Device(name, io, factor) = self else { return };
         let swap = spec.machine.swap.iter_mut().map(|s| &mut s.device);

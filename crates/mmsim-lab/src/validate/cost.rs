@@ -78,6 +78,7 @@
 //! unmapping and taking it out, a copy, mapping and a free; taking a page off its list for looking at a folio; and
 //! looking at a frame for looking at a PTE.
 
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
@@ -156,8 +157,7 @@ pub(super) fn of(kernel: Kernel) -> CostModel {
         _ => 0,
     };
     for (name, of_kernel) in RECORDED {
-        let field = cost.field_mut(name).expect("a cost of that name");
-        *field = SimDuration::from_nanos(of_kernel[column]);
+        cost.put(name, of_kernel[column]).expect("a cost of that name");
     }
     cost
 }

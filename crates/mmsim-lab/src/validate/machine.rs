@@ -5,9 +5,10 @@
 
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
+use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{
-    DirtyLimit, Kernel, MachineConfig, SwapConfig, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
+    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
 };
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
@@ -387,41 +388,41 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
             path: path.clone(),
             what: format!("{path}: \"{value}\", write {range}"),
         };
-        let number = |max: u32| {
-            let good = value.parse().ok().filter(|&n: &u32| n <= max);
-            good.ok_or_else(|| wrong(format!("a number from 0 to {max}")))
-        };
+        let row = VmSysctl::ROWS.iter().find(|row| is_file_of(row, path));
         let name = path.rsplit('/').next().unwrap_or(path);
-        match name {
-            "swappiness" => vm.swappiness = number(200)?,
-            "page-cluster" => vm.page_cluster = number(31)?,
-            "watermark_boost_factor" => vm.watermark_boost_factor = number(1_000_000)?,
-            "dirty_background_ratio" => vm.dirty_background = DirtyLimit::Ratio(number(100)?),
-            "dirty_ratio" => vm.dirty = DirtyLimit::Ratio(number(100)?),
-            "read_ahead_kb" if of_files(setup, path) => vm.ra_pages = number(1 << 20)? / 4,
+        match (name, row) {
             // The readahead of a swap device is ruled by page-cluster.
-            "read_ahead_kb" => {}
-            // The kernel too takes the next lower power of two.
-            "fault_around_bytes" => vm.fault_around = 1 << (number(1 << 21)? / 4096).max(1).ilog2(),
-            "compaction_proactiveness" => vm.compaction_proactiveness = number(100)?,
-            "extfrag_threshold" => vm.extfrag_threshold = number(1000)?,
-            "defrag_mode" => vm.defrag_mode = number(1)? == 1,
-            "compact_unevictable_allowed" => vm.compact_unevictable_allowed = number(1)? == 1,
-            "rotational" | "wbt_lat_usec" => {}
-            "enabled" if path.contains("/transparent_hugepage/") => {
-                let of = Thp::ALL.iter().find(|t| t.0 == value);
-                vm.thp = of.ok_or_else(|| wrong("always, madvise or never".into()))?.1;
-            }
-            "defrag" if path.contains("/transparent_hugepage/") => {
-                let of = ThpDefrag::ALL.iter().find(|t| t.0 == value);
-                let words = "always, defer, defer+madvise, madvise or never";
-                vm.thp_defrag = of.ok_or_else(|| wrong(words.into()))?.1;
-            }
+            ("read_ahead_kb", _) if !of_files(setup, path) => {}
+            ("rotational" | "wbt_lat_usec", _) => {}
             _ if WITHOUT_EFFECT.contains(&name) => {}
+            (_, Some(row)) if !row.words().is_empty() => {
+                let words: Vec<&str> = row.allowed().collect();
+                let (last, others) = words.split_last().expect("there are words");
+                let all = format!("{} or {last}", others.join(", "));
+                vm.set(row.name, value).map_err(|_| wrong(all))?;
+            }
+            (_, Some(row)) => {
+                let (_, high) = row.bounds().unwrap_or((0, 1));
+                let number = value.parse().ok().filter(|&n: &u64| n <= high);
+                let mut n = number.ok_or_else(|| wrong(format!("a number from 0 to {high}")))?;
+                if row.name == "fault_around_bytes" {
+                    // The kernel too takes the next lower power of two.
+                    n = 1 << n.max(4096).ilog2();
+                }
+                if let Some(field) = vm.field_mut(row.field) {
+                    field.set_number(row, n);
+                }
+            }
             _ => return Err(Knob::NotModelled(format!("the knob {path} is not modelled"))),
         }
     }
     Ok(vm)
+}
+
+/// True if a path is the file of a sysctl, on whatever device.
+fn is_file_of(row: &Row, path: &str) -> bool {
+    let parts = |file: &str| file.rsplit('/').take(2).map(str::to_string).collect::<Vec<_>>();
+    parts(row.file) == parts(path)
 }
 
 /// True if a path below /sys/block is that of the device with the files.

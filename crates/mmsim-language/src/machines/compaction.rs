@@ -4,7 +4,7 @@ use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::Compaction;
-use mmsim_lru::config::Knobs;
+use mmsim_lru::config::Settings;
 
 use super::set;
 use crate::scenario::RunSpec;
@@ -60,7 +60,7 @@ pub(super) fn strategy(
 pub fn compaction_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     let Ok(Some(config)) = resolve(&run.compaction) else { return Vec::new() };
     let preset = ("compaction".to_string(), run.compaction.preset.clone());
-    let knobs = CompactionConfig::knobs()
+    let knobs = CompactionConfig::ROWS
         .iter()
         .map(|k| (format!("compaction.{}", k.name), config.get(k.name).unwrap_or_default()));
     [preset].into_iter().chain(knobs).map(|(k, v)| (k, KnobValue::from(v.as_str()))).collect()

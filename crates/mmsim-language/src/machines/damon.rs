@@ -13,7 +13,7 @@ use mmsim_damon::modules::{DamonStat, Module};
 use mmsim_damon::ranges::set_regions;
 use mmsim_damon::truth::{Oracle, TruthMap};
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
-use mmsim_lru::config::Knobs;
+use mmsim_lru::config::Settings;
 
 use super::misplaced::Misplaced;
 use super::{Machine, set};
@@ -153,7 +153,7 @@ pub fn damon_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     for spec in &run.damon {
         let Ok(config) = resolve(&spec.rules) else { continue };
         all.push((format!("{}.rules", spec.name), KnobValue::from(spec.rules.preset.as_str())));
-        for k in DamonConfig::knobs() {
+        for k in DamonConfig::ROWS {
             let value = config.get(k.name).unwrap_or_default();
             all.push((format!("{}.{}", spec.name, k.name), KnobValue::from(value.as_str())));
         }

@@ -11,7 +11,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::Workload;
 use mmsim_damon::DamonConfig;
-use mmsim_lru::config::{self as lru_config, ClassicConfig, Knobs};
+use mmsim_lru::config::{self as lru_config, ClassicConfig, Settings};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
@@ -70,8 +70,8 @@ impl Policy {
 
     /// Every knob with its value.
     pub fn knobs(self) -> Vec<(&'static str, String)> {
-        fn of<C: Knobs>(c: C) -> Vec<(&'static str, String)> {
-            C::knobs().iter().map(|k| (k.name, c.get(k.name).unwrap_or_default())).collect()
+        fn of<C: Settings>(c: C) -> Vec<(&'static str, String)> {
+            C::ROWS.iter().map(|k| (k.name, c.get(k.name).unwrap_or_default())).collect()
         }
         match self {
             Policy::Classic(c) => of(c),
@@ -83,7 +83,7 @@ impl Policy {
 
 /// Sets knobs on top of a preset of an LRU. For a value that `Other`, the other LRU, has for a knob
 /// of the same name, the error names that LRU.
-fn set_lru<C: Knobs, Other: Knobs>(
+fn set_lru<C: Settings, Other: Settings>(
     config: C,
     spec: &PolicySpec,
     other: &str,
@@ -91,8 +91,8 @@ fn set_lru<C: Knobs, Other: Knobs>(
     set(config, spec).map_err(|mut e| {
         let value = spec.knobs.iter().find(|k| k.key == e.key).map(|k| k.value.to_string());
         let value = value.unwrap_or_default().replace('_', "-");
-        let has = |c: &lru_config::KnobInfo| c.name == e.key && c.allowed().any(|v| v == value);
-        if !C::knobs().iter().any(has) && Other::knobs().iter().any(has) {
+        let has = |c: &lru_config::Row| c.name == e.key && c.allowed().any(|v| v == value);
+        if !C::ROWS.iter().any(has) && Other::ROWS.iter().any(has) {
             e.message.push_str(&format!("; \"{value}\" is a value of {other}'s"));
         }
         e
@@ -100,7 +100,7 @@ fn set_lru<C: Knobs, Other: Knobs>(
 }
 
 /// Sets knobs on top of a preset.
-fn set<C: Knobs>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
+fn set<C: Settings>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
     for k in &spec.knobs {
         config
             .set(&k.key, &k.value.to_string())
@@ -158,15 +158,15 @@ impl PolicyCatalogue for Catalogue {
     }
 
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
-        fn of<C: Knobs>(preset: &str) -> Option<Vec<KnobInfo>> {
-            let c = C::preset(preset)?.config;
-            let info = |k: &lru_config::KnobInfo| KnobInfo {
+        fn of<C: Settings>(preset: &str) -> Option<Vec<KnobInfo>> {
+            let c = &C::preset(preset)?.config;
+            let info = |k: &lru_config::Row| KnobInfo {
                 key: k.name.into(),
                 values: k.takes(),
                 value: c.get(k.name).unwrap_or_default(),
                 doc: k.doc.into(),
             };
-            Some(C::knobs().iter().map(info).collect())
+            Some(C::ROWS.iter().map(info).collect())
         }
         of::<ClassicConfig>(preset)
             .or_else(|| of::<MglruConfig>(preset))
@@ -197,7 +197,7 @@ pub fn about_preset(name: &str) -> String {
 /// differs there, with its value there. `None` for the first preset, and for policies without
 /// history.
 pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-    fn of<C: Knobs>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+    fn of<C: Settings>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
         let p = C::preset(preset)?;
         let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
         Some((p.before?, values.collect()))
@@ -215,8 +215,8 @@ pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>
 ///
 /// What to write instead.
 pub fn knob_value(preset: &str, knob: &str, value: &str) -> Result<String, KnobError> {
-    fn of<C: Knobs>(preset: &str, knob: &str, value: &str) -> Option<Result<String, KnobError>> {
-        let mut config = C::preset(preset)?.config;
+    fn of<C: Settings>(preset: &str, knob: &str, value: &str) -> Option<Result<String, KnobError>> {
+        let mut config = C::preset(preset)?.config.clone();
         let set = config.set(knob, value);
         let set = set.map_err(|e| KnobError { key: knob.into(), message: e.remark() });
         Some(set.map(|()| config.get(knob).unwrap_or_default()))

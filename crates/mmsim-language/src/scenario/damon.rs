@@ -1,11 +1,12 @@
 //! `[[damon]]`: monitors of accesses, and the schemes that act on what they find.
 
+use mmsim_core::base::settings::{Form, KnobError, Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 use mmsim_damon::MonitoringAttrs;
 use mmsim_damon::Pause;
 use mmsim_damon::damos::scheme::Scheme;
-use mmsim_damon::modules::{LruSort, Parameter, ParameterError, Reclaim, Unit};
+use mmsim_damon::modules::{LruSort, Reclaim};
 use mmsim_damon::ops::OpsId;
 use mmsim_damon::watch::{BYTES_KEPT, MOST_KEPT};
 
@@ -189,14 +190,6 @@ fn rules_of(r: &Reader<'_>, machine: Kernel) -> Kernel {
     }
 }
 
-/// Parameters that modules got later than others: the first modelled kernel with them, and Linux's.
-const LATER: &[(&str, Kernel, &str)] = &[
-    ("skip_anon", Kernel::V6_6, "6.3"),
-    ("quota_mem_pressure_us", Kernel::V6_12, "6.9"),
-    ("quota_autotune_feedback", Kernel::V6_12, "6.9"),
-    ("autotune_monitoring_intervals", Kernel::V7_3, "7.2"),
-];
-
 fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
     for key in OWN {
         if r.has(key) {
@@ -215,7 +208,7 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
     }
     if module == "damon-reclaim" {
         let mut module = Reclaim::DEFAULT;
-        parameters(r, kernel, Reclaim::PARAMETERS, |name, value| module.set(name, value))?;
+        parameters(r, kernel, Reclaim::ROWS, |name, value| module.put(name, value))?;
         Ok(DamonContext::Reclaim(module))
     } else {
         if kernel < Kernel::V6_1 {
@@ -227,7 +220,7 @@ fn module(r: &Reader<'_>, kernel: Kernel) -> Result<DamonContext, Error> {
             ));
         }
         let mut module = LruSort::DEFAULT;
-        parameters(r, kernel, LruSort::PARAMETERS, |name, value| module.set(name, value))?;
+        parameters(r, kernel, LruSort::ROWS, |name, value| module.put(name, value))?;
         Ok(DamonContext::LruSort(module))
     }
 }
@@ -264,13 +257,13 @@ const ALWAYS: &[(&str, u64, &str)] = &[
 fn parameters(
     r: &Reader<'_>,
     kernel: Kernel,
-    known: &[Parameter],
-    mut set: impl FnMut(&str, u64) -> Result<(), ParameterError>,
+    known: &[Row],
+    mut put: impl FnMut(&str, u64) -> Result<(), KnobError>,
 ) -> Result<(), Error> {
     let path = r.name_of("parameters");
     for e in r.table("parameters")?.map_or(&[][..], |t| &t.entries) {
         if let Some(&(_, value, write)) = ALWAYS.iter().find(|a| a.0 == e.key) {
-            if value_of_parameter(Unit::YesNo, &e.node.value) != Some(value) {
+            if value_of_parameter(true, &e.node.value) != Some(value) {
                 let found = super::read::describe(&e.node.value);
                 let title = format!("{path}.{}: found {found}, write {write}", e.key);
                 return Err(r.sources.error(e.node.at, title, format!("write {write}")));
@@ -291,34 +284,36 @@ fn parameters(
             let error = r.sources.error(e.key_at, title, "unknown parameter");
             return Err(error.help(format!("known: {}", names.join(", "))));
         };
-        if let Some((_, first, linux)) = LATER.iter().find(|l| l.0 == e.key && kernel < l.1) {
+        if !parameter.is_of(kernel) {
+            let since = parameter.came_with();
             let title = format!(
-                "{path}.{}: this DAMON has no such parameter (Linux has it since {linux}), leave it \
+                "{path}.{}: this DAMON has no such parameter (Linux has it since {since}), leave it \
                  out, or use rules or a kernel of {}",
                 e.key,
-                first.name()
+                Kernel::first_with(since).unwrap_or(Kernel::LAST).name()
             );
             return Err(r.sources.error(e.key_at, title, "leave it out"));
         }
-        let Some(number) = value_of_parameter(parameter.unit, &e.node.value) else {
+        let yes_no = matches!(parameter.form, Form::Flag(_));
+        let Some(number) = value_of_parameter(yes_no, &e.node.value) else {
             let found = super::read::describe(&e.node.value);
-            let write = match parameter.unit {
-                Unit::YesNo => "\"Y\" or \"N\"",
-                _ => "a whole number from 0",
-            };
+            let write = if yes_no { "\"Y\" or \"N\"" } else { "a whole number from 0" };
             let title = format!("{path}.{}: found {found}, write {write}", e.key);
             return Err(r.sources.error(e.node.at, title, format!("write {write}")));
         };
-        set(&e.key, number)
-            .map_err(|e2| r.sources.error(e.node.at, format!("{path}.{e2}"), "out of range"))?;
+        put(&e.key, number).map_err(|_| {
+            let (low, high) = parameter.bounds().unwrap_or((0, 1));
+            let write = format!("write a number from {low} to {high}");
+            let title = format!("{path}.{}: found {number}, {write}", e.key);
+            r.sources.error(e.node.at, title, "out of range")
+        })?;
     }
     Ok(())
 }
 
 /// The value of a parameter as its file in /sys/module takes it: a number, in hexadecimal too, or for
 /// yes and no also their words. TOML's own `true` and `false` do as well.
-fn value_of_parameter(unit: Unit, value: &Value) -> Option<u64> {
-    let yes_no = unit == Unit::YesNo;
+fn value_of_parameter(yes_no: bool, value: &Value) -> Option<u64> {
     match value {
         Value::Integer(n) => u64::try_from(*n).ok(),
         Value::Flag(b) if yes_no => Some(u64::from(*b)),

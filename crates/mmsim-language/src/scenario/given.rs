@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use mmsim_core::backing::device::DeviceConfig;
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::MachineConfig;
 
 use super::keys::{Kind, TableSpec};
@@ -80,7 +80,7 @@ impl Walk<'_> {
             }
             (_, Kind::Rules) => {
                 let rules = self.machine.kernel_rules();
-                for rule in KernelRules::knobs() {
+                for rule in KernelRules::ROWS {
                     let value = rules.get(rule.name).unwrap_or_default();
                     self.set(below(path, rule.name), value);
                 }

@@ -4,6 +4,9 @@
 //! defaults are taken from them, and docs/scenarios.md is generated from them, so the three cannot
 //! disagree.
 
+use std::borrow::Cow;
+
+use mmsim_core::base::settings::{Form, Row};
 use mmsim_core::config::Kernel;
 
 /// The form of a value.
@@ -84,6 +87,43 @@ pub enum Fallback {
     Is(&'static str),
     /// The rule in words.
     Auto(&'static str),
+    /// The default of a row, by the numbers of kernels. It is filled in where all kernels have it.
+    Row(&'static Row, Defaults),
+}
+
+/// A value of a row as TOML.
+pub(super) fn toml_of(row: &Row, value: Option<u64>) -> String {
+    let text = row.text(value);
+    if let Form::Word(..) = row.form { format!("\"{text}\"") } else { text }
+}
+
+/// The number that a row has on a kernel, if nobody sets it.
+pub type Defaults = fn(&Row, Kernel) -> Option<u64>;
+
+impl Fallback {
+    /// The value that holds on all kernels, as TOML.
+    pub(super) fn value(self) -> Option<Cow<'static, str>> {
+        match self {
+            Fallback::Is(toml) => Some(Cow::Borrowed(toml)),
+            Fallback::Row(row, defaults) if row.life().is_none() && row.or.is_empty() => {
+                let toml = || toml_of(row, defaults(row, Kernel::LAST));
+                row.auto.is_empty().then(|| Cow::Owned(toml()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The rule in words, where no value holds on all kernels.
+    pub(super) fn words(self) -> Option<Cow<'static, str>> {
+        match self {
+            Fallback::Auto(words) => Some(Cow::Borrowed(words)),
+            Fallback::Row(row, defaults) if self.value().is_none() => Some(match row.auto {
+                "" => Cow::Owned(row.text(defaults(row, Kernel::LAST))),
+                words => Cow::Borrowed(words),
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// One key.
@@ -97,6 +137,34 @@ pub struct KeySpec {
     pub fallback: Fallback,
     /// Its meaning, a phrase.
     pub doc: &'static str,
+}
+
+impl KeySpec {
+    /// The key of a row.
+    const fn of(row: &'static Row, defaults: Defaults) -> KeySpec {
+        let kind = match (row.form, row.bounds()) {
+            (Form::Flag(_), _) => Kind::Count(0, 1),
+            (Form::Word(_, names), _) => Kind::Choice(names),
+            (Form::Time, _) => Kind::Time,
+            (Form::Whole, Some((low, high))) => Kind::Count(low, high),
+            (Form::Whole, None) => Kind::Count(0, MANY),
+        };
+        KeySpec { name: row.name, kind, fallback: Fallback::Row(row, defaults), doc: row.doc }
+    }
+}
+
+/// The keys of a table of rows.
+pub(super) const fn keys_of<const N: usize>(
+    rows: &'static [Row],
+    defaults: Defaults,
+) -> [KeySpec; N] {
+    let mut keys = [KeySpec::of(&rows[0], defaults); N];
+    let mut i = 1;
+    while i < N {
+        keys[i] = KeySpec::of(&rows[i], defaults);
+        i += 1;
+    }
+    keys
 }
 
 /// The keys of one table.

@@ -2,11 +2,11 @@
 //! follow from a size, costs and rules by their names.
 
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
-use mmsim_core::base::knobs::{KnobError, Knobs as _};
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::{KnobError, Settings as _};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::config::{DirtyLimit, Kernel, ZoneConfig, ZoneKind};
+use mmsim_core::config::{Kernel, ZoneConfig, ZoneKind};
 
 use super::keys::one_of;
 use super::policy;
@@ -76,7 +76,7 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
         let value = policy::knob_value(r.sources, "machine.rules", e)?.to_string();
         rules.set(&e.key, &value).map_err(|error| match error {
             KnobError::UnknownKnob { .. } => {
-                let known: Vec<&str> = KernelRules::knobs().iter().map(|k| k.name).collect();
+                let known: Vec<&str> = KernelRules::ROWS.iter().map(|k| k.name).collect();
                 unknown(r.sources, e.key_at, "machine.rules: ", "rule", &e.key, &known)
             }
             error => {
@@ -180,48 +180,14 @@ pub(super) fn wbt_lat(d: &Reader<'_>) -> Result<SimDuration, Error> {
     })
 }
 
-/// The name that the sysctl has on a kernel.
-pub(super) fn pagelist_fraction(kernel: Kernel) -> &'static str {
-    if kernel >= Kernel::V6_1 {
-        "percpu_pagelist_high_fraction"
-    } else {
-        "percpu_pagelist_fraction"
-    }
-}
-
-/// A count, or the kernel's own.
-pub(super) fn or(r: &Reader<'_>, key: &str, default: u32) -> Result<u32, Error> {
-    Ok(r.get::<Option<u32>>(key)?.unwrap_or(default))
-}
-
-pub(super) fn centisecs(r: &Reader<'_>, key: &str) -> Result<SimDuration, Error> {
-    Ok(SimDuration::from_millis(10 * r.get::<u64>(key)?))
-}
-
-/// A threshold in per cent or in bytes. The kernel takes the last one written; two are an error here.
-pub(super) fn dirty_limit(
-    r: &Reader<'_>,
-    name: &str,
-    default: DirtyLimit,
-) -> Result<DirtyLimit, Error> {
-    let (ratio, bytes) = (format!("{name}_ratio"), format!("{name}_bytes"));
-    r.at_most_one(&ratio, &bytes)?;
-    Ok(match (r.get(&ratio)?, r.get(&bytes)?) {
-        (_, Some(n)) => DirtyLimit::Bytes(n),
-        (Some(percent), None) => DirtyLimit::Ratio(percent),
-        (None, None) => default,
-    })
-}
-
 pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
     let mut model = CostModel::measured();
     let Some(table) = r.table("cost")? else { return Ok(model) };
     for e in &table.entries {
-        let Some(slot) = model.field_mut(&e.key) else {
-            let fields = model.fields();
-            let known: Vec<&str> = fields.iter().map(|f| f.0).collect();
+        if CostModel::row(&e.key).is_none() {
+            let known: Vec<&str> = CostModel::ROWS.iter().map(|row| row.name).collect();
             return Err(unknown(r.sources, e.key_at, "machine.cost: ", "cost", &e.key, &known));
-        };
+        }
         let read = |s: &str| match units::duration(s)? {
             t if t > SLOWEST_STEP => {
                 let most = format!("at most \"{SLOWEST_STEP}\"");
@@ -231,10 +197,8 @@ pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
         };
         let bad = match &e.node.value {
             Value::Text(s) => match read(s) {
-                Ok(t) => {
-                    *slot = t;
-                    continue;
-                }
+                Ok(t) if model.put(&e.key, t.as_nanos()).is_ok() => continue,
+                Ok(_) => unreachable!("{} takes any time", e.key),
                 Err(bad) => bad,
             },
             v => units::duration_of_bare(&super::raw::inline(v)),

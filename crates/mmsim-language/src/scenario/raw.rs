@@ -2,6 +2,7 @@
 //! written. Overrides (`--set`, axes, variants) happen here, before anything is typed,
 //! so a bad override is reported at the place where the user wrote it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -490,12 +491,16 @@ impl Node {
     }
 
     /// The same of a default in a table, which each thread parses once.
-    pub(super) fn of_static(toml: &'static str) -> Option<Node> {
+    pub(super) fn of_table(toml: Cow<'static, str>) -> Option<Node> {
         thread_local! {
-            static PARSED: RefCell<BTreeMap<&'static str, Option<Node>>> = RefCell::default();
+            static PARSED: RefCell<BTreeMap<Cow<'static, str>, Option<Node>>> = RefCell::default();
         }
         PARSED.with_borrow_mut(|parsed| {
-            parsed.entry(toml).or_insert_with(|| Node::of_default(toml)).clone()
+            if let Some(node) = parsed.get(&toml) {
+                return node.clone();
+            }
+            let node = Node::of_default(&toml);
+            parsed.entry(toml).or_insert(node).clone()
         })
     }
 

@@ -3,12 +3,12 @@
 //! [`fill`] first writes the defaults of the tables into the document; after that a
 //! [`Reader`] finds every key that has a value, and refuses keys that no table knows.
 
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::Kernel;
 
-use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, Variants};
+use super::keys::{KeySpec, Kind, MANY, TableSpec, Variants};
 use super::raw::{At, Entry, Node, Sources, Table, Value, inline, kind_of};
 use super::units::{self, BadQuantity};
 use mmsim_base::error::Error;
@@ -18,8 +18,8 @@ use mmsim_base::nearest::nearest;
 /// the tables within. What has the wrong form is left for the reader to refuse.
 pub(super) fn fill(table: &mut Table, spec: &'static TableSpec) {
     for k in spec.keys() {
-        if let (Fallback::Is(toml), None) = (k.fallback, table.get(k.name))
-            && let Some(node) = Node::of_static(toml)
+        if table.get(k.name).is_none()
+            && let Some(node) = k.fallback.value().and_then(Node::of_table)
         {
             table.push(k.name, At::DEFAULT, node);
         }
@@ -155,9 +155,8 @@ impl<'a> Reader<'a> {
     /// anyway, as `--dry-run` does.
     pub(super) fn is_default(&self, key: &str) -> bool {
         let Some(node) = self.table.get(key) else { return false };
-        let same =
-            |toml| Node::of_default(toml).is_some_and(|d| inline(&d.value) == inline(&node.value));
-        node.at.is_default() || matches!(self.spec(key).fallback, Fallback::Is(toml) if same(toml))
+        let default = self.spec(key).fallback.value().and_then(Node::of_table);
+        node.at.is_default() || default.is_some_and(|d| inline(&d.value) == inline(&node.value))
     }
 
     /// The value of a key, if it was given or has a default.
@@ -587,7 +586,7 @@ pub(super) fn suggested(
 /// those below it that come along, the path of it, and where that was written.
 fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String, At)> {
     let (key, mut node, mut at) = (entry.key.as_str(), &entry.node, entry.key_at);
-    if KernelRules::knobs().iter().any(|rule| rule.name == key) {
+    if KernelRules::ROWS.iter().any(|rule| rule.name == key) {
         return Some((key.to_string(), format!("machine.rules.{key}"), at));
     }
     let mut tables = vec![(String::new(), root)];

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
-use super::keys::{Fallback, KeySpec, TableSpec};
+use super::keys::{KeySpec, TableSpec};
 use super::tables::{TASK_COMMON, all_tables, evaluate_tables, sweep_tables, tune_tables};
 use mmsim_base::prose::wrapped;
 
@@ -18,18 +18,17 @@ pub fn reference() -> String {
     out.push_str("\n### [machine.cost]\n\n");
     out.push_str("Durations of at most `1s`, in simulated CPU time.\n\n");
     out.push_str("| key | default | meaning |\n|---|---|---|\n");
-    for ((name, value), (_, meaning)) in
-        CostModel::measured().fields().into_iter().zip(CostModel::MEANINGS)
-    {
-        let meaning = meaning.trim_end_matches('.');
-        let _ = writeln!(out, "| `{name}` | `\"{value}\"` | {meaning} |");
+    for row in CostModel::ROWS {
+        let value = CostModel::measured().get(row.name).unwrap_or_default();
+        let meaning = row.doc.trim_end_matches('.');
+        let _ = writeln!(out, "| `{}` | `\"{value}\"` | {meaning} |", row.name);
     }
     out.push_str("\n### [machine.rules]\n\n");
     out.push_str(
         "Differences between kernels, one rule each. The default is that of the kernel.\n\n",
     );
     out.push_str("| key | value | default | meaning | Linux |\n|---|---|---|---|---|\n");
-    for k in KernelRules::knobs() {
+    for k in KernelRules::ROWS {
         let takes = k.takes().replace(" | ", ", ");
         let default = default_of_rule(k.name);
         let _ = writeln!(out, "| `{}` | {takes} | {default} | {} | {} |", k.name, k.doc, k.source);
@@ -87,10 +86,10 @@ fn table(out: &mut String, t: &'static TableSpec) {
     }
     let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
     for k in t.keys().filter(|k| !shared(k)) {
-        let default = match k.fallback {
-            Fallback::Required => "required".to_string(),
-            Fallback::Is(v) => format!("`{v}`"),
-            Fallback::Auto(words) => words.to_string(),
+        let default = match (k.fallback.value(), k.fallback.words()) {
+            (Some(value), _) => format!("`{value}`"),
+            (None, Some(words)) => words.to_string(),
+            (None, None) => "required".to_string(),
         };
         let _ = writeln!(out, "| `{}` | {} | {default} | {} |", k.name, k.kind.describe(), k.doc);
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::keys::{Fallback, Kind, TableSpec};
+use super::keys::{Kind, TableSpec};
 use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
 use super::read::{fill, spec_of_entry};
 use super::tables::{ROOT, fill_of_kernel};
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 
@@ -130,14 +130,14 @@ impl Writer {
         // What is not written because nothing says it: a note for people.
         if !path.starts_with("variant") {
             for k in spec.iter().flat_map(|s| s.keys()) {
-                if let (Fallback::Auto(words), None) = (k.fallback, table.get(k.name)) {
+                if let (Some(words), None) = (k.fallback.words(), table.get(k.name)) {
                     let _ = writeln!(self.out, "# {}: {words}", k.name);
                 }
             }
         }
         if let ("machine.rules", Some(kernel)) = (path, self.kernel) {
             let rules = KernelRules::of(kernel);
-            for k in KernelRules::knobs().iter().filter(|k| table.get(k.name).is_none()) {
+            for k in KernelRules::ROWS.iter().filter(|k| table.get(k.name).is_none()) {
                 let value = rules.get(k.name).unwrap_or_default();
                 let _ = writeln!(self.out, "# {}: {value}", k.name);
             }

@@ -18,39 +18,13 @@ pub(super) struct Words<T: 'static> {
     pub(super) values: &'static [T],
 }
 
-/// Pairs each word with its value; `of` takes pairs that are there already.
+/// Pairs each word with its value.
 macro_rules! words {
-    (of $pairs:expr) => {
-        $crate::scenario::rows::Words {
-            names: &$crate::scenario::rows::names(&$pairs),
-            values: &$crate::scenario::rows::values(&$pairs),
-        }
-    };
     ($($word:literal => $value:expr),* $(,)?) => {
         $crate::scenario::rows::Words { names: &[$($word),*], values: &[$($value),*] }
     };
 }
 pub(super) use words;
-
-pub(super) const fn names<T, const N: usize>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
-    let mut names = [""; N];
-    let mut i = 0;
-    while i < N {
-        names[i] = pairs[i].0;
-        i += 1;
-    }
-    names
-}
-
-pub(super) const fn values<T: Copy, const N: usize>(pairs: &[(&'static str, T); N]) -> [T; N] {
-    let mut values = [pairs[0].1; N];
-    let mut i = 0;
-    while i < N {
-        values[i] = pairs[i].1;
-        i += 1;
-    }
-    values
-}
 
 /// A table of keys, and the function that reads a config by it.
 ///

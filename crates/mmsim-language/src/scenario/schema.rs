@@ -7,8 +7,8 @@
 //! only `[axes]`, a variant or `--set` provides is missing for the schema, not for mmsim.
 
 use mmsim_core::backing::device::DEVICE_PRESETS;
-use mmsim_core::base::knobs::Knobs as _;
 use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
@@ -83,11 +83,8 @@ fn key(k: &KeySpec) -> Json {
         Kind::Size(n) if n > 0 => format!("; at least {}", units::show_pages(n)),
         _ => String::new(),
     };
-    let (default, words) = match k.fallback {
-        Fallback::Required => (None, String::new()),
-        Fallback::Is(toml) => (Node::of_default(toml), String::new()),
-        Fallback::Auto(words) => (None, format!(". Default: {words}")),
-    };
+    let default = k.fallback.value().and_then(Node::of_table);
+    let words = k.fallback.words().map_or(String::new(), |words| format!(". Default: {words}"));
     schema["description"] = format!("{}{least}{words}", k.doc).into();
     if let ("name", Kind::Text) = (k.name, k.kind) {
         schema["pattern"] = r"\S".into();
@@ -202,7 +199,7 @@ fn presets(catalogue: &dyn PolicyCatalogue, presets: Vec<String>) -> Json {
 
 fn rules() -> Json {
     let mut properties = Map::new();
-    for k in KernelRules::knobs() {
+    for k in KernelRules::ROWS {
         add_knob(&mut properties, k.name.into(), k.doc, &k.takes());
     }
     json!({ "type": "object", "properties": properties, "additionalProperties": false })

@@ -16,12 +16,12 @@
 
 mod presets;
 
-pub use crate::knobs::{KnobError, KnobInfo, Knobs, ValueInfo};
+pub use crate::settings::{KnobError, Row, Settings};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
-use mmsim_core::{knob_enums, knob_struct};
+use mmsim_core::{settings, words};
 
-knob_enums! {
+words! {
     /// Number of active anonymous pages that one inactive page may face.
     AnonRatio {
         Sqrt = "sqrt", "floor(sqrt(10·GiB)) of the type's size, 1 below 1 GiB, as for file pages.";
@@ -138,106 +138,128 @@ knob_enums! {
     }
 }
 
-knob_struct! {
+settings! {
     /// The knobs of the classic LRU. Every field has one name in scenario files: the same with
     /// dashes.
-    ClassicConfig {
-        anon_ratio: AnonRatio = "anon-ratio",
-            "Number of active anonymous pages that one inactive anonymous page may face before the \
-             active list is scanned.",
-            "mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)";
-        anon_start: AnonStart = "anon-start",
-            "The list on which a new anonymous page starts.",
-            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
-        swapin_activate: bool = "swapin-activate",
-            "Activates a page read from swap once it is mapped. Without effect on a page that is \
-             still in a batch.",
-            "mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)";
-        anon_ref_rule: AnonRefRule = "anon-ref-rule",
-            "Judgement of an inactive page that was referenced.",
-            "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), Linux 6.1";
-        anon_demote_clears_young: bool = "anon-demote-clears-young",
-            "Lets demotion of an anonymous page test and clear the young bits; else they are left \
-             for the inactive scan.",
-            "mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)";
-        ws_split: bool = "ws-split",
-            "Keeps refault and activation counters and their snapshots per type, so that an \
-             activated anonymous refault opens the active anonymous list. Otherwise all share one \
-             and open the active file list.",
-            "mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)";
-        ws_threshold: WsThreshold = "ws-threshold",
-            "The number of pages within whose distance a refault is activated.",
-            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let cache \
-             workingset challenge anon (Linux 5.8)";
-        ws_v1_index_bug: bool = "ws-v1-index-bug",
-            "Reads the threshold from the wrong statistic, so that anonymous refaults are compared \
-             with the active file list.",
-            "mm/workingset: extend the workingset detection for anon LRU (as first posted)";
-        swapcache_shadows: bool = "swapcache-shadows",
-            "Lets a swap slot hold a shadow entry.",
-            "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)";
-        shadow_limit_scope: ShadowLimitScope = "shadow-limit-scope",
-            "Whose pages limit the number of tree nodes that hold only shadows. Without groups it is all \
-             memory.",
-            "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)";
-        evict_without_memcg: EvictWithoutMemcg = "evict-without-memcg",
-            "Fate of the shadow of a page without memory cgroup.",
-            "mm/workingset: handle the page without memcg (2020)";
-        anon_workingset: bool = "anon-workingset",
-            "Lets evicted anonymous pages leave shadows, and activates their refaults.",
-            "mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)";
-        inactive_ratio_scope: InactiveRatioScope = "inactive-ratio-scope",
-            "Lists whose sizes are compared to open the active ones: those of all groups, or those \
-             of each group.",
-            "mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)";
-        age_on_scan_activation: bool = "age-on-scan-activation",
-            "Lets an activation by the inactive scan move the age of the page's type. Part of the \
-             unified age model.",
-            "mm/swap: implement workingset detection for anonymous LRU (first posting)";
-        new_anon_rotated: NewAnonRotated = "new-anon-rotated",
-            "Which pages count as rotated when they are put on an anonymous list. Without effect in \
-             the cost models.",
-            "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)";
-        swapin_sets_workingset: bool = "swapin-sets-workingset",
-            "Gives a page read through the swap cache the workingset flag, so that its next \
-             refault counts as restored.",
-            "Linux up to 5.9; gone in 6.1";
-        age_model: AgeModel = "age-model",
-            "Which events move the age counter that refault distances are measured with.",
-            "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
-             nonresident information alongside anonymous pages (Linux 5.8)";
-        balance_model: BalanceModel = "balance-model",
-            "Division of scanning between anonymous and file pages.",
-            "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux 7.3, \
-             prepare_scan_control";
-        file_writeout: bool = "file-writeout",
-            "Lets kswapd write a dirty file page that it meets again, while many are dirty.",
-            "mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)";
-        scan_rounding: ScanRounding = "scan-rounding",
-            "Rounding of a list's share of the scan work when the work is split by fractions.",
-            "mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)";
-        shadow_e_includes_self: bool = "shadow-e-includes-self",
-            "Advances the age before it is stored in the shadow, which makes refault distances \
-             smaller by one.",
-            "Linux up to 5.9; the other order in 6.1";
-        lazyfree: LazyfreePlace = "lazyfree",
-            "Place of a page after MADV_FREE.",
-            "mm: add lazyfree folio to lru tail (2024, not merged)";
-        bits_found: BitsFound = "bits-found",
-            "Where accessed bits are looked for, besides at the tail of a list. Whose is found is \
-             judged as if the scan had met it.",
-            "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, support \
-             page table walks (Linux 6.1)";
-        stop_after_adjust: bool = "stop-after-adjust",
-            "Ends a scan that met its target and gave up the smaller type after the next round. \
-             Otherwise it finishes the reduced work of the larger type.",
-            "mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)";
-        kswapd_retry_without_cache_trim: bool = "kswapd-retry-without-cache-trim",
-            "Lets kswapd start over without cache trim mode when a whole run reclaimed nothing and \
-             had used it.",
-            "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in Linux \
-             6.12)";
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct ClassicConfig {
+        /// Number of active anonymous pages that one inactive anonymous page may face before the
+        /// active list is scanned.
+        anon_ratio as "anon-ratio": AnonRatio,
+            .source("mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)");
+        /// The list on which a new anonymous page starts.
+        anon_start as "anon-start": AnonStart,
+            .source("mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)");
+        /// Activates a page read from swap once it is mapped. Without effect on a page that is
+        /// still in a batch.
+        swapin_activate as "swapin-activate": bool,
+            .source("mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)");
+        /// Judgement of an inactive page that was referenced.
+        anon_ref_rule as "anon-ref-rule": AnonRefRule,
+            .source(
+                "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), \
+                 Linux 6.1",
+            );
+        /// Lets demotion of an anonymous page test and clear the young bits; else they are left for
+        /// the inactive scan.
+        anon_demote_clears_young as "anon-demote-clears-young": bool,
+            .source("mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)");
+        /// Keeps refault and activation counters and their snapshots per type, so that an activated
+        /// anonymous refault opens the active anonymous list. Otherwise all share one and open the
+        /// active file list.
+        ws_split as "ws-split": bool,
+            .source("mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)");
+        /// The number of pages within whose distance a refault is activated.
+        ws_threshold as "ws-threshold": WsThreshold,
+            .source(
+                "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let \
+                 cache workingset challenge anon (Linux 5.8)",
+            );
+        /// Reads the threshold from the wrong statistic, so that anonymous refaults are compared
+        /// with the active file list.
+        ws_v1_index_bug as "ws-v1-index-bug": bool,
+            .source("mm/workingset: extend the workingset detection for anon LRU (as first posted)");
+        /// Lets a swap slot hold a shadow entry.
+        swapcache_shadows as "swapcache-shadows": bool,
+            .source(
+                "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)",
+            );
+        /// Whose pages limit the number of tree nodes that hold only shadows. Without groups it is
+        /// all memory.
+        shadow_limit_scope as "shadow-limit-scope": ShadowLimitScope,
+            .source(
+                "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)",
+            );
+        /// Fate of the shadow of a page without memory cgroup.
+        evict_without_memcg as "evict-without-memcg": EvictWithoutMemcg,
+            .source("mm/workingset: handle the page without memcg (2020)");
+        /// Lets evicted anonymous pages leave shadows, and activates their refaults.
+        anon_workingset as "anon-workingset": bool,
+            .source("mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)");
+        /// Lists whose sizes are compared to open the active ones: those of all groups, or those of
+        /// each group.
+        inactive_ratio_scope as "inactive-ratio-scope": InactiveRatioScope,
+            .source("mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)");
+        /// Lets an activation by the inactive scan move the age of the page's type. Part of the
+        /// unified age model.
+        age_on_scan_activation as "age-on-scan-activation": bool,
+            .source("mm/swap: implement workingset detection for anonymous LRU (first posting)");
+        /// Which pages count as rotated when they are put on an anonymous list. Without effect in
+        /// the cost models.
+        new_anon_rotated as "new-anon-rotated": NewAnonRotated,
+            .source(
+                "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)",
+            );
+        /// Gives a page read through the swap cache the workingset flag, so that its next refault
+        /// counts as restored.
+        swapin_sets_workingset as "swapin-sets-workingset": bool,
+            .source("Linux up to 5.9; gone in 6.1");
+        /// Which events move the age counter that refault distances are measured with.
+        age_model as "age-model": AgeModel,
+            .source(
+                "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
+                 nonresident information alongside anonymous pages (Linux 5.8)",
+            );
+        /// Division of scanning between anonymous and file pages.
+        balance_model as "balance-model": BalanceModel,
+            .source(
+                "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux \
+                 7.3, prepare_scan_control",
+            );
+        /// Lets kswapd write a dirty file page that it meets again, while many are dirty.
+        file_writeout as "file-writeout": bool,
+            .source("mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)");
+        /// Rounding of a list's share of the scan work when the work is split by fractions.
+        scan_rounding as "scan-rounding": ScanRounding,
+            .source("mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)");
+        /// Advances the age before it is stored in the shadow, which makes refault distances
+        /// smaller by one.
+        shadow_e_includes_self as "shadow-e-includes-self": bool,
+            .source("Linux up to 5.9; the other order in 6.1");
+        /// Place of a page after MADV_FREE.
+        lazyfree: LazyfreePlace,
+            .source("mm: add lazyfree folio to lru tail (2024, not merged)");
+        /// Where accessed bits are looked for, besides at the tail of a list. Whose is found is
+        /// judged as if the scan had met it.
+        bits_found as "bits-found": BitsFound,
+            .source(
+                "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, \
+                 support page table walks (Linux 6.1)",
+            );
+        /// Ends a scan that met its target and gave up the smaller type after the next round.
+        /// Otherwise it finishes the reduced work of the larger type.
+        stop_after_adjust as "stop-after-adjust": bool,
+            .source("mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)");
+        /// Lets kswapd start over without cache trim mode when a whole run reclaimed nothing and
+        /// had used it.
+        kswapd_retry_without_cache_trim as "kswapd-retry-without-cache-trim": bool,
+            .source(
+                "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in \
+                 Linux 6.12)",
+            );
     }
+    presets PRESETS;
+    check ClassicConfig::contradiction;
 }
 
 impl ClassicConfig {
@@ -315,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_knob_takes_every_value_it_names_and_says_it_back() {
-        for knob in ClassicConfig::knobs() {
+        for knob in ClassicConfig::ROWS {
             for value in knob.allowed() {
                 let mut c = ClassicConfig::V6_12;
                 c.set(knob.name, value).unwrap();

@@ -344,7 +344,7 @@ impl Mglru {
     /// older than `min_ttl_ms`, and something has to be killed.
     pub(super) fn age_by_kswapd(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
         let node = req.node;
-        let ttl = SimDuration::from_millis(self.config.min_ttl_ms.get().into());
+        let ttl = SimDuration::from_millis(self.config.min_ttl_ms.into());
         let ages = self.config.aging_site == AgingSite::Kswapd;
         if ages && !std::mem::replace(&mut self.needs_aging[node], true) {
             return false;

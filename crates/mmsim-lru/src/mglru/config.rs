@@ -12,11 +12,10 @@ mod presets;
 
 pub use presets::PRESETS;
 
-use crate::knobs::Ranged;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::{knob_enums, knob_struct};
+use mmsim_core::{settings, words};
 
-knob_enums! {
+words! {
     /// Where a folio goes that was not faulted in.
     Placement {
         PreFix = "pre-fix",
@@ -225,134 +224,159 @@ impl HistGens {
     }
 }
 
-knob_struct! {
+settings! {
     /// The knobs of MGLRU. Every field has one name in scenario files: the same with dashes.
-    MglruConfig {
-        min_ttl_ms: Ranged<0, 3_600_000> = "min-ttl-ms",
-            "Milliseconds for which the working set shall stay: if every generation is younger, \
-             kswapd calls the OOM killer. 0: off.",
-            "/sys/kernel/mm/lru_gen/min_ttl_ms (Linux 6.1)";
-        ttl_rule: TtlRule = "ttl-rule",
-            "When min-ttl-ms is looked at. Without effect if that is 0.",
-            "mm: multi-gen LRU: thrashing prevention (Linux 6.1); per-node lru_gen_folio lists \
-             (Linux 6.3); mm/mglru: fix ineffective protection calculation (Linux 6.11)";
-        walk_mmu: bool = "walk-mmu",
-            "Lets aging walk page tables for accessed bits; else they are met by eviction only.",
-            "/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)";
-        nonleaf_young: bool = "nonleaf-young",
-            "Lets walks skip page tables whose own entry was not accessed, and clear its bit.",
-            "/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)";
-        walks_unlisted: bool = "walks-unlisted",
-            "Lets walks, and looks at neighbours, clear the accessed bits of folios that are on no \
-             list: isolated, or in a batch. Else these keep them.",
-            "mm/mglru: rework workingset protection (Linux 6.14: no)";
-        bloom: bool = "bloom",
-            "Lets walks skip page tables in which few accessed bits were found before.",
-            "mm: multi-gen LRU: support page table walks (Linux 6.1)";
-        placement: Placement = "placement",
-            "The generation in which a folio starts that was not faulted in.",
-            "mm/mglru: fix underprotected page cache (Linux 6.8)";
-        overflow_protect: bool = "overflow-protect",
-            "Protects a folio with all access counts set whatever the refault rates say.",
-            "mm/mglru: fix underprotected page cache (Linux 6.8)";
-        restore_rule: RestoreRule = "restore-rule",
-            "Which recent refaults through descriptors count as restored, and what they get.",
-            "mm/mglru: fix underprotected page cache (Linux 6.8)";
-        refault_count: RefaultCount = "refault-count",
-            "Which refaults are counted as refaults.",
-            "Multi-gen LRU: Fix workingset accounting";
-        recent_rule: RecentRule = "recent-rule",
-            "Which refaults are recent.",
-            "mm/mglru: rework refault detection (Linux 6.14)";
-        type_rule: TypeRule = "type-rule",
-            "Choice of the type to evict.",
-            "mm/mglru: rework type selection (Linux 6.14)";
-        tier_gain: TierGain = "tier-gain",
-            "Factor by which a tier has to be worse than the first before it is protected.",
-            "mm/mglru: rework type selection (Linux 6.14)";
-        nr_tiers: Ranged<1, 4> = "nr-tiers",
-            "Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.",
-            "MAX_NR_TIERS (Linux 6.1)";
-        refs_width: Ranged<1, 2> = "refs-width",
-            "Bits of a folio that count its accesses through descriptors: 2, or 1 where other flags \
-             leave no room. With 1 a third access is as many as it can note, with 2 a fifth.",
-            "LRU_REFS_WIDTH (Linux 6.1)";
-        hist_gens: HistGens = "hist-gens",
-            "For how many generations refaults are kept apart.",
-            "CONFIG_LRU_GEN_STATS (Linux 6.1)";
-        min_seq_coupling: bool = "min-seq-coupling",
-            "Advances the oldest generations of both types together.",
-            "mm/mglru: rework aging feedback (Linux 6.14: no)";
-        min_seq_clamp: bool = "min-seq-clamp",
-            "Lets a type whose oldest generation is empty wait at the third youngest while the \
-             other type has older ones.",
-            "mm/mglru: rework aging feedback, as merged (Linux 6.18, try_to_inc_min_seq)";
-        aging_rule: AgingRule = "aging-rule",
-            "When a new generation is wanted.",
-            "mm/mglru: rework aging feedback (Linux 6.14)";
-        writeback_rule: WritebackRule = "writeback-rule",
-            "Action of a scan on folios that are dirty or under write.",
-            "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 stable; \
-             shrink-7.2: Linux 7.2, sort_folio and isolate_folio";
-        flusher_rule: FlusherRule = "flusher-rule",
-            "When reclaim wakes the flusher.",
-            "mm/vmscan: wake up flushers conditionally to avoid cgroup OOM (Linux 6.13, and 6.12 stable)";
-        dirty_lazyfree_rule: DirtyLazyfreeRule = "dirty-lazyfree-rule",
-            "Action of a scan on a lazily freed folio that is dirty.",
-            "mm: multi-gen LRU: minimal implementation (Linux 6.1)";
-        add_clears_refs: bool = "add-clears-refs",
-            "Takes the access counts from a folio that enters as active.",
-            "Linux 6.12 stable";
-        aging_site: AgingSite = "aging-site",
-            "Who creates generations in global reclaim.",
-            "mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)";
-        step_size: StepSize = "step-size",
-            "Largest number of pages that one step of eviction looks at.",
-            "budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec";
-        budget_rule: BudgetRule = "budget-rule",
-            "End of a pass over a group.",
-            "once: Linux 7.2, try_to_shrink_lruvec";
-        type_fallback: TypeFallback = "type-fallback",
-            "Next step after a type of which a step could isolate nothing.",
-            "none-scanned: Linux 7.2, isolate_folios";
-        protection: Protection = "protection",
-            "Protection of a group by memory.low and memory.min.",
-            "share: by Linux 6.17, apply_proportional_protection";
-        abort_rule: AbortRule = "abort-rule",
-            "When a pass over a node stops early.",
-            "mm/mglru: try to stop at high watermarks (Linux 6.8)";
-        initial_priority: bool = "initial-priority",
-            "Derives the first priority of kswapd from the number of reclaimable pages.",
-            "mm/mglru: try to stop at high watermarks; mm: multi-gen LRU: adjust scan priority";
-        lazyfree: Lazyfree = "lazyfree",
-            "Where lazily freed memory is kept.",
-            "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
-             lazyfree anon folios (2024)";
-        lazyfree_keeps_marks: bool = "lazyfree-keeps-marks",
-            "Lets a page keep the marks of its accesses when it becomes lazily freed memory.",
-            "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no generation)";
-        refault_distance: RefaultDistance = "refault-distance",
-            "Use of the distance between an eviction and its refault.",
-            "Refault distance update with MGLRU support (2023)";
-        anon_reactivate: bool = "anon-reactivate",
-            "Uses refault distances for anonymous pages too.",
-            "Refault distance update with MGLRU support (2023), third posting: yes";
-        access_marks: AccessMarks = "access-marks",
-            "Marks of accesses on a folio.",
-            "mm/mglru: rework workingset protection (Linux 6.14)";
-        fault_arrival: FaultArrival = "fault-arrival",
-            "Place of a page that arrives in a fault.",
-            "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while folios \
-             are really mapped (February 2026, not merged)";
-        exec_promotes: bool = "exec-promotes",
-            "Promotes an executable page of a file when a page table shows it accessed for the \
-             first time. Without effect while access-marks is workingset-second.",
-            "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and lru_gen_set_refs)";
-        second_touch: SecondTouch = "second-touch",
-            "Reward of a page that reclaim finds accessed for the second time. Without effect \
-             while access-marks is workingset-second.",
-            "mark: Linux 7.2, lru_gen_set_refs";
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct MglruConfig {
+        /// Milliseconds for which the working set shall stay: if every generation is younger,
+        /// kswapd calls the OOM killer. 0: off.
+        min_ttl_ms as "min-ttl-ms": u32,
+            .range(0, 3_600_000)
+            .source("/sys/kernel/mm/lru_gen/min_ttl_ms (Linux 6.1)");
+        /// When min-ttl-ms is looked at. Without effect if that is 0.
+        ttl_rule as "ttl-rule": TtlRule,
+            .source(
+                "mm: multi-gen LRU: thrashing prevention (Linux 6.1); per-node lru_gen_folio lists \
+                 (Linux 6.3); mm/mglru: fix ineffective protection calculation (Linux 6.11)",
+            );
+        /// Lets aging walk page tables for accessed bits; else they are met by eviction only.
+        walk_mmu as "walk-mmu": bool,
+            .source("/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)");
+        /// Lets walks skip page tables whose own entry was not accessed, and clear its bit.
+        nonleaf_young as "nonleaf-young": bool,
+            .source("/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)");
+        /// Lets walks, and looks at neighbours, clear the accessed bits of folios that are on no
+        /// list: isolated, or in a batch. Else these keep them.
+        walks_unlisted as "walks-unlisted": bool,
+            .source("mm/mglru: rework workingset protection (Linux 6.14: no)");
+        /// Lets walks skip page tables in which few accessed bits were found before.
+        bloom: bool,
+            .source("mm: multi-gen LRU: support page table walks (Linux 6.1)");
+        /// The generation in which a folio starts that was not faulted in.
+        placement: Placement,
+            .source("mm/mglru: fix underprotected page cache (Linux 6.8)");
+        /// Protects a folio with all access counts set whatever the refault rates say.
+        overflow_protect as "overflow-protect": bool,
+            .source("mm/mglru: fix underprotected page cache (Linux 6.8)");
+        /// Which recent refaults through descriptors count as restored, and what they get.
+        restore_rule as "restore-rule": RestoreRule,
+            .source("mm/mglru: fix underprotected page cache (Linux 6.8)");
+        /// Which refaults are counted as refaults.
+        refault_count as "refault-count": RefaultCount,
+            .source("Multi-gen LRU: Fix workingset accounting");
+        /// Which refaults are recent.
+        recent_rule as "recent-rule": RecentRule,
+            .source("mm/mglru: rework refault detection (Linux 6.14)");
+        /// Choice of the type to evict.
+        type_rule as "type-rule": TypeRule,
+            .source("mm/mglru: rework type selection (Linux 6.14)");
+        /// Factor by which a tier has to be worse than the first before it is protected.
+        tier_gain as "tier-gain": TierGain,
+            .source("mm/mglru: rework type selection (Linux 6.14)");
+        /// Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.
+        nr_tiers as "nr-tiers": u32,
+            .range(1, 4)
+            .source("MAX_NR_TIERS (Linux 6.1)");
+        /// Bits of a folio that count its accesses through descriptors: 2, or 1 where other flags
+        /// leave no room. With 1 a third access is as many as it can note, with 2 a fifth.
+        refs_width as "refs-width": u32,
+            .range(1, 2)
+            .source("LRU_REFS_WIDTH (Linux 6.1)");
+        /// For how many generations refaults are kept apart.
+        hist_gens as "hist-gens": HistGens,
+            .source("CONFIG_LRU_GEN_STATS (Linux 6.1)");
+        /// Advances the oldest generations of both types together.
+        min_seq_coupling as "min-seq-coupling": bool,
+            .source("mm/mglru: rework aging feedback (Linux 6.14: no)");
+        /// Lets a type whose oldest generation is empty wait at the third youngest while the other
+        /// type has older ones.
+        min_seq_clamp as "min-seq-clamp": bool,
+            .source("mm/mglru: rework aging feedback, as merged (Linux 6.18, try_to_inc_min_seq)");
+        /// When a new generation is wanted.
+        aging_rule as "aging-rule": AgingRule,
+            .source("mm/mglru: rework aging feedback (Linux 6.14)");
+        /// Action of a scan on folios that are dirty or under write.
+        writeback_rule as "writeback-rule": WritebackRule,
+            .source(
+                "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 \
+                 stable; shrink-7.2: Linux 7.2, sort_folio and isolate_folio",
+            );
+        /// When reclaim wakes the flusher.
+        flusher_rule as "flusher-rule": FlusherRule,
+            .source(
+                "mm/vmscan: wake up flushers conditionally to avoid cgroup OOM (Linux 6.13, and \
+                 6.12 stable)",
+            );
+        /// Action of a scan on a lazily freed folio that is dirty.
+        dirty_lazyfree_rule as "dirty-lazyfree-rule": DirtyLazyfreeRule,
+            .source("mm: multi-gen LRU: minimal implementation (Linux 6.1)");
+        /// Takes the access counts from a folio that enters as active.
+        add_clears_refs as "add-clears-refs": bool,
+            .source("Linux 6.12 stable");
+        /// Who creates generations in global reclaim.
+        aging_site as "aging-site": AgingSite,
+            .source("mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)");
+        /// Largest number of pages that one step of eviction looks at.
+        step_size as "step-size": StepSize,
+            .source("budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec");
+        /// End of a pass over a group.
+        budget_rule as "budget-rule": BudgetRule,
+            .source("once: Linux 7.2, try_to_shrink_lruvec");
+        /// Next step after a type of which a step could isolate nothing.
+        type_fallback as "type-fallback": TypeFallback,
+            .source("none-scanned: Linux 7.2, isolate_folios");
+        /// Protection of a group by memory.low and memory.min.
+        protection: Protection,
+            .source("share: by Linux 6.17, apply_proportional_protection");
+        /// When a pass over a node stops early.
+        abort_rule as "abort-rule": AbortRule,
+            .source("mm/mglru: try to stop at high watermarks (Linux 6.8)");
+        /// Derives the first priority of kswapd from the number of reclaimable pages.
+        initial_priority as "initial-priority": bool,
+            .source(
+                "mm/mglru: try to stop at high watermarks; mm: multi-gen LRU: adjust scan priority",
+            );
+        /// Where lazily freed memory is kept.
+        lazyfree: Lazyfree,
+            .source(
+                "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
+                 lazyfree anon folios (2024)",
+            );
+        /// Lets a page keep the marks of its accesses when it becomes lazily freed memory.
+        lazyfree_keeps_marks as "lazyfree-keeps-marks": bool,
+            .source(
+                "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no \
+                 generation)",
+            );
+        /// Use of the distance between an eviction and its refault.
+        refault_distance as "refault-distance": RefaultDistance,
+            .source("Refault distance update with MGLRU support (2023)");
+        /// Uses refault distances for anonymous pages too.
+        anon_reactivate as "anon-reactivate": bool,
+            .source("Refault distance update with MGLRU support (2023), third posting: yes");
+        /// Marks of accesses on a folio.
+        access_marks as "access-marks": AccessMarks,
+            .source("mm/mglru: rework workingset protection (Linux 6.14)");
+        /// Place of a page that arrives in a fault.
+        fault_arrival as "fault-arrival": FaultArrival,
+            .source(
+                "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while \
+                 folios are really mapped (February 2026, not merged)",
+            );
+        /// Promotes an executable page of a file when a page table shows it accessed for the first
+        /// time. Without effect while access-marks is workingset-second.
+        exec_promotes as "exec-promotes": bool,
+            .source(
+                "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and \
+                 lru_gen_set_refs)",
+            );
+        /// Reward of a page that reclaim finds accessed for the second time. Without effect while
+        /// access-marks is workingset-second.
+        second_touch as "second-touch": SecondTouch,
+            .source("mark: Linux 7.2, lru_gen_set_refs");
     }
+    presets PRESETS;
+    check MglruConfig::contradiction;
 }
 
 impl MglruConfig {
@@ -423,12 +447,12 @@ impl MglruConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knobs::Knobs as _;
+    use crate::settings::Settings as _;
 
     #[test]
     fn every_knob_takes_every_value_it_names_and_says_it_back() {
-        for knob in MglruConfig::knobs() {
-            let numbers = knob.range.map(|(low, high)| [low.to_string(), high.to_string()]);
+        for knob in MglruConfig::ROWS {
+            let numbers = knob.bounds().map(|(low, high)| [low.to_string(), high.to_string()]);
             let values = knob.allowed().map(str::to_owned).chain(numbers.into_iter().flatten());
             for value in values {
                 let mut c = MglruConfig::V6_12;
@@ -441,7 +465,7 @@ mod tests {
     #[test]
     fn mistakes_are_answered_with_what_to_write() {
         let mut c = MglruConfig::V6_12;
-        let said = |e: Result<(), crate::knobs::KnobError>| e.unwrap_err().to_string();
+        let said = |e: Result<(), crate::settings::KnobError>| e.unwrap_err().to_string();
         assert_eq!(
             said(c.set("min-ttl-ms", "-5")),
             "min-ttl-ms: found -5, write a whole number from 0 to 3600000"

@@ -12,7 +12,6 @@ use super::pass::Budget;
 use super::rates::{Period, Rates};
 use crate::index::{ANON, Evictable, FILE, Gen, LruType, MAX_NR_GENS, MIN_NR_GENS};
 use mmsim_core::base::id::{MemcgId, NodeId};
-use mmsim_core::base::knobs::Ranged;
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::FolioId;
@@ -27,7 +26,7 @@ impl Mglru {
     /// A write to a file of `lru_gen`; eviction goes on by a step.
     pub(super) fn written(&mut self, mem: &mut Memory, write: LruGen) -> LruGenWritten {
         match write {
-            LruGen::MinTtl(ms) => self.config.min_ttl_ms = Ranged::new(ms),
+            LruGen::MinTtl(ms) => self.config.min_ttl_ms = ms,
             LruGen::Enabled(caps) => {
                 self.config.walk_mmu = caps & MM_WALK != 0;
                 self.config.nonleaf_young = caps & NONLEAF_YOUNG != 0;

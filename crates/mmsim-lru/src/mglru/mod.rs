@@ -201,13 +201,13 @@ impl Mglru {
     /// The largest count of accesses beyond those that flags tell (`LRU_REFS_MASK`).
     #[inline]
     fn most_counted(&self) -> u32 {
-        (1 << self.config.refs_width.get()) - 1
+        (1 << self.config.refs_width) - 1
     }
 
     /// The last tier with a counter of its own.
     #[inline]
     fn last_tier(&self) -> Tier {
-        Tier(self.config.nr_tiers.get() as u8 - 1)
+        Tier(self.config.nr_tiers as u8 - 1)
     }
 
     /// The tier of a folio (`lru_tier_from_refs`).

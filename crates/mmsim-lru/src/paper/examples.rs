@@ -30,7 +30,7 @@ fn start(config: ClassicConfig) -> Model {
 ///
 /// # Panics
 ///
-/// If the knobs contradict each other ([`crate::knobs::Knobs::validate`]).
+/// If the knobs contradict each other ([`crate::settings::Settings::validate`]).
 ///
 /// ```
 /// use mmsim_lru::{ClassicConfig, paper};
@@ -65,7 +65,7 @@ pub fn fifty_hot_pages(config: ClassicConfig) -> [[u64; 6]; 3] {
 ///
 /// # Panics
 ///
-/// If the knobs contradict each other ([`crate::knobs::Knobs::validate`]).
+/// If the knobs contradict each other ([`crate::settings::Settings::validate`]).
 pub fn will_be_hot(config: ClassicConfig, rounds: usize) -> Vec<[u64; 5]> {
     let mut m = start(config);
     let mut rows = vec![row(&mut m)];

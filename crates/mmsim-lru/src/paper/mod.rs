@@ -41,7 +41,7 @@ mod examples;
 pub use examples::{fifty_hot_pages, will_be_hot};
 
 use crate::classic::config::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, Knobs as _, WsThreshold,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, Settings as _, WsThreshold,
 };
 use std::collections::BTreeMap;
 
@@ -135,7 +135,7 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// If the knobs contradict each other ([`crate::knobs::Knobs::validate`]) or there are more hot pages
+    /// If the knobs contradict each other ([`crate::settings::Settings::validate`]) or there are more hot pages
     /// than frames.
     pub fn new(config: ClassicConfig, frames: usize, hot: &[String]) -> Model {
         config.validate().unwrap_or_else(|e| panic!("{e}"));

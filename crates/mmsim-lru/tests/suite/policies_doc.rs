@@ -3,8 +3,9 @@
 //!
 //! `MMSIM_BLESS=1` rewrites the marked blocks instead of comparing them.
 
-use mmsim_lru::config::{ClassicConfig, KnobInfo, Knobs, PRESETS, Preset};
-use mmsim_lru::{MglruConfig, knobs};
+use mmsim_lru::config::{ClassicConfig, PRESETS, Preset, Row, Settings};
+use mmsim_lru::settings::Form;
+use mmsim_lru::{MglruConfig, settings};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ fn is_stage(preset: &&Preset) -> bool {
 
 /// Presets in columns, knobs in rows; a value is bold where it differs from the preset before,
 /// which is the one to the left.
-fn table<C: Knobs>(presets: &[&knobs::Preset<C>]) -> String {
+fn table<C: Settings>(presets: &[&settings::Preset<C>]) -> String {
     assert!(presets.windows(2).all(|w| w[1].before == Some(w[0].name)));
     let mut t = String::from("| knob |");
     for p in presets {
@@ -24,7 +25,7 @@ fn table<C: Knobs>(presets: &[&knobs::Preset<C>]) -> String {
     }
     t.push_str("\n|---|");
     t.push_str(&"---|".repeat(presets.len()));
-    for knob in C::knobs() {
+    for knob in C::ROWS {
         let _ = write!(t, "\n| `{}` |", knob.name);
         for p in presets {
             let value = p.config.get(knob.name).unwrap();
@@ -67,17 +68,16 @@ fn wrapped(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
-fn describe(knob: &KnobInfo) -> String {
+fn describe(knob: &Row) -> String {
     let from = format!("From: {}.", knob.source.trim_end_matches('.'));
     let mut t = format!("{}\n\n{}\n", wrapped(knob.doc, ""), wrapped(&from, ""));
-    let plain = knob.values.iter().all(|v| v.doc == v.name);
-    if knob.range.is_some() {
+    if knob.form == Form::Whole {
         let _ = write!(t, "\nValues: {}.", knob.takes());
-    } else if plain {
+    } else if knob.words().iter().all(|v| v.doc == v.name) {
         let names: Vec<String> = knob.allowed().map(|v| format!("`{v}`")).collect();
         let _ = write!(t, "\n{}", wrapped(&format!("Values: {}.", names.join(", ")), ""));
     } else {
-        for v in knob.values {
+        for v in knob.words() {
             let _ = write!(t, "\n{}", wrapped(&format!("- `{}`: {}", v.name, v.doc), "  "));
         }
     }
@@ -99,7 +99,7 @@ fn the_document_says_what_the_knobs_are() {
     let kernels: Vec<&Preset> = PRESETS.iter().filter(|p| !is_stage(p)).collect();
     let mut expected = replaced(&text, "table", &table(&kernels));
     expected = replaced(&expected, "stages", &stages());
-    for knob in ClassicConfig::knobs() {
+    for knob in ClassicConfig::ROWS {
         assert!(text.contains(&format!("### `{}`\n", knob.name)), "no section {}", knob.name);
         expected = replaced(&expected, &format!("knob {}", knob.name), &describe(knob));
     }
@@ -119,7 +119,7 @@ fn the_document_of_mglru_says_what_its_knobs_are() {
     let text = std::fs::read_to_string(&path).unwrap();
     let presets: Vec<_> = MglruConfig::presets().iter().collect();
     let mut expected = replaced(&text, "table", &table(&presets));
-    let sections = MglruConfig::knobs().iter().map(|k| {
+    let sections = MglruConfig::ROWS.iter().map(|k| {
         let described = describe(k);
         format!("### `{}`\n\n{described}", k.name)
     });

@@ -8,6 +8,7 @@
 //! priorities, generations and slices stay.
 
 use mmsim_core::backing::device::DeviceConfig;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::cost::CostModel;
 use mmsim_core::config::{DirtyLimit, MachineConfig};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
@@ -121,8 +122,6 @@ fn costs(cost: &mut CostModel, shift: u32, batch_shift: u32) {
             _ if OF_BATCHES.contains(&name) => shift - batch_shift.min(shift),
             _ => shift,
         };
-        if let Some(field) = cost.field_mut(name) {
-            *field = value * (1 << by);
-        }
+        cost.put(name, (value * (1 << by)).as_nanos()).expect("costs take any time");
     }
 }

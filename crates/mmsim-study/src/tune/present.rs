@@ -5,6 +5,8 @@
 //! what the kernel computes. A default that is a rule of another kind has no number here.
 
 use crate::run::meta;
+use mmsim_core::base::settings::Settings as _;
+use mmsim_damon::modules::{LruSort, Reclaim};
 use mmsim_formats::system;
 use mmsim_language::scenario::tune::Knob;
 use mmsim_language::scenario::{DamonContext, RunSpec};
@@ -30,8 +32,8 @@ fn value(path: &str, own: &RunSpec) -> Option<String> {
         && let Some(name) = key.strip_prefix("parameters.")
     {
         let value = match &own.damon.get(i)?.what {
-            DamonContext::Reclaim(module) => module.get(name),
-            DamonContext::LruSort(module) => module.get(name),
+            DamonContext::Reclaim(module) => Reclaim::row(name).and_then(|r| module.number(r)),
+            DamonContext::LruSort(module) => LruSort::row(name).and_then(|r| module.number(r)),
             DamonContext::Stat | DamonContext::Own { .. } => None,
         };
         return value.map(|n| n.to_string());

@@ -3,30 +3,27 @@
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::config::{
-    DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig,
-    SysctlWrite, Thp, ThpDefrag, VmSysctl, ZoneConfig, ZoneKind,
+    DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl,
+    ZoneConfig, ZoneKind,
 };
-
-use mmsim_core::workload::Op;
 
 use super::key;
+use super::vm::{VM, sysctls_of};
 use crate::scenario::fields::{each, one_or_more, within};
-use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
+use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec, U32};
 use crate::scenario::machine::{
-    SLOWEST_DEVICE, centisecs, cost, dirty_limit, kernel_of, not_both, or, pagelist_fraction,
-    part_of_zone, rules, watermarks, wbt_lat, zones_of,
+    SLOWEST_DEVICE, cost, kernel_of, not_both, part_of_zone, rules, watermarks, wbt_lat, zones_of,
 };
-use crate::scenario::raw::{At, Node, Sources, Table as Doc, Value};
+use crate::scenario::raw::{Node, Sources};
 use crate::scenario::read::Reader;
-use crate::scenario::rows::{Show as _, Words, rows, words};
+use crate::scenario::rows::{Show as _, rows, words};
 use crate::scenario::since::{Since, since};
-use crate::scenario::units::{PAGE_SIZE, show_pages};
+use crate::scenario::units::show_pages;
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
-    Choice, Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text,
-    Time,
+    Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text, Time,
 };
 
 rows! {
@@ -327,203 +324,9 @@ pub(in crate::scenario) fn own_device(
     device_of_keys(&Reader::open(sources, node, &DEVICE, path)?, cpus)
 }
 
-/// The sysctl is an `int` of KiB, and of centiseconds.
-const MOST_KIB: u64 = i32::MAX as u64;
-const CENTISECONDS: u64 = i32::MAX as u64;
-
-rows! {
-    /// `[machine.vm]`.
-    VM,
-    "[machine.vm]",
-    "The names of /proc/sys/vm, and of two files of /sys. As in the kernel, the name carries the unit.";
-    fn vm(r, kernel: Kernel) -> VmSysctl {
-        swappiness: ("swappiness", Count(0, 200), Is("60"),
-            "weight of anonymous memory in reclaim; at most 100 before kernel 5.8");
-        page_cluster: ("page-cluster", Count(0, 31), Is("3"),
-            "log2 of the pages of swap readahead");
-        min_free_kbytes: ("min_free_kbytes", Count(0, MOST_KIB), Auto("by formula"),
-            "base of the watermarks, KiB; only the kernel's own choice is held between 128 and 262144 (65536 before 5.8), and raised for transparent huge pages");
-        watermark_scale_factor: {or(r, "watermark_scale_factor", LINUX.watermark_scale_factor)?;
-            ("watermark_scale_factor", Count(1, 3000), Auto("10"),
-            "distance of the watermarks, 1/10000 of a zone, from kernel 5.5 on; at most 1000 before 6.1")};
-        watermark_boost_factor: {or(r, "watermark_boost_factor", LINUX.watermark_boost_factor)?;
-            ("watermark_boost_factor", Count(0, 1_000_000), Auto("15000"),
-            "boost after fragmentation, 1/10000 of the high watermark, from kernel 5.5 on")};
-        percpu_pagelist_high_fraction: {or(r, pagelist_fraction(kernel), 0)?;
-            ("percpu_pagelist_high_fraction", Count(0, U32), Auto("0"),
-            "size of per-CPU lists as a fraction of the zone, from kernel 6.1 on; 0 is the kernel's rule, else at least 8"),
-            ("percpu_pagelist_fraction", Count(0, U32), Auto("0"),
-            "the same on kernels up to 5.9")};
-        dirty_background: {dirty_limit(r, "dirty_background", LINUX.dirty_background)?;
-            ("dirty_background_ratio", Count(0, 100), Auto("10"),
-            "percent of available memory at which writeback begins; half of the other threshold if not below it"),
-            ("dirty_ratio", Count(0, 100), Auto("20"), "percent at which writers are throttled"),
-            ("dirty_background_bytes", Count(1, MANY), Auto("`dirty_background_ratio`"),
-            "bytes at which writeback begins, instead of the ratio"),
-            ("dirty_bytes", Count(8192, MANY), Auto("`dirty_ratio`"),
-            "bytes at which writers are throttled, instead of the ratio")};
-        dirty: {dirty_limit(r, "dirty", LINUX.dirty)?};
-        dirty_expire: {centisecs(r, "dirty_expire_centisecs")?;
-            ("dirty_expire_centisecs", Count(0, CENTISECONDS), Is("3000"),
-            "age at which dirty pages are written, 1/100 s")};
-        dirty_writeback: {centisecs(r, "dirty_writeback_centisecs")?;
-            ("dirty_writeback_centisecs", Count(0, CENTISECONDS), Is("500"),
-            "time between two looks for such pages, 1/100 s; 0 is off")};
-        ra_pages: {(r.get::<u64>("read_ahead_kb")? * 1024 / PAGE_SIZE) as u32;
-            ("read_ahead_kb", Count(0, 1 << 20), Is("128"), "largest file readahead, KiB")};
-        fault_around: {(r.get::<u64>("fault_around_bytes")? / PAGE_SIZE) as u32;
-            ("fault_around_bytes", Count(4096, 1 << 21), Is("65536"),
-            "mapped around a file fault, a power of two; 4096 is off")};
-        compaction_proactiveness: {or(r, "compaction_proactiveness", LINUX.compaction_proactiveness)?;
-            ("compaction_proactiveness", Count(0, 100), Auto("20"),
-            "how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is off")};
-        extfrag_threshold: ("extfrag_threshold", Count(0, 1000), Is("500"),
-            "fragmentation index up to which memory is reclaimed rather than compacted");
-        defrag_mode: {or(r, "defrag_mode", 0)? == 1;
-            ("defrag_mode", Count(0, 1), Auto("0"),
-            "whether requests stay out of pageblocks of other migratetypes until reclaim and compaction fail, from kernel 6.18 on")};
-        compact_unevictable_allowed: {r.get::<u8>("compact_unevictable_allowed")? == 1;
-            ("compact_unevictable_allowed", Count(0, 1), Is("1"),
-            "whether compaction moves pages of locked mappings")};
-        nr_hugepages: ("nr_hugepages", Count(0, U32), Is("0"),
-            "huge pages of hugetlbfs, set aside from free memory before anything runs");
-        thp: ("transparent_hugepage", one of THP, Is("\"never\""),
-            "anonymous mappings whose first write takes a huge page: all, those with advice, none; the first two raise the kernel's choice of `min_free_kbytes`");
-        thp_defrag: {thp_defrag(r, kernel)?;
-            ("thp_defrag", Choice(THP_DEFRAG.names), Auto("\"madvise\", up to kernel 4.5 \"always\""),
-            "faults that compact and reclaim for a huge page, as `transparent_hugepage/defrag`")};
-    }
-}
-
 fn sysctls(r: &Reader<'_>) -> Result<VmSysctl, Error> {
     let kernel = kernel_of(r)?;
     sysctls_of(&Reader::open(r.sources, r.need("vm")?, &VM, "machine.vm")?, kernel)
-}
-
-/// Reads a table of sysctls of a kernel.
-pub(super) fn sysctls_of(r: &Reader<'_>, kernel: Kernel) -> Result<VmSysctl, Error> {
-    check_kernel_has(r, kernel)?;
-    let vm = vm(r, kernel)?;
-    if vm.swappiness > 100 && kernel < Kernel::V5_8 {
-        let found =
-            format!("{} is above 100, the most that kernel {} takes", vm.swappiness, kernel.name());
-        return Err(r.error("swappiness", found, "100 or less, or use kernel 5.8 or later"));
-    }
-    if (1..8).contains(&vm.percpu_pagelist_high_fraction) {
-        let found = format!("{} is too small a fraction", vm.percpu_pagelist_high_fraction);
-        return Err(r.error(pagelist_fraction(kernel), found, "0 or at least 8"));
-    }
-    let around: u64 = r.get("fault_around_bytes")?;
-    if !around.is_power_of_two() {
-        let found = format!("{around} is not a power of two");
-        return Err(r.error("fault_around_bytes", found, "4096 or 65536"));
-    }
-    let ahead: u64 = r.get("read_ahead_kb")?;
-    if !(ahead * 1024).is_multiple_of(PAGE_SIZE) {
-        let found = format!("{ahead} KiB are not whole pages");
-        return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
-    }
-    Ok(vm)
-}
-
-/// The write of one key to a machine that runs, whose value is in `vm`.
-pub(super) fn write_of(key: &str, vm: &VmSysctl) -> Op {
-    use SysctlWrite::*;
-    Op::Sysctl(match key {
-        "swappiness" => Swappiness(vm.swappiness),
-        "page-cluster" => PageCluster(vm.page_cluster),
-        "min_free_kbytes" => MinFreeKbytes(vm.min_free_kbytes.unwrap_or_default()),
-        "watermark_scale_factor" => WatermarkScaleFactor(vm.watermark_scale_factor),
-        "watermark_boost_factor" => WatermarkBoostFactor(vm.watermark_boost_factor),
-        "percpu_pagelist_high_fraction" | "percpu_pagelist_fraction" => {
-            PercpuPagelistHighFraction(vm.percpu_pagelist_high_fraction)
-        }
-        "dirty_background_ratio" | "dirty_background_bytes" => DirtyBackground(vm.dirty_background),
-        "dirty_ratio" | "dirty_bytes" => Dirty(vm.dirty),
-        "dirty_expire_centisecs" => DirtyExpire(vm.dirty_expire),
-        "dirty_writeback_centisecs" => DirtyWriteback(vm.dirty_writeback),
-        "read_ahead_kb" => RaPages(vm.ra_pages),
-        "fault_around_bytes" => FaultAround(vm.fault_around),
-        "compaction_proactiveness" => CompactionProactiveness(vm.compaction_proactiveness),
-        "extfrag_threshold" => ExtfragThreshold(vm.extfrag_threshold),
-        "defrag_mode" => DefragMode(vm.defrag_mode),
-        "compact_unevictable_allowed" => CompactUnevictableAllowed(vm.compact_unevictable_allowed),
-        "nr_hugepages" => return Op::HugePool { pages: vm.nr_hugepages },
-        "transparent_hugepage" => Thp(vm.thp),
-        "thp_defrag" => ThpDefrag(vm.thp_defrag),
-        other => unreachable!("`{other}` is no row of [machine.vm]"),
-    })
-}
-
-/// `thp_defrag` of a kernel, unless the scenario says otherwise: "always" until 4.6 "mm: thp: set THP
-/// defrag by default to madvise and add a stall-free defrag option".
-fn thp_defrag_of(kernel: Kernel) -> &'static str {
-    if kernel < Kernel::V5_5 { "\"always\"" } else { "\"madvise\"" }
-}
-
-fn thp_defrag(r: &Reader<'_>, kernel: Kernel) -> Result<ThpDefrag, Error> {
-    if r.has("thp_defrag") {
-        return r.word("thp_defrag", &THP_DEFRAG);
-    }
-    let word = thp_defrag_of(kernel).trim_matches('"');
-    Ok(ThpDefrag::ALL.into_iter().find(|w| w.0 == word).map_or(LINUX.thp_defrag, |w| w.1))
-}
-
-/// Fills in defaults of `[machine.vm]` that a kernel has in place of others.
-pub(in crate::scenario) fn fill_of_kernel(doc: &mut Doc, kernel: Kernel) {
-    let machine = doc.get_mut("machine").map(|n| &mut n.value);
-    let Some(Value::Table(machine)) = machine else { return };
-    let Some(Value::Table(vm)) = machine.get_mut("vm").map(|n| &mut n.value) else { return };
-    if vm.get("thp_defrag").is_none()
-        && let Some(node) = Node::of_static(thp_defrag_of(kernel))
-    {
-        vm.push("thp_defrag", At::DEFAULT, node);
-    }
-}
-
-/// Sysctls that came, or went, while the modelled kernels did: name, first and last of them that
-/// has it, and what Linux says.
-const OF_SOME_KERNELS: &[(&str, Kernel, Kernel, &str)] = &[
-    ("watermark_scale_factor", Kernel::V5_5, Kernel::LAST, "since 4.6"),
-    ("watermark_boost_factor", Kernel::V5_5, Kernel::LAST, "since 5.0"),
-    ("compaction_proactiveness", Kernel::V5_9, Kernel::LAST, "since 5.9"),
-    ("defrag_mode", Kernel::V6_18, Kernel::LAST, "since 6.16"),
-    ("percpu_pagelist_high_fraction", Kernel::V6_1, Kernel::LAST, "since 5.14"),
-    ("percpu_pagelist_fraction", Kernel::V4_1, Kernel::V5_10, "up to 5.13"),
-];
-
-/// Why a sysctl cannot be set on a kernel, if it cannot.
-pub fn not_of_kernel(key: &str, kernel: Kernel) -> Option<String> {
-    let of = OF_SOME_KERNELS.iter().find(|k| k.0 == key)?;
-    let has = (of.1..=of.2).contains(&kernel);
-    (!has).then(|| format!("kernel {} has no such sysctl (Linux has it {})", kernel.name(), of.3))
-}
-
-/// Nothing is set that the kernel does not have, and no value that it does not take.
-fn check_kernel_has(r: &Reader<'_>, kernel: Kernel) -> Result<(), Error> {
-    let name = kernel.name();
-    for &(key, ..) in OF_SOME_KERNELS {
-        if let Some(found) = not_of_kernel(key, kernel).filter(|_| r.has(key)) {
-            let write = match key {
-                "percpu_pagelist_high_fraction" => "`percpu_pagelist_fraction` in its place",
-                "percpu_pagelist_fraction" => "`percpu_pagelist_high_fraction` in its place",
-                _ => "nothing here, or use a kernel that has it",
-            };
-            return Err(r.error(key, found, write));
-        }
-    }
-    let scale = r.opt_count("watermark_scale_factor")?.unwrap_or(0);
-    if scale > 1000 && kernel < Kernel::V6_1 {
-        let found = format!("{scale} is above 1000, the most that kernel {name} takes");
-        return Err(r.error("watermark_scale_factor", found, "1000 or less, or use kernel 6.1"));
-    }
-    let deferred = [ThpDefrag::Defer, ThpDefrag::DeferMadvise];
-    if kernel < Kernel::V5_5 && deferred.contains(&thp_defrag(r, kernel)?) {
-        let defrag = r.opt_text("thp_defrag")?.unwrap_or_default();
-        let found = format!("kernel {name} does not know \"{defrag}\" (Linux does since 4.11)");
-        return Err(r.error("thp_defrag", found, "\"always\", \"madvise\" or \"never\""));
-    }
-    Ok(())
 }
 
 rows! {
@@ -617,20 +420,13 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
     Ok(groups)
 }
 
-/// For whom huge pages are made (`transparent_hugepage/enabled`).
-const THP: Words<Thp> = words!(of Thp::ALL);
-
-/// Effort of a fault to get one (`transparent_hugepage/defrag`).
-pub(in crate::scenario) const THP_DEFRAG: Words<ThpDefrag> = words!(of ThpDefrag::ALL);
-
-const LINUX: VmSysctl = VmSysctl::linux();
-
 #[cfg(test)]
 mod tests {
     use mmsim_core::config::cost::CostModel;
 
     use super::super::ROOT;
     use super::*;
+    use crate::scenario::raw::{At, Value};
     use crate::scenario::read::fill;
 
     #[test]

@@ -12,6 +12,7 @@ mod sweep;
 mod sysctls;
 mod tasks;
 mod tune;
+mod vm;
 mod workloads;
 
 pub use damon::*;
@@ -25,6 +26,7 @@ pub use sweep::*;
 pub use sysctls::SYSCTLS;
 pub use tasks::*;
 pub use tune::*;
+pub use vm::*;
 pub use workloads::*;
 
 use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
@@ -156,8 +158,8 @@ mod tests {
             names.dedup();
             assert_eq!(n, names.len(), "{} has a key twice", t.title);
             for k in t.keys() {
-                if let Fallback::Is(v) = k.fallback {
-                    assert!(Node::of_default(v).is_some(), "{} {}", t.title, k.name);
+                if let Some(v) = k.fallback.value() {
+                    assert!(Node::of_default(&v).is_some(), "{} {}", t.title, k.name);
                 }
             }
         }

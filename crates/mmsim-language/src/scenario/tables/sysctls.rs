@@ -5,7 +5,7 @@ use mmsim_core::workload::Op;
 
 use super::super::machine::BASES;
 use super::key;
-use super::machine::{VM, sysctls_of, write_of};
+use super::vm::{VM, sysctls_of, write_of};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
 use crate::scenario::raw::{Node, Table, Value};
 use crate::scenario::read::{Reader, fill};

@@ -12,7 +12,7 @@ use super::{
     EvictWithoutMemcg, InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding,
     ShadowLimitScope, WsThreshold,
 };
-use crate::knobs;
+use crate::settings;
 use mmsim_core::config::Kernel;
 
 impl ClassicConfig {
@@ -140,7 +140,7 @@ impl ClassicConfig {
 }
 
 /// A named point of the knobs.
-pub type Preset = knobs::Preset<ClassicConfig>;
+pub type Preset = settings::Preset<ClassicConfig>;
 
 /// Configuration that a kernel shipped.
 macro_rules! shipped {
@@ -264,7 +264,7 @@ pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knobs::Knobs as _;
+    use crate::settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

@@ -10,13 +10,13 @@ use super::{
     RefaultDistance, RestoreRule, SecondTouch, StepSize, TierGain, TtlRule, TypeFallback, TypeRule,
     WritebackRule,
 };
-use crate::knobs::{Preset, Ranged};
+use crate::settings::Preset;
 use mmsim_core::config::Kernel;
 
 impl MglruConfig {
     /// Linux 6.1, stable tree.
     pub const V6_1: MglruConfig = MglruConfig {
-        min_ttl_ms: Ranged::new(0),
+        min_ttl_ms: 0,
         ttl_rule: TtlRule::Aging61,
         walk_mmu: true,
         nonleaf_young: true,
@@ -29,8 +29,8 @@ impl MglruConfig {
         recent_rule: RecentRule::SameMinSeq,
         type_rule: TypeRule::FirstTier,
         tier_gain: TierGain::OneToTwo,
-        nr_tiers: Ranged::new(4),
-        refs_width: Ranged::new(2),
+        nr_tiers: 4,
+        refs_width: 2,
         hist_gens: HistGens::One,
         min_seq_coupling: true,
         min_seq_clamp: false,
@@ -226,7 +226,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knobs::Knobs as _;
+    use crate::settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

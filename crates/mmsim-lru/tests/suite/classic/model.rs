@@ -3,7 +3,7 @@
 
 use crate::model::classic::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use mmsim_lru::config::{
-    AnonRatio, BalanceModel, ClassicConfig, KnobInfo, Knobs as _, NewAnonRotated, PRESETS,
+    AnonRatio, BalanceModel, ClassicConfig, NewAnonRotated, PRESETS, Row, Settings as _,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -235,14 +235,14 @@ fn checked_run(config: ClassicConfig, ops: &[Op]) -> State {
 
 /// Any point of the space that makes sense, near some preset.
 fn config() -> impl Strategy<Value = ClassicConfig> {
-    let knobs = ClassicConfig::knobs();
+    let knobs = ClassicConfig::ROWS;
     let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..4);
     (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
         let mut config = PRESETS[preset].config;
         for (knob, value) in flips {
             let mut flipped = config;
-            let values = knobs[knob].values;
-            flipped.set(knobs[knob].name, values[value % values.len()].name).unwrap();
+            let values: Vec<_> = knobs[knob].allowed().collect();
+            flipped.set(knobs[knob].name, values[value % values.len()]).unwrap();
             if flipped.validate().is_ok() {
                 config = flipped;
             }
@@ -315,7 +315,7 @@ fn every_knob_has_a_witness() {
     let bases = PRESETS.iter().map(|p| p.config);
     let bases: Vec<(ClassicConfig, Vec<State>)> =
         bases.map(|c| (c, sequences.iter().map(|ops| end(c, ops)).collect())).collect();
-    let moves = |knob: &KnobInfo| {
+    let moves = |knob: &Row| {
         bases.iter().any(|(base, states)| {
             knob.allowed().any(|value| {
                 let mut flipped = *base;
@@ -326,7 +326,7 @@ fn every_knob_has_a_witness() {
             })
         })
     };
-    for knob in ClassicConfig::knobs() {
+    for knob in ClassicConfig::ROWS {
         let reason = SILENT.iter().find(|s| s.0 == knob.name);
         assert_eq!(moves(knob), reason.is_none(), "{}: {reason:?}", knob.name);
     }

@@ -16,7 +16,7 @@ use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, ClassicConfig, Knobs as _, PRESETS};
+use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS, Settings as _};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -312,7 +312,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Any point of the space that makes sense, a few knobs away from some preset.
 fn near_a_preset() -> impl Strategy<Value = ClassicConfig> {
-    let knobs = ClassicConfig::knobs();
+    let knobs = ClassicConfig::ROWS;
     let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..5);
     (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
         let mut config = PRESETS[preset].config;
@@ -322,8 +322,8 @@ fn near_a_preset() -> impl Strategy<Value = ClassicConfig> {
                 continue;
             }
             let mut flipped = config;
-            let values = knobs[knob].values;
-            flipped.set(knobs[knob].name, values[value % values.len()].name).unwrap();
+            let values: Vec<_> = knobs[knob].allowed().collect();
+            flipped.set(knobs[knob].name, values[value % values.len()]).unwrap();
             if flipped.validate().is_ok() {
                 config = flipped;
             }

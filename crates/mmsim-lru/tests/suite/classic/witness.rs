@@ -15,7 +15,7 @@ use mmsim_core::config::{DirtyLimit, Kernel, MachineConfig, MemcgConfig};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::Reclaimer;
 use mmsim_core::workload::Advice;
-use mmsim_lru::config::{ClassicConfig, KnobError, Knobs as _, WsThreshold};
+use mmsim_lru::config::{ClassicConfig, KnobError, Settings as _, WsThreshold};
 
 /// Protection and detection as first posted on 5.5, with the repaired threshold.
 const POSTED: ClassicConfig = ClassicConfig { ws_v1_index_bug: false, ..ClassicConfig::SEED_8 };
@@ -494,7 +494,7 @@ fn lazyfree() {
 #[test]
 fn every_knob_has_a_witness() {
     let source = include_str!("witness.rs");
-    for knob in ClassicConfig::knobs() {
+    for knob in ClassicConfig::ROWS {
         let test = format!("fn {}()", knob.name.replace('-', "_"));
         assert!(source.contains(&test), "{}", knob.name);
     }

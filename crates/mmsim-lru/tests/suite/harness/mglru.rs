@@ -15,7 +15,6 @@ use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
 use mmsim_lru::index::LruType;
-use mmsim_lru::knobs::Ranged;
 use mmsim_lru::mglru::GenList;
 use mmsim_lru::mglru::config::{
     AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, Lazyfree, Placement,
@@ -66,8 +65,8 @@ pub(crate) fn knobs(c: &Config) -> MglruConfig {
             [2, 3] => TierGain::TwoToThree,
             other => panic!("gains {other:?}"),
         },
-        nr_tiers: Ranged::new(4),
-        refs_width: Ranged::new(2),
+        nr_tiers: 4,
+        refs_width: 2,
         min_seq_coupling: c.coupled,
         aging_rule: match c.ages_by_gens {
             true => AgingRule::GensOnly,

@@ -16,7 +16,7 @@ use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx,
 };
-use mmsim_lru::config::{Knobs as _, PRESETS};
+use mmsim_lru::config::{PRESETS, Settings as _};
 use mmsim_lru::{Classic, ClassicConfig, Mglru, MglruConfig, Random};
 
 /// A policy and the kernel that it belongs to.

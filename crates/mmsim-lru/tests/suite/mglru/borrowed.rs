@@ -8,8 +8,8 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::classic::formulas::{CostState, cost612};
 use mmsim_lru::index::{ANON, FILE, PerType};
-use mmsim_lru::knobs::Knobs as _;
 use mmsim_lru::mglru::rates::by_cost;
+use mmsim_lru::settings::Settings as _;
 
 /// With three generations left: 200 pages are old and none is young, so there are inactive ones
 /// enough. Once 300 young ones stand beside them, there are not.

@@ -12,7 +12,7 @@ use mmsim_core::policy::{ReclaimPolicy as _, ReclaimRequest};
 use mmsim_core::workload::VmaFlags;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::Gen;
-use mmsim_lru::knobs::Knobs as _;
+use mmsim_lru::settings::Settings as _;
 
 const REWORKED: &str = "mglru-v6.18";
 

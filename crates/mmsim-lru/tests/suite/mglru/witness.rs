@@ -12,9 +12,9 @@ use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{Move, ReclaimPolicy, ReclaimRequest};
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::{ANON, FILE, Gen, LruType, PerType, Tier};
-use mmsim_lru::knobs::Knobs as _;
 use mmsim_lru::mglru::GenList;
 use mmsim_lru::mglru::rates::{Control, Rates};
+use mmsim_lru::settings::Settings as _;
 
 pub(super) const KSWAPD: &Reclaim = &Reclaim::KSWAPD;
 
@@ -623,7 +623,7 @@ fn a_new_generation_is_traced() {
 #[test]
 fn every_knob_has_a_witness() {
     let source = concat!(include_str!("witness.rs"), include_str!("reworked.rs"));
-    for knob in MglruConfig::knobs() {
+    for knob in MglruConfig::ROWS {
         let test = format!("#[test]\nfn {}() {{", knob.name.replace('-', "_"));
         assert!(source.contains(&test), "no witness of {}", knob.name);
     }

@@ -20,7 +20,7 @@ mod refault;
 pub(crate) use op::Op;
 
 use mmsim_lru::config::{
-    AgeModel, AnonStart, BalanceModel, ClassicConfig, Knobs as _, LazyfreePlace, NewAnonRotated,
+    AgeModel, AnonStart, BalanceModel, ClassicConfig, LazyfreePlace, NewAnonRotated, Settings as _,
 };
 use reclaim::{BATCH, Verdict};
 use std::collections::BTreeMap;
