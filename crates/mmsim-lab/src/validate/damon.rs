@@ -10,6 +10,7 @@ use std::ops::{Range, RangeInclusive};
 
 use mmsim_core::base::id::AsId;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_core::workload::Note;
 use mmsim_damon::attrs::MonitoringAttrs;
@@ -148,7 +149,7 @@ impl Files<'_> {
                     .parse()
                     .map_err(|_| format!("{file}: \"{text}\", write a number from 0"))?,
             };
-            module.set(parameter, value).map_err(|e| format!("{file}: {e}"))?;
+            module.put(parameter, value).map_err(|e| format!("{file}: {e}"))?;
             used = true;
         }
         if !used {

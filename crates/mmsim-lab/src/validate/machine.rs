@@ -7,9 +7,7 @@ use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::{
-    Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind,
-};
+use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::workload::Workload;
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap, SwapDevice};
