@@ -1,4 +1,4 @@
-//! docs/accuracy.md is what `mmsim accuracy` writes. The whole takes all recordings; this test
+//! docs/accuracy.md is what `mmsim-lab accuracy` writes. The whole takes all recordings; this test
 //! compares the part of the quick subset with the program, cell by cell.
 //!
 //! `MMSIM_BLESS=1 cargo test --workspace --test suite accuracy -- --ignored` rewrites that part.
@@ -6,7 +6,7 @@
 use crate::harness::{Folder, repository};
 
 #[test]
-#[ignore = "`.ci/run` asks the program of every other commit: mmsim accuracy --quick --check"]
+#[ignore = "`.ci/run` asks the program of every other commit: mmsim-lab accuracy --quick --check"]
 fn the_quick_part_is_what_the_program_writes() {
     let f = Folder::new();
     let mut args = vec!["accuracy", "--quick"];
