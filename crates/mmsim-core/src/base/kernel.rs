@@ -101,9 +101,12 @@ pub const fn checked(since: &'static str) -> &'static str {
     since
 }
 
+/// The newest kernel.
+pub const NEWEST: Kernel = Kernel::ALL[NR_KERNELS - 1];
+
 impl Kernel {
     /// The newest one.
-    pub const LAST: Kernel = Kernel::ALL[NR_KERNELS - 1];
+    pub const LAST: Kernel = NEWEST;
 
     /// The kernel of that name.
     pub fn from_name(s: &str) -> Option<Kernel> {

@@ -1,12 +1,19 @@
-//! What can be set: one row for each thing, beside the field that it fills.
+//! Settings: one row for each, beside the field that it fills.
 //!
 //! [`settings!`](crate::settings) makes the plain struct and the table of its rows of one list. All
 //! that a row says besides its name, type and values is a chain of methods of [`Row`], so a new
 //! attribute touches no macro. Whoever reads, writes, lists or documents settings walks the rows.
 //! Named points are [`Preset`]s, each built on the one before it.
 
+mod refusal;
+mod value;
+
+pub use refusal::{KnobError, Unfit};
+pub use value::{Formed, Value};
+
 use super::kernel::{Kernel, checked};
 use super::time::SimDuration;
+use refusal::unknown_knob;
 use std::fmt;
 
 /// A word that a setting takes.
@@ -148,12 +155,12 @@ impl Row {
     pub const fn flag(self, no: &'static str, yes: &'static str) -> Row {
         Row { form: Form::Flag([no, yes]), ..self }
     }
-    /// The field counts pages, of which each is so many units of the number.
+    /// The field counts pages. Each is `units` of the number.
     #[must_use]
     pub const fn per_page(self, units: u64) -> Row {
         Row { scale: units, ..self }
     }
-    /// A duration that is written as a number of units of so many nanoseconds.
+    /// A duration that is written as a number of units of `nanos` nanoseconds.
     #[must_use]
     pub const fn count_of_nanos(self, nanos: u64) -> Row {
         Row { form: Form::Whole, scale: nanos, ..self }
@@ -289,179 +296,6 @@ impl Row {
             }
             _ => KnobError::UnknownValue { knob, value, allowed: self.allowed().collect() },
         }
-    }
-}
-
-/// Why a kernel does not take a number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unfit {
-    /// It is below this.
-    Below(u64),
-    /// It is above this; from that release on more is allowed.
-    Above(u64, &'static str),
-    /// It is neither 0 nor at least this.
-    Fraction(u64),
-    /// The kernel does not know that word yet.
-    Word(&'static Word),
-}
-
-/// Why a knob could not be set, or why the knobs make no sense together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum KnobError {
-    /// There is no such knob.
-    UnknownKnob {
-        /// Name that was looked up.
-        name: String,
-        /// The knob that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// The knob does not take this value.
-    UnknownValue {
-        /// Which knob.
-        knob: &'static str,
-        /// Value that was to be set.
-        value: String,
-        /// Allowed values.
-        allowed: Vec<&'static str>,
-    },
-    /// The knob takes a number, and this is none or too small or too large.
-    OutOfRange {
-        /// Which knob.
-        knob: &'static str,
-        /// Value that was to be set.
-        value: String,
-        /// Smallest and largest number.
-        range: (u64, u64),
-    },
-    /// Two knobs contradict each other.
-    Contradiction {
-        /// The setting that needs another one, `knob = "value"`.
-        setting: String,
-        /// Text to write instead.
-        instead: String,
-        /// Why.
-        because: &'static str,
-    },
-}
-
-impl KnobError {
-    /// The message without the name of the knob in front, for those who say where it was set.
-    pub fn remark(&self) -> String {
-        match self {
-            KnobError::UnknownKnob { name, nearest: Some(nearest) } => {
-                format!("unknown knob \"{name}\", did you mean \"{nearest}\"?")
-            }
-            KnobError::UnknownKnob { name, nearest: None } => format!("unknown knob \"{name}\""),
-            KnobError::UnknownValue { value, allowed, .. } => {
-                format!("unknown value \"{value}\", write one of \"{}\"", allowed.join("\", \""))
-            }
-            KnobError::OutOfRange { value, range: (low, high), .. } => {
-                format!("found {value}, write a whole number from {low} to {high}")
-            }
-            KnobError::Contradiction { setting, instead, because } => {
-                format!("{setting} makes no sense here: {because}; write {instead}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for KnobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KnobError::UnknownValue { knob, .. } | KnobError::OutOfRange { knob, .. } => {
-                write!(f, "{knob}: {}", self.remark())
-            }
-            _ => f.write_str(&self.remark()),
-        }
-    }
-}
-
-impl std::error::Error for KnobError {}
-
-/// The answer to a name that is none of `rows`: the row whose name is nearest, unless none
-/// comes near. Underscores are taken for dashes.
-fn unknown_knob(rows: &[Row], name: &str) -> KnobError {
-    let dashed = name.replace('_', "-");
-    let nearest = rows
-        .iter()
-        .map(|r| (strsim::damerau_levenshtein(&dashed, r.name), r.name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, nearest)| *distance <= nearest.len() / 3)
-        .map(|(_, nearest)| nearest);
-    KnobError::UnknownKnob { name: name.to_owned(), nearest }
-}
-
-/// A type that fields have. Its value is a number: that of a row, or the place of a word.
-pub trait Value {
-    /// The value as a row counts it; `None`: none.
-    fn number(&self, row: &Row) -> Option<u64>;
-    /// Sets it, if it is a value of the type.
-    fn set_number(&mut self, row: &Row, n: u64);
-}
-
-/// The form that values of a type have, unless the row says otherwise.
-pub trait Formed: Value {
-    /// That form.
-    const FORM: Form;
-}
-
-impl Formed for bool {
-    const FORM: Form = Form::Flag(["no", "yes"]);
-}
-impl Value for bool {
-    fn number(&self, _: &Row) -> Option<u64> {
-        Some(u64::from(*self))
-    }
-    fn set_number(&mut self, _: &Row, n: u64) {
-        *self = n > 0;
-    }
-}
-
-impl Formed for u32 {
-    const FORM: Form = Form::Whole;
-}
-impl Value for u32 {
-    fn number(&self, row: &Row) -> Option<u64> {
-        Some(u64::from(*self) * row.scale)
-    }
-    fn set_number(&mut self, row: &Row, n: u64) {
-        *self = u32::try_from(n / row.scale).unwrap_or(u32::MAX);
-    }
-}
-
-impl Formed for u64 {
-    const FORM: Form = Form::Whole;
-}
-impl Value for u64 {
-    fn number(&self, _: &Row) -> Option<u64> {
-        Some(*self)
-    }
-    fn set_number(&mut self, _: &Row, n: u64) {
-        *self = n;
-    }
-}
-
-impl Formed for Option<u64> {
-    const FORM: Form = Form::Whole;
-}
-impl Value for Option<u64> {
-    fn number(&self, _: &Row) -> Option<u64> {
-        *self
-    }
-    fn set_number(&mut self, _: &Row, n: u64) {
-        *self = Some(n);
-    }
-}
-
-impl Formed for SimDuration {
-    const FORM: Form = Form::Time;
-}
-impl Value for SimDuration {
-    fn number(&self, row: &Row) -> Option<u64> {
-        Some(self.as_nanos() / row.scale)
-    }
-    fn set_number(&mut self, row: &Row, n: u64) {
-        *self = SimDuration::from_nanos(n.saturating_mul(row.scale));
     }
 }
 

@@ -3,7 +3,7 @@
 //! time, latency and pressure; event counts depend on them only through the order in
 //! which threads and kswapd come to act.
 
-use crate::base::kernel::Kernel;
+use crate::base::kernel::NEWEST;
 use crate::base::settings::Settings as _;
 use crate::base::time::SimDuration;
 use crate::settings;
@@ -91,7 +91,7 @@ settings! {
 impl CostModel {
     /// The values of evidence/calibration.toml.
     pub const fn measured() -> Self {
-        CostModel::of(Kernel::LAST)
+        CostModel::of(NEWEST)
     }
     /// Names and values.
     pub fn fields(&self) -> Vec<(&'static str, SimDuration)> {

@@ -1,11 +1,11 @@
 //! The sysctls of memory management, a row each: `/proc/sys/vm`, and a few files of `/sys`.
 
-use crate::base::kernel::Kernel;
+use crate::base::kernel::NEWEST;
 use crate::base::settings::{Form, Formed, Row, Settings as _, Value};
 use crate::base::time::SimDuration;
 use crate::{settings, words};
 
-/// A sysctl of so many KiB is an `int`, and so is one of centiseconds.
+/// Largest value of a sysctl in KiB or centiseconds: the kernel holds both as an `int`.
 const INT: u64 = i32::MAX as u64;
 /// Hundredths of a second.
 const CENTISECOND: u64 = 10_000_000;
@@ -109,7 +109,7 @@ settings! {
 impl VmSysctl {
     /// The values that the newest Linux boots with, but for huge pages, which are off.
     pub const fn linux() -> Self {
-        VmSysctl::of(Kernel::LAST)
+        VmSysctl::of(NEWEST)
     }
 
     /// The settings after a write to the files.
@@ -201,6 +201,7 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::kernel::Kernel;
 
     /// Each default of each kernel fits its own row, and reads back as it was written.
     #[test]

@@ -97,7 +97,7 @@ pub(super) fn toml_of(row: &Row, value: Option<u64>) -> String {
     if let Form::Word(..) = row.form { format!("\"{text}\"") } else { text }
 }
 
-/// The number that a row has on a kernel, if nobody sets it.
+/// Default of a row on a kernel.
 pub type Defaults = fn(&Row, Kernel) -> Option<u64>;
 
 impl Fallback {

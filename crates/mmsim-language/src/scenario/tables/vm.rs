@@ -19,7 +19,7 @@ pub static VM: TableSpec = TableSpec {
 
 static KEYS: [KeySpec; VmSysctl::ROWS.len()] = keys_of(VmSysctl::ROWS, default_of);
 
-/// The number that a sysctl has on a kernel, if nobody writes it.
+/// Default of a sysctl on a kernel.
 fn default_of(row: &Row, kernel: Kernel) -> Option<u64> {
     VmSysctl::of(kernel).number(row)
 }
