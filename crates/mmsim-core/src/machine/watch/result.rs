@@ -350,7 +350,7 @@ pub struct RunResult {
     pub reading: [SimDuration; 2],
     /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
     pub cache_misses: u64,
-    /// Counters that the policy does not keep ([`crate::policy::ReclaimPolicy::keeps`]): their
+    /// Counters that the policy does not keep ([`crate::policy::PolicyTraits`]): their
     /// zeros say nothing.
     pub not_kept: Vec<VmEvent>,
     /// Tasks in their order.
