@@ -197,7 +197,7 @@ impl Scenario {
         &self.about
     }
 
-    /// Its expectations of its runs: [`crate::report::expect::check`] checks a report.
+    /// Its expectations of its runs: [`check`](mmsim_report::expect::check) checks a report.
     pub fn expect(&self) -> &[Expectation] {
         &self.expect
     }
