@@ -8,7 +8,7 @@ use super::{
     DepleteThreshold, Depletion, FinishPageblock, RequestModes, ScanLimit, Scanners, SkipMark,
     SpareFree, TargetHint, TargetOrder, TargetTypes, UndoPrevention,
 };
-use mmsim_core::base::settings;
+use mmsim_core::base::settings::{self, Settings as _};
 use mmsim_core::config::Kernel;
 
 impl CompactionConfig {
@@ -147,6 +147,7 @@ macro_rules! posted {
             name: concat!("compaction-2015", $name),
             config: $config,
             kernel: Kernel::V4_1,
+            shipped: None,
             before: Some(concat!("compaction-", $before)),
             about: $about,
             subject: None,
@@ -160,6 +161,7 @@ pub static PRESETS: &[Preset] = &[
         name: "compaction-v4.1",
         config: CompactionConfig::V4_1,
         kernel: Kernel::V4_1,
+        shipped: Some(""),
         before: None,
         about: "two scanners that meet, as in Linux 4.1",
         subject: None,
@@ -240,6 +242,8 @@ pub static PRESETS: &[Preset] = &[
         name: "compaction-v6.1",
         config: CompactionConfig::V6_1,
         kernel: Kernel::V6_1,
+        // What is between has had the shape of 6.1 since 5.1.
+        shipped: Some("5.1"),
         before: Some("compaction-v4.1"),
         about: "fast searches, skipped groups, captured blocks, as in Linux 6.1",
         subject: None,
@@ -248,6 +252,7 @@ pub static PRESETS: &[Preset] = &[
         name: "compaction-v6.12",
         config: CompactionConfig::V6_12,
         kernel: Kernel::V6_12,
+        shipped: Some("6.12"),
         before: Some("compaction-v6.1"),
         about: "whole pageblocks after failures, small targets first, as in Linux 6.12",
         subject: None,
@@ -256,6 +261,7 @@ pub static PRESETS: &[Preset] = &[
         name: "compaction-v7.3",
         config: CompactionConfig::V7_3,
         kernel: Kernel::V7_3,
+        shipped: Some("7.3"),
         before: Some("compaction-v6.12"),
         about: "movable pageblocks for unmovable requests of a pageblock, as in Linux 7.3",
         subject: None,
@@ -267,25 +273,14 @@ pub fn preset(name: &str) -> Option<CompactionConfig> {
     PRESETS.iter().find(|p| p.name == name).map(|p| p.config)
 }
 
-/// The preset that a kernel shipped. What is between 4.1 and 6.1 has the shape of 6.1 since 5.1.
-pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
-    match kernel {
-        Kernel::V4_1 => CompactionConfig::V4_1,
-        Kernel::V5_5
-        | Kernel::V5_8
-        | Kernel::V5_9
-        | Kernel::V5_10
-        | Kernel::V6_1
-        | Kernel::V6_6 => CompactionConfig::V6_1,
-        Kernel::V6_12 | Kernel::V6_18 => CompactionConfig::V6_12,
-        Kernel::V7_3 => CompactionConfig::V7_3,
-    }
+/// The preset that a kernel shipped.
+pub fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
+    CompactionConfig::of_kernel(kernel).unwrap_or(CompactionConfig::V4_1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

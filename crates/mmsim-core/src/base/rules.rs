@@ -470,6 +470,7 @@ static PRESETS: &[Preset<KernelRules>] = &{
         name: Kernel::ALL[0].name_of_rules(),
         config: KernelRules::of(Kernel::ALL[0]),
         kernel: Kernel::ALL[0],
+        shipped: Some(Kernel::ALL[0].name()),
         before: None,
         about: "rules of the machine, as machine.kernel sets them",
         subject: None,
@@ -481,6 +482,7 @@ static PRESETS: &[Preset<KernelRules>] = &{
         all[i].name = kernel.name_of_rules();
         all[i].config = KernelRules::of(kernel);
         all[i].kernel = kernel;
+        all[i].shipped = Some(kernel.name());
         all[i].before = Some(all[i - 1].name);
         i += 1;
     }

@@ -307,9 +307,9 @@ pub trait Settings: Clone + PartialEq + fmt::Debug + 'static {
     fn field(&self, field: &str) -> Option<&dyn Value>;
     /// The field of a name, to be set.
     fn field_mut(&mut self, field: &str) -> Option<&mut dyn Value>;
-    /// The values of a kernel, where kernels decide them.
-    fn of_kernel(_kernel: Kernel) -> Option<Self> {
-        None
+    /// The values that a kernel shipped, if it has such a thing.
+    fn of_kernel(kernel: Kernel) -> Option<Self> {
+        Self::preset_of(kernel).map(|p| p.config.clone())
     }
     /// All presets, each after the one that it was built on.
     fn presets() -> &'static [Preset<Self>] {
@@ -323,6 +323,11 @@ pub trait Settings: Clone + PartialEq + fmt::Debug + 'static {
         Ok(())
     }
 
+    /// The preset that a kernel shipped, if it has such a thing.
+    fn preset_of(kernel: Kernel) -> Option<&'static Preset<Self>> {
+        let has = |p: &&Preset<Self>| p.shipped.is_some_and(|release| kernel.has(release));
+        Self::presets().iter().rev().find(has)
+    }
     /// The preset of that name.
     fn preset(name: &str) -> Option<&'static Preset<Self>> {
         Self::presets().iter().find(|p| p.name == name)
@@ -405,6 +410,9 @@ pub struct Preset<C: 'static> {
     /// The kernel whose behaviour it is, or on which it was proposed; the nearest that machines
     /// can have.
     pub kernel: Kernel,
+    /// The release from which on kernels have it, until that of a later preset; `None`: no kernel
+    /// shipped it.
+    pub shipped: Option<&'static str>,
     /// The preset that it was built on: that of the kernel before, or the stage before it in a
     /// series.
     pub before: Option<&'static str>,

@@ -7,7 +7,7 @@ use super::{
     PageoutRef, PatternCounter, QuotaSet, Rand32, Resume, ScoreCounter, SplitRule, TraceTarget,
     WmarkWait,
 };
-use mmsim_core::base::settings;
+use mmsim_core::base::settings::{self, Settings as _};
 use mmsim_core::config::Kernel;
 
 impl DamonConfig {
@@ -106,6 +106,8 @@ pub static PRESETS: &[Preset] = &[
         name: "damon-v5.16",
         config: DamonConfig::V5_16,
         kernel: Kernel::V5_9,
+        // Kernels before have none, and get it as a backport.
+        shipped: Some(""),
         before: None,
         about: "the first with proactive reclamation, as in Linux 5.16",
         subject: None,
@@ -114,6 +116,7 @@ pub static PRESETS: &[Preset] = &[
         name: "damon-v6.1",
         config: DamonConfig::V6_1,
         kernel: Kernel::V6_1,
+        shipped: Some("6.1"),
         before: Some("damon-v5.16"),
         about: "hugetlb pages are seen, regions stay within their number, as in Linux 6.1",
         subject: None,
@@ -122,6 +125,7 @@ pub static PRESETS: &[Preset] = &[
         name: "damon-v6.12",
         config: DamonConfig::V6_12,
         kernel: Kernel::V6_12,
+        shipped: Some("6.12"),
         before: Some("damon-v6.1"),
         about: "samples are counted, schemes have intervals of their own, as in Linux 6.12",
         subject: None,
@@ -130,6 +134,7 @@ pub static PRESETS: &[Preset] = &[
         name: "damon-v6.18",
         config: DamonConfig::V6_18,
         kernel: Kernel::V6_18,
+        shipped: Some("6.18"),
         before: Some("damon-v6.12"),
         about: "quotas hold from the first pass on, as in Linux 6.18",
         subject: None,
@@ -138,6 +143,7 @@ pub static PRESETS: &[Preset] = &[
         name: "damon-v7.3",
         config: DamonConfig::V7_3,
         kernel: Kernel::V7_3,
+        shipped: Some("7.3"),
         before: Some("damon-v6.18"),
         about: "regions are cut up to their number, quotas hold in all cases, as in Linux 7.3",
         subject: None,
@@ -150,14 +156,6 @@ pub fn preset(name: &str) -> Option<DamonConfig> {
 }
 
 /// The preset that a kernel shipped. Kernels before 5.16 have none and get its.
-pub const fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
-    match kernel {
-        Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V5_10 => {
-            DamonConfig::V5_16
-        }
-        Kernel::V6_1 | Kernel::V6_6 => DamonConfig::V6_1,
-        Kernel::V6_12 => DamonConfig::V6_12,
-        Kernel::V6_18 => DamonConfig::V6_18,
-        Kernel::V7_3 => DamonConfig::V7_3,
-    }
+pub fn preset_for_kernel(kernel: Kernel) -> DamonConfig {
+    DamonConfig::of_kernel(kernel).unwrap_or(DamonConfig::V5_16)
 }

@@ -60,18 +60,14 @@ pub(super) fn mglru(release: Release) -> (&'static str, bool) {
 /// The classic LRU of a kernel, with whether it is that kernel's own: it is not where one of a
 /// later release stands in.
 pub(super) fn classic(kernel: Kernel) -> (&'static str, bool) {
-    let config = mmsim_lru::config::preset_for_kernel(kernel);
-    let all = ClassicConfig::presets();
-    let name = all.iter().find(|p| p.config == config).map_or("", |p| p.name);
+    let name = ClassicConfig::preset_of(kernel).map_or("", |p| p.name);
     let release = name.strip_prefix("classic-v").and_then(parse);
     (name, release.is_some_and(|r| r <= of_kernel(kernel)))
 }
 
 /// The compaction that is nearest to a release: that of the nearest kernel.
 pub(super) fn compaction(release: Release) -> Option<&'static str> {
-    let config = mmsim_compaction::config::preset_for_kernel(kernel(release)?);
-    let all = mmsim_compaction::CompactionConfig::presets();
-    all.iter().find(|p| p.config == config).map(|p| p.name)
+    mmsim_compaction::CompactionConfig::preset_of(kernel(release)?).map(|p| p.name)
 }
 
 /// The DAMON that is nearest to a release, of kernels and of presets; none before Linux 5.15, which

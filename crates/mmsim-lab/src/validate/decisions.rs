@@ -14,6 +14,7 @@ mod simulated;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_lru::MglruConfig;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! DAMON by name: presets, knobs, and the monitors that a run asks for.
+//! The monitors that a run asks for, by their presets and knobs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,54 +6,21 @@ use std::sync::Arc;
 use mmsim_core::base::id::{AsId, KdamondId};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
 use mmsim_damon::modules::{DamonStat, Module};
 use mmsim_damon::ranges::set_regions;
 use mmsim_damon::truth::{Oracle, TruthMap};
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
-use mmsim_lru::config::Settings;
 
+use super::Machine;
 use super::misplaced::Misplaced;
-use super::{Machine, set};
-use crate::scenario::policy::{KnobError, PolicySpec};
+use super::registry::{resolve, values};
 use crate::scenario::{DamonContext, DamonSpec, RunSpec};
 use mmsim_base::error::Error;
 use mmsim_report::{DamonReport, DamonStatReport, KnobValue, Monitored, SchemeReport, TruthReport};
 
 const PAGE: u64 = 4096;
-
-/// Names of all presets.
-pub(super) fn presets() -> Vec<String> {
-    DamonConfig::presets().iter().map(|p| p.name.to_string()).collect()
-}
-
-/// The preset of a kernel.
-pub(super) fn default_of(kernel: Kernel) -> String {
-    let config = mmsim_damon::preset_for_kernel(kernel);
-    let preset = DamonConfig::presets().iter().find(|p| p.config == config);
-    preset.map(|p| p.name.to_string()).unwrap_or_default()
-}
-
-/// Description of a preset in one line; `None`: it is no preset of DAMON.
-pub(super) fn about(preset: &str) -> Option<&'static str> {
-    DamonConfig::preset(preset).map(|p| p.about)
-}
-
-/// Checks that knobs fit a preset; `None`: it is no preset of DAMON.
-pub(super) fn check(spec: &PolicySpec) -> Option<Result<(), KnobError>> {
-    about(&spec.preset)?;
-    Some(resolve(spec).map(|_| ()))
-}
-
-fn resolve(spec: &PolicySpec) -> Result<DamonConfig, KnobError> {
-    let preset = DamonConfig::preset(&spec.preset).ok_or_else(|| KnobError {
-        key: "preset".into(),
-        message: format!("there is no preset \"{}\"", spec.preset),
-    })?;
-    set(preset.config, spec)
-}
 
 /// Puts the monitors of a run on its machine.
 pub(super) fn attach(run: &RunSpec, machine: &mut Machine) -> Result<(), Misplaced> {
@@ -151,11 +118,10 @@ pub(super) fn no_process(name: &str, names: &[String]) -> Refused {
 pub fn damon_knobs(run: &RunSpec) -> Vec<(String, KnobValue)> {
     let mut all = Vec::new();
     for spec in &run.damon {
-        let Ok(config) = resolve(&spec.rules) else { continue };
+        let Ok(config) = resolve::<DamonConfig>(&spec.rules) else { continue };
         all.push((format!("{}.rules", spec.name), KnobValue::from(spec.rules.preset.as_str())));
-        for k in DamonConfig::ROWS {
-            let value = config.get(k.name).unwrap_or_default();
-            all.push((format!("{}.{}", spec.name, k.name), KnobValue::from(value.as_str())));
+        for (knob, value) in values(&config) {
+            all.push((format!("{}.{knob}", spec.name), KnobValue::from(value.as_str())));
         }
     }
     all

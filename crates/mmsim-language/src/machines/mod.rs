@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mmsim_compaction::CompactionConfig;
-use mmsim_core::base::rules::KernelRules;
+use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::TaskConfig;
@@ -11,7 +10,7 @@ use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::Workload;
 use mmsim_damon::DamonConfig;
-use mmsim_lru::config::{self as lru_config, ClassicConfig, Settings};
+use mmsim_lru::config::{self as lru_config, ClassicConfig};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
@@ -19,6 +18,7 @@ use crate::scenario::{RunSpec, TaskSpec};
 use misplaced::{Misplaced, of_task};
 use mmsim_base::error::Error;
 use mmsim_report::RunReport;
+use registry::{RANDOM, Slot, no_preset, resolve};
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,29 +33,23 @@ pub enum Policy {
 
 impl Policy {
     /// The policy that a kernel shipped.
-    pub const fn of_kernel(kernel: Kernel) -> Policy {
+    pub fn of_kernel(kernel: Kernel) -> Policy {
         Policy::Classic(lru_config::preset_for_kernel(kernel))
     }
 
     /// The policy of a preset with knobs set on top of it.
     pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
-        if let Some(p) = ClassicConfig::preset(&spec.preset) {
-            return set_lru::<_, MglruConfig>(p.config, spec, "MGLRU").map(Policy::Classic);
+        if ClassicConfig::preset(&spec.preset).is_some() {
+            return resolve(spec).map(Policy::Classic);
         }
-        if let Some(p) = MglruConfig::preset(&spec.preset) {
-            return set_lru::<_, ClassicConfig>(p.config, spec, "the classic LRU")
-                .map(Policy::Mglru);
+        if MglruConfig::preset(&spec.preset).is_some() {
+            return resolve(spec).map(Policy::Mglru);
         }
-        match spec.knobs.first() {
-            _ if spec.preset != RANDOM => Err(KnobError {
-                key: "preset".into(),
-                message: format!("there is no preset \"{}\"", spec.preset),
-            }),
-            None => Ok(Policy::Random),
-            Some(k) => Err(KnobError {
-                key: k.key.clone(),
-                message: "random eviction has no knobs".into(),
-            }),
+        match registry::of(&spec.preset) {
+            Some(random) if spec.preset == RANDOM => {
+                random.what.values(spec).map(|_| Policy::Random)
+            }
+            _ => Err(no_preset(&spec.preset)),
         }
     }
 
@@ -70,65 +64,13 @@ impl Policy {
 
     /// Every knob with its value.
     pub fn knobs(self) -> Vec<(&'static str, String)> {
-        fn of<C: Settings>(c: C) -> Vec<(&'static str, String)> {
-            C::ROWS.iter().map(|k| (k.name, c.get(k.name).unwrap_or_default())).collect()
-        }
         match self {
-            Policy::Classic(c) => of(c),
-            Policy::Mglru(c) => of(c),
+            Policy::Classic(c) => registry::values(&c),
+            Policy::Mglru(c) => registry::values(&c),
             Policy::Random => Vec::new(),
         }
     }
 }
-
-/// Sets knobs on top of a preset of an LRU. For a value that `Other`, the other LRU, has for a knob
-/// of the same name, the error names that LRU.
-fn set_lru<C: Settings, Other: Settings>(
-    config: C,
-    spec: &PolicySpec,
-    other: &str,
-) -> Result<C, KnobError> {
-    set(config, spec).map_err(|mut e| {
-        let value = spec.knobs.iter().find(|k| k.key == e.key).map(|k| k.value.to_string());
-        let value = value.unwrap_or_default().replace('_', "-");
-        let has = |c: &lru_config::Row| c.name == e.key && c.allowed().any(|v| v == value);
-        if !C::ROWS.iter().any(has) && Other::ROWS.iter().any(has) {
-            e.message.push_str(&format!("; \"{value}\" is a value of {other}'s"));
-        }
-        e
-    })
-}
-
-/// Sets knobs on top of a preset.
-fn set<C: Settings>(mut config: C, spec: &PolicySpec) -> Result<C, KnobError> {
-    for k in &spec.knobs {
-        config
-            .set(&k.key, &k.value.to_string())
-            .map_err(|e| KnobError { key: k.key.clone(), message: e.remark() })?;
-    }
-    config
-        .validate()
-        .map_err(|e| KnobError { key: contradicting_key(&e, spec), message: e.to_string() })?;
-    Ok(config)
-}
-
-/// The knob of a contradiction that the user wrote: the one that it names, else the one
-/// that would have to change, else the last, which made the whole contradict itself.
-fn contradicting_key(e: &lru_config::KnobError, spec: &PolicySpec) -> String {
-    let written = |text: &str| {
-        let name = text.split(' ').next().unwrap_or_default();
-        spec.knobs.iter().find(|k| k.key == name)
-    };
-    let knob = match e {
-        lru_config::KnobError::Contradiction { setting, instead, .. } => {
-            written(setting).or_else(|| written(instead))
-        }
-        _ => None,
-    };
-    knob.or(spec.knobs.last()).map_or_else(|| "preset".into(), |k| k.key.clone())
-}
-
-const RANDOM: &str = "random";
 
 /// All policies that scenario files can name.
 #[derive(Clone, Copy, Debug)]
@@ -136,13 +78,11 @@ pub struct Catalogue;
 
 impl PolicyCatalogue for Catalogue {
     fn presets(&self) -> Vec<String> {
-        let classic = ClassicConfig::presets().iter().map(|p| p.name);
-        let mglru = MglruConfig::presets().iter().map(|p| p.name);
-        classic.chain(mglru).chain([RANDOM]).map(String::from).collect()
+        registry::presets(Slot::Reclaim)
     }
 
     fn compaction_presets(&self) -> Vec<String> {
-        compaction::presets()
+        registry::presets(Slot::Compaction)
     }
 
     fn default_compaction(&self, kernel: Kernel) -> String {
@@ -150,82 +90,52 @@ impl PolicyCatalogue for Catalogue {
     }
 
     fn damon_presets(&self) -> Vec<String> {
-        damon::presets()
+        registry::presets(Slot::Damon)
     }
 
     fn default_damon(&self, kernel: Kernel) -> String {
-        damon::default_of(kernel)
+        registry::shipped::<DamonConfig>(kernel)
     }
 
     fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
-        fn of<C: Settings>(preset: &str) -> Option<Vec<KnobInfo>> {
-            let c = &C::preset(preset)?.config;
-            let info = |k: &lru_config::Row| KnobInfo {
-                key: k.name.into(),
-                values: k.takes(),
-                value: c.get(k.name).unwrap_or_default(),
-                doc: k.doc.into(),
-            };
-            Some(C::ROWS.iter().map(info).collect())
-        }
-        of::<ClassicConfig>(preset)
-            .or_else(|| of::<MglruConfig>(preset))
-            .or_else(|| of::<CompactionConfig>(preset))
-            .or_else(|| of::<DamonConfig>(preset))
-            .or_else(|| of::<KernelRules>(preset))
-            .unwrap_or_default()
+        let Some(entry) = registry::of(preset) else { return Vec::new() };
+        let of_preset = PolicySpec { preset: preset.into(), knobs: Vec::new() };
+        let values = entry.what.values(&of_preset).unwrap_or_default();
+        let info = |(row, (name, value)): (&Row, (&str, String))| KnobInfo {
+            key: name.into(),
+            values: row.takes(),
+            value,
+            doc: row.doc.into(),
+        };
+        entry.what.rows().iter().zip(values).map(info).collect()
     }
 
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
         let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
-        compaction::check(&spec)
-            .or_else(|| damon::check(&spec))
-            .unwrap_or_else(|| Policy::resolve(&spec).map(|_| ()))
+        let entry = registry::of(preset).ok_or_else(|| no_preset(preset))?;
+        entry.what.values(&spec).map(|_| ())
     }
 }
 
 /// Description of a preset in one line.
 pub fn about_preset(name: &str) -> String {
-    let classic = ClassicConfig::preset(name).map(|p| p.about);
-    let about = classic.or_else(|| MglruConfig::preset(name).map(|p| p.about));
-    let about = about.or_else(|| compaction::about(name)).or_else(|| damon::about(name));
-    let about = about.or_else(|| KernelRules::preset(name).map(|p| p.about));
-    about.unwrap_or("evicts at random: what no knowledge of accesses is worth").into()
+    registry::of(name).and_then(|e| e.what.about(name)).unwrap_or_default().into()
 }
 
 /// The last step in the history of a preset: the preset that it was built on, and each knob that
 /// differs there, with its value there. `None` for the first preset, and for policies without
 /// history.
 pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-    fn of<C: Settings>(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-        let p = C::preset(preset)?;
-        let values = p.changes().into_iter().map(|(knob, there, _)| (knob, there));
-        Some((p.before?, values.collect()))
-    }
-    of::<ClassicConfig>(preset)
-        .or_else(|| of::<MglruConfig>(preset))
-        .or_else(|| of::<CompactionConfig>(preset))
-        .or_else(|| of::<DamonConfig>(preset))
-        .or_else(|| of::<KernelRules>(preset))
+    registry::of(preset)?.what.before(preset)
 }
 
-/// A value of a knob of an LRU as reports write it, whether or not it goes with the other knobs.
+/// A value of a knob as reports write it, whether or not it goes with the other knobs.
 ///
 /// # Errors
 ///
 /// What to write instead.
 pub fn knob_value(preset: &str, knob: &str, value: &str) -> Result<String, KnobError> {
-    fn of<C: Settings>(preset: &str, knob: &str, value: &str) -> Option<Result<String, KnobError>> {
-        let mut config = C::preset(preset)?.config.clone();
-        let set = config.set(knob, value);
-        let set = set.map_err(|e| KnobError { key: knob.into(), message: e.remark() });
-        Some(set.map(|()| config.get(knob).unwrap_or_default()))
-    }
-    of::<ClassicConfig>(preset, knob, value)
-        .or_else(|| of::<MglruConfig>(preset, knob, value))
-        .unwrap_or_else(|| {
-            Err(KnobError { key: knob.into(), message: "this policy has no knobs".into() })
-        })
+    registry::of(preset).ok_or_else(|| no_preset(preset))?.what.value(preset, knob, value)
 }
 
 mod check;
@@ -235,6 +145,7 @@ mod figures;
 mod followed;
 mod misplaced;
 mod pages;
+mod registry;
 mod workloads;
 
 pub use check::specs;

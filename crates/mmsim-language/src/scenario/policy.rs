@@ -3,7 +3,10 @@
 
 use std::fmt;
 
+use mmsim_compaction::CompactionConfig;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
+use mmsim_lru::ClassicConfig;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
 use super::read::{suggested, unknown, version_of};
@@ -107,31 +110,14 @@ pub trait PolicyCatalogue {
 /// The preset of compaction that makes nothing: a kernel built without compaction.
 pub const NO_COMPACTION: &str = "none";
 
-/// The preset of compaction that a kernel shipped. What is between 4.1 and 6.1 has the shape of 6.1
-/// since 5.1.
-pub const fn compaction_of(kernel: Kernel) -> &'static str {
-    match kernel {
-        Kernel::V4_1 => "compaction-v4.1",
-        Kernel::V5_5
-        | Kernel::V5_8
-        | Kernel::V5_9
-        | Kernel::V5_10
-        | Kernel::V6_1
-        | Kernel::V6_6 => "compaction-v6.1",
-        Kernel::V6_12 | Kernel::V6_18 => "compaction-v6.12",
-        Kernel::V7_3 => "compaction-v7.3",
-    }
+/// The preset of compaction that a kernel shipped.
+pub fn compaction_of(kernel: Kernel) -> &'static str {
+    CompactionConfig::preset_of(kernel).map_or(NO_COMPACTION, |p| p.name)
 }
 
-/// The preset that goes with a kernel. Of 4.1 only allocation and compaction are modelled; the LRU
-/// of 5.10 is that of 5.9.
+/// The preset of reclaim that a kernel shipped.
 pub fn preset_of(kernel: Kernel) -> String {
-    let lru = match kernel {
-        Kernel::V4_1 => Kernel::V5_5,
-        Kernel::V5_10 => Kernel::V5_9,
-        _ => kernel,
-    };
-    format!("classic-v{}", lru.name())
+    ClassicConfig::preset_of(kernel).map_or(String::new(), |p| p.name.to_string())
 }
 
 /// A policy with the places where it was written.

@@ -125,6 +125,7 @@ mod tests {
     use super::super::recording::{SCAN, STEP, tests::recording};
     use super::*;
     use mmsim::machines::Policy;
+    use mmsim_core::base::settings::Settings as _;
     use mmsim_core::config::Kernel;
 
     /// Worked by hand: 64,330 inactive pages at priority 11 are 31; costs of 4 and 0 give fractions

@@ -12,7 +12,7 @@ use super::{
     EvictWithoutMemcg, InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding,
     ShadowLimitScope, WsThreshold,
 };
-use crate::settings;
+use crate::settings::{self, Settings as _};
 use mmsim_core::config::Kernel;
 
 impl ClassicConfig {
@@ -144,11 +144,12 @@ pub type Preset = settings::Preset<ClassicConfig>;
 
 /// Configuration that a kernel shipped.
 macro_rules! shipped {
-    ($version:literal, $config:ident, $before:expr) => {
+    ($version:literal, from $release:literal, $config:ident, $before:expr) => {
         Preset {
             name: concat!("classic-v", $version),
             config: ClassicConfig::$config,
             kernel: Kernel::$config,
+            shipped: Some($release),
             before: $before,
             about: concat!("active and inactive lists as in Linux ", $version),
             subject: None,
@@ -163,6 +164,7 @@ macro_rules! posted {
             name: concat!("classic-seed-", $number),
             config: ClassicConfig::$config,
             kernel: Kernel::V5_5,
+            shipped: None,
             before: Some($before),
             about: concat!("Linux 5.5 up to patch ", $number, " of 9 as posted: ", $subject),
             subject: Some($subject),
@@ -172,7 +174,8 @@ macro_rules! posted {
 
 /// All presets: 5.5, the series on it, and what followed.
 pub static PRESETS: &[Preset] = &[
-    shipped!("5.5", V5_5, None),
+    // Nothing older is known.
+    shipped!("5.5", from "", V5_5, None),
     posted!(
         "1",
         SEED_1,
@@ -221,25 +224,27 @@ pub static PRESETS: &[Preset] = &[
         name: "classic-seed-9fix",
         config: ClassicConfig::SEED_9_FIX,
         kernel: Kernel::V5_5,
+        shipped: None,
         before: Some("classic-seed-9"),
         about: "all 9 patches, patch 3 as its author replaced it, patch 9 without its leak",
         subject: None,
     },
-    shipped!("5.8", V5_8, Some("classic-v5.5")),
+    shipped!("5.8", from "5.8", V5_8, Some("classic-v5.5")),
     Preset {
         name: "classic-v5.8+prot",
         config: ClassicConfig::V5_8_PROT,
         kernel: Kernel::V5_8,
+        shipped: None,
         before: Some("classic-v5.8"),
         about: "Linux 5.8 with new anonymous pages starting inactive, without detection",
         subject: None,
     },
-    shipped!("5.9", V5_9, Some("classic-v5.8+prot")),
-    shipped!("6.1", V6_1, Some("classic-v5.9")),
-    shipped!("6.6", V6_6, Some("classic-v6.1")),
-    shipped!("6.12", V6_12, Some("classic-v6.6")),
-    shipped!("6.18", V6_18, Some("classic-v6.12")),
-    shipped!("7.3", V7_3, Some("classic-v6.18")),
+    shipped!("5.9", from "5.9", V5_9, Some("classic-v5.8+prot")),
+    shipped!("6.1", from "6.1", V6_1, Some("classic-v5.9")),
+    shipped!("6.6", from "6.6", V6_6, Some("classic-v6.1")),
+    shipped!("6.12", from "6.12", V6_12, Some("classic-v6.6")),
+    shipped!("6.18", from "6.18", V6_18, Some("classic-v6.12")),
+    shipped!("7.3", from "7.3", V7_3, Some("classic-v6.18")),
 ];
 
 /// The knobs of the preset of that name.
@@ -248,23 +253,13 @@ pub fn preset(name: &str) -> Option<ClassicConfig> {
 }
 
 /// The preset that a kernel shipped.
-pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
-    match kernel {
-        Kernel::V4_1 | Kernel::V5_5 => ClassicConfig::V5_5,
-        Kernel::V5_8 => ClassicConfig::V5_8,
-        Kernel::V5_9 | Kernel::V5_10 => ClassicConfig::V5_9,
-        Kernel::V6_1 => ClassicConfig::V6_1,
-        Kernel::V6_6 => ClassicConfig::V6_6,
-        Kernel::V6_12 => ClassicConfig::V6_12,
-        Kernel::V6_18 => ClassicConfig::V6_18,
-        Kernel::V7_3 => ClassicConfig::V7_3,
-    }
+pub fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
+    ClassicConfig::of_kernel(kernel).unwrap_or(ClassicConfig::V5_5)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

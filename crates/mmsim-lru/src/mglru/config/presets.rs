@@ -130,19 +130,6 @@ impl MglruConfig {
         abort_rule: AbortRule::Wmark72,
         ..MglruConfig::V7_2_MARKS
     };
-
-    /// Configuration of a kernel's MGLRU; kernels before 6.1 have none.
-    pub const fn of_kernel(kernel: Kernel) -> Option<MglruConfig> {
-        match kernel {
-            Kernel::V4_1 | Kernel::V5_5 | Kernel::V5_8 | Kernel::V5_9 | Kernel::V5_10 => None,
-            Kernel::V6_1 => Some(MglruConfig::V6_1),
-            // The stable tree of 6.6 has the fix of 6.8.
-            Kernel::V6_6 => Some(MglruConfig::V6_8_POST),
-            Kernel::V6_12 => Some(MglruConfig::V6_12),
-            Kernel::V6_18 => Some(MglruConfig::V6_18),
-            Kernel::V7_3 => Some(MglruConfig::V7_3),
-        }
-    }
 }
 
 /// One preset.
@@ -150,18 +137,21 @@ const fn preset(
     name: &'static str,
     config: MglruConfig,
     kernel: Kernel,
+    shipped: Option<&'static str>,
     before: Option<&'static str>,
     about: &'static str,
 ) -> Preset<MglruConfig> {
-    Preset { name, config, kernel, before, about, subject: None }
+    Preset { name, config, kernel, shipped, before, about, subject: None }
 }
 
-/// All presets. One of a kernel that machines do not know runs on the nearest before it.
+/// All presets. One of a kernel that machines do not know runs on the nearest before it. Kernels
+/// before 6.1 have none.
 pub static PRESETS: &[Preset<MglruConfig>] = &[
     preset(
         "mglru-v6.1",
         MglruConfig::V6_1,
         Kernel::V6_1,
+        Some("6.1"),
         None,
         "multi-generational LRU as in Linux 6.1, stable tree",
     ),
@@ -169,6 +159,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.7-pre",
         MglruConfig::V6_7_PRE,
         Kernel::V6_12,
+        None,
         Some("mglru-v6.1"),
         "as in Linux 6.7, before the fix of underprotected page cache",
     ),
@@ -176,6 +167,8 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.8-post",
         MglruConfig::V6_8_POST,
         Kernel::V6_12,
+        // The stable tree of 6.6 has the fix of 6.8.
+        Some("6.6"),
         Some("mglru-v6.7-pre"),
         "as in Linux 6.7 with the fix of underprotected page cache",
     ),
@@ -183,6 +176,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.12-rc",
         MglruConfig::V6_12_RC,
         Kernel::V6_12,
+        None,
         Some("mglru-v6.8-post"),
         "as in Linux 6.12 in the making, base of the lazyfree list",
     ),
@@ -190,6 +184,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.12",
         MglruConfig::V6_12,
         Kernel::V6_12,
+        Some("6.12"),
         Some("mglru-v6.12-rc"),
         "multi-generational LRU as in Linux 6.12, stable tree",
     ),
@@ -197,6 +192,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.14",
         MglruConfig::V6_14,
         Kernel::V6_12,
+        None,
         Some("mglru-v6.12"),
         "multi-generational LRU as in Linux 6.14, reworked",
     ),
@@ -204,6 +200,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v6.18",
         MglruConfig::V6_18,
         Kernel::V6_18,
+        Some("6.18"),
         Some("mglru-v6.14"),
         "multi-generational LRU as in Linux 6.18, the rework as merged",
     ),
@@ -211,6 +208,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v7.2-marks",
         MglruConfig::V7_2_MARKS,
         Kernel::V7_3,
+        None,
         Some("mglru-v6.18"),
         "the marks and places of Linux 7.2, without its loop",
     ),
@@ -218,6 +216,7 @@ pub static PRESETS: &[Preset<MglruConfig>] = &[
         "mglru-v7.3",
         MglruConfig::V7_3,
         Kernel::V7_3,
+        Some("7.3"),
         Some("mglru-v7.2-marks"),
         "multi-generational LRU as in Linux 7.3: aging and evicting in one pass",
     ),
