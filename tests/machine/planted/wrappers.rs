@@ -7,10 +7,10 @@ use mmsim::base::time::SimDuration;
 use mmsim::memory::Memory;
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::compaction::{
-    CompactOutcome, CompactRequest, Compaction, CompactionStats, MigrateMode,
+    CompactOutcome, CompactRequest, Compaction, CompactionStats, Compactor, MigrateMode,
 };
 use mmsim::policy::{
-    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PolicyTraits,
+    ANON_ONLY, Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PolicyTraits,
     ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
 };
 use mmsim::virt::pages::pte;
@@ -19,7 +19,7 @@ use mmsim_compaction::TwoScanners;
 
 use super::Fault;
 use mmsim::backing::Shadow;
-use mmsim::base::compact_result::CompactResult;
+use mmsim::base::compact_result::{CompactResult, NoBlock};
 
 /// Folios at the tail of a list that a step may take.
 const STEP: usize = 64;
@@ -80,10 +80,7 @@ impl ReclaimPolicy for Faulty {
         let mut active = Vec::new();
         match self.fault {
             Some(Fault::Overshoot) => (req.priority, req.target) = (1, u64::MAX),
-            Some(Fault::TypesSwapped | Fault::OtherType) => {
-                let other = 200 - req.swappiness(&mem.given.vm).min(200);
-                req.swappiness = Some(other as u8);
-            }
+            Some(Fault::TypesSwapped | Fault::OtherType) => req.swappiness = Some(ANON_ONLY),
             Some(Fault::KswapdSlow) if matches!(req.by, Reclaimer::Kswapd) => {
                 mem.charge(SimDuration::from_millis(5));
             }
@@ -109,10 +106,11 @@ impl ReclaimPolicy for Faulty {
     }
 
     fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.policy.folio_refaulted(mem, folio, shadow, how);
         if self.has(Fault::RefaultsForgotten) {
-            mem.frames.clear(folio, flag::ACTIVE | flag::WORKINGSET);
+            let (memcg, file) = (mem.frames.memcg(folio), mem.frames.is_file_lru(folio));
+            return mem.count_refault(folio, memcg, file);
         }
+        self.policy.folio_refaulted(mem, folio, shadow, how);
     }
 
     forward! {
@@ -145,7 +143,7 @@ pub(super) struct PutOff(pub(super) TwoScanners);
 
 impl Compaction for PutOff {
     fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {
-        self.0.stats().complete != [0; 3] || self.0.deferred(zone, order)
+        self.0.deferred(zone, order)
     }
 
     fn compact_zone(
@@ -154,6 +152,10 @@ impl Compaction for PutOff {
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
     ) -> CompactOutcome {
+        if req.by == Compactor::Direct && self.0.stats().complete != [0; 3] {
+            let (result, why) = (CompactResult::Deferred, NoBlock::Deferred);
+            return CompactOutcome { result, captured: None, why };
+        }
         self.0.compact_zone(mem, lru, req)
     }
 
