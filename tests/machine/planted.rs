@@ -47,9 +47,9 @@ enum Fault {
     Overshoot,
     /// The first group is protected with all that it has.
     GroupSpared,
-    /// The classic LRU is asked for anonymous memory alone, where it would take files.
+    /// Requests to the classic LRU want anonymous memory alone, where it would take files.
     TypesSwapped,
-    /// MGLRU is.
+    /// Requests to MGLRU do.
     OtherType,
     /// Pages leave the active list for the tail of the inactive one.
     DemotedToTail,
