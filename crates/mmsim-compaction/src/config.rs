@@ -159,142 +159,148 @@ settings! {
     pub struct CompactionConfig {
         /// Skips a pageblock only if one call looked at all of it and took nothing; else the rest
         /// of it is enough.
-        skip_needs_full_block as "skip-needs-full-block": bool,
+        skip_needs_full_block as "skip-needs-full-block": bool = false,
             .source(
                 "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not \
                  merged)",
             );
         /// Which frame is remembered of a pageblock where a scanner took nothing.
-        cached_pfn as "cached-pfn": CachedPfn,
+        cached_pfn as "cached-pfn": CachedPfn = CachedPfn::FirstScanned,
             .source(
                 "mm/compaction: skip useless pfn for scanner's cached pfn (2015; Linux 4.6 in part)",
             );
         /// When the end of a pageblock is remembered even if something was taken there.
-        cached_always as "cached-always": CachedAlways,
+        cached_always as "cached-always": CachedAlways = CachedAlways::Never,
             .source("mm/compaction: always update cached pfn (2015, not merged)");
         /// Types of pageblocks that pages may move to.
-        target_types as "target-types": TargetTypes,
+        target_types as "target-types": TargetTypes = TargetTypes::Movable,
             .source(
                 "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not \
                  merged)",
             );
         /// Test for a depleted zone.
-        depletion: Depletion,
+        depletion: Depletion = Depletion::Off,
             .source("mm/compaction: introduce compaction depleted state on zone (2015, not merged)");
         /// Extent of a run in a depleted zone.
-        scan_limit as "scan-limit": ScanLimit,
+        scan_limit as "scan-limit": ScanLimit = ScanLimit::Off,
             .source(
                 "mm/compaction: limit compaction activity in compaction depleted state (2015, not \
                  merged)",
             );
         /// Treatment of requests after failed runs.
-        deferral: Deferral,
+        deferral: Deferral = Deferral::Defer,
             .source("mm/compaction: remove compaction deferring (2015, not merged)");
         /// Lets both scanners go upwards over the whole zone, past each other, and leave alone the
         /// blocks that the other one filled.
-        whole_zone_sweep as "whole-zone-sweep": bool,
+        whole_zone_sweep as "whole-zone-sweep": bool = false,
             .source("mm/compaction: redesign compaction (2015, not merged)");
         /// Number of successes in a cycle that keep a zone from being depleted.
-        deplete_threshold as "deplete-threshold": DepleteThreshold,
+        deplete_threshold as "deplete-threshold": DepleteThreshold = DepleteThreshold::One,
             .source("mm/compaction: new threshold for compaction depleted zone (2015, not merged)");
         /// Lets each scanner skip a pageblock for reasons of its own.
-        two_skip_bits as "two-skip-bits": bool,
+        two_skip_bits as "two-skip-bits": bool = false,
             .source("mm/compaction: redesign compaction (second revision, 2015, not merged)");
         /// Which large free blocks are no targets.
-        spare_free as "spare-free": SpareFree,
+        spare_free as "spare-free": SpareFree =
+            SpareFree::Pageblock, "6.12" => SpareFree::RequestedFirst,
             .source(
                 "mm/compaction: don't use higher order freepage than compaction aims at (2015, not \
                  merged)",
             );
         /// Counts a sweep that finds no target as a failure.
-        no_target_completes as "no-target-completes": bool,
+        no_target_completes as "no-target-completes": bool = false,
             .source("mm/compaction: redesign compaction (second revision, 2015, not merged)");
         /// Way of the scanners through a pageblock, and the end of a run.
-        scanners: Scanners,
+        scanners: Scanners = Scanners::V4_1, "5.1" => Scanners::V6,
             .source("the compaction series of Linux 5.1, and what followed to 6.12");
         /// Finds pageblocks by a look at the free lists before frames are scanned.
-        fast_search as "fast-search": bool,
+        fast_search as "fast-search": bool = false, "5.1" => true,
             .source(
                 "mm, compaction: use free lists to quickly locate a migration source; ... target \
                  (Linux 5.1)",
             );
         /// Gives a source that the free lists named its skip bit at once, which makes the scanner
         /// pass over it: the look is of no use, and the pageblock is lost until the next reset.
-        found_is_skipped as "found-is-skipped": bool,
+        found_is_skipped as "found-is-skipped": bool = false, "5.1" => true, "6.12" => false,
             .source(
                 "mm, compaction: keep migration source private to a single compaction instance \
                  (Linux 5.1, undone in 6.3)",
             );
         /// Lets the search for targets look at every 32nd frame only, the more so the longer it
         /// finds none.
-        free_stride as "free-stride": bool,
+        free_stride as "free-stride": bool = false, "5.1" => true,
             .source(
                 "mm, compaction: round-robin the order while searching the free lists for a target; \
                  ... sample pageblocks for free pages (Linux 5.1)",
             );
         /// Lets an asynchronous run on behalf of a request take pages only where a whole block of
         /// the wanted order can be taken, and from pageblocks of the request's type.
-        abandon_groups as "abandon-groups": bool,
+        abandon_groups as "abandon-groups": bool = false, "5.1" => true,
             .source(
                 "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
                  fails in async direct compaction (Linux 4.7, 4.13)",
             );
         /// Which pageblocks an asynchronous run on behalf of an unmovable or reclaimable request
         /// takes from. The look at the free lists is for the same requests.
-        async_sources as "async-sources": AsyncSources,
+        async_sources as "async-sources": AsyncSources =
+            AsyncSources::OwnType, "7.3" => AsyncSources::LargeFromMovable,
             .source(
                 "mm/compaction.c of Linux 7.2 (suitable_migration_source, fast_find_migrateblock)",
             );
         /// When all of a pageblock is taken at once.
-        finish_pageblock as "finish-pageblock": FinishPageblock,
+        finish_pageblock as "finish-pageblock": FinishPageblock =
+            FinishPageblock::Never, "5.1" => FinishPageblock::Revisited,
+            "6.12" => FinishPageblock::Failed,
             .source(
                 "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
                  ... finish pageblocks on complete migration failure (Linux 6.3)",
             );
         /// Lets a request take its block the moment it forms.
-        capture: bool,
+        capture: bool = false, "5.1" => true,
             .source("mm, compaction: capture a page under direct compaction (Linux 5.1)");
         /// Which page that is taken marks its pageblock as visited.
-        skip_mark as "skip-mark": SkipMark,
+        skip_mark as "skip-mark": SkipMark = SkipMark::FirstFrame, "6.12" => SkipMark::FirstPage,
             .source("mm/compaction.c of Linux 6.1 and 6.12 (test_and_set_skip)");
         /// When a run sees that its block was captured.
-        capture_seen as "capture-seen": CaptureSeen,
+        capture_seen as "capture-seen": CaptureSeen =
+            CaptureSeen::BehindDrain, "6.12" => CaptureSeen::BeforeDrain,
             .source(
                 "mm, compaction: check if a page has been captured before draining PCP pages (Linux \
                  6.3)",
             );
         /// Where later searches for targets begin.
-        target_hint as "target-hint": TargetHint,
+        target_hint as "target-hint": TargetHint = TargetHint::Scanned, "6.12" => TargetHint::Below,
             .source(
                 "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip \
                  (Linux 6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)",
             );
         /// Counts frames behind the first of a free block as scanned for sources.
-        count_tails as "count-tails": bool,
+        count_tails as "count-tails": bool = false, "6.12" => true,
             .source("mm/compaction: correctly return failure with bogus compound_order (Linux 6.6)");
         /// Which target is used next.
-        target_order as "target-order": TargetOrder,
+        target_order as "target-order": TargetOrder =
+            TargetOrder::LastFirst, "6.12" => TargetOrder::ByOrder,
             .source("mm/compaction: add support for >0 order folio memory compaction (Linux 6.9)");
         /// In which mode compaction runs for requests.
-        request_modes as "request-modes": RequestModes,
+        request_modes as "request-modes": RequestModes = RequestModes::AsyncFirst,
             .source("what reviewers of the series asked to see (2015)");
         /// Time for which a pageblock that the sweep filled is no source.
-        undo_prevention as "undo-prevention": UndoPrevention,
+        undo_prevention as "undo-prevention": UndoPrevention = UndoPrevention::Cycle,
             .source(
                 "mm/compaction: redesign compaction (2015, not merged); what its author kept back \
                  is not posted, this is a reading of it",
             );
         /// Pages that are moved together (COMPACT_CLUSTER_MAX).
-        cluster_max as "cluster-max": u32,
+        cluster_max as "cluster-max": u32 = 32,
             .range(1, 512)
             .source("Linux 3.5");
         /// At most one request in this power of two is refused or limited after failures
         /// (COMPACT_MAX_DEFER_SHIFT).
-        max_defer_shift as "max-defer-shift": u32,
+        max_defer_shift as "max-defer-shift": u32 = 6,
             .range(0, 31)
             .source("Linux 2.6.35");
         /// Failures in a row after which what was learned is forgotten (COMPACT_MAX_FAILED).
-        max_failed as "max-failed": u32,
+        max_failed as "max-failed": u32 = 4,
             .range(1, 1000)
             .source("mm/compaction: remove compaction deferring (2015, not merged)");
     }

@@ -4,47 +4,15 @@
 //! [`mmsim_core::base::settings::Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    AsyncSources, CachedAlways, CachedPfn, CaptureSeen, CompactionConfig, Deferral,
-    DepleteThreshold, Depletion, FinishPageblock, RequestModes, ScanLimit, Scanners, SkipMark,
-    SpareFree, TargetHint, TargetOrder, TargetTypes, UndoPrevention,
+    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion, ScanLimit,
+    SpareFree, TargetTypes,
 };
-use mmsim_core::base::settings::{self, Settings as _};
+use mmsim_core::base::settings;
 use mmsim_core::config::Kernel;
 
 impl CompactionConfig {
     /// Linux 4.1, the base of the series.
-    pub const V4_1: CompactionConfig = CompactionConfig {
-        skip_needs_full_block: false,
-        cached_pfn: CachedPfn::FirstScanned,
-        cached_always: CachedAlways::Never,
-        target_types: TargetTypes::Movable,
-        depletion: Depletion::Off,
-        scan_limit: ScanLimit::Off,
-        deferral: Deferral::Defer,
-        whole_zone_sweep: false,
-        deplete_threshold: DepleteThreshold::One,
-        two_skip_bits: false,
-        spare_free: SpareFree::Pageblock,
-        no_target_completes: false,
-        scanners: Scanners::V4_1,
-        fast_search: false,
-        found_is_skipped: false,
-        free_stride: false,
-        abandon_groups: false,
-        async_sources: AsyncSources::OwnType,
-        finish_pageblock: FinishPageblock::Never,
-        capture: false,
-        skip_mark: SkipMark::FirstFrame,
-        capture_seen: CaptureSeen::BehindDrain,
-        target_hint: TargetHint::Scanned,
-        count_tails: false,
-        target_order: TargetOrder::LastFirst,
-        request_modes: RequestModes::AsyncFirst,
-        undo_prevention: UndoPrevention::Cycle,
-        cluster_max: 32,
-        max_defer_shift: 6,
-        max_failed: 4,
-    };
+    pub const V4_1: CompactionConfig = CompactionConfig::of(Kernel::V4_1);
     /// First series, patches 1 to 5: targets in pageblocks of any type.
     pub const V1_NONMOVABLE: CompactionConfig = CompactionConfig {
         skip_needs_full_block: true,
@@ -102,34 +70,12 @@ impl CompactionConfig {
     };
 
     /// Linux 6.1.
-    pub const V6_1: CompactionConfig = CompactionConfig {
-        scanners: Scanners::V6,
-        fast_search: true,
-        found_is_skipped: true,
-        free_stride: true,
-        abandon_groups: true,
-        finish_pageblock: FinishPageblock::Revisited,
-        capture: true,
-        ..CompactionConfig::V4_1
-    };
+    pub const V6_1: CompactionConfig = CompactionConfig::of(Kernel::V6_1);
     /// Linux 6.12.
-    pub const V6_12: CompactionConfig = CompactionConfig {
-        found_is_skipped: false,
-        finish_pageblock: FinishPageblock::Failed,
-        skip_mark: SkipMark::FirstPage,
-        capture_seen: CaptureSeen::BeforeDrain,
-        target_hint: TargetHint::Below,
-        count_tails: true,
-        target_order: TargetOrder::ByOrder,
-        spare_free: SpareFree::RequestedFirst,
-        ..CompactionConfig::V6_1
-    };
+    pub const V6_12: CompactionConfig = CompactionConfig::of(Kernel::V6_12);
 
     /// Linux 7.3.
-    pub const V7_3: CompactionConfig = CompactionConfig {
-        async_sources: AsyncSources::LargeFromMovable,
-        ..CompactionConfig::V6_12
-    };
+    pub const V7_3: CompactionConfig = CompactionConfig::of(Kernel::V7_3);
 
     /// With depletion as the second series meant it.
     const fn intended(self) -> CompactionConfig {
@@ -274,13 +220,14 @@ pub fn preset(name: &str) -> Option<CompactionConfig> {
 }
 
 /// The preset that a kernel shipped.
-pub fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
-    CompactionConfig::of_kernel(kernel).unwrap_or(CompactionConfig::V4_1)
+pub const fn preset_for_kernel(kernel: Kernel) -> CompactionConfig {
+    CompactionConfig::of(kernel)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {

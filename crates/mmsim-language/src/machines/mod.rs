@@ -47,7 +47,7 @@ impl Policy {
         }
         match registry::of(&spec.preset) {
             Some(random) if spec.preset == RANDOM => {
-                random.what.values(spec).map(|_| Policy::Random)
+                random.what.check(spec).map(|()| Policy::Random)
             }
             _ => Err(no_preset(&spec.preset)),
         }
@@ -113,7 +113,7 @@ impl PolicyCatalogue for Catalogue {
     fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
         let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
         let entry = registry::of(preset).ok_or_else(|| no_preset(preset))?;
-        entry.what.values(&spec).map(|_| ())
+        entry.what.check(&spec)
     }
 }
 

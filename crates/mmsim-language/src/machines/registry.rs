@@ -40,6 +40,10 @@ pub(super) trait Configurable: Sync {
     fn rows(&self) -> &'static [Row];
     /// The settings of a preset with those of a scenario on top.
     fn values(&self, spec: &PolicySpec) -> Result<Values, KnobError>;
+    /// Checks that the settings of a scenario fit their preset and each other.
+    fn check(&self, spec: &PolicySpec) -> Result<(), KnobError> {
+        self.values(spec).map(|_| ())
+    }
     /// A value of one setting as reports write it, whether or not it goes with the others.
     fn value(&self, preset: &str, knob: &str, text: &str) -> Result<String, KnobError>;
     /// The last step in the history of a preset.
@@ -61,6 +65,9 @@ impl<C: Settings> Configurable for Of<C> {
     }
     fn values(&self, spec: &PolicySpec) -> Result<Values, KnobError> {
         resolve::<C>(spec).map(|config| values(&config))
+    }
+    fn check(&self, spec: &PolicySpec) -> Result<(), KnobError> {
+        resolve::<C>(spec).map(|_| ())
     }
     fn value(&self, preset: &str, knob: &str, text: &str) -> Result<String, KnobError> {
         let mut config = of_preset::<C>(preset)?;
@@ -222,4 +229,37 @@ fn contradicting_key(e: &settings::KnobError, spec: &PolicySpec) -> String {
         _ => None,
     };
     knob.or(spec.knobs.last()).map_or_else(|| "preset".into(), |k| k.key.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows say of each kernel what the preset says that it shipped.
+    #[test]
+    fn shipped_presets_are_the_rows_of_their_kernels() {
+        fn agree<C: Settings>() {
+            for kernel in Kernel::ALL {
+                let shipped = C::preset_of(kernel).map(|p| p.config.clone());
+                assert_eq!(shipped, C::of_kernel(kernel), "{}", kernel.name());
+            }
+        }
+        agree::<ClassicConfig>();
+        agree::<CompactionConfig>();
+        agree::<DamonConfig>();
+        agree::<KernelRules>();
+    }
+
+    /// No name says two things.
+    #[test]
+    fn presets_have_names_of_their_own() {
+        let mut all: Vec<&str> = ALL.iter().flat_map(|e| e.what.presets()).collect();
+        let n = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), n);
+        let random = of(RANDOM).expect("random eviction is a policy");
+        assert_eq!(random.what.before(RANDOM), None);
+        assert!(random.what.value(RANDOM, "walk-mmu", "yes").is_err());
+    }
 }

@@ -145,114 +145,122 @@ settings! {
     pub struct ClassicConfig {
         /// Number of active anonymous pages that one inactive anonymous page may face before the
         /// active list is scanned.
-        anon_ratio as "anon-ratio": AnonRatio,
+        anon_ratio as "anon-ratio": AnonRatio = AnonRatio::Sqrt,
             .source("mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)");
         /// The list on which a new anonymous page starts.
-        anon_start as "anon-start": AnonStart,
+        anon_start as "anon-start": AnonStart = AnonStart::Active, "5.9" => AnonStart::Inactive,
             .source("mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)");
         /// Activates a page read from swap once it is mapped. Without effect on a page that is
         /// still in a batch.
-        swapin_activate as "swapin-activate": bool,
+        swapin_activate as "swapin-activate": bool = true, "5.9" => false,
             .source("mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)");
         /// Judgement of an inactive page that was referenced.
-        anon_ref_rule as "anon-ref-rule": AnonRefRule,
+        anon_ref_rule as "anon-ref-rule": AnonRefRule =
+            AnonRefRule::OneTouch, "5.9" => AnonRefRule::MappedFileRule,
+            "6.1" => AnonRefRule::V6_1, "6.12" => AnonRefRule::V6_12,
             .source(
                 "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), \
                  Linux 6.1",
             );
         /// Lets demotion of an anonymous page test and clear the young bits; else they are left for
         /// the inactive scan.
-        anon_demote_clears_young as "anon-demote-clears-young": bool,
+        anon_demote_clears_young as "anon-demote-clears-young": bool = true,
             .source("mm/vmscan: protect the workingset on anonymous LRU (no: revisions 1 and 2)");
         /// Keeps refault and activation counters and their snapshots per type, so that an activated
         /// anonymous refault opens the active anonymous list. Otherwise all share one and open the
         /// active file list.
-        ws_split as "ws-split": bool,
+        ws_split as "ws-split": bool = false, "5.9" => true,
             .source("mm/workingset: extend the workingset detection for anon LRU (Linux 5.9)");
         /// The number of pages within whose distance a refault is activated.
-        ws_threshold as "ws-threshold": WsThreshold,
+        ws_threshold as "ws-threshold": WsThreshold =
+            WsThreshold::ActiveFile, "5.8" => WsThreshold::V5_8, "5.9" => WsThreshold::V5_9,
             .source(
                 "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let \
                  cache workingset challenge anon (Linux 5.8)",
             );
         /// Reads the threshold from the wrong statistic, so that anonymous refaults are compared
         /// with the active file list.
-        ws_v1_index_bug as "ws-v1-index-bug": bool,
+        ws_v1_index_bug as "ws-v1-index-bug": bool = false,
             .source("mm/workingset: extend the workingset detection for anon LRU (as first posted)");
         /// Lets a swap slot hold a shadow entry.
-        swapcache_shadows as "swapcache-shadows": bool,
+        swapcache_shadows as "swapcache-shadows": bool = false, "5.9" => true,
             .source(
                 "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)",
             );
         /// Whose pages limit the number of tree nodes that hold only shadows. Without groups it is
         /// all memory.
-        shadow_limit_scope as "shadow-limit-scope": ShadowLimitScope,
+        shadow_limit_scope as "shadow-limit-scope": ShadowLimitScope = ShadowLimitScope::Memcg,
             .source(
                 "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)",
             );
         /// Fate of the shadow of a page without memory cgroup.
-        evict_without_memcg as "evict-without-memcg": EvictWithoutMemcg,
+        evict_without_memcg as "evict-without-memcg": EvictWithoutMemcg = EvictWithoutMemcg::Count,
             .source("mm/workingset: handle the page without memcg (2020)");
         /// Lets evicted anonymous pages leave shadows, and activates their refaults.
-        anon_workingset as "anon-workingset": bool,
+        anon_workingset as "anon-workingset": bool = false, "5.9" => true,
             .source("mm/swap: implement workingset detection for anonymous LRU (Linux 5.9)");
         /// Lists whose sizes are compared to open the active ones: those of all groups, or those of
         /// each group.
-        inactive_ratio_scope as "inactive-ratio-scope": InactiveRatioScope,
+        inactive_ratio_scope as "inactive-ratio-scope": InactiveRatioScope =
+            InactiveRatioScope::Target,
             .source("mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)");
         /// Lets an activation by the inactive scan move the age of the page's type. Part of the
         /// unified age model.
-        age_on_scan_activation as "age-on-scan-activation": bool,
+        age_on_scan_activation as "age-on-scan-activation": bool = false,
             .source("mm/swap: implement workingset detection for anonymous LRU (first posting)");
         /// Which pages count as rotated when they are put on an anonymous list. Without effect in
         /// the cost models.
-        new_anon_rotated as "new-anon-rotated": NewAnonRotated,
+        new_anon_rotated as "new-anon-rotated": NewAnonRotated = NewAnonRotated::ByActive,
             .source(
                 "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)",
             );
         /// Gives a page read through the swap cache the workingset flag, so that its next refault
         /// counts as restored.
-        swapin_sets_workingset as "swapin-sets-workingset": bool,
+        swapin_sets_workingset as "swapin-sets-workingset": bool = true, "6.1" => false,
             .source("Linux up to 5.9; gone in 6.1");
         /// Which events move the age counter that refault distances are measured with.
-        age_model as "age-model": AgeModel,
+        age_model as "age-model": AgeModel = AgeModel::FileOnly, "5.8" => AgeModel::Unified,
             .source(
                 "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
                  nonresident information alongside anonymous pages (Linux 5.8)",
             );
         /// Division of scanning between anonymous and file pages.
-        balance_model as "balance-model": BalanceModel,
+        balance_model as "balance-model": BalanceModel =
+            BalanceModel::Rotate, "5.8" => BalanceModel::Cost58, "5.9" => BalanceModel::Cost59,
+            "6.6" => BalanceModel::Cost612, "7.3" => BalanceModel::Cost73,
             .source(
                 "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux \
                  7.3, prepare_scan_control",
             );
         /// Lets kswapd write a dirty file page that it meets again, while many are dirty.
-        file_writeout as "file-writeout": bool,
+        file_writeout as "file-writeout": bool = true, "6.18" => false,
             .source("mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)");
         /// Rounding of a list's share of the scan work when the work is split by fractions.
-        scan_rounding as "scan-rounding": ScanRounding,
+        scan_rounding as "scan-rounding": ScanRounding =
+            ScanRounding::Up, "5.8" => ScanRounding::Down,
             .source("mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)");
         /// Advances the age before it is stored in the shadow, which makes refault distances
         /// smaller by one.
-        shadow_e_includes_self as "shadow-e-includes-self": bool,
+        shadow_e_includes_self as "shadow-e-includes-self": bool = true, "6.1" => false,
             .source("Linux up to 5.9; the other order in 6.1");
         /// Place of a page after MADV_FREE.
-        lazyfree: LazyfreePlace,
+        lazyfree: LazyfreePlace = LazyfreePlace::Classic,
             .source("mm: add lazyfree folio to lru tail (2024, not merged)");
         /// Where accessed bits are looked for, besides at the tail of a list. Whose is found is
         /// judged as if the scan had met it.
-        bits_found as "bits-found": BitsFound,
+        bits_found as "bits-found": BitsFound = BitsFound::Tail,
             .source(
                 "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, \
                  support page table walks (Linux 6.1)",
             );
         /// Ends a scan that met its target and gave up the smaller type after the next round.
         /// Otherwise it finishes the reduced work of the larger type.
-        stop_after_adjust as "stop-after-adjust": bool,
+        stop_after_adjust as "stop-after-adjust": bool = false, "6.1" => true,
             .source("mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)");
         /// Lets kswapd start over without cache trim mode when a whole run reclaimed nothing and
         /// had used it.
-        kswapd_retry_without_cache_trim as "kswapd-retry-without-cache-trim": bool,
+        kswapd_retry_without_cache_trim as "kswapd-retry-without-cache-trim": bool =
+            false, "6.12" => true,
             .source(
                 "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in \
                  Linux 6.12)",

@@ -8,42 +8,15 @@
 //! [`Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, BalanceModel, BitsFound, ClassicConfig,
-    EvictWithoutMemcg, InactiveRatioScope, LazyfreePlace, NewAnonRotated, ScanRounding,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, EvictWithoutMemcg, NewAnonRotated,
     ShadowLimitScope, WsThreshold,
 };
-use crate::settings::{self, Settings as _};
+use crate::settings;
 use mmsim_core::config::Kernel;
 
 impl ClassicConfig {
     /// Linux 5.5, the base of the anonymous workingset series.
-    pub const V5_5: ClassicConfig = ClassicConfig {
-        anon_ratio: AnonRatio::Sqrt,
-        anon_start: AnonStart::Active,
-        swapin_activate: true,
-        anon_ref_rule: AnonRefRule::OneTouch,
-        anon_demote_clears_young: true,
-        ws_split: false,
-        ws_threshold: WsThreshold::ActiveFile,
-        ws_v1_index_bug: false,
-        swapcache_shadows: false,
-        shadow_limit_scope: ShadowLimitScope::Memcg,
-        evict_without_memcg: EvictWithoutMemcg::Count,
-        anon_workingset: false,
-        inactive_ratio_scope: InactiveRatioScope::Target,
-        age_on_scan_activation: false,
-        new_anon_rotated: NewAnonRotated::ByActive,
-        swapin_sets_workingset: true,
-        age_model: AgeModel::FileOnly,
-        balance_model: BalanceModel::Rotate,
-        file_writeout: true,
-        scan_rounding: ScanRounding::Up,
-        shadow_e_includes_self: true,
-        lazyfree: LazyfreePlace::Classic,
-        bits_found: BitsFound::Tail,
-        stop_after_adjust: false,
-        kswapd_retry_without_cache_trim: false,
-    };
+    pub const V5_5: ClassicConfig = ClassicConfig::of(Kernel::V5_5);
     /// Patch 1 of the series: one inactive anonymous page for each active one.
     pub const SEED_1: ClassicConfig =
         ClassicConfig { anon_ratio: AnonRatio::One, ..ClassicConfig::V5_5 };
@@ -92,13 +65,7 @@ impl ClassicConfig {
     };
     /// Linux 5.8: one age for both types, scanning balanced by cost, file refaults may challenge
     /// anonymous pages.
-    pub const V5_8: ClassicConfig = ClassicConfig {
-        ws_threshold: WsThreshold::V5_8,
-        age_model: AgeModel::Unified,
-        balance_model: BalanceModel::Cost58,
-        scan_rounding: ScanRounding::Down,
-        ..ClassicConfig::V5_5
-    };
+    pub const V5_8: ClassicConfig = ClassicConfig::of(Kernel::V5_8);
     /// Linux 5.8 with the first half of what 5.9 merged: new anonymous pages start inactive.
     pub const V5_8_PROT: ClassicConfig = ClassicConfig {
         anon_start: AnonStart::Inactive,
@@ -107,36 +74,17 @@ impl ClassicConfig {
         ..ClassicConfig::V5_8
     };
     /// Linux 5.9: protection and detection of the anonymous workingset.
-    pub const V5_9: ClassicConfig = ClassicConfig {
-        ws_split: true,
-        ws_threshold: WsThreshold::V5_9,
-        swapcache_shadows: true,
-        anon_workingset: true,
-        balance_model: BalanceModel::Cost59,
-        ..ClassicConfig::V5_8_PROT
-    };
+    pub const V5_9: ClassicConfig = ClassicConfig::of(Kernel::V5_9);
     /// Linux 6.1.
-    pub const V6_1: ClassicConfig = ClassicConfig {
-        anon_ref_rule: AnonRefRule::V6_1,
-        swapin_sets_workingset: false,
-        shadow_e_includes_self: false,
-        stop_after_adjust: true,
-        ..ClassicConfig::V5_9
-    };
+    pub const V6_1: ClassicConfig = ClassicConfig::of(Kernel::V6_1);
     /// Linux 6.6: rotations are a secondary cost since 6.2. Not recorded.
-    pub const V6_6: ClassicConfig =
-        ClassicConfig { balance_model: BalanceModel::Cost612, ..ClassicConfig::V6_1 };
+    pub const V6_6: ClassicConfig = ClassicConfig::of(Kernel::V6_6);
     /// Linux 6.12.
-    pub const V6_12: ClassicConfig = ClassicConfig {
-        anon_ref_rule: AnonRefRule::V6_12,
-        kswapd_retry_without_cache_trim: true,
-        ..ClassicConfig::V6_6
-    };
+    pub const V6_12: ClassicConfig = ClassicConfig::of(Kernel::V6_12);
     /// Linux 6.18.
-    pub const V6_18: ClassicConfig = ClassicConfig { file_writeout: false, ..ClassicConfig::V6_12 };
+    pub const V6_18: ClassicConfig = ClassicConfig::of(Kernel::V6_18);
     /// Linux 7.3.
-    pub const V7_3: ClassicConfig =
-        ClassicConfig { balance_model: BalanceModel::Cost73, ..ClassicConfig::V6_18 };
+    pub const V7_3: ClassicConfig = ClassicConfig::of(Kernel::V7_3);
 }
 
 /// A named point of the knobs.
@@ -253,13 +201,14 @@ pub fn preset(name: &str) -> Option<ClassicConfig> {
 }
 
 /// The preset that a kernel shipped.
-pub fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
-    ClassicConfig::of_kernel(kernel).unwrap_or(ClassicConfig::V5_5)
+pub const fn preset_for_kernel(kernel: Kernel) -> ClassicConfig {
+    ClassicConfig::of(kernel)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use settings::Settings as _;
 
     #[test]
     fn presets_are_valid_and_distinct() {
