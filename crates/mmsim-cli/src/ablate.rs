@@ -8,9 +8,11 @@ use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Rows, or_empty};
 use mmsim::scenario::RunSpec;
+use mmsim::selection::variants_of;
 
 use crate::args::{AblateArgs, Format};
-use crate::backend::{self, Overrides};
+use crate::document::document;
+use crate::plan::{Overrides, Plan};
 use crate::table;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
@@ -24,14 +26,15 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     let nr_runs = trials.iter().map(|t| t.runs().len()).sum();
     let progress = Progress::new("runs", nr_runs);
     let figure = args.figure.unwrap_or(Figure::SwapIns);
-    let all: Result<Vec<Ablation>, Failure> = trials
-        .iter()
-        .map(|trial| backend::ablation(trial, figure, args.jobs, &|_| progress.finished("")))
-        .collect();
+    let of_trial = |trial: &Trial| {
+        mmsim::host::check(&trial.runs(), args.jobs)?;
+        Ok(trial.run(figure, args.jobs, &|_| progress.finished(""))?)
+    };
+    let all: Result<Vec<Ablation>, Failure> = trials.iter().map(of_trial).collect();
     drop(progress);
     let all = all?;
     let text = match args.output.form() {
-        Format::Json => format!("{:#}\n", backend::document("ablations", &all)),
+        Format::Json => format!("{:#}\n", document("ablations", &all)),
         Format::Csv => rows(&all),
         Format::Table => all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
     };
@@ -49,8 +52,8 @@ fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
         variants: &variants,
         at: &args.at,
     };
-    let plan = backend::plan(&args.scenario, &overrides)?;
-    let names = backend::variants_of(&plan.specs);
+    let plan = Plan::read(&args.scenario, &overrides)?;
+    let names = variants_of(&plan.specs);
     let of = |name: &str| plan.specs.iter().filter(|s| s.variant == name).collect::<Vec<_>>();
     let first = of(names[0]);
     let alike = |a: &RunSpec, b: &RunSpec| {
@@ -84,8 +87,8 @@ fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
         Some(n) => Depth::Orders(n),
         None => Depth::Usual,
     };
-    let trial = |seeds| backend::trial(seeds, args.from.as_deref(), wanted, depth);
-    settings.into_iter().map(trial).collect()
+    let trial = |seeds| Trial::new(seeds, args.from.as_deref(), wanted, depth);
+    Ok(settings.into_iter().map(trial).collect::<Result<_, Error>>()?)
 }
 
 /// A mean with its interval; signed if it is a change.

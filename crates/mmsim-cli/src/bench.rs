@@ -5,16 +5,18 @@
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
 
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
+use mmsim::machine::Watch;
+use mmsim::machine::result::RunResult;
 use mmsim::machines::policy;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Rows, RunReport};
+use mmsim::report::{Rows, RunMeta, RunReport};
 use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
 use crate::args::{BenchTraceArgs, Format};
 use crate::input::Seekable;
+use crate::table;
 use crate::timing::cpu_seconds;
-use crate::{backend, table};
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -101,11 +103,14 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     settings.write_permille = args.write;
     settings.seed = args.seed;
     settings.sets = &args.sets;
-    let planned = backend::bench_plans(&settings, &cells).map_err(|e| file.named(e));
+    let planned = mmsim::bench::plans(&settings, &cells).map_err(|e| file.named(e));
     let (specs, mut trace) = planned?;
     trace.file.clone_from(&args.file);
     let loaded = cpu_seconds().unwrap_or(0.0);
-    let runs = backend::bench_runs(&specs, args.jobs)?;
+    mmsim::host::check(&specs, args.jobs)?;
+    let results = mmsim::run::run_all(&specs, args.jobs, |_, _| Watch::default())?;
+    let report = |(meta, result): (RunMeta, RunResult)| RunReport::from_result(meta, &result);
+    let runs: Vec<RunReport> = results.into_iter().map(report).collect();
     let cpu_s = cpu_seconds().unwrap_or(0.0);
     let requests = trace.requests as f64 * runs.len() as f64;
     let timing = Timing {

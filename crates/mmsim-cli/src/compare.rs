@@ -1,11 +1,11 @@
 //! `mmsim compare`.
 
-use mmsim::report::compare::{Compared, Comparison, Moved, Row, Setting};
+use mmsim::report::compare::{self, Compared, Comparison, Moved, Row, Setting, Side};
 use mmsim::report::numbers::{grouped, grouped_row, per_cent};
 use mmsim::why::{Class, Counted};
 
 use crate::args::{CompareArgs, Format};
-use crate::{backend, table};
+use crate::{input, table};
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -14,7 +14,10 @@ use mmsim_terminal::output;
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.a, &args.b], &[("--output", args.output.output.as_deref())])?;
     output::check(args.output.output.as_deref())?;
-    let comparison = backend::compare(&args.a, &args.b, args.phase.as_deref(), args.per_work)?;
+    let ((name_a, a), (name_b, b)) = (input::report(&args.a)?, input::report(&args.b)?);
+    let mut options = compare::Options::default();
+    (options.phase, options.per_work) = (args.phase.as_deref(), args.per_work);
+    let comparison = compare::compare(Side::new(&name_a, &a), Side::new(&name_b, &b), options)?;
     let text = match args.output.form() {
         Format::Table => text(&comparison, if args.all { usize::MAX } else { args.top }, args.all),
         Format::Json => comparison.to_json(),

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mmsim::record::Record;
 use mmsim::record::heatmap::{Frame, Heatmap};
 use mmsim::record::summary::{Summary, Validity, WorkingSet};
+use mmsim::record::{self, Record};
 use mmsim::report::{Rows, or_empty};
 use mmsim_view::heat;
 use serde::Serialize;
@@ -14,7 +14,6 @@ use serde::Serialize;
 use crate::args::{
     DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb, Format, OutputArgs,
 };
-use crate::backend;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -30,7 +29,7 @@ pub(crate) fn damon(args: &DamonArgs) -> Result<Ending, Failure> {
 
 fn import(args: &DamonImportArgs) -> Result<(), Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.as_deref())])?;
-    let tables = backend::damon_args(&args.file, &args.task)?;
+    let tables = record::arguments(&args.file, &args.task)?;
     output::deliver(tables.as_bytes(), args.output.as_deref())
 }
 
@@ -39,8 +38,8 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
     let number = args.snapshot.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let all: Vec<Summary> = records
         .iter()
-        .map(|record| backend::record_summary(record, number))
-        .collect::<Result<_, _>>()?;
+        .map(|record| record::summary::summary(record, number))
+        .collect::<Result<_, mmsim::Error>>()?;
     let text = match args.output.form() {
         Format::Table => all.iter().map(summary).collect::<Vec<String>>().join("\n"),
         Format::Json => json("records", &all),
@@ -66,8 +65,8 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
     let frame = Frame::new(args.rows.into(), args.columns.into()).with_addresses(args.addresses);
     let all: Vec<Heatmap> = records
         .iter()
-        .map(|record| backend::record_heatmap(record, &frame))
-        .collect::<Result<_, _>>()?;
+        .map(|record| record::heatmap::draw(record, &frame))
+        .collect::<Result<_, mmsim::Error>>()?;
     let text = match args.output.form() {
         Format::Table => all.iter().map(picture).collect::<Vec<String>>().join("\n"),
         Format::Json => json("heatmaps", &all),
@@ -86,7 +85,7 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
 /// The records of a file, or those of one target.
 fn records(path: &Path, target: Option<u64>, out: &OutputArgs) -> Result<Vec<Record>, Failure> {
     output::distinct(&[path], &[("--output", out.output.as_deref())])?;
-    let mut records = backend::records(path)?;
+    let mut records = record::load(path)?;
     if let Some(wanted) = target {
         let known: Vec<String> = records.iter().map(|r| r.target_id.to_string()).collect();
         records.retain(|r| r.target_id == wanted);

@@ -14,7 +14,7 @@ use mmsim::RunSpec;
 use mmsim::machine::SnapshotFn;
 use mmsim::report::proc::{Kind, file_name};
 
-use crate::backend::Plan;
+use crate::plan::Plan;
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::output;
 

@@ -10,7 +10,7 @@ use mmsim::evaluate::{
 use mmsim_score::Module;
 
 use crate::args::EvaluateArgs;
-use crate::backend::{self, input};
+use crate::document::document;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -22,23 +22,23 @@ pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
     inputs.extend(args.policies.iter().map(|p| p.as_path()));
     output::distinct(&inputs, &[("--output", file)])?;
     output::check(file)?;
-    let suite = Suite::from_path(&args.suite).map_err(input)?;
+    let suite = Suite::from_path(&args.suite)?;
     let policies: Result<Vec<Policy>, Error> =
         args.policies.iter().map(|path| Policy::read(path)).collect();
-    let policies = policies.map_err(input)?;
+    let policies = policies?;
     for policy in &policies {
-        mmsim::evaluate::check(&suite, &policy.candidate()).map_err(input)?;
+        mmsim::evaluate::check(&suite, &policy.candidate())?;
     }
     let mut options = EvaluateOptions::default();
     (options.jobs, options.check) = (args.jobs, args.check);
     let runs = |s: &mmsim::evaluate::SuiteScenario| s.seeds().count() + s.held_out().count();
     let runs: usize = suite.scenarios().iter().map(runs).sum();
     let heard = Heard(Progress::new("runs", runs * (1 + policies.len())));
-    let evaluator = Evaluator::new(&suite, &options, &heard).map_err(input)?;
+    let evaluator = Evaluator::new(&suite, &options, &heard)?;
     let (mut text, mut ending) = (String::new(), Ending::Done);
     for policy in &policies {
-        let evaluation = evaluator.evaluate(&policy.candidate()).map_err(input)?;
-        text += &format!("{}\n", backend::document("evaluation", &evaluation));
+        let evaluation = evaluator.evaluate(&policy.candidate())?;
+        text += &format!("{}\n", document("evaluation", &evaluation));
         ending = ending.max(told(&evaluation));
     }
     drop(evaluator);

@@ -7,7 +7,6 @@ use mmsim::error::ErrorKind;
 use mmsim::report::events::EventFile;
 
 use crate::args::EventsArgs;
-use crate::backend;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output::{self, AtomicFile};
 
@@ -18,7 +17,7 @@ const CHUNK: usize = 1 << 16;
 /// message.
 pub(crate) fn events(args: &EventsArgs) -> Result<Ending, Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.as_deref())])?;
-    let mut file = EventFile::open(&args.file).map_err(backend::input)?;
+    let mut file = EventFile::open(&args.file)?;
     if let Some(filter) = &args.events_filter {
         file.filter(filter);
     }
@@ -42,8 +41,8 @@ pub(crate) fn events(args: &EventsArgs) -> Result<Ending, Failure> {
         }
     };
     match end {
-        Err(e) if e.kind() == ErrorKind::Option => return Err(backend::input(e)),
-        end => out.commit().and_then(|()| end.map_err(backend::input))?,
+        Err(e) if e.kind() == ErrorKind::Option => return Err(e.into()),
+        end => out.commit().and_then(|()| Ok(end?))?,
     };
     Ok(Ending::Done)
 }

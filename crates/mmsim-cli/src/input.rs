@@ -1,11 +1,22 @@
-//! Inputs that are read several times or from several places at once, as traces of this program and of
-//! cache simulators are: stdin and pipes are copied to a temporary file first.
+//! Inputs: reports, and files that are read several times or from several places at once, as traces
+//! of this program and of cache simulators are. Of these, stdin and pipes are copied to a temporary
+//! file first.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use mmsim::report::Report;
+use mmsim::{Error, files, sweep};
 use mmsim_terminal::exit::Failure;
+
+/// Reads a report, with its name in messages.
+pub(crate) fn report(path: &Path) -> Result<(String, Report), Error> {
+    sweep::refuse_store(path, "a report")?;
+    let (name, text) = (path.display().to_string(), files::read_text(path, "a report")?);
+    let report = Report::read(&text, &name)?;
+    Ok((name, report))
+}
 
 /// A file that can be opened anew, and that has a beginning.
 pub(crate) struct Seekable {
@@ -32,11 +43,11 @@ impl Seekable {
         self.copy.as_ref().map_or(&self.given, |copy| &copy.1)
     }
 
-    /// A failure that speaks of what the user named.
-    pub(crate) fn named(&self, failure: Failure) -> Failure {
-        let Some((_, path)) = &self.copy else { return failure };
+    /// An error that speaks of the file that the user named.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        let Some((_, path)) = &self.copy else { return error };
         let (from, to) = (path.display().to_string(), self.given.display().to_string());
-        failure.renamed(&from, &to)
+        error.renamed(&from, &to)
     }
 }
 

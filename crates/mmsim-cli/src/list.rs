@@ -1,10 +1,12 @@
 //! `mmsim list`.
 
+mod entries;
+
 use mmsim::report::Rows;
 
 use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
-use crate::backend::{self, Entry};
 use crate::{table, zoneinfo};
+use entries::Entry;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -26,18 +28,18 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
         ));
     }
     let (key, entries) = match args.what {
-        Listed::Presets => ("presets", backend::presets()?),
-        Listed::Workloads => ("workloads", backend::workloads()?),
-        Listed::Counters => ("counters", backend::counters()),
-        Listed::Devices => ("devices", backend::devices()),
-        Listed::Knobs => ("knobs", backend::knobs(args.preset.as_deref())?),
+        Listed::Presets => ("presets", entries::presets()),
+        Listed::Workloads => ("workloads", entries::workloads()),
+        Listed::Counters => ("counters", entries::counters()),
+        Listed::Devices => ("devices", entries::devices()),
+        Listed::Knobs => ("knobs", entries::knobs(args.preset.as_deref())?),
         Listed::Zoneinfo => unreachable!("it is of a machine"),
-        Listed::Kernels => ("kernels", backend::kernels()),
-        Listed::Formats => ("formats", backend::formats()),
-        Listed::Events => ("events", backend::events()),
-        Listed::Costs => ("costs", backend::costs()),
-        Listed::Steps => ("steps", backend::steps()),
-        Listed::Keys => ("keys", backend::keys()),
+        Listed::Kernels => ("kernels", entries::kernels()),
+        Listed::Formats => ("formats", entries::formats()),
+        Listed::Events => ("events", entries::events()),
+        Listed::Costs => ("costs", entries::costs()),
+        Listed::Steps => ("steps", entries::steps()),
+        Listed::Keys => ("keys", entries::keys()),
     };
     let text = match args.form() {
         ListFormat::Table => lines(&entries),
@@ -101,8 +103,8 @@ fn csv(entries: &[Entry], of_preset: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::entries::Before;
     use super::*;
-    use crate::backend::Before;
 
     fn knobs() -> Vec<Entry> {
         vec![

@@ -1,17 +1,18 @@
 //! The mmsim command line: arguments, files, progress, tables, exit codes. Everything that
-//! is simulated or computed happens in the facade; [`backend`] is the only door to it.
+//! is simulated or computed happens in the library `mmsim`.
 
 mod ablate;
 mod args;
-mod backend;
 mod bench;
 mod compare;
 mod completions;
 mod damon;
+mod document;
 mod emit;
 mod endings;
 mod evaluate;
 mod events;
+mod execution;
 mod import_system;
 mod input;
 mod list;
@@ -20,6 +21,7 @@ mod miniature;
 mod moved;
 mod observe;
 mod outcome;
+mod plan;
 mod record;
 mod run;
 #[cfg(test)]

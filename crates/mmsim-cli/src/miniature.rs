@@ -1,11 +1,11 @@
 //! `mmsim run --miniature`: estimates in place of runs.
 
 use mmsim::RunOptions;
-use mmsim::miniature::{MiniatureReport, SAMPLES, Share};
+use mmsim::miniature::{Miniature, MiniatureReport, SAMPLES, Share};
 use mmsim::report;
 
 use crate::args::{Format, RunArgs};
-use crate::backend::{self, Plan};
+use crate::plan::Plan;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -13,12 +13,16 @@ use mmsim_terminal::progress::Progress;
 /// Makes the samples of all runs and prints one document about them.
 pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending, Failure> {
     refuse(args)?;
-    let miniatures = backend::miniatures(plans, share, args.samples.unwrap_or(SAMPLES))?;
+    let samples = args.samples.unwrap_or(SAMPLES);
+    let specs = plans.iter().flat_map(|plan| &plan.specs);
+    let miniatures = specs
+        .map(|spec| Miniature::new(spec, share, samples))
+        .collect::<Result<Vec<Miniature>, mmsim::Error>>()?;
     output::check(args.output.output.as_deref())?;
     let progress = Progress::new("samples", miniatures.iter().map(|m| m.samples.len()).sum());
     let mut options = RunOptions::default().with_check(args.check);
     options.jobs = args.jobs;
-    let estimated = backend::estimate(miniatures, &options, &|| progress.finished("sample"))?;
+    let estimated = mmsim::miniature::run(miniatures, &options, &|| progress.finished("sample"))?;
     drop(progress);
     let several = plans.len() > 1;
     let owners = plans.iter().flat_map(|plan| plan.specs.iter().map(|_| plan.name.as_str()));

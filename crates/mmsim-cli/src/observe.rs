@@ -14,8 +14,9 @@ use mmsim::report::series::SeriesWriter;
 use mmsim_view::keep::{self, Keeping, Kept};
 
 use crate::args::RunArgs;
-use crate::backend::{Plan, Sampler};
 use crate::emit::Emission;
+use crate::execution::Sampler;
+use crate::plan::Plan;
 use crate::record::Records;
 use mmsim::machine::result::RunResult;
 use mmsim::machine::{LookFn, SampleFn};

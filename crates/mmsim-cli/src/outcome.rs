@@ -3,8 +3,8 @@
 use mmsim::report::expect;
 use mmsim::report::{self, AimReport, ExpectReport, Report, RunReport};
 
-use crate::backend::{self, Plan};
 use crate::observe::Results;
+use crate::plan::{Plan, PlannedRun};
 use mmsim_terminal::exit::Ending;
 
 /// One report of all scenarios, and whether a run ended where it should not have.
@@ -52,7 +52,7 @@ pub(crate) fn remarks(plans: &[Plan], report: &Report) -> impl Iterator<Item = S
 /// not go on, who waited for what.
 pub(crate) fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
     let planned = plans.iter().flat_map(|plan| &plan.runs);
-    let line = |(planned, run): (&backend::PlannedRun, &RunReport)| {
+    let line = |(planned, run): (&PlannedRun, &RunReport)| {
         if let Some(message) = &run.panic {
             return Some(format!("{}: panicked: {message}", planned.label));
         }
@@ -110,7 +110,6 @@ pub(crate) fn missed(e: &ExpectReport, changed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::PlannedRun;
     use crate::samples;
     use mmsim::base::time::SimTime;
     use mmsim::machine::result::{OomSummary, Outcome};

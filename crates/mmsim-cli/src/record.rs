@@ -12,8 +12,8 @@ use mmsim::record::{self, damo, perf};
 use mmsim::report::RunMeta;
 use mmsim::report::proc::file_name;
 
-use crate::backend::Plan;
 use crate::emit::{self, Names};
+use crate::plan::Plan;
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::output;
 

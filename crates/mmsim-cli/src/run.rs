@@ -16,12 +16,14 @@ use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, folded, time_line};
 
 use crate::args::{Format, RunArgs};
-use crate::backend::{self, Execution, Overrides, Plan};
+use crate::execution::{self, Execution};
 use crate::miniature;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
+use crate::plan::{self, Overrides, Plan};
 use crate::table;
 use crate::timing::Stopwatch;
+use crate::why;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::{Progress, span};
@@ -60,14 +62,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let mut plans: Vec<Plan> = args
         .scenarios
         .iter()
-        .map(|path| backend::plan(path, &overrides))
-        .collect::<Result<_, _>>()?;
+        .map(|path| Plan::read(path, &overrides))
+        .collect::<Result<_, mmsim::Error>>()?;
     plans.iter_mut().flat_map(|plan| &mut plan.specs).for_each(|spec| spec.why = args.why);
     differently_named(&scenarios, &plans)?;
     if let Some(share) = args.miniature {
         return miniature::run(args, share, &plans);
     }
-    backend::fit(&plans, args.jobs)?;
+    plan::fit(&plans, args.jobs)?;
     let axes = plans.iter().flat_map(|p| &p.specs).any(|s| !s.axes.is_empty());
     if args.by.is_some() && !axes && args.html.is_none() && args.svg.is_none() {
         let title = "--by: no axes to sort by it, and no picture to draw: leave it out, or write \
@@ -189,7 +191,7 @@ fn lives(
         let all = results.iter().enumerate().map(|(i, (meta, _))| (i, meta));
         let first = all.filter(|(_, m)| is_new(&mut seen, (m.variant.as_str(), &m.axes)));
         let first: Vec<_> = first.filter(|(_, m)| m.verdicts.is_some()).collect();
-        for (i, lives) in backend::why_lives(plan, &first, args.jobs)? {
+        for (i, lives) in why::lives(plan, &first, args.jobs)? {
             observed[before + i].lives = lives;
         }
         before += results.len();
@@ -289,17 +291,17 @@ fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failu
         let how = Execution {
             jobs: args.jobs,
             check: args.check,
-            observer: files.observes().then_some(&observer as backend::MakeObserver<'_>),
-            sampler: files.samples().then_some((every, &sampler as backend::MakeSampler<'_>)),
+            observer: files.observes().then_some(&observer as execution::MakeObserver<'_>),
+            sampler: files.samples().then_some((every, &sampler as execution::MakeSampler<'_>)),
             look: Some(&look),
-            snapshot: snapshot.as_ref().map(|make| make as backend::MakeSnapshot<'_>),
+            snapshot: snapshot.as_ref().map(|make| make as execution::MakeSnapshot<'_>),
             progress: Some(&told),
             finished: &|run| {
                 files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
                 progress.finished_nth(first + run, &plan.runs[run].label);
             },
         };
-        results.push(backend::execute(plan, &how)?);
+        results.push(execution::execute(plan, &how)?);
         first += plan.runs.len();
     }
     drop(progress);

@@ -3,7 +3,7 @@
 use mmsim_view::settings::Gatherer;
 
 use crate::args::ShowArgs;
-use crate::{backend, sweep, table};
+use crate::{input, sweep, table};
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -11,7 +11,7 @@ use mmsim_terminal::output;
 pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
     let shown = crate::sweep::shown(&args.shown);
     if !args.of.is_dir() {
-        let (name, report) = backend::read_report(&args.of)?;
+        let (name, report) = input::report(&args.of)?;
         let axes: Vec<&str> = match report.runs.first() {
             Some(run) => run.axes.iter().map(|(axis, _)| axis).collect(),
             None => Vec::new(),
@@ -31,10 +31,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
         let help = "leave it out; `mmsim sweep merge` writes a report";
         return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
     }
-    let saved = backend::saved(&args.of)?;
+    let saved = mmsim::sweep::saved(&args.of)?;
     let mut gatherer = Gatherer::default();
     for row in saved.rows() {
-        gatherer.add(row.map_err(backend::input)?.run);
+        gatherer.add(row?.run);
     }
     let settings = gatherer.finish();
     let axes: Vec<&str> = match settings.first() {

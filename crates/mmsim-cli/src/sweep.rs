@@ -19,7 +19,6 @@ use crate::args::{
     MergeFormat, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs, SweepRunArgs,
     SweepStatusArgs, SweepVerb,
 };
-use crate::backend::input;
 use crate::outcome;
 use crate::table::{self, Shown};
 use crate::timing::{Peak, cpu_seconds};
@@ -43,8 +42,8 @@ pub(crate) fn shown(args: &ShownArgs) -> Shown {
 }
 
 fn read(place: &SweepPlace) -> Result<SweepPlan, Failure> {
-    sweep::refuse_store(place.plan(), sweep::A_PLAN).map_err(input)?;
-    SweepPlan::from_path(place.plan()).map_err(input)
+    sweep::refuse_store(place.plan(), sweep::A_PLAN)?;
+    Ok(SweepPlan::from_path(place.plan())?)
 }
 
 /// Axes of `--pivot` are there.
@@ -53,11 +52,11 @@ pub(crate) fn known_axes(shown: &Shown, axes: &[&str], of: &str) -> Result<(), F
     for axis in asked {
         if axes.is_empty() {
             let title = format!("--pivot: {of} has no axes");
-            return Err(input(mmsim::Error::of_option(title).help("leave it out")));
+            return Err(Failure::Input(mmsim::Error::of_option(title).help("leave it out")));
         }
         if !axes.contains(&axis.as_str()) {
             let what = format!("--pivot: {of} has no axis");
-            return Err(input(mmsim::Error::unknown_word(&what, axis, axes)));
+            return Err(Failure::Input(mmsim::Error::unknown_word(&what, axis, axes)));
         }
     }
     Ok(())
@@ -101,7 +100,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
         Some(text) => Shard::parse(text),
         None => Shard::of_environment(args.shards, variable),
     };
-    let shard = shard.map_err(input)?;
+    let shard = shard?;
     let plan = read(&args.place)?;
     let shown = self::shown(&args.shown);
     known_axes(&shown, &plan.axes(), plan.name())?;
@@ -111,7 +110,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
     let heard = Heard(OnceLock::new());
     let done = sweep::run(&plan, &store, &options, &heard);
     drop(heard);
-    let done = done.map_err(input)?;
+    let done = done?;
     let of = match shard.of() {
         1 => String::new(),
         n => format!(" of shard {} of {n}", shard.index()),
@@ -130,7 +129,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
     if shard.of() > 1 {
         return Ok(ending);
     }
-    let merged = Merged::open(&plan, &store).map_err(input)?;
+    let merged = Merged::open(&plan, &store)?;
     // Another process may have taken a shard away meanwhile.
     if let Some(lacking) = lacking(&merged) {
         let help = "give the same command again";
@@ -153,7 +152,7 @@ fn lacking(merged: &Merged<'_>) -> Option<String> {
 fn settings_of(merged: &Merged<'_>) -> Result<(Vec<Setting>, Vec<ExpectReport>), Failure> {
     let (mut gatherer, mut asked) = (Gatherer::default(), merged.asked());
     for row in merged.rows() {
-        let run = row.map_err(input)?.run;
+        let run = row?.run;
         asked.add(&run);
         gatherer.add(run);
     }
@@ -184,7 +183,7 @@ fn told(plan: &SweepPlan, answers: &[ExpectReport]) -> Ending {
 fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
     let plan = read(&args.place)?;
     let store = args.place.store();
-    let stored = sweep::Stored::open(&store, Some(plan.name())).map_err(input)?;
+    let stored = sweep::Stored::open(&store, Some(plan.name()))?;
     let of = stored.shards().iter().map(|s| s.1).max().unwrap_or(1);
     let mut shards = vec![[0_u64; 3]; of as usize];
     let (mut seen, mut lacking) = (BTreeSet::new(), Distinct::default());
@@ -200,7 +199,7 @@ fn status(args: &SweepStatusArgs) -> Result<Ending, Failure> {
             _ => {}
         }
     });
-    each.map_err(input)?;
+    each?;
     let held = seen.len() as u64;
     let count = |n: u64| grouped(n as f64);
     let row = |name: String, [all, done, early]: [u64; 3]| {
@@ -260,7 +259,7 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
     output::distinct(&inputs, &outputs)?;
     output::check(args.output.as_deref())?;
     output::check(args.html.as_deref())?;
-    let merged = Merged::open(&plan, &args.place.store()).map_err(input)?;
+    let merged = Merged::open(&plan, &args.place.store())?;
     if let Some(title) = lacking(&merged) {
         if !args.partial {
             let help = "give `mmsim sweep` again, or write --partial to take what there is";
@@ -313,7 +312,7 @@ fn write(
     let path = path.unwrap_or(Path::new("-"));
     let mut out = AtomicFile::create(path)?;
     let answers = document(&mut out).map_err(|e| match e {
-        WriteError::Store(e) => input(e),
+        WriteError::Store(e) => e.into(),
         WriteError::Output(e) => Failure::file("write", path, &e),
     })?;
     out.commit()?;
@@ -332,7 +331,7 @@ fn parquet_is_there(path: Option<&Path>) -> Result<(), Failure> {
 fn parquet_is_there(_: Option<&Path>) -> Result<(), Failure> {
     let title = "--format parquet: this mmsim was built without it";
     let help = "build it with `--features parquet`, or write --format wide";
-    Err(input(mmsim::Error::of_option(title).help(help)))
+    Err(Failure::Input(mmsim::Error::of_option(title).help(help)))
 }
 
 #[cfg(feature = "parquet")]
@@ -364,7 +363,7 @@ fn html(merged: &Merged<'_>, shown: &Shown, path: &Path) -> Result<(), Failure> 
     let points: BTreeSet<String> = all.iter().map(point).collect();
     let mut runs = Vec::new();
     for row in merged.rows() {
-        let run = row.map_err(input)?.run;
+        let run = row?.run;
         if best.contains(&format!("{:?}{:?}", run.scenario, run.axes)) {
             runs.push(run);
         }
@@ -388,7 +387,7 @@ fn plan(args: &SweepPlanArgs) -> Result<Ending, Failure> {
     let mut trials = Vec::new();
     for n in numbers {
         let (before, peak) = (cpu_seconds().unwrap_or(0.0), Peak::begin());
-        let mut trial = sweep::trial(&plan, n).map_err(input)?;
+        let mut trial = sweep::trial(&plan, n)?;
         // A scenario does not tell all of it: not what a trace touches, nor what the program needs.
         trial.memory = trial.memory.max(peak.and_then(|p| p.grown()).unwrap_or(0));
         let took = cpu_seconds().unwrap_or(0.0) - before;

@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use mmsim::{Error, traces};
+
 use crate::args::{Format, TraceArgs, TraceHeadArgs, TraceImportArgs, TraceInfoArgs, TraceVerb};
 use crate::input::Seekable;
-use crate::{backend, table};
+use crate::table;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output::{self, AtomicFile};
 
@@ -24,11 +26,11 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
     output::distinct(&inputs, &[("--output", Some(&args.output))])?;
     let mut out = AtomicFile::create(&args.output)?;
-    let info = if args.from.as_deref().is_some_and(mmsim::traces::reads_again) {
+    let info = if args.from.as_deref().is_some_and(traces::reads_again) {
         let input = Seekable::open(&args.input)?;
-        backend::trace_import(args, input.path(), &mut out).map_err(|e| input.named(e))?
+        convert(args, input.path(), &mut out).map_err(|e| input.named(e))?
     } else {
-        backend::trace_import(args, &args.input, &mut out)?
+        convert(args, &args.input, &mut out)?
     };
     out.flush().map_err(|e| Failure::file("write", &args.output, &e))?;
     out.commit()?;
@@ -41,10 +43,45 @@ fn import(args: &TraceImportArgs) -> Result<(), Failure> {
     output::show(&said, None)
 }
 
+/// Converts a trace. Writes nothing to `out` that is not part of the result, and says what
+/// it read in pairs of name and value.
+fn convert(
+    args: &TraceImportArgs,
+    input: &Path,
+    out: &mut dyn Write,
+) -> Result<Vec<(String, String)>, Error> {
+    let stem = match args.input == Path::new("-") {
+        true => Some("stdin".into()),
+        false => args.input.file_stem().map(|stem| stem.to_string_lossy()),
+    };
+    let mut settings = traces::ImportSettings::default();
+    // As the user named the file, which may be a copy.
+    settings.name = args.name.as_deref().or(stem.as_deref());
+    settings.maps = args.maps.as_deref();
+    settings.window = args.window;
+    settings.refresh = args.refresh;
+    settings.fetches = args.no_fetches.then_some(false);
+    settings.dense = args.dense;
+    settings.columns = args.columns.as_deref();
+    settings.page_size = args.page_size;
+    settings.time_unit = args.time_unit.as_deref();
+    settings.kind = args.pages_are.as_deref();
+    settings.like = args.like.as_deref();
+    settings.delimiter = args.delimiter.as_deref();
+    settings.ops = args.ops.as_deref();
+    settings.sort = args.sort;
+    settings.fill = args.fill;
+    settings.touched_only = args.touched_only;
+    settings.level = args.level;
+    // A shape is one of values in columns.
+    let from = args.from.as_deref().unwrap_or("csv");
+    traces::import(from, input, &settings, out)
+}
+
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
     output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
     let file = Seekable::open(&args.file)?;
-    let (table, rows) = backend::trace_info(file.path()).map_err(|e| file.named(e))?;
+    let (table, rows) = traces::info(file.path()).map_err(|e| file.named(e))?;
     let text = match args.output.form() {
         Format::Table => table,
         format => table::pairs(&rows, format),
@@ -55,7 +92,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
 fn head(args: &TraceHeadArgs) -> Result<(), Failure> {
     let mut text = String::new();
     let file = Seekable::open(&args.file)?;
-    for line in backend::trace_head(file.path(), args.count).map_err(|e| file.named(e))? {
+    for line in traces::head(file.path(), args.count).map_err(|e| file.named(e))? {
         text += &line;
         text.push('\n');
     }

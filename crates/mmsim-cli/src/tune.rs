@@ -12,7 +12,6 @@ use mmsim::tune::writes::Write;
 use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
 
 use crate::args::{Format, TuneArgs};
-use crate::backend::input;
 use crate::{shell, table};
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
@@ -23,19 +22,19 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     let file = args.output.output.as_deref();
     output::distinct(&[&args.plan], &[("--output", file)])?;
     output::check(file)?;
-    let mut plan = TunePlan::from_path(&args.plan).map_err(input)?;
+    let mut plan = TunePlan::from_path(&args.plan)?;
     let mut options = TuneOptions::default();
     (options.jobs, options.check) = (args.jobs, args.check);
     if args.ask_tell {
         return answer(&plan, &options);
     }
     if let Some(budget) = args.budget {
-        plan = plan.with_budget(budget).map_err(input)?;
+        plan = plan.with_budget(budget)?;
     }
     let heard = Heard(OnceLock::new());
     let tuning = mmsim::tune::tune(&plan, &options, &heard);
     drop(heard);
-    let tuning = tuning.map_err(input)?;
+    let tuning = tuning?;
     let text = match args.output.form() {
         Format::Json => tuning.to_json(),
         Format::Csv => rows(&tuning),
@@ -61,7 +60,7 @@ fn answer(plan: &TunePlan, options: &TuneOptions) -> Result<Ending, Failure> {
             exit::remark(&format!("{} runs", grouped(runs as f64)));
             Ok(Ending::Done)
         }
-        Err(AskError::Input(e)) => Err(input(e)),
+        Err(AskError::Input(e)) => Err(e.into()),
         Err(AskError::Io(e)) => Err(Failure::file("write", Path::new("-"), &e)),
     }
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use mmsim::report::RunReport;
 use mmsim_view::page::{self, Observed, Source};
-use mmsim_view::series::Series;
+use mmsim_view::series::{self, Series};
 
 use crate::args::ViewArgs;
-use crate::backend;
+use crate::input;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 
@@ -25,7 +25,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
         )));
     }
     let reports: Vec<_> =
-        args.reports.iter().map(|path| backend::read_report(path)).collect::<Result<_, _>>()?;
+        args.reports.iter().map(|path| input::report(path)).collect::<Result<_, _>>()?;
     if let Some((name, _)) = reports.iter().find(|(_, report)| report.runs.is_empty()) {
         return Err(Failure::said(format!("`{name}` has no run, and there is nothing to show")));
     }
@@ -36,7 +36,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
             of_run.series = Some(series);
             of_run
         };
-        let all = backend::read_series(path, report.runs.len())?;
+        let all = read_series(path, report.runs.len())?;
         for (i, (series, run)) in all.iter().zip(&report.runs).enumerate() {
             of_run(path, i, series, run)?;
         }
@@ -52,6 +52,12 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
         reports.iter().zip(&observed).map(|((n, r), o)| source(((n.as_str(), r), o))).collect();
     output::deliver(page::html(&sources, args.by).as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
+}
+
+/// Reads the series of a report with `nr_runs` runs.
+fn read_series(path: &Path, nr_runs: usize) -> Result<Vec<Series>, mmsim::Error> {
+    let text = mmsim::files::read_text(path, "a series")?;
+    series::read(&text, &path.display().to_string(), nr_runs)
 }
 
 /// A series ends when its run does.

@@ -2,19 +2,24 @@
 
 use std::path::Path;
 
-use mmsim::Error;
+use mmsim::base::id::PageIdx;
+use mmsim::machine::Watch;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{
-    ClassReport, Report, Rows, RunReport, ShareReport, TroubleClass, TroubleReport, WhyReport,
+    ClassReport, Report, Rows, RunMeta, RunReport, ShareReport, TroubleClass, TroubleReport,
+    WhyReport,
 };
 use mmsim::scenario::RunSpec;
-use mmsim::why::difference::{Difference, Side};
-use mmsim::why::life::Moment;
+use mmsim::selection::variants_of;
+use mmsim::why::difference::{self, Difference, Side};
+use mmsim::why::life::{self, Life, Moment};
 use mmsim::why::{Class, Counted};
+use mmsim::{Error, RunError};
 
 use crate::args::{Format, WhyArgs};
-use crate::backend::{self, Overrides, Plan};
+use crate::document::document;
 use crate::outcome::early_ends;
+use crate::plan::{self, Overrides, Plan};
 use crate::table;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
@@ -81,17 +86,17 @@ fn two(args: &WhyArgs) -> bool {
 fn plan(args: &WhyArgs, path: &Path, variants: &[String]) -> Result<Plan, Failure> {
     let overrides =
         Overrides { sets: &args.sets, seed: args.seed, seeds: Some(1), variants, at: &args.at };
-    let plan = backend::plan(path, &overrides).map_err(|e| match e {
-        Failure::Input(e) if two(args) => Failure::Input(e.renamed("--variant:", "--variants:")),
-        other => other,
+    let plan = Plan::read(path, &overrides).map_err(|e| match two(args) {
+        true => e.renamed("--variant:", "--variants:"),
+        false => e,
     })?;
-    backend::fit(std::slice::from_ref(&plan), None)?;
+    plan::fit(std::slice::from_ref(&plan), None)?;
     Ok(plan)
 }
 
 /// More runs than are wanted.
 fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
-    let names = backend::variants_of(specs);
+    let names = variants_of(specs);
     let runs = specs.len();
     let title = format!("{}: it has {runs} runs, and {why}", path.display());
     let help = match names.len() {
@@ -108,7 +113,9 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
 /// Prints the classes of all runs of a scenario.
 fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
     plan.specs.iter_mut().for_each(|spec| spec.why = true);
-    let report = backend::why(&plan)?;
+    let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default())?;
+    let runs = results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
+    let report = Report::new(plan.name.clone(), plan.about.clone(), runs);
     let text = match args.output.form() {
         Format::Table => report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
         Format::Json => report.to_json(),
@@ -309,10 +316,10 @@ fn differences(args: &WhyArgs, a: &[RunSpec], b: &[RunSpec]) -> Result<String, F
     let pairs = paired(args, a, b)?;
     let all = pairs
         .into_iter()
-        .map(|(a, b)| backend::why_difference(named(args, false, a, b), named(args, true, b, a)))
-        .collect::<Result<Vec<Difference>, Failure>>()?;
+        .map(|(a, b)| difference::of(named(args, false, a, b), named(args, true, b, a)))
+        .collect::<Result<Vec<Difference>, RunError>>()?;
     Ok(match args.output.form() {
-        Format::Json => format!("{:#}\n", backend::document("differences", &all)),
+        Format::Json => format!("{:#}\n", document("differences", &all)),
         _ => all.iter().map(of_difference).collect::<Vec<_>>().join("\n"),
     })
 }
@@ -354,7 +361,7 @@ fn paired<'a>(
             args.scenario.display(),
             other.display()
         );
-        let names = |specs| backend::variants_of(specs).join(", ");
+        let names = |specs| variants_of(specs).join(", ");
         let help = match any_name {
             true => "choose settings of equal axes, with --at or --set".to_string(),
             false => format!("write --variants A,B: A is one of {}; B of {}", names(a), names(b)),
@@ -398,9 +405,9 @@ fn of_side(letter: &str, side: &Side) -> String {
 
 /// The life of a page.
 fn life(args: &WhyArgs, spec: &RunSpec, page: &str) -> Result<String, Failure> {
-    let moments = backend::why_life(spec, page)?;
+    let moments = life::life(spec, page)?;
     if args.output.form() == Format::Json {
-        let mut document = backend::document("life", &moments);
+        let mut document = document("life", &moments);
         document["run"] = spec.label().into();
         document["page"] = page.into();
         return Ok(format!("{document:#}\n"));
@@ -413,4 +420,23 @@ fn life(args: &WhyArgs, spec: &RunSpec, page: &str) -> Result<String, Failure> {
     };
     let title = format!("{page} in {}\n", spec.label());
     Ok(title + &table::uncut(&header, moments.iter().map(line), 4))
+}
+
+/// Moments of a page that a picture has room for.
+const MOST_MOMENTS: usize = 200;
+
+/// The lives of the pages that are examples of classes, of these runs of a plan: each is made once
+/// more.
+pub(crate) fn lives(
+    plan: &Plan,
+    runs: &[(usize, &RunMeta)],
+    jobs: Option<usize>,
+) -> Result<Vec<(usize, Vec<Life>)>, RunError> {
+    let lives = |&(i, meta): &(usize, &RunMeta)| {
+        let examples = meta.verdicts.iter().flat_map(|v| &v.examples);
+        let pages: Vec<PageIdx> = examples.map(|e| e.index).collect();
+        let lives = life::lives(&plan.specs[i], &pages, MOST_MOMENTS);
+        Ok((i, lives?))
+    };
+    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run))
 }

@@ -2,22 +2,48 @@
 
 use mmsim::machine::snapshot::ZoneSnapshot;
 use mmsim::report::{Rows, proc};
-use mmsim::setup::Setup;
+use mmsim::setup::{self, Setup, SetupRequest};
 use serde::Serialize;
 
 use crate::args::{ListFormat, MachineArgs};
-use crate::{backend, table};
+use crate::table;
 use mmsim_terminal::exit::Failure;
 
 /// The zones of a machine in the form asked for.
 pub(crate) fn list(args: &MachineArgs, format: ListFormat) -> Result<String, Failure> {
-    let setup = backend::zoneinfo(args)?;
+    let setup = setup(args)?;
     Ok(match format {
         ListFormat::Table => for_people(&setup),
         ListFormat::Json => json(&setup),
         ListFormat::Csv => csv(&setup),
         ListFormat::Text => proc::zoneinfo(&setup.snapshot),
     })
+}
+
+/// The zones that Linux sets up on a machine.
+fn setup(args: &MachineArgs) -> Result<Setup, Failure> {
+    if args.memory.is_none() && args.zones.is_empty() {
+        return Err(Failure::said(
+            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`",
+        ));
+    }
+    let mut request = SetupRequest::default();
+    request.memory = args.memory.as_deref().unwrap_or(request.memory);
+    request.zones = &args.zones;
+    request.kernel = args.kernel.as_deref().unwrap_or(request.kernel);
+    request.cpus = args.cpus.unwrap_or(request.cpus);
+    request.nodes = args.nodes.unwrap_or(request.nodes);
+    let mut vm = args.vm.clone();
+    if args.thp {
+        const KEY: &str = "transparent_hugepage";
+        if vm.iter().any(|(key, _)| key == KEY) {
+            let both = format!("--thp is short for `--vm {KEY}=madvise`, leave one of them out");
+            return Err(Failure::said(&both));
+        }
+        vm.push((KEY.to_string(), "madvise".to_string()));
+    }
+    request.vm = &vm;
+    Ok(setup::setup(&request)?)
 }
 
 /// `high` and `batch` of the per-CPU lists, which are the same for all CPUs.

@@ -1,5 +1,6 @@
 //! Lists of everything there is: presets, knobs, counters, devices, and the rest of `mmsim list`.
 
+use mmsim::Error;
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::settings::Settings as _;
 use mmsim::base::time::SimDuration;
@@ -12,11 +13,6 @@ use mmsim::scenario::keys::TableSpec;
 use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
-use mmsim::setup::{Setup, SetupRequest};
-
-use super::input;
-use crate::args::MachineArgs;
-use mmsim_terminal::exit::Failure;
 
 /// One thing of a list.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -60,27 +56,25 @@ fn preset_names() -> Vec<String> {
 }
 
 /// Presets of policies.
-pub(crate) fn presets() -> Result<Vec<Entry>, Failure> {
-    Ok(preset_names()
-        .into_iter()
-        .map(|p| {
-            let about = about_preset(&p);
-            Entry::new(p, about)
-        })
-        .collect())
+pub(crate) fn presets() -> Vec<Entry> {
+    let entry = |preset: String| {
+        let about = about_preset(&preset);
+        Entry::new(preset, about)
+    };
+    preset_names().into_iter().map(entry).collect()
 }
 
 /// Workloads by their names in scenarios.
-pub(crate) fn workloads() -> Result<Vec<Entry>, Failure> {
-    Ok(tables::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect())
+pub(crate) fn workloads() -> Vec<Entry> {
+    tables::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect()
 }
 
 /// Knobs: what they do; with a preset, their values in it and what it changed as well.
-pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Error> {
     let name = preset.unwrap_or("classic-v6.12");
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
-        return Err(Failure::Input(unknown_preset("--preset", name, &presets)));
+        return Err(unknown_preset("--preset", name, &presets));
     }
     let before = preset.and_then(mmsim::machines::before);
     let changed = |knob: &str| {
@@ -129,32 +123,6 @@ pub(crate) fn devices() -> Vec<Entry> {
         )
     };
     DEVICE_PRESETS.iter().map(entry).collect()
-}
-
-/// The zones that Linux sets up on a machine.
-pub(crate) fn zoneinfo(args: &MachineArgs) -> Result<Setup, Failure> {
-    if args.memory.is_none() && args.zones.is_empty() {
-        return Err(Failure::said(
-            "zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`",
-        ));
-    }
-    let mut request = SetupRequest::default();
-    request.memory = args.memory.as_deref().unwrap_or(request.memory);
-    request.zones = &args.zones;
-    request.kernel = args.kernel.as_deref().unwrap_or(request.kernel);
-    request.cpus = args.cpus.unwrap_or(request.cpus);
-    request.nodes = args.nodes.unwrap_or(request.nodes);
-    let mut vm = args.vm.clone();
-    if args.thp {
-        const KEY: &str = "transparent_hugepage";
-        if vm.iter().any(|(key, _)| key == KEY) {
-            let both = format!("--thp is short for `--vm {KEY}=madvise`, leave one of them out");
-            return Err(Failure::said(&both));
-        }
-        vm.push((KEY.to_string(), "madvise".to_string()));
-    }
-    request.vm = &vm;
-    mmsim::setup::setup(&request).map_err(input)
 }
 
 /// Kernels, oldest first, with the preset that goes with each.
