@@ -10,18 +10,16 @@ use mmsim::report::{Rows, or_empty};
 use mmsim::scenario::RunSpec;
 use mmsim::selection::variants_of;
 
-use crate::args::{AblateArgs, Format};
+use crate::args::AblateArgs;
 use crate::document::document;
 use crate::plan::{Overrides, Plan};
 use crate::table;
 use mmsim_terminal::exit::{Ending, Failure};
-use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
 
 /// Prints which switch does what.
 pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
-    output::distinct(&[&args.scenario], &[("--output", args.output.output.as_deref())])?;
-    output::check(args.output.output.as_deref())?;
+    args.output.ready(&[&args.scenario])?;
     let trials = trials(args)?;
     let nr_runs = trials.iter().map(|t| t.runs().len()).sum();
     let progress = Progress::new("runs", nr_runs);
@@ -33,12 +31,11 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     let all: Result<Vec<Ablation>, Failure> = trials.iter().map(of_trial).collect();
     drop(progress);
     let all = all?;
-    let text = match args.output.form() {
-        Format::Json => format!("{:#}\n", document("ablations", &all)),
-        Format::Csv => rows(&all),
-        Format::Table => all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
+        || format!("{:#}\n", document("ablations", &all)),
+        || rows(&all),
+    )?;
     Ok(Ending::Done)
 }
 

@@ -18,7 +18,6 @@ use crate::input::Seekable;
 use crate::table;
 use crate::timing::cpu_seconds;
 use mmsim_terminal::exit::{Ending, Failure};
-use mmsim_terminal::output;
 
 /// The version of the document's form.
 const SCHEMA: u32 = 1;
@@ -87,8 +86,7 @@ struct Timing {
 
 /// Runs a trace and prints what came out.
 pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
-    output::distinct(&[&args.file], &[("--output", args.output.output.as_deref())])?;
-    output::check(args.output.output.as_deref())?;
+    args.output.ready(&[&args.file])?;
     let file = Seekable::open(&args.file)?;
     let cells: Vec<(Frames, &str)> = args
         .frames

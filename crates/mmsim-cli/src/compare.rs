@@ -4,26 +4,23 @@ use mmsim::report::compare::{self, Compared, Comparison, Moved, Row, Setting, Si
 use mmsim::report::numbers::{grouped, grouped_row, per_cent};
 use mmsim::why::{Class, Counted};
 
-use crate::args::{CompareArgs, Format};
+use crate::args::CompareArgs;
 use crate::{input, table};
 use mmsim_terminal::exit::{Ending, Failure};
-use mmsim_terminal::output;
 
 /// Prints what moved between two reports. With `--fail-above` that can be a check that does
 /// not hold; otherwise it is a result, whatever it is.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Ending, Failure> {
-    output::distinct(&[&args.a, &args.b], &[("--output", args.output.output.as_deref())])?;
-    output::check(args.output.output.as_deref())?;
+    args.output.ready(&[&args.a, &args.b])?;
     let ((name_a, a), (name_b, b)) = (input::report(&args.a)?, input::report(&args.b)?);
     let mut options = compare::Options::default();
     (options.phase, options.per_work) = (args.phase.as_deref(), args.per_work);
     let comparison = compare::compare(Side::new(&name_a, &a), Side::new(&name_b, &b), options)?;
-    let text = match args.output.form() {
-        Format::Table => text(&comparison, if args.all { usize::MAX } else { args.top }, args.all),
-        Format::Json => comparison.to_json(),
-        Format::Csv => comparison.to_csv(),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || text(&comparison, if args.all { usize::MAX } else { args.top }, args.all),
+        || comparison.to_json(),
+        || comparison.to_csv(),
+    )?;
     match args.fail_above {
         Some(pct) => check(&comparison, pct),
         None => Ok(Ending::Done),

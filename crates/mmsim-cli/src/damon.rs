@@ -12,7 +12,7 @@ use mmsim_view::heat;
 use serde::Serialize;
 
 use crate::args::{
-    DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb, Format, OutputArgs,
+    DamonArgs, DamonHeatmapArgs, DamonImportArgs, DamonReportArgs, DamonVerb, OutputArgs,
 };
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
@@ -40,12 +40,11 @@ fn report(args: &DamonReportArgs) -> Result<(), Failure> {
         .iter()
         .map(|record| record::summary::summary(record, number))
         .collect::<Result<_, mmsim::Error>>()?;
-    let text = match args.output.form() {
-        Format::Table => all.iter().map(summary).collect::<Vec<String>>().join("\n"),
-        Format::Json => json("records", &all),
-        Format::Csv => regions(&all),
-    };
-    args.output.show(&text)
+    args.output.emit(
+        || all.iter().map(summary).collect::<Vec<String>>().join("\n"),
+        || json("records", &all),
+        || regions(&all),
+    )
 }
 
 fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
@@ -67,12 +66,11 @@ fn heatmap(args: &DamonHeatmapArgs) -> Result<(), Failure> {
         .iter()
         .map(|record| record::heatmap::draw(record, &frame))
         .collect::<Result<_, mmsim::Error>>()?;
-    let text = match args.output.form() {
-        Format::Table => all.iter().map(picture).collect::<Vec<String>>().join("\n"),
-        Format::Json => json("heatmaps", &all),
-        Format::Csv => cells(&all),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || all.iter().map(picture).collect::<Vec<String>>().join("\n"),
+        || json("heatmaps", &all),
+        || cells(&all),
+    )?;
     if let (Some(path), [map]) = (&args.png, all.as_slice()) {
         output::deliver(&heat::png(map), Some(path))?;
     }

@@ -4,7 +4,7 @@ use mmsim::RunOptions;
 use mmsim::miniature::{Miniature, MiniatureReport, SAMPLES, Share};
 use mmsim::report;
 
-use crate::args::{Format, RunArgs};
+use crate::args::RunArgs;
 use crate::plan::Plan;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
@@ -45,12 +45,7 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
     }
     let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
     let report = MiniatureReport::new(names.join(", "), runs);
-    let text = match args.output.form() {
-        Format::Table => report.to_table(),
-        Format::Json => report.to_json(),
-        Format::Csv => report.to_csv(),
-    };
-    args.output.show(&text)?;
+    args.output.emit(|| report.to_table(), || report.to_json(), || report.to_csv())?;
     Ok(ending)
 }
 

@@ -15,7 +15,7 @@ use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{figure, folded, time_line};
 
-use crate::args::{Format, RunArgs};
+use crate::args::RunArgs;
 use crate::execution::{self, Execution};
 use crate::miniature;
 use crate::observe::{Observing, Results};
@@ -102,16 +102,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     let (report, ending) = assemble(&plans, &results);
     let shown = table::Shown { by: args.by, ..table::Shown::default() };
-    let text = match args.output.form() {
-        Format::Table => {
-            let text = table::of_report(&report, args.long, &shown);
-            let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
-            text + &sparks.unwrap_or_default() + &reasons(args, &report)
-        }
-        Format::Json => report.to_json(),
-        Format::Csv => report.to_csv(),
+    let for_people = || {
+        let text = table::of_report(&report, args.long, &shown);
+        let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
+        text + &sparks.unwrap_or_default() + &reasons(args, &report)
     };
-    args.output.show(&text)?;
+    args.output.emit(for_people, || report.to_json(), || report.to_csv())?;
     if let Some(path) = &args.html {
         let source = Source { name: "", report: &report, observed: &observed };
         output::deliver(page::html(&[source], args.by).as_bytes(), Some(path))?;

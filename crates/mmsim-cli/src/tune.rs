@@ -11,17 +11,14 @@ use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
 use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
 
-use crate::args::{Format, TuneArgs};
+use crate::args::TuneArgs;
 use crate::{shell, table};
 use mmsim_terminal::exit::{self, Ending, Failure};
-use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
 
 /// Searches and prints the front, or answers what others ask.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
-    let file = args.output.output.as_deref();
-    output::distinct(&[&args.plan], &[("--output", file)])?;
-    output::check(file)?;
+    args.output.ready(&[&args.plan])?;
     let mut plan = TunePlan::from_path(&args.plan)?;
     let mut options = TuneOptions::default();
     (options.jobs, options.check) = (args.jobs, args.check);
@@ -35,12 +32,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     let tuning = mmsim::tune::tune(&plan, &options, &heard);
     drop(heard);
     let tuning = tuning?;
-    let text = match args.output.form() {
-        Format::Json => tuning.to_json(),
-        Format::Csv => rows(&tuning),
-        Format::Table => of_tuning(&tuning),
-    };
-    args.output.show(&text)?;
+    args.output.emit(|| of_tuning(&tuning), || tuning.to_json(), || rows(&tuning))?;
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {

@@ -28,8 +28,7 @@ use mmsim_terminal::output;
 pub(crate) fn why(args: &WhyArgs) -> Result<Ending, Failure> {
     let mut inputs = vec![args.scenario.as_path()];
     inputs.extend(args.other.as_deref());
-    output::distinct(&inputs, &[("--output", args.output.output.as_deref())])?;
-    output::check(args.output.output.as_deref())?;
+    args.output.ready(&inputs)?;
     if args.output.form() == Format::Csv
         && (args.page.is_some() || args.other.is_some() || two(args))
     {
@@ -116,12 +115,11 @@ fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
     let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default())?;
     let runs = results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
     let report = Report::new(plan.name.clone(), plan.about.clone(), runs);
-    let text = match args.output.form() {
-        Format::Table => report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
-        Format::Json => report.to_json(),
-        Format::Csv => rows(&report),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
+        || report.to_json(),
+        || rows(&report),
+    )?;
     let early = early_ends(std::slice::from_ref(&plan), &report);
     early.iter().for_each(|line| exit::remark(line));
     Ok(match early.is_empty() {

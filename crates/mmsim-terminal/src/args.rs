@@ -46,7 +46,29 @@ impl OutputArgs {
         self.format.or_else(by_name).unwrap_or(Format::Table)
     }
 
-    /// Prints the results in their form.
+    /// Refuses, before any work is done, a file of results that is one of the inputs too, or that
+    /// cannot be written.
+    pub fn ready(&self, inputs: &[&Path]) -> Result<(), Failure> {
+        let file = self.output.as_deref();
+        output::distinct(inputs, &[("--output", file)])?;
+        output::check(file)
+    }
+
+    /// Prints results in the requested form, and makes only that one.
+    pub fn emit(
+        &self,
+        table: impl FnOnce() -> String,
+        json: impl FnOnce() -> String,
+        csv: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        self.show(&match self.form() {
+            Format::Table => table(),
+            Format::Json => json(),
+            Format::Csv => csv(),
+        })
+    }
+
+    /// Prints results that have their form already.
     pub fn show(&self, text: &str) -> Result<(), Failure> {
         let file = self.output.as_deref();
         match self.csv_safe {

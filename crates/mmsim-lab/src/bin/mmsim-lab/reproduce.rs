@@ -6,7 +6,6 @@ use mmsim_lab::reproduce::Request;
 use mmsim_lab::reproduce::document::{
     Asks, ExperimentReport, FigureRow, KernelScore, Picture, Reproduction, Score, Sensitivity,
 };
-use mmsim_terminal::args::Format;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -28,12 +27,11 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
         progress.show(done, total, what);
     })?;
     drop(progress);
-    let text = match args.output.form() {
-        Format::Table => text(&reproduction, args.brief),
-        Format::Json => reproduction.to_json(),
-        Format::Csv => reproduction.to_csv(),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || text(&reproduction, args.brief),
+        || reproduction.to_json(),
+        || reproduction.to_csv(),
+    )?;
     let (failures, (_, of)) = (reproduction.failures(), reproduction.score());
     match args.gate && failures > 0 {
         true => Err(Failure::Check(format!("{failures} of {of} figures are missed"))),

@@ -10,7 +10,6 @@ use mmsim_lab::validate::document::{
 use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
 use mmsim_lab::validate::{BETWEEN, Selection};
-use mmsim_terminal::args::Format;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -41,13 +40,8 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     let told = |done, total| progress.show(done, total, "");
     let validation = mmsim_lab::validate::validate(&args.dir, &what, &told)?;
     drop(progress);
-    let text = match args.output.form() {
-        Format::Table if args.brief => brief(&validation),
-        Format::Table => text(&validation),
-        Format::Json => validation.to_json(),
-        Format::Csv => validation.to_csv(),
-    };
-    args.output.show(&text)?;
+    let for_people = || if args.brief { brief(&validation) } else { text(&validation) };
+    args.output.emit(for_people, || validation.to_json(), || validation.to_csv())?;
     if let Some(path) = &args.html {
         output::deliver(html(&validation).as_bytes(), Some(path))?;
     }
@@ -60,12 +54,11 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
 
 fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
     let decisions = mmsim_lab::validate::decisions::decisions(&args.dir, folder, args.jobs)?;
-    let text = match args.output.form() {
-        Format::Table => decisions_table(&decisions),
-        Format::Json => decisions.to_json(),
-        Format::Csv => decisions.to_csv(),
-    };
-    args.output.show(&text)?;
+    args.output.emit(
+        || decisions_table(&decisions),
+        || decisions.to_json(),
+        || decisions.to_csv(),
+    )?;
     Ok(Ending::Done)
 }
 
