@@ -1,5 +1,7 @@
 //! Arguments about results.
 
+use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -106,3 +108,24 @@ pub fn picture(option: &str, path: Option<&Path>, writes: Content) -> Result<(),
     path.map_or(Ok(()), |path| form::packable(option, path))?;
     form::agree(option, path, writes, &[])
 }
+
+/// Reads a number of jobs, runs or seeds.
+///
+/// # Errors
+///
+/// The text is no whole number, or 0.
+pub fn at_least_one(text: &str) -> Result<usize, NoCount> {
+    text.parse::<usize>().ok().filter(|&n| n > 0).ok_or(NoCount)
+}
+
+/// A text is no whole number of at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoCount;
+
+impl fmt::Display for NoCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write a whole number of at least 1")
+    }
+}
+
+impl Error for NoCount {}

@@ -7,6 +7,7 @@ use mmsim::miniature::{SMALLEST, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
 use mmsim::scenario;
+pub(super) use mmsim_terminal::args::at_least_one;
 
 /// A file of the kernel by its name.
 pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
@@ -92,13 +93,6 @@ pub(super) fn at_least_a_line(text: &str) -> Result<u64, String> {
     match bytes.map_err(|e| e.to_string())? {
         bytes if bytes < 4096 => Err("write a size of at least 4KiB, as in 1GiB".to_string()),
         bytes => Ok(bytes),
-    }
-}
-
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("write a whole number of at least 1".to_string()),
     }
 }
 

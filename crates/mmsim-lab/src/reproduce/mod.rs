@@ -30,12 +30,14 @@ mod sensitivity;
 use crate::reproduce::document::{
     Asks, ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
 };
+use clap::Args;
 use demand::Basis;
 use lab::{Constant, Lab, Progress, ScenarioFile};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::nearest::nearest;
 use mmsim::report::statistics::{Estimate, estimate};
 use mmsim::run::RunError;
+use mmsim_terminal::args::at_least_one;
 use published::{Cell, Published};
 
 /// Published experiments of one patch series, and their implementation here.
@@ -97,24 +99,41 @@ impl Figures {
     }
 }
 
-/// Experiments to reproduce, and the options.
-#[derive(Clone, Debug, Default)]
+/// Experiments to reproduce, and how.
+#[derive(Args, Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Request {
-    /// Names of families.
+    /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
+    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
+    /// pagecache-chain, inactive-ratio, dama
+    #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// All families.
+    /// All experiments
+    #[arg(long, conflicts_with = "names")]
     pub all: bool,
-    /// Few cells on small machines: seconds instead of minutes.
+    /// A few figures on small machines, in seconds
+    #[arg(long)]
     pub quick: bool,
-    /// Only these tables; empty: all.
+    /// Only this table; can be given several times
+    #[arg(long = "table", value_name = "ID")]
     pub tables: Vec<String>,
-    /// By what machines are smaller than those of the source.
+    /// Make machines smaller by this than those of the source: 1, 2, 4, 8, 16 or 32 [default: the
+    /// experiment's choice]
+    #[arg(long, value_name = "N", value_parser = power_of_two, allow_negative_numbers = true)]
     pub scale: Option<u64>,
-    /// Vary constants too.
+    /// Move every constant by a quarter, alone, and list the verdicts that flip
+    #[arg(long)]
     pub sensitivity: bool,
-    /// Runs at the same time; `None`: one per CPU.
+    /// Runs at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
+}
+
+fn power_of_two(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),
+        _ => Err("write 1, 2, 4, 8, 16 or 32".to_string()),
+    }
 }
 
 /// Reruns experiments.

@@ -30,6 +30,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use clap::Args;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
@@ -44,19 +45,24 @@ use crate::validate::rows::PointRow;
 use mmsim::error::Error;
 use mmsim::machines::kdamond_of;
 use mmsim::nearest::nearest;
+use mmsim_terminal::args::at_least_one;
 use point::{Experiment, Point};
 
-/// Points to replay.
-#[derive(Clone, Debug, Default)]
+/// Points to replay, and how.
+#[derive(Args, Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Only these points; empty: all.
+    /// Only this point; can be given several times
+    #[arg(long = "point", value_name = "ID")]
     pub points: Vec<String>,
-    /// Only this experiment.
+    /// Only this experiment
+    #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
-    /// Only one point of each experiment, kernel and LRU: that in the middle of its file.
+    /// Only the point in the middle of each file, for each kernel and LRU in it
+    #[arg(long, conflicts_with = "points")]
     pub quick: bool,
-    /// Replays at the same time; `None`: one per CPU.
+    /// Replays at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
 }
 

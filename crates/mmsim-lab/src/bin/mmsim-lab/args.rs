@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use mmsim_terminal::args::{OutputArgs, picture};
+use mmsim_lab::reproduce::Request;
+use mmsim_lab::validate::Selection;
+use mmsim_terminal::args::{OutputArgs, at_least_one, picture};
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::output::form::{self, Content};
 
@@ -62,18 +64,8 @@ pub(crate) struct ValidateArgs {
     /// The folder with the recorded experiments
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// Only this point; can be given several times
-    #[arg(long = "point", value_name = "ID")]
-    pub points: Vec<String>,
-    /// Only this experiment
-    #[arg(long, value_name = "NAME")]
-    pub experiment: Option<String>,
-    /// Only the point in the middle of each file, for each kernel and LRU in it
-    #[arg(long, conflicts_with = "points")]
-    pub quick: bool,
-    /// Replays at the same time [default: one per CPU]; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
-    pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub what: Selection,
     /// In the table: only the counters that distinguish policies, summed over all phases
     #[arg(long)]
     pub brief: bool,
@@ -100,30 +92,8 @@ Examples:
 
 Misses are shown as plainly as hits. docs/published.md says where the figures come from.")]
 pub(crate) struct ReproduceArgs {
-    /// The experiments: anon-workingset, mglru-lazyfree, mglru-file-protection, mglru-refault-distance,
-    /// mglru-fio-zipf, mglru-6.14-rework, compaction-redesign, damon-monitoring, damon-reclaim,
-    /// pagecache-chain, inactive-ratio, dama
-    #[arg(value_name = "NAME")]
-    pub names: Vec<String>,
-    /// All experiments
-    #[arg(long, conflicts_with = "names")]
-    pub all: bool,
-    /// A few figures on small machines, in seconds
-    #[arg(long)]
-    pub quick: bool,
-    /// Only this table; can be given several times
-    #[arg(long = "table", value_name = "ID")]
-    pub tables: Vec<String>,
-    /// Make machines smaller by this than those of the source: 1, 2, 4, 8, 16 or 32 [default: the
-    /// experiment's choice]
-    #[arg(long, value_name = "N", value_parser = power_of_two, allow_negative_numbers = true)]
-    pub scale: Option<u64>,
-    /// Move every constant by a quarter, alone, and list the verdicts that flip
-    #[arg(long)]
-    pub sensitivity: bool,
-    /// Runs at the same time [default: one per CPU]; results do not depend on it
-    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
-    pub jobs: Option<usize>,
+    #[command(flatten)]
+    pub wanted: Request,
     /// In the table: only the summary, the misses and the findings
     #[arg(long)]
     pub brief: bool,
@@ -177,20 +147,6 @@ pub(crate) struct ViewArgs {
     /// Write the page to FILE, whole or not at all, instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("write a whole number of at least 1".to_string()),
-    }
-}
-
-fn power_of_two(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(n) if [1, 2, 4, 8, 16, 32].contains(&n) => Ok(n),
-        _ => Err("write 1, 2, 4, 8, 16 or 32".to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use mmsim::report::numbers::grouped;
 use mmsim::report::proc::LEGEND;
-use mmsim_lab::reproduce::Request;
 use mmsim_lab::reproduce::document::{
     Asks, ExperimentReport, FigureRow, KernelScore, Picture, Reproduction, Score, Sensitivity,
 };
@@ -18,12 +17,7 @@ use crate::table;
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<Ending, Failure> {
     output::check(args.output.output.as_deref())?;
     let progress = Progress::new("runs", 0);
-    let mut wanted = Request::default();
-    (wanted.names, wanted.all) = (args.names.clone(), args.all);
-    (wanted.quick, wanted.tables) = (args.quick, args.tables.clone());
-    (wanted.scale, wanted.sensitivity) = (args.scale, args.sensitivity);
-    wanted.jobs = args.jobs;
-    let reproduction = mmsim_lab::reproduce::reproduce(&wanted, &|what, done, total| {
+    let reproduction = mmsim_lab::reproduce::reproduce(&args.wanted, &|what, done, total| {
         progress.show(done, total, what);
     })?;
     drop(progress);

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use mmsim::report::numbers::{grouped, per_cent};
+use mmsim_lab::validate::BETWEEN;
 use mmsim_lab::validate::decisions::{DecisionRow, DecisionSummary, Decisions, ROOM};
 use mmsim_lab::validate::document::{
     NotModelled, OutcomeRow, SummaryRow, UnmodelledCounter, Validation,
 };
 use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
-use mmsim_lab::validate::{BETWEEN, Selection};
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -24,9 +24,6 @@ const MISSES_SHOWN: usize = 5;
 /// Replays and prints. How far off the model is, is a result and no failure unless
 /// `--gate` makes it one.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
-    let mut what = Selection::default();
-    (what.points, what.experiment) = (args.points.clone(), args.experiment.clone());
-    (what.quick, what.jobs) = (args.quick, args.jobs);
     output::distinct(
         &[],
         &[("--output", args.output.output.as_deref()), ("--html", args.html.as_deref())],
@@ -38,7 +35,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
     }
     let progress = Progress::new("replays", 0);
     let told = |done, total| progress.show(done, total, "");
-    let validation = mmsim_lab::validate::validate(&args.dir, &what, &told)?;
+    let validation = mmsim_lab::validate::validate(&args.dir, &args.what, &told)?;
     drop(progress);
     let for_people = || if args.brief { brief(&validation) } else { text(&validation) };
     args.output.emit(for_people, || validation.to_json(), || validation.to_csv())?;
@@ -53,7 +50,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<Ending, Failure> {
 }
 
 fn decisions(args: &ValidateArgs, folder: &Path) -> Result<Ending, Failure> {
-    let decisions = mmsim_lab::validate::decisions::decisions(&args.dir, folder, args.jobs)?;
+    let decisions = mmsim_lab::validate::decisions::decisions(&args.dir, folder, args.what.jobs)?;
     args.output.emit(
         || decisions_table(&decisions),
         || decisions.to_json(),
