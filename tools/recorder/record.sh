@@ -99,9 +99,10 @@ done
 (cd "$root/fs" && find . | sort | cpio --quiet -o -H newc | gzip -9) >"$root/initrd"
 
 # -icount: time is the number of instructions. -cpu decides how the kernel clears and copies
-# pages, and so what a fault costs: another model records other counts.
+# pages, and so what a fault costs: another model records other counts. ACCEL='-accel kvm' is faster
+# and records other counts each time, which is enough to look at a script.
 : "${out:=$root/out}"
-machine=(timeout "$seconds" qemu-system-x86_64 -accel tcg -icount "shift=0,sleep=off" -smp 1 -cpu qemu64
+machine=(timeout "$seconds" qemu-system-x86_64 ${ACCEL:--accel tcg -icount shift=0,sleep=off} -smp 1 -cpu qemu64
     -m "${memory[@]}" -kernel "$vmlinuz" -initrd "$root/initrd"
     -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on$arguments"
     -nic none -display none -serial "file:$out" -no-reboot)
