@@ -2,7 +2,7 @@
 //!
 //! docs/dev/miniatures.md has the measurements.
 
-use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::base::vmstat::{Transfer, VmEvent};
 
 /// Transfer of a counter from a miniature to the whole machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,120 +27,16 @@ const EVENTS: &str = "it counts single events";
 
 /// Transfer of a counter under a policy that is MGLRU, or not.
 pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
-    use VmEvent::*;
-    match counter {
-        PgFault
-        | PgMajFault
-        | PswpIn
-        | PswpOut
-        | SwapRa
-        | SwapRaHit
-        | PgpgIn
-        | PgpgOut
-        | PgAllocDma
-        | PgAllocDma32
-        | PgAllocNormal
-        | PgAllocMovable
-        | PgFree
-        | PgLazyFree
-        | PgLazyFreed
-        | PgStealAnon
-        | PgStealFile
-        | NrVmscanWrite
-        | NrDirtied
-        | NrWritten
-        | WorkingsetRefaultAnon
-        | WorkingsetRefaultFile
-        | SimEvictClean
-        | SimMemcgReclaimAsked
-        | UnevictablePgsCulled
-        | UnevictablePgsRescued
-        | UnevictablePgsMlocked
-        | UnevictablePgsMunlocked => Worth::Pages,
-        PgScanAnon | PgScanFile | SimScanKeep if mglru => Worth::Nothing(NEIGHBOURS),
-        PgScanAnon | PgScanFile | SimScanKeep => Worth::Scanned,
-        PgStealKswapd | PgStealDirect | PgStealProactive | PgScanKswapd | PgScanDirect
-        | PgScanProactive | PgSkipDma | PgSkipDma32 | PgSkipNormal | PgSkipMovable => {
-            Worth::Nothing(WHO)
-        }
-        AllocStallDma
-        | AllocStallDma32
-        | AllocStallNormal
-        | AllocStallMovable
-        | PgScanDirectThrottle
-        | PageOutRun
-        | KswapdLowWmarkHitQuickly
-        | KswapdHighWmarkHitQuickly
-        | SlabsScanned
-        | NrSwpIn
-        | NrSwpOut
-        | WorkingsetNodereclaim => Worth::Nothing(BATCHES),
-        PgActivate
-        | PgDeactivate
-        | PgRotateAnon
-        | PgRotateFile
-        | PgRefill
-        | PgReuse
-        | PgRotated
-        | NrVmscanImmediateReclaim
-        | WorkingsetActivateAnon
-        | WorkingsetActivateFile
-        | WorkingsetRestoreAnon
-        | WorkingsetRestoreFile => Worth::Nothing(ACTIVE),
-        SimDirectReclaimNs | SimDirectCompactNs | SimFsyncNs => Worth::Nothing(TIME),
-        SimAccesses => Worth::Nothing(DRAWN),
-        OomKill | DropPagecache | SimMemcgReclaimShort | SimFsync | SimLruGenWrites
-        | SimLruGenRefused => Worth::Nothing(EVENTS),
-        PgMigrateSuccess
-        | PgMigrateFail
-        | CompactMigrateScanned
-        | CompactFreeScanned
-        | CompactIsolated
-        | CompactStall
-        | CompactFail
-        | CompactSuccess
-        | CompactDaemonWake
-        | CompactDaemonMigrateScanned
-        | CompactDaemonFreeScanned
-        | HtlbBuddyAllocSuccess
-        | HtlbBuddyAllocFail
-        | ThpFaultAlloc
-        | ThpFaultFallback
-        | ThpFaultFallbackCharge
-        | ThpSplitPage
-        | ThpDeferredSplitPage
-        | SimExtfrag
-        | SimExtfragFragmenting
-        | SimExtfragSevere
-        | SimExtfragOwnership
-        | SimExtfragUR
-        | SimExtfragUM
-        | SimExtfragRU
-        | SimExtfragRM
-        | SimExtfragMR
-        | SimExtfragMU
-        | SimClaimUR
-        | SimClaimUM
-        | SimClaimRU
-        | SimClaimRM
-        | SimClaimMR
-        | SimClaimMU
-        | SimMigrateAgain
-        | SimMigrateBack
-        | SimEmptiedTargets
-        | SimRefilledSources
-        | SimChosenTwice
-        | SimKernelAlloc
-        | SimKernelAllocFail
-        | SimHighAlloc
-        | SimHighAllocLists
-        | SimHighAllocAsync
-        | SimHighAllocReclaim
-        | SimHighAllocSync
-        | SimHighAllocFail
-        | SimCandidates
-        | SimCandidatesFree
-        | SimCandidatesBound
-        | SimPureMovableBlocks => Worth::Nothing(BLOCKS),
+    match counter.transfer() {
+        Transfer::Pages => Worth::Pages,
+        Transfer::Scanned if mglru => Worth::Nothing(NEIGHBOURS),
+        Transfer::Scanned => Worth::Scanned,
+        Transfer::Who => Worth::Nothing(WHO),
+        Transfer::Batches => Worth::Nothing(BATCHES),
+        Transfer::Active => Worth::Nothing(ACTIVE),
+        Transfer::Blocks => Worth::Nothing(BLOCKS),
+        Transfer::Time => Worth::Nothing(TIME),
+        Transfer::Drawn => Worth::Nothing(DRAWN),
+        Transfer::Events => Worth::Nothing(EVENTS),
     }
 }
