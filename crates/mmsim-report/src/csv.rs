@@ -30,8 +30,8 @@ use super::pairs::Pairs;
 /// The first line.
 pub const CSV_HEADER: &str = "scenario,variant,axes,seed,outcome,phase,kind,name,value";
 
-/// Rows of CSV, quoted where they have to be (RFC 4180), with characters that act shown. All have as
-/// many cells as the first.
+/// Rows of CSV (RFC 4180): cells are quoted where they have to be, characters that act are shown, and
+/// all rows have as many cells as the first.
 pub struct Rows<W: io::Write = Vec<u8>> {
     out: csv::Writer<W>,
     cell: String,

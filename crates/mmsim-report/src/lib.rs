@@ -50,7 +50,7 @@ mod replayed;
 #[cfg(test)]
 pub(crate) mod samples;
 
-pub use csv::{CSV_HEADER, Rows, Spreadsheet, for_spreadsheets, or_empty};
+pub use self::csv::{CSV_HEADER, Rows, Spreadsheet, for_spreadsheets, or_empty};
 pub use document::{
     AimReport, Bounds, ClassReport, DamonReport, DamonStatReport, DiskReport, Ending, ExpectReport,
     GenerationReport, KnobValue, LatencyReport, Monitored, OomProcess, OomReport, PhaseReport,
