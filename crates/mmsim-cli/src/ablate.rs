@@ -26,7 +26,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     let figure = args.figure.unwrap_or(Figure::SwapIns);
     let of_trial = |trial: &Trial| {
         mmsim::host::check(&trial.runs(), args.jobs)?;
-        Ok(trial.run(figure, args.jobs, &|_| progress.finished(""))?)
+        Ok(trial.run(figure, args.jobs, |_| progress.finished(""))?)
     };
     let all: Result<Vec<Ablation>, Failure> = trials.iter().map(of_trial).collect();
     drop(progress);

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
     let progress = Progress::new("samples", miniatures.iter().map(|m| m.samples.len()).sum());
     let mut options = RunOptions::default().with_check(args.check);
     options.jobs = args.jobs;
-    let estimated = mmsim::miniature::run(miniatures, &options, &|| progress.finished("sample"))?;
+    let estimated = mmsim::miniature::run(miniatures, &options, || progress.finished("sample"))?;
     drop(progress);
     let several = plans.len() > 1;
     let owners = plans.iter().flat_map(|plan| plan.specs.iter().map(|_| plan.name.as_str()));
