@@ -477,8 +477,8 @@ macro_rules! words {
 /// comment. Without `as` the name is that of the field. A value holds from its release on; the
 /// first holds for all kernels before. Where no kernel decides, values are left out, and presets
 /// give them. Fields after `with` are no settings. Rows after `more` are further names of fields.
-/// `presets` is a static of [`Preset`](crate::base::settings::Preset)s;
-/// `check` finds a contradiction: the setting, the text to write instead, and why.
+/// `since` is the release that brought the whole: earlier kernels have none of it. `presets` is a
+/// static of [`Preset`](crate::base::settings::Preset)s. `check` finds a contradiction: the setting, the text to write instead, and why.
 #[macro_export]
 macro_rules! settings {
     (
@@ -490,6 +490,7 @@ macro_rules! settings {
         }
         $(more { $($more:tt)+ })?
         $(with { $($(#[$plain_meta:meta])+ $plain:ident: $plain_ty:ty = $plain_value:expr;)+ })?
+        $(since $first_release:literal;)?
         $(presets $presets:path;)?
         $(check $check:path;)?
     ) => {
@@ -501,7 +502,7 @@ macro_rules! settings {
             }
             $(more { $($more)+ })?
             $(with { $($(#[$plain_meta])+ $plain: $plain_ty;)+ })?
-            of_kernel $Config::of;
+            of_kernel $Config::of, concat!($($first_release)?);
             $(presets $presets;)?
             $(check $check;)?
         }
@@ -539,7 +540,7 @@ macro_rules! settings {
                 after $after:literal, $(. $more_attribute:ident($($more_arg:tt)*))+;)+
         })?
         $(with { $($(#[$plain_meta:meta])+ $plain:ident: $plain_ty:ty;)+ })?
-        $(of_kernel $of:path;)?
+        $(of_kernel $of:path, $of_since:expr;)?
         $(presets $presets:path;)?
         $(check $check:path;)?
     ) => {
@@ -588,7 +589,7 @@ macro_rules! settings {
                 })
             }
             $(fn of_kernel(kernel: $crate::base::kernel::Kernel) -> Option<Self> {
-                Some($of(kernel))
+                kernel.has($of_since).then(|| $of(kernel))
             })?
             $(fn presets() -> &'static [$crate::base::settings::Preset<Self>] {
                 $presets

@@ -245,6 +245,7 @@ mod tests {
             }
         }
         agree::<ClassicConfig>();
+        agree::<MglruConfig>();
         agree::<CompactionConfig>();
         agree::<DamonConfig>();
         agree::<KernelRules>();

@@ -5,56 +5,16 @@
 //! the fix back: it is the base that the fix and the refault distance series were compared with.
 
 use super::{
-    AbortRule, AccessMarks, AgingRule, AgingSite, BudgetRule, DirtyLazyfreeRule, FaultArrival,
-    FlusherRule, HistGens, Lazyfree, MglruConfig, Placement, Protection, RecentRule, RefaultCount,
-    RefaultDistance, RestoreRule, SecondTouch, StepSize, TierGain, TtlRule, TypeFallback, TypeRule,
-    WritebackRule,
+    AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, FaultArrival, FlusherRule,
+    MglruConfig, Placement, RecentRule, RefaultCount, RestoreRule, SecondTouch, TierGain, TtlRule,
+    TypeRule,
 };
 use crate::settings::Preset;
 use mmsim_core::config::Kernel;
 
 impl MglruConfig {
     /// Linux 6.1, stable tree.
-    pub const V6_1: MglruConfig = MglruConfig {
-        min_ttl_ms: 0,
-        ttl_rule: TtlRule::Aging61,
-        walk_mmu: true,
-        nonleaf_young: true,
-        walks_unlisted: true,
-        bloom: true,
-        placement: Placement::PostFix,
-        overflow_protect: true,
-        restore_rule: RestoreRule::Refs3All,
-        refault_count: RefaultCount::RecentOnly,
-        recent_rule: RecentRule::SameMinSeq,
-        type_rule: TypeRule::FirstTier,
-        tier_gain: TierGain::OneToTwo,
-        nr_tiers: 4,
-        refs_width: 2,
-        hist_gens: HistGens::One,
-        min_seq_coupling: true,
-        min_seq_clamp: false,
-        aging_rule: AgingRule::Distribution,
-        writeback_rule: WritebackRule::Bounce,
-        flusher_rule: FlusherRule::Never,
-        dirty_lazyfree_rule: DirtyLazyfreeRule::ToAnon,
-        add_clears_refs: false,
-        aging_site: AgingSite::Kswapd,
-        step_size: StepSize::Whole,
-        budget_rule: BudgetRule::EachStep,
-        type_fallback: TypeFallback::NoneIsolated,
-        protection: Protection::Whole,
-        abort_rule: AbortRule::V6_1,
-        initial_priority: false,
-        lazyfree: Lazyfree::Base,
-        lazyfree_keeps_marks: false,
-        refault_distance: RefaultDistance::Off,
-        anon_reactivate: true,
-        access_marks: AccessMarks::WorkingsetSecond,
-        fault_arrival: FaultArrival::Active,
-        exec_promotes: false,
-        second_touch: SecondTouch::Workingset,
-    };
+    pub const V6_1: MglruConfig = MglruConfig::of(Kernel::V6_1);
     /// Linux 6.7 without the fix of underprotected page cache.
     pub const V6_7_PRE: MglruConfig = MglruConfig {
         placement: Placement::PreFix,
@@ -67,12 +27,7 @@ impl MglruConfig {
         ..MglruConfig::V6_1
     };
     /// The same with that fix.
-    pub const V6_8_POST: MglruConfig = MglruConfig {
-        placement: Placement::PostFix,
-        overflow_protect: true,
-        restore_rule: RestoreRule::Refs3All,
-        ..MglruConfig::V6_7_PRE
-    };
+    pub const V6_8_POST: MglruConfig = MglruConfig::of(Kernel::V6_6);
     /// Linux 6.12 while it was in the making: the base of the lazyfree list.
     pub const V6_12_RC: MglruConfig = MglruConfig {
         ttl_rule: TtlRule::Fitted612,
@@ -82,12 +37,7 @@ impl MglruConfig {
         ..MglruConfig::V6_8_POST
     };
     /// Linux 6.12, stable tree.
-    pub const V6_12: MglruConfig = MglruConfig {
-        writeback_rule: WritebackRule::Activate,
-        flusher_rule: FlusherRule::Pass613,
-        add_clears_refs: true,
-        ..MglruConfig::V6_12_RC
-    };
+    pub const V6_12: MglruConfig = MglruConfig::of(Kernel::V6_12);
     /// Linux 6.14.
     pub const V6_14: MglruConfig = MglruConfig {
         placement: Placement::Distance614,
@@ -102,14 +52,7 @@ impl MglruConfig {
         ..MglruConfig::V6_12_RC
     };
     /// Linux 6.18: the rework of 6.14 as it was merged.
-    pub const V6_18: MglruConfig = MglruConfig {
-        walks_unlisted: false,
-        lazyfree_keeps_marks: true,
-        min_seq_clamp: true,
-        step_size: StepSize::Budget,
-        protection: Protection::Share,
-        ..MglruConfig::V6_14
-    };
+    pub const V6_18: MglruConfig = MglruConfig::of(Kernel::V6_18);
     /// Linux 7.2, the marks: what a fault brings is marked, and starts older.
     pub const V7_2_MARKS: MglruConfig = MglruConfig {
         placement: Placement::Distance72,
@@ -119,17 +62,7 @@ impl MglruConfig {
         ..MglruConfig::V6_18
     };
     /// Linux 7.3: with the loop of 7.2, which ages and evicts in one pass.
-    pub const V7_3: MglruConfig = MglruConfig {
-        writeback_rule: WritebackRule::Shrink72,
-        flusher_rule: FlusherRule::Batch72,
-        aging_site: AgingSite::Loop,
-        step_size: StepSize::Batch,
-        budget_rule: BudgetRule::Once,
-        exec_promotes: true,
-        type_fallback: TypeFallback::NoneScanned,
-        abort_rule: AbortRule::Wmark72,
-        ..MglruConfig::V7_2_MARKS
-    };
+    pub const V7_3: MglruConfig = MglruConfig::of(Kernel::V7_3);
 }
 
 /// One preset.
