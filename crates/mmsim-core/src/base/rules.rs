@@ -507,6 +507,19 @@ mod tests {
     use super::*;
     use crate::base::settings::{KnobError, Settings as _};
 
+    /// A number that names no word is refused, and moves nothing.
+    #[test]
+    fn a_word_has_a_place() {
+        let mut rules = KernelRules::of(Kernel::ALL[0]);
+        let before = rules;
+        let row = KernelRules::row("slow-path").expect("a row");
+        let words = row.words().len() as u64;
+        assert!(matches!(rules.put("slow-path", words), Err(KnobError::UnknownValue { .. })));
+        assert_eq!(rules, before);
+        assert_eq!(rules.put("slow-path", words - 1), Ok(()));
+        assert_eq!(rules.slow_path, SlowPath::V7_0);
+    }
+
     #[test]
     fn each_kernel_has_its_rules() {
         for p in KernelRules::presets() {

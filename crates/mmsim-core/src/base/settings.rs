@@ -284,7 +284,8 @@ impl Row {
     fn admits(&self, n: u64) -> bool {
         let bounds = self.bounds().or(self.flag_bounds());
         let is_fraction = n == 0 || n >= self.fraction;
-        is_fraction && bounds.is_none_or(|(low, high)| (low..=high).contains(&n))
+        let is_word = !matches!(self.form, Form::Word(..)) || n < self.words().len() as u64;
+        is_word && is_fraction && bounds.is_none_or(|(low, high)| (low..=high).contains(&n))
     }
 
     /// The error of a value that it does not take.
@@ -362,10 +363,16 @@ pub trait Settings: Clone + PartialEq + fmt::Debug + 'static {
         if !row.admits(n) {
             return Err(row.refusal(n.to_string()));
         }
-        if let Some(field) = self.field_mut(row.field) {
-            field.set_number(row, n);
-        }
+        self.fill(row, n);
         Ok(())
+    }
+    /// Fills the field of a row with a number that the caller has judged.
+    ///
+    /// # Panics
+    /// The row is of another struct.
+    fn fill(&mut self, row: &Row, n: u64) {
+        let field = self.field_mut(row.field);
+        field.unwrap_or_else(|| panic!("{}: no field {}", row.name, row.field)).set_number(row, n);
     }
 }
 
@@ -478,7 +485,8 @@ macro_rules! words {
 /// first holds for all kernels before. Where no kernel decides, values are left out, and presets
 /// give them. Fields after `with` are no settings. Rows after `more` are further names of fields.
 /// `since` is the release that brought the whole: earlier kernels have none of it. `presets` is a
-/// static of [`Preset`](crate::base::settings::Preset)s. `check` finds a contradiction: the setting, the text to write instead, and why.
+/// static of [`Preset`](crate::base::settings::Preset)s. `check` finds a contradiction: the setting,
+/// the text to write instead, and why.
 #[macro_export]
 macro_rules! settings {
     (

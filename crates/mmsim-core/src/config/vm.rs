@@ -116,9 +116,7 @@ impl VmSysctl {
     #[must_use]
     pub fn written(&self, write: SysctlWrite) -> VmSysctl {
         let mut vm = self.clone();
-        if let Some(field) = vm.field_mut(write.row.field) {
-            field.set_number(write.row, write.number);
-        }
+        vm.fill(write.row, write.number);
         vm
     }
 }

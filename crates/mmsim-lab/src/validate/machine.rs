@@ -407,9 +407,7 @@ pub(super) fn sysctls(setup: &ScriptSetup) -> Result<VmSysctl, Knob> {
                     // The kernel too takes the next lower power of two.
                     n = 1 << n.max(4096).ilog2();
                 }
-                if let Some(field) = vm.field_mut(row.field) {
-                    field.set_number(row, n);
-                }
+                vm.fill(row, n);
             }
             _ => return Err(Knob::NotModelled(format!("the knob {path} is not modelled"))),
         }

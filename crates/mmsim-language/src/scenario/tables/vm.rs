@@ -38,9 +38,7 @@ pub(super) fn sysctls_of(r: &Reader<'_>, kernel: Kernel) -> Result<VmSysctl, Err
         if let Some(unfit) = row.refuses(kernel, number) {
             return Err(refusal(r, row, kernel, number, unfit));
         }
-        if let Some(field) = vm.field_mut(row.field) {
-            field.set_number(row, number);
-        }
+        vm.fill(row, number);
     }
     let around: u64 = r.get("fault_around_bytes")?;
     if !around.is_power_of_two() {
