@@ -30,7 +30,7 @@ pub struct Truth {
     pub pages: u64,
     /// Differences in samples of all these pages, relative to the samples of an aggregation.
     pub misjudged: f64,
-    /// Of these, the part that the record rates higher than it was.
+    /// The part of `misjudged` that the record rates higher than it was.
     pub overrated: f64,
     /// Pages with an access, and pages in regions said to have one, summed over snapshots.
     pub working_set: (u64, u64),

@@ -1,4 +1,4 @@
-//! The language of scenarios: what files may say, what they come to, and the machines that they
+//! The language of scenarios: what files may say, the runs that they expand to, and the machines that they
 //! describe.
 
 pub mod host;

@@ -188,7 +188,7 @@ pub static PRESETS: &[Preset] = &[
         name: "compaction-v6.1",
         config: CompactionConfig::V6_1,
         kernel: Kernel::V6_1,
-        // What is between has had the shape of 6.1 since 5.1.
+        // Kernels from 5.1 to 6.0 compact as 6.1 does.
         shipped: Some("5.1"),
         before: Some("compaction-v4.1"),
         about: "fast searches, skipped groups, captured blocks, as in Linux 6.1",

@@ -108,7 +108,7 @@ pub(super) fn read(
             continue;
         };
         let n = number(text)?;
-        // Of a limit in bytes and one in per cent, the one that is not in force reads 0.
+        // A limit is set in bytes or in per cent. The file of the other reads 0.
         let unset = name.ends_with("_bytes") && n == 0;
         let other =
             name.strip_suffix("_ratio").and_then(|r| copies.get(&format!("{FOLDER}/{r}_bytes")));
@@ -221,7 +221,7 @@ pub(super) fn texts(vm: &VmSysctl, min_free_kbytes: u64, kernel: Kernel) -> Vec<
                 row.words_of(kernel).map(mark).collect::<Vec<_>>().join(" ")
             }
             (_, None) if row.name == "min_free_kbytes" => min_free_kbytes.to_string(),
-            // Of a limit in bytes and one in per cent, the one that is not in force reads 0.
+            // A limit is set in bytes or in per cent. The file of the other reads 0.
             (_, value) => value.unwrap_or(0).to_string(),
         };
         (row.file[1..].to_string(), value + "\n")

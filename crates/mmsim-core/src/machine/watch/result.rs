@@ -277,7 +277,7 @@ pub enum Origin {
 pub struct HighOrder {
     /// Blocks asked for.
     pub attempts: u64,
-    /// Of these, successful ones, by [`Origin`] in its order.
+    /// Attempts that succeeded, by [`Origin`] in its order.
     pub from: [u64; 4],
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
         output::distinct(&[], &[("--output", Some(path)), ("its picture", Some(&picture))])?;
         output::check(Some(path))?;
     }
-    // What is there is needed before anything runs, lest it run in vain.
+    // Reads the document first: an error of it must not come after minutes of runs.
     let before = if args.check || args.quick { Some(read_document(path)?) } else { None };
     let progress = Progress::new("replays", 0);
     let name = picture.file_name().unwrap_or_default().to_string_lossy();
