@@ -1,5 +1,5 @@
 //! One figure of all variants as SVG: a point for each variant with its 95 % interval, or over an
-//! axis of settings a line for each variant.
+//! axis of settings its curve.
 //!
 //! The drawing stands alone: fonts and colours of its own, a title and a description for readers
 //! that see no picture, and each point's numbers as its own title.
@@ -12,9 +12,17 @@ use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::{Estimate, estimate};
 
-/// Colours of variants in their order: those of Okabe and Ito, which the colour-blind tell apart.
+use crate::axis::step;
+use crate::curve::Curve;
+use crate::settings::of_report;
+
+/// Colours of variants in their order, after Okabe and Ito, which the colour-blind tell apart. Each
+/// has a contrast of at least 3 to 1 against both grounds of a page.
 pub const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6a00", "#6b6b6b"];
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8850a", "#3a93c9", "#7f6a00", "#6b6b6b"];
+
+/// Dashes of lines, so that they differ without colour too.
+pub const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "5 5"];
 
 /// Default figure of a chart: the first of these that any run has.
 const MAIN: [Figure; 6] = [
@@ -102,28 +110,25 @@ pub fn words(estimate: &Estimate) -> String {
 }
 
 /// Round steps of a scale from 0 to at least `most`, at most six of them.
-fn ticks(most: f64) -> Vec<f64> {
+pub(crate) fn ticks(most: f64) -> Vec<f64> {
     if !most.is_finite() || most <= 0.0 {
         return vec![0.0, 1.0];
     }
-    let raw = most / 5.0;
-    let magnitude = 10f64.powi(raw.log10().floor() as i32);
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * magnitude);
-    let step = step.into_iter().find(|s| *s >= raw * 0.999).unwrap_or(magnitude * 10.0);
+    let step = step(most);
     let count = (most / step).ceil() as usize;
     (0..=count).map(|i| i as f64 * step).collect()
 }
 
 const LEFT: f64 = 150.0;
-const WIDTH: f64 = 760.0;
+pub(crate) const WIDTH: f64 = 760.0;
 const TOP: f64 = 44.0;
 const ROW: f64 = 30.0;
 
-fn colour(i: usize) -> &'static str {
+pub(crate) fn colour(i: usize) -> &'static str {
     COLOURS[i % COLOURS.len()]
 }
 
-fn open(width: f64, height: f64, title: &str, about: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, title: &str, about: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{0}\" \
@@ -148,15 +153,13 @@ pub fn short<'a>(name: &'a str, all: &[&str]) -> &'a str {
     if alike == 1 { last(name) } else { name }
 }
 
-/// The figure of the report: over the first axis if it has several values, else variants in rows.
+/// The figure of the report: over the axis if it has one with several values, else variants in rows.
 pub fn svg(report: &Report, figure: Figure) -> String {
-    let groups = report.groups();
-    let scenarios = groups.windows(2).all(|w| w[0].scenario == w[1].scenario);
-    match groups.as_slice() {
+    if let Some(curve) = Curve::of(&of_report(report), figure) {
+        return curve.svg(&report.scenario);
+    }
+    match report.groups().as_slice() {
         [] => open(WIDTH, TOP, &report.scenario, "no run") + "</svg>\n",
-        several if several.len() > 1 && scenarios && several[0].axes.len() == 1 => {
-            over_axis(report, several, figure)
-        }
         groups => in_rows(report, groups, figure),
     }
 }
@@ -247,7 +250,7 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
 }
 
 /// A point and its interval; `place` says where a value lies.
-fn point(
+pub(crate) fn point(
     out: &mut String,
     at: (f64, f64),
     e: &Estimate,
@@ -267,99 +270,6 @@ fn point(
         at.0,
         at.1
     );
-}
-
-fn over_axis(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
-    let axis = groups[0].axes.iter().next().map_or("", |a| a.0);
-    let mut variants: Vec<&str> = Vec::new();
-    for v in groups.iter().flat_map(|g| &g.variants) {
-        if !variants.contains(&v.name) {
-            variants.push(v.name);
-        }
-    }
-    let of = |group: &Group<'_>, name: &str| {
-        let at = group.variants.iter().position(|v| v.name == name)?;
-        mean(group, at, figure)
-    };
-    let upper = |e: Estimate| e.mean + e.ci95.unwrap_or(0.0);
-    let most = groups.iter().flat_map(|g| variants.iter().filter_map(|v| of(g, v)));
-    let scale = ticks(most.map(upper).fold(0.0, f64::max));
-    let end = scale.last().copied().unwrap_or(1.0);
-    let (left, right, bottom) = (90.0, WIDTH - 30.0, 320.0);
-    let step = (right - left - 40.0) / (groups.len() - 1) as f64;
-    let x = |i: usize| left + 20.0 + i as f64 * step;
-    let y = |v: f64| bottom - (v / end).clamp(0.0, 1.0) * (bottom - TOP);
-    let height = bottom + 44.0 + 20.0 * variants.len().div_ceil(3) as f64;
-    let title = format!("{}: {} over {axis}", report.scenario, label_of(report, figure));
-    let mut said = Vec::new();
-    for name in &variants {
-        let each = groups.iter().filter_map(|g| {
-            let value = g.axes.iter().next().map_or("", |a| a.1.as_str());
-            Some(format!("{value}: {}", words(&of(g, name)?)))
-        });
-        said.push(format!("{name} {}", each.collect::<Vec<_>>().join(", ")));
-    }
-    let mut out = open(WIDTH, height, &title, &said.join("; "));
-    let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
-    for tick in &scale {
-        let at = y(*tick);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"11\" \
-             fill-opacity=\".75\">{}</text>",
-            left - 8.0,
-            at + 4.0,
-            grouped(*tick)
-        );
-    }
-    // Not more labels than there is room for.
-    let every = groups.len().div_ceil(12);
-    for (i, group) in groups.iter().enumerate().filter(|(i, _)| i % every == 0) {
-        let value = group.axes.iter().next().map_or("", |a| a.1.as_str());
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\">{}</text>",
-            x(i),
-            bottom + 18.0,
-            escaped(value)
-        );
-    }
-    for (v, name) in variants.iter().enumerate() {
-        let all: Vec<Option<Estimate>> = groups.iter().map(|g| of(g, name)).collect();
-        let mut path = String::new();
-        let mut pen = 'M';
-        for (i, e) in all.iter().enumerate() {
-            match e {
-                Some(e) => {
-                    let _ = write!(path, "{pen}{:.1} {:.1}", x(i), y(e.mean));
-                    pen = 'L';
-                }
-                None => pen = 'M',
-            }
-        }
-        let stroke = colour(v);
-        let _ = writeln!(
-            out,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"1.8\"/>"
-        );
-        for (i, e) in all.iter().enumerate() {
-            if let Some(e) = e {
-                let label = format!("{name}, {}", heading(&groups[i]));
-                point(&mut out, (x(i), y(e.mean)), e, |v| (x(i), y(v)), stroke, &label);
-            }
-        }
-        let (lx, ly) = (left + (v % 3) as f64 * 220.0, bottom + 42.0 + (v / 3) as f64 * 20.0);
-        let _ = writeln!(
-            out,
-            "<circle cx=\"{lx:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"{stroke}\"/>\
-             <text x=\"{:.1}\" y=\"{ly:.1}\">{}</text>",
-            ly - 4.5,
-            lx + 10.0,
-            escaped(name)
-        );
-    }
-    out + "</svg>\n"
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@
 //! - [`damon`]: what monitors of accesses recorded, beside the truth
 //! - [`sparks`]: the same as a line of characters
 //! - [`figure`]: one figure of all variants as SVG
+//! - [`curve`]: one figure over an axis as SVG, with the optimum
+//! - [`axis`]: values of an axis as places on a scale
 //! - [`time_line`]: one run over time as SVG
 //! - [`heat`]: a record of DAMON as PNG and SVG
 //! - [`folded`]: causes of refaults as folded stacks
@@ -43,6 +45,10 @@ pub mod film;
 pub mod damon;
 
 pub mod figure;
+
+pub mod curve;
+
+pub mod axis;
 
 pub mod time_line;
 

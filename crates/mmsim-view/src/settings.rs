@@ -6,7 +6,7 @@ use mmsim::report::derived::{Figure, Scope};
 use mmsim::report::groups::{VariantRuns, outcome_of};
 use mmsim::report::numbers::{grouped, grouped_row};
 use mmsim::report::statistics::{Estimate, estimate};
-use mmsim::report::{Ending, Pairs, Report, RunReport};
+use mmsim::report::{Bounds, Ending, Pairs, Report, RunReport};
 
 use crate::figure::{self, more_is_better, short, words};
 
@@ -56,6 +56,10 @@ pub struct Setting {
     any: [bool; FIGURES],
     /// Records of its runs together.
     records: u64,
+    /// Fetches of MIN that are no first touch, where they were computed.
+    optimum: Option<Estimate>,
+    /// True if the optimum bounds demand fetches: nothing was read ahead.
+    pub(crate) exact_optimum: bool,
 }
 
 fn nth(figure: Figure) -> usize {
@@ -68,12 +72,13 @@ struct Brief {
     outcome: Ending,
     figures: [Option<f64>; FIGURES],
     records: u64,
+    bounds: Option<Bounds>,
 }
 
 impl Brief {
     fn of(run: &RunReport) -> Brief {
         let figures = Figure::ALL.map(|f| f.of(Scope::from(run)));
-        Brief { outcome: run.outcome, figures, records: run.records }
+        Brief { outcome: run.outcome, figures, records: run.records, bounds: run.bounds }
     }
 }
 
@@ -84,6 +89,8 @@ impl Setting {
             let whole = runs.iter().filter(|run| run.outcome.is_whole());
             estimate(&whole.filter_map(|run| run.figures[nth]).collect::<Vec<_>>())
         });
+        let bounds: Vec<Bounds> = runs.iter().filter_map(|run| run.bounds).collect();
+        let refetches = bounds.iter().map(|b| b.sim_opt_refetches as f64);
         Setting {
             scenario: first.scenario.clone(),
             axes: first.axes.clone(),
@@ -95,7 +102,14 @@ impl Setting {
                 runs.iter().any(|run| run.figures[nth].is_some_and(|v| v != 0.0))
             }),
             records: runs.iter().map(|run| run.records).sum(),
+            optimum: estimate(&refetches.collect::<Vec<_>>()),
+            exact_optimum: bounds.iter().all(|b| b.exact),
         }
+    }
+
+    /// Fetches again of the optimum MIN; `None` where the scenario does not ask for `bounds`.
+    pub fn optimum(&self) -> Option<Estimate> {
+        self.optimum
     }
 
     /// The mean of a figure; `None` without a run that has it.
@@ -154,7 +168,7 @@ pub fn main_of(settings: &[Setting]) -> Figure {
 }
 
 /// Name of a figure in tables of these settings.
-fn label_of(settings: &[Setting], figure: Figure) -> &'static str {
+pub(crate) fn label_of(settings: &[Setting], figure: Figure) -> &'static str {
     figure.label_of(settings.iter().map(|s| s.records))
 }
 

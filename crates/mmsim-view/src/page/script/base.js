@@ -9,7 +9,7 @@ const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('
 const D = JSON.parse(await new Response(stream).text());
 window.mmsim = D;
 
-const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#7f6a00',
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b8850a', '#3a93c9', '#7f6a00',
   '#6b6b6b'];
 const colour = i => COLOURS[i % COLOURS.length];
 const MIB = 1 << 20, PAGE = 4096 / MIB;

@@ -1,7 +1,7 @@
 /* Pageblocks over time. A cell has the colour of its migratetype, strong where its pages are in
    use; the dark part of it are pages that cannot be moved. */
 const filmed = {at: 0, timer: 0};
-const TYPES = ['#d55e00', '#0072b2', '#009e73', '#cc79a7', '#e69f00', '#6b6b6b'];
+const TYPES = ['#d55e00', '#0072b2', '#009e73', '#cc79a7', '#b8850a', '#6b6b6b'];
 const SCANNERS = [['looks for pages to move', '#7f6a00'], ['looks for free pages', '#b3005e']];
 function cells(f) {
   let now = [];

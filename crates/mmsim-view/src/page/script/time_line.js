@@ -13,7 +13,7 @@ function timeline(host) {
   };
   const draw = (title, lines, more) => chart(host, {title, t, lines, phases, ...more});
   draw('Free memory and watermarks, MiB', [{label: 'free', values: mib('nr_free_pages')},
-    mark('high', 'high', '#009e73'), mark('low', 'low', '#e69f00'), mark('min', 'min', '#d55e00')]);
+    mark('high', 'high', '#009e73'), mark('low', 'low', '#b8850a'), mark('min', 'min', '#d55e00')]);
   draw('Reclaimed, pages per s', [per('by kswapd', 'pgsteal_kswapd'),
     per('by direct reclaim', 'pgsteal_direct', '#d55e00')]);
   draw('Scanned, pages per s', [per('by kswapd', 'pgscan_kswapd'),
@@ -26,7 +26,7 @@ function timeline(host) {
       'allocstall_movable'], '#cc79a7')]);
   const psi = (label, name, col) => ({label, colour: col,
     values: c[name] && rate(t, c[name], 1e-4)});
-  draw('Memory pressure (PSI), % of time', [psi('some', 'sim_pressure_some_us', '#e69f00'),
+  draw('Memory pressure (PSI), % of time', [psi('some', 'sim_pressure_some_us', '#b8850a'),
     psi('full', 'sim_pressure_full_us', '#d55e00')], {height: 130});
   const pages = [['anon', 'nr_anon_pages'], ['file', 'nr_file_pages'],
     ['page tables', 'nr_page_table_pages'], ['slab', 'nr_slab_reclaimable'],
