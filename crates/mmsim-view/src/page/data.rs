@@ -4,15 +4,19 @@
 //! Names of fields are short, since a sweep has thousands of them. Totals over time are written as
 //! differences, which deflate packs several times better than the totals.
 
-use mmsim::report::groups::Group;
+use mmsim::report::derived::Figure;
+use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{Estimate, estimate, paired_change};
 use mmsim::report::{Pairs, PhaseReport, RunReport, ZoneReport, closing};
 use serde::Serialize;
 
+use crate::axis::{Axis, Tick};
+use crate::curve::{distinct, has_optimum};
 use crate::generations::{Generation, Generations};
 use crate::pages::Grid;
 use crate::rows::{Row, rows};
 use crate::series::Series;
+use crate::settings::{Setting, label_of, of_report};
 
 use super::Source;
 use super::damon::DamonData;
@@ -23,8 +27,93 @@ use super::why::WhyData;
 #[derive(Serialize)]
 pub(super) struct Data<'a> {
     groups: Vec<GroupData<'a>>,
+    /// Figures over axes, where groups differ on one or two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<OverData>,
     /// Settings of the first run, which those of variants are compared with.
     base: Vec<(&'a str, String)>,
+}
+
+/// An axis: places of its values and marks run from 0 to 1.
+#[derive(Serialize)]
+struct AxisData {
+    name: String,
+    title: String,
+    values: Vec<String>,
+    places: Vec<f64>,
+    ticks: Vec<Tick>,
+}
+
+/// A figure that some runs have: `at` is by group and variant.
+#[derive(Serialize)]
+struct FigureData {
+    label: &'static str,
+    optimum: bool,
+    at: Vec<Vec<Option<(f64, Option<f64>)>>>,
+}
+
+/// Figures over one axis or two, with the optimum of each group.
+#[derive(Serialize)]
+pub(super) struct OverData {
+    axes: Vec<AxisData>,
+    variants: Vec<String>,
+    figures: Vec<FigureData>,
+    optimum: Vec<Option<f64>>,
+}
+
+impl OverData {
+    /// `None` unless the page is of one scenario that has one or two axes with several values.
+    pub(super) fn of(sources: &[Source<'_>]) -> Option<OverData> {
+        let [source] = sources else { return None };
+        let settings = of_report(source.report);
+        let first = settings.first()?;
+        let alike = |s: &Setting| s.scenario == first.scenario;
+        if first.axes.iter().count() > 2 || !settings.iter().all(alike) {
+            return None;
+        }
+        let values = |name: &str| distinct(settings.iter().filter_map(|s| s.axes.get(name)));
+        let axis = |(name, _): (&str, &String)| {
+            let axis = Axis::new(name, &values(name));
+            AxisData {
+                title: axis.title(),
+                places: (0..axis.values.len()).map(|i| axis.place(i)).collect(),
+                ticks: axis.ticks(),
+                name: axis.name,
+                values: axis.values,
+            }
+        };
+        let axes: Vec<AxisData> = first.axes.iter().map(axis).collect();
+        if axes.is_empty() || axes.iter().any(|a| a.values.len() < 2) {
+            return None;
+        }
+        let variants = distinct(settings.iter().map(|s| &s.variant));
+        let groups = source.report.groups();
+        let here = |g: &Group<'_>| settings.iter().filter(|s| s.axes == *g.axes).collect();
+        let places: Vec<Vec<&Setting>> = groups.iter().map(here).collect();
+        let figure = |figure: Figure| {
+            let of = |place: &Vec<&Setting>| {
+                let at = |v: &&str| pair(place.iter().find(|s| s.variant == *v)?.mean(figure));
+                variants.iter().map(at).collect()
+            };
+            let at: Vec<Vec<_>> = places.iter().map(of).collect();
+            let any = at.iter().flatten().flatten().any(|e| e.0 != 0.0);
+            any.then(|| FigureData {
+                label: label_of(&settings, figure),
+                optimum: has_optimum(figure),
+                at,
+            })
+        };
+        let least = |place: &Vec<&Setting>| {
+            let all = place.iter().filter_map(|s| s.optimum()).map(|e| e.mean);
+            all.min_by(f64::total_cmp)
+        };
+        Some(OverData {
+            figures: Figure::ALL.into_iter().filter_map(figure).collect(),
+            optimum: places.iter().map(least).collect(),
+            variants: variants.into_iter().map(str::to_string).collect(),
+            axes,
+        })
+    }
 }
 
 /// A table, and the runs behind it.
@@ -214,7 +303,7 @@ impl<'a> RunData<'a> {
 }
 
 fn group<'a>(source: &Source<'a>, group: &Group<'a>, base: &[(&'a str, String)]) -> GroupData<'a> {
-    let variant = |v: &mmsim::report::groups::VariantRuns<'a>| {
+    let variant = |v: &VariantRuns<'a>| {
         let first = v.runs[0];
         let all = settings(first);
         let lacks = |name: &&str| !all.iter().any(|s| s.0 == *name);
@@ -251,6 +340,6 @@ impl<'a> Data<'a> {
             let groups = source.report.groups();
             groups.iter().map(|g| group(source, g, &base)).collect::<Vec<_>>()
         };
-        Data { groups: sources.iter().flat_map(of).collect(), base }
+        Data { groups: sources.iter().flat_map(of).collect(), over: OverData::of(sources), base }
     }
 }

@@ -6,6 +6,8 @@
 pub(super) enum Part {
     /// Views of any run.
     Runs,
+    /// A figure over one axis or two.
+    Curve,
     /// Evictions over pages and time.
     Pages,
     /// Classes of refaults.
@@ -27,6 +29,7 @@ const FILES: &[(Option<Part>, &str)] = &[
     (None, include_str!("canvas.js")),
     (Some(Part::Runs), include_str!("state.js")),
     (Some(Part::Runs), include_str!("charts.js")),
+    (Some(Part::Curve), include_str!("curve.js")),
     (Some(Part::Runs), include_str!("variants.js")),
     (Some(Part::Runs), include_str!("time_line.js")),
     (Some(Part::Runs), include_str!("lists.js")),
