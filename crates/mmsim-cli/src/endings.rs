@@ -30,6 +30,7 @@ impl Verb {
             }
             Verb::BenchTrace(args) => args.output.agrees(),
             Verb::Compare(args) => args.output.agrees(),
+            Verb::Show(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::Sweep(args) => match &args.what {
                 Some(SweepVerb::Merge(args)) => args.endings_agree(),

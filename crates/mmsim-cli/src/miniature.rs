@@ -64,7 +64,8 @@ fn refuse(args: &RunArgs) -> Result<(), Failure> {
         ("--html", args.html.is_some(), counts),
         ("--svg", args.svg.is_some(), counts),
         ("--by", args.by.is_some(), counts),
-        ("--long", args.long, counts),
+        ("--table", args.table.rows.is_some(), counts),
+        ("--base", args.table.base.is_some(), counts),
         ("--timing", args.timing.is_some(), counts),
         ("--dry-run", args.dry_run, "nothing would be run"),
     ] {

@@ -13,7 +13,7 @@ use mmsim::report::{Report, RunReport};
 use mmsim::scenario::RunSpec;
 use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
-use mmsim_view::{figure, folded, time_line};
+use mmsim_view::{chart, figure, folded, time_line};
 
 use crate::args::RunArgs;
 use crate::execution::{self, Execution};
@@ -69,13 +69,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     if let Some(share) = args.miniature {
         return miniature::run(args, share, &plans);
     }
+    let variants = plans.iter().flat_map(|p| &p.specs).map(|s| s.variant.as_str());
+    args.table.check(args.output.form(), variants)?;
     plan::fit(&plans, args.jobs)?;
-    let axes = plans.iter().flat_map(|p| &p.specs).any(|s| !s.axes.is_empty());
-    if args.by.is_some() && !axes && args.html.is_none() && args.svg.is_none() {
-        let title = "--by: no axes to sort by it, and no picture to draw: leave it out, or write \
-                     --html FILE or --svg FILE too";
-        return Err(Failure::Input(mmsim::Error::of_option(title)));
-    }
     if args.dry_run {
         exit::remark(&estimate(&plans, args.jobs));
         let resolved: String = plans.iter().map(|plan| plan.scenario.resolved()).collect();
@@ -101,9 +97,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         lives(args, &plans, &results, &mut observed)?;
     }
     let (report, ending) = assemble(&plans, &results);
-    let shown = table::Shown { by: args.by, ..table::Shown::default() };
+    let shown = args.table.on(table::Shown { by: args.by, ..table::Shown::default() });
     let for_people = || {
-        let text = table::of_report(&report, args.long, &shown);
+        let text = table::of_report(&report, &shown);
         let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
         text + &sparks.unwrap_or_default() + &reasons(args, &report)
     };
@@ -171,7 +167,7 @@ fn picture(args: &RunArgs, report: &Report, observed: &[Observed]) -> String {
     {
         return time_line::svg(&report.scenario, run, series);
     }
-    figure::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
+    chart::svg(report, args.by.unwrap_or_else(|| figure::main_of(report)))
 }
 
 /// Adds the lives of pages to what was kept of the first seed of each point.

@@ -2,14 +2,14 @@
 
 use mmsim_view::settings::Gatherer;
 
-use crate::args::ShowArgs;
+use crate::args::{Format, ShowArgs};
 use crate::{input, sweep, table};
 use mmsim_terminal::exit::{Ending, Failure};
-use mmsim_terminal::output;
 
 /// Prints the table.
 pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
-    let shown = crate::sweep::shown(&args.shown);
+    let shown = args.table.on(crate::sweep::shown(&args.shown));
+    args.output.ready(&[&args.of])?;
     if !args.of.is_dir() {
         let (name, report) = input::report(&args.of)?;
         let axes: Vec<&str> = match report.runs.first() {
@@ -17,17 +17,19 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
             None => Vec::new(),
         };
         sweep::known_axes(&shown, &axes, &name)?;
-        let single = axes.is_empty();
-        if single && (shown.by.is_some() || shown.top.is_some()) {
-            let title = format!("`{name}` has no axes, and there is nothing to sort");
-            let help = "leave --by and --top out";
-            return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
-        }
-        output::show(&table::of_report(&report, args.long, &shown), None)?;
+        args.table.check(args.output.form(), report.runs.iter().map(|r| r.variant.as_str()))?;
+        let text = || table::of_report(&report, &shown);
+        args.output.emit(text, || report.to_json(), || report.to_csv())?;
         return Ok(Ending::Done);
     }
-    if args.long {
-        let title = "--long: the store of a sweep has a line for each setting";
+    let forms = args.output.form() != Format::Table;
+    let given = [
+        ("--table", args.table.rows.is_some()),
+        ("--base", args.table.base.is_some()),
+        ("--format", forms),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        let title = format!("{option}: the store of a sweep has a line for each setting");
         let help = "leave it out; `mmsim sweep merge` writes a report";
         return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
     }
@@ -42,6 +44,6 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Ending, Failure> {
         None => Vec::new(),
     };
     sweep::known_axes(&shown, &axes, saved.name())?;
-    output::show(&table::of_store(saved.name(), "", &settings, &shown), None)?;
+    args.output.show(&table::of_store(saved.name(), "", &settings, &shown))?;
     Ok(Ending::Done)
 }

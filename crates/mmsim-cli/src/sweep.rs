@@ -38,7 +38,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<Ending, Failure> {
 
 /// Part of a sweep that is shown.
 pub(crate) fn shown(args: &ShownArgs) -> Shown {
-    Shown { by: args.by, pivot: args.pivot.clone(), top: args.top }
+    Shown { by: args.by, pivot: args.pivot.clone(), top: args.top, ..Shown::default() }
 }
 
 fn read(place: &SweepPlace) -> Result<SweepPlan, Failure> {

@@ -1,12 +1,15 @@
 //! Tables as wide as the terminal: what `mmsim_view` lays out, and values in any form.
 
+use std::collections::BTreeSet;
+
 use mmsim::report::{Pairs, Report, Rows};
 use mmsim_view::page::Observed;
 use mmsim_view::settings::Setting;
 use mmsim_view::table::{self, Width};
 pub(crate) use mmsim_view::table::{Shown, uncut};
 
-use crate::args::Format;
+use crate::args::{Format, Rows as TableRows, TableArgs};
+use mmsim_terminal::exit::Failure;
 
 /// Columns of the terminal, if there is one.
 fn width() -> Width {
@@ -36,9 +39,37 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     table::wrap(text, indent, width())
 }
 
-/// The table of a report as the command that made it prints it. `long`: a block for each setting.
-pub(crate) fn of_report(report: &Report, long: bool, shown: &Shown) -> String {
-    table::of_report(report, long, shown, width())
+/// The table of a report as the command that made it prints it.
+pub(crate) fn of_report(report: &Report, shown: &Shown) -> String {
+    table::of_report(report, shown, width())
+}
+
+impl TableArgs {
+    /// Parts of a table that is shown, with what these options say of it.
+    pub(crate) fn on(&self, shown: Shown) -> Shown {
+        Shown { base: self.base.clone(), full: self.rows == Some(TableRows::Full), ..shown }
+    }
+
+    /// Refuses them where no table is printed, and a base that none of the variants is.
+    pub(crate) fn check<'a>(
+        &self,
+        form: Format,
+        variants: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), Failure> {
+        let given = [("--table", self.rows.is_some()), ("--base", self.base.is_some())];
+        for (option, _) in given.iter().filter(|(_, given)| *given && form != Format::Table) {
+            let title = format!("{option}: it is about the table, and none is printed");
+            let error = mmsim::Error::of_option(title).help("leave it out, or leave --format out");
+            return Err(Failure::Input(error));
+        }
+        let Some(base) = &self.base else { return Ok(()) };
+        let known: BTreeSet<&str> = variants.into_iter().collect();
+        if known.contains(base.as_str()) {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.into_iter().collect();
+        Err(Failure::Input(mmsim::Error::unknown_word("--base: no variant", base, &known)))
+    }
 }
 
 /// Contents of a store: a line for each setting, the best first.
@@ -82,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     fn report(report: &Report) -> String {
-        table::report(report, Width::default())
+        table::report(report, None, Width::default())
     }
 
     fn group(group: &mmsim::report::groups::Group<'_>) -> String {

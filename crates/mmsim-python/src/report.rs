@@ -217,24 +217,25 @@ impl Report {
         Ok(series.clone_ref(py))
     }
 
-    /// The table of `mmsim run`.
-    #[pyo3(signature = (*, long=false, by=None, width=None))]
+    /// The table of `mmsim run`. `long`: all figures; `base`: the variant to compare with.
+    #[pyo3(signature = (*, long=false, by=None, width=None, base=None))]
     fn table(
         &self,
         long: bool,
         by: Option<&str>,
         width: Option<&Bound<'_, PyAny>>,
+        base: Option<String>,
     ) -> PyResult<String> {
-        let shown = Shown { by: figure(by)?, ..Shown::default() };
+        let shown = Shown { by: figure(by)?, full: long, base, ..Shown::default() };
         let width = match width {
             Some(width) => Width::of(whole(width, "width", 0..=WIDEST)? as usize),
             None => Width::default(),
         };
-        calm(|| Ok(of_report(&self.report, long, &shown, width)))
+        calm(|| Ok(of_report(&self.report, &shown, width)))
     }
 
     fn __repr__(&self) -> String {
-        of_report(&self.report, false, &Shown::default(), Width::default())
+        of_report(&self.report, &Shown::default(), Width::default())
     }
 
     /// The page of `mmsim run --html`.

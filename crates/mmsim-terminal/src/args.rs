@@ -12,10 +12,23 @@ use crate::output;
 use crate::output::form::{self, Content};
 
 /// The form of results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// For people.
     Table,
+    /// One document with everything.
+    Json,
+    /// The same in rows.
+    Csv,
+}
+
+/// The form of results as `--format` has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Written {
+    /// For people.
+    Table,
+    /// The table in ASCII and at most 72 columns wide, for mails and commit messages.
+    Plain72,
     /// One document with everything.
     Json,
     /// The same in rows.
@@ -27,7 +40,7 @@ pub enum Format {
 pub struct OutputArgs {
     /// Form of the results [default: by the ending of FILE, else table]
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<Written>,
     /// Write the results to FILE, whole or not at all, instead of to stdout; `.gz` and `.zst` pack it
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -45,7 +58,17 @@ impl OutputArgs {
             Content::Csv => Some(Format::Csv),
             _ => None,
         };
-        self.format.or_else(by_name).unwrap_or(Format::Table)
+        match self.format {
+            None => by_name().unwrap_or(Format::Table),
+            Some(Written::Table | Written::Plain72) => Format::Table,
+            Some(Written::Json) => Format::Json,
+            Some(Written::Csv) => Format::Csv,
+        }
+    }
+
+    /// True if the table is for a mail.
+    fn plain(&self) -> bool {
+        self.format == Some(Written::Plain72)
     }
 
     /// Refuses, before any work is done, a file of results that is one of the inputs too, or that
@@ -64,23 +87,28 @@ impl OutputArgs {
         csv: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         self.show(&match self.form() {
-            Format::Table => table(),
             Format::Json => json(),
             Format::Csv => csv(),
+            Format::Table => table(),
         })
     }
 
     /// Prints results that have their form already.
     pub fn show(&self, text: &str) -> Result<(), Failure> {
         let file = self.output.as_deref();
-        match self.csv_safe {
-            true => output::show(&for_spreadsheets(text), file),
-            false => output::show(text, file),
+        match (self.csv_safe, self.plain()) {
+            (true, _) => output::show(&for_spreadsheets(text), file),
+            (_, true) => output::show(&ascii(text), file),
+            _ => output::show(text, file),
         }
     }
 
-    /// Refuses a name that promises another form, and options of another.
+    /// Refuses a name that promises another form, and options of another. From here on tables are as
+    /// wide as their form has it.
     pub fn agrees(&self) -> Result<(), Failure> {
+        if self.plain() {
+            crate::limit_columns(PLAIN_COLUMNS);
+        }
         safe_csv(self.csv_safe, self.form() == Format::Csv)?;
         let Some(path) = &self.output else { return Ok(()) };
         form::packable("--output", path)?;
@@ -91,6 +119,15 @@ impl OutputArgs {
         };
         form::agree("--output", Some(path), form, &[])
     }
+}
+
+/// Columns of a table in a mail.
+const PLAIN_COLUMNS: usize = 72;
+
+/// Text with the signs of tables in ASCII: `+-` for an interval, `~` where a name is cut.
+fn ascii(text: &str) -> String {
+    // Columns keep their places where a blank stands before the sign.
+    text.replace(" ±", "+-").replace('±', "+-").replace('…', "~").replace('×', "x")
 }
 
 /// Refuses `--csv-safe` where no CSV is written.

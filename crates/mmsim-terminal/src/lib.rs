@@ -7,8 +7,22 @@ pub mod output;
 pub mod progress;
 pub mod usage;
 
-/// Columns of the terminal: what `COLUMNS` says, or else what the terminal says, if there is one.
+use std::sync::OnceLock;
+
+/// Columns that tables are limited to, if their form limits them.
+static LIMIT: OnceLock<usize> = OnceLock::new();
+
+/// Limits tables to this many columns, whatever the terminal has.
+pub fn limit_columns(columns: usize) {
+    let _ = LIMIT.set(columns);
+}
+
+/// Columns of tables: the limit of their form, or else those of the terminal, which `COLUMNS` says
+/// or the terminal itself, if there is one.
 pub fn columns() -> Option<usize> {
+    if let Some(&limit) = LIMIT.get() {
+        return Some(limit);
+    }
     let said = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse::<usize>().ok());
     let asked = || terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| w.0.into());
     said.filter(|&w| w > 0).or_else(asked)

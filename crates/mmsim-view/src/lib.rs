@@ -8,7 +8,8 @@
 //!   charts; [`keep`] keeps all of it
 //! - [`damon`]: what monitors of accesses recorded, beside the truth
 //! - [`sparks`]: the same as a line of characters
-//! - [`figure`]: one figure of all variants as SVG
+//! - [`figure`]: figures in pictures and tables: names, means, and parts of drawings
+//! - [`chart`]: one figure of all variants as SVG
 //! - [`curve`]: one figure over an axis as SVG, with the optimum
 //! - [`axis`]: values of an axis as places on a scale
 //! - [`time_line`]: one run over time as SVG
@@ -47,6 +48,8 @@ pub mod damon;
 pub mod figure;
 
 pub mod curve;
+
+pub mod chart;
 
 pub mod axis;
 

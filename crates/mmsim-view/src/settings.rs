@@ -215,10 +215,17 @@ pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize
     let columns: Vec<Vec<String>> = beside
         .iter()
         .map(|f| {
-            let of = |&i: &usize| settings[i].mean(*f).map(|e| e.mean);
-            grouped_row(&order.iter().map(of).collect::<Vec<_>>())
+            let of = |&i: &usize| settings[i].mean(*f);
+            let all: Vec<Option<Estimate>> = order.iter().map(of).collect();
+            let means: Vec<Option<f64>> = all.iter().map(|e| e.map(|e| e.mean)).collect();
+            let cell = |(text, e): (String, &Option<Estimate>)| match e.and_then(|e| e.ci95) {
+                Some(half) => format!("{text} ±{}", grouped(half)),
+                None => text,
+            };
+            grouped_row(&means).into_iter().zip(&all).map(cell).collect()
         })
         .collect();
+    let dead = settings.iter().any(|s| s.outcome != Ending::Completed.name());
     let row = |(i, &nth): (usize, &usize)| {
         let s = &settings[nth];
         let mut row: Vec<String> = Vec::new();
@@ -229,7 +236,7 @@ pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize
         if variants {
             row.push(s.variant.clone());
         }
-        row.push(s.outcome.clone());
+        row.extend(dead.then(|| s.outcome.clone()));
         row.push(s.mean(main).map_or("-".into(), |e| words(&e)));
         row.extend(columns.iter().map(|column| column[i].clone()));
         row
@@ -238,7 +245,7 @@ pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize
     head.extend(scenarios.then(|| "scenario".to_string()));
     head.extend(axes.iter().map(|a| short(a, &axes).to_string()));
     head.extend(variants.then(|| "variant".to_string()));
-    head.push("outcome".into());
+    head.extend(dead.then(|| "outcome".into()));
     let names = head.len();
     head.push(label_of(settings, main).to_string());
     head.extend(beside.iter().map(|f| label_of(settings, *f).to_string()));
@@ -252,6 +259,17 @@ pub fn table(settings: &[Setting], by: Option<Figure>, others: usize, top: usize
         (false, false) => String::new(),
     };
     Table { title, head, rows: order.iter().enumerate().map(row).collect(), names }
+}
+
+/// One estimate, or the mean of several: these have the same seeds, and so no interval together.
+fn mean_of_means(all: &[Estimate]) -> Estimate {
+    match all {
+        [one] => *one,
+        all => {
+            let mean = all.iter().map(|e| e.mean).sum::<f64>() / all.len() as f64;
+            Estimate::without_interval(mean, all.len())
+        }
+    }
 }
 
 /// The figure with one axis down and another across, a table for each variant. `of`: the two axes;
@@ -278,7 +296,7 @@ pub fn pivots(settings: &[Setting], by: Option<Figure>, of: Option<(&str, &str)>
     };
     let (rows, columns) = (values(down), values(across));
     let mut variants: Vec<&str> = Vec::new();
-    let mut cells: BTreeMap<(&str, &str, &str), (f64, f64)> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str, &str), Vec<Estimate>> = BTreeMap::new();
     for s in settings {
         if !variants.contains(&s.variant.as_str()) {
             variants.push(&s.variant);
@@ -286,8 +304,7 @@ pub fn pivots(settings: &[Setting], by: Option<Figure>, of: Option<(&str, &str)>
         if let (Some(row), Some(column)) = (s.axes.get(down), s.axes.get(across))
             && let Some(e) = s.mean(main)
         {
-            let cell = cells.entry((&s.variant, row, column)).or_default();
-            *cell = (cell.0 + e.mean, cell.1 + 1.0);
+            cells.entry((&s.variant, row, column)).or_default().push(e);
         }
     }
     let rest: Vec<&str> =
@@ -297,8 +314,7 @@ pub fn pivots(settings: &[Setting], by: Option<Figure>, of: Option<(&str, &str)>
     let table = |name: &&str| {
         let row = |r: &&str| {
             let cell = |c: &&str| {
-                let cell = cells.get(&(*name, *r, *c));
-                cell.map_or("-".into(), |(sum, n)| grouped(sum / n))
+                cells.get(&(*name, *r, *c)).map_or("-".into(), |all| words(&mean_of_means(all)))
             };
             std::iter::once(r.to_string()).chain(columns.iter().map(cell)).collect()
         };

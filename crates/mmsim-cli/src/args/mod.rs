@@ -163,13 +163,12 @@ pub(crate) struct RunArgs {
     /// Write CPUs, threads, kswapd and evictions over time as a trace that ui.perfetto.dev opens
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
-    /// The figure that pictures show, as in `swap-ins`, and by which settings of several axes are
-    /// sorted, the best first [default: the first that any run has, unsorted]
+    /// The figure that pictures show, as in `swap-ins`, and by which variants, or settings of axes, are
+    /// sorted in the table, the best first [default: the first that any run has, unsorted]
     #[arg(long, value_name = "FIGURE", value_parser = figure())]
     pub by: Option<Figure>,
-    /// In the table: a block of all rows for each setting of the axes, not a line each
-    #[arg(long)]
-    pub long: bool,
+    #[command(flatten)]
+    pub table: TableArgs,
     /// Simulated time between two rows of the series [default: 100ms; without --series 10ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<SimDuration>,
@@ -204,6 +203,26 @@ pub(crate) struct RunArgs {
     /// Write the host's times as JSON (results never hold them)
     #[arg(long, value_name = "FILE")]
     pub timing: Option<PathBuf>,
+}
+
+/// Rows of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Rows {
+    /// A line for each variant with the figures that differ; with axes a line for each setting.
+    Short,
+    /// All figures of the machine, its tasks and phases, in a block for each setting.
+    Full,
+}
+
+/// Rows and base of a table.
+#[derive(Args, Debug)]
+pub(crate) struct TableArgs {
+    /// Rows of the table [default: short]
+    #[arg(long = "table", value_name = "ROWS", value_enum)]
+    pub rows: Option<Rows>,
+    /// In the table: the variant that the others are compared with [default: the first]
+    #[arg(long, value_name = "VARIANT")]
+    pub base: Option<String>,
 }
 
 /// Compare two reports of runs: changed figures and changed settings

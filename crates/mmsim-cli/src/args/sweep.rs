@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use mmsim::report::derived::Figure;
 
 use super::values::{at_least_one, axes_pair, figure, within};
+use super::{OutputArgs, TableArgs};
 
 /// Run a plan of any number of runs, which resumes after a kill and spreads over machines
 #[derive(Args, Debug)]
@@ -175,14 +176,17 @@ pub(crate) enum MergeFormat {
 #[command(after_help = "\
 Examples:
   mmsim show report.json
+  mmsim show report.json --table full --base mglru
+  mmsim show report.json --format plain72
   mmsim show swappiness.sweep --by throughput --top 10")]
 pub(crate) struct ShowArgs {
     /// A report, as `mmsim run --format json -o REPORT` writes it, or the store of a sweep
     #[arg(value_name = "STORE|REPORT")]
     pub of: PathBuf,
-    /// In the table of a report: a block of all rows for each setting of the axes, not a line each
-    #[arg(long)]
-    pub long: bool,
+    #[command(flatten)]
+    pub table: TableArgs,
     #[command(flatten)]
     pub shown: ShownArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }

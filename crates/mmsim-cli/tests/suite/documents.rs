@@ -11,9 +11,14 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Standard output of a command line. Scenarios are those of the repository, wherever the
-/// command runs.
+/// Standard output of a command line, whole, or with `| head -N` or `| grep` behind it. Scenarios are
+/// those of the repository, wherever the command runs.
 pub(crate) fn output_of(command: &str, folder: &Path) -> String {
+    if let Some((command, lines)) = command.split_once(" | head -") {
+        let lines: usize = lines.parse().unwrap_or_else(|e| panic!("{command}: head: {e}"));
+        let output = output_of(command, folder);
+        return output.lines().take(lines).map(|line| format!("{line}\n")).collect();
+    }
     let (command, patterns) = match command.split_once(" | grep ") {
         Some((command, grep)) => (command, grep.split('\'').skip(1).step_by(2).collect()),
         None => (command, Vec::new()),

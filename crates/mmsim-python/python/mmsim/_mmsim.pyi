@@ -164,9 +164,14 @@ class Report:
     def to_csv(self) -> str:
         """The bytes of ``mmsim run --format csv``."""
     def table(
-        self, *, long: bool = False, by: str | None = None, width: int | None = None
+        self,
+        *,
+        long: bool = False,
+        by: str | None = None,
+        width: int | None = None,
+        base: str | None = None,
     ) -> str:
-        """The table of ``mmsim run``, with its ``--long`` and ``--by``."""
+        """The table of ``mmsim run``, with its ``--by`` and ``--base``; ``long``: ``--table full``."""
     def page(self, *, by: str | None = None) -> str:
         """The page of ``mmsim run --html``."""
     def compare(

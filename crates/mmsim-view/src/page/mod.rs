@@ -23,6 +23,7 @@ use mmsim::report::groups::Group;
 use mmsim::report::{Report, RunReport, closing};
 use mmsim::why::life::Life;
 
+use crate::chart;
 use crate::damon::Picture;
 use crate::figure::{self, escaped};
 use crate::film::Film;
@@ -289,7 +290,7 @@ fn about(out: &mut String, source: &Source<'_>) {
 
 /// Writes the parts of a report that a page shows without its script.
 fn plain(out: &mut String, source: &Source<'_>, figure: Figure) {
-    out.push_str(&figure::svg(source.report, figure));
+    out.push_str(&chart::svg(source.report, figure));
     let groups = source.report.groups();
     if let Some(group) = groups.first() {
         let heading = figure::heading(group);

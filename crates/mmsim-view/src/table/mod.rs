@@ -16,6 +16,7 @@ pub use sweep::{Shown, of_store, sweep};
 use width::GAP;
 pub use width::Width;
 
+mod short;
 mod sweep;
 mod width;
 
@@ -90,31 +91,44 @@ pub fn wrap(text: &str, indent: usize, width: Width) -> String {
     out
 }
 
-/// Subject of the report, and its machine.
-fn heading(report: &Report, width: Width) -> String {
-    let title = match report.about.as_str() {
+/// Subject of the report.
+fn heading_of(report: &Report) -> String {
+    match report.about.as_str() {
         "" => report.scenario.clone(),
         about => format!("{}: {about}", report.scenario),
-    };
-    let mut out = wrap(&title, 0, width);
-    out.push('\n');
-    out + &machine(report, width)
+    }
 }
 
-/// The whole report.
-pub fn report(report: &Report, width: Width) -> String {
-    let mut out = heading(report, width);
+/// A group with the variant `base` first, if it has one of that name.
+fn based<'a>(mut group: Group<'a>, base: Option<&str>) -> Group<'a> {
+    if let Some(at) = group.variants.iter().position(|v| Some(v.name) == base) {
+        group.variants[..=at].rotate_right(1);
+    }
+    group
+}
+
+/// The full table: the machine, then all figures of the runs, their tasks and phases.
+pub fn report(report: &Report, base: Option<&str>, width: Width) -> String {
+    let mut out = wrap(&heading_of(report), 0, width);
+    out.push('\n');
+    out += &machine(report, width);
     for group in report.groups() {
         out.push('\n');
-        out += &self::group(&group, width);
+        out += &self::group(&based(group, base), width);
     }
     out
 }
 
-/// The table of a report as the command that made it prints it. `long`: a block for each setting.
-pub fn of_report(report: &Report, long: bool, shown: &Shown, width: Width) -> String {
+/// The table of a report as the command that made it prints it: a short one, or all figures; of
+/// several settings a line each.
+pub fn of_report(report: &Report, shown: &Shown, width: Width) -> String {
     let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
-    if axes && !long { sweep(report, shown, width) } else { self::report(report, width) }
+    let base = shown.base.as_deref();
+    match () {
+        () if shown.full => self::report(report, base, width),
+        () if axes => sweep(report, shown, width),
+        () => short::report(report, shown, width),
+    }
 }
 
 /// Lines of what happened over time, for a terminal.
@@ -255,25 +269,83 @@ fn machine(report: &Report, width: Width) -> String {
         out += &property("assumed", &by_variant(report, assumed), width);
     }
 
-    let header = ["zone", "managed", "min", "low", "high", "free at start"];
-    let zones = |run: &RunReport| {
+    out.push('\n');
+    out + &zones(report, width)
+}
+
+/// Distinct machines of a report whose zones are shown.
+const MOST_ZONES: usize = 8;
+
+/// The zones of each machine, which settings or variants name where there are several.
+fn zones(report: &Report, width: Width) -> String {
+    let cells = |run: &RunReport| -> Vec<Vec<String>> {
         let row = |z: &mmsim::report::ZoneReport| {
             let pages = [z.managed, z.min, z.low, z.high, z.free_at_start];
             let pages = pages.into_iter().map(|n| grouped(n as f64));
             std::iter::once(z.name.clone()).chain(pages).collect()
         };
-        grid(Some(&header), run.zones.iter().map(row), 1, width)
+        run.zones.iter().map(row).collect()
     };
-    let tables = by_variant(report, zones);
-    for (table, names) in &tables {
-        out.push('\n');
-        out += &match tables.len() {
-            1 => "zones, in pages\n".to_string(),
-            _ => wrap(&format!("zones of {}, in pages", names.join(", ")), 0, width),
+    let axes: Vec<&str> = report.runs.iter().flat_map(|r| r.axes.iter().map(|a| a.0)).collect();
+    let setting = |run: &RunReport| {
+        let of = |(a, v): (&str, &String)| format!("{} {v}", crate::figure::short(a, &axes));
+        run.axes.iter().map(of).collect::<Vec<_>>().join(", ")
+    };
+    let mut machines: Vec<Machine> = Vec::new();
+    for run in &report.runs {
+        let rows = cells(run);
+        let at = machines.iter().position(|m| m.rows == rows).unwrap_or_else(|| {
+            machines.push(Machine { rows, settings: Vec::new(), variants: Vec::new() });
+            machines.len() - 1
+        });
+        let (own, setting) = (&mut machines[at], setting(run));
+        if !setting.is_empty() && !own.settings.contains(&setting) {
+            own.settings.push(setting);
+        }
+        if !own.variants.contains(&run.variant) {
+            own.variants.push(run.variant.clone());
+        }
+    }
+    let header = ["zone", "managed", "min", "low", "high", "free at start"];
+    if let [one] = machines.as_slice() {
+        return format!("zones, in pages\n{}", grid(Some(&header), one.rows.clone(), 1, width));
+    }
+    // Where all variants have the same zones at a setting, the setting is name enough.
+    let by_setting = machines.iter().all(|m| m.variants == machines[0].variants);
+    let named = |machine: &Machine| {
+        let name = machine.name(by_setting);
+        let row = |(i, row): (usize, &Vec<String>)| {
+            let name = if i == 0 { name.clone() } else { String::new() };
+            std::iter::once(name).chain(row.iter().cloned()).collect()
         };
-        out += table;
+        machine.rows.iter().enumerate().map(row).collect::<Vec<Vec<String>>>()
+    };
+    let rows = machines.iter().take(MOST_ZONES).flat_map(named);
+    let of = if by_setting { "setting" } else { "variant" };
+    let head: Vec<&str> = std::iter::once(of).chain(header).collect();
+    let mut out = format!("zones, in pages\n{}", grid(Some(&head), rows, 2, width));
+    if machines.len() > MOST_ZONES {
+        out += &format!("and {} more\n", machines.len() - MOST_ZONES);
     }
     out
+}
+
+/// Zones that some runs have in common, and which runs these are.
+struct Machine {
+    rows: Vec<Vec<String>>,
+    settings: Vec<String>,
+    variants: Vec<String>,
+}
+
+impl Machine {
+    fn name(&self, by_setting: bool) -> String {
+        let (variants, settings) = (self.variants.join(", "), self.settings.join("; "));
+        match (by_setting, self.settings.is_empty()) {
+            (true, _) => settings,
+            (false, true) => variants,
+            (false, false) => format!("{variants}: {settings}"),
+        }
+    }
 }
 
 /// One group: its variants side by side, and the sentences on significant differences.
@@ -291,7 +363,7 @@ pub fn group(group: &Group<'_>, width: Width) -> String {
         } else {
             ""
         };
-        out += &format!("means over {runs} seeds{changes}\n");
+        out += &wrap(&format!("means over {runs} seeds{changes}"), 0, width);
     }
     out += &side_by_side(group, &rows(group), width);
     let sentences = closing::sentences(group);

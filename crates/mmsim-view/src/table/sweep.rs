@@ -5,7 +5,7 @@ use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
 
 use super::width::{GAP, Width};
-use super::{grid, heading, wrap};
+use super::{grid, heading_of, machine, wrap};
 use crate::settings::{self, Setting, Table};
 
 /// Part of a sweep that is shown.
@@ -17,12 +17,16 @@ pub struct Shown {
     pub pivot: Option<(String, String)>,
     /// Settings at most.
     pub top: Option<usize>,
+    /// The variant that others are compared with; `None`: the first.
+    pub base: Option<String>,
+    /// All figures of each setting.
+    pub full: bool,
 }
 
 /// The report of several settings: a line for each, and two axes against each other.
 pub fn sweep(report: &Report, shown: &Shown, width: Width) -> String {
     let all = settings::of_report(report);
-    let mut out = heading(report, width);
+    let mut out = wrap(&heading_of(report), 0, width);
     let top = shown.top.unwrap_or(usize::MAX);
     out += &lines(&all, shown.by, top, width);
     let pivot = shown.pivot.as_ref().map(|(down, across)| (down.as_str(), across.as_str()));
@@ -30,7 +34,8 @@ pub fn sweep(report: &Report, shown: &Shown, width: Width) -> String {
         out += &block(table, width);
     }
     out += &left_out(all.len(), top);
-    out + "\n--long shows all figures of each setting, with changes between variants.\n"
+    out += "\n--table full shows all figures of each setting, with changes between variants.\n\n";
+    out + &machine(report, width)
 }
 
 /// Contents of a store: a line for each setting, the best first.

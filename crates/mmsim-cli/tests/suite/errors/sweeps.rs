@@ -53,7 +53,7 @@ fn sweeps_that_cannot_be() {
     said("missing-units-are-known", "sweep merge p.toml --partial -o m.json");
     said("another-ending", "sweep merge p.toml --partial --format wide -o m.html");
     said("over-the-plan", "sweep merge p.toml --partial -o p.toml");
-    said("long-of-a-store", "show p.sweep --long");
+    said("full-of-a-store", "show p.sweep --table full");
     said("a-store-for-a-plan", "sweep merge p.sweep");
     said("a-misspelt-verb", "sweep mrege p.toml");
     said("a-verb-behind-the-plan", "sweep p.toml merge");
@@ -64,7 +64,8 @@ fn sweeps_that_cannot_be() {
     std::fs::rename(f.path("p.sweep"), f.path("other")).expect("renaming the store");
     said("view-of-a-store-of-another-name", "view other");
     std::fs::rename(f.path("other"), f.path("p.sweep")).expect("renaming it again");
-    said("by-of-no-axes", "show m.json --by swap-ins");
+    said("no-such-base", "show m.json --base nobody");
+    said("base-of-json", "show m.json --base nobody --format json");
     if cfg!(not(feature = "parquet")) {
         said("no-parquet", "sweep merge p.toml -o m.parquet");
     }

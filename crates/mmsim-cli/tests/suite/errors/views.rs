@@ -49,7 +49,6 @@ fn reports_that_cannot_be_viewed() {
     golden.is("blocks-of-no-html", &f.mmsim(&["run", "x.toml", "--html-blocks"]));
     golden.is("folded-of-no-why", &f.mmsim(&["run", "x.toml", "--folded", "x.folded"]));
     golden.is("html-of-another-ending", &f.mmsim(&["run", "x.toml", "--html", "a.svg"]));
-    golden.is("by-of-no-axes", &f.mmsim(&["run", "x.toml", "--by", "swap-ins"]));
     golden.is("html-of-a-dry-run", &f.mmsim(&["run", "x.toml", "--dry-run", "--html", "h.html"]));
     golden.is("no-folder-for-html", &f.mmsim(&["run", "x.toml", "--html", "no/such.html"]));
     f.write("two.txt", TWO_TARGETS);
