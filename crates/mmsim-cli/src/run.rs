@@ -124,8 +124,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         all().map(|result| result.accesses).sum(),
         all().filter_map(bytes_per_frame).max_by(f64::total_cmp),
     );
-    // The cost on the host is a remark, which may have no reader.
-    let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
+    if args.verbose {
+        // The cost on the host is a remark, which may have no reader.
+        let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
+    }
     let lines = outcome::remarks(&plans, &report);
     for line in lines.chain(report.notes.iter().cloned()) {
         exit::remark(&line);

@@ -39,6 +39,12 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     table::wrap(text, indent, width())
 }
 
+/// Text in lines of at most `columns` columns.
+#[cfg(test)]
+pub(crate) fn fold_words(text: &str, columns: usize) -> Vec<String> {
+    table::wrap(text, 0, Width::of(columns)).lines().map(str::to_string).collect()
+}
+
 /// The table of a report as the command that made it prints it.
 pub(crate) fn of_report(report: &Report, shown: &Shown) -> String {
     table::of_report(report, shown, width())

@@ -48,6 +48,13 @@ use values::{
     name = "mmsim",
     version,
     max_term_width = 100,
+    help_template = concat!("\
+{about}
+
+{usage-heading} {usage}
+", include_str!("verbs.txt"), "
+Options:
+{options}{after-help}"),
     after_help = "\
 Example:
   mmsim run scenarios/ebizzy-anon.toml --seeds 5
@@ -61,6 +68,17 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
 }
+
+/// Verbs by subject, as the help lists them.
+#[cfg(test)]
+const SUBJECTS: [(&str, &[&str]); 6] = [
+    ("Run", &["run", "sweep", "tune", "evaluate"]),
+    ("Compare and explain", &["show", "compare", "view", "why", "ablate"]),
+    ("Look up", &["list", "schema"]),
+    ("Traces and monitors", &["trace", "bench-trace", "events", "damon"]),
+    ("Machines", &["import-system"]),
+    ("Shell", &["completions", "man", "help"]),
+];
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
@@ -200,6 +218,9 @@ pub(crate) struct RunArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Print the host's times on standard error
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Write the host's times as JSON (results never hold them)
     #[arg(long, value_name = "FILE")]
     pub timing: Option<PathBuf>,
@@ -330,5 +351,33 @@ mod tests {
     #[test]
     fn arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Each verb has its line in verbs.txt, under its subject and with its own words.
+    #[test]
+    fn the_help_lists_all_verbs_by_subject() {
+        let mut command = Cli::command();
+        command.build();
+        let about = |name: &str| {
+            let verb = command.find_subcommand(name).unwrap_or_else(|| panic!("no verb {name}"));
+            verb.get_about().map(ToString::to_string).unwrap_or_default()
+        };
+        let mut text = String::new();
+        for (subject, verbs) in SUBJECTS {
+            text += &format!("\n{subject}:\n");
+            for verb in verbs {
+                let folded = crate::table::fold_words(&about(verb), 78);
+                let mut lines = folded.iter();
+                text += &format!("  {verb:<14} {}\n", lines.next().map_or("", String::as_str));
+                text.extend(lines.map(|line| format!("{:17}{line}\n", "")));
+            }
+        }
+        let listed: usize = SUBJECTS.iter().map(|s| s.1.len()).sum();
+        assert_eq!(listed, command.get_subcommands().count(), "a verb has no subject");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/args/verbs.txt");
+        if std::env::var_os("MMSIM_BLESS").is_some() {
+            std::fs::write(path, &text).expect("the list of verbs is written");
+        }
+        assert_eq!(std::fs::read_to_string(path).expect("verbs.txt"), text);
     }
 }
