@@ -16,7 +16,7 @@ use mmsim::phys::frames::{FolioId, FrameKind, flag};
 use mmsim::phys::gfp::{AllocRequest, GFP_KERNEL};
 use mmsim::phys::watermarks::Mark;
 use mmsim::policy::compaction::{CompactRequest, Compaction as _, Compactor, MigrateMode};
-use mmsim::policy::{Arrival, ArrivalKind, Departure};
+use mmsim::policy::{Arrival, ArrivalKind, Departure, Inspect};
 use mmsim::policy::{ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
 use mmsim::virt::space::VmaKind;
 use mmsim::workload::{RegionId, VmaFlags};
@@ -27,6 +27,8 @@ const ZONE: ZoneId = ZoneId(0);
 
 /// All folios on one list; nothing is ever reclaimed.
 struct OneList(ListId);
+
+impl Inspect for OneList {}
 
 impl ReclaimPolicy for OneList {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {

@@ -8,7 +8,7 @@ use mmsim::base::id::ListId;
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::{
-    Arrival, Departure, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+    Arrival, Departure, Inspect, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
 };
 use mmsim::report::Report;
 use mmsim::report::derived::Figure;
@@ -55,7 +55,9 @@ impl ReclaimPolicy for Sieve {
         }
         out
     }
+}
 
+impl Inspect for Sieve {
     fn traits(&self) -> PolicyTraits {
         // Evictions leave no shadows, so refaults are not zero but unknown.
         PolicyTraits { keeps: |event| !event.needs_shadows(), ..PolicyTraits::default() }

@@ -7,7 +7,9 @@ use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
-use mmsim::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer};
+use mmsim::policy::{
+    Arrival, Departure, Inspect, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+};
 use mmsim::workload::{Op, VmaFlags};
 
 /// Pages a second that the device of these tests writes.
@@ -73,6 +75,8 @@ fn others_are_not_slowed_down() {
 
 /// The least that a policy can be: first in, first out, and no word about what it met.
 struct Fifo(ListId);
+
+impl Inspect for Fifo {}
 
 impl ReclaimPolicy for Fifo {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _: Arrival) {

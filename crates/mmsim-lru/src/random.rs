@@ -13,7 +13,7 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, flag};
 use mmsim_core::policy::{
-    Arrival, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome, ReclaimPolicy,
+    Arrival, Departure, Inspect, LruSnapshot, Move, PolicyTraits, ReclaimOutcome, ReclaimPolicy,
     ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
 };
 
@@ -71,13 +71,12 @@ impl ReclaimPolicy for Random {
         mem.lru_del(folio);
     }
 
-    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
-        if why != Move::FreedLazily {
-            return;
+    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
+        for &folio in folios.iter().filter(|_| why == Move::FreedLazily) {
+            mem.lru_del(folio);
+            mem.make_lazyfree(folio);
+            mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
         }
-        mem.lru_del(folio);
-        mem.make_lazyfree(folio);
-        mem.lru_add_head(self.lists[mem.node_of(folio).0 as usize], folio);
     }
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
@@ -110,7 +109,9 @@ impl ReclaimPolicy for Random {
         let wakes_flusher = stats.only_unqueued_dirty();
         ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
+}
 
+impl Inspect for Random {
     fn traits(&self) -> PolicyTraits {
         // There are no shadows to find a refault by, and no active list to take folios from.
         let keeps = |event: VmEvent| {

@@ -9,7 +9,7 @@ use mmsim::base::id::{Idx as _, ListId};
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::{
-    Arrival, Departure, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+    Arrival, Departure, Inspect, PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
 };
 use mmsim::run::{OwnPolicy, cancel};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
@@ -201,7 +201,9 @@ impl ReclaimPolicy for InPython {
         }
         out
     }
+}
 
+impl Inspect for InPython {
     fn traits(&self) -> PolicyTraits {
         // Evictions leave no shadows, so refaults are not zero but unknown.
         PolicyTraits { keeps: |event| !event.needs_shadows(), ..PolicyTraits::default() }

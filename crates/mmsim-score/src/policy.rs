@@ -23,7 +23,7 @@ use mmsim::evaluate::Meter;
 use mmsim::memory::{Memory, Run, Scan, ScanFor};
 use mmsim::phys::frames::{FolioId, flag};
 use mmsim::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome,
+    Arrival, ArrivalKind, Departure, Inspect, LruSnapshot, Move, PolicyTraits, ReclaimOutcome,
     ReclaimPolicy, ReclaimRequest, Reclaimer, SWAP_CLUSTER_MAX,
 };
 use mmsim_lru::shrink::{
@@ -294,7 +294,14 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         mem.lru_del(folio);
     }
 
-    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, _how: Arrival) {
+    fn folio_entering(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Option<Shadow>,
+        _how: Arrival,
+    ) {
+        let Some(shadow) = shadow else { return };
         let (memcg, file) = (mem.frames.memcg(folio), mem.frames.is_file_lru(folio));
         mem.count_refault(folio, memcg, file);
         // The mark says that the distance is this folio's, until it arrives.
@@ -303,18 +310,20 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         self.state(folio).distance = distance as i64;
     }
 
-    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
-        match why {
-            Move::Activated => {}
-            Move::Deactivated => self.to_tail(mem, folio),
-            Move::FreedLazily => {
-                mem.lru_del(folio);
-                mem.make_lazyfree(folio);
-                self.to_head(mem, folio);
-            }
-            Move::Written => {
-                self.state(folio).written = true;
-                self.to_tail(mem, folio);
+    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
+        for &folio in folios {
+            match why {
+                Move::Activated => {}
+                Move::Deactivated => self.to_tail(mem, folio),
+                Move::FreedLazily => {
+                    mem.lru_del(folio);
+                    mem.make_lazyfree(folio);
+                    self.to_head(mem, folio);
+                }
+                Move::Written => {
+                    self.state(folio).written = true;
+                    self.to_tail(mem, folio);
+                }
             }
         }
     }
@@ -339,7 +348,9 @@ impl<S: Score> ReclaimPolicy for Scored<S> {
         let wakes_flusher = stats.only_unqueued_dirty();
         ReclaimOutcome { scanned, reclaimed, wakes_flusher, stats, ..ReclaimOutcome::default() }
     }
+}
 
+impl<S: Score> Inspect for Scored<S> {
     fn traits(&self) -> PolicyTraits {
         use VmEvent::{PgDeactivate, PgRefill, WorkingsetRefaultAnon, WorkingsetRefaultFile};
         let keeps = |event: VmEvent| {

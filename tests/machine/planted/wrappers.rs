@@ -10,8 +10,8 @@ use mmsim::policy::compaction::{
     CompactOutcome, CompactRequest, Compaction, CompactionStats, Compactor, MigrateMode,
 };
 use mmsim::policy::{
-    ANON_ONLY, Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PolicyTraits,
-    ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+    ANON_ONLY, Access, Arrival, ArrivalKind, Departure, Inspect, LruGenWritten, LruSnapshot, Move,
+    PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
 };
 use mmsim::virt::pages::pte;
 use mmsim::workload::LruGen;
@@ -105,21 +105,25 @@ impl ReclaimPolicy for Faulty {
         out
     }
 
-    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        if self.has(Fault::RefaultsForgotten) {
+    fn folio_entering(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        mut shadow: Option<Shadow>,
+        how: Arrival,
+    ) {
+        if shadow.is_some() && self.has(Fault::RefaultsForgotten) {
             let (memcg, file) = (mem.frames.memcg(folio), mem.frames.is_file_lru(folio));
-            return mem.count_refault(folio, memcg, file);
+            mem.count_refault(folio, memcg, file);
+            shadow = None;
         }
-        self.policy.folio_refaulted(mem, folio, shadow, how);
+        self.policy.folio_entering(mem, folio, shadow, how);
     }
 
     forward! {
         policy: fn folio_departed(mem: &mut Memory, folio: FolioId, why: Departure);
-        policy: fn swapin_mapped(mem: &mut Memory, folio: FolioId);
-        policy: fn folio_entering(mem: &mut Memory, folio: FolioId, how: Arrival);
-        policy: fn file_mapped(mem: &mut Memory, folio: FolioId, about: bool);
-        policy: fn folio_accessed(mem: &mut Memory, folio: FolioId);
-        policy: fn folio_moves(mem: &mut Memory, folio: FolioId, why: Move);
+        policy: fn folio_accessed(mem: &mut Memory, folio: FolioId, how: Access);
+        policy: fn folios_move(mem: &mut Memory, folios: &[FolioId], why: Move);
         policy: fn reclaim_list(mem: &mut Memory, folios: &[FolioId], unasked: bool) -> u64;
         policy: fn folio_split(mem: &mut Memory, folio: FolioId);
         policy: fn age_node(mem: &mut Memory, req: &ReclaimRequest) -> bool;
@@ -127,7 +131,9 @@ impl ReclaimPolicy for Faulty {
         policy: fn set_aside();
         policy: fn reclaim_ended(mem: &mut Memory, node: NodeId, limit: Option<MemcgId>);
     }
+}
 
+impl Inspect for Faulty {
     forward_shared! {
         policy: fn traits() -> PolicyTraits;
         policy: fn inactive(mem: &Memory, node: NodeId) -> [u64; 2];

@@ -20,7 +20,7 @@ use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{
     CompactOutcome, CompactRequest, Compaction as _, Compactor, MigrateMode,
 };
-use mmsim_core::policy::{Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy};
+use mmsim_core::policy::{Arrival, ArrivalKind, Departure, Inspect, ReclaimOutcome, ReclaimPolicy};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
 
@@ -30,6 +30,8 @@ pub(crate) const BLOCK: u32 = 8;
 
 /// One list.
 pub(crate) struct Fifo(ListId);
+
+impl Inspect for Fifo {}
 
 impl ReclaimPolicy for Fifo {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {

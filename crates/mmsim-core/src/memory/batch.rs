@@ -13,7 +13,7 @@
 //!                        |   - `lru_activate_accessed` by this CPU sets its ACTIVE flag,
 //!                        |     by another CPU it is lost
 //!
-//!   list --> `activate`, `deactivate`, `lazyfree`, `rotate` of this CPU --> list
+//!   list --> `moves` of this CPU, a batch for each reason --> `folios_move` --> list
 //! ```
 //!
 //! What is passed over and what is lost has visible results, so the batches are modelled.
@@ -35,10 +35,8 @@ use crate::policy::{Arrival, ArrivalKind, Move, ReclaimPolicy};
 #[derive(Clone, Debug, Default)]
 struct CpuBatches {
     add: Vec<(FolioId, Arrival)>,
-    activate: Vec<FolioId>,
-    deactivate: Vec<FolioId>,
-    lazyfree: Vec<FolioId>,
-    rotate: Vec<FolioId>,
+    /// Listed folios that wait to be moved, by [`Move`].
+    moves: [Vec<FolioId>; Move::ALL.len()],
 }
 
 /// The batches of all CPUs.
@@ -79,16 +77,12 @@ impl Batches {
     }
     /// Folios in batches of any kind.
     pub(super) fn folios(&self) -> impl Iterator<Item = FolioId> + '_ {
-        self.cpus.iter().flat_map(|c| {
-            let moved = [&c.activate, &c.deactivate, &c.lazyfree, &c.rotate];
-            c.add.iter().map(|a| a.0).chain(moved.into_iter().flatten().copied())
-        })
+        let added = self.cpus.iter().flat_map(|c| c.add.iter().map(|a| a.0));
+        added.chain(self.cpus.iter().flat_map(|c| c.moves.iter().flatten().copied()))
     }
     /// Number of folios in batches of any kind.
     pub(super) fn nr_folios(&self) -> usize {
-        let moved = |c: &CpuBatches| {
-            c.activate.len() + c.deactivate.len() + c.lazyfree.len() + c.rotate.len()
-        };
+        let moved = |c: &CpuBatches| c.moves.iter().map(Vec::len).sum::<usize>();
         self.cpus.iter().map(|c| c.add.len() + moved(c)).sum()
     }
     /// Folios that wait in some batch to be added.
@@ -179,15 +173,8 @@ impl Memory {
     /// Activates a listed folio (`folio_activate`), batched. A folio on no list stays as it
     /// is: an activation that comes while it waits for its list is lost.
     pub fn lru_activate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        let blocked = flag::ACTIVE | flag::UNEVICTABLE | flag::IN_BATCH;
-        if !self.frames.has(folio, flag::LRU) || self.frames.has(folio, blocked) {
-            return;
-        }
-        self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.acting.cpu;
-        self.lru.batches.cpus[cpu].activate.push(folio);
-        if self.goes_now(self.lru.batches.cpus[cpu].activate.len(), folio) {
-            self.flush_moves(policy);
+        if !self.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
+            self.queue_move(policy, folio, Move::Activated);
         }
     }
 
@@ -208,88 +195,63 @@ impl Memory {
 
     /// Queues a listed folio to be deactivated on advice.
     pub fn lru_deactivate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        let cpu = self.acting.cpu;
-        if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, flag::IN_BATCH) {
-            self.frames.set(folio, flag::IN_BATCH);
-            self.lru.batches.cpus[cpu].deactivate.push(folio);
-            if self.goes_now(self.lru.batches.cpus[cpu].deactivate.len(), folio) {
-                self.flush_moves(policy);
-            }
-        }
+        self.queue_move(policy, folio, Move::Deactivated);
     }
 
     /// Queues a listed folio whose write ended for the tail of its list
     /// (`folio_rotate_reclaimable`).
     pub fn lru_rotate(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        let blocked = flag::IN_BATCH | flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE;
-        let cpu = self.acting.cpu;
-        if self.frames.has(folio, flag::LRU) && !self.frames.has(folio, blocked) {
-            self.frames.set(folio, flag::IN_BATCH);
-            self.lru.batches.cpus[cpu].rotate.push(folio);
-            if self.goes_now(self.lru.batches.cpus[cpu].rotate.len(), folio) {
-                self.flush_moves(policy);
-            }
+        if !self.frames.has(folio, flag::DIRTY | flag::LOCKED | flag::UNEVICTABLE) {
+            self.queue_move(policy, folio, Move::Written);
         }
     }
 
     /// Queues a listed anonymous folio to become lazily freed memory (`folio_mark_lazyfree`).
     /// One that is so already, is in the swap cache or on no list stays as it is.
     pub(super) fn lru_lazyfree(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        if !self.may_be_lazyfree(folio) || self.frames.has(folio, flag::IN_BATCH) {
+        if self.may_be_lazyfree(folio) {
+            self.queue_move(policy, folio, Move::FreedLazily);
+        }
+    }
+
+    /// Queues a listed folio to be moved, unless it waits in a batch already.
+    fn queue_move(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId, why: Move) {
+        if self.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) != flag::LRU {
             return;
         }
         self.frames.set(folio, flag::IN_BATCH);
-        let cpu = self.acting.cpu;
-        self.lru.batches.cpus[cpu].lazyfree.push(folio);
-        if self.goes_now(self.lru.batches.cpus[cpu].lazyfree.len(), folio) {
+        let batch = &mut self.lru.batches.cpus[self.acting.cpu].moves[why as usize];
+        batch.push(folio);
+        let len = batch.len();
+        if self.goes_now(len, folio) {
             self.flush_moves(policy);
         }
     }
 
+    /// Moves the folios that wait for it. A folio that was isolated meanwhile stays where it is, as
+    /// does one that needs the move no more.
     fn flush_moves(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.acting.cpu;
-        let all = &self.lru.batches.cpus[cpu];
-        if [&all.rotate, &all.deactivate, &all.lazyfree, &all.activate]
-            .into_iter()
-            .all(Vec::is_empty)
-        {
+        if self.lru.batches.cpus[cpu].moves.iter().all(Vec::is_empty) {
             return;
         }
-        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].rotate);
-        for folio in b.drain(..) {
-            if self.leaves_batch(folio) {
-                policy.folio_moves(self, folio, Move::Written);
+        for why in Move::ALL {
+            let mut batch = std::mem::take(&mut self.lru.batches.cpus[cpu].moves[why as usize]);
+            batch.retain(|&folio| {
+                self.frames.clear(folio, flag::IN_BATCH);
+                self.frames.has(folio, flag::LRU)
+                    && match why {
+                        Move::FreedLazily => self.may_be_lazyfree(folio),
+                        Move::Activated => !self.frames.has(folio, flag::ACTIVE),
+                        Move::Written | Move::Deactivated => true,
+                    }
+            });
+            if !batch.is_empty() {
+                policy.folios_move(self, &batch, why);
             }
+            batch.clear();
+            self.lru.batches.cpus[cpu].moves[why as usize] = batch;
         }
-        self.lru.batches.cpus[cpu].rotate = b;
-        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].deactivate);
-        for folio in b.drain(..) {
-            if self.leaves_batch(folio) {
-                policy.folio_moves(self, folio, Move::Deactivated);
-            }
-        }
-        self.lru.batches.cpus[cpu].deactivate = b;
-        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].lazyfree);
-        for folio in b.drain(..) {
-            if self.leaves_batch(folio) && self.may_be_lazyfree(folio) {
-                policy.folio_moves(self, folio, Move::FreedLazily);
-            }
-        }
-        self.lru.batches.cpus[cpu].lazyfree = b;
-        let mut b = std::mem::take(&mut self.lru.batches.cpus[cpu].activate);
-        b.retain(|&folio| self.leaves_batch(folio) && !self.frames.has(folio, flag::ACTIVE));
-        if !b.is_empty() {
-            policy.folios_activated(self, &b);
-        }
-        b.clear();
-        self.lru.batches.cpus[cpu].activate = b;
-    }
-
-    /// A folio's turn to be moved has come. False: it is isolated, and the move is lost.
-    #[inline]
-    fn leaves_batch(&mut self, folio: FolioId) -> bool {
-        self.frames.clear(folio, flag::IN_BATCH);
-        self.frames.has(folio, flag::LRU)
     }
 
     /// Puts an isolated folio back, by way of the batch (`folio_putback_lru`).
@@ -326,8 +288,8 @@ impl Memory {
         let mut cpus = from.iter_mut().chain(before);
         let found = if listed {
             cpus.any(|c| {
-                [&mut c.activate, &mut c.deactivate, &mut c.lazyfree, &mut c.rotate]
-                    .into_iter()
+                c.moves
+                    .iter_mut()
                     .any(|b| b.iter().position(|&f| f == folio).map(|i| b.remove(i)).is_some())
             })
         } else {

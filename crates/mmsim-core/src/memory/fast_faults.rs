@@ -34,7 +34,7 @@ use crate::memory::trace::{FaultKind, TraceEvent, TraceKind, TraceKinds};
 use crate::phys::frames::{ANON_MAPPED_ONCE, FolioId, flag};
 use crate::phys::gfp::AllocRequest;
 use crate::phys::watermarks::Mark;
-use crate::policy::{Arrival, ArrivalKind, ReclaimPolicy};
+use crate::policy::{Access, Arrival, ArrivalKind, ReclaimPolicy};
 use crate::virt::pages::{names_slot, pte, slot_of, swapped_to};
 
 /// Events of single faults.
@@ -220,16 +220,19 @@ impl SettledFaults<'_> {
         let how = self.run.how;
         if !self.run.swapped() {
             let enters = |mem: &mut Memory, policy: &mut P, _: &PendingFault, folio| {
-                policy.folio_entering(mem, folio, how);
+                policy.folio_entering(mem, folio, None, how);
             };
             return self.tell_each(mem, policy, enters, |_, _, _| ());
         }
         let enters = |mem: &mut Memory, policy: &mut P, f: &PendingFault, folio| {
             mem.telling.refaulting = Some(f.page);
-            policy.folio_swapped_in(mem, folio, f.shadow(), how);
+            policy.folio_entering(mem, folio, f.shadow(), how);
             mem.tell_of_swap_in(folio, Some(f.page));
         };
-        self.tell_each(mem, policy, enters, |mem, policy, folio| policy.swapin_mapped(mem, folio));
+        let mapped = |mem: &mut Memory, policy: &mut P, folio| {
+            policy.folio_accessed(mem, folio, Access::SwappedIn);
+        };
+        self.tell_each(mem, policy, enters, mapped);
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use crate::base::vmstat::VmEvent;
 use crate::config::{DEFAULT_DISK, MachineConfig};
 use crate::memory::trace::TraceEvent;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, Departure, ReclaimPolicy};
+use crate::policy::{Arrival, ArrivalKind, Departure, ReclaimPolicy};
 use crate::virt::pages::{Entry, Owner, pte};
 use std::ops::Range;
 
@@ -156,15 +156,17 @@ impl Memory {
             self.mlock(folio);
         }
         self.emit(|| TraceEvent::MmFilemapAddToPageCache { file, index, pfn: folio, page });
-        if let Entry::Shadow(cell) = old {
-            let shadow = self.cache.files.take_shadow(cell);
-            if how.kind != crate::policy::ArrivalKind::Write {
-                let mapped = how.in_fault.is_some();
-                let cost = &self.given.cost;
-                self.charge(if mapped { cost.t_refault_mapped } else { cost.t_refault_read });
-                policy.folio_refaulted(self, folio, shadow, how);
-            }
+        let shadow = match old {
+            Entry::Shadow(cell) => Some(self.cache.files.take_shadow(cell)),
+            _ => None,
+        };
+        let shadow = shadow.filter(|_| how.kind != ArrivalKind::Write);
+        if shadow.is_some() {
+            let mapped = how.in_fault.is_some();
+            let cost = &self.given.cost;
+            self.charge(if mapped { cost.t_refault_mapped } else { cost.t_refault_read });
         }
+        policy.folio_entering(self, folio, shadow, how);
         self.tell_of_arrival(page, folio);
         self.lru_add(policy, folio, how);
     }

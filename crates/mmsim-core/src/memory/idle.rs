@@ -21,7 +21,7 @@ use super::Memory;
 use crate::base::id::{PageIdx, Pfn};
 use crate::phys::frames::{FolioId, FrameKind, flag};
 use crate::phys::zone::RunClass;
-use crate::policy::ReclaimPolicy;
+use crate::policy::{Access, ReclaimPolicy};
 use crate::virt::pages::{Entry, pte};
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ impl Memory {
     /// Records an access through a system call, or one found when a file page is unmapped
     /// (`folio_mark_accessed`): the policy learns of it, and the page is not idle.
     pub fn mark_accessed(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
-        policy.folio_accessed(self, folio);
+        policy.folio_accessed(self, folio, Access::Marked);
         self.clear_idle(folio);
     }
 

@@ -7,12 +7,16 @@ use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, ZoneConfig, ZoneKind
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::policy::{Arrival, ArrivalKind, Departure, Move, ReclaimOutcome, ReclaimPolicy};
+use mmsim_core::policy::{
+    Arrival, ArrivalKind, Departure, Inspect, Move, ReclaimOutcome, ReclaimPolicy,
+};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
 
 /// One list.
 pub(crate) struct Fifo(ListId);
+
+impl Inspect for Fifo {}
 
 impl ReclaimPolicy for Fifo {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
@@ -21,8 +25,8 @@ impl ReclaimPolicy for Fifo {
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
-    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
-        if why == Move::Activated {
+    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
+        for &folio in folios.iter().filter(|_| why == Move::Activated) {
             mem.frames.set(folio, flag::ACTIVE);
         }
     }

@@ -15,7 +15,7 @@ use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+    Arrival, ArrivalKind, Departure, Inspect, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
 };
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
@@ -26,6 +26,8 @@ struct Fifo {
     list: ListId,
     arrived: Vec<(FolioId, ArrivalKind)>,
 }
+
+impl Inspect for Fifo {}
 
 impl ReclaimPolicy for Fifo {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {

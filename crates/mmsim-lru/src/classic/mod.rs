@@ -53,8 +53,8 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruSnapshot, Move, PolicyTraits, ReclaimOutcome,
-    ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
+    Access, Arrival, ArrivalKind, Departure, Inspect, LruSnapshot, Move, PolicyTraits,
+    ReclaimOutcome, ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
 };
 use mmsim_core::typed_index;
 use pass::Pass;
@@ -357,8 +357,21 @@ fn scaled([a, b, c, d]: PerList, shift: u32) -> PerList {
     [a << shift, b << shift, c << shift, d << shift]
 }
 
-/// Moves of listed folios on behalf of others.
+/// Uses that core announces, and moves of listed folios on behalf of others.
 impl Classic {
+    /// `mark_page_accessed`.
+    fn marked(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.clear_idle(folio);
+        if !mem.frames.has(folio, flag::REFERENCED) {
+            mem.frames.set(folio, flag::REFERENCED);
+        } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
+            // Second reference while inactive: this is what tells a working set from a scan.
+            mem.lru_activate_accessed(self, folio);
+            mem.frames.clear(folio, flag::REFERENCED);
+            self.age_by_access(mem, folio);
+        }
+    }
+
     fn activated(&mut self, mem: &mut Memory, folio: FolioId) {
         mem.lru_del(folio);
         mem.activate_used(folio);
@@ -407,9 +420,18 @@ impl Classic {
 }
 
 impl ReclaimPolicy for Classic {
-    #[inline(always)] // For `folio_swapped_in`.
-    fn folio_entering(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
+    #[inline(always)] // For `faults_settled`.
+    fn folio_entering(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Option<Shadow>,
+        how: Arrival,
+    ) {
         use config::AnonStart;
+        if let Some(shadow) = shadow {
+            self.refault(mem, folio, shadow);
+        }
         match how.kind {
             ArrivalKind::New if self.config.anon_start == AnonStart::Active => {
                 mem.frames.set(folio, flag::ACTIVE);
@@ -460,6 +482,15 @@ impl ReclaimPolicy for Classic {
         }
     }
 
+    #[inline]
+    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId, how: Access) {
+        match how {
+            Access::Marked => self.marked(mem, folio),
+            Access::SwappedIn if self.config.swapin_activate => mem.lru_activate(self, folio),
+            Access::SwappedIn | Access::FileMapped | Access::MappedAround => {}
+        }
+    }
+
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
         mem.lru_del(folio);
     }
@@ -480,37 +511,14 @@ impl ReclaimPolicy for Classic {
         }
     }
 
-    #[inline(always)] // For `folio_swapped_in`.
-    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        let _ = how;
-        self.refault(mem, folio, shadow);
-    }
-
-    #[inline]
-    fn swapin_mapped(&mut self, mem: &mut Memory, folio: FolioId) {
-        if self.config.swapin_activate {
-            mem.lru_activate(self, folio);
-        }
-    }
-
-    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.clear_idle(folio);
-        if !mem.frames.has(folio, flag::REFERENCED) {
-            mem.frames.set(folio, flag::REFERENCED);
-        } else if !mem.frames.has(folio, flag::ACTIVE | flag::UNEVICTABLE) {
-            // Second reference while inactive: this is what tells a working set from a scan.
-            mem.lru_activate_accessed(self, folio);
-            mem.frames.clear(folio, flag::REFERENCED);
-            self.age_by_access(mem, folio);
-        }
-    }
-
-    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
-        match why {
-            Move::Activated => self.activated(mem, folio),
-            Move::Deactivated => self.deactivated(mem, folio),
-            Move::FreedLazily => self.freed_lazily(mem, folio),
-            Move::Written => self.written(mem, folio),
+    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
+        for &folio in folios {
+            match why {
+                Move::Written => self.written(mem, folio),
+                Move::Deactivated => self.deactivated(mem, folio),
+                Move::FreedLazily => self.freed_lazily(mem, folio),
+                Move::Activated => self.activated(mem, folio),
+            }
         }
     }
 
@@ -573,6 +581,24 @@ impl ReclaimPolicy for Classic {
             }
         }
     }
+}
+
+impl Inspect for Classic {
+    #[inline]
+    fn traits(&self) -> PolicyTraits {
+        use VmEvent::{WorkingsetActivateAnon, WorkingsetRefaultAnon, WorkingsetRestoreAnon};
+        // Before anonymous pages left shadows there was nothing to find their refaults by.
+        let keeps: fn(VmEvent) -> bool = match self.config.anon_workingset {
+            true => |_| true,
+            false => |event| {
+                !matches!(
+                    event,
+                    WorkingsetRefaultAnon | WorkingsetActivateAnon | WorkingsetRestoreAnon
+                )
+            },
+        };
+        PolicyTraits { faults_together: true, plain_departures: true, keeps }
+    }
 
     fn snapshot(&self, mem: &Memory, node: NodeId, memcg: MemcgId) -> LruSnapshot {
         let scopes = || self.scopes_of(mem, node).map(LruScope);
@@ -597,22 +623,6 @@ impl ReclaimPolicy for Classic {
             ],
             generations: Vec::new(),
         }
-    }
-
-    #[inline]
-    fn traits(&self) -> PolicyTraits {
-        use VmEvent::{WorkingsetActivateAnon, WorkingsetRefaultAnon, WorkingsetRestoreAnon};
-        // Before anonymous pages left shadows there was nothing to find their refaults by.
-        let keeps: fn(VmEvent) -> bool = match self.config.anon_workingset {
-            true => |_| true,
-            false => |event| {
-                !matches!(
-                    event,
-                    WorkingsetRefaultAnon | WorkingsetActivateAnon | WorkingsetRestoreAnon
-                )
-            },
-        };
-        PolicyTraits { faults_together: true, plain_departures: true, keeps }
     }
 
     fn inactive(&self, mem: &Memory, node: NodeId) -> [u64; 2] {

@@ -275,7 +275,7 @@ impl Classic {
     }
 
     /// A page comes back whose shadow was found.
-    #[inline(always)] // For `folio_swapped_in`.
+    #[inline(always)] // For `faults_settled`.
     pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
         let file = mem.frames.is_file_lru(folio);
         let memcg = mem.frames.memcg(folio);

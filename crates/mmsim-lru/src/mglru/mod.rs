@@ -66,8 +66,8 @@ use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, LruGenWritten, LruSnapshot, Move, PassStats, PolicyTraits,
-    ReclaimOutcome, ReclaimPolicy, ReclaimRequest, arrive_singly,
+    Access, Arrival, ArrivalKind, Departure, Inspect, LruGenWritten, LruSnapshot, Move, PassStats,
+    PolicyTraits, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, arrive_singly,
 };
 
 use mmsim_core::workload::LruGen;
@@ -226,8 +226,49 @@ impl Mglru {
     }
 }
 
-/// Moves of listed folios on behalf of others.
+/// Uses that core announces, and moves of listed folios on behalf of others.
 impl Mglru {
+    /// `mark_page_accessed`.
+    fn marked(&mut self, mem: &mut Memory, folio: FolioId) {
+        mem.clear_idle(folio);
+        let bits = mem.frames.bits(folio);
+        if bits & flag::UNEVICTABLE != 0 {
+            return;
+        }
+        match self.config.access_marks {
+            AccessMarks::WorkingsetSecond => {
+                if bits & flag::REFERENCED == 0 {
+                    mem.frames.set(folio, flag::REFERENCED);
+                } else if bits & flag::WORKINGSET == 0 {
+                    mem.frames.set(folio, flag::WORKINGSET);
+                    self.counts.set(folio, 0);
+                } else {
+                    self.counts.add(folio, self.most_counted(), mem.frames.len());
+                }
+            }
+            AccessMarks::Counted614 => self.mark(mem, folio),
+        }
+    }
+
+    /// A fault mapped a cached page of a file: the page that it is `about`, or a neighbour.
+    fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
+        let activates = match self.config.fault_arrival {
+            FaultArrival::Mapped => true,
+            FaultArrival::Touched => about,
+            FaultArrival::Active | FaultArrival::Marked => false,
+        };
+        if !activates {
+            return;
+        }
+        // One that waits for its list enters it as active; one that is listed and waits in another
+        // batch stays as it is, as for `folio_activate`.
+        match mem.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) {
+            flag::IN_BATCH => mem.frames.set(folio, flag::ACTIVE),
+            flag::LRU if !self.is_active(mem, folio) => self.activated(mem, folio),
+            _ => {}
+        }
+    }
+
     fn activated(&mut self, mem: &mut Memory, folio: FolioId) {
         self.del(mem, folio);
         mem.activate_used(folio);
@@ -328,61 +369,39 @@ impl ReclaimPolicy for Mglru {
     }
 
     #[inline]
-    fn folio_refaulted(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow, how: Arrival) {
-        self.refault(mem, folio, shadow, how);
-    }
-
-    fn file_mapped(&mut self, mem: &mut Memory, folio: FolioId, about: bool) {
-        let activates = match self.config.fault_arrival {
-            FaultArrival::Mapped => true,
-            FaultArrival::Touched => about,
-            FaultArrival::Active | FaultArrival::Marked => false,
-        };
-        if !activates {
-            return;
-        }
-        // One that waits for its list enters it as active; one that is listed and waits in another
-        // batch stays as it is, as for `folio_activate`.
-        match mem.frames.bits(folio) & (flag::LRU | flag::IN_BATCH) {
-            flag::IN_BATCH => mem.frames.set(folio, flag::ACTIVE),
-            flag::LRU if !self.is_active(mem, folio) => self.activated(mem, folio),
-            _ => {}
+    fn folio_entering(
+        &mut self,
+        mem: &mut Memory,
+        folio: FolioId,
+        shadow: Option<Shadow>,
+        how: Arrival,
+    ) {
+        if let Some(shadow) = shadow {
+            self.refault(mem, folio, shadow, how);
         }
     }
 
-    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.clear_idle(folio);
-        let bits = mem.frames.bits(folio);
-        if bits & flag::UNEVICTABLE != 0 {
+    #[inline]
+    fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId, how: Access) {
+        match how {
+            Access::Marked => self.marked(mem, folio),
+            Access::FileMapped => self.file_mapped(mem, folio, true),
+            Access::MappedAround => self.file_mapped(mem, folio, false),
+            Access::SwappedIn => {}
+        }
+    }
+
+    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
+        if why == Move::Activated && self.anon_activated(mem, folios) {
             return;
         }
-        match self.config.access_marks {
-            AccessMarks::WorkingsetSecond => {
-                if bits & flag::REFERENCED == 0 {
-                    mem.frames.set(folio, flag::REFERENCED);
-                } else if bits & flag::WORKINGSET == 0 {
-                    mem.frames.set(folio, flag::WORKINGSET);
-                    self.counts.set(folio, 0);
-                } else {
-                    self.counts.add(folio, self.most_counted(), mem.frames.len());
-                }
+        for &folio in folios {
+            match why {
+                Move::Written => self.rotated(mem, folio),
+                Move::Deactivated => self.deactivated(mem, folio),
+                Move::FreedLazily => self.freed_lazily(mem, folio),
+                Move::Activated => self.activated(mem, folio),
             }
-            AccessMarks::Counted614 => self.mark(mem, folio),
-        }
-    }
-
-    fn folio_moves(&mut self, mem: &mut Memory, folio: FolioId, why: Move) {
-        match why {
-            Move::Activated => self.activated(mem, folio),
-            Move::Deactivated => self.deactivated(mem, folio),
-            Move::FreedLazily => self.freed_lazily(mem, folio),
-            Move::Written => self.rotated(mem, folio),
-        }
-    }
-
-    fn folios_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) {
-        if !self.anon_activated(mem, folios) {
-            folios.iter().for_each(|&folio| self.activated(mem, folio));
         }
     }
 
@@ -433,7 +452,9 @@ impl ReclaimPolicy for Mglru {
         let _ = (mem, limit);
         self.needs_aging[node] = false;
     }
+}
 
+impl Inspect for Mglru {
     #[inline]
     fn traits(&self) -> PolicyTraits {
         PolicyTraits { faults_together: true, ..PolicyTraits::default() }

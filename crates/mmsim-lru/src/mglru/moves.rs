@@ -362,7 +362,7 @@ impl Mglru {
         done
     }
 
-    /// Activates a batch of listed anonymous folios at once, as `folio_moves` does with each.
+    /// Activates a batch of listed anonymous folios at once, as [`Mglru::activated`] does with each.
     /// False, and nothing done: a check is needed for each.
     pub(super) fn anon_activated(&mut self, mem: &mut Memory, folios: &[FolioId]) -> bool {
         if !self.single || mem.given.slow_paths {

@@ -12,7 +12,9 @@ use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::FolioId;
-use mmsim_core::policy::{Arrival, Departure, ReclaimOutcome, ReclaimPolicy, ReclaimRequest};
+use mmsim_core::policy::{
+    Arrival, Departure, Inspect, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+};
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::workload::{Advice, RegionId};
 use mmsim_lru::Random;
@@ -97,6 +99,8 @@ struct Log {
 
 /// Asks at every step of reclaim whether the process was used.
 struct Asking(Random, Arc<Mutex<Log>>);
+
+impl Inspect for Asking {}
 
 impl ReclaimPolicy for Asking {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {

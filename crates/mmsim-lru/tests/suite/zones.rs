@@ -6,7 +6,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::vmstat::VmEvent::{self, PgSkipDma32, PgSkipNormal, PgStealKswapd};
 use mmsim_core::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
-use mmsim_core::policy::{ReclaimPolicy as _, ReclaimRequest, Reclaimer};
+use mmsim_core::policy::{Inspect as _, ReclaimRequest, Reclaimer};
 use mmsim_core::virt::pages::Entry;
 use mmsim_lru::{Classic, ClassicConfig};
 

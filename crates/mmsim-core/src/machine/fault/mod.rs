@@ -19,7 +19,7 @@ use crate::machine::cpu::thread::{Fault, FaultDone, Wait};
 use crate::machine::fault::touch::{Outcome, Touch, Undone};
 use crate::memory::trace::FaultKind;
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::{Arrival, ArrivalKind};
+use crate::policy::{Access, Arrival, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
 use crate::virt::space::VmaKind;
 use crate::workload::VmaFlags;
@@ -217,7 +217,7 @@ impl Machine {
             (self.mem.virt.spaces.vma(vma).flags, self.mem.virt.spaces.vma(vma).space);
         self.mem.virt.spaces[space].wrote_anon = true;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
-        self.policies.lru.folio_entering(&mut self.mem, pfn, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, None, how);
         self.mem.virt.pages.set_entry(page, Entry::None, 0);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
@@ -288,7 +288,7 @@ impl Machine {
     fn map_new_anon(&mut self, page: PageIdx, pfn: Pfn, vma: VmaId) {
         let flags = self.mem.virt.spaces.vma(vma).flags;
         let how = self.make_anon(pfn, flags, ArrivalKind::New);
-        self.policies.lru.folio_entering(&mut self.mem, pfn, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, None, how);
         self.mem.map(page, pfn, pte::ACCESSED | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
     }
@@ -365,7 +365,7 @@ impl Machine {
             self.balance_dirty_pages(tid, folio);
         }
         self.mem.map(page, folio, bits);
-        self.policies.lru.file_mapped(&mut self.mem, folio, true);
+        self.policies.lru.folio_accessed(&mut self.mem, folio, Access::FileMapped);
         Ok(kind)
     }
 
@@ -403,8 +403,12 @@ impl Machine {
             if self.mem.virt.pages.entry(PageIdx(p)) == Entry::None {
                 // The neighbours only look as if they were accessed.
                 let wanted = p == page.0;
-                self.mem.map(PageIdx(p), folio, if wanted { pte::ACCESSED } else { pte::YOUNG });
-                self.policies.lru.file_mapped(&mut self.mem, folio, wanted);
+                let (bits, how) = match wanted {
+                    true => (pte::ACCESSED, Access::FileMapped),
+                    false => (pte::YOUNG, Access::MappedAround),
+                };
+                self.mem.map(PageIdx(p), folio, bits);
+                self.policies.lru.folio_accessed(&mut self.mem, folio, how);
                 mapped |= wanted;
             }
         }

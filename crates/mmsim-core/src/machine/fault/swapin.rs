@@ -18,7 +18,7 @@ use crate::machine::reclaim::alloc::AllocOutcome;
 use crate::memory::trace::{FaultKind, TraceEvent};
 use crate::memory::{IoDone, SWAP_IOCB_PAGES};
 use crate::phys::frames::{FolioId, FrameKind, Mapped, flag};
-use crate::policy::ArrivalKind;
+use crate::policy::{Access, ArrivalKind};
 use crate::virt::pages::{Entry, pte};
 use std::convert::Infallible;
 
@@ -113,7 +113,7 @@ impl Machine {
         if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
             self.mem.free_swap(folio);
         }
-        self.policies.lru.swapin_mapped(&mut self.mem, folio);
+        self.policies.lru.folio_accessed(&mut self.mem, folio, Access::SwappedIn);
     }
 
     fn leave_swap_entry(&mut self, page: PageIdx) {
@@ -161,7 +161,7 @@ impl Machine {
         let how = self.make_anon(pfn, flags, ArrivalKind::SwapIn);
         self.mem.telling.refaulting = Some(page);
         let before = self.mem.begin_refaults_for_uses();
-        self.policies.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, Some(page));
         self.mem.end_refaults_for_uses(before);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
@@ -173,7 +173,7 @@ impl Machine {
         let dirty = if write { pte::DIRTY } else { 0 };
         let bits = pte::ACCESSED | pte::WRITABLE | dirty;
         self.mem.map_swapped(space, page, pfn, bits, flag::DIRTY);
-        self.policies.lru.swapin_mapped(&mut self.mem, pfn);
+        self.policies.lru.folio_accessed(&mut self.mem, pfn, Access::SwappedIn);
         let (kind, counts_major) = (FaultKind::SwapIn, !fault.major);
         Ok(FaultDone { major: true, counts_major, read: true, ..fault.done(write, kind) })
     }
@@ -260,7 +260,7 @@ impl Machine {
         let page = page.or_else(|| self.mem.page_of_slot(slot));
         self.mem.emit(|| TraceEvent::SimSwapRead { pfn, page, slot, ahead });
         self.mem.telling.refaulting = page;
-        self.policies.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+        self.policies.lru.folio_entering(&mut self.mem, pfn, shadow, how);
         self.mem.tell_of_swap_in(pfn, page);
         self.mem.lru_add(&mut *self.policies.lru, pfn, how);
         self.mem.count_in(memcg, VmEvent::PswpIn, 1);

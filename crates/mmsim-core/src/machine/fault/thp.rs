@@ -111,7 +111,7 @@ impl Machine {
         }
         let in_fault = Some(flags.recency(mem.ignores_random()));
         let how = Arrival { kind: ArrivalKind::New, in_fault, position: 0 };
-        self.policies.lru.folio_entering(mem, head, how);
+        self.policies.lru.folio_entering(mem, head, None, how);
         mem.map_huge(page.group(), head);
         mem.lru_add(&mut *self.policies.lru, head, how);
         mem.count_in(memcg, VmEvent::ThpFaultAlloc, 1);

@@ -19,7 +19,8 @@ use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::policy::{
-    Arrival, ArrivalKind, ReclaimOutcome, ReclaimPolicy, ReclaimRequest, Reclaimer,
+    Access, Arrival, ArrivalKind, Inspect as _, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
+    Reclaimer,
 };
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
@@ -148,7 +149,7 @@ impl Bench {
         let pfn = self.frame();
         self.make_anon(pfn);
         let how = Self::arrival(ArrivalKind::New);
-        self.lru.folio_entering(&mut self.mem, pfn, how);
+        self.lru.folio_entering(&mut self.mem, pfn, None, how);
         self.mem.map(page, pfn, pte::YOUNG | pte::DIRTY | pte::WRITABLE);
         self.mem.lru_add(&mut self.lru, pfn, how);
     }
@@ -168,11 +169,12 @@ impl Bench {
         let pfn = self.frame();
         self.make_anon(pfn);
         let how = Self::arrival(ArrivalKind::SwapIn);
-        if let Cached::Shadow(s) = self.mem.swap.as_ref().unwrap().cached(slot) {
-            self.mem.telling.refaulting = Some(page);
-            self.lru.folio_refaulted(&mut self.mem, pfn, s, how);
-        }
-        self.lru.folio_entering(&mut self.mem, pfn, how);
+        let shadow = match self.mem.swap.as_ref().unwrap().cached(slot) {
+            Cached::Shadow(s) => Some(s),
+            _ => None,
+        };
+        self.mem.telling.refaulting = shadow.map(|_| page);
+        self.lru.folio_entering(&mut self.mem, pfn, shadow, how);
         self.mem.lru_add(&mut self.lru, pfn, how);
         self.mem.count(VmEvent::PswpIn, 1);
         self.mem.virt.pages.set_entry(page, Entry::None, 0);
@@ -183,7 +185,7 @@ impl Bench {
         }
         self.mem.map(page, pfn, pte::YOUNG | pte::WRITABLE);
         self.mem.frames.set(pfn, flag::DIRTY);
-        self.lru.swapin_mapped(&mut self.mem, pfn);
+        self.lru.folio_accessed(&mut self.mem, pfn, Access::SwappedIn);
     }
 
     /// The frame of a resident page.
@@ -230,7 +232,7 @@ impl Bench {
 
     pub(crate) fn mark_accessed(&mut self, id: u32, file: bool) {
         let folio = self.folio(id, file).expect("a resident page");
-        self.lru.folio_accessed(&mut self.mem, folio);
+        self.lru.folio_accessed(&mut self.mem, folio, Access::Marked);
     }
 
     pub(crate) fn dirty(&mut self, id: u32) {

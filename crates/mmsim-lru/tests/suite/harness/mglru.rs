@@ -10,7 +10,9 @@ use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::policy::{Arrival, ArrivalKind, ReclaimPolicy, ReclaimRequest, Reclaimer};
+use mmsim_core::policy::{
+    Access, Arrival, ArrivalKind, Inspect as _, ReclaimPolicy, ReclaimRequest, Reclaimer,
+};
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
@@ -231,18 +233,18 @@ impl Real {
                     Cached::Shadow(s) => Some(s),
                     _ => None,
                 };
-                self.lru.folio_swapped_in(&mut self.mem, pfn, shadow, how);
+                self.lru.folio_entering(&mut self.mem, pfn, shadow, how);
                 self.mem.lru_add(&mut self.lru, pfn, how);
                 self.mem.swap.as_mut().unwrap().put_last(slot, CpuId(0));
                 self.mem.slot_freed(slot);
                 self.mem.map_swapped(self.space, page, pfn, bits, flag::DIRTY);
-                self.lru.swapin_mapped(&mut self.mem, pfn);
+                self.lru.folio_accessed(&mut self.mem, pfn, Access::SwappedIn);
             }
             (_, None) => {
                 let pfn = self.frame();
                 self.make_anon(pfn);
                 let how = Self::arrival(ArrivalKind::New, true);
-                self.lru.folio_entering(&mut self.mem, pfn, how);
+                self.lru.folio_entering(&mut self.mem, pfn, None, how);
                 self.mem.map(page, pfn, bits);
                 self.mem.lru_add(&mut self.lru, pfn, how);
             }
@@ -267,7 +269,7 @@ impl Real {
 
     pub(crate) fn read(&mut self, page: Page) {
         let folio = self.cache(page, ArrivalKind::Read, false);
-        self.lru.folio_accessed(&mut self.mem, folio);
+        self.lru.folio_accessed(&mut self.mem, folio, Access::Marked);
     }
 
     pub(crate) fn write(&mut self, page: Page) {

@@ -8,7 +8,7 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MemcgConfig};
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::{ReclaimPolicy as _, ReclaimRequest};
+use mmsim_core::policy::{Access, ReclaimPolicy as _, ReclaimRequest};
 use mmsim_core::workload::VmaFlags;
 use mmsim_lru::MglruConfig;
 use mmsim_lru::index::Gen;
@@ -197,11 +197,11 @@ fn fault_arrival_of_files_that_are_mapped_later() {
         let anon = r.folio(Page('A', 0)).unwrap();
         assert_eq!(r.lru.generation_of(&r.mem, anon), Some(Gen(2)));
         let start = r.lru.generation_of(&r.mem, folio).unwrap();
-        let mut mapped = |about| {
-            r.lru.file_mapped(&mut r.mem, folio, about);
+        let mut mapped = |how| {
+            r.lru.folio_accessed(&mut r.mem, folio, how);
             r.lru.generation_of(&r.mem, folio).unwrap()
         };
-        [start, mapped(false), mapped(true)]
+        [start, mapped(Access::MappedAround), mapped(Access::FileMapped)]
     };
     assert_eq!(of("active"), [Gen(2), Gen(2), Gen(2)]);
     assert_eq!(of("mapped"), [Gen(0), Gen(2), Gen(2)]);

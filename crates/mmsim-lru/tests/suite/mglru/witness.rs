@@ -400,7 +400,7 @@ fn add_clears_refs() {
     let [keeps, clears] = both(V, &[], "add-clears-refs", ["no", "yes"], |mut r| {
         r.read(Page('U', 1));
         let folio = r.folio(Page('U', 1)).unwrap();
-        r.lru.folio_moves(&mut r.mem, folio, Move::Activated);
+        r.lru.folios_move(&mut r.mem, &[folio], Move::Activated);
         r.mem.frames.has(folio, flag::REFERENCED)
     });
     assert_eq!((keeps, clears), (true, false));

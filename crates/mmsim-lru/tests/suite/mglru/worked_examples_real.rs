@@ -9,7 +9,7 @@ use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::Kernel;
 use mmsim_core::phys::frames::flag;
-use mmsim_core::policy::{Move, ReclaimPolicy as _, Reclaimer};
+use mmsim_core::policy::{Inspect as _, Move, ReclaimPolicy as _, Reclaimer};
 use mmsim_lru::config::LazyfreePlace;
 use mmsim_lru::index::{FILE, PerTier, Tier};
 use mmsim_lru::{ClassicConfig, MglruConfig};
@@ -131,11 +131,8 @@ fn activations_together_are_those_one_by_one() {
         let folios = some.map(|i| r.folio(Page('A', i)).expect("a page in memory"));
         // Some belong to a working set.
         folios[..3].iter().for_each(|&f| r.mem.frames.set(f, flag::WORKINGSET));
-        if together {
-            r.lru.folios_activated(&mut r.mem, &folios);
-        } else {
-            folios.iter().for_each(|&f| r.lru.folio_moves(&mut r.mem, f, Move::Activated));
-        }
+        r.mem.given.slow_paths = !together;
+        r.lru.folios_move(&mut r.mem, &folios, Move::Activated);
         r.check();
         let of = |list| r.mem.lru.lists.iter_from_tail(list).collect::<Vec<_>>();
         let lists: Vec<_> = r.mem.lru.lists.ids().map(of).collect();
