@@ -1,8 +1,7 @@
 //! Planted faults: something is made wrong in a run, and why has to say what.
 //!
-//! Two faults are settings and ten are wrappers (`wrappers.rs`). The other eight are lines of code
-//! that decide otherwise (`mmsim_core::base::planted`). The engine knows of none: it sees the run as
-//! it sees any. A user sees that a counter went up, and asks why: of
+//! Four faults are settings, the others wrappers (`wrappers.rs`). The engine knows of none: it sees
+//! the run as it sees any. A user sees that a counter went up, and asks why: of
 //! the classes of that counter the one that grew most, from the run without the fault to the run
 //! with it, is the answer. Expectations were written, with their reasons, before the first run.
 //!
@@ -12,7 +11,6 @@
 
 mod wrappers;
 
-use mmsim::base::planted::Planted;
 use mmsim::machine::{Machine, Watch};
 use mmsim::machines::{Policy, machine_with};
 use mmsim::report::WhyReport;
@@ -20,28 +18,28 @@ use mmsim::why::{Settings, engine};
 use mmsim_compaction::TwoScanners;
 
 use crate::why::specs;
-use wrappers::{Faulty, PutOff};
+use wrappers::{Faulty, FaultyCompaction};
 
 /// Something made wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
-    /// Runs of compaction end after their first batch.
+    /// Runs of compaction end as soon as they begin.
     CompactionGivesUp,
     /// After one run that failed, compaction is put off for good.
     DeferralNeverReset,
-    /// Compaction finds no free page to move to.
+    /// Runs of compaction find no free page to move to, and end.
     NoTargets,
     /// Compaction takes no page.
     NothingMoves,
-    /// kswapd ignores all requests for half a second after it was woken.
+    /// kswapd takes zones for balanced, however little is free.
     KswapdSleeps,
-    /// The first step of kswapd comes 50 ms late.
+    /// All work has one CPU, so kswapd waits for a turn.
     KswapdStartsLate,
-    /// kswapd gives up after one run.
+    /// All that kswapd tries to reclaim stays.
     KswapdGivesUp,
     /// Each step of kswapd takes 5 ms more.
     KswapdSlow,
-    /// kswapd goes on until a quarter of memory is free.
+    /// A step of kswapd goes on until a quarter of memory is free.
     NoEnd,
     /// A pass goes on when it has freed enough, and begins with half of each list.
     Overshoot,
@@ -68,25 +66,19 @@ enum Fault {
 }
 
 impl Fault {
-    /// The line of the product that decides otherwise.
-    fn hook(self) -> Option<Planted> {
-        match self {
-            Fault::CompactionGivesUp => Some(Planted::CompactionGivesUp),
-            Fault::NoTargets => Some(Planted::NoTargets),
-            Fault::NothingMoves => Some(Planted::NothingMoves),
-            Fault::KswapdSleeps => Some(Planted::KswapdSleeps),
-            Fault::KswapdStartsLate => Some(Planted::KswapdStartsLate),
-            Fault::KswapdGivesUp => Some(Planted::KswapdGivesUp),
-            Fault::NoEnd => Some(Planted::NoEnd),
-            Fault::WindowNeverShrinks => Some(Planted::WindowNeverShrinks),
-            _ => None,
-        }
+    /// True for a fault of a compaction strategy.
+    fn is_of_compaction(self) -> bool {
+        use Fault::{CompactionGivesUp, DeferralNeverReset, NoTargets, NothingMoves};
+        matches!(self, CompactionGivesUp | DeferralNeverReset | NoTargets | NothingMoves)
     }
 }
 
 /// The machine of a scenario, with a fault or without.
 fn machine(text: &str, fault: Option<Fault>) -> Machine {
     let mut spec = specs(text)[0].clone();
+    if fault == Some(Fault::KswapdStartsLate) {
+        spec.machine.cpus = 1;
+    }
     for (nth, group) in spec.machine.memcgs.iter_mut().enumerate() {
         match fault {
             Some(Fault::LimitHalved) => group.max = group.max.map(|pages| pages / 2),
@@ -99,13 +91,15 @@ fn machine(text: &str, fault: Option<Fault>) -> Machine {
         Box::new(Faulty { policy: policy.create(mem, spec.seed), fault })
     })
     .unwrap_or_else(|e| panic!("{e}"));
-    if fault == Some(Fault::DeferralNeverReset) {
-        let rules = mmsim_compaction::preset_for_kernel(spec.machine.kernel);
+    let rules = mmsim_compaction::preset_for_kernel(spec.machine.kernel);
+    if fault.is_some_and(|f| f.is_of_compaction()) {
         let strategy = TwoScanners::new(rules, &machine.mem);
-        machine.set_compaction(Box::new(PutOff(strategy)));
+        machine.set_compaction(Box::new(FaultyCompaction { strategy, fault }));
     }
-    if let Some(hook) = fault.and_then(Fault::hook) {
-        machine.mem.plant(hook);
+    if fault == Some(Fault::KswapdSleeps) {
+        for zone in machine.mem.zones.ids() {
+            machine.mem.zones[zone].watermark[2] = 0;
+        }
     }
     machine
 }
@@ -267,7 +261,7 @@ const CASES: [Case; 20] = [
         BLOCKS,
         Asked::Failures,
         "gave_up",
-        "runs end after their first batch",
+        "a run ends as soon as it begins",
     ),
     (
         Fault::DeferralNeverReset,
@@ -295,21 +289,21 @@ const CASES: [Case; 20] = [
         STALLS,
         Asked::Stalls,
         "kswapd_asleep",
-        "it does not heed who wakes it, for half a second",
+        "it takes all zones for balanced, so nobody wakes it",
     ),
     (
         Fault::KswapdStartsLate,
         STALLS,
         Asked::Stalls,
         "kswapd_not_started",
-        "it was woken, and its first step comes 50 ms later",
+        "it was woken, and the threads have the only CPU",
     ),
     (
         Fault::KswapdGivesUp,
         STALLS,
         Asked::Stalls,
         "kswapd_given_up",
-        "one run counts as 16 that freed nothing",
+        "its first 16 runs free nothing",
     ),
     (
         Fault::KswapdSlow,

@@ -1,5 +1,5 @@
-//! Faults that need no line in the product: a policy or a strategy around the real one asks for
-//! something else, or undoes what it did.
+//! Faults by a policy or a strategy around the real one, which asks for something else, undoes what
+//! it did, or shows it a machine that is not so.
 
 use mmsim::base::digest::Digest;
 use mmsim::base::id::{MemcgId, NodeId, ZoneId};
@@ -23,6 +23,15 @@ use mmsim::base::compact_result::{CompactResult, NoBlock};
 
 /// Folios at the tail of a list that a step may take.
 const STEP: usize = 64;
+
+/// Rounds that a step of kswapd has besides its own, if a fault lets it go on.
+const MORE_ROUNDS: u32 = 256;
+
+/// Priority of these rounds.
+const URGENT: u8 = 4;
+
+/// Hits of swap readahead that make its next window the largest.
+const MANY_HITS: u32 = 8;
 
 /// A policy with a fault.
 pub(super) struct Faulty {
@@ -81,6 +90,9 @@ impl ReclaimPolicy for Faulty {
         match self.fault {
             Some(Fault::Overshoot) => (req.priority, req.target) = (1, u64::MAX),
             Some(Fault::TypesSwapped | Fault::OtherType) => req.swappiness = Some(ANON_ONLY),
+            Some(Fault::KswapdGivesUp) if matches!(req.by, Reclaimer::Kswapd) => {
+                return ReclaimOutcome::default();
+            }
             Some(Fault::KswapdSlow) if matches!(req.by, Reclaimer::Kswapd) => {
                 mem.charge(SimDuration::from_millis(5));
             }
@@ -96,7 +108,18 @@ impl ReclaimPolicy for Faulty {
             Some(Fault::DemotedToTail) => active = next_ones(mem, true),
             _ => {}
         }
-        let out = self.policy.reclaim(mem, &req);
+        let mut out = self.policy.reclaim(mem, &req);
+        if self.has(Fault::NoEnd) && matches!(req.by, Reclaimer::Kswapd) {
+            req.priority = URGENT;
+            for _ in 0..MORE_ROUNDS {
+                if a_quarter_is_free(mem) {
+                    break;
+                }
+                let more = self.policy.reclaim(mem, &req);
+                out.reclaimed += more.reclaimed;
+                out.scanned += more.scanned;
+            }
+        }
         for folio in active {
             if mem.frames.bits(folio) & (flag::ACTIVE | flag::LRU | flag::IN_BATCH) == flag::LRU {
                 to_tail(mem, folio);
@@ -116,6 +139,14 @@ impl ReclaimPolicy for Faulty {
             let (memcg, file) = (mem.frames.memcg(folio), mem.frames.is_file_lru(folio));
             mem.count_refault(folio, memcg, file);
             shadow = None;
+        }
+        if how.kind == ArrivalKind::SwapIn && self.has(Fault::WindowNeverShrinks) {
+            let spaces = mem.virt.spaces.ids();
+            let vmas: Vec<_> =
+                spaces.flat_map(|a| mem.virt.spaces.mappings(&mem.virt.pages, a)).collect();
+            for (_, _, vma) in vmas {
+                mem.virt.spaces.vma_mut(vma).swap_ra.hits = MANY_HITS;
+            }
         }
         self.policy.folio_entering(mem, folio, shadow, how);
     }
@@ -144,48 +175,56 @@ impl Inspect for Faulty {
     }
 }
 
-/// A strategy that puts requests off for good after one run that failed.
-pub(super) struct PutOff(pub(super) TwoScanners);
+fn a_quarter_is_free(mem: &Memory) -> bool {
+    mem.zones.ids().all(|z| mem.zones[z].free >= u64::from(mem.zones[z].managed / 4))
+}
 
-impl Compaction for PutOff {
-    fn deferred(&mut self, zone: ZoneId, order: u8) -> bool {
-        self.0.deferred(zone, order)
-    }
+/// A strategy with a fault.
+pub(super) struct FaultyCompaction {
+    pub(super) strategy: TwoScanners,
+    pub(super) fault: Option<Fault>,
+}
 
+impl Compaction for FaultyCompaction {
     fn compact_zone(
         &mut self,
         mem: &mut Memory,
         lru: &mut dyn ReclaimPolicy,
         req: &CompactRequest,
     ) -> CompactOutcome {
-        if req.by == Compactor::Direct && self.0.stats().complete != [0; 3] {
-            let (result, why) = (CompactResult::Deferred, NoBlock::Deferred);
-            return CompactOutcome { result, captured: None, why };
+        let ended = |result, why| CompactOutcome { result, captured: None, why };
+        match self.fault {
+            Some(Fault::CompactionGivesUp) => ended(CompactResult::Contended, NoBlock::GaveUp),
+            Some(Fault::DeferralNeverReset)
+                if req.by == Compactor::Direct && self.strategy.stats().complete != [0; 3] =>
+            {
+                ended(CompactResult::Deferred, NoBlock::Deferred)
+            }
+            Some(Fault::NoTargets) => ended(CompactResult::Contended, NoBlock::NoSpace),
+            Some(Fault::NothingMoves) => {
+                mem.lru_drain(lru);
+                let lists = mem.lru.lists.ids().flat_map(|l| mem.lru.lists.iter_from_tail(l));
+                let free = |&f: &FolioId| !mem.frames.has(f, flag::IN_BATCH);
+                let held: Vec<FolioId> = lists.filter(free).collect();
+                held.iter().for_each(|&f| mem.frames.set(f, flag::IN_BATCH));
+                let outcome = self.strategy.compact_zone(mem, lru, req);
+                held.iter().for_each(|&f| mem.frames.clear(f, flag::IN_BATCH));
+                outcome
+            }
+            _ => self.strategy.compact_zone(mem, lru, req),
         }
-        self.0.compact_zone(mem, lru, req)
     }
 
-    fn suitable(&self, mem: &Memory, req: &CompactRequest) -> CompactResult {
-        self.0.suitable(mem, req)
+    forward! {
+        strategy: fn deferred(zone: ZoneId, order: u8) -> bool;
+        strategy: fn note_failure(zone: ZoneId, order: u8);
+        strategy: fn note_success(zone: ZoneId, order: u8, got_page: bool);
+        strategy: fn kswapd_sleeps(mem: &Memory, zone: ZoneId);
     }
 
-    fn mode_of(&self, asked: MigrateMode) -> MigrateMode {
-        self.0.mode_of(asked)
-    }
-
-    fn note_failure(&mut self, zone: ZoneId, order: u8) {
-        self.0.note_failure(zone, order);
-    }
-
-    fn note_success(&mut self, zone: ZoneId, order: u8, got_page: bool) {
-        self.0.note_success(zone, order, got_page);
-    }
-
-    fn kswapd_sleeps(&mut self, mem: &Memory, zone: ZoneId) {
-        self.0.kswapd_sleeps(mem, zone);
-    }
-
-    fn stats(&self) -> CompactionStats {
-        self.0.stats()
+    forward_shared! {
+        strategy: fn suitable(mem: &Memory, req: &CompactRequest) -> CompactResult;
+        strategy: fn mode_of(asked: MigrateMode) -> MigrateMode;
+        strategy: fn stats() -> CompactionStats;
     }
 }

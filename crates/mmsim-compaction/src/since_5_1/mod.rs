@@ -29,7 +29,6 @@ use crate::zone::ZoneState;
 use mmsim_core::base::compact_result::{CompactResult, NoBlock};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::buddy::Capture;
@@ -193,9 +192,6 @@ impl CompactControl<'_> {
                     FinishPageblock::Never | FinishPageblock::Revisited => from,
                 });
                 let (moved_all, enough) = self.migrate_batch();
-                if self.with.mem.is_planted(Planted::CompactionGivesUp) {
-                    return CompactResult::Contended;
-                }
                 self.no_target = !enough;
                 if !enough && !self.met() {
                     return CompactResult::Contended;

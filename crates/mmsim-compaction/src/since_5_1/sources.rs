@@ -8,7 +8,6 @@ use super::reset::is_huge_page;
 use crate::config::{AsyncSources, SkipMark};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::frames::{FrameKind, ORDER_MASK, flag};
 use mmsim_core::phys::gfp::GfpFlags;
@@ -92,7 +91,6 @@ impl CompactControl<'_> {
         // Files may need locks that a caller without file systems holds.
         let of_file = bits & 0xf == FrameKind::File as u32 || bits & flag::SWAPCACHE != 0;
         let may = self.with.req.flags.has(GfpFlags::FS) || !of_file;
-        let may = may && !self.with.mem.is_planted(Planted::NothingMoves);
         let sync = self.with.req.mode == MigrateMode::Sync;
         let may = may && (sync || !self.with.mem.is_of_ramfs(page));
         bits & (flag::LRU | stays) == flag::LRU && may

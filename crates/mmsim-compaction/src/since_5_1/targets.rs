@@ -7,7 +7,6 @@ use super::CompactControl;
 use crate::config::{SpareFree, TargetHint};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
-use mmsim_core::base::planted::Planted;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::free_pages;
@@ -89,9 +88,6 @@ impl Targets {
 impl CompactControl<'_> {
     /// Takes free blocks until there are as many frames as wanted.
     pub(super) fn isolate_targets(&mut self) {
-        if self.with.mem.is_planted(Planted::NoTargets) {
-            return;
-        }
         if self.with.rules.fast_search {
             self.fast_isolate_targets();
             if self.targets.nr > 0 {

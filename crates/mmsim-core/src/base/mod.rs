@@ -9,7 +9,6 @@ pub mod kernel;
 
 pub mod migratetype;
 #[doc(hidden)]
-pub mod planted;
 pub mod rng;
 pub mod rules;
 pub mod settings;

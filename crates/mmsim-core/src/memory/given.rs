@@ -1,6 +1,5 @@
 //! Settings of a run.
 
-use crate::base::planted::Planted;
 use crate::base::rules::KernelRules;
 use crate::base::time::SimDuration;
 use crate::config::cost::CostModel;
@@ -24,8 +23,6 @@ pub struct Given {
     pub scale_shift: u32,
     /// Everything takes the slow path, for tests that compare it with the fast ones.
     pub slow_paths: bool,
-    /// Fault that a test planted.
-    pub(super) planted: Option<Planted>,
 }
 
 impl Given {
@@ -40,7 +37,6 @@ impl Given {
             first_priority: config.starts_at(),
             scale_shift: config.miniature.unwrap_or(0),
             slow_paths: false,
-            planted: None,
         }
     }
 }

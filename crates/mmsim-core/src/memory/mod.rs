@@ -77,7 +77,6 @@ pub use young::References;
 
 use crate::backing::swap::Swap;
 use crate::base::id::{AsId, ListId, MemcgId, NodeId, PageIdx, Pfn, ZoneId};
-use crate::base::planted::Planted;
 use crate::base::time::SimDuration;
 use crate::base::vmstat::VmEvent;
 use crate::config::MachineConfig;
@@ -184,19 +183,6 @@ impl Memory {
             self.telling.tracer.now = self.acting.now;
             self.telling.tracer.emit(make);
         }
-    }
-
-    /// Makes something wrong from now on: for tests that ask what is wrong.
-    #[doc(hidden)]
-    pub fn plant(&mut self, fault: Planted) {
-        self.given.planted = Some(fault);
-    }
-
-    /// True if this fault was planted.
-    #[doc(hidden)]
-    #[inline(always)]
-    pub fn is_planted(&self, fault: Planted) -> bool {
-        self.given.planted == Some(fault)
     }
 
     /// Scores for `vm.compaction_proactiveness`: the score of fragmentation down to which proactive

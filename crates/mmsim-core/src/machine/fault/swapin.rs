@@ -9,7 +9,6 @@ use crate::backing::Shadow;
 use crate::backing::device::Io;
 use crate::backing::swap::{Cached, Swap};
 use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
-use crate::base::planted::Planted;
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::thread::{Fault, FaultDone};
@@ -298,12 +297,11 @@ impl Machine {
     /// Pages around a faulting address whose PTEs are swap entries.
     fn window_by_address(&mut self, page: PageIdx, vma: VmaId) -> Vec<(SwapSlot, Option<PageIdx>)> {
         let max = 1 << self.mem.given.vm.page_cluster.min(5);
-        let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
         let v = self.mem.virt.spaces.vma_mut(vma);
         let (start, end) = (v.start.0, v.end().0);
         let ra = &mut v.swap_ra;
         let (prev, hits, pw) = (ra.prev, ra.hits, ra.win);
-        let win = if max == 1 || stays { max } else { window(page.0, prev, hits, max, pw) };
+        let win = if max == 1 { max } else { window(page.0, prev, hits, max, pw) };
         (ra.prev, ra.hits, ra.win) = (page.0, 0, win);
         let first = if page.0 == prev.wrapping_add(1) {
             page.0
@@ -331,13 +329,12 @@ impl Machine {
         slot: SwapSlot,
     ) -> Vec<(SwapSlot, Option<PageIdx>)> {
         let max = 1u32 << self.mem.given.vm.page_cluster.min(31);
-        let stays = self.mem.is_planted(Planted::WindowNeverShrinks);
         let swap = self.mem.swap.as_mut().expect("a slot is of a device");
         let area = swap.area(slot);
         let (header, last) = (area.header(), area.total());
         let at = slot.0 - header;
         let ra = &mut swap.ra;
-        let win = if max == 1 || stays { max } else { window(at, ra.prev, ra.hits, max, ra.win) };
+        let win = if max == 1 { max } else { window(at, ra.prev, ra.hits, max, ra.win) };
         if ra.hits == 0 {
             ra.prev = at;
         }

@@ -11,7 +11,6 @@
 
 use crate::backing::device::Writer;
 use crate::base::id::{CpuId, NodeId, ThreadId, ZoneId};
-use crate::base::planted::Planted;
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -145,10 +144,6 @@ impl Machine {
             State::Napping(_, order) => Some(order),
             State::Asleep => None,
         };
-        let deaf = SimDuration::from_millis(500);
-        if self.mem.is_planted(Planted::KswapdSleeps) && self.mem.acting.now.since(k.woken) < deaf {
-            return;
-        }
         let boosted = self.mem.zones.of_node(n).iter().any(|&z| {
             let z = &self.mem.zones[z];
             z.kind <= highest && z.boost > 0
@@ -178,24 +173,18 @@ impl Machine {
     pub(in crate::machine) fn note_progress(&mut self, n: NodeId, order: u8, highest: ZoneKind) {
         let hope =
             !self.mem.given.rules.failures_end_balanced || self.in_balance(n, order, highest);
-        if hope && !self.mem.is_planted(Planted::KswapdGivesUp) {
+        if hope {
             self.daemons.kswapds[n].failures = 0;
         }
     }
 
     /// True if a node needs no more reclaim.
     fn in_balance(&self, n: NodeId, order: u8, highest: ZoneKind) -> bool {
-        let zones = &self.mem.zones;
-        zones.balanced(n, order, highest, self.mem.given.vm.defrag_mode)
-            && !(self.mem.is_planted(Planted::NoEnd)
-                && zones.of_node(n).iter().all(|&z| zones[z].free < zones[z].managed as u64 / 4))
+        self.mem.zones.balanced(n, order, highest, self.mem.given.vm.defrag_mode)
     }
 
     /// It begins a run, and waits for a CPU.
     fn awakes(&mut self, n: NodeId) {
-        if self.mem.is_planted(Planted::KswapdStartsLate) {
-            self.daemons.kswapds[n].owed = SimDuration::from_millis(50);
-        }
         (self.daemons.kswapds[n].woken, self.daemons.kswapds[n].started) =
             (self.mem.acting.now, false);
         self.mem.zones.set_kswapd_awake(n, true);
@@ -540,9 +529,6 @@ impl Machine {
 
     /// Sleeps for a moment, balanced for an order.
     fn nap(&mut self, n: NodeId, order: u8) {
-        if self.mem.is_planted(Planted::KswapdGivesUp) {
-            self.daemons.kswapds[n].failures = MAX_RECLAIM_RETRIES;
-        }
         self.events.timer_generation += 1;
         let g = self.events.timer_generation;
         self.events.queue.push(self.mem.acting.now + NAP, Event::Kswapd(n, g));
