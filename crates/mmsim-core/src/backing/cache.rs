@@ -51,7 +51,7 @@ pub struct File {
 
 /// The pages of files that are charged to one group: what its writeback domain counts.
 #[derive(Clone, Default, Debug)]
-pub struct MemcgPages {
+pub(crate) struct MemcgPages {
     /// In the cache.
     pub cached: u64,
     /// Dirty.
@@ -86,7 +86,7 @@ struct DiskPages {
 
 impl MemcgPages {
     /// Pages that become clean when they are written and writes have ended.
-    pub fn cleanable(&self) -> u64 {
+    pub(crate) fn cleanable(&self) -> u64 {
         self.dirty + self.writeback
     }
 }
@@ -170,7 +170,7 @@ impl Files {
         }
     }
     /// The pages of a group.
-    pub fn group(&self, m: MemcgId) -> &MemcgPages {
+    pub(crate) fn group(&self, m: MemcgId) -> &MemcgPages {
         &self.groups[m]
     }
     /// The pages of a group on a disk.
@@ -178,7 +178,7 @@ impl Files {
         &self.disks[disk].groups[m]
     }
     /// Pages of a disk that are dirty, and that are under write.
-    pub fn on_disk(&self, disk: DiskId) -> [u64; 2] {
+    pub(crate) fn on_disk(&self, disk: DiskId) -> [u64; 2] {
         let d = &self.disks[disk];
         [d.dirty, d.writeback]
     }
@@ -356,7 +356,7 @@ impl Files {
         self.nodes
     }
     /// Stores a shadow.
-    pub fn put_shadow(&mut self, s: Shadow) -> u32 {
+    pub(crate) fn put_shadow(&mut self, s: Shadow) -> u32 {
         self.nr_shadows += 1;
         match self.free_cells.pop() {
             Some(c) => {
@@ -374,7 +374,7 @@ impl Files {
         self.shadows[cell as usize]
     }
     /// Takes a shadow out of its cell.
-    pub fn take_shadow(&mut self, cell: u32) -> Shadow {
+    pub(crate) fn take_shadow(&mut self, cell: u32) -> Shadow {
         self.nr_shadows -= 1;
         self.free_cells.push(cell);
         self.shadows[cell as usize]
@@ -399,7 +399,7 @@ impl std::ops::IndexMut<FileId> for Files {
 
 /// First window after a miss of `req` pages with a maximum of `max`
 /// (`get_init_ra_size`).
-pub fn initial_window(req: u32, max: u32) -> u32 {
+pub(crate) fn initial_window(req: u32, max: u32) -> u32 {
     let p = req.next_power_of_two();
     if p <= max / 32 {
         p * 4
@@ -411,7 +411,7 @@ pub fn initial_window(req: u32, max: u32) -> u32 {
 }
 
 /// Next window after one of `size` pages (`get_next_ra_size`).
-pub fn next_window(size: u32, max: u32) -> u32 {
+pub(crate) fn next_window(size: u32, max: u32) -> u32 {
     if size < max / 16 {
         4 * size
     } else if size <= max / 2 {

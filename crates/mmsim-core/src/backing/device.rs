@@ -46,7 +46,7 @@ pub struct DeviceConfig {
 /// (`wbt_default_latency_nsec`).
 pub const WBT_LAT: [SimDuration; 2] = [SimDuration::from_millis(2), SimDuration::from_millis(75)];
 /// Requests that a SATA device takes at once (`ATA_MAX_QUEUE`), and any that says nothing else.
-pub const QUEUE_DEPTH: u32 = 32;
+pub(crate) const QUEUE_DEPTH: u32 = 32;
 
 /// `(name, read ns, write ns, servers (0 = one per CPU), bandwidth MB/s (0 = none),
 /// synchronous, rotational, stored bytes, queue depth (0: synchronous), basis)`
@@ -207,12 +207,12 @@ impl Device {
         &self.config
     }
     /// Time that the caller's CPU spends on `n` pages of a synchronous device.
-    pub fn sync_cost(&self, io: Io, n: u32) -> SimDuration {
+    pub(crate) fn sync_cost(&self, io: Io, n: u32) -> SimDuration {
         debug_assert!(self.config.synchronous);
         self.latency(io) * u64::from(n)
     }
     /// A read of `n` pages from a synchronous device: the time that the caller's CPU spends.
-    pub fn read_sync(&mut self, n: u32) -> SimDuration {
+    pub(crate) fn read_sync(&mut self, n: u32) -> SimDuration {
         let cost = self.sync_cost(Io::Read, n);
         self.reading += cost;
         cost
@@ -225,7 +225,7 @@ impl Device {
     }
     /// The instant from which a writer that comes now may write; until then it sleeps. `None`: it
     /// has to sleep, and the `held` requests in its plug go out before.
-    pub fn lets_write(&mut self, now: SimTime, by: Writer, held: u32) -> Option<SimTime> {
+    pub(crate) fn lets_write(&mut self, now: SimTime, by: Writer, held: u32) -> Option<SimTime> {
         match &mut self.throttle {
             Some(t) => t.lets_in(now, by, held),
             None => Some(now),

@@ -19,7 +19,7 @@ mod clusters;
 mod nodes;
 
 pub use area::Area;
-pub use batch::PrivateSlots;
+pub(crate) use batch::PrivateSlots;
 
 use crate::backing::Shadow;
 use crate::backing::device::{Device, DeviceConfig};
@@ -121,7 +121,7 @@ struct CpuSlots {
 
 /// Global state of swap readahead by offset.
 #[derive(Clone, Copy, Debug)]
-pub struct ClusterRa {
+pub(crate) struct ClusterRa {
     /// Offset of the last decision without a hit.
     pub prev: u32,
     /// Last window.
@@ -139,7 +139,7 @@ pub struct Swap {
     /// Their order when slots are wanted.
     asked: Vec<usize>,
     /// Readahead by offset.
-    pub ra: ClusterRa,
+    pub(crate) ra: ClusterRa,
     total: u32,
     /// Slots that are neither in use nor cached by a CPU.
     free: u32,
@@ -222,18 +222,18 @@ impl Swap {
     }
     /// The device that a slot is on.
     #[inline]
-    pub fn device_of(&self, slot: SwapSlot) -> &Device {
+    pub(crate) fn device_of(&self, slot: SwapSlot) -> &Device {
         &self.area(slot).device
     }
     /// The same, to give it work.
     #[inline]
-    pub fn device_of_mut(&mut self, slot: SwapSlot) -> &mut Device {
+    pub(crate) fn device_of_mut(&mut self, slot: SwapSlot) -> &mut Device {
         let area = self.area_of(slot.0);
         &mut self.areas[area].device
     }
     /// The device of all slots, if there is one only.
     #[inline]
-    pub fn only_device(&self) -> Option<&Device> {
+    pub(crate) fn only_device(&self) -> Option<&Device> {
         match &self.areas[..] {
             [area] => Some(&area.device),
             _ => None,
@@ -241,7 +241,7 @@ impl Swap {
     }
     /// True if there is one device, and a synchronous one.
     #[inline]
-    pub fn is_one_synchronous(&self) -> bool {
+    pub(crate) fn is_one_synchronous(&self) -> bool {
         self.only_device().is_some_and(|d| d.config().synchronous)
     }
     /// True if a device rotates, so that none is read ahead by address (`nr_rotate_swap`).
@@ -271,7 +271,7 @@ impl Swap {
         u64::from(self.nr_free()) * 2 < u64::from(self.total)
     }
     /// True if any slot can be handed out.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.nr_free() > 0
     }
 
@@ -334,7 +334,7 @@ impl Swap {
 
     /// Picks slots until `out` is full, fewer if there are not enough: as many calls of
     /// [`Swap::pick`]. Returns how many.
-    pub fn pick_many(&mut self, cpu: CpuId, out: &mut [u32]) -> usize {
+    pub(crate) fn pick_many(&mut self, cpu: CpuId, out: &mut [u32]) -> usize {
         let mut done = 0;
         while done < out.len() {
             if self.cache_active && self.free >= self.cache_floor {
@@ -601,7 +601,7 @@ impl Swap {
 
     /// Takes a folio out of the swap cache; the slot is freed if its reference count is zero.
     #[inline]
-    pub fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: CpuId) {
+    pub(crate) fn uncache(&mut self, s: SwapSlot, shadow: Option<Shadow>, cpu: CpuId) {
         debug_assert!(matches!(self.cached(s), Cached::Folio(_)), "{s} holds no folio");
         if self.count(s) == 0 {
             // Its last contents go with the folio.

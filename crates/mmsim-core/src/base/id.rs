@@ -194,7 +194,7 @@ impl<I: Idx, T> IndexVec<I, T> {
     }
     /// The entries as a mutable slice.
     #[inline]
-    pub fn raw_mut(&mut self) -> &mut [T] {
+    pub(crate) fn raw_mut(&mut self) -> &mut [T] {
         &mut self.raw
     }
     /// The entry, if the index is in range.

@@ -43,7 +43,7 @@ macro_rules! kernels {
         }
 
         /// Number of kernels.
-        pub const NR_KERNELS: usize = [$(Kernel::$kernel),+].len();
+        pub(crate) const NR_KERNELS: usize = [$(Kernel::$kernel),+].len();
 
         impl Kernel {
             /// All kernels, oldest first.
@@ -102,7 +102,7 @@ pub const fn checked(since: &'static str) -> &'static str {
 }
 
 /// The newest kernel.
-pub const NEWEST: Kernel = Kernel::ALL[NR_KERNELS - 1];
+pub(crate) const NEWEST: Kernel = Kernel::ALL[NR_KERNELS - 1];
 
 impl Kernel {
     /// The newest one.

@@ -29,7 +29,7 @@ pub enum Migratetype {
 /// Number of migratetypes.
 pub const NR_MIGRATETYPES: usize = 6;
 /// Types that requests have and per-CPU lists keep apart (`MIGRATE_PCPTYPES`).
-pub const NR_PCPTYPES: usize = 3;
+pub(crate) const NR_PCPTYPES: usize = 3;
 
 use Migratetype::{Cma, HighAtomic, Isolate, Movable, Reclaimable, Unmovable};
 

@@ -238,7 +238,7 @@ impl MachineConfig {
 
     /// log2 by which batches are divided that belong to CPUs, not to reclaim.
     #[inline]
-    pub fn cpu_batch_shift(&self) -> u32 {
+    pub(crate) fn cpu_batch_shift(&self) -> u32 {
         self.miniature.unwrap_or(self.batch_shift)
     }
 
@@ -250,7 +250,7 @@ impl MachineConfig {
 
     /// The priority at which passes of reclaim begin.
     #[inline]
-    pub fn starts_at(&self) -> u8 {
+    pub(crate) fn starts_at(&self) -> u8 {
         match self.miniature {
             Some(_) => DEF_PRIORITY,
             // Memory scaled down by 2^k meets the same share of a list at a priority lower by k.
@@ -259,7 +259,7 @@ impl MachineConfig {
     }
 
     /// CPUs of a node.
-    pub fn cpus_of(&self, node: NodeId) -> usize {
+    pub(crate) fn cpus_of(&self, node: NodeId) -> usize {
         let (cpus, nodes) = (self.cpus as usize, self.nodes.len());
         (0..cpus).filter(|cpu| node_of_cpu(*cpu, cpus, nodes) == node).count()
     }
@@ -268,7 +268,7 @@ impl MachineConfig {
 /// The node of a CPU, from 0 to `cpus - 1`: nodes have as many CPUs each, or differ by one. With
 /// more nodes than CPUs some nodes have none.
 #[inline]
-pub fn node_of_cpu(cpu: usize, cpus: usize, nodes: usize) -> NodeId {
+pub(crate) fn node_of_cpu(cpu: usize, cpus: usize, nodes: usize) -> NodeId {
     NodeId::from_index(cpu * nodes / cpus)
 }
 

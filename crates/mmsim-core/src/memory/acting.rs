@@ -14,7 +14,7 @@ pub struct Acting {
     /// The CPU of the thread that acts.
     pub cpu: CpuId,
     /// Requests submitted by the current step; the machine queues their ends.
-    pub io: Vec<(SimTime, IoDone)>,
+    pub(crate) io: Vec<(SimTime, IoDone)>,
     /// Where stealing raised the watermarks since kswapd was last woken for it.
     pub boosted: Option<(NodeId, ZoneKind)>,
     /// Writes that wait for more of the same step, while it holds a plug.

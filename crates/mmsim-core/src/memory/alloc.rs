@@ -101,7 +101,7 @@ impl Memory {
     }
 
     /// Memory that a request may use from then on (`alloc_flags_slowpath`).
-    pub fn slow_path_flags(&self, req: &AllocRequest) -> AllocFlags {
+    pub(crate) fn slow_path_flags(&self, req: &AllocRequest) -> AllocFlags {
         AllocFlags { nofragment: self.given.vm.defrag_mode, ..AllocFlags::of(req) }
     }
 
@@ -265,7 +265,7 @@ impl Memory {
     }
 
     /// Gives frames back to the allocator, one after the other.
-    pub fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn> + Clone) {
+    pub(crate) fn free_frames(&mut self, frames: impl ExactSizeIterator<Item = Pfn> + Clone) {
         let zone = if self.given.slow_paths { None } else { self.zones.of_all(frames.clone()) };
         let Some(zone) = zone else { return frames.for_each(|p| self.free_frame(p)) };
         self.stats.vmstat.add(VmEvent::PgFree, frames.len() as u64);

@@ -61,7 +61,7 @@ impl Batches {
     }
     /// Number of folios that wait in some batch to be added.
     #[inline]
-    pub fn nr_waiting(&self) -> u64 {
+    pub(crate) fn nr_waiting(&self) -> u64 {
         self.waiting
     }
     /// The batch of a CPU that folios are added to. Who adds to it calls
@@ -268,7 +268,7 @@ impl Memory {
     }
 
     /// Empties the batches of all CPUs (`lru_add_drain_all`).
-    pub fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
+    pub(crate) fn lru_drain_all(&mut self, policy: &mut dyn ReclaimPolicy) {
         let cpu = self.acting.cpu;
         for c in self.lru.batches.cpus.ids() {
             self.acting.cpu = c;

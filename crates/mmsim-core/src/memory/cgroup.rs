@@ -97,7 +97,7 @@ impl Memcgs {
     /// Charges pages that fit, out of the CPU's stock or with a batch that fills it. Returns by how
     /// much the group's counter rose: 0 if there was enough in stock.
     #[inline]
-    pub fn charge_in_batch(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
+    pub(crate) fn charge_in_batch(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
         if m.0 == 0 {
             self.charge(m, n);
             return 0;
@@ -153,23 +153,23 @@ impl Memcgs {
     }
 
     /// A process of the group begins.
-    pub fn process_begins(&mut self, m: MemcgId) {
+    pub(crate) fn process_begins(&mut self, m: MemcgId) {
         self.groups[m].kernel += self.process;
     }
 
     /// It ends.
-    pub fn process_ends(&mut self, m: MemcgId) {
+    pub(crate) fn process_ends(&mut self, m: MemcgId) {
         self.groups[m].kernel -= self.process;
     }
 
     /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
-    pub fn charge_batch(&self) -> u64 {
+    pub(crate) fn charge_batch(&self) -> u64 {
         self.batch
     }
 
     /// Gives a charge back.
     #[inline]
-    pub fn uncharge(&mut self, m: MemcgId, n: u64) {
+    pub(crate) fn uncharge(&mut self, m: MemcgId, n: u64) {
         self.groups[m].usage -= n;
     }
     pub(super) fn charge_swap(&mut self, m: MemcgId, n: u64) {
@@ -195,13 +195,13 @@ impl Memcgs {
         }
     }
     /// Pages that a group may have more, up to `memory.high` and `memory.max`.
-    pub fn headroom(&self, m: MemcgId) -> u64 {
+    pub(crate) fn headroom(&self, m: MemcgId) -> u64 {
         let c = &self.groups[m].config;
         let ceiling = c.max.unwrap_or(u64::MAX).min(c.high.unwrap_or(u64::MAX));
         ceiling.saturating_sub(self.groups[m].usage)
     }
     /// Pages above `memory.high`, with what is in stock and what the kernel holds.
-    pub fn over_high(&self, m: MemcgId) -> u64 {
+    pub(crate) fn over_high(&self, m: MemcgId) -> u64 {
         let g = &self.groups[m];
         g.config.high.map_or(0, |high| (g.usage + g.stock + g.kernel).saturating_sub(high))
     }

@@ -76,7 +76,7 @@ impl Default for PendingFault {
 
 /// Common state of faults that are settled together.
 #[derive(Clone, Copy, Debug)]
-pub struct FastFaults {
+pub(crate) struct FastFaults {
     /// Who takes them.
     pub thread: ThreadId,
     /// Its process.
@@ -94,7 +94,7 @@ pub struct FastFaults {
 impl FastFaults {
     /// The same of another thread of another process.
     #[must_use]
-    pub fn of(self, thread: ThreadId, space: AsId) -> Self {
+    pub(crate) fn of(self, thread: ThreadId, space: AsId) -> Self {
         FastFaults { thread, space, ..self }
     }
 
@@ -106,13 +106,13 @@ impl FastFaults {
 }
 
 /// Accesses and pages that are looked at ahead together.
-pub const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// Faults in a ledger at most.
-pub const MOST_PENDING: usize = 64;
+pub(crate) const MOST_PENDING: usize = 64;
 
 /// Tables that faults on pages in swap touch first: PTEs and slots.
-pub struct SwapInRun<'a> {
+pub(crate) struct SwapInRun<'a> {
     hot: &'a mut [u8],
     entry: &'a [u32],
     slots: PrivateSlots<'a>,
@@ -125,13 +125,13 @@ pub struct SwapInRun<'a> {
 impl SwapInRun<'_> {
     /// The hot bytes of all pages.
     #[inline(always)]
-    pub fn hot(&mut self) -> &mut [u8] {
+    pub(crate) fn hot(&mut self) -> &mut [u8] {
         self.hot
     }
 
     /// Has memory fetch the PTEs of pages.
     #[inline(always)]
-    pub fn fetch_ptes(&self, pages: impl Iterator<Item = usize>) {
+    pub(crate) fn fetch_ptes(&self, pages: impl Iterator<Item = usize>) {
         for page in pages {
             prefetch(self.hot, page);
             prefetch(self.entry, page);
@@ -140,7 +140,7 @@ impl SwapInRun<'_> {
 
     /// Has memory fetch what is known of the slots of pages, whose PTEs are there by now.
     #[inline(always)]
-    pub fn fetch_slots(&self, pages: impl Iterator<Item = usize>) {
+    pub(crate) fn fetch_slots(&self, pages: impl Iterator<Item = usize>) {
         for page in pages {
             let e = self.entry.get(page).copied().unwrap_or(0);
             if names_slot(e) {
@@ -152,7 +152,7 @@ impl SwapInRun<'_> {
     /// Resolves the fault on a page that is no hit. False, and nothing done: it is one for
     /// the slow path.
     #[inline(always)] // There is one caller.
-    pub fn fault(&mut self, page: usize, write: bool, begin: SimTime) -> bool {
+    pub(crate) fn fault(&mut self, page: usize, write: bool, begin: SimTime) -> bool {
         let (hot, e) = (self.hot[page], self.entry[page]);
         let Some(slot) = swapped_to(hot, e) else { return false };
         if self.nr >= self.room {
@@ -171,12 +171,12 @@ impl SwapInRun<'_> {
 
     /// True if nothing has to be settled before the next fault.
     #[inline(always)]
-    pub fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         self.nr < self.room && !self.slots.emptied
     }
 
     /// Faults resolved.
-    pub fn faults(&self) -> u64 {
+    pub(crate) fn faults(&self) -> u64 {
         self.nr as u64
     }
 }
@@ -276,7 +276,7 @@ impl Memory {
     /// Returns the common data of faults on new pages of a process, or on pages in swap. `None`:
     /// they may not take the fast path now. `recency`: that of their mapping. `awake`: kswapd knows
     /// already that memory is wanted, so that a request below the low watermark does not wake it.
-    pub fn fast_faults(
+    pub(crate) fn fast_faults(
         &self,
         (thread, space): (ThreadId, AsId),
         kind: ArrivalKind,
@@ -328,20 +328,20 @@ impl Memory {
     /// Number of faults that a CPU may take before they have to be settled, as far as the CPU is
     /// concerned; all CPUs together may take as many as [`Memory::share_left`].
     #[inline]
-    pub fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
+    pub(crate) fn fault_room(&self, run: &FastFaults, cpu: CpuId) -> usize {
         let stock = self.zones[run.zone].stock(cpu, AllocRequest::USER.migratetype).len();
         stock.min(self.lru.batches.room(cpu)).min(MOST_PENDING)
     }
 
     /// True if an observer sees each fault, so that those of several threads are settled in their
     /// order.
-    pub fn sees_faults(&self) -> bool {
+    pub(crate) fn sees_faults(&self) -> bool {
         self.telling.tracer.wants_any(OF_FAULT)
     }
 
     /// Number of pages that the zone of some faults may give in its turn.
     #[inline]
-    pub fn share_left(&self, run: &FastFaults) -> usize {
+    pub(crate) fn share_left(&self, run: &FastFaults) -> usize {
         self.zones[run.zone].share_left()
     }
 
@@ -367,7 +367,7 @@ impl Memory {
 
     /// Gives the pages of faults their frames, in their order, accounts for them, and tells the
     /// policy. Their hot bytes are written, and their slots taken back.
-    pub fn settle_faults(
+    pub(crate) fn settle_faults(
         &mut self,
         policy: &mut dyn ReclaimPolicy,
         run: &FastFaults,

@@ -19,7 +19,7 @@ const LARGEST_WRITE: u32 = 256;
 
 /// A disk for files.
 #[derive(Clone, Debug)]
-pub struct Disk {
+pub(crate) struct Disk {
     /// Name in scenario files.
     pub name: String,
     /// The device.
@@ -50,7 +50,7 @@ pub struct FileCache {
     /// Files and page cache.
     pub files: Files,
     /// The disks for files, the default one first.
-    pub disks: IndexVec<DiskId, Disk>,
+    pub(crate) disks: IndexVec<DiskId, Disk>,
     /// Pages that `read(2)` and `write(2)` wanted and that were not in memory.
     pub misses: u64,
 }
@@ -110,7 +110,7 @@ impl Memory {
 
     /// Looks at the folios of some pages of a file that are about to be read or written, so that
     /// memory fetches their flags together: else each waits for its own. Changes nothing.
-    pub fn prefetch_file_pages(&self, file: FileId, pages: Range<u32>) {
+    pub(crate) fn prefetch_file_pages(&self, file: FileId, pages: Range<u32>) {
         let f = &self.cache.files[file];
         let pages = pages.start..pages.end.min(f.pages);
         let folios = self.folios_at(f.base.0 + pages.start..f.base.0 + pages.end);
@@ -126,7 +126,7 @@ impl Memory {
     }
 
     /// The file and page number behind a page of the cache.
-    pub fn file_at(&self, page: PageIdx) -> (FileId, u32) {
+    pub(crate) fn file_at(&self, page: PageIdx) -> (FileId, u32) {
         match self.virt.pages.group(page.group()).owner {
             Owner::File(f) => (f, page.0 - self.cache.files[f].base.0),
             o => panic!("{page} belongs to {o:?}, not to a file"),

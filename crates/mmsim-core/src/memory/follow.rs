@@ -284,7 +284,7 @@ pub struct Uses {
 }
 
 /// Notes pages that are used, as they are.
-pub trait NoteUses {
+pub(crate) trait NoteUses {
     /// A page is used soon: has memory fetch what is noted of it.
     #[inline(always)]
     fn soon(&self, page: usize) {
@@ -355,7 +355,7 @@ impl NoteUses for &mut Vec<u32> {
 }
 
 /// The first use of each page in a tick.
-pub struct FirstUses<'a> {
+pub(crate) struct FirstUses<'a> {
     ticks: Noting<'a>,
     shift: u32,
     own: &'a [[u32; 2]],

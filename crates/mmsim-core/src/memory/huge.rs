@@ -30,7 +30,7 @@ pub const HUGE_ORDER: u8 = 9;
 
 impl Memory {
     /// The huge folio, or the huge page of hugetlbfs, that a page maps or maps a part of.
-    pub fn huge_at(&self, page: PageIdx) -> Option<FolioId> {
+    pub(crate) fn huge_at(&self, page: PageIdx) -> Option<FolioId> {
         match self.virt.pages.entry(page) {
             Entry::Frame(folio) if self.frames.order(folio) == HUGE_ORDER => Some(folio),
             _ => None,

@@ -59,7 +59,7 @@ impl HugePool {
 
 impl Memory {
     /// A block that was allocated becomes a page of the pool. It is cleared when it is mapped.
-    pub fn add_huge_page(&mut self, pfn: Pfn) {
+    pub(crate) fn add_huge_page(&mut self, pfn: Pfn) {
         self.frames.reset_block(pfn, FrameKind::HugeTlb, HUGE_ORDER, Migratetype::Movable);
         self.kernel.nr_other += 1 << HUGE_ORDER;
         self.acting.now += self.given.cost.t_free_page;
@@ -67,7 +67,7 @@ impl Memory {
     }
 
     /// Gives back the pages above the size of the pool that are not in use.
-    pub fn trim_huge_pool(&mut self) {
+    pub(crate) fn trim_huge_pool(&mut self) {
         while self.kernel.hugetlb.total() > self.kernel.hugetlb.wanted
             && self.kernel.hugetlb.free() > self.kernel.hugetlb.reserved
         {
@@ -84,7 +84,7 @@ impl Memory {
     }
 
     /// Maps a page of the pool that was reserved, as an access does.
-    pub fn map_hugetlb(&mut self, g: GroupId, write: bool) {
+    pub(crate) fn map_hugetlb(&mut self, g: GroupId, write: bool) {
         let pool = &mut self.kernel.hugetlb;
         let head = pool.free.pop().unwrap_or_else(|| panic!("{g}: what was reserved is not there"));
         (pool.reserved, pool.mapped) = (pool.reserved - 1, pool.mapped + 1);
@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Makes a mapped page writable: its process has it for itself.
-    pub fn write_hugetlb(&mut self, g: GroupId) {
+    pub(crate) fn write_hugetlb(&mut self, g: GroupId) {
         let written = pte::ACCESSED | pte::DIRTY | pte::WRITABLE;
         self.virt.pages.hot_and_entries_of(g).0.iter_mut().for_each(|hot| *hot |= written);
     }

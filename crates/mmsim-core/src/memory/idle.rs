@@ -78,7 +78,7 @@ impl Memory {
 
     /// Makes a page old through the one PTE that maps it there. False: it is not present, or on no
     /// list. Costs `t_mkold`, or `t_unlisted`.
-    pub fn mkold_at(&mut self, page: PageIdx) -> bool {
+    pub(crate) fn mkold_at(&mut self, page: PageIdx) -> bool {
         let Some(folio) = self.listed_at(page) else {
             self.acting.now += self.given.cost.t_unlisted;
             return false;
@@ -110,7 +110,7 @@ impl Memory {
     /// True if a folio has its idle mark: in its flags, or in the PTE of an anonymous page that is
     /// mapped once.
     #[inline]
-    pub fn is_idle(&self, folio: FolioId) -> bool {
+    pub(crate) fn is_idle(&self, folio: FolioId) -> bool {
         self.frames.has(folio, flag::IDLE)
             || self.frames.is_anon_page_mapped_once(folio)
                 && self.virt.pages.hot(PageIdx(self.frames.rmap[folio])) & pte::IDLE != 0

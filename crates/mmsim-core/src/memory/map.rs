@@ -33,7 +33,7 @@ impl Memory {
     /// synchronous, the slot has no other user, and the kernel has this way. Then the shadow, if
     /// one was left there.
     #[inline]
-    pub fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
+    pub(crate) fn private_swap(&self, slot: SwapSlot) -> Option<Option<Shadow>> {
         let swap = self.swap.as_ref().expect("a swap entry without swap");
         if !(self.given.rules.sync_swapin_skips_cache && swap.device_of(slot).config().synchronous)
         {
@@ -189,7 +189,7 @@ impl Memory {
 
     /// Frees an anonymous folio that is mapped nowhere: off its list or batch, out of the
     /// swap cache. A folio that a device works on is freed when that ends.
-    pub fn free_anon(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
+    pub(crate) fn free_anon(&mut self, policy: &mut dyn ReclaimPolicy, folio: FolioId) {
         if self.let_go(policy, folio) {
             self.free_frame(folio);
         }
@@ -296,7 +296,11 @@ impl Memory {
     }
 
     /// The end of a device request. Returns the folio if threads may wait for it.
-    pub fn io_done(&mut self, policy: &mut dyn ReclaimPolicy, done: IoDone) -> Option<FolioId> {
+    pub(crate) fn io_done(
+        &mut self,
+        policy: &mut dyn ReclaimPolicy,
+        done: IoDone,
+    ) -> Option<FolioId> {
         match done {
             IoDone::Read(folio) => {
                 self.frames.clear(folio, flag::LOCKED);

@@ -12,7 +12,7 @@ pub struct Mappings {
     /// Address spaces.
     pub spaces: Spaces,
     /// Reverse map of shared folios.
-    pub rmap: Rmap,
+    pub(crate) rmap: Rmap,
     /// Frames of a range that is being dropped, in the order of its pages (`struct mmu_gather`).
     pub(super) gathered: Vec<Pfn>,
 }

@@ -242,7 +242,7 @@ impl Memory {
 
     /// Moves an isolated folio of one page to a free frame of a node, if there is one above the min
     /// watermark without reclaim. False: it is still where it was, and isolated.
-    pub fn migrate_to_node(
+    pub(crate) fn migrate_to_node(
         &mut self,
         lru: &mut dyn ReclaimPolicy,
         folio: FolioId,

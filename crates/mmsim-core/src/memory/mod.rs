@@ -50,8 +50,9 @@ pub use acting::Acting;
 pub use batch::Batches;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
-pub use fast_faults::{AHEAD, FastFaults, MOST_PENDING, PendingFault, SettledFaults, SwapInRun};
-pub use file::{Disk, FileCache};
+pub(crate) use fast_faults::{AHEAD, FastFaults, MOST_PENDING, SwapInRun};
+pub use fast_faults::{PendingFault, SettledFaults};
+pub use file::FileCache;
 pub use given::Given;
 pub use huge::HUGE_ORDER;
 pub use hugetlb::HugePool;
@@ -60,9 +61,9 @@ pub use layout::{FrameUse, FreeListLayout, Layout, LayoutError, ZoneLayout};
 pub use lru::{Lru, NodeFlags};
 pub use mappings::Mappings;
 pub use migrate::NotMoved;
-pub use node_stat::{NodeStatItem, NodeStats, normal_threshold};
+pub use node_stat::NodeStatItem;
 pub use plain::FastPath;
-pub use plug::Plug;
+pub(crate) use plug::Plug;
 pub(crate) use plug::SWAP_IOCB_PAGES;
 pub use protect::Within;
 pub use run::{Kinds, Run, Verdicts, each, first};
@@ -70,7 +71,7 @@ pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};
 pub use sort::{Sorted, Sorting};
 pub use stats::Stats;
-pub use survey::{BlockUse, Hold, Survey, holds, most_blocks};
+pub use survey::{BlockUse, Survey, most_blocks};
 pub use telling::Telling;
 pub use walk::{TableWalk, WalkScope};
 pub use young::References;
@@ -87,7 +88,7 @@ use crate::phys::zones::Zones;
 
 /// A device request that will end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IoDone {
+pub(crate) enum IoDone {
     /// A folio was read: unlock it.
     Read(Pfn),
     /// A folio was written.
@@ -347,7 +348,7 @@ impl Memory {
     }
 
     /// Folio pages of a zone on evictable lists: anonymous, file.
-    pub fn zone_lru_pages(&self, z: ZoneId) -> [u64; 2] {
+    pub(crate) fn zone_lru_pages(&self, z: ZoneId) -> [u64; 2] {
         self.lru.pages[z]
     }
 
@@ -391,7 +392,7 @@ impl Memory {
 
     /// True if accesses through `MADV_RANDOM` mappings do not count.
     #[inline]
-    pub fn ignores_random(&self) -> bool {
+    pub(crate) fn ignores_random(&self) -> bool {
         self.given.rules.random_has_no_recency
     }
 
@@ -423,7 +424,7 @@ impl Memory {
     }
 
     /// The process that owns a page.
-    pub fn space_of(&self, page: PageIdx) -> AsId {
+    pub(crate) fn space_of(&self, page: PageIdx) -> AsId {
         match self.virt.pages.group(page.group()).owner {
             crate::virt::pages::Owner::Process(a) => a,
             o => panic!("{page} belongs to {o:?}, not to a process"),

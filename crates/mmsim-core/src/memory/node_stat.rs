@@ -42,7 +42,7 @@ struct Diff {
 
 /// The counters of all nodes.
 #[derive(Clone, Debug)]
-pub struct NodeStats {
+pub(crate) struct NodeStats {
     sums: IndexVec<NodeId, [u64; ITEMS]>,
     thresholds: IndexVec<NodeId, u32>,
     /// For each node, the difference that each CPU keeps.
@@ -51,7 +51,7 @@ pub struct NodeStats {
 
 /// Up to how many events a CPU keeps to itself, for a zone of `managed` pages: 2·fls(CPUs)·(1 +
 /// fls(128 MiB units)), at most 125.
-pub fn normal_threshold(cpus: u32, managed: u64) -> u32 {
+pub(crate) fn normal_threshold(cpus: u32, managed: u64) -> u32 {
     let fls = |n: u64| u64::BITS - n.leading_zeros();
     (2 * fls(cpus.into()) * (1 + fls(managed >> 15))).min(MOST)
 }

@@ -30,7 +30,7 @@ pub(crate) const SWAP_IOCB_PAGES: usize = 32;
 
 /// Requests that wait, and their folios in order.
 #[derive(Clone, Debug)]
-pub struct Plug {
+pub(crate) struct Plug {
     by: Writer,
     /// First slot and number of pages.
     requests: Vec<(u32, u32)>,

@@ -10,7 +10,7 @@ pub struct Stats {
     /// Counters of `/proc/vmstat`, and our own.
     pub vmstat: VmStat,
     /// Counters that reclaim reads with delay.
-    pub node: NodeStats,
+    pub(crate) node: NodeStats,
     /// The batch of the reclaimer at work.
     pub(super) scan_batch: ScanBatch,
 }

@@ -19,7 +19,7 @@ use crate::phys::frames::FrameKind;
 
 /// Obstacle that a frame is to a user that wants it empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hold {
+pub(crate) enum Hold {
     /// It is free: in a free block or a per-CPU list.
     Free,
     /// It is in use, and its contents can be moved elsewhere.
@@ -90,7 +90,7 @@ impl Survey {
 }
 
 /// State of each frame of a zone, from its first frame on.
-pub fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
+pub(crate) fn holds(mem: &Memory, z: ZoneId) -> Vec<Hold> {
     let zone = &mem.zones[z];
     let kernel = zone.first.0 + zone.reserved() as u32;
     let mut head = Hold::Pinned;

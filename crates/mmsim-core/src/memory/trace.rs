@@ -313,7 +313,7 @@ impl Tracer {
     }
     /// True if an observer sees events of one of these kinds.
     #[inline(always)]
-    pub fn wants_any(&self, kinds: TraceKinds) -> bool {
+    pub(crate) fn wants_any(&self, kinds: TraceKinds) -> bool {
         self.wanted.meets(kinds)
     }
     /// Reports an event; `make` runs only with an observer.

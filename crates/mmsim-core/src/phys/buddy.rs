@@ -381,12 +381,6 @@ impl Buddy {
         self.free_to(frames, pfn, order, None);
     }
 
-    /// As [`Buddy::free`], to the tail whatever is likely (`FPI_TO_TAIL`): what compaction
-    /// did not need.
-    pub fn free_to_tail(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
-        self.free_to(frames, pfn, order, Some(End::Tail));
-    }
-
     /// Gives single pages back, one after the other: as many calls of [`Buddy::free`].
     ///
     /// Merging stays within a pageblock nearly always; what goes beyond is left to the
@@ -494,7 +488,7 @@ impl Buddy {
 
     /// As [`Buddy::free`]; a block that becomes the awaited one as it merges goes to the caller
     /// (`compaction_capture`).
-    pub fn free_or_capture(
+    pub(crate) fn free_or_capture(
         &mut self,
         frames: &mut Frames,
         pfn: Pfn,
@@ -649,7 +643,13 @@ impl Buddy {
 
     /// Lets a list below the largest order begin with one of its blocks: those before it go to
     /// the end (`move_freelist_head`).
-    pub fn rotate_list(&mut self, frames: &mut Frames, order: u8, mt: Migratetype, first: Pfn) {
+    pub(crate) fn rotate_list(
+        &mut self,
+        frames: &mut Frames,
+        order: u8,
+        mt: Migratetype,
+        first: Pfn,
+    ) {
         debug_assert_eq!(frames.free_head(first), Some((order, mt)), "{first} is on the list");
         self.lists.rotate(&mut Blocks::of(frames), first.0, order, mt as usize);
     }

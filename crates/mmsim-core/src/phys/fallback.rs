@@ -110,7 +110,7 @@ impl Buddy {
     /// True if a request may take the rest of the pageblock as well, given the order of the block
     /// that was found. A movable page in a foreign pageblock can be moved away again, so it is not
     /// worth a pageblock unless the block is large.
-    pub fn can_steal(&self, found: u8, mt: Migratetype) -> bool {
+    pub(crate) fn can_steal(&self, found: u8, mt: Migratetype) -> bool {
         found >= self.rules.pageblock_order / 2
             || matches!(mt, Migratetype::Unmovable | Migratetype::Reclaimable)
     }

@@ -89,7 +89,7 @@ pub mod flag {
     /// Brought in speculatively and not yet used.
     pub const READAHEAD: u32 = 1 << (BASE + 9);
     /// Reading this page triggers the next readahead.
-    pub const RA_TRIGGER: u32 = 1 << (BASE + 10);
+    pub(crate) const RA_TRIGGER: u32 = 1 << (BASE + 10);
     /// In a locked mapping.
     pub const MLOCKED: u32 = 1 << (BASE + 11);
     /// On the unevictable list.
@@ -251,7 +251,7 @@ impl Frames {
     }
     /// True if a folio is one anonymous page that is mapped once.
     #[inline(always)]
-    pub fn is_anon_page_mapped_once(&self, f: FolioId) -> bool {
+    pub(crate) fn is_anon_page_mapped_once(&self, f: FolioId) -> bool {
         const ONCE: u32 = FrameKind::Anon as u32 | 1 << MAP_SHIFT;
         self.flags[f] & (KIND_MASK | ORDER_MASK | MAP_MASK) == ONCE
     }
@@ -285,7 +285,7 @@ impl Frames {
     }
     /// The same, to change both.
     #[inline]
-    pub fn flags_and_rmap_mut(&mut self) -> (&mut [u32], &mut [u32]) {
+    pub(crate) fn flags_and_rmap_mut(&mut self) -> (&mut [u32], &mut [u32]) {
         let flags = self.flags.raw_mut();
         let n = flags.len();
         (flags, &mut self.rmap.raw_mut()[..n])
@@ -331,23 +331,18 @@ impl Frames {
     }
     /// The migratetype that [`Frames::reset_block`] recorded.
     #[inline]
-    pub fn block_migratetype(&self, f: Pfn) -> Migratetype {
+    pub(crate) fn block_migratetype(&self, f: Pfn) -> Migratetype {
         Migratetype::from_bits(self.flags[f] >> TYPE_SHIFT)
     }
     /// The type of the list if the frame is the first of a free block of just this order.
     #[inline(always)]
-    pub fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
+    pub(crate) fn free_block_of(&self, f: Pfn, order: u8) -> Option<Migratetype> {
         free_block(self.flags[f], order).map(|list| Migratetype::from_bits(list as u32))
     }
     /// Order and type of the free block whose first frame this is.
     #[inline]
     pub fn free_head(&self, f: Pfn) -> Option<(u8, Migratetype)> {
         (self.kind(f) == FrameKind::Buddy).then(|| (self.order(f), self.block_migratetype(f)))
-    }
-    /// Changes the use and keeps the flags.
-    #[inline]
-    pub fn set_kind(&mut self, f: Pfn, kind: FrameKind) {
-        self.flags[f] = self.flags[f] & !KIND_MASK | kind as u32;
     }
     /// Order of the folio (0: one page).
     #[inline]
@@ -371,7 +366,7 @@ impl Frames {
     }
     /// Records how often it is mapped; the reverse-map word is the caller's affair.
     #[inline]
-    pub fn set_mapped(&mut self, f: FolioId, m: Mapped) {
+    pub(crate) fn set_mapped(&mut self, f: FolioId, m: Mapped) {
         let v = match m {
             Mapped::No => 0,
             Mapped::Once => 1,

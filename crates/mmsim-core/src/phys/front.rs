@@ -31,7 +31,7 @@ impl Zone {
 
     /// The page at the head of a CPU's list, if it has one.
     #[inline(always)]
-    pub fn take_from_pcp(&mut self, cpu: CpuId, mt: Migratetype) -> Option<Pfn> {
+    pub(crate) fn take_from_pcp(&mut self, cpu: CpuId, mt: Migratetype) -> Option<Pfn> {
         self.pcp[cpu].take(pcp_index(0, mt), 0).map(Pfn)
     }
 
@@ -44,7 +44,7 @@ impl Zone {
 
     /// Takes the first `n` pages of [`Zone::stock`], as that many calls of [`Zone::take_from_pcp`].
     #[inline]
-    pub fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
+    pub(crate) fn take_stock(&mut self, cpu: CpuId, mt: Migratetype, n: usize) {
         self.pcp[cpu].take_stock(pcp_index(0, mt), n);
     }
 
@@ -136,13 +136,13 @@ impl Zone {
     ///
     /// So the list is known before the page is: the processor goes on while it waits for both.
     #[inline(always)]
-    pub fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> bool {
+    pub(crate) fn put_to_pcp(&mut self, cpu: CpuId, pfn: Pfn) -> bool {
         const MOVABLE: usize = pcp_index(0, Migratetype::Movable);
         self.buddy.is_movable(pfn) && self.pcp[cpu].put_page(MOVABLE, pfn.0, &self.sizes)
     }
 
     /// Gives single pages back, one after the other, through the CPU's lists if there are such.
-    pub fn put_many(
+    pub(crate) fn put_many(
         &mut self,
         frames: &mut Frames,
         cpu: CpuId,
@@ -211,7 +211,7 @@ impl Zone {
     }
 
     /// Gives all pages of a CPU's lists back, but for the first block that is `wanted`.
-    pub fn drain_capturing(
+    pub(crate) fn drain_capturing(
         &mut self,
         frames: &mut Frames,
         cpu: CpuId,
@@ -305,7 +305,7 @@ impl Zone {
 
     /// Takes a block of this order that begins at a frame, if all of it is free, and leaves the
     /// rest of a larger one free (`compaction_capture`).
-    pub fn take_at(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) -> bool {
+    pub(crate) fn take_at(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) -> bool {
         let Some(b) = self.buddy.block_at(frames, pfn).filter(|b| b.order >= order) else {
             return false;
         };
@@ -322,14 +322,14 @@ impl Zone {
         true
     }
 
-    /// Gives a block back that was isolated and not needed (`__putback_isolated_page`).
-    pub fn put_back_isolated(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
-        self.buddy.free_to_tail(frames, pfn, order);
-        self.settle();
-    }
-
     /// Lets a free list begin with one of its blocks ([`Buddy::rotate_list`](super::buddy::Buddy::rotate_list)).
-    pub fn rotate_list(&mut self, frames: &mut Frames, order: u8, mt: Migratetype, first: Pfn) {
+    pub(crate) fn rotate_list(
+        &mut self,
+        frames: &mut Frames,
+        order: u8,
+        mt: Migratetype,
+        first: Pfn,
+    ) {
         self.buddy.rotate_list(frames, order, mt, first);
     }
 
@@ -349,13 +349,13 @@ impl Zone {
 
     /// Fallbacks to other types since the last call.
     #[inline]
-    pub fn take_extfrag(&mut self) -> Vec<Extfrag> {
+    pub(crate) fn take_extfrag(&mut self) -> Vec<Extfrag> {
         std::mem::take(&mut self.buddy.extfrag)
     }
 
     /// True if the watermarks were boosted since the last call.
     #[inline]
-    pub fn take_boosted(&mut self) -> bool {
+    pub(crate) fn take_boosted(&mut self) -> bool {
         std::mem::take(&mut self.boosted)
     }
 }

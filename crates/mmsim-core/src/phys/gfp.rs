@@ -32,7 +32,7 @@ impl GfpFlags {
     /// From the nearest node or not at all (`__GFP_THISNODE`).
     pub const THISNODE: GfpFlags = GfpFlags(1 << 8);
     /// Stays out of all reserves, sleeping or not (`__GFP_NOMEMALLOC`).
-    pub const NOMEMALLOC: GfpFlags = GfpFlags(1 << 9);
+    pub(crate) const NOMEMALLOC: GfpFlags = GfpFlags(1 << 9);
     /// One of several pages that are allocated together (`alloc_pages_bulk`): the fast path does
     /// not avoid fragmentation. This is no flag of the kernel's own.
     pub const BULK: GfpFlags = GfpFlags(1 << 10);
@@ -72,9 +72,10 @@ pub const GFP_ATOMIC: GfpFlags = GfpFlags::HIGH.with(GfpFlags::KSWAPD_RECLAIM);
 /// No sleeping, no reserves, but kswapd is woken.
 pub const GFP_NOWAIT: GfpFlags = GfpFlags::KSWAPD_RECLAIM;
 /// Huge pages of processes, without any effort (`GFP_TRANSHUGE_LIGHT`): neither reclaim nor kswapd.
-pub const GFP_TRANSHUGE_LIGHT: GfpFlags = GFP_USER.without(RECLAIM).with(GfpFlags::NOMEMALLOC);
+pub(crate) const GFP_TRANSHUGE_LIGHT: GfpFlags =
+    GFP_USER.without(RECLAIM).with(GfpFlags::NOMEMALLOC);
 /// Pages of processes. Movable and for the highest zone: see [`AllocRequest::USER`].
-pub const GFP_HIGHUSER_MOVABLE: GfpFlags = GFP_USER;
+pub(crate) const GFP_HIGHUSER_MOVABLE: GfpFlags = GFP_USER;
 
 /// Requests above this order are costly: the allocator tries less hard for them.
 pub const PAGE_ALLOC_COSTLY_ORDER: u8 = 3;

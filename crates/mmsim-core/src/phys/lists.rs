@@ -35,11 +35,11 @@ use crate::base::id::{IndexVec, ListId, Pfn, TallyId, ZoneId};
 
 const CHUNK: usize = 64;
 /// A run of folios that [`Lists::pop_tail_batch`] hands over has no more.
-pub const MOST_IN_RUN: usize = CHUNK;
+pub(crate) const MOST_IN_RUN: usize = CHUNK;
 const NONE: u32 = u32::MAX;
 /// Zones that one list may span: those of one node, of which there are four kinds. Zones of a node
 /// are numbered one after the other, so their numbers modulo this differ.
-pub const MAX_ZONES: usize = 8;
+pub(crate) const MAX_ZONES: usize = 8;
 
 /// Where a list counts the folios of a zone.
 #[inline(always)]
@@ -173,7 +173,7 @@ impl Lists {
 
     /// Counts pages beyond one each of folios that came to a list, or left it; the caller reports
     /// those of their zones by [`Lists::count_zone`].
-    pub fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
+    pub(crate) fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
         let l = &mut self.lists[list];
         l.extra = l.extra + came - left;
         let n = &mut self.tallies[l.tally];
@@ -183,7 +183,7 @@ impl Lists {
     /// Number of folios at the tail of a list that a scan for `n` pages takes: as many as are
     /// needed to reach that. `pages` tells the pages of a folio.
     #[inline]
-    pub fn folios_for(&self, list: ListId, n: u64, pages: impl Fn(Pfn) -> u64) -> u64 {
+    pub(crate) fn folios_for(&self, list: ListId, n: u64, pages: impl Fn(Pfn) -> u64) -> u64 {
         if self.lists[list].extra == 0 {
             return n;
         }
@@ -233,7 +233,7 @@ impl Lists {
 
     /// Puts a folio at the head.
     #[inline(always)] // Half of it would be the call.
-    pub fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+    pub(crate) fn push_head(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
         if self.lists[list].head_slot == 0 {
             self.grow_head(list);
         }
@@ -250,7 +250,7 @@ impl Lists {
     /// their zones, which the caller reports by [`Lists::count_zone`]. `visit` names each once, in
     /// no particular order.
     #[inline]
-    pub fn push_head_batch<T>(
+    pub(crate) fn push_head_batch<T>(
         &mut self,
         list: ListId,
         folios: &[T],
@@ -283,7 +283,7 @@ impl Lists {
 
     /// The same, of some of 64 folios: those whose bits `these` has, lowest first.
     #[inline]
-    pub fn push_head_masked(&mut self, list: ListId, folios: &[u32; CHUNK], these: u64) {
+    pub(crate) fn push_head_masked(&mut self, list: ListId, folios: &[u32; CHUNK], these: u64) {
         let mut rest = these;
         while rest != 0 {
             if self.lists[list].head_slot == 0 {
@@ -310,7 +310,7 @@ impl Lists {
 
     /// Pages that a batch brought to a list, or took off it, by their zone.
     #[inline]
-    pub fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
+    pub(crate) fn count_zone(&mut self, list: ListId, zone: ZoneId, came: u64, left: u64) {
         let n = &mut self.lists[list].len_zone[counter(zone)];
         *n = *n + came - left;
     }
@@ -334,7 +334,7 @@ impl Lists {
     }
 
     /// Puts a folio at the tail.
-    pub fn push_tail(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
+    pub(crate) fn push_tail(&mut self, list: ListId, folio: Pfn, zone: ZoneId) {
         let l = &mut self.lists[list];
         l.len += 1;
         l.len_zone[counter(zone)] += 1;
@@ -384,19 +384,11 @@ impl Lists {
         host::prefetch(self.pos.raw(), folio.0 as usize);
     }
 
-    /// Takes the folio at the tail.
-    #[inline]
-    pub fn pop_tail(&mut self, list: ListId, zone_of: impl Fn(Pfn) -> ZoneId) -> Option<Pfn> {
-        let folio = self.tail(list)?;
-        self.remove(folio, zone_of(folio));
-        Some(folio)
-    }
-
-    /// Takes up to `n` folios off the tail: as many calls of [`Lists::pop_tail`], but for their
+    /// Takes up to `n` folios off the tail: as many calls of [`Lists::remove`], but for their
     /// zones, which the caller reports by [`Lists::count_zone`]. They are handed to `visit` in runs
     /// of frame numbers, to be read backwards: the tail comes first.
     #[inline]
-    pub fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
+    pub(crate) fn pop_tail_batch(&mut self, list: ListId, n: u64, mut visit: impl FnMut(&[u32])) {
         let mut left = n.min(self.lists[list].len);
         while left > 0 {
             let l = &mut self.lists[list];
@@ -444,7 +436,7 @@ impl Lists {
 
     /// Takes folios of one zone off their lists: as many calls of [`Lists::remove`].
     #[inline]
-    pub fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
+    pub(crate) fn remove_all(&mut self, folios: &[Pfn], zone: ZoneId) {
         let mut rest = folios;
         while let Some(&first) = rest.first() {
             let list = self.list_of(first);

@@ -7,7 +7,7 @@ use crate::base::rules::KernelRules;
 
 /// Orders that no allocator can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OrderError {
+pub(crate) enum OrderError {
     /// The largest block is larger than any list is for.
     NoSuchList(u8),
     /// A pageblock is one page, or larger than the largest block.
@@ -47,7 +47,7 @@ impl KernelRules {
     ///
     /// # Errors
     /// Which order is too large, or is none.
-    pub fn check_orders(&self) -> Result<(), OrderError> {
+    pub(crate) fn check_orders(&self) -> Result<(), OrderError> {
         let (block, max) = (self.pageblock_order, self.max_order);
         if max > MAX_PAGE_ORDER {
             return Err(OrderError::NoSuchList(max));

@@ -29,7 +29,7 @@ const BATCH_SCALE_MAX: u32 = 5;
 /// They may be any 32-bit numbers. Sums, shifts and products of them stop at the largest: a machine has
 /// fewer frames, so that more could not come of the exact ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PcpSizes {
+pub(crate) struct PcpSizes {
     /// Pages of one CPU at which a batch goes back. 0: there are no lists.
     pub high: u32,
     /// The same now: while kswapd is at work it is four batches at most (5.14 on).
@@ -48,13 +48,13 @@ pub struct PcpSizes {
 
 impl PcpSizes {
     /// Lists of these sizes while kswapd sleeps.
-    pub fn new(high: u32, batch: u32, batches: PcpBatches) -> Self {
+    pub(crate) fn new(high: u32, batch: u32, batches: PcpBatches) -> Self {
         let counted = u32::from(batches == PcpBatches::Counted);
         let most_counted = shifted(batch, BATCH_SCALE_MAX);
         PcpSizes { high, full: high, batch, most_counted, counted, orders_from: batch, batches }
     }
     /// Such lists whose blocks of orders 1 to 3 wait until half a list more was freed.
-    pub fn whose_orders_wait(self, wait: bool) -> Self {
+    pub(crate) fn whose_orders_wait(self, wait: bool) -> Self {
         let more = if wait { self.high / 2 } else { 0 };
         PcpSizes { orders_from: self.batch.saturating_add(more), ..self }
     }
@@ -78,7 +78,7 @@ pub struct PcpView {
 
 /// The list of an order and type. `order` is at most the costly one, or pageblock order.
 #[inline(always)]
-pub const fn pcp_index(order: u8, mt: Migratetype) -> usize {
+pub(crate) const fn pcp_index(order: u8, mt: Migratetype) -> usize {
     if order > PAGE_ALLOC_COSTLY_ORDER {
         return NR_PCP_LISTS - 2 + matches!(mt, Migratetype::Movable) as usize;
     }
@@ -89,7 +89,7 @@ pub const fn pcp_index(order: u8, mt: Migratetype) -> usize {
 
 /// Order and type of the list with an index; the first type for lists of pageblock order that
 /// unmovable and reclaimable blocks share.
-pub fn of_index(index: usize, pageblock_order: u8) -> (u8, Migratetype) {
+pub(crate) fn of_index(index: usize, pageblock_order: u8) -> (u8, Migratetype) {
     let order = index / NR_PCPTYPES;
     if order <= usize::from(PAGE_ALLOC_COSTLY_ORDER) {
         return (order as u8, Migratetype::REQUESTS[index % NR_PCPTYPES]);
@@ -174,7 +174,7 @@ impl Pcp {
 
     /// Takes `n` single pages off the head of a list, which has at least that many.
     #[inline]
-    pub fn take_stock(&mut self, index: usize, n: usize) {
+    pub(crate) fn take_stock(&mut self, index: usize, n: usize) {
         let l = &mut self.lists[index].pages;
         l.truncate(l.len() - n);
         self.count -= n as u32;
@@ -201,7 +201,7 @@ impl Pcp {
     /// Puts freed single pages at the head of a list, as far as none of them makes the lists
     /// full. Returns how many: the next one goes by [`Pcp::put`].
     #[inline]
-    pub fn put_pages(&mut self, index: usize, pages: &[u32], sizes: PcpSizes) -> usize {
+    pub(crate) fn put_pages(&mut self, index: usize, pages: &[u32], sizes: PcpSizes) -> usize {
         let room = sizes.full.saturating_sub(self.count + 1) as usize;
         let now = &pages[..room.min(pages.len())];
         if !now.is_empty() {
@@ -219,7 +219,7 @@ impl Pcp {
     /// the lists become full nor has this one to be given more memory. Else nothing changes, and
     /// the page goes by [`Pcp::put`].
     #[inline(always)]
-    pub fn put_page(&mut self, index: usize, p: u32, sizes: &PcpSizes) -> bool {
+    pub(crate) fn put_page(&mut self, index: usize, p: u32, sizes: &PcpSizes) -> bool {
         let count = self.count + 1;
         let l = &mut self.lists[index].pages;
         if count >= sizes.full || l.len() == l.capacity() {
@@ -234,7 +234,7 @@ impl Pcp {
     }
 
     /// Blocks that the refill of an empty list takes.
-    pub fn nr_alloc(&mut self, sizes: PcpSizes, order: u8) -> u32 {
+    pub(crate) fn nr_alloc(&mut self, sizes: PcpSizes, order: u8) -> u32 {
         let base = sizes.batch;
         let mut batch = base;
         if sizes.batches == PcpBatches::Counted {
@@ -254,7 +254,7 @@ impl Pcp {
     }
 
     /// Puts a freed block at the head of a list. Returns how many pages have to go back now.
-    pub fn put(&mut self, index: usize, order: u8, p: u32, sizes: PcpSizes) -> u32 {
+    pub(crate) fn put(&mut self, index: usize, order: u8, p: u32, sizes: PcpSizes) -> u32 {
         self.lists[index].pages.push(p);
         self.count += 1 << order;
         self.alloc_factor >>= 1;

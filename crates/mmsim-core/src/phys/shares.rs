@@ -16,7 +16,7 @@ use crate::config::ZoneKind;
 
 impl Zone {
     /// True if it has given its share, and others come first.
-    pub fn share_is_given(&self) -> bool {
+    pub(crate) fn share_is_given(&self) -> bool {
         self.share <= 0
     }
     /// It gives a page. False if that was the last one of its share: who asks first finds others
@@ -27,7 +27,7 @@ impl Zone {
         self.share != 0
     }
     /// Number of pages that it may still give in its turn.
-    pub fn share_left(&self) -> usize {
+    pub(crate) fn share_left(&self) -> usize {
         self.share.max(0) as usize
     }
 }
@@ -42,7 +42,7 @@ impl Zones {
     /// The zone that requests for zones up to `highest` try first on a node: the highest that has
     /// some of its share left.
     #[inline(always)]
-    pub fn first_asked(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
+    pub(crate) fn first_asked(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
         Some(self.first_asked[usize::from(n.0)][highest as usize]).filter(|&z| z != NO_ZONE)
     }
 

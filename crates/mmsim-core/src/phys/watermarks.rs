@@ -151,7 +151,11 @@ pub fn min_free_kbytes(lowmem_pages: u64, rules: &KernelRules) -> u64 {
 /// `vm.min_free_kbytes` that khugepaged asks for (`set_recommended_min_free_kbytes`): two pageblocks
 /// of each zone, and one for each pair of the three migratetypes of programs and kernel, so that
 /// types can be kept apart; at most a twentieth of the pages above the high watermarks.
-pub fn min_free_kbytes_for_thp(zones: u64, pages_above_high: u64, rules: &KernelRules) -> u64 {
+pub(crate) fn min_free_kbytes_for_thp(
+    zones: u64,
+    pages_above_high: u64,
+    rules: &KernelRules,
+) -> u64 {
     let kept_apart = Migratetype::REQUESTS.len() as u64;
     let blocks = zones * (2 + kept_apart * kept_apart);
     (blocks << rules.pageblock_order).min(pages_above_high / 20) * 4

@@ -24,7 +24,7 @@ use crate::config::{ZoneConfig, ZoneKind, ZoneLayout};
 
 /// Kind of a run of frames, for walks of physical memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RunClass {
+pub(crate) enum RunClass {
     /// One free block, or memory that was never touched.
     Free,
     /// A folio on an LRU list.
@@ -156,7 +156,7 @@ impl Zone {
     }
 
     /// Takes pages for the kernel's own use, before anything else runs.
-    pub fn take_for_kernel(&mut self, frames: &mut Frames, n: u32) -> Vec<u32> {
+    pub(crate) fn take_for_kernel(&mut self, frames: &mut Frames, n: u32) -> Vec<u32> {
         let mut got = Vec::new();
         self.buddy.alloc_pages(frames, n, Migratetype::Unmovable, false, FrameKind::Free, &mut got);
         self.buddy.boosts = 0;
@@ -186,7 +186,7 @@ impl Zone {
 
     /// Puts blocks that are on no list on a list of the zone or of a CPU, the first to be handed
     /// out first.
-    pub fn restore_list(
+    pub(crate) fn restore_list(
         &mut self,
         frames: &mut Frames,
         cpu: Option<CpuId>,
@@ -240,10 +240,6 @@ impl Zone {
         let PcpSizes { high, batch, .. } = self.sizes;
         self.pcp.iter().map(move |p| PcpView { count: p.count(), high, batch })
     }
-    /// Pages of pageblocks kept for requests that cannot sleep.
-    pub fn nr_reserved_highatomic(&self) -> u64 {
-        self.buddy.nr_reserved_highatomic
-    }
     /// The free blocks, to look at.
     pub fn buddy(&self) -> &Buddy {
         &self.buddy
@@ -255,7 +251,7 @@ impl Zone {
     }
 
     /// Blocks in per-CPU lists: first frame and order.
-    pub fn pcp_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> + '_ {
+    pub(crate) fn pcp_blocks(&self) -> impl Iterator<Item = (Pfn, u8)> + '_ {
         let order = self.buddy.rules().pageblock_order;
         self.pcp.iter().flat_map(move |p| p.blocks(order)).map(|(p, k)| (Pfn(p), k))
     }
@@ -274,7 +270,7 @@ impl Zone {
     }
 
     /// True if a frame is one of those that the kernel held from the start.
-    pub fn is_reserved(&self, pfn: Pfn) -> bool {
+    pub(crate) fn is_reserved(&self, pfn: Pfn) -> bool {
         (self.first.0..self.first.0 + self.reserved).contains(&pfn.0)
     }
 
@@ -294,7 +290,7 @@ impl Zone {
     /// The run of frames that begins at `pfn`, up to the end of the zone: a free block from
     /// there on, one folio, or one frame of anything else. Free blocks are passed whole, so
     /// walking a zone costs what is in use.
-    pub fn next_run(&self, frames: &Frames, pfn: Pfn) -> (Pfn, u32, RunClass) {
+    pub(crate) fn next_run(&self, frames: &Frames, pfn: Pfn) -> (Pfn, u32, RunClass) {
         let untouched = self.buddy.untouched();
         let end = if untouched.contains(&pfn.0) {
             untouched.end

@@ -253,7 +253,7 @@ impl Zones {
     }
     /// The highest zone of a node for requests up to `highest`.
     #[inline(always)]
-    pub fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
+    pub(crate) fn preferred(&self, n: NodeId, highest: ZoneKind) -> Option<ZoneId> {
         Some(self.preferred[usize::from(n.0)][highest as usize]).filter(|&z| z != NO_ZONE)
     }
     /// The zone that a request for one page tries first, compared with a mark or not.
@@ -264,7 +264,7 @@ impl Zones {
     }
     /// True if the first pass over the zones avoids mixing types (`alloc_flags_nofragment`): only
     /// where the first zone is a zone Normal which has another to spread to.
-    pub fn avoids_fragmentation(&self, n: NodeId, highest: ZoneKind) -> bool {
+    pub(crate) fn avoids_fragmentation(&self, n: NodeId, highest: ZoneKind) -> bool {
         let Some(z) = self.preferred(n, highest).map(|z| &self.zones[z]) else { return false };
         let dma32 = || self.by_node[n].iter().any(|&z| self.zones[z].kind == ZoneKind::Dma32);
         z.buddy.rules().avoid_fragmentation
@@ -272,7 +272,7 @@ impl Zones {
             && (self.nr_nodes() == 1 || dma32())
     }
     /// True if any zone up to `highest` serves plain requests for one page at a watermark.
-    pub fn any_allows(&self, mark: Mark, highest: ZoneKind) -> bool {
+    pub(crate) fn any_allows(&self, mark: Mark, highest: ZoneKind) -> bool {
         let flags = AllocFlags::default();
         self.zones.iter().any(|z| z.kind <= highest && z.allows(0, mark, highest, flags))
     }

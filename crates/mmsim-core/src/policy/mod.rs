@@ -24,7 +24,7 @@ use crate::workload::LruGen;
 pub const SWAP_CLUSTER_MAX: u64 = 32;
 
 /// Rounds in vain before a request gives up (mm/internal.h).
-pub const MAX_RECLAIM_RETRIES: u32 = 16;
+pub(crate) const MAX_RECLAIM_RETRIES: u32 = 16;
 
 /// Reason for which a folio reaches the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

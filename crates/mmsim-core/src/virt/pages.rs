@@ -25,7 +25,7 @@ pub mod pte {
     /// Maps the shared zero page.
     pub const ZERO: u8 = 16;
     /// Not present, but belongs exclusively to this process: may be mapped writable.
-    pub const EXCLUSIVE: u8 = 32;
+    pub(crate) const EXCLUSIVE: u8 = 32;
     /// Accessed since the bit of the entry above, the one that points to this page table, was
     /// cleared: that entry is accessed as long as one page of its table is. What becomes of
     /// the PTE meanwhile does not matter.
@@ -106,7 +106,7 @@ impl Group {
 
 /// True if the entry of a page of a process names a slot: if the page is not present.
 #[inline(always)]
-pub fn names_slot(entry: u32) -> bool {
+pub(crate) fn names_slot(entry: u32) -> bool {
     entry & TAG != 0
 }
 
@@ -118,7 +118,7 @@ pub fn slot_of(entry: u32) -> u32 {
 
 /// The slot that a page of a process with this hot byte and entry is swapped out to.
 #[inline(always)]
-pub fn swapped_to(hot: u8, entry: u32) -> Option<SwapSlot> {
+pub(crate) fn swapped_to(hot: u8, entry: u32) -> Option<SwapSlot> {
     (hot & pte::PRESENT == 0 && names_slot(entry)).then_some(SwapSlot(slot_of(entry)))
 }
 
@@ -203,7 +203,7 @@ impl Pages {
     }
     /// A group, to change.
     #[inline]
-    pub fn group_mut(&mut self, g: GroupId) -> &mut Group {
+    pub(crate) fn group_mut(&mut self, g: GroupId) -> &mut Group {
         &mut self.groups[g]
     }
     /// Says which mapping is the first in a group, and whether all of them are plain.
@@ -276,24 +276,24 @@ impl Pages {
     }
     /// The hot bytes, to change, and the groups.
     #[inline]
-    pub fn hot_and_groups(&mut self) -> (&mut [u8], &IndexVec<GroupId, Group>) {
+    pub(crate) fn hot_and_groups(&mut self) -> (&mut [u8], &IndexVec<GroupId, Group>) {
         (&mut self.hot, &self.groups)
     }
     /// The hot bytes, to change, and the entries.
     #[inline]
-    pub fn hot_and_entries(&mut self) -> (&mut [u8], &[u32]) {
+    pub(crate) fn hot_and_entries(&mut self) -> (&mut [u8], &[u32]) {
         let n = self.hot.len();
         (&mut self.hot, &self.entry[..n])
     }
     /// Both, to change both.
     #[inline]
-    pub fn hot_and_entries_mut(&mut self) -> (&mut [u8], &mut [u32]) {
+    pub(crate) fn hot_and_entries_mut(&mut self) -> (&mut [u8], &mut [u32]) {
         let n = self.hot.len();
         (&mut self.hot, &mut self.entry[..n])
     }
     /// Gives a page that held nothing its frame; its hot byte says so already.
     #[inline]
-    pub fn first_touched(&mut self, p: PageIdx, frame: Pfn) {
+    pub(crate) fn first_touched(&mut self, p: PageIdx, frame: Pfn) {
         debug_assert!(self.hot[p.0 as usize] & pte::PRESENT != 0);
         debug_assert_eq!(self.entry[p.0 as usize], 0, "{p} was touched before");
         self.entry[p.0 as usize] = frame.0;
@@ -307,7 +307,7 @@ impl Pages {
     }
     /// The entries.
     #[inline]
-    pub fn entries_mut(&mut self) -> &mut [u32] {
+    pub(crate) fn entries_mut(&mut self) -> &mut [u32] {
         &mut self.entry
     }
     /// Makes a swap entry of the PTE of a present page, with these hot bits.
@@ -317,7 +317,11 @@ impl Pages {
     }
     /// The same for many pages.
     #[inline]
-    pub fn swap_out_all(&mut self, all: impl Iterator<Item = (PageIdx, SwapSlot)>, bits: u8) {
+    pub(crate) fn swap_out_all(
+        &mut self,
+        all: impl Iterator<Item = (PageIdx, SwapSlot)>,
+        bits: u8,
+    ) {
         // Lengths that are known to be equal are checked once.
         let hot = &mut self.hot[..];
         let entry = &mut self.entry[..hot.len()];
@@ -329,7 +333,7 @@ impl Pages {
         }
     }
     /// True if no page of a group has anything.
-    pub fn holds_nothing(&self, g: GroupId) -> bool {
+    pub(crate) fn holds_nothing(&self, g: GroupId) -> bool {
         let pages = g.first().0 as usize..(g.first().0 + GROUP_PAGES) as usize;
         let entries = self.entry[pages.clone()].iter().fold(0, |all, e| all | e);
         let hot = self.hot[pages].iter().fold(0, |all, h| all | h);
@@ -358,7 +362,7 @@ impl Pages {
     }
     /// The slot of a page of a process that is swapped out.
     #[inline]
-    pub fn swap_entry(&self, p: PageIdx) -> Option<SwapSlot> {
+    pub(crate) fn swap_entry(&self, p: PageIdx) -> Option<SwapSlot> {
         swapped_to(self.hot[p.0 as usize], self.entry[p.0 as usize])
     }
     /// Sets what a page maps, with its hot bits; keeps count of PTEs in use.
@@ -395,7 +399,7 @@ impl Pages {
     }
     /// The hot bytes of a group.
     #[inline]
-    pub fn hot_of(&self, g: GroupId) -> &[u8; GROUP_PAGES as usize] {
+    pub(crate) fn hot_of(&self, g: GroupId) -> &[u8; GROUP_PAGES as usize] {
         &self.hot.as_chunks().0[g.0 as usize]
     }
     /// Has memory fetch the PTEs of the 32 pages before one and of those behind it, and what is known
@@ -412,12 +416,12 @@ impl Pages {
     }
     /// The entries of a group.
     #[inline]
-    pub fn entries_of(&self, g: GroupId) -> &[u32; GROUP_PAGES as usize] {
+    pub(crate) fn entries_of(&self, g: GroupId) -> &[u32; GROUP_PAGES as usize] {
         &self.entry.as_chunks().0[g.0 as usize]
     }
     /// The hot bytes of a group, to change, and its entries.
     #[inline]
-    pub fn hot_and_entries_of(
+    pub(crate) fn hot_and_entries_of(
         &mut self,
         g: GroupId,
     ) -> (&mut [u8; GROUP_PAGES as usize], &[u32; GROUP_PAGES as usize]) {
@@ -425,7 +429,7 @@ impl Pages {
         (&mut self.hot.as_chunks_mut().0[i], &self.entry.as_chunks().0[i])
     }
     /// Maps a huge folio, or nothing, in all pages of a group. The other one was there before.
-    pub fn set_huge(&mut self, g: GroupId, head: Option<Pfn>, bits: u8) {
+    pub(crate) fn set_huge(&mut self, g: GroupId, head: Option<Pfn>, bits: u8) {
         let of = g.first().0 as usize..g.first().0 as usize + GROUP_PAGES as usize;
         self.entry[of.clone()].fill(head.map_or(0, |f| f.0));
         let present = if head.is_some() { bits | pte::PRESENT } else { 0 };
@@ -438,7 +442,7 @@ impl Pages {
     }
     /// Turns the mapping of a huge folio as a whole into one by PTEs: each page has the bits then
     /// that any of them had, since the hardware keeps one for all.
-    pub fn map_parts(&mut self, g: GroupId) {
+    pub(crate) fn map_parts(&mut self, g: GroupId) {
         debug_assert!(self.groups[g].huge, "{g} is not huge");
         self.groups[g].huge = false;
         self.groups[g].parts = GROUP_PAGES as u16;
@@ -458,7 +462,7 @@ impl Pages {
         some.map(PageIdx).filter(is_part)
     }
     /// Unmaps a part of a huge folio. Returns how many are left.
-    pub fn drop_part(&mut self, p: PageIdx) -> u16 {
+    pub(crate) fn drop_part(&mut self, p: PageIdx) -> u16 {
         self.set_entry(p, Entry::None, 0);
         let group = &mut self.groups[p.group()];
         group.parts -= 1;
@@ -467,7 +471,7 @@ impl Pages {
         left
     }
     /// Turns the mappings of parts of a huge folio into those of their frames.
-    pub fn split_parts(&mut self, g: GroupId, head: Pfn) {
+    pub(crate) fn split_parts(&mut self, g: GroupId, head: Pfn) {
         let parts: Vec<PageIdx> = self.parts(g, head).collect();
         debug_assert_eq!(parts.len(), self.groups[g].parts.into(), "{g} and parts of {head}");
         for p in parts {
@@ -486,11 +490,11 @@ impl Pages {
     }
     /// True if a group maps a huge folio, or parts of one.
     #[inline]
-    pub fn has_huge(&self, g: GroupId) -> bool {
+    pub(crate) fn has_huge(&self, g: GroupId) -> bool {
         self.nr_huge + self.nr_parted > 0 && (self.groups[g].huge || self.groups[g].parts > 0)
     }
     /// Clears bits of all pages of a group and says whether any was set.
-    pub fn test_clear_group(&mut self, g: GroupId, bits: u8) -> bool {
+    pub(crate) fn test_clear_group(&mut self, g: GroupId, bits: u8) -> bool {
         let hot = self.hot_and_entries_of(g).0;
         let was = hot.iter().fold(0, |a, &h| a | h) & bits != 0;
         hot.iter_mut().for_each(|h| *h &= !bits);
@@ -498,14 +502,14 @@ impl Pages {
     }
     /// True if the entry that points to a page table is accessed.
     #[inline]
-    pub fn table_touched(&self, g: GroupId) -> bool {
+    pub(crate) fn table_touched(&self, g: GroupId) -> bool {
         // In wide steps, without a branch per page; where much was accessed, the first will do.
         let touched = |part: &[u8; 64]| part.iter().fold(0, |a, &h| a | h) & pte::TOUCHED != 0;
         self.hot_of(g).as_chunks().0.iter().any(touched)
     }
     /// Clears that.
     #[inline]
-    pub fn clear_table_touched(&mut self, g: GroupId) {
+    pub(crate) fn clear_table_touched(&mut self, g: GroupId) {
         let hot = self.hot_and_entries_of(g).0;
         hot.iter_mut().for_each(|h| *h &= !pte::TOUCHED);
     }

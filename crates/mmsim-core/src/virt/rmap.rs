@@ -17,7 +17,7 @@ struct Many {
 
 /// The side table for folios that are mapped more than once.
 #[derive(Clone, Debug, Default)]
-pub struct Rmap {
+pub(crate) struct Rmap {
     many: Vec<Many>,
     free: Vec<u32>,
 }
@@ -34,7 +34,13 @@ pub enum Mappings {
 impl Rmap {
     /// Adds a mapping of `folio`. `file` is the folio's place in its file, if it has one.
     #[inline]
-    pub fn add(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx, file: Option<PageIdx>) {
+    pub(crate) fn add(
+        &mut self,
+        frames: &mut Frames,
+        folio: Pfn,
+        pte: PageIdx,
+        file: Option<PageIdx>,
+    ) {
         if frames.mapped(folio) == Mapped::No {
             frames.rmap[folio] = pte.0;
             frames.set_mapped(folio, Mapped::Once);
@@ -73,7 +79,13 @@ impl Rmap {
     /// # Panics
     /// If the folio is not mapped there.
     #[inline]
-    pub fn remove(&mut self, frames: &mut Frames, folio: Pfn, pte: PageIdx, file: Option<PageIdx>) {
+    pub(crate) fn remove(
+        &mut self,
+        frames: &mut Frames,
+        folio: Pfn,
+        pte: PageIdx,
+        file: Option<PageIdx>,
+    ) {
         match frames.mapped(folio) {
             Mapped::No => panic!("{folio} is not mapped at {pte}"),
             Mapped::Once => {
@@ -102,7 +114,7 @@ impl Rmap {
 
     /// The mappings of a folio, to walk with [`Rmap::nth`].
     #[inline]
-    pub fn of(&self, frames: &Frames, folio: Pfn) -> Mappings {
+    pub(crate) fn of(&self, frames: &Frames, folio: Pfn) -> Mappings {
         match frames.mapped(folio) {
             Mapped::No => Mappings::Few(None),
             Mapped::Once => Mappings::Few(Some(PageIdx(frames.rmap[folio]))),
@@ -115,7 +127,7 @@ impl Rmap {
 
     /// Number of mappings.
     #[inline]
-    pub fn count(&self, frames: &Frames, folio: Pfn) -> u32 {
+    pub(crate) fn count(&self, frames: &Frames, folio: Pfn) -> u32 {
         match self.of(frames, folio) {
             Mappings::Few(p) => u32::from(p.is_some()),
             Mappings::Many(_, n) => n,
@@ -124,7 +136,7 @@ impl Rmap {
 
     /// The i-th mapping, in order of mapping.
     #[inline]
-    pub fn nth(&self, m: Mappings, i: u32) -> Option<PageIdx> {
+    pub(crate) fn nth(&self, m: Mappings, i: u32) -> Option<PageIdx> {
         match m {
             Mappings::Few(p) => {
                 if i == 0 {
@@ -140,7 +152,7 @@ impl Rmap {
     }
 
     /// The place in its file of a folio that is mapped more than once.
-    pub fn file_of_many(&self, frames: &Frames, folio: Pfn) -> PageIdx {
+    pub(crate) fn file_of_many(&self, frames: &Frames, folio: Pfn) -> PageIdx {
         PageIdx(self.many[frames.rmap[folio] as usize].file)
     }
 }

@@ -95,7 +95,7 @@ pub struct Place {
 
 impl Place {
     /// A place in no region.
-    pub const NOWHERE: Place = Place {
+    pub(crate) const NOWHERE: Place = Place {
         region: RegionId(0),
         changes: u64::MAX,
         start: PageIdx(0),
@@ -260,7 +260,7 @@ impl Spaces {
         &mut self.vmas[v]
     }
     /// VMAs of a process in order of address.
-    pub fn vmas_of(&self, a: AsId) -> &[VmaId] {
+    pub(crate) fn vmas_of(&self, a: AsId) -> &[VmaId] {
         &self.spaces[a].vmas
     }
     /// Mappings of a process, in order of virtual address: first page, page behind the last, VMA.
@@ -307,7 +307,7 @@ impl Spaces {
         (place.changes == self.changes).then_some(place.region)
     }
     /// The VMAs of a process that reach into a group, as positions in their order.
-    pub fn vmas_over(&self, a: AsId, g: GroupId) -> std::ops::Range<usize> {
+    pub(crate) fn vmas_over(&self, a: AsId, g: GroupId) -> std::ops::Range<usize> {
         let vmas = &self.spaces[a].vmas;
         let (first, end) = (g.first(), PageIdx(g.first().0 + GROUP_PAGES));
         let from = vmas.partition_point(|&v| self.vmas[v].end() <= first);
@@ -403,7 +403,7 @@ impl Spaces {
     }
 
     /// Changes the flags of a mapping.
-    pub fn set_flags(&mut self, pages: &mut Pages, v: VmaId, flags: VmaFlags) {
+    pub(crate) fn set_flags(&mut self, pages: &mut Pages, v: VmaId, flags: VmaFlags) {
         self.changes += 1;
         self.vmas[v].flags = flags;
         let (start, nr) = (self.vmas[v].start, self.vmas[v].pages);

@@ -7,7 +7,7 @@ use crate::base::host;
 use crate::base::id::{CpuId, SwapSlot};
 
 /// Slots of which some may be let go by the only PTE that refers to them.
-pub struct PrivateSlots<'a> {
+pub(crate) struct PrivateSlots<'a> {
     tables: &'a mut [SlotTable],
     table_of: &'a [u32],
     upper: &'a [[u32; CLUSTER as usize]],
@@ -20,7 +20,7 @@ pub struct PrivateSlots<'a> {
 impl PrivateSlots<'_> {
     /// Has memory fetch what is known of a slot.
     #[inline(always)]
-    pub fn fetch(&self, s: SwapSlot) {
+    pub(crate) fn fetch(&self, s: SwapSlot) {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of.get((s.0 / CLUSTER) as usize);
         if let Some(t) = self.tables.get(at.map_or(usize::MAX, |&t| t as usize)) {
@@ -33,7 +33,7 @@ impl PrivateSlots<'_> {
     /// Lets go of a slot without a folio that one PTE refers to: then the shadow, if it held
     /// one. `None`, and nothing done: it is not like that.
     #[inline(always)]
-    pub fn take(&mut self, s: SwapSlot) -> Option<Option<Shadow>> {
+    pub(crate) fn take(&mut self, s: SwapSlot) -> Option<Option<Shadow>> {
         let i = (s.0 % CLUSTER) as usize;
         let at = self.table_of[(s.0 / CLUSTER) as usize] as usize;
         let t = &mut self.tables[at];
@@ -63,7 +63,7 @@ impl PrivateSlots<'_> {
 impl Swap {
     /// Slots to be let go as [`Swap::put_last`] does; [`Swap::let_go`] is to follow.
     #[inline]
-    pub fn private_slots(&mut self) -> PrivateSlots<'_> {
+    pub(crate) fn private_slots(&mut self) -> PrivateSlots<'_> {
         PrivateSlots {
             tables: &mut self.tables,
             table_of: &self.table_of,
@@ -75,7 +75,7 @@ impl Swap {
     }
 
     /// A CPU holds slots that were let go, and frees what it holds whenever that is enough.
-    pub fn let_go(&mut self, cpu: CpuId, mut slots: &[u32]) {
+    pub(crate) fn let_go(&mut self, cpu: CpuId, mut slots: &[u32]) {
         while !slots.is_empty() {
             let freed = &mut self.per_cpu[cpu].freed;
             let (now, later) = slots.split_at(slots.len().min(SLOT_CACHE - freed.len()));

@@ -260,7 +260,7 @@ pub struct Latencies {
 
 /// Where a block of order above 0 came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// It was free, perhaps below the low watermark.
     FreeList,
     /// Asynchronous compaction, before reclaim, made it.

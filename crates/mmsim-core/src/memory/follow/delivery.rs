@@ -13,7 +13,7 @@ use crate::virt::pages::{Entry, Owner};
 
 impl Memory {
     /// Sets or removes the follower of pages.
-    pub fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
+    pub(crate) fn set_follower(&mut self, f: Option<Box<dyn Follower>>) {
         self.telling.follower = f;
         self.telling.uses = Uses::of(self);
     }

@@ -72,7 +72,8 @@ proptest! {
                     model.iter_mut().for_each(|m| m.retain(|f| !folios.contains(f)));
                 }
                 Step::PopTail(l) => {
-                    let got = lists.pop_tail(ids[l as usize], |_| Z).map(|p| p.0);
+                    let got = lists.tail(ids[l as usize]).map(|p| p.0);
+                    got.into_iter().for_each(|p| lists.remove(Pfn(p), Z));
                     prop_assert_eq!(got, model[l as usize].pop_back());
                 }
                 Step::PopTailBatch(l, n) => {
