@@ -17,7 +17,7 @@ use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::hits::{Missed, fitting, hit, hit_copy, hit_run, single};
 use crate::machine::watch::latency::RecordClock;
-use crate::workload::{Op, RegionId, Run, Touch, Workload, WorkloadCx};
+use crate::workload::{CopyRun, Op, RegionId, Run, Touch, Workload, WorkloadCx};
 
 /// Why a walk ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,11 +274,7 @@ impl Progress {
                     let starts = (m.start_of(copy.from), m.start_of(copy.to));
                     let (Some(from), Some(to)) = starts else { return (Stop::Other, now) };
                     let fits = fitting(copy.touches() - self.done, time, t_hit);
-                    let hits = hit_copy(m.hot(), &copy, [from, to], self.done, fits);
-                    for n in self.done..self.done + hits {
-                        let start = if n.is_multiple_of(2) { from } else { to };
-                        m.hits(Missed::of_copy(&copy, n).page(start), 1);
-                    }
+                    let hits = self.hits_of_copy(m, &copy, [from, to], fits);
                     (copy.touches(), fits, hits)
                 }
                 Op::Compute(d) if d <= M::LONGEST => {
@@ -293,13 +289,9 @@ impl Progress {
                     self.next += 1;
                     continue;
                 }
-                Op::RecordBegins => {
-                    self.record_clock.begin(now);
-                    self.next += 1;
-                    continue;
-                }
-                Op::Arrived(at) => {
-                    self.record_clock.begin(at.0.min(now));
+                Op::RecordBegins | Op::Arrived(_) => {
+                    let begins = if let Op::Arrived(at) = *op { at.0.min(now) } else { now };
+                    self.record_clock.begin(begins);
                     self.next += 1;
                     continue;
                 }
@@ -313,6 +305,22 @@ impl Progress {
                 return (stop, now);
             }
         }
+    }
+
+    /// Touches as many pages of a copy as hit, of those that fit. Returns how many.
+    fn hits_of_copy<M: OnMiss>(
+        &self,
+        m: &mut M,
+        copy: &CopyRun,
+        [from, to]: [u32; 2],
+        fits: u32,
+    ) -> u32 {
+        let hits = hit_copy(m.hot(), copy, [from, to], self.done, fits);
+        for n in self.done..self.done + hits {
+            let start = if n.is_multiple_of(2) { from } else { to };
+            m.hits(Missed::of_copy(copy, n).page(start), 1);
+        }
+        hits
     }
 
     /// Executes touches, up to the last (`None`) or to the first that the walk does not resolve.

@@ -164,15 +164,7 @@ impl Memory {
                     (Owner::Free, e) => panic!("{p} has no owner and holds {e:?}"),
                     (Owner::Process(a), Entry::Frame(f)) => {
                         mapped[f.index()] += u32::from(self.hugetlb_at(p).is_none());
-                        let idle = self.virt.pages.hot(p) & pte::IDLE != 0;
-                        let once = self.frames.is_anon_page_mapped_once(f);
-                        assert!(!idle || once && !group.huge, "{p} maps {f} and is marked idle");
-                        match self.frames.kind(f) {
-                            FrameKind::Anon => anon[a.index()] += 1,
-                            FrameKind::File => {}
-                            FrameKind::HugeTlb if group.huge => {}
-                            k => panic!("{p} maps {f}, which is {k:?}"),
-                        }
+                        anon[a.index()] += u64::from(self.check_mapped(p, f, group.huge));
                     }
                     (Owner::Process(a), Entry::Swap(s)) => {
                         swapped[a.index()] += 1;
@@ -216,6 +208,19 @@ impl Memory {
         assert_eq!(self.virt.spaces.anon_mapped, sum(|s| s.rss_anon), "anonymous pages of all");
         assert_eq!(self.virt.spaces.file_mapped, sum(|s| s.rss_file), "mapped file pages of all");
         references
+    }
+
+    /// A PTE of a process maps a frame that can be mapped. True if it is anonymous memory.
+    fn check_mapped(&self, p: PageIdx, f: Pfn, huge: bool) -> bool {
+        let idle = self.virt.pages.hot(p) & pte::IDLE != 0;
+        let once = self.frames.is_anon_page_mapped_once(f);
+        assert!(!idle || once && !huge, "{p} maps {f} and is marked idle");
+        match self.frames.kind(f) {
+            FrameKind::Anon => true,
+            FrameKind::File => false,
+            FrameKind::HugeTlb if huge => false,
+            k => panic!("{p} maps {f}, which is {k:?}"),
+        }
     }
 
     /// A table maps one huge folio, by all of its entries. Returns the folio if it is of the pool.

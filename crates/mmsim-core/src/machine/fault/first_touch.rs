@@ -202,12 +202,34 @@ impl Machine {
                 None => break None,
             }
         };
-        let (mut faults, t_hit) = (0, self.mem.given.cost.t_hit);
-        let each = self.mem.given.cost.t_minor_anon + t_hit;
+        let faults = self.leave_team(&run, &mut team, &mut turns, acts);
+        self.touches.team = team;
+        self.mem.tell_of_uses();
+        // Less than a team costs comes from threads that do something else in between.
+        self.touches.touching = faults >= WORTH_A_TEAM;
+        if self.touches.touching {
+            (self.touches.alone_for, self.touches.pause) = (0, 1);
+        }
+        self.record.faults(&self.mem, false, self.mem.given.cost.t_minor_anon, faults);
+        self.took_steps(faults);
+        acts
+    }
+
+    /// Lets the members go their own ways from where they are; the CPU that `acts` now keeps its
+    /// turn. Returns how many faults they took.
+    fn leave_team(
+        &mut self,
+        run: &FastFaults,
+        team: &mut [Member],
+        turns: &mut Turns,
+        acts: Option<CpuId>,
+    ) -> u64 {
+        let mut faults = 0;
+        let each = self.mem.given.cost.t_minor_anon + self.mem.given.cost.t_hit;
         for n in 0..turns.nr {
             let key = *turns.nth(n);
             let (m, clock) = (&mut team[key as usize % MOST_CPUS], key >> PLACE_BITS);
-            self.settle_member(&run, m);
+            self.settle_member(run, m);
             faults += m.faults;
             let t = &mut self.work.threads[m.tid];
             t.progress = std::mem::take(&mut m.progress);
@@ -223,16 +245,7 @@ impl Machine {
             }
             self.sched.order.changed(cpu, &self.sched.cpus[cpu]);
         }
-        self.touches.team = team;
-        self.mem.tell_of_uses();
-        // Less than a team costs comes from threads that do something else in between.
-        self.touches.touching = faults >= WORTH_A_TEAM;
-        if self.touches.touching {
-            (self.touches.alone_for, self.touches.pause) = (0, 1);
-        }
-        self.record.faults(&self.mem, false, self.mem.given.cost.t_minor_anon, faults);
-        self.took_steps(faults);
-        acts
+        faults
     }
 
     /// Puts a team together, in the order of equals. Returns its turns, and the place of the
