@@ -103,7 +103,6 @@ pub fn shrink_folio(
     if how.keep_marked && bits & flag::REFERENCED != 0 && mem.frames.mapped(folio) != Mapped::No {
         return ShrinkOutcome::Kept(ScanOutcome::KeepReferenced);
     }
-    let kswapd = matches!(how.by, Reclaimer::Kswapd);
     let writeback = bits & flag::WRITEBACK != 0;
     // The flusher does not care about anonymous memory.
     if bits & flag::SWAPBACKED == 0 && !mem.is_lazyfree(folio) {
@@ -111,14 +110,7 @@ pub fn shrink_folio(
         stats.pass.unqueued_dirty += u64::from(dirty && !writeback);
     }
     if writeback {
-        let recycled = bits & flag::RECLAIM != 0;
-        if kswapd && recycled && mem.lru.node_flags[mem.node_of(folio)].writeback {
-            stats.pass.immediate += 1;
-        } else {
-            mem.frames.set(folio, flag::RECLAIM);
-            stats.pass.writeback += 1;
-        }
-        return activate_out(mem, folio, stats, ScanOutcome::ActivateWriteback);
+        return recycle(mem, folio, how, stats);
     }
     let clean_only = match judge(mem, folio) {
         Judgement::Activate => {
@@ -137,11 +129,42 @@ pub fn shrink_folio(
         mem.split_frames(folio);
         return ShrinkOutcome::Split;
     }
+    evict(mem, folio, how, clean_only, stats, shadow)
+}
+
+/// A folio under writeback goes to the active list until its write ends.
+fn recycle(
+    mem: &mut Memory,
+    folio: FolioId,
+    how: Shrinking,
+    stats: &mut BatchStats,
+) -> ShrinkOutcome {
+    let kswapd = matches!(how.by, Reclaimer::Kswapd);
+    let recycled = mem.frames.has(folio, flag::RECLAIM);
+    if kswapd && recycled && mem.lru.node_flags[mem.node_of(folio)].writeback {
+        stats.pass.immediate += 1;
+    } else {
+        mem.frames.set(folio, flag::RECLAIM);
+        stats.pass.writeback += 1;
+    }
+    activate_out(mem, folio, stats, ScanOutcome::ActivateWriteback)
+}
+
+/// Evicts a folio that was judged, as far as its state allows.
+#[inline]
+fn evict(
+    mem: &mut Memory,
+    folio: FolioId,
+    how: Shrinking,
+    clean_only: bool,
+    stats: &mut BatchStats,
+    shadow: impl FnOnce(&mut Memory, FolioId) -> Option<Shadow>,
+) -> ShrinkOutcome {
     let evicting = Evicting {
         by: how.by,
         may_writepage: how.may_writepage,
         may_write_file: how.writes_files
-            && kswapd
+            && matches!(how.by, Reclaimer::Kswapd)
             && mem.frames.has(folio, flag::RECLAIM)
             && mem.lru.node_flags[mem.node_of(folio)].dirty,
         clean_only,

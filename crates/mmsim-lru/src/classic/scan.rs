@@ -17,7 +17,7 @@ use crate::shrink::{
 use mmsim_core::base::id::{ListId, MemcgId};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::{ScanOutcome, TraceEvent, TraceKind};
-use mmsim_core::memory::{Kinds, Memory, References, Run, Scan, ScanFor, Verdicts, each};
+use mmsim_core::memory::{FastPath, Kinds, Memory, References, Run, Scan, ScanFor, Verdicts, each};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 
@@ -226,10 +226,7 @@ impl Classic {
         if nr == 0 {
             return;
         }
-        let limit = match req.by {
-            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Some(m),
-            _ => None,
-        };
+        let limit = req.by.memcg();
         let young_counts = self.config.demoted_young_counts_as_rotated();
         let observed = mem.telling.tracer.wants(TraceKind::SimDeactivate);
         let (mut kept, mut extra) = (0, 0);
@@ -240,14 +237,7 @@ impl Classic {
         for i in each(if singly { run.all() } else { run.all() & !run.plain }) {
             let (folio, bits) = (run.folio(i), run.bits(i));
             if run.plain >> i & 1 != 0 {
-                if run.young >> i & 1 != 0 {
-                    mem.overlooked(run.page(i));
-                }
-                if observed {
-                    fast.asked(1);
-                    mem.settle_fast(fast, req.by);
-                    mem.emit(|| TraceEvent::SimDeactivate { pfn: folio });
-                }
+                tell_of_demotion(mem, run, i, observed.then_some((&mut *fast, req.by)));
                 continue;
             }
             if bits & flag::MLOCKED != 0 {
@@ -287,6 +277,24 @@ impl Classic {
             self.note_cost(mem, lv, file, 0, kept);
         }
         mem.end_deactivation(&scan, nr, demoted, kept);
+    }
+}
+
+/// Tells a follower of a plain folio that is demoted although it was used, and an observer, if there
+/// is one, of any.
+fn tell_of_demotion(
+    mem: &mut Memory,
+    run: &Run,
+    i: usize,
+    observed: Option<(&mut FastPath, Reclaimer)>,
+) {
+    if run.young >> i & 1 != 0 {
+        mem.overlooked(run.page(i));
+    }
+    if let Some((fast, by)) = observed {
+        fast.asked(1);
+        mem.settle_fast(fast, by);
+        mem.emit(|| TraceEvent::SimDeactivate { pfn: run.folio(i) });
     }
 }
 

@@ -207,29 +207,7 @@ impl Mglru {
         let mut aborts = None;
         let limit = req.by.memcg().is_some();
         if let Budget::Pages(nr @ 1..) = budget {
-            let mut did = ReclaimOutcome::default();
-            let delta = self.evict_folios(mem, w.lv, swappiness, nr, req, pass, &mut did);
-            let (node, memcg) = self.node_and_memcg(w.lv);
-            let (taken, reclaimed) = (did.stats.taken, did.reclaimed);
-            mem.emit(|| TraceEvent::SimEvictFolios {
-                node,
-                memcg,
-                kswapd: matches!(req.by, Reclaimer::Kswapd),
-                priority: req.priority,
-                nr_to_scan: nr,
-                scanned: delta,
-                taken,
-                reclaimed,
-            });
-            pass.reclaimed += did.reclaimed;
-            w.swapped |= did.stats.taken > did.stats.file_taken;
-            w.scanned += delta;
-            out.scanned += did.scanned;
-            out.reclaimed += did.reclaimed;
-            pass.met.add(&did.stats);
-            pass.met.add(&self.bounced);
-            let in_batch = self.config.flusher_rule == FlusherRule::Batch72;
-            out.wakes_flusher |= in_batch && did.stats.only_unqueued_dirty();
+            let delta = self.evict_of(mem, req, pass, &mut w, (swappiness, nr), out);
             let goes_on = match &mut w.left {
                 None => w.scanned < nr,
                 Some(left) => {
@@ -266,6 +244,43 @@ impl Mglru {
         {
             pass.left.clear();
         }
+    }
+
+    /// Evicts from the lruvec that the work is about, `nr` pages at a time. Returns how much that
+    /// counts of its budget.
+    fn evict_of(
+        &mut self,
+        mem: &mut Memory,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+        w: &mut Work,
+        (swappiness, nr): (u64, u64),
+        out: &mut ReclaimOutcome,
+    ) -> u64 {
+        let mut did = ReclaimOutcome::default();
+        let delta = self.evict_folios(mem, w.lv, swappiness, nr, req, pass, &mut did);
+        let (node, memcg) = self.node_and_memcg(w.lv);
+        let (taken, reclaimed) = (did.stats.taken, did.reclaimed);
+        mem.emit(|| TraceEvent::SimEvictFolios {
+            node,
+            memcg,
+            kswapd: matches!(req.by, Reclaimer::Kswapd),
+            priority: req.priority,
+            nr_to_scan: nr,
+            scanned: delta,
+            taken,
+            reclaimed,
+        });
+        pass.reclaimed += did.reclaimed;
+        w.swapped |= did.stats.taken > did.stats.file_taken;
+        w.scanned += delta;
+        out.scanned += did.scanned;
+        out.reclaimed += did.reclaimed;
+        pass.met.add(&did.stats);
+        pass.met.add(&self.bounced);
+        let in_batch = self.config.flusher_rule == FlusherRule::Batch72;
+        out.wakes_flusher |= in_batch && did.stats.only_unqueued_dirty();
+        delta
     }
 
     /// The order of memory cgroups after one was visited.

@@ -8,7 +8,7 @@
 
 use super::Mglru;
 use super::config::{
-    AccessMarks, DirtyLazyfreeRule, Lazyfree, StepSize, TypeFallback, WritebackRule,
+    AccessMarks, DirtyLazyfreeRule, Lazyfree, RefaultCount, StepSize, TypeFallback, WritebackRule,
 };
 use super::lruvec::{GEN_MASK, GenList, NAMES, gen_bits, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
@@ -240,20 +240,8 @@ impl Mglru {
         let reworked = c.access_marks == AccessMarks::Counted614;
         let full = self.overflows(bits, refs);
         if tier > scan.limit || c.overflow_protect && full {
-            let generation = self.inc_gen(mem, lv, folio, 0);
-            let hist = c.hist_gens.get();
-            let v = &mut self.lruvecs[lv];
-            if !(reworked && full) {
-                v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += pages_of(bits);
-            }
-            if c.refault_count == super::config::RefaultCount::RecentOnly {
-                let activated = if t == FILE {
-                    VmEvent::WorkingsetActivateFile
-                } else {
-                    VmEvent::WorkingsetActivateAnon
-                };
-                mem.count_in(self.node_and_memcg(lv).1, activated, 1);
-            }
+            let counts = !(reworked && full);
+            let generation = self.protect(mem, scan, (folio, bits), tier, counts);
             if reworked {
                 mem.lru_add_head(at(self, generation), folio);
             } else {
@@ -267,14 +255,13 @@ impl Mglru {
             return Sorted::Moved;
         }
         if c.writeback_rule == WritebackRule::Bounce {
-            let locked = bits & flag::LOCKED != 0 && !reworked;
             let dirty_file = t == FILE && bits & flag::DIRTY != 0;
+            let writing = bits & flag::WRITEBACK != 0;
             if dirty_file {
-                let queued = bits & flag::WRITEBACK != 0;
                 self.bounced.file_taken += pages_of(bits);
-                self.bounced.unqueued_dirty += if queued { 0 } else { pages_of(bits) };
+                self.bounced.unqueued_dirty += if writing { 0 } else { pages_of(bits) };
             }
-            if locked || bits & flag::WRITEBACK != 0 || dirty_file {
+            if writing || dirty_file || bits & flag::LOCKED != 0 && !reworked {
                 let generation = self.inc_gen(mem, lv, folio, flag::RECLAIM);
                 mem.lru_add_head(at(self, generation), folio);
                 return Sorted::Moved;
@@ -288,6 +275,33 @@ impl Mglru {
             return Sorted::Refused;
         }
         Sorted::Isolate
+    }
+
+    /// Moves a folio to the next generation since its tier is protected, or it is full. Returns the
+    /// generation. `counts`: the tier's rate takes note of it.
+    fn protect(
+        &mut self,
+        mem: &mut Memory,
+        scan: &Scanning<'_>,
+        (folio, bits): (FolioId, u32),
+        tier: Tier,
+        counts: bool,
+    ) -> Gen {
+        let (lv, t) = (scan.lv, scan.t);
+        let generation = self.inc_gen(mem, lv, folio, 0);
+        let hist = self.config.hist_gens.get();
+        let v = &mut self.lruvecs[lv];
+        if counts {
+            v.rates[t].period_mut(v.min_seq[t], hist).protected[tier] += pages_of(bits);
+        }
+        if self.config.refault_count == RefaultCount::RecentOnly {
+            let activated = match t == FILE {
+                true => VmEvent::WorkingsetActivateFile,
+                false => VmEvent::WorkingsetActivateAnon,
+            };
+            mem.count_in(self.node_and_memcg(lv).1, activated, 1);
+        }
+        generation
     }
 
     /// True if a folio remembers as many accesses as it can.
