@@ -309,18 +309,20 @@ settings! {
 }
 
 impl CompactionConfig {
-    /// A combination that no kernel could mean: the knob, what to write instead, and why.
-    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
-        let by_depth = matches!(self.scan_limit, ScanLimit::V1 | ScanLimit::V2);
-        let v6 = self.scanners == Scanners::V6;
-        let of_2015 = self.skip_needs_full_block
+    /// True if a knob of the series of 2015 is set.
+    fn has_series_of_2015(&self) -> bool {
+        self.skip_needs_full_block
             || self.cached_pfn != CachedPfn::FirstScanned
             || self.cached_always != CachedAlways::Never
             || self.target_types != TargetTypes::Movable
             || self.depletion != Depletion::Off
             || self.deferral != Deferral::Defer
-            || self.whole_zone_sweep;
-        let of_v6 = self.fast_search
+            || self.whole_zone_sweep
+    }
+
+    /// True if a knob of the scanners of 5.1 and later is set.
+    fn has_knobs_of_v6(&self) -> bool {
+        self.fast_search
             || self.found_is_skipped
             || self.free_stride
             || self.abandon_groups
@@ -331,16 +333,22 @@ impl CompactionConfig {
             || self.capture_seen != CaptureSeen::BehindDrain
             || self.target_hint != TargetHint::Scanned
             || self.count_tails
-            || self.target_order != TargetOrder::LastFirst;
+            || self.target_order != TargetOrder::LastFirst
+    }
+
+    /// A combination that no kernel could mean: the knob, what to write instead, and why.
+    fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let by_depth = matches!(self.scan_limit, ScanLimit::V1 | ScanLimit::V2);
+        let v6 = self.scanners == Scanners::V6;
         let rules: [(bool, &'static str, &'static str, &'static str); 8] = [
             (
-                v6 && of_2015,
+                v6 && self.has_series_of_2015(),
                 "scanners",
                 "scanners = \"v4.1\", or the knobs of the series of 2015 as in compaction-v4.1",
                 "the series of 2015 was made for the scanners of 4.1",
             ),
             (
-                !v6 && of_v6,
+                !v6 && self.has_knobs_of_v6(),
                 "scanners",
                 "scanners = \"v6\"",
                 "what 5.1 and later kernels added needs their scanners",

@@ -411,6 +411,35 @@ impl Verdicts {
     }
 }
 
+impl Tables {
+    /// Examples of each class, two at most and of different pages; `settled` gives their class.
+    fn shown(
+        &self,
+        mem: &Memory,
+        names: &Names,
+        settled: impl Fn(Class, u32) -> Class,
+    ) -> Vec<Shown> {
+        let mut all: Vec<(Class, &Fresh)> = Vec::new();
+        for (&class, of) in &self.examples {
+            all.extend(of.iter().map(|e| (settled(class, e.evicted), e)));
+        }
+        all.sort_by_key(|&(class, e)| (class, e.now));
+        let mut examples: Vec<Shown> = Vec::new();
+        for (class, e) in all {
+            let (of, _) = self.name(mem, e.site, Some(e.page));
+            if of == PageOf::Nobody {
+                continue;
+            }
+            let page = names.page(of, false);
+            let mine = examples.iter().filter(|s| s.class == class);
+            if mine.clone().count() < 2 && !mine.clone().any(|s| s.page == page) {
+                examples.push(Shown { class, page, index: e.page, now: e.now });
+            }
+        }
+        examples
+    }
+}
+
 /// Settles what was open, and gives all things their names.
 pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
     let names = Names::of(mem);
@@ -460,23 +489,7 @@ pub(crate) fn settle(mut tables: Tables, mem: &Memory) -> Verdicts {
         count,
     };
     let cells = counts.iter().map(cell).collect();
-    let mut examples: Vec<Shown> = Vec::new();
-    let mut all: Vec<(Class, &Fresh)> = Vec::new();
-    for (&class, of) in &tables.examples {
-        all.extend(of.iter().map(|e| (settled(class, e.evicted), e)));
-    }
-    all.sort_by_key(|&(class, e)| (class, e.now));
-    for (class, e) in all {
-        let (of, _) = tables.name(mem, e.site, Some(e.page));
-        if of == PageOf::Nobody {
-            continue;
-        }
-        let page = names.page(of, false);
-        let mine = examples.iter().filter(|s| s.class == class);
-        if mine.clone().count() < 2 && !mine.clone().any(|s| s.page == page) {
-            examples.push(Shown { class, page, index: e.page, now: e.now });
-        }
-    }
+    let examples = tables.shown(mem, &names, settled);
     let mut log = std::mem::take(&mut tables.log);
     for l in &mut log {
         l.class = settled(l.class, l.evicted);

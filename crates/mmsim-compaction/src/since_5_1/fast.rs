@@ -16,6 +16,18 @@ use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::phys::gfp::PAGE_ALLOC_COSTLY_ORDER;
 use mmsim_core::phys::watermarks::Mark;
 
+/// Where a search of free lists looks for targets.
+struct Near {
+    /// From here on a block is near enough.
+    low: u32,
+    /// Below here it is too far.
+    min: u32,
+    /// Number of blocks of a list that are looked at.
+    limit: u32,
+    /// Pageblock of the highest block that was met.
+    highest: u32,
+}
+
 impl CompactControl<'_> {
     /// Free blocks that one look may ask.
     fn look_limit(&self) -> u32 {
@@ -47,49 +59,24 @@ impl CompactControl<'_> {
             return;
         }
         let z = self.with.req.zone;
-        let mut limit = (self.look_limit() >> 1).max(1);
         let first_look = self.free_pfn >= self.with.zone.init_free;
-        if first_look {
-            limit = self.size >> 1;
-        }
         let distance = self.free_pfn - self.migrate_pfn;
-        let low = self.block_of(self.free_pfn - (distance >> 2));
-        let min = self.block_of(self.free_pfn - (distance >> 1));
+        let mut near = Near {
+            low: self.block_of(self.free_pfn - (distance >> 2)),
+            min: self.block_of(self.free_pfn - (distance >> 1)),
+            limit: if first_look { self.size >> 1 } else { (self.look_limit() >> 1).max(1) },
+            highest: 0,
+        };
         self.search_order = self.search_order.min(wanted - 1);
-        let (mut frames, mut taken, mut highest) = (0u32, 0u32, 0);
+        let (mut frames, mut taken) = (0u32, 0u32);
         let mut page = None;
         let mut order = Some(self.search_order);
         while let Some(k) = order.filter(|_| page.is_none()) {
             let mut next_from = k;
             if self.blocks_of(k as u8) > 0 {
-                let mut asked = 0;
-                let (mut high, mut at) = (0, None);
-                let buddy = self.with.mem.zones[z].buddy();
-                for p in buddy.list_reversed(k as u8, Movable) {
-                    asked += 1;
-                    highest = if p.0 >= highest { self.block_of(p.0) } else { highest };
-                    if p.0 >= low {
-                        self.fast_fail = 0;
-                        self.search_order = k;
-                        (page, at) = (Some(p), Some(p));
-                        break;
-                    }
-                    if p.0 >= min && p.0 > high {
-                        high = p.0;
-                        limit >>= 1;
-                    }
-                    if asked >= limit {
-                        at = Some(p);
-                        break;
-                    }
-                }
+                let asked;
+                (page, asked) = self.look_near(k, &mut near);
                 frames += asked;
-                if page.is_none() && high > 0 {
-                    (page, at) = (Some(Pfn(high)), Some(Pfn(high)));
-                }
-                if let Some(p) = at {
-                    self.with.mem.rotate_free_list(z, k as u8, Movable, p);
-                }
                 if let Some(p) = page {
                     if self.with.mem.isolate_free_block(z, p, Mark::Min).is_some() {
                         frames += (1 << k) - 1;
@@ -103,33 +90,73 @@ impl CompactControl<'_> {
                 if self.targets.nr >= self.wanted {
                     break;
                 }
-                if asked >= limit {
-                    limit = (limit >> 1).max(1);
+                if asked >= near.limit {
+                    near.limit = (near.limit >> 1).max(1);
                 }
             }
             order = self.next_search_order(next_from, wanted);
         }
-        let mut around = page.map(|p| p.0);
-        if page.is_none() {
-            self.fast_fail += 1;
-            if first_look && highest >= min && highest > 0 {
-                around = Some(highest);
-                self.free_pfn = highest;
-            } else if first_look && self.direct() {
-                let unasked = self.with.rules.target_hint == TargetHint::Scanned;
-                around = Some(min).filter(|&p| unasked || self.is_target(p));
-                self.free_pfn = min;
-            }
-        }
+        let around = match page {
+            Some(p) => Some(p.0),
+            None => self.found_none_near(&near, first_look),
+        };
         let cached = &mut self.with.zone.cached_free;
-        if highest > 0 && highest >= *cached {
-            *cached = highest.saturating_sub(self.size);
+        if near.highest > 0 && near.highest >= *cached {
+            *cached = near.highest.saturating_sub(self.size);
         }
         self.with.mem.charge_compaction_scan(true, frames.into());
         self.with.mem.count(VmEvent::CompactIsolated, taken.into());
         if let Some(p) = around {
             self.isolate_around(p);
         }
+    }
+
+    /// Looks through a list for a block that is near enough, or else for the best of those that are
+    /// not too far. Returns it, and how many blocks were looked at.
+    fn look_near(&mut self, k: i32, near: &mut Near) -> (Option<Pfn>, u32) {
+        let z = self.with.req.zone;
+        let (mut asked, mut high, mut page, mut at) = (0, 0, None, None);
+        let buddy = self.with.mem.zones[z].buddy();
+        for p in buddy.list_reversed(k as u8, Movable) {
+            asked += 1;
+            near.highest = if p.0 >= near.highest { self.block_of(p.0) } else { near.highest };
+            if p.0 >= near.low {
+                self.fast_fail = 0;
+                self.search_order = k;
+                (page, at) = (Some(p), Some(p));
+                break;
+            }
+            if p.0 >= near.min && p.0 > high {
+                high = p.0;
+                near.limit >>= 1;
+            }
+            if asked >= near.limit {
+                at = Some(p);
+                break;
+            }
+        }
+        if page.is_none() && high > 0 {
+            (page, at) = (Some(Pfn(high)), Some(Pfn(high)));
+        }
+        if let Some(p) = at {
+            self.with.mem.rotate_free_list(z, k as u8, Movable, p);
+        }
+        (page, asked)
+    }
+
+    /// No block is near: a scan that has just begun goes on below. Returns where to look around.
+    fn found_none_near(&mut self, near: &Near, first_look: bool) -> Option<u32> {
+        self.fast_fail += 1;
+        if first_look && near.highest >= near.min && near.highest > 0 {
+            self.free_pfn = near.highest;
+            return Some(near.highest);
+        }
+        if first_look && self.direct() {
+            let unasked = self.with.rules.target_hint == TargetHint::Scanned;
+            self.free_pfn = near.min;
+            return Some(near.min).filter(|&p| unasked || self.is_target(p));
+        }
+        None
     }
 
     /// Takes more from the pageblock of a page that was found.

@@ -127,12 +127,7 @@ impl CompactControl<'_> {
         let anywhere = self.with.rules.skip_mark == SkipMark::FirstPage;
         // Whether this call began with the pageblock, and whether its skip bit is decided.
         let (mut began, mut decided) = (false, false);
-        // Whether frames without flags are all alike (`without_pages`).
-        let buddy = self.with.mem.zones[self.with.req.zone].buddy();
-        let large = self.head_order(from).is_some_and(|k| k > self.with.zone.pageblock_order);
-        let begins = self.with.mem.frames.bits(Pfn(from)) != 0 && !buddy.rules().pcp_orders;
-        let alike = self.with.rules.count_tails || begins;
-        let plain = alike && !large && !buddy.untouched().contains(&from) && self.targets.nr == 0;
+        let plain = group.is_none() && self.frames_are_alike(from);
         let mut group_end = group.map_or(end, |k| (from + 1).next_multiple_of(1 << k));
         while at < end {
             if let Some(k) = group
@@ -151,7 +146,7 @@ impl CompactControl<'_> {
                 }
                 began = true;
             }
-            if group.is_none() && plain && (at == from || at.is_multiple_of(PIECE as u32)) {
+            if plain && (at == from || at.is_multiple_of(PIECE as u32)) {
                 let (passed, counted) = self.without_pages(at, end);
                 at += passed;
                 frames += counted;
@@ -169,9 +164,8 @@ impl CompactControl<'_> {
             if !self.may_take(Pfn(at)) {
                 if let Some(k) = group {
                     // The block cannot become free as a whole.
-                    if taken > 0 {
+                    if std::mem::take(&mut taken) > 0 {
                         self.put_back_sources();
-                        taken = 0;
                     }
                     if at < group_end {
                         at = group_end - 1;
@@ -183,12 +177,9 @@ impl CompactControl<'_> {
             }
             let marks = !decided && began;
             decided |= began;
-            if marks && (at == from || anywhere) {
-                let skip = self.with.zone.skip_mut(from, false);
-                if !self.ignore_skip && std::mem::replace(skip, true) && !self.finish {
-                    at = end;
-                    break;
-                }
+            if marks && (at == from || anywhere) && self.is_taken_by_others(from) {
+                at = end;
+                break;
             }
             let isolated = self.with.mem.isolate_to_migrate(self.with.lru, Pfn(at));
             debug_assert!(isolated, "pfn{at} is on a list");
@@ -199,15 +190,31 @@ impl CompactControl<'_> {
                 break;
             }
         }
-        let at = at.min(end);
-        if at == end && (taken == 0 || self.finish) {
+        if at >= end && (taken == 0 || self.finish) {
             if began && !decided {
                 *self.with.zone.skip_mut(from, false) = true;
             }
-            self.note_end(at);
+            self.note_end(end);
         }
         self.with.mem.charge_compaction_scan(false, frames.into());
         self.with.mem.count(VmEvent::CompactIsolated, taken.into());
-        self.migrate_pfn = at;
+        self.migrate_pfn = at.min(end);
+    }
+
+    /// True if the frames without flags of a pageblock are all alike, so that
+    /// [`CompactControl::without_pages`] may pass over them.
+    fn frames_are_alike(&self, from: u32) -> bool {
+        let buddy = self.with.mem.zones[self.with.req.zone].buddy();
+        let large = self.head_order(from).is_some_and(|k| k > self.with.zone.pageblock_order);
+        let begins = self.with.mem.frames.bits(Pfn(from)) != 0 && !buddy.rules().pcp_orders;
+        let alike = self.with.rules.count_tails || begins;
+        alike && !large && !buddy.untouched().contains(&from) && self.targets.nr == 0
+    }
+
+    /// Sets the skip bit of a pageblock with a page that can be taken. True if it was set, so that
+    /// the rest of the pageblock is left to who set it.
+    fn is_taken_by_others(&mut self, from: u32) -> bool {
+        let skip = self.with.zone.skip_mut(from, false);
+        !self.ignore_skip && std::mem::replace(skip, true) && !self.finish
     }
 }
