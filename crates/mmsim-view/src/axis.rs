@@ -41,14 +41,15 @@ pub type Tick = (f64, String);
 impl Axis {
     /// The axis of these values.
     pub fn new(name: &str, values: &[&str]) -> Axis {
-        let all =
-            |of: fn(&str) -> Option<f64>| values.iter().map(|v| of(v)).collect::<Option<Vec<_>>>();
-        let readings: [(Unit, fn(&str) -> Option<f64>); 3] = [
-            (Unit::Plain, |v| v.parse().ok().filter(|x: &f64| x.is_finite())),
-            (Unit::Bytes, |v| bytes(v).ok().map(|n| n as f64)),
-            (Unit::Time, |v| duration(v).ok().map(|t| t.as_nanos() as f64)),
-        ];
-        let read = readings.into_iter().find_map(|(unit, of)| Some((unit, all(of)?)));
+        let all = |of: &dyn Fn(&str) -> Option<f64>| -> Option<Vec<f64>> {
+            values.iter().map(|v| of(v)).collect()
+        };
+        let plain = || all(&|v| v.parse().ok().filter(|x: &f64| x.is_finite()));
+        let sizes = || all(&|v| bytes(v).ok().map(|n| n as f64));
+        let times = || all(&|v| duration(v).ok().map(|t| t.as_nanos() as f64));
+        let read = plain().map(|at| (Unit::Plain, at));
+        let read = read.or_else(|| Some((Unit::Bytes, sizes()?)));
+        let read = read.or_else(|| Some((Unit::Time, times()?)));
         let (unit, at) = read.map_or((Unit::Plain, None), |(unit, at)| (unit, Some(at)));
         let ends = at.as_deref().map(ends);
         let log = ends.is_some_and(|(low, high)| low > 0.0 && high >= low * LOGARITHMIC);

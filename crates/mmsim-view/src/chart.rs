@@ -10,7 +10,9 @@ use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::Estimate;
 
 use crate::curve::Curve;
-use crate::figure::{WIDTH, colour, escaped, label_of, mean, open, point, short, ticks, words};
+use crate::figure::{
+    WIDTH, colour, escaped, label_of, mean, open, point, short, ticks, upper, words,
+};
 use crate::settings::of_report;
 
 const LEFT: f64 = 150.0;
@@ -28,10 +30,15 @@ pub fn svg(report: &Report, figure: Figure) -> String {
     }
 }
 
-fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
-    // A picture of more rows is no picture.
-    const MOST: usize = 40;
-    let mut rows: Vec<(String, usize, Option<Estimate>)> = Vec::new();
+/// One variant at one point of the axes.
+struct Row {
+    label: String,
+    variant: usize,
+    value: Option<Estimate>,
+}
+
+fn rows_of(groups: &[Group<'_>], figure: Figure) -> Vec<Row> {
+    let mut rows = Vec::new();
     for group in groups {
         for (i, variant) in group.variants.iter().enumerate() {
             let axes: Vec<&str> = group.axes.iter().map(|a| a.0).collect();
@@ -42,23 +49,29 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
                 true => variant.name.to_string(),
                 false => format!("{}, {point}", variant.name),
             };
-            rows.push((label, i, mean(group, i, figure)));
+            rows.push(Row { label, variant: i, value: mean(group, i, figure) });
         }
     }
+    rows
+}
+
+fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
+    // A picture of more rows is no picture.
+    const MOST: usize = 40;
+    let mut rows = rows_of(groups, figure);
     let left_out = rows.len().saturating_sub(MOST);
     rows.truncate(MOST);
-    let upper = |e: &Estimate| e.mean + e.ci95.unwrap_or(0.0);
-    let most = rows.iter().filter_map(|r| r.2.as_ref().map(upper)).fold(0.0, f64::max);
+    let most = rows.iter().filter_map(|r| r.value.as_ref().map(upper)).fold(0.0, f64::max);
     let scale = ticks(most);
     let end = scale.last().copied().unwrap_or(1.0);
-    let longest = rows.iter().map(|r| r.0.chars().count()).max().unwrap_or(0) as f64;
+    let longest = rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0) as f64;
     let left = LEFT.max(longest.min(40.0) * 7.4 + 20.0);
     let right = WIDTH - 30.0;
     let x = |v: f64| left + (v / end).clamp(0.0, 1.0) * (right - left);
     let height = TOP + rows.len() as f64 * ROW + 30.0 + if left_out > 0 { 20.0 } else { 0.0 };
     let title = format!("{}: {}", report.scenario, label_of(report, figure));
-    let list = rows.iter().map(|(label, _, e)| {
-        format!("{label} {}", e.as_ref().map_or("has none".to_string(), words))
+    let list = rows.iter().map(|row| {
+        format!("{} {}", row.label, row.value.as_ref().map_or("has none".to_string(), words))
     });
     let mut out = open(WIDTH, height, &title, &list.collect::<Vec<_>>().join("; "));
     let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
@@ -74,41 +87,45 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
             grouped(*tick)
         );
     }
-    for (i, (label, variant, estimate)) in rows.iter().enumerate() {
-        let y = TOP + (i as f64 + 0.5) * ROW;
-        let shown: String = match label.chars().count() > 40 {
-            true => label.chars().take(39).chain(['…']).collect(),
-            false => label.clone(),
-        };
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            left - 10.0,
-            y + 4.5,
-            escaped(&shown)
-        );
-        let Some(e) = estimate else {
-            let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"{:.1}\">-</text>", y + 4.5);
-            continue;
-        };
-        point(&mut out, (x(e.mean), y), e, |v| (x(v), y), colour(*variant), label);
-        let text = words(e);
-        let room = text.chars().count() as f64 * 7.0 + 16.0;
-        let after = x(upper(e)) + 10.0;
-        let (at, anchor) = match after + room > WIDTH {
-            true => (x(e.mean - e.ci95.unwrap_or(0.0)) - 10.0, "end"),
-            false => (after, "start"),
-        };
-        let _ = writeln!(
-            out,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"11\" \
-             fill-opacity=\".75\">{text}</text>",
-            y + 4.0
-        );
+    for (i, row) in rows.iter().enumerate() {
+        draw_row(&mut out, row, TOP + (i as f64 + 0.5) * ROW, left, x);
     }
     if left_out > 0 {
         let y = bottom + 36.0;
         let _ = writeln!(out, "<text x=\"10\" y=\"{y:.1}\">and {left_out} more settings</text>");
     }
     out + "</svg>\n"
+}
+
+/// A row at a height: its label, its point and interval, and the value beside them.
+fn draw_row(out: &mut String, row: &Row, y: f64, left: f64, x: impl Fn(f64) -> f64) {
+    let shown: String = match row.label.chars().count() > 40 {
+        true => row.label.chars().take(39).chain(['…']).collect(),
+        false => row.label.clone(),
+    };
+    let _ = write!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        left - 10.0,
+        y + 4.5,
+        escaped(&shown)
+    );
+    let Some(e) = &row.value else {
+        let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"{:.1}\">-</text>", y + 4.5);
+        return;
+    };
+    point(out, (x(e.mean), y), e, |v| (x(v), y), colour(row.variant), &row.label);
+    let text = words(e);
+    let room = text.chars().count() as f64 * 7.0 + 16.0;
+    let after = x(upper(e)) + 10.0;
+    let (at, anchor) = match after + room > WIDTH {
+        true => (x(e.mean - e.ci95.unwrap_or(0.0)) - 10.0, "end"),
+        false => (after, "start"),
+    };
+    let _ = writeln!(
+        out,
+        "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"11\" \
+         fill-opacity=\".75\">{text}</text>",
+        y + 4.0
+    );
 }

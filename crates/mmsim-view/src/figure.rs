@@ -143,8 +143,131 @@ pub fn heading(group: &Group<'_>) -> String {
 /// The last word of a path, where that is enough to tell axes apart. Names may repeat.
 pub fn short<'a>(name: &'a str, all: &[&str]) -> &'a str {
     let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+<<<<<<< HEAD
     let other = |a: &&str| *a != name && a.rsplit('.').next() == Some(last(name));
     if all.iter().any(other) { name } else { last(name) }
+=======
+    let alike = all.iter().filter(|a| a.rsplit('.').next() == Some(last(name))).count();
+    if alike == 1 { last(name) } else { name }
+}
+
+/// The figure of the report: over the first axis if it has several values, else variants in rows.
+pub fn svg(report: &Report, figure: Figure) -> String {
+    let groups = report.groups();
+    let scenarios = groups.windows(2).all(|w| w[0].scenario == w[1].scenario);
+    match groups.as_slice() {
+        [] => open(WIDTH, TOP, &report.scenario, "no run") + "</svg>\n",
+        several if several.len() > 1 && scenarios && several[0].axes.len() == 1 => {
+            over_axis(report, several, figure)
+        }
+        groups => in_rows(report, groups, figure),
+    }
+}
+
+/// One variant at one point of the axes.
+struct Row {
+    label: String,
+    variant: usize,
+    value: Option<Estimate>,
+}
+
+fn rows_of(groups: &[Group<'_>], figure: Figure) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for group in groups {
+        for (i, variant) in group.variants.iter().enumerate() {
+            let axes: Vec<&str> = group.axes.iter().map(|a| a.0).collect();
+            let values = group.axes.iter().map(|(a, v)| format!("{} {v}", short(a, &axes)));
+            let point = group.scenario.map(str::to_string).into_iter().chain(values);
+            let point = point.collect::<Vec<_>>().join(", ");
+            let label = match point.is_empty() {
+                true => variant.name.to_string(),
+                false => format!("{}, {point}", variant.name),
+            };
+            rows.push(Row { label, variant: i, value: mean(group, i, figure) });
+        }
+    }
+    rows
+}
+
+/// The upper end of the interval.
+fn upper(e: &Estimate) -> f64 {
+    e.mean + e.ci95.unwrap_or(0.0)
+}
+
+fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
+    // A picture of more rows is no picture.
+    const MOST: usize = 40;
+    let mut rows = rows_of(groups, figure);
+    let left_out = rows.len().saturating_sub(MOST);
+    rows.truncate(MOST);
+    let most = rows.iter().filter_map(|r| r.value.as_ref().map(upper)).fold(0.0, f64::max);
+    let scale = ticks(most);
+    let end = scale.last().copied().unwrap_or(1.0);
+    let longest = rows.iter().map(|r| r.label.chars().count()).max().unwrap_or(0) as f64;
+    let left = LEFT.max(longest.min(40.0) * 7.4 + 20.0);
+    let right = WIDTH - 30.0;
+    let x = |v: f64| left + (v / end).clamp(0.0, 1.0) * (right - left);
+    let height = TOP + rows.len() as f64 * ROW + 30.0 + if left_out > 0 { 20.0 } else { 0.0 };
+    let title = format!("{}: {}", report.scenario, label_of(report, figure));
+    let list = rows.iter().map(|row| {
+        format!("{} {}", row.label, row.value.as_ref().map_or("has none".to_string(), words))
+    });
+    let mut out = open(WIDTH, height, &title, &list.collect::<Vec<_>>().join("; "));
+    let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
+    let bottom = TOP + rows.len() as f64 * ROW;
+    for tick in &scale {
+        let at = x(*tick);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {TOP}V{bottom:.1}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
+             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
+             fill-opacity=\".75\">{}</text>",
+            bottom + 16.0,
+            grouped(*tick)
+        );
+    }
+    for (i, row) in rows.iter().enumerate() {
+        draw_row(&mut out, row, TOP + (i as f64 + 0.5) * ROW, left, x);
+    }
+    if left_out > 0 {
+        let y = bottom + 36.0;
+        let _ = writeln!(out, "<text x=\"10\" y=\"{y:.1}\">and {left_out} more settings</text>");
+    }
+    out + "</svg>\n"
+>>>>>>> 2f304a4b (Long functions of pictures and formats have named steps)
+}
+
+/// A row at a height: its label, its point and interval, and the value beside them.
+fn draw_row(out: &mut String, row: &Row, y: f64, left: f64, x: impl Fn(f64) -> f64) {
+    let shown: String = match row.label.chars().count() > 40 {
+        true => row.label.chars().take(39).chain(['…']).collect(),
+        false => row.label.clone(),
+    };
+    let _ = write!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        left - 10.0,
+        y + 4.5,
+        escaped(&shown)
+    );
+    let Some(e) = &row.value else {
+        let _ = writeln!(out, "<text x=\"{left:.1}\" y=\"{:.1}\">-</text>", y + 4.5);
+        return;
+    };
+    point(out, (x(e.mean), y), e, |v| (x(v), y), colour(row.variant), &row.label);
+    let text = words(e);
+    let room = text.chars().count() as f64 * 7.0 + 16.0;
+    let after = x(upper(e)) + 10.0;
+    let (at, anchor) = match after + room > WIDTH {
+        true => (x(e.mean - e.ci95.unwrap_or(0.0)) - 10.0, "end"),
+        false => (after, "start"),
+    };
+    let _ = writeln!(
+        out,
+        "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"11\" \
+         fill-opacity=\".75\">{text}</text>",
+        y + 4.0
+    );
 }
 
 /// A point and its interval; `place` says where a value lies.
@@ -170,6 +293,122 @@ pub(crate) fn point(
     );
 }
 
+<<<<<<< HEAD
+=======
+/// The figure of a variant in a group.
+fn mean_by_name(group: &Group<'_>, name: &str, figure: Figure) -> Option<Estimate> {
+    let at = group.variants.iter().position(|v| v.name == name)?;
+    mean(group, at, figure)
+}
+
+/// The value of a group on its first axis.
+fn value_of<'a>(group: &'a Group<'_>) -> &'a str {
+    group.axes.iter().next().map_or("", |a| a.1.as_str())
+}
+
+/// All values of each variant, in words.
+fn all_in_words(groups: &[Group<'_>], variants: &[&str], figure: Figure) -> String {
+    let of = |name: &&str| {
+        let each = groups.iter().filter_map(|g| {
+            Some(format!("{}: {}", value_of(g), words(&mean_by_name(g, name, figure)?)))
+        });
+        format!("{name} {}", each.collect::<Vec<_>>().join(", "))
+    };
+    variants.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+fn over_axis(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
+    let axis = groups[0].axes.iter().next().map_or("", |a| a.0);
+    let mut variants: Vec<&str> = Vec::new();
+    for v in groups.iter().flat_map(|g| &g.variants) {
+        if !variants.contains(&v.name) {
+            variants.push(v.name);
+        }
+    }
+    let of = |group: &Group<'_>, name: &str| mean_by_name(group, name, figure);
+    let most = groups.iter().flat_map(|g| variants.iter().filter_map(|v| of(g, v)));
+    let scale = ticks(most.map(|e| upper(&e)).fold(0.0, f64::max));
+    let end = scale.last().copied().unwrap_or(1.0);
+    let (left, right, bottom) = (90.0, WIDTH - 30.0, 320.0);
+    let step = (right - left - 40.0) / (groups.len() - 1) as f64;
+    let x = |i: usize| left + 20.0 + i as f64 * step;
+    let y = |v: f64| bottom - (v / end).clamp(0.0, 1.0) * (bottom - TOP);
+    let height = bottom + 44.0 + 20.0 * variants.len().div_ceil(3) as f64;
+    let title = format!("{}: {} over {axis}", report.scenario, label_of(report, figure));
+    let mut out = open(WIDTH, height, &title, &all_in_words(groups, &variants, figure));
+    let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
+    for tick in &scale {
+        let at = y(*tick);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{left} {at:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"11\" \
+             fill-opacity=\".75\">{}</text>",
+            left - 8.0,
+            at + 4.0,
+            grouped(*tick)
+        );
+    }
+    // Not more labels than there is room for.
+    let every = groups.len().div_ceil(12);
+    for (i, group) in groups.iter().enumerate().filter(|(i, _)| i % every == 0) {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\">{}</text>",
+            x(i),
+            bottom + 18.0,
+            escaped(value_of(group))
+        );
+    }
+    for (v, name) in variants.iter().enumerate() {
+        let all: Vec<Option<Estimate>> = groups.iter().map(|g| of(g, name)).collect();
+        line(&mut out, &all, |i, v| (x(i), y(v)), colour(v));
+        for (i, e) in all.iter().enumerate() {
+            if let Some(e) = e {
+                let label = format!("{name}, {}", heading(&groups[i]));
+                point(&mut out, (x(i), y(e.mean)), e, |v| (x(i), y(v)), colour(v), &label);
+            }
+        }
+        let (lx, ly) = (left + (v % 3) as f64 * 220.0, bottom + 42.0 + (v / 3) as f64 * 20.0);
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{lx:.1}\" cy=\"{:.1}\" r=\"5\" fill=\"{}\"/>\
+             <text x=\"{:.1}\" y=\"{ly:.1}\">{}</text>",
+            ly - 4.5,
+            colour(v),
+            lx + 10.0,
+            escaped(name)
+        );
+    }
+    out + "</svg>\n"
+}
+
+/// A line through means, with gaps where there is none; `place` says where a value lies.
+fn line(
+    out: &mut String,
+    all: &[Option<Estimate>],
+    place: impl Fn(usize, f64) -> (f64, f64),
+    stroke: &str,
+) {
+    let mut path = String::new();
+    let mut pen = 'M';
+    for (i, e) in all.iter().enumerate() {
+        match e {
+            Some(e) => {
+                let (x, y) = place(i, e.mean);
+                let _ = write!(path, "{pen}{x:.1} {y:.1}");
+                pen = 'L';
+            }
+            None => pen = 'M',
+        }
+    }
+    let _ = writeln!(
+        out,
+        "<path d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"1.8\"/>"
+    );
+}
+
+>>>>>>> 2f304a4b (Long functions of pictures and formats have named steps)
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,26 +82,17 @@ pub fn png(map: &Heatmap) -> Vec<u8> {
     out
 }
 
-/// The image as SVG, with axes and a scale. Cells of one colour that follow one another are one
-/// rectangle.
-pub fn svg(map: &Heatmap) -> String {
+/// The colour of a step, for SVG.
+fn hex(step: usize) -> String {
+    let [r, g, b] = colour(step as f64 / (STEPS - 1) as f64);
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+/// The cells; those of one colour that follow one another are one rectangle.
+fn cells(out: &mut String, map: &Heatmap) {
     let (across, up) = (map.cells.len(), map.cells.first().map_or(0, Vec::len));
     let (cell_w, cell_h) = (WIDTH / across.max(1) as f64, HEIGHT / up.max(1) as f64);
     let most = map.max();
-    let title = format!("target {}: nr_accesses over time and addresses", map.target_id);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" \
-         height=\"{1}\" role=\"img\" aria-label=\"{title}\" font-family=\"system-ui,sans-serif\" \
-         font-size=\"11\" fill=\"#1b1f24\">\n<title>{title}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"13\" font-weight=\"600\">{title}</text>\n",
-        LEFT + WIDTH + 110.0,
-        TOP + HEIGHT + 40.0,
-    );
-    let hex = |step: usize| {
-        let [r, g, b] = colour(step as f64 / (STEPS - 1) as f64);
-        format!("#{r:02x}{g:02x}{b:02x}")
-    };
     for column in 0..up {
         let y = TOP + HEIGHT - (column + 1) as f64 * cell_h;
         let mut row = 0;
@@ -122,6 +113,22 @@ pub fn svg(map: &Heatmap) -> String {
             );
         }
     }
+}
+
+/// The image as SVG, with axes and a scale.
+pub fn svg(map: &Heatmap) -> String {
+    let (across, most) = (map.cells.len(), map.max());
+    let title = format!("target {}: nr_accesses over time and addresses", map.target_id);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" \
+         height=\"{1}\" role=\"img\" aria-label=\"{title}\" font-family=\"system-ui,sans-serif\" \
+         font-size=\"11\" fill=\"#1b1f24\">\n<title>{title}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"13\" font-weight=\"600\">{title}</text>\n",
+        LEFT + WIDTH + 110.0,
+        TOP + HEIGHT + 40.0,
+    );
+    cells(&mut out, map);
     let bottom = TOP + HEIGHT;
     for quarter in 0..=4_u64 {
         let part = quarter as f64 / 4.0;

@@ -81,6 +81,66 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
     ]
 }
 
+/// A chart: its name and scale, the ends of phases, its lines and what they are called.
+fn chart(
+    out: &mut String,
+    (name, lines): (&str, &[Line]),
+    top: f64,
+    (run, series): (&RunReport, &Series),
+    x: impl Fn(u64) -> f64,
+) {
+    let bottom = top + HEIGHT;
+    let values = || lines.iter().flat_map(|l| l.values.iter().copied());
+    let mut most = values().fold(0.0, f64::max);
+    let cut =
+        8.0 * lines.iter().filter(|l| l.dashed).flat_map(|l| &l.values).fold(0.0, |m, v| v.max(m));
+    if cut > 0.0 {
+        most = most.min(cut);
+    }
+    let most = if most > 0.0 { most } else { 1.0 };
+    let y = |v: f64| bottom - (v / most).clamp(0.0, 1.0) * HEIGHT;
+    let _ = write!(
+        out,
+        "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{name}</text>\n\
+         <path d=\"M{LEFT} {top:.1}H{RIGHT}M{LEFT} {bottom:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\n\
+         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
+         <text x=\"{:.1}\" y=\"{bottom:.1}\" text-anchor=\"end\">0</text>\n",
+        top - 6.0,
+        LEFT - 6.0,
+        top + 8.0,
+        grouped(most),
+        LEFT - 6.0,
+    );
+    for phase in &run.phases {
+        let at = x(phase.begin_ns + phase.sim_time_ns);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
+             <title>{} ends</title></path>",
+            escaped(&phase.name)
+        );
+    }
+    let shown = lines.iter().filter(|l| l.values.iter().any(|&v| v > 0.0));
+    let mut legend = RIGHT;
+    for line in shown {
+        let mut path = String::new();
+        for (j, v) in line.values.iter().enumerate() {
+            let pen = if j == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{pen}{:.1} {:.1}", x(series.time_ns[j]), y(*v));
+        }
+        let colour = COLOURS[line.colour];
+        let dash = if line.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let _ = writeln!(
+            out,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\"{dash}/>\
+             <text x=\"{legend:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{colour}\">{}</text>",
+            top - 6.0,
+            line.name
+        );
+        legend -= line.name.len() as f64 * 6.5 + 12.0;
+    }
+}
+
 /// A run over time. Free memory is cut at eight times the high watermark, below which reclaim is
 /// what moves it.
 pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
@@ -99,56 +159,7 @@ pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
     let x = |ns: u64| LEFT + ns as f64 / end * (RIGHT - LEFT);
     for (i, (name, lines)) in charts.iter().enumerate() {
         let top = 46.0 + i as f64 * (HEIGHT + GAP);
-        let bottom = top + HEIGHT;
-        let values = || lines.iter().flat_map(|l| l.values.iter().copied());
-        let mut most = values().fold(0.0, f64::max);
-        let cut = 8.0
-            * lines.iter().filter(|l| l.dashed).flat_map(|l| &l.values).fold(0.0, |m, v| v.max(m));
-        if cut > 0.0 {
-            most = most.min(cut);
-        }
-        let most = if most > 0.0 { most } else { 1.0 };
-        let y = |v: f64| bottom - (v / most).clamp(0.0, 1.0) * HEIGHT;
-        let _ = write!(
-            out,
-            "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{name}</text>\n\
-             <path d=\"M{LEFT} {top:.1}H{RIGHT}M{LEFT} {bottom:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
-             <text x=\"{:.1}\" y=\"{bottom:.1}\" text-anchor=\"end\">0</text>\n",
-            top - 6.0,
-            LEFT - 6.0,
-            top + 8.0,
-            grouped(most),
-            LEFT - 6.0,
-        );
-        for phase in &run.phases {
-            let at = x(phase.begin_ns + phase.sim_time_ns);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
-                 <title>{} ends</title></path>",
-                escaped(&phase.name)
-            );
-        }
-        let shown = lines.iter().filter(|l| l.values.iter().any(|&v| v > 0.0));
-        let mut legend = RIGHT;
-        for line in shown {
-            let mut path = String::new();
-            for (j, v) in line.values.iter().enumerate() {
-                let pen = if j == 0 { 'M' } else { 'L' };
-                let _ = write!(path, "{pen}{:.1} {:.1}", x(series.time_ns[j]), y(*v));
-            }
-            let colour = COLOURS[line.colour];
-            let dash = if line.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
-            let _ = writeln!(
-                out,
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\"{dash}/>\
-                 <text x=\"{legend:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{colour}\">{}</text>",
-                top - 6.0,
-                line.name
-            );
-            legend -= line.name.len() as f64 * 6.5 + 12.0;
-        }
+        chart(&mut out, (name, lines), top, (run, series), x);
     }
     let y = 46.0 + charts.len() as f64 * (HEIGHT + GAP) - GAP + 16.0;
     let _ = writeln!(

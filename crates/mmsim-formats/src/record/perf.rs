@@ -138,16 +138,8 @@ impl Source<'_> {
     /// The tracepoint of a line, if it has one of ours.
     fn point(&self, line: &str, offset: usize) -> Result<Option<Point>, Error> {
         let words: Vec<(usize, &str)> = words(line);
-        let event = |w: &str| {
-            let w = w.strip_prefix("damon:").unwrap_or(w);
-            match w {
-                "damon_aggregated:" => Some(false),
-                "damos_before_apply:" => Some(true),
-                _ => None,
-            }
-        };
         let Some((nr, of_scheme)) =
-            words.iter().enumerate().find_map(|(i, w)| Some((i, event(w.1)?)))
+            words.iter().enumerate().find_map(|(i, w)| Some((i, of_scheme(w.1)?)))
         else {
             return Ok(None);
         };
@@ -158,19 +150,16 @@ impl Source<'_> {
         let wrong = |i: usize, want: &str| {
             let found =
                 words.get(i).map_or("the end of the line".to_string(), |w| format!("`{}`", w.1));
-            Err(self.error(
-                span(i),
-                format!("found {found}, expected {want}"),
-                format!("write {want}"),
-            ))
+            let title = format!("found {found}, expected {want}");
+            Err(self.error(span(i), title, format!("write {want}")))
         };
         let end_ns = match nr.checked_sub(1).map(|i| seconds(words[i].1)) {
             Some(Some(ns)) => ns,
             _ => return wrong(nr.saturating_sub(1), "a time in seconds as in `0.100000:`"),
         };
+        let word = |i: usize| words.get(i).map(|w| w.1);
         let number = |i: usize, key: &str| {
-            let word = words.get(i).and_then(|w| w.1.strip_prefix(key)?.strip_prefix('='));
-            word.and_then(|v| v.parse::<u64>().ok())
+            word(i)?.strip_prefix(key)?.strip_prefix('=')?.parse::<u64>().ok()
         };
         let small = |i: usize, key: &str| number(i, key).and_then(|n| u32::try_from(n).ok());
         let mut i = nr + 1;
@@ -192,14 +181,9 @@ impl Source<'_> {
             Some(n) if n > 0 => n,
             _ => return wrong(i + 1, "`nr_regions=` and a number from 1"),
         };
-        let bounds = words.get(i + 2).and_then(|w| {
-            let (start, end) = w.1.strip_suffix(':')?.split_once('-')?;
-            Some((start.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
-        });
-        let Some((start, end)) = bounds else {
+        let Some((start, end)) = word(i + 2).and_then(bounds) else {
             return wrong(i + 2, "first byte and end as in `0-4096:`");
         };
-        let word = |i: usize| words.get(i).map(|w| w.1);
         let dummy = (start, end, word(i + 3)) == (0, 0, Some("-1"));
         if start >= end && !dummy {
             return wrong(i + 2, "a region that ends above its start");
@@ -222,6 +206,21 @@ impl Source<'_> {
         let at = span(nr + 1).start..offset + line.trim_end().len();
         Ok(Some(Point { key, end_ns, nr_regions, region, at }))
     }
+}
+
+/// True for a word that begins a tracepoint of a scheme, false for one of an aggregation.
+fn of_scheme(word: &str) -> Option<bool> {
+    match word.strip_prefix("damon:").unwrap_or(word) {
+        "damon_aggregated:" => Some(false),
+        "damos_before_apply:" => Some(true),
+        _ => None,
+    }
+}
+
+/// First byte and end of a region, as in `0-4096:`.
+fn bounds(word: &str) -> Option<(u64, u64)> {
+    let (start, end) = word.strip_suffix(':')?.split_once('-')?;
+    Some((start.parse().ok()?, end.parse().ok()?))
 }
 
 /// The words of a line with their places.

@@ -158,11 +158,8 @@ pub fn pagetypeinfo(copy: &Text) -> Result<(u64, Vec<Blocks>), Error> {
     }
     let last = copy.text().lines().count().max(1);
     let (Some(order), false) = (order, all.is_empty()) else {
-        return Err(copy.bad(
-            last,
-            "it ends early",
-            "all of /proc/pagetypeinfo, which root alone can read",
-        ));
+        let all = "all of /proc/pagetypeinfo, which root alone can read";
+        return Err(copy.bad(last, "it ends early", all));
     };
     if let Some(cut) = all.iter().find(|b| b.pageblocks.is_none()) {
         let found =

@@ -107,6 +107,44 @@ fn kind(name: &str) -> Option<ZoneKind> {
     ZoneKind::ALL.into_iter().find(|k| k.name() == name)
 }
 
+/// Something about a zone that no kernel prints: what was found, and what to write.
+fn inconsistency(zone: &Zone) -> Option<(&'static str, &'static str)> {
+    let [min, low, high] = zone.marks;
+    let rules = [
+        (
+            zone.managed > zone.spanned && zone.spanned > 0,
+            "more pages are managed than it spans",
+            "copy /proc/zoneinfo again",
+        ),
+        (
+            zone.protection.is_empty() || zone.pcp.is_empty(),
+            "it ends early",
+            "all of /proc/zoneinfo: the file is cut off",
+        ),
+        (
+            zone.pcp.iter().any(|p| p.batch == 0),
+            "a per-CPU list has no batch",
+            "all of /proc/zoneinfo: the file is cut off",
+        ),
+        (
+            min > low || low > high || zone.boost > min,
+            "its watermarks fall",
+            "min, low and high as /proc/zoneinfo has them",
+        ),
+        (
+            high.saturating_sub(zone.boost) > zone.managed,
+            "a watermark is above all that it manages",
+            "copy /proc/zoneinfo again",
+        ),
+        (
+            zone.free > zone.managed,
+            "more pages are free than it manages",
+            "copy /proc/zoneinfo again",
+        ),
+    ];
+    rules.into_iter().find(|r| r.0).map(|(_, found, write)| (found, write))
+}
+
 /// Zones with memory, by node.
 fn nodes(text: &Text, notes: &mut Vec<Note>) -> Result<Vec<Vec<(ZoneKind, Zone)>>, Error> {
     let file = "proc/zoneinfo";
@@ -128,26 +166,8 @@ fn nodes(text: &Text, notes: &mut Vec<Note>) -> Result<Vec<Vec<(ZoneKind, Zone)>
             notes.push(Note::new(file, &item, why));
             continue;
         };
-        if zone.managed > zone.spanned && zone.spanned > 0 {
-            return at("more pages are managed than it spans", "copy /proc/zoneinfo again");
-        }
-        if zone.protection.is_empty() || zone.pcp.is_empty() {
-            return at("it ends early", "all of /proc/zoneinfo: the file is cut off");
-        }
-        if zone.pcp.iter().any(|p| p.batch == 0) {
-            return at("a per-CPU list has no batch", "all of /proc/zoneinfo: the file is cut off");
-        }
-        if zone.marks[0] > zone.marks[1]
-            || zone.marks[1] > zone.marks[2]
-            || zone.boost > zone.marks[0]
-        {
-            return at("its watermarks fall", "min, low and high as /proc/zoneinfo has them");
-        }
-        if zone.marks[2] - zone.boost > zone.managed {
-            return at("a watermark is above all that it manages", "copy /proc/zoneinfo again");
-        }
-        if zone.free > zone.managed {
-            return at("more pages are free than it manages", "copy /proc/zoneinfo again");
+        if let Some((found, write)) = inconsistency(&zone) {
+            return at(found, write);
         }
         pages = pages.saturating_add(zone.managed);
         if pages > MOST_PAGES {

@@ -417,24 +417,7 @@ impl<'a> Writer<'a> {
             };
             for (kind, zone) in zones {
                 let row = rows.next().cloned().unwrap_or_default();
-                let _ = writeln!(
-                    t,
-                    "\n{table}\nkind = \"{}\"\nmanaged = \"{} pages\"",
-                    kind.name(),
-                    zone.managed
-                );
-                if let Some(free) = row.free {
-                    let _ = writeln!(t, "free-at-start = \"{free} pages\"");
-                }
-                for (name, n) in ["min", "low", "high"].iter().zip(row.marks.iter().flatten()) {
-                    let _ = writeln!(t, "{name} = \"{n} pages\"");
-                }
-                if let Some(n) = row.reserve {
-                    let _ = writeln!(t, "lowmem-reserve = \"{n} pages\"");
-                }
-                if let Some([high, batch]) = row.pcp {
-                    let _ = writeln!(t, "pcp = {{ high = {high}, batch = {batch} }}");
-                }
+                write_zone(&mut t, table, (*kind, zone.managed), &row);
             }
         }
         if !self.vm.is_empty() {
@@ -673,4 +656,22 @@ pub(super) fn run_of(text: &str, origin: &str) -> Result<RunSpec, Error> {
     let scenario = Scenario::from_str(text, origin).map_err(of)?;
     let runs = scenario.expand(&Catalogue).map_err(of)?;
     runs.into_iter().next().ok_or_else(|| Error::plain("a scenario without a run"))
+}
+
+/// A zone as a table of the scenario. Writing into a string cannot fail.
+fn write_zone(t: &mut String, table: &str, (kind, managed): (ZoneKind, u64), row: &Rows) {
+    let name = kind.name();
+    let _ = writeln!(t, "\n{table}\nkind = \"{name}\"\nmanaged = \"{managed} pages\"");
+    if let Some(free) = row.free {
+        let _ = writeln!(t, "free-at-start = \"{free} pages\"");
+    }
+    for (name, n) in ["min", "low", "high"].iter().zip(row.marks.iter().flatten()) {
+        let _ = writeln!(t, "{name} = \"{n} pages\"");
+    }
+    if let Some(n) = row.reserve {
+        let _ = writeln!(t, "lowmem-reserve = \"{n} pages\"");
+    }
+    if let Some([high, batch]) = row.pcp {
+        let _ = writeln!(t, "pcp = {{ high = {high}, batch = {batch} }}");
+    }
 }
