@@ -165,36 +165,39 @@ pub(super) fn check(figures: &[Figure], counted: &[KernelScore]) -> Result<(), E
     Ok(())
 }
 
+/// The row of a kernel: how it is built here, what is asked of it, and how much is close enough.
+/// `None` if nothing of it was recorded.
+fn about_kernel(figures: &[Figure], k: &'static Patched) -> Option<Vec<String>> {
+    let of: Vec<&Figure> = figures.iter().filter(|f| f.kernel == k).collect();
+    let (met, judged) = score(figures, k);
+    let asked = match k.asked {
+        Asked::Effect(points, _) => format!("effect within {points:.0} points"),
+        Asked::Level(counters) => {
+            let each = |(c, share): &(&str, f64)| format!("`{c}` within {:.0} %", share * 100.0);
+            counters.iter().map(each).collect::<Vec<_>>().join(", ")
+        }
+        Asked::Nothing => String::new(),
+    };
+    let close = match judged {
+        0 => String::new(),
+        n => format!("{met} of {n}"),
+    };
+    let knobs: Vec<String> = k.knobs.iter().map(|(k, v)| format!("`{k} = {v}`")).collect();
+    let built = match knobs.is_empty() {
+        true => format!("`{}`", k.preset),
+        false => format!("`{}` with {}", k.preset, knobs.join(", ")),
+    };
+    let row = vec![k.name.into(), k.about.into(), built, asked, close];
+    (!of.is_empty()).then_some(row)
+}
+
 /// The section; empty where nothing was recorded.
 pub(super) fn section(figures: &[Figure]) -> String {
     if figures.is_empty() {
         return String::new();
     }
     let mut out = HEAD.to_string();
-    let rows = PATCHED.iter().filter_map(|k| {
-        let of: Vec<&Figure> = figures.iter().filter(|f| f.kernel == k).collect();
-        let (met, judged) = score(figures, k);
-        let asked = match k.asked {
-            Asked::Effect(points, _) => format!("effect within {points:.0} points"),
-            Asked::Level(counters) => {
-                let each =
-                    |(c, share): &(&str, f64)| format!("`{c}` within {:.0} %", share * 100.0);
-                counters.iter().map(each).collect::<Vec<_>>().join(", ")
-            }
-            Asked::Nothing => String::new(),
-        };
-        let close = match judged {
-            0 => String::new(),
-            n => format!("{met} of {n}"),
-        };
-        let knobs: Vec<String> = k.knobs.iter().map(|(k, v)| format!("`{k} = {v}`")).collect();
-        let built = match knobs.is_empty() {
-            true => format!("`{}`", k.preset),
-            false => format!("`{}` with {}", k.preset, knobs.join(", ")),
-        };
-        let row = vec![k.name.into(), k.about.into(), built, asked, close];
-        (!of.is_empty()).then_some(row)
-    });
+    let rows = PATCHED.iter().filter_map(|k| about_kernel(figures, k));
     out += &table(&["kernel", "what it is", "here", "asked", "close enough"], rows);
     let mut experiments: Vec<&str> = Vec::new();
     for f in figures {

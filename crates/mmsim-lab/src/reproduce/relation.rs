@@ -60,6 +60,32 @@ fn correlations(
     Some(seeds.filter_map(of).collect())
 }
 
+/// The ratio of each seed.
+fn ratios(relation: &Relation, above: &[Vec<f64>], below: &[Vec<f64>]) -> Vec<f64> {
+    // The same is taken off every cell.
+    let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
+    let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
+    let parts = sums(above).into_iter().zip(sums(below));
+    let parts = parts.map(|(a, b)| (a - off_above, b - off_below));
+    // Where nothing is divided by nothing there is no ratio.
+    parts.filter(|&v| v != (0.0, 0.0)).map(|(a, b)| a / b).collect()
+}
+
+/// What a relation demands: a direction, a size, or a band that no effect lies in.
+fn asks(relation: &Relation) -> Asks {
+    let asked = relation.low.is_some() || relation.high.is_some();
+    let one_sided = [(None, Some(1.0)), (Some(1.0), None)].contains(&(relation.low, relation.high));
+    match relation.kind {
+        RelationKind::Order => Asks::Direction,
+        RelationKind::Ratio if one_sided => Asks::Direction,
+        // No effect lies in it.
+        RelationKind::Ratio if asked && in_band(1.0, relation.low, relation.high, true) => {
+            Asks::WideBand
+        }
+        _ => Asks::Size,
+    }
+}
+
 /// The row of a relation, where `simulated` gives the figure of a cell for each seed; what counts
 /// are the seeds that all cells have. `None` if there are none, or a cell was not simulated.
 pub fn row(
@@ -81,14 +107,7 @@ pub fn row(
     let (quantity, estimate, unit, demand, met) = match relation.kind {
         RelationKind::Ratio => {
             let (above, below) = (columns(&relation.numerator)?, columns(&relation.denominator)?);
-            // The same is taken off every cell.
-            let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
-            let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
-            let parts = sums(&above).into_iter().zip(sums(&below));
-            let parts = parts.map(|(a, b)| (a - off_above, b - off_below));
-            // Where nothing is divided by nothing there is no ratio.
-            let some = parts.filter(|&v| v != (0.0, 0.0));
-            let e = estimate(&some.map(|(a, b)| a / b).collect::<Vec<f64>>());
+            let e = estimate(&ratios(relation, &above, &below));
             let words = band_words(relation.low, relation.high, relation.open);
             let asked = relation.low.is_some() || relation.high.is_some();
             let within = e.map(|e| in_band(e.mean, relation.low, relation.high, relation.open));
@@ -119,17 +138,6 @@ pub fn row(
     };
     let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
     let table = first.map(|c| &c.table).or(relation.table.as_ref()).map(String::as_str);
-    let asked = relation.low.is_some() || relation.high.is_some();
-    let one_sided = [(None, Some(1.0)), (Some(1.0), None)].contains(&(relation.low, relation.high));
-    let asks = match relation.kind {
-        RelationKind::Order => Asks::Direction,
-        RelationKind::Ratio if one_sided => Asks::Direction,
-        // No effect lies in it.
-        RelationKind::Ratio if asked && in_band(1.0, relation.low, relation.high, true) => {
-            Asks::WideBand
-        }
-        _ => Asks::Size,
-    };
     Some(FigureRow {
         id: format!("{}/{}", table.unwrap_or_default(), relation.id),
         quantity: quantity.into(),
@@ -143,7 +151,7 @@ pub fn row(
         met,
         gates: relation.gate.unwrap_or(true),
         basis: relation.basis,
-        asks,
+        asks: asks(relation),
         note: relation.about.clone(),
     })
 }

@@ -262,21 +262,10 @@ fn machine_config(
     }
     let mut zones: Vec<ZoneConfig> = Vec::new();
     for kind in ZoneKind::ALL {
-        let zone = at_start.get(kind.name()).filter(|z| z.managed > 0);
-        let Some(z) = zone else { continue };
-        zones.push(ZoneConfig {
-            kind,
-            managed: z.managed,
-            free_at_start: Some(z.free),
-            watermarks: Some([z.min, z.low, z.high]),
-            // Kernels without some kinds of zone print fewer of them.
-            lowmem_reserve: (z.lowmem_reserve.get(ZoneKind::Movable as usize))
-                .or(z.lowmem_reserve.last())
-                .copied(),
-            pcp: Some((z.pcp.high, z.pcp.batch)),
-            pcp_at_start: z.pcp.count,
-            layout: layouts.as_ref().and_then(|l| l.get(kind.name()).cloned()),
-        });
+        if let Some(z) = at_start.get(kind.name()).filter(|z| z.managed > 0) {
+            let layout = layouts.as_ref().and_then(|l| l.get(kind.name()).cloned());
+            zones.push(ZoneConfig { layout, ..zone_config(kind, z) });
+        }
     }
     let Some(last) = zones.last_mut() else { return Err("the point names no zone".into()) };
     // What is cached comes from the per-CPU list, which leaves of it what was recorded.
@@ -308,6 +297,23 @@ fn machine_config(
         cost: cost::of(kernel),
         ..MachineConfig::new(kernel, zones)
     })
+}
+
+/// A zone as it was recorded at the start.
+fn zone_config(kind: ZoneKind, z: &super::point::ZoneState) -> ZoneConfig {
+    // Kernels without some kinds of zone print fewer reserves.
+    let reserves = &z.lowmem_reserve;
+    let reserve = reserves.get(ZoneKind::Movable as usize).or(reserves.last()).copied();
+    ZoneConfig {
+        kind,
+        managed: z.managed,
+        free_at_start: Some(z.free),
+        watermarks: Some([z.min, z.low, z.high]),
+        lowmem_reserve: reserve,
+        pcp: Some((z.pcp.high, z.pcp.batch)),
+        pcp_at_start: z.pcp.count,
+        layout: None,
+    }
 }
 
 fn ballast(p: &Point, repetition: usize) -> Option<u64> {
