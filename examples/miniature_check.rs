@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use mmsim::base::vmstat::VmEvent;
+use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::machine::Watch;
 use mmsim::miniature::{self, Miniature, SAMPLES, Scaling, Share, Value};
 use mmsim::{RunOptions, Scenario};
@@ -48,114 +48,150 @@ struct Row {
     covered: usize,
 }
 
-#[allow(clippy::disallowed_methods, reason = "a measurement of the host")]
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1);
-    let (mut shares, mut paths, mut scaling) = (Vec::new(), Vec::new(), Scaling::default());
-    let (mut verbose, mut refused, mut seeds) = (false, false, 1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--all" => verbose = true,
-            "--refused" => refused = true,
-            "--seeds" => seeds = args.next().ok_or("a number")?.parse()?,
-            "--batch-shift" => scaling.batch_shift = args.next().ok_or("a number")?.parse()?,
-            "--unscaled" => match args.next().as_deref() {
-                Some("costs") => scaling.costs = false,
-                Some("pageblocks") => scaling.pageblocks = false,
+/// Words of the command line.
+struct Args {
+    shares: Vec<u32>,
+    paths: Vec<String>,
+    scaling: Scaling,
+    verbose: bool,
+    refused: bool,
+    seeds: u64,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn args() -> Result<Args, Failure> {
+    let mut words = std::env::args().skip(1);
+    let (shares, paths, scaling) = (Vec::new(), Vec::new(), Scaling::default());
+    let mut a = Args { shares, paths, scaling, verbose: false, refused: false, seeds: 1 };
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--all" => a.verbose = true,
+            "--refused" => a.refused = true,
+            "--seeds" => a.seeds = words.next().ok_or("a number")?.parse()?,
+            "--batch-shift" => a.scaling.batch_shift = words.next().ok_or("a number")?.parse()?,
+            "--unscaled" => match words.next().as_deref() {
+                Some("costs") => a.scaling.costs = false,
+                Some("pageblocks") => a.scaling.pageblocks = false,
                 _ => return Err("--unscaled: write costs or pageblocks".into()),
             },
-            path if path.ends_with(".toml") => paths.push(path.to_string()),
+            path if path.ends_with(".toml") => a.paths.push(path.to_string()),
             list => {
                 for share in list.split(',') {
-                    shares.push(share.trim_start_matches("1/").parse::<u32>()?.ilog2());
+                    a.shares.push(share.trim_start_matches("1/").parse::<u32>()?.ilog2());
                 }
             }
         }
     }
+    Ok(a)
+}
+
+/// Errors by counter and share, and how many intervals cover the full run.
+#[derive(Default)]
+struct Errors {
+    rows: BTreeMap<(usize, u32), Row>,
+    runs: u64,
+    cases: u64,
+    covered: u64,
+}
+
+impl Errors {
+    /// Compares an estimate with the full run. `told` prints each counter after the words given.
+    fn add(&mut self, full: &VmStat, estimated: &Estimated, shift: u32, told: Option<&str>) {
+        let run = estimated.report(None);
+        self.runs += 1;
+        let mut seen = Vec::new();
+        for (place, &(event, estimate)) in SHOWN.iter().enumerate() {
+            let count = full[event];
+            let given = run.counters.get(event.name());
+            if count < FEWEST || given.is_some() != estimate {
+                continue;
+            }
+            let raw = estimated.results.iter().map(|r| r.vmstat[event] << shift).collect();
+            let v = given.cloned().unwrap_or_else(|| Value::of(raw, 0.0));
+            let row = self.rows.entry((place, shift)).or_default();
+            let error = (v.mean as f64 / count as f64 - 1.0) * 100.0;
+            row.errors.push(error);
+            row.covered += usize::from(v.covers(count));
+            // Counters that are the same events are one case.
+            if estimate && !seen.contains(&count) {
+                seen.push(count);
+                self.cases += 1;
+                self.covered += u64::from(v.covers(count));
+            }
+            if let Some(words) = told {
+                println!(
+                    "{words}: {} 1/{}: {count}, {} from {} to {}, {error:+.2} %{}",
+                    event.name(),
+                    1 << shift,
+                    v.mean,
+                    v.low,
+                    v.high,
+                    if v.covers(count) { "" } else { ", not covered" }
+                );
+            }
+        }
+    }
+
+    fn print(&self) {
+        println!("counter                    share  cases   mean  |mean|  worst  covered");
+        for ((place, shift), row) in &self.rows {
+            let n = row.errors.len() as f64;
+            let mean = row.errors.iter().sum::<f64>() / n;
+            let off = row.errors.iter().map(|e| e.abs()).sum::<f64>() / n;
+            let worst =
+                row.errors.iter().fold(0.0, |w: f64, e| if e.abs() > w.abs() { *e } else { w });
+            let (event, estimate) = SHOWN[*place];
+            let name = format!("{}{}", event.name(), if estimate { "" } else { " *" });
+            let share = format!("1/{}", 1 << shift);
+            println!(
+                "{name:25} {share:>6} {:>6} {mean:>+6.2} {off:>7.2} {worst:>+6.2} {:>7.0}%",
+                row.errors.len(),
+                100.0 * row.covered as f64 / n
+            );
+        }
+        println!(
+            "* no estimate is printed for it\n{} of {} intervals of {} estimated runs cover the \
+             full run",
+            self.covered, self.cases, self.runs
+        );
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a measurement of the host")]
+fn main() -> Result<(), Failure> {
+    let args = args()?;
     let one = RunOptions::default().with_jobs(1);
-    let mut rows: BTreeMap<(usize, u32), Row> = BTreeMap::new();
-    let (mut runs, mut cases, mut covered) = (0, 0, 0);
-    let mut cost = vec![(0.0, 0.0); shares.len()];
-    for path in paths {
-        let scenario = Scenario::from_path(&path)?;
-        let specs = mmsim::machines::specs(&scenario)?;
+    let mut errors = Errors::default();
+    let mut cost = vec![(0.0, 0.0); args.shares.len()];
+    for path in &args.paths {
+        let specs = mmsim::machines::specs(&Scenario::from_path(path)?)?;
         let with_seed = |mut spec: mmsim::RunSpec, nth: u64| {
             spec.seed += nth;
             spec
         };
-        let all = specs.iter().flat_map(|s| (0..seeds).map(|nth| with_seed(s.clone(), nth)));
+        let all = specs.iter().flat_map(|s| (0..args.seeds).map(|nth| with_seed(s.clone(), nth)));
         for spec in all {
             let begin = Instant::now();
             let full = mmsim::run::run_one(0, &spec, &|_, _| Watch::default())?.1;
             let took = begin.elapsed().as_secs_f64();
-            for (nth, &shift) in shares.iter().enumerate() {
+            let words = args.verbose.then(|| format!("{path}, {}", spec.label()));
+            for (cost, &shift) in cost.iter_mut().zip(&args.shares) {
                 let begin = Instant::now();
-                let mut small = match refused {
+                let mut small = match args.refused {
                     true => Miniature::unchecked(&spec, shift, SAMPLES),
                     false => Miniature::new(&spec, Share::OneIn(shift), SAMPLES)?,
                 };
-                small.scaling = scaling;
+                small.scaling = args.scaling;
                 let all = miniature::run(vec![small], &one, || ())?;
-                cost[nth].0 += took;
-                cost[nth].1 += begin.elapsed().as_secs_f64();
-                let estimated = all.first().ok_or("a run")?;
-                let run = estimated.report(None);
-                runs += 1;
-                let mut seen = Vec::new();
-                for (place, &(event, estimate)) in SHOWN.iter().enumerate() {
-                    let count = full.vmstat[event];
-                    let given = run.counters.get(event.name());
-                    if count < FEWEST || given.is_some() != estimate {
-                        continue;
-                    }
-                    let raw = estimated.results.iter().map(|r| r.vmstat[event] << shift).collect();
-                    let v = given.cloned().unwrap_or_else(|| Value::of(raw, 0.0));
-                    let row = rows.entry((place, shift)).or_default();
-                    let error = (v.mean as f64 / count as f64 - 1.0) * 100.0;
-                    row.errors.push(error);
-                    row.covered += usize::from(v.covers(count));
-                    // Counters that are the same events are one case.
-                    if estimate && !seen.contains(&count) {
-                        seen.push(count);
-                        cases += 1;
-                        covered += usize::from(v.covers(count));
-                    }
-                    if verbose {
-                        println!(
-                            "{path}, {}: {} 1/{}: {count}, {} from {} to {}, {error:+.2} %{}",
-                            spec.label(),
-                            event.name(),
-                            1 << shift,
-                            v.mean,
-                            v.low,
-                            v.high,
-                            if v.covers(count) { "" } else { ", not covered" }
-                        );
-                    }
-                }
+                cost.0 += took;
+                cost.1 += begin.elapsed().as_secs_f64();
+                errors.add(&full.vmstat, all.first().ok_or("a run")?, shift, words.as_deref());
             }
         }
     }
-    println!("counter                    share  cases   mean  |mean|  worst  covered");
-    for ((place, shift), row) in &rows {
-        let n = row.errors.len() as f64;
-        let mean = row.errors.iter().sum::<f64>() / n;
-        let off = row.errors.iter().map(|e| e.abs()).sum::<f64>() / n;
-        let worst = row.errors.iter().fold(0.0, |w: f64, e| if e.abs() > w.abs() { *e } else { w });
-        let (event, estimate) = SHOWN[*place];
-        let name = format!("{}{}", event.name(), if estimate { "" } else { " *" });
-        let share = format!("1/{}", 1 << shift);
-        println!(
-            "{name:25} {share:>6} {:>6} {mean:>+6.2} {off:>7.2} {worst:>+6.2} {:>7.0}%",
-            row.errors.len(),
-            100.0 * row.covered as f64 / n
-        );
-    }
-    println!(
-        "* no estimate is printed for it\n{covered} of {cases} intervals of {runs} estimated runs \
-              cover the full run"
-    );
-    for ((full, small), shift) in cost.iter().zip(&shares) {
+    errors.print();
+    for ((full, small), shift) in cost.iter().zip(&args.shares) {
         println!(
             "1/{}: {full:.1} s in full, {small:.1} s as {SAMPLES} samples, {:.1} times less; one \
              sample {:.1} times less",

@@ -354,7 +354,27 @@ impl<'a> Words<'a> {
     }
     fn command(mut self, known: &mut Known) -> Result<Command, String> {
         let name = self.word("a command")?;
-        let command = match name {
+        let mut command = None;
+        for of in [
+            Self::of_machine,
+            Self::of_kernel,
+            Self::of_region,
+            Self::of_access,
+            Self::of_program,
+            Self::of_look,
+        ] {
+            command = command.or(of(&mut self, name, known)?);
+        }
+        let command = command.ok_or("not a command of this recorder, see docs/recording.md")?;
+        match self.rest.next() {
+            Some(more) => Err(format!("`{more}` is too much")),
+            None => Ok(command),
+        }
+    }
+
+    /// Commands that set up the machine and the draws. `None`: it is none of them.
+    fn of_machine(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
             "write" | "trywrite" => {
                 let path = self.word("the path")?.to_string();
                 let value: Vec<&str> = self.rest.by_ref().collect();
@@ -383,8 +403,43 @@ impl<'a> Words<'a> {
                 Command::Table { table, ranks, theta }
             }
             "mlockself" => Command::MlockSelf,
-            "ballast" => Command::Ballast { free: self.up_to("the free pages", 1, MAX_PAGES)? },
             "seed" => Command::Seed(self.number("the seed")?),
+            "mount" => {
+                let mut of = |what| self.word(what).map(str::to_string);
+                let (kind, device, folder) =
+                    (of("the type")?, of("the device")?, of("the folder")?);
+                self.one_of("the option", &[("ro", ())])?;
+                Command::Mount { kind, device, folder }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Commands that take memory as the kernel does. `None`: it is none of them.
+    fn of_kernel(&mut self, name: &str, _: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
+            "ballast" => Command::Ballast { free: self.up_to("the free pages", 1, MAX_PAGES)? },
+            "hugepool" => Command::HugePool { pages: self.up_to("the pages", 0, MAX_PAGES)? },
+            "pipes" => {
+                let pages = self.up_to("the pages", 1, MAX_PAGES)?;
+                let floor = self.number("the floor")?;
+                Command::Pipes { pages, floor, per: self.up_to("the pages of a pipe", 1, 256)? }
+            }
+            "drain" => Command::Drain { pages: self.up_to("the pages of a pipe", 1, 256)? },
+            "pring" => {
+                let blocks = self.up_to("the blocks", 1, MAX_PAGES)?;
+                let order = self.up_to("the order", 0, 10)? as u8;
+                let per = self.up_to("the blocks of a socket", 1, blocks)?;
+                self.one_of("whether they stay", &[("1", ())])?;
+                Command::Pring { blocks, order, per }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Commands that map regions, change or drop them. `None`: it is none of them.
+    fn of_region(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
             "anon" => {
                 let region = self.number("the region")?;
                 let pages = self.size("the number of pages")?;
@@ -392,13 +447,6 @@ impl<'a> Words<'a> {
                     return Err(format!("there is a region {region} already"));
                 }
                 Command::Anon { region, pages }
-            }
-            "mount" => {
-                let mut of = |what| self.word(what).map(str::to_string);
-                let (kind, device, folder) =
-                    (of("the type")?, of("the device")?, of("the folder")?);
-                self.one_of("the option", &[("ro", ())])?;
-                Command::Mount { kind, device, folder }
             }
             "file" => {
                 let region = self.number("the region")?;
@@ -410,6 +458,52 @@ impl<'a> Words<'a> {
                 }
                 Command::File { region, path, pages, random }
             }
+            "unmap" => {
+                let region = self.number("the region")?;
+                known.region(region)?;
+                known.regions.remove(&region);
+                Command::Unmap { region }
+            }
+            "madvise" => {
+                let pages = known.within(self.pages()?)?;
+                let all = [
+                    ("populate_read", Advice::PopulateRead),
+                    ("pageout", Advice::Pageout),
+                    ("free", Advice::Free),
+                    ("dontneed", Advice::Dontneed),
+                ];
+                Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
+            }
+            "grow" => {
+                let region = self.number("the region")?;
+                let max = self.size("the most pages")?;
+                if max > known.region(region)? {
+                    return Err(format!("{max} pages, but region {region} has less"));
+                }
+                Command::Grow { region, max, floor: self.up_to("the floor", 1, MAX_PAGES)? }
+            }
+            "punch" => {
+                let region = self.number("the region")?;
+                known.region(region)?;
+                let period = self.size("the period")?;
+                let keep = self.up_to("what is kept", 0, period as u64)? as usize;
+                Command::Punch { region, period, keep }
+            }
+            "thp" => {
+                let region = self.number("the region")?;
+                let blocks = self.up_to("the huge pages", 1, MAX_PAGES / 512)? as usize;
+                if known.regions.insert(region, blocks * 512).is_some() {
+                    return Err(format!("there is a region {region} already"));
+                }
+                Command::Thp { region, blocks }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Commands that touch pages. `None`: it is none of them.
+    fn of_access(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
             "preadscan" => Command::PreadScan(known.within(self.pages()?)?),
             "mix2" => {
                 let mut of = || -> Result<Drawn, String> {
@@ -422,6 +516,46 @@ impl<'a> Words<'a> {
                 let write_permille = self.up_to("the writes of a thousand", 0, 1000)?;
                 Command::Mix2 { first, second, second_permille, write_permille }
             }
+            "fill" => Command::Fill(known.within(self.pages()?)?),
+            "scan" => {
+                let pages = known.within(self.pages()?)?;
+                let write = self.one_of("the kind", &[("r", false), ("w", true)])?;
+                let times = match self.rest.next() {
+                    None => 1,
+                    Some(k) => k.parse().map_err(|_| format!("k is `{k}`, write a number"))?,
+                };
+                Command::Scan { pages, write, times }
+            }
+            "zipf" => {
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let accesses = self.number("the number of accesses")?;
+                let write_permille = self.up_to("the writes of a thousand", 0, 1000)?;
+                let drawn = Drawn { region, table, accesses, map: self.map()? };
+                Command::Zipf { drawn: known.drawn(drawn)?, write_permille }
+            }
+            "mixscan" => {
+                let (region, table) = (self.number("the region")?, self.number("the table")?);
+                let accesses = self.number("the number of accesses")?;
+                let drawn = known.drawn(Drawn { region, table, accesses, map: self.map()? })?;
+                let mut loop_ = self.pages()?;
+                let len = loop_.count;
+                if loop_.at >= len {
+                    return Err(format!("begins at page {} of {len}", loop_.at));
+                }
+                loop_.count = len - loop_.at;
+                known.within(loop_)?;
+                let permille = self.up_to("the share of a thousand", 0, 1000)?;
+                let doors = [("mmap", Door::Mmap), ("pread", Door::Pread)];
+                let door = self.one_of("the mode", &doors)?;
+                Command::MixScan { drawn, loop_, permille, door }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Commands that imitate a program. `None`: it is none of them.
+    fn of_program(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
             "lazy" => {
                 let region = self.number("the region")?;
                 let count = self.size("the number of pages")?;
@@ -458,102 +592,6 @@ impl<'a> Words<'a> {
                 known.within(Pages { region, at: 0, count })?;
                 Command::Ebizzy { chunks, chunk }
             }
-            "unmap" => {
-                let region = self.number("the region")?;
-                known.region(region)?;
-                known.regions.remove(&region);
-                Command::Unmap { region }
-            }
-            "fill" => Command::Fill(known.within(self.pages()?)?),
-            "scan" => {
-                let pages = known.within(self.pages()?)?;
-                let write = self.one_of("the kind", &[("r", false), ("w", true)])?;
-                let times = match self.rest.next() {
-                    None => 1,
-                    Some(k) => k.parse().map_err(|_| format!("k is `{k}`, write a number"))?,
-                };
-                Command::Scan { pages, write, times }
-            }
-            "zipf" => {
-                let (region, table) = (self.number("the region")?, self.number("the table")?);
-                let accesses = self.number("the number of accesses")?;
-                let write_permille = self.up_to("the writes of a thousand", 0, 1000)?;
-                let drawn = Drawn { region, table, accesses, map: self.map()? };
-                Command::Zipf { drawn: known.drawn(drawn)?, write_permille }
-            }
-            "mixscan" => {
-                let (region, table) = (self.number("the region")?, self.number("the table")?);
-                let accesses = self.number("the number of accesses")?;
-                let drawn = known.drawn(Drawn { region, table, accesses, map: self.map()? })?;
-                let mut loop_ = self.pages()?;
-                let len = loop_.count;
-                if loop_.at >= len {
-                    return Err(format!("begins at page {} of {len}", loop_.at));
-                }
-                loop_.count = len - loop_.at;
-                known.within(loop_)?;
-                let permille = self.up_to("the share of a thousand", 0, 1000)?;
-                let doors = [("mmap", Door::Mmap), ("pread", Door::Pread)];
-                let door = self.one_of("the mode", &doors)?;
-                Command::MixScan { drawn, loop_, permille, door }
-            }
-            "madvise" => {
-                let pages = known.within(self.pages()?)?;
-                let all = [
-                    ("populate_read", Advice::PopulateRead),
-                    ("pageout", Advice::Pageout),
-                    ("free", Advice::Free),
-                    ("dontneed", Advice::Dontneed),
-                ];
-                Command::Madvise { pages, advice: self.one_of("the advice", &all)? }
-            }
-            "grow" => {
-                let region = self.number("the region")?;
-                let max = self.size("the most pages")?;
-                if max > known.region(region)? {
-                    return Err(format!("{max} pages, but region {region} has less"));
-                }
-                Command::Grow { region, max, floor: self.up_to("the floor", 1, MAX_PAGES)? }
-            }
-            "punch" => {
-                let region = self.number("the region")?;
-                known.region(region)?;
-                let period = self.size("the period")?;
-                let keep = self.up_to("what is kept", 0, period as u64)? as usize;
-                Command::Punch { region, period, keep }
-            }
-            "hugepool" => Command::HugePool { pages: self.up_to("the pages", 0, MAX_PAGES)? },
-            "thp" => {
-                let region = self.number("the region")?;
-                let blocks = self.up_to("the huge pages", 1, MAX_PAGES / 512)? as usize;
-                if known.regions.insert(region, blocks * 512).is_some() {
-                    return Err(format!("there is a region {region} already"));
-                }
-                Command::Thp { region, blocks }
-            }
-            "pipes" => {
-                let pages = self.up_to("the pages", 1, MAX_PAGES)?;
-                let floor = self.number("the floor")?;
-                Command::Pipes { pages, floor, per: self.up_to("the pages of a pipe", 1, 256)? }
-            }
-            "drain" => Command::Drain { pages: self.up_to("the pages of a pipe", 1, 256)? },
-            "pring" => {
-                let blocks = self.up_to("the blocks", 1, MAX_PAGES)?;
-                let order = self.up_to("the order", 0, 10)? as u8;
-                let per = self.up_to("the blocks of a socket", 1, blocks)?;
-                self.one_of("whether they stay", &[("1", ())])?;
-                Command::Pring { blocks, order, per }
-            }
-            "val" => {
-                let first = self.word("the path")?.to_string();
-                let paths: Vec<String> = self.rest.by_ref().map(str::to_string).collect();
-                match (first.starts_with('/'), paths.is_empty()) {
-                    (true, true) => Command::Val { label: None, paths: vec![first] },
-                    (false, false) => Command::Val { label: Some(first), paths },
-                    (true, false) => return Err("several files need a label before them".into()),
-                    (false, true) => return Err("the path is missing".into()),
-                }
-            }
             "spawn" => {
                 if std::mem::replace(&mut known.child, true) {
                     return Err("there is a child already".into());
@@ -582,6 +620,23 @@ impl<'a> Words<'a> {
                 Command::KillChild
             }
             "childrss" => Command::ChildRss { label: self.word("the label")?.to_string() },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Commands that look, or wait. `None`: it is none of them.
+    fn of_look(&mut self, name: &str, known: &mut Known) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
+            "val" => {
+                let first = self.word("the path")?.to_string();
+                let paths: Vec<String> = self.rest.by_ref().map(str::to_string).collect();
+                match (first.starts_with('/'), paths.is_empty()) {
+                    (true, true) => Command::Val { label: None, paths: vec![first] },
+                    (false, false) => Command::Val { label: Some(first), paths },
+                    (true, false) => return Err("several files need a label before them".into()),
+                    (false, true) => return Err("the path is missing".into()),
+                }
+            }
             "damonregions" => {
                 let scheme = self.word("the scheme")?.to_string();
                 Command::DamonRegions { scheme, label: self.word("the label")?.to_string() }
@@ -599,12 +654,8 @@ impl<'a> Words<'a> {
                 self.rest.by_ref().for_each(drop);
                 Command::Look
             }
-            _ => return Err("not a command of this recorder, see docs/recording.md".into()),
-        };
-        match self.rest.next() {
-            Some(more) => Err(format!("`{more}` is too much")),
-            None => Ok(command),
-        }
+            _ => return Ok(None),
+        }))
     }
 }
 
