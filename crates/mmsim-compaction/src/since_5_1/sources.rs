@@ -118,21 +118,17 @@ impl CompactControl<'_> {
 
     /// Looks at a pageblock from a frame on.
     fn isolate_sources_of(&mut self, from: u32, end: u32) {
-        let cluster = self.with.rules.cluster_max as usize;
         let with = &mut self.with;
         let (order, cycle) = (with.zone.pageblock_order, with.zone.cycle);
         with.moves.note_look(with.mem, from, order, cycle);
         let group = self.abandons();
         let (mut at, mut frames, mut taken) = (from, 0u32, 0u32);
-        let anywhere = self.with.rules.skip_mark == SkipMark::FirstPage;
         // Whether this call began with the pageblock, and whether its skip bit is decided.
         let (mut began, mut decided) = (false, false);
         let plain = group.is_none() && self.frames_are_alike(from);
         let mut group_end = group.map_or(end, |k| (from + 1).next_multiple_of(1 << k));
         while at < end {
-            if let Some(k) = group
-                && at >= group_end
-            {
+            if let Some(k) = group.filter(|_| at >= group_end) {
                 if taken > 0 {
                     break;
                 }
@@ -163,21 +159,14 @@ impl CompactControl<'_> {
             }
             if !self.may_take(Pfn(at)) {
                 if let Some(k) = group {
-                    // The block cannot become free as a whole.
-                    if std::mem::take(&mut taken) > 0 {
-                        self.put_back_sources();
-                    }
-                    if at < group_end {
-                        at = group_end - 1;
-                        group_end += 1 << k;
-                    }
+                    at = self.leave_group(k, at, &mut group_end, &mut taken);
                 }
                 at += 1;
                 continue;
             }
-            let marks = !decided && began;
+            let decides = began && !decided;
             decided |= began;
-            if marks && (at == from || anywhere) && self.is_taken_by_others(from) {
+            if decides && self.is_taken_by_others(from, at) {
                 at = end;
                 break;
             }
@@ -186,14 +175,12 @@ impl CompactControl<'_> {
             self.sources.push(Pfn(at));
             taken += 1;
             at += 1;
-            if self.sources.len() >= cluster && !self.finish {
+            if self.sources.len() >= self.with.rules.cluster_max as usize && !self.finish {
                 break;
             }
         }
         if at >= end && (taken == 0 || self.finish) {
-            if began && !decided {
-                *self.with.zone.skip_mut(from, false) = true;
-            }
+            *self.with.zone.skip_mut(from, false) |= began && !decided;
             self.note_end(end);
         }
         self.with.mem.charge_compaction_scan(false, frames.into());
@@ -211,9 +198,25 @@ impl CompactControl<'_> {
         alike && !large && !buddy.untouched().contains(&from) && self.targets.nr == 0
     }
 
-    /// Sets the skip bit of a pageblock with a page that can be taken. True if it was set, so that
-    /// the rest of the pageblock is left to who set it.
-    fn is_taken_by_others(&mut self, from: u32) -> bool {
+    /// A block of a group that has a page at `at` that cannot be taken does not become free as a
+    /// whole: puts back what was taken of it. Returns the last frame to pass over.
+    fn leave_group(&mut self, k: u8, at: u32, group_end: &mut u32, taken: &mut u32) -> u32 {
+        if std::mem::take(taken) > 0 {
+            self.put_back_sources();
+        }
+        if at >= *group_end {
+            return at;
+        }
+        *group_end += 1 << k;
+        *group_end - (1 << k) - 1
+    }
+
+    /// Sets the skip bit of a pageblock with a page at `at` that can be taken. True if it was set, so
+    /// that the rest of the pageblock is left to who set it.
+    fn is_taken_by_others(&mut self, from: u32, at: u32) -> bool {
+        if at != from && self.with.rules.skip_mark != SkipMark::FirstPage {
+            return false;
+        }
         let skip = self.with.zone.skip_mut(from, false);
         !self.ignore_skip && std::mem::replace(skip, true) && !self.finish
     }
