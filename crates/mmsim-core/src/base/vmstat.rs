@@ -1,260 +1,397 @@
-//! Event counters under their `/proc/vmstat` names. What Linux does not count starts
-//! with `sim_`. One table; reports print all of it, zeros too. Beside the name of each stands how
-//! much a machine with fewer pages says of it.
+//! Event counters under their `/proc/vmstat` names. What Linux does not count starts with `sim_`.
+//!
+//! Each has one row with its unit, its worth on a smaller machine, its place in the kernel's files,
+//! the counter that bounds it, and the tables that show it. To add a counter is to write its row and
+//! the call that counts it. Reports print all counters, zeros too.
+
+mod counter;
 
 use std::ops::Index;
 
-/// The relation between a counter of a machine and that of a miniature, whose pages stand for several
-/// each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transfer {
-    /// It counts pages: times the pages that a page stands for.
-    Pages,
-    /// It counts pages that a scan meets, whose length depends on batches of pages.
-    Scanned,
-    /// None: it depends on who reclaims.
-    Who,
-    /// None: it counts batches and passes.
-    Batches,
-    /// None: it counts pages on their second look.
-    Active,
-    /// None: it counts blocks.
-    Blocks,
-    /// None: it is a time of single threads.
-    Time,
-    /// None: it counts draws of a workload.
-    Drawn,
-    /// None: it counts single events.
-    Events,
-}
+pub use counter::{Counter, KernelFile, Others, Transfer, Unit};
 
 macro_rules! vm_events {
-    ($($(#[$doc:meta])* $variant:ident => $name:literal, $transfer:ident;)*) => {
+    ($($(#[doc = $doc:literal])+ $Event:ident = $name:literal, $unit:ident, $transfer:ident
+        $(, $(. $attribute:ident($($arg:tt)*))+)?;)+) => {
         /// One event counter.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
-        #[allow(missing_docs)] // The name in /proc/vmstat is the documentation.
-        pub enum VmEvent { $($(#[$doc])* $variant,)* }
+        pub enum VmEvent { $($(#[doc = $doc])+ $Event,)+ }
 
         impl VmEvent {
             /// All counters, in the order of reports.
-            pub const ALL: &'static [VmEvent] = &[$(VmEvent::$variant,)*];
-            /// The name in `/proc/vmstat`.
-            pub const fn name(self) -> &'static str {
-                match self { $(VmEvent::$variant => $name,)* }
-            }
-            /// Relation of the counter of a miniature to that of the whole machine.
-            pub const fn transfer(self) -> Transfer {
-                match self { $(VmEvent::$variant => Transfer::$transfer,)* }
+            pub const ALL: &'static [VmEvent] = &[$(VmEvent::$Event,)+];
+            /// Its row.
+            pub const fn row(self) -> &'static Counter {
+                const ROWS: &[Counter] = &[$(
+                    Counter::new($name, concat!($($doc),+), Unit::$unit, Transfer::$transfer)
+                        $($(.$attribute($($arg)*))+)?,
+                )+];
+                &ROWS[self as usize]
             }
         }
     };
 }
 
+// Name, unit, transfer to a smaller machine. `after` is the item before it in `/proc/vmstat`, and
+// without it the row above is. A `within` names the counter that it never exceeds, and why.
 vm_events! {
-    PgFault => "pgfault", Pages;
-    PgMajFault => "pgmajfault", Pages;
-    PswpIn => "pswpin", Pages;
-    PswpOut => "pswpout", Pages;
-    NrSwpIn => "nrswpin", Batches;
-    NrSwpOut => "nrswpout", Batches;
-    SwapRa => "swap_ra", Pages;
-    SwapRaHit => "swap_ra_hit", Pages;
-    PgpgIn => "pgpgin", Pages;
-    PgpgOut => "pgpgout", Pages;
-    PgAllocDma => "pgalloc_dma", Pages;
-    PgAllocDma32 => "pgalloc_dma32", Pages;
-    PgAllocNormal => "pgalloc_normal", Pages;
-    PgAllocMovable => "pgalloc_movable", Pages;
-    AllocStallDma => "allocstall_dma", Batches;
-    AllocStallDma32 => "allocstall_dma32", Batches;
-    AllocStallNormal => "allocstall_normal", Batches;
-    AllocStallMovable => "allocstall_movable", Batches;
-    PgSkipDma => "pgskip_dma", Who;
-    PgSkipDma32 => "pgskip_dma32", Who;
-    PgSkipNormal => "pgskip_normal", Who;
-    PgSkipMovable => "pgskip_movable", Who;
-    PgFree => "pgfree", Pages;
-    PgActivate => "pgactivate", Active;
-    PgDeactivate => "pgdeactivate", Active;
-    PgLazyFree => "pglazyfree", Pages;
-    PgLazyFreed => "pglazyfreed", Pages;
-    PgRefill => "pgrefill", Active;
-    PgReuse => "pgreuse", Active;
-    PgStealKswapd => "pgsteal_kswapd", Who;
-    PgStealDirect => "pgsteal_direct", Who;
-    PgStealProactive => "pgsteal_proactive", Who;
-    PgScanKswapd => "pgscan_kswapd", Who;
-    PgScanDirect => "pgscan_direct", Who;
-    PgScanProactive => "pgscan_proactive", Who;
-    PgScanDirectThrottle => "pgscan_direct_throttle", Batches;
-    PgScanAnon => "pgscan_anon", Scanned;
-    PgScanFile => "pgscan_file", Scanned;
-    PgStealAnon => "pgsteal_anon", Pages;
-    PgStealFile => "pgsteal_file", Pages;
-    PgRotated => "pgrotated", Active;
-    PgRotateAnon => "pgrotate_anon", Active;
-    PgRotateFile => "pgrotate_file", Active;
-    PageOutRun => "pageoutrun", Batches;
-    KswapdLowWmarkHitQuickly => "kswapd_low_wmark_hit_quickly", Batches;
-    KswapdHighWmarkHitQuickly => "kswapd_high_wmark_hit_quickly", Batches;
-    SlabsScanned => "slabs_scanned", Batches;
-    NrVmscanWrite => "nr_vmscan_write", Pages;
-    NrVmscanImmediateReclaim => "nr_vmscan_immediate_reclaim", Active;
-    NrDirtied => "nr_dirtied", Pages;
-    NrWritten => "nr_written", Pages;
-    OomKill => "oom_kill", Events;
-    DropPagecache => "drop_pagecache", Events;
-    PgMigrateSuccess => "pgmigrate_success", Blocks;
-    PgMigrateFail => "pgmigrate_fail", Blocks;
-    CompactMigrateScanned => "compact_migrate_scanned", Blocks;
-    CompactFreeScanned => "compact_free_scanned", Blocks;
-    CompactIsolated => "compact_isolated", Blocks;
-    CompactStall => "compact_stall", Blocks;
-    CompactFail => "compact_fail", Blocks;
-    CompactSuccess => "compact_success", Blocks;
-    CompactDaemonWake => "compact_daemon_wake", Blocks;
-    CompactDaemonMigrateScanned => "compact_daemon_migrate_scanned", Blocks;
-    CompactDaemonFreeScanned => "compact_daemon_free_scanned", Blocks;
-    HtlbBuddyAllocSuccess => "htlb_buddy_alloc_success", Blocks;
-    HtlbBuddyAllocFail => "htlb_buddy_alloc_fail", Blocks;
-    UnevictablePgsCulled => "unevictable_pgs_culled", Pages;
-    UnevictablePgsRescued => "unevictable_pgs_rescued", Pages;
-    UnevictablePgsMlocked => "unevictable_pgs_mlocked", Pages;
-    UnevictablePgsMunlocked => "unevictable_pgs_munlocked", Pages;
-    ThpFaultAlloc => "thp_fault_alloc", Blocks;
-    ThpFaultFallback => "thp_fault_fallback", Blocks;
-    ThpFaultFallbackCharge => "thp_fault_fallback_charge", Blocks;
-    ThpSplitPage => "thp_split_page", Blocks;
-    ThpDeferredSplitPage => "thp_deferred_split_page", Blocks;
-    WorkingsetRefaultAnon => "workingset_refault_anon", Pages;
-    WorkingsetRefaultFile => "workingset_refault_file", Pages;
-    WorkingsetActivateAnon => "workingset_activate_anon", Active;
-    WorkingsetActivateFile => "workingset_activate_file", Active;
-    WorkingsetRestoreAnon => "workingset_restore_anon", Active;
-    WorkingsetRestoreFile => "workingset_restore_file", Active;
-    WorkingsetNodereclaim => "workingset_nodereclaim", Batches;
+    /// Page faults, minor and major.
+    PgFault = "pgfault", Events, Pages,
+        .after("pglazyfree").memory_stat_after("pgsteal_proactive").groups().series().bench(1);
+    /// Page faults that had to wait for a read.
+    PgMajFault = "pgmajfault", Events, Pages,
+        .memory_stat().within(VmEvent::PgFault, "mm/memory.c").groups().series().bench(2);
+    /// Pages read from swap.
+    PswpIn = "pswpin", Pages, Pages, .after("pgpgout").groups().series().bench(3);
+    /// Pages written to swap.
+    PswpOut = "pswpout", Pages, Pages,
+        .within(VmEvent::NrVmscanWrite, "pageout").groups().series().bench(4);
+    /// Requests that read from a swap device.
+    NrSwpIn = "nrswpin", Events, Batches,
+        .after("swap_ra_hit").rule(|rules| rules.counts_swap_requests)
+        .within(VmEvent::PswpIn, "page_io.c");
+    /// Requests that write to a swap device.
+    NrSwpOut = "nrswpout", Events, Batches,
+        .rule(|rules| rules.counts_swap_requests).within(VmEvent::PswpOut, "page_io.c");
+    /// Pages that swap readahead read.
+    SwapRa = "swap_ra", Pages, Pages,
+        .after("thp_deferred_split_page").within(VmEvent::PswpIn, "swap_cluster_readahead");
+    /// Of these, pages that a fault found in the swap cache.
+    SwapRaHit = "swap_ra_hit", Pages, Pages, .within(VmEvent::SwapRa, "swap_cache_get_folio");
+    /// KiB read from block devices, of files and of swap.
+    PgpgIn = "pgpgin", KiB, Pages, .after("nr_memmap_boot_pages").series();
+    /// KiB written to block devices.
+    PgpgOut = "pgpgout", KiB, Pages, .series();
+    /// Pages allocated from zones `DMA`.
+    PgAllocDma = "pgalloc_dma", Pages, Pages, .after("pswpout");
+    /// Pages allocated from zones `DMA32`.
+    PgAllocDma32 = "pgalloc_dma32", Pages, Pages;
+    /// Pages allocated from zones `Normal`.
+    PgAllocNormal = "pgalloc_normal", Pages, Pages;
+    /// Pages allocated from zones `Movable`.
+    PgAllocMovable = "pgalloc_movable", Pages, Pages;
+    /// Direct reclaims for requests that a zone `DMA` may serve at best.
+    AllocStallDma = "allocstall_dma", Events, Batches, .minor().series();
+    /// The same of zones `DMA32`.
+    AllocStallDma32 = "allocstall_dma32", Events, Batches, .minor().series();
+    /// The same of zones `Normal`.
+    AllocStallNormal = "allocstall_normal", Events, Batches, .series();
+    /// The same of zones `Movable`.
+    AllocStallMovable = "allocstall_movable", Events, Batches, .series();
+    /// Pages that a scan passed over, as their zone, `DMA`, is too high for the request.
+    PgSkipDma = "pgskip_dma", Pages, Who, .minor();
+    /// The same of zones `DMA32`.
+    PgSkipDma32 = "pgskip_dma32", Pages, Who, .minor();
+    /// The same of zones `Normal`.
+    PgSkipNormal = "pgskip_normal", Pages, Who, .minor();
+    /// The same of zones `Movable`.
+    PgSkipMovable = "pgskip_movable", Pages, Who, .minor();
+    /// Pages that were freed.
+    PgFree = "pgfree", Pages, Pages;
+    /// Pages that became active.
+    PgActivate = "pgactivate", Pages, Active,
+        .memory_stat_after("pgrefill").groups().series().bench(9);
+    /// Pages that became inactive.
+    PgDeactivate = "pgdeactivate", Pages, Active, .memory_stat().groups().series().bench(10);
+    /// Pages marked by `MADV_FREE`.
+    PgLazyFree = "pglazyfree", Pages, Pages, .memory_stat();
+    /// Of these, pages that reclaim freed.
+    PgLazyFreed = "pglazyfreed", Pages, Pages,
+        .after("pgmajfault").memory_stat()
+        .within(VmEvent::PgLazyFree, "shrink_folio_list, lru_lazyfree");
+    /// Active pages that reclaim looked at.
+    PgRefill = "pgrefill", Pages, Active, .memory_stat_after("pgmajfault").groups();
+    /// Write faults that kept the page instead of a copy of it.
+    PgReuse = "pgreuse", Events, Active, .within(VmEvent::PgFault, "wp_page_reuse");
+    /// Pages that kswapd reclaimed.
+    PgStealKswapd = "pgsteal_kswapd", Pages, Who,
+        .memory_stat_after("pgscan_proactive")
+        .within(VmEvent::PgScanKswapd, "shrink_inactive_list, evict_folios").groups().series()
+        .bench(7);
+    /// Pages that direct reclaim reclaimed.
+    PgStealDirect = "pgsteal_direct", Pages, Who,
+        .memory_stat().within(VmEvent::PgScanDirect, "shrink_inactive_list, evict_folios").groups()
+        .series().bench(8);
+    /// Pages that writes to `memory.reclaim` reclaimed.
+    PgStealProactive = "pgsteal_proactive", Pages, Who,
+        .memory_stat().rule(|rules| rules.counts_proactive)
+        .within(VmEvent::PgScanProactive, "shrink_inactive_list, evict_folios").groups();
+    /// Pages that kswapd looked at for eviction.
+    PgScanKswapd = "pgscan_kswapd", Pages, Who,
+        .memory_stat_after("workingset_nodereclaim").groups().series().bench(5);
+    /// Pages that direct reclaim looked at for eviction.
+    PgScanDirect = "pgscan_direct", Pages, Who, .memory_stat().groups().series().bench(6);
+    /// Pages that writes to `memory.reclaim` looked at for eviction.
+    PgScanProactive = "pgscan_proactive", Pages, Who,
+        .memory_stat().rule(|rules| rules.counts_proactive).groups();
+    /// Direct reclaims that waited for kswapd, as hardly a page was free.
+    PgScanDirectThrottle = "pgscan_direct_throttle", Events, Batches;
+    /// Anonymous pages that reclaim looked at for eviction.
+    PgScanAnon = "pgscan_anon", Pages, Scanned, .groups();
+    /// File pages that reclaim looked at for eviction.
+    PgScanFile = "pgscan_file", Pages, Scanned, .groups();
+    /// Anonymous pages that were reclaimed.
+    PgStealAnon = "pgsteal_anon", Pages, Pages,
+        .after("pgrotate_file").within(VmEvent::PgScanAnon, "shrink_inactive_list, evict_folios")
+        .groups();
+    /// File pages that were reclaimed.
+    PgStealFile = "pgsteal_file", Pages, Pages,
+        .within(VmEvent::PgScanFile, "shrink_inactive_list, evict_folios").groups();
+    /// Pages that were moved to the tail of the inactive list after their write ended.
+    PgRotated = "pgrotated", Pages, Active, .after("pageoutrun");
+    /// Anonymous pages that reclaim looked at and kept.
+    PgRotateAnon = "pgrotate_anon", Pages, Active,
+        .after("pgscan_file").rule(|rules| rules.counts_rotated);
+    /// File pages that reclaim looked at and kept.
+    PgRotateFile = "pgrotate_file", Pages, Active, .rule(|rules| rules.counts_rotated);
+    /// Times that kswapd began to balance a node.
+    PageOutRun = "pageoutrun", Events, Batches, .after("kswapd_high_wmark_hit_quickly");
+    /// Short sleeps of kswapd that a fall below the low watermark ended.
+    KswapdLowWmarkHitQuickly = "kswapd_low_wmark_hit_quickly", Events, Batches,
+        .after("slabs_scanned");
+    /// Sleeps that kswapd did not begin, as free memory was below the high watermark again.
+    KswapdHighWmarkHitQuickly = "kswapd_high_wmark_hit_quickly", Events, Batches;
+    /// Objects of slabs that shrinkers looked at.
+    SlabsScanned = "slabs_scanned", Objects, Batches, .after("pgsteal_file").minor();
+    /// Pages that reclaim began to write to swap.
+    NrVmscanWrite = "nr_vmscan_write", Pages, Pages, .after("nr_anon_transparent_hugepages");
+    /// Pages under writeback that reclaim marked to be freed when it ends.
+    NrVmscanImmediateReclaim = "nr_vmscan_immediate_reclaim", Pages, Active;
+    /// Pages of files that became dirty.
+    NrDirtied = "nr_dirtied", Pages, Pages;
+    /// Pages of files that were written.
+    NrWritten = "nr_written", Pages, Pages;
+    /// Processes that the out-of-memory killer killed.
+    OomKill = "oom_kill", Events, Events, .after("drop_pagecache").series();
+    /// Writes to `/proc/sys/vm/drop_caches` that dropped the page cache.
+    DropPagecache = "drop_pagecache", Events, Events, .after("pgrotated");
+    /// Pages that migration moved.
+    PgMigrateSuccess = "pgmigrate_success", Pages, Blocks, .after("oom_kill").series();
+    /// Pages that migration could not move.
+    PgMigrateFail = "pgmigrate_fail", Pages, Blocks;
+    /// Pages that compaction looked at for pages to move.
+    CompactMigrateScanned = "compact_migrate_scanned", Pages, Blocks;
+    /// Pages that compaction looked at for free ones.
+    CompactFreeScanned = "compact_free_scanned", Pages, Blocks;
+    /// Pages that compaction isolated, those to move and free ones.
+    CompactIsolated = "compact_isolated", Pages, Blocks;
+    /// Direct compactions.
+    CompactStall = "compact_stall", Events, Blocks, .series();
+    /// Of these, those after which the request was not served.
+    CompactFail = "compact_fail", Events, Blocks, .notable(2);
+    /// Of these, those after which the request was served.
+    CompactSuccess = "compact_success", Events, Blocks, .series().notable(1);
+    /// Times that kcompactd woke up.
+    CompactDaemonWake = "compact_daemon_wake", Events, Blocks;
+    /// Pages that kcompactd looked at for pages to move.
+    CompactDaemonMigrateScanned = "compact_daemon_migrate_scanned", Pages, Blocks,
+        .within(VmEvent::CompactMigrateScanned, "kcompactd_do_work");
+    /// Pages that kcompactd looked at for free ones.
+    CompactDaemonFreeScanned = "compact_daemon_free_scanned", Pages, Blocks,
+        .within(VmEvent::CompactFreeScanned, "kcompactd_do_work");
+    /// Huge pages that the pool of hugetlb got from the buddy allocator.
+    HtlbBuddyAllocSuccess = "htlb_buddy_alloc_success", Blocks, Blocks;
+    /// Huge pages that it asked for and did not get.
+    HtlbBuddyAllocFail = "htlb_buddy_alloc_fail", Blocks, Blocks;
+    /// Pages that went to the unevictable list.
+    UnevictablePgsCulled = "unevictable_pgs_culled", Pages, Pages, .minor();
+    /// Pages that came back from the unevictable list.
+    UnevictablePgsRescued = "unevictable_pgs_rescued", Pages, Pages,
+        .within(VmEvent::UnevictablePgsCulled, "lru_add, __munlock_folio").minor();
+    /// Pages that `mlock(2)` locked.
+    UnevictablePgsMlocked = "unevictable_pgs_mlocked", Pages, Pages, .minor();
+    /// Pages that were unlocked.
+    UnevictablePgsMunlocked = "unevictable_pgs_munlocked", Pages, Pages,
+        .within(VmEvent::UnevictablePgsMlocked, "mlock_folio, __munlock_folio").minor();
+    /// Huge pages that faults allocated.
+    ThpFaultAlloc = "thp_fault_alloc", Blocks, Blocks,
+        .memory_stat_after("pglazyfreed").series().notable(3);
+    /// Faults that wanted a huge page and took a small one.
+    ThpFaultFallback = "thp_fault_fallback", Events, Blocks, .notable(4);
+    /// Of these, those whose group could not pay for a huge page.
+    ThpFaultFallbackCharge = "thp_fault_fallback_charge", Events, Blocks,
+        .within(VmEvent::ThpFaultFallback, "vma_alloc_anon_folio_pmd").younger();
+    /// Huge pages that were split.
+    ThpSplitPage = "thp_split_page", Blocks, Blocks, .series();
+    /// Huge pages that were queued to be split, as a part of them is not mapped any more.
+    ThpDeferredSplitPage = "thp_deferred_split_page", Blocks, Blocks,
+        .within(VmEvent::ThpFaultAlloc, "deferred_split_folio: once for each").younger();
+    /// Evicted anonymous pages that were wanted again.
+    WorkingsetRefaultAnon = "workingset_refault_anon", Pages, Pages,
+        .after("workingset_nodes").memory_stat_after("slab").shadows().groups().series().bench(11);
+    /// Evicted file pages that were wanted again.
+    WorkingsetRefaultFile = "workingset_refault_file", Pages, Pages,
+        .memory_stat().shadows().groups().series();
+    /// Of the refaults of anonymous pages, those that were activated at once.
+    WorkingsetActivateAnon = "workingset_activate_anon", Pages, Active,
+        .memory_stat().shadows().groups().series().bench(12);
+    /// Of the refaults of file pages, those that were activated at once.
+    WorkingsetActivateFile = "workingset_activate_file", Pages, Active,
+        .memory_stat().shadows().groups().series();
+    /// Refaults of anonymous pages that were part of the working set when they were evicted.
+    WorkingsetRestoreAnon = "workingset_restore_anon", Pages, Active,
+        .memory_stat()
+        .within(VmEvent::WorkingsetRefaultAnon, "workingset_refault, lru_gen_refault").shadows()
+        .groups();
+    /// Refaults of file pages that were part of the working set when they were evicted.
+    WorkingsetRestoreFile = "workingset_restore_file", Pages, Active,
+        .memory_stat()
+        .within(VmEvent::WorkingsetRefaultFile, "workingset_refault, lru_gen_refault").shadows()
+        .groups();
+    /// Nodes of the page cache that held shadows alone and were reclaimed.
+    WorkingsetNodereclaim = "workingset_nodereclaim", Objects, Batches,
+        .memory_stat().within(VmEvent::SlabsScanned, "shadow_lru_isolate").shadows();
     /// Folios that an inactive scan met and kept for another round.
-    SimScanKeep => "sim_scan_keep", Scanned;
+    SimScanKeep = "sim_scan_keep", Pages, Scanned;
     /// Evictions that needed no write because the slot still held the contents.
-    SimEvictClean => "sim_evict_clean", Pages;
+    SimEvictClean = "sim_evict_clean", Pages, Pages;
     /// Requests served from another migratetype (`mm_page_alloc_extfrag`).
-    SimExtfrag => "sim_extfrag", Blocks;
+    SimExtfrag = "sim_extfrag", Events, Blocks;
     /// Of these, from a block smaller than a pageblock.
-    SimExtfragFragmenting => "sim_extfrag_fragmenting", Blocks;
+    SimExtfragFragmenting = "sim_extfrag_fragmenting", Events, Blocks,
+        .within(VmEvent::SimExtfrag, "mm_page_alloc_extfrag");
     /// Of these, for unmovable memory.
-    SimExtfragSevere => "sim_extfrag_severe", Blocks;
+    SimExtfragSevere = "sim_extfrag_severe", Events, Blocks,
+        .within(VmEvent::SimExtfragFragmenting, "mm_page_alloc_extfrag");
     /// Requests served from another migratetype whose pageblock has the request's type now.
-    SimExtfragOwnership => "sim_extfrag_ownership", Blocks;
+    SimExtfragOwnership = "sim_extfrag_ownership", Events, Blocks,
+        .within(VmEvent::SimExtfrag, "mm_page_alloc_extfrag");
     /// Requests for unmovable memory served from a reclaimable pageblock's lists.
-    SimExtfragUR => "sim_extfrag_unmovable_reclaimable", Blocks;
+    SimExtfragUR = "sim_extfrag_unmovable_reclaimable", Events, Blocks;
     /// Requests for unmovable memory served from movable lists.
-    SimExtfragUM => "sim_extfrag_unmovable_movable", Blocks;
+    SimExtfragUM = "sim_extfrag_unmovable_movable", Events, Blocks;
     /// Requests for reclaimable memory served from unmovable lists.
-    SimExtfragRU => "sim_extfrag_reclaimable_unmovable", Blocks;
+    SimExtfragRU = "sim_extfrag_reclaimable_unmovable", Events, Blocks;
     /// Requests for reclaimable memory served from movable lists.
-    SimExtfragRM => "sim_extfrag_reclaimable_movable", Blocks;
+    SimExtfragRM = "sim_extfrag_reclaimable_movable", Events, Blocks;
     /// Requests for movable memory served from reclaimable lists.
-    SimExtfragMR => "sim_extfrag_movable_reclaimable", Blocks;
+    SimExtfragMR = "sim_extfrag_movable_reclaimable", Events, Blocks;
     /// Requests for movable memory served from unmovable lists.
-    SimExtfragMU => "sim_extfrag_movable_unmovable", Blocks;
+    SimExtfragMU = "sim_extfrag_movable_unmovable", Events, Blocks;
     /// Of these, those whose pageblock is the request's now: unmovable, from reclaimable.
-    SimClaimUR => "sim_claim_unmovable_reclaimable", Blocks;
+    SimClaimUR = "sim_claim_unmovable_reclaimable", Events, Blocks;
     /// The same: unmovable, from movable.
-    SimClaimUM => "sim_claim_unmovable_movable", Blocks;
+    SimClaimUM = "sim_claim_unmovable_movable", Events, Blocks;
     /// The same: reclaimable, from unmovable.
-    SimClaimRU => "sim_claim_reclaimable_unmovable", Blocks;
+    SimClaimRU = "sim_claim_reclaimable_unmovable", Events, Blocks;
     /// The same: reclaimable, from movable.
-    SimClaimRM => "sim_claim_reclaimable_movable", Blocks;
+    SimClaimRM = "sim_claim_reclaimable_movable", Events, Blocks;
     /// The same: movable, from reclaimable.
-    SimClaimMR => "sim_claim_movable_reclaimable", Blocks;
+    SimClaimMR = "sim_claim_movable_reclaimable", Events, Blocks;
     /// The same: movable, from unmovable.
-    SimClaimMU => "sim_claim_movable_unmovable", Blocks;
+    SimClaimMU = "sim_claim_movable_unmovable", Events, Blocks;
     /// Moves by compaction of a page that it had moved before.
-    SimMigrateAgain => "sim_migrate_again", Blocks;
+    SimMigrateAgain = "sim_migrate_again", Pages, Blocks,
+        .within(VmEvent::PgMigrateSuccess, "of the model");
     /// Of these, moves back into the pageblock that the page had been moved out of.
-    SimMigrateBack => "sim_migrate_back", Blocks;
+    SimMigrateBack = "sim_migrate_back", Pages, Blocks,
+        .within(VmEvent::SimMigrateAgain, "of the model");
     /// Pageblocks that compaction took pages out of within two cycles after it had put some in.
-    SimEmptiedTargets => "sim_emptied_targets", Blocks;
+    SimEmptiedTargets = "sim_emptied_targets", Pageblocks, Blocks;
     /// Pageblocks that compaction put pages in within two cycles after it had taken some out.
-    SimRefilledSources => "sim_refilled_sources", Blocks;
+    SimRefilledSources = "sim_refilled_sources", Pageblocks, Blocks;
     /// Pageblocks that a run looked at for pages to move although one of another CPU had done so
     /// in the same cycle.
-    SimChosenTwice => "sim_chosen_twice", Blocks;
+    SimChosenTwice = "sim_chosen_twice", Pageblocks, Blocks;
     /// Simulated nanoseconds that threads spent in direct compaction.
-    SimDirectCompactNs => "sim_direct_compact_ns", Time;
+    SimDirectCompactNs = "sim_direct_compact_ns", Nanos, Time;
     /// Simulated nanoseconds that threads spent in direct reclaim.
-    SimDirectReclaimNs => "sim_direct_reclaim_ns", Time;
+    SimDirectReclaimNs = "sim_direct_reclaim_ns", Nanos, Time;
     /// Pages that were written to `memory.reclaim`.
-    SimMemcgReclaimAsked => "sim_memcg_reclaim_asked", Pages;
+    SimMemcgReclaimAsked = "sim_memcg_reclaim_asked", Pages, Pages;
     /// Of these, those that could not be reclaimed: the write ended with `EAGAIN`.
-    SimMemcgReclaimShort => "sim_memcg_reclaim_short", Events;
+    SimMemcgReclaimShort = "sim_memcg_reclaim_short", Pages, Events;
     /// Calls of `fsync(2)` that ended.
-    SimFsync => "sim_fsync", Events;
+    SimFsync = "sim_fsync", Events, Events, .younger();
     /// Simulated nanoseconds that threads spent in them.
-    SimFsyncNs => "sim_fsync_ns", Time;
+    SimFsyncNs = "sim_fsync_ns", Nanos, Time, .younger();
     /// Writes to files of `lru_gen`.
-    SimLruGenWrites => "sim_lru_gen_writes", Events;
+    SimLruGenWrites = "sim_lru_gen_writes", Events, Events, .younger();
     /// Of these, those that the kernel refuses.
-    SimLruGenRefused => "sim_lru_gen_refused", Events;
+    SimLruGenRefused = "sim_lru_gen_refused", Events, Events, .younger();
     /// Blocks that workloads asked for on behalf of the kernel.
-    SimKernelAlloc => "sim_kernel_alloc", Blocks;
+    SimKernelAlloc = "sim_kernel_alloc", Blocks, Blocks;
     /// Of these, those that failed.
-    SimKernelAllocFail => "sim_kernel_alloc_fail", Blocks;
+    SimKernelAllocFail = "sim_kernel_alloc_fail", Blocks, Blocks,
+        .within(VmEvent::SimKernelAlloc, "of the model");
     /// Blocks of more than one page that workloads asked for on behalf of the kernel.
-    SimHighAlloc => "sim_highalloc", Blocks;
+    SimHighAlloc = "sim_highalloc", Blocks, Blocks;
     /// Of these, those that the free lists had.
-    SimHighAllocLists => "sim_highalloc_lists", Blocks;
+    SimHighAllocLists = "sim_highalloc_lists", Blocks, Blocks;
     /// Of these, those that asynchronous compaction had made.
-    SimHighAllocAsync => "sim_highalloc_async", Blocks;
+    SimHighAllocAsync = "sim_highalloc_async", Blocks, Blocks;
     /// Of these, those that were free after direct reclaim.
-    SimHighAllocReclaim => "sim_highalloc_reclaim", Blocks;
+    SimHighAllocReclaim = "sim_highalloc_reclaim", Blocks, Blocks;
     /// Of these, those that compaction that may wait had made.
-    SimHighAllocSync => "sim_highalloc_sync", Blocks;
+    SimHighAllocSync = "sim_highalloc_sync", Blocks, Blocks;
     /// Of these, those that failed.
-    SimHighAllocFail => "sim_highalloc_fail", Blocks;
+    SimHighAllocFail = "sim_highalloc_fail", Blocks, Blocks;
     /// Groups of the order asked for without a page that cannot be moved, at each survey.
-    SimCandidates => "sim_candidates", Blocks;
+    SimCandidates = "sim_candidates", Blocks, Blocks;
     /// Of these, those that were free already.
-    SimCandidatesFree => "sim_candidates_free", Blocks;
+    SimCandidatesFree = "sim_candidates_free", Blocks, Blocks,
+        .within(VmEvent::SimCandidates, "of the model");
     /// Most blocks of that order that moving pages could make, at each survey.
-    SimCandidatesBound => "sim_candidates_bound", Blocks;
+    SimCandidatesBound = "sim_candidates_bound", Blocks, Blocks;
     /// Movable pageblocks without a page that cannot be moved, at each survey.
-    SimPureMovableBlocks => "sim_pure_movable_blocks", Blocks;
+    SimPureMovableBlocks = "sim_pure_movable_blocks", Pageblocks, Blocks;
     /// Accesses that a workload made, hits included.
-    SimAccesses => "sim_accesses", Drawn;
+    SimAccesses = "sim_accesses", Events, Drawn, .series();
 }
 
 impl VmEvent {
-    /// True of counters that recorded digests do not have. A digest leaves them out while they are
-    /// zero, so that a counter that is added moves none.
-    pub const fn younger_than_digests(self) -> bool {
-        use VmEvent::*;
-        matches!(
-            self,
-            SimFsync
-                | SimFsyncNs
-                | SimLruGenWrites
-                | SimLruGenRefused
-                | ThpFaultFallbackCharge
-                | ThpDeferredSplitPage
-        )
-    }
+    /// Direct reclaims, by the zone that requests may be served from.
+    pub const ALLOC_STALLS: &'static [VmEvent] = &[
+        VmEvent::AllocStallDma,
+        VmEvent::AllocStallDma32,
+        VmEvent::AllocStallNormal,
+        VmEvent::AllocStallMovable,
+    ];
+    /// Evicted pages that were wanted again.
+    pub const REFAULTS: [VmEvent; 2] =
+        [VmEvent::WorkingsetRefaultAnon, VmEvent::WorkingsetRefaultFile];
+    /// Refaults that were activated at once.
+    pub const REFAULTS_ACTIVATED: [VmEvent; 2] =
+        [VmEvent::WorkingsetActivateAnon, VmEvent::WorkingsetActivateFile];
+    /// Pages that reclaim looked at for eviction, by type.
+    pub const SCANNED: &'static [VmEvent] = &[VmEvent::PgScanAnon, VmEvent::PgScanFile];
+    /// The same, by who reclaims.
+    pub const SCANNED_BY: &'static [VmEvent] =
+        &[VmEvent::PgScanKswapd, VmEvent::PgScanDirect, VmEvent::PgScanProactive];
+    /// Pages that were reclaimed, by type.
+    pub const RECLAIMED: &'static [VmEvent] = &[VmEvent::PgStealAnon, VmEvent::PgStealFile];
+    /// The same, by who reclaims.
+    pub const RECLAIMED_BY: &'static [VmEvent] =
+        &[VmEvent::PgStealKswapd, VmEvent::PgStealDirect, VmEvent::PgStealProactive];
 
-    /// True if only a policy that leaves shadows behind can count it: refaults and the events that
-    /// follow from them.
+    /// The name in `/proc/vmstat`.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+    /// True if only a policy that leaves shadows behind can count it.
     pub const fn needs_shadows(self) -> bool {
-        use VmEvent::*;
-        matches!(
-            self,
-            WorkingsetRefaultAnon
-                | WorkingsetRefaultFile
-                | WorkingsetActivateAnon
-                | WorkingsetActivateFile
-                | WorkingsetRestoreAnon
-                | WorkingsetRestoreFile
-                | WorkingsetNodereclaim
-        )
+        self.row().needs_shadows
+    }
+    /// The counter of that name.
+    pub fn named(name: &str) -> Option<VmEvent> {
+        VmEvent::ALL.iter().copied().find(|e| e.name() == name)
+    }
+    /// The counters that groups have in reports.
+    pub fn of_groups() -> impl Iterator<Item = VmEvent> {
+        VmEvent::ALL.iter().copied().filter(|e| e.row().of_groups)
+    }
+    /// The counters that a table shows, in the order of their places there; 0 is none.
+    ///
+    /// ```
+    /// use mmsim_core::base::vmstat::VmEvent;
+    /// assert_eq!(VmEvent::shown(|row| row.bench).next(), Some(VmEvent::PgFault));
+    /// ```
+    pub fn shown(place: fn(&Counter) -> u8) -> impl Iterator<Item = VmEvent> {
+        let mut shown: Vec<VmEvent> =
+            VmEvent::ALL.iter().copied().filter(|e| place(e.row()) > 0).collect();
+        shown.sort_by_key(|e| place(e.row()));
+        shown.into_iter()
     }
 }
 
@@ -288,7 +425,7 @@ impl VmStat {
     }
     /// A counter by its name.
     pub fn by_name(&self, name: &str) -> Option<u64> {
-        VmEvent::ALL.iter().find(|e| e.name() == name).map(|&e| self[e])
+        VmEvent::named(name).map(|e| self[e])
     }
 }
 

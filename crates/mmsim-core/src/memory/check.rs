@@ -310,7 +310,7 @@ impl Memory {
     /// Adds everything that decides to a digest.
     pub fn digest(&self, d: &mut Digest) {
         let counters = VmEvent::ALL.iter().map(|&e| (e, self.stats.vmstat[e]));
-        d.words(counters.filter(|&(e, n)| n > 0 || !e.younger_than_digests()).map(|c| c.1));
+        d.words(counters.filter(|&(e, n)| n > 0 || !e.row().younger_than_digests).map(|c| c.1));
         for z in self.zones.ids() {
             d.words([self.zones[z].free, self.zones[z].pcp_count()]);
             for frames in self.zones[z].touched() {

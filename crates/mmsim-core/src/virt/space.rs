@@ -6,6 +6,7 @@
 //! do on the real machine.
 
 use crate::base::id::{AsId, FileId, GROUP_PAGES, GroupId, IndexVec, MemcgId, PageIdx, VmaId};
+use crate::base::vmstat::VmEvent;
 use crate::virt::pages::{Owner, Pages};
 use crate::workload::{RegionId, VmaFlags};
 
@@ -144,11 +145,11 @@ impl Counted {
     /// All counters with their names in reports.
     pub fn named(&self) -> [(&'static str, u64); 8] {
         [
-            ("pgfault", self.faults),
-            ("pgmajfault", self.major_faults),
-            ("pswpin", self.swap_ins),
-            ("workingset_refault_anon", self.refaults_anon),
-            ("workingset_refault_file", self.refaults_file),
+            (VmEvent::PgFault.name(), self.faults),
+            (VmEvent::PgMajFault.name(), self.major_faults),
+            (VmEvent::PswpIn.name(), self.swap_ins),
+            (VmEvent::WorkingsetRefaultAnon.name(), self.refaults_anon),
+            (VmEvent::WorkingsetRefaultFile.name(), self.refaults_file),
             ("sim_cache_miss", self.cache_misses),
             ("sim_evict_anon", self.evicted_anon),
             ("sim_evict_file", self.evicted_file),

@@ -27,7 +27,7 @@ const EVENTS: &str = "it counts single events";
 
 /// Transfer of a counter under a policy that is MGLRU, or not.
 pub fn worth(counter: VmEvent, mglru: bool) -> Worth {
-    match counter.transfer() {
+    match counter.row().transfer {
         Transfer::Pages => Worth::Pages,
         Transfer::Scanned if mglru => Worth::Nothing(NEIGHBOURS),
         Transfer::Scanned => Worth::Scanned,
