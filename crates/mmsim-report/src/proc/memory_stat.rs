@@ -2,96 +2,46 @@
 
 use std::fmt::Write;
 
+use mmsim_core::base::vmstat::{KernelFile, Others, VmEvent, VmEvent as E};
 use mmsim_core::machine::snapshot::MemcgSnapshot;
 
 use mmsim_core::base::id::PAGE_SIZE;
 
 /// Sizes, in the order of the file (Linux 6.12 mm/memcontrol.c, `memory_stats`).
-const SIZES: &[&str] = &[
-    "anon",
-    "file",
-    "kernel",
-    "kernel_stack",
-    "pagetables",
-    "sec_pagetables",
-    "percpu",
-    "sock",
-    "vmalloc",
-    "shmem",
-    "zswap",
-    "zswapped",
-    "file_mapped",
-    "file_dirty",
-    "file_writeback",
-    "swapcached",
-    "anon_thp",
-    "file_thp",
-    "shmem_thp",
-    "inactive_anon",
-    "active_anon",
-    "inactive_file",
-    "active_file",
-    "unevictable",
-    "slab_reclaimable",
-    "slab_unreclaimable",
-    "slab",
+const SIZES: &str = "anon file kernel kernel_stack pagetables sec_pagetables percpu sock vmalloc \
+                     shmem zswap zswapped file_mapped file_dirty file_writeback swapcached \
+                     anon_thp file_thp shmem_thp inactive_anon active_anon inactive_file \
+                     active_file unevictable slab_reclaimable slab_unreclaimable slab";
+
+/// The items that are no counters of the model: sizes, sums, and events that it does not count.
+const OTHERS: &[Others] = &[
+    (None, SIZES),
+    (
+        Some(E::WorkingsetNodereclaim),
+        "pgdemote_kswapd pgdemote_direct pgdemote_khugepaged pgpromote_success pgscan pgsteal",
+    ),
+    (Some(E::PgScanDirect), "pgscan_khugepaged"),
+    (Some(E::PgStealDirect), "pgsteal_khugepaged"),
+    (Some(E::PgLazyFreed), "swpin_zero swpout_zero zswpin zswpout zswpwb"),
+    (
+        Some(E::ThpFaultAlloc),
+        "thp_collapse_alloc thp_swpout thp_swpout_fallback numa_pages_migrated numa_pte_updates \
+         numa_hint_faults",
+    ),
 ];
 
-/// Events, in the order of the file.
-const EVENTS: &[&str] = &[
-    "workingset_refault_anon",
-    "workingset_refault_file",
-    "workingset_activate_anon",
-    "workingset_activate_file",
-    "workingset_restore_anon",
-    "workingset_restore_file",
-    "workingset_nodereclaim",
-    "pgdemote_kswapd",
-    "pgdemote_direct",
-    "pgdemote_khugepaged",
-    "pgpromote_success",
-    "pgscan",
-    "pgsteal",
-    "pgscan_kswapd",
-    "pgscan_direct",
-    "pgscan_khugepaged",
-    "pgscan_proactive",
-    "pgsteal_kswapd",
-    "pgsteal_direct",
-    "pgsteal_khugepaged",
-    "pgsteal_proactive",
-    "pgfault",
-    "pgmajfault",
-    "pgrefill",
-    "pgactivate",
-    "pgdeactivate",
-    "pglazyfree",
-    "pglazyfreed",
-    "swpin_zero",
-    "swpout_zero",
-    "zswpin",
-    "zswpout",
-    "zswpwb",
-    "thp_fault_alloc",
-    "thp_collapse_alloc",
-    "thp_swpout",
-    "thp_swpout_fallback",
-    "numa_pages_migrated",
-    "numa_pte_updates",
-    "numa_hint_faults",
-];
-
-/// The file of a group. `proactive`: its kernel counts reclaim for `memory.reclaim` separately.
-pub fn memory_stat(g: &MemcgSnapshot, proactive: bool) -> String {
+/// The file of a group, without the counters that its kernel does not have.
+pub fn memory_stat(g: &MemcgSnapshot, not_counted: &[VmEvent]) -> String {
     let mut text = String::new();
-    let mut line = |name: &str, value: u64| {
+    for (i, name) in KernelFile::MemoryStat.items(OTHERS).into_iter().enumerate() {
+        if not_counted.iter().any(|e| e.name() == name) {
+            continue;
+        }
+        let value = match i < SIZES.split(' ').count() {
+            true => pages(g, name) * PAGE_SIZE,
+            false => events(g, name),
+        };
         writeln!(text, "{name} {value}").expect("writing to a string");
-    };
-    for name in SIZES {
-        line(name, pages(g, name) * PAGE_SIZE);
-    }
-    for name in EVENTS.iter().filter(|name| proactive || !name.ends_with("_proactive")) {
-        line(name, events(g, name));
     }
     text
 }
@@ -121,12 +71,10 @@ fn pages(g: &MemcgSnapshot, name: &str) -> u64 {
 }
 
 fn events(g: &MemcgSnapshot, name: &str) -> u64 {
-    let counter = |name: &str| g.vmstat.by_name(name).unwrap_or(0);
+    let sum = |counters: &[VmEvent]| counters.iter().map(|&e| g.vmstat[e]).sum();
     match name {
-        "pgscan" | "pgsteal" => ["kswapd", "direct", "proactive"]
-            .map(|by| counter(&format!("{name}_{by}")))
-            .iter()
-            .sum(),
-        name => counter(name),
+        "pgscan" => sum(VmEvent::SCANNED_BY),
+        "pgsteal" => sum(VmEvent::RECLAIMED_BY),
+        name => g.vmstat.by_name(name).unwrap_or(0),
     }
 }

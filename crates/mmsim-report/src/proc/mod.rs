@@ -20,8 +20,7 @@ mod zoneinfo;
 use std::fmt::Write;
 
 use self::swaps::areas_of;
-use mmsim_core::base::vmstat::VmStat;
-use mmsim_core::machine::snapshot::{PressureAverages, Snapshot};
+use mmsim_core::machine::snapshot::{PressureAverages, Snapshot, ZoneSnapshot};
 
 pub use buddyinfo::{buddyinfo, pagetypeinfo};
 pub use map::{LEGEND, map, picture};
@@ -97,12 +96,12 @@ impl Kind {
             Kind::MemoryStat => s
                 .groups
                 .iter()
-                .map(|g| match g.name.as_str() {
-                    "" => ("cgroup/memory.stat".to_string(), memory_stat(g, s.counts_proactive)),
-                    name => (
-                        format!("cgroup/{}/memory.stat", file_name(name)),
-                        memory_stat(g, s.counts_proactive),
-                    ),
+                .map(|g| {
+                    let path = match g.name.as_str() {
+                        "" => "cgroup/memory.stat".to_string(),
+                        name => format!("cgroup/{}/memory.stat", file_name(name)),
+                    };
+                    (path, memory_stat(g, &s.not_counted))
                 })
                 .collect(),
         }
@@ -123,27 +122,12 @@ pub fn file_name(name: &str) -> String {
 /// `/proc/vmstat`: zone items, NUMA items, node items, thresholds, events.
 pub fn vmstat(s: &Snapshot) -> String {
     let mut text = String::new();
-    let mut line = |name: &str, value: u64| {
+    for name in items::of_vmstat(s) {
+        let value = items::of_machine(s, name).unwrap_or(0);
         writeln!(text, "{name} {value}").expect("writing to a string");
-    };
-    for name in items::of_zones(s) {
-        line(name, s.zones.iter().map(|z| items::of_zone(s, z, name).unwrap_or(0)).sum());
-    }
-    for name in items::NUMA {
-        line(name, 0);
-    }
-    for name in items::NODE {
-        line(name, items::of_nodes(s, None, name).unwrap_or(0));
-    }
-    for name in items::SYSTEM {
-        line(name, items::of_system(s, name).unwrap_or(0));
-    }
-    for name in items::of_events(s) {
-        line(name, s.vmstat.by_name(name).unwrap_or(0));
     }
     // The last line of the kernel's text, kept by it for old readers.
-    line("nr_unstable", 0);
-    text
+    text + "nr_unstable 0\n"
 }
 
 /// `/proc/pressure/memory`.
@@ -163,24 +147,18 @@ pub fn pressure(s: &Snapshot) -> String {
 
 /// The names of [`vmstat`] that have values, in its order; all others are 0 in every text.
 pub fn modelled() -> Vec<&'static str> {
-    let s = Snapshot::default();
-    let zone = mmsim_core::machine::snapshot::ZoneSnapshot::default();
-    let events = VmStat::default();
-    items::ZONE
-        .iter()
-        .filter(|name| items::of_zone(&s, &zone, name).is_some())
-        .chain(items::NODE.iter().filter(|name| items::of_nodes(&s, None, name).is_some()))
-        .chain(items::SYSTEM.iter().filter(|name| items::of_system(&s, name).is_some()))
-        .chain(items::EVENTS.iter().filter(|name| events.by_name(name).is_some()))
-        .copied()
-        .collect()
+    let zones = vec![ZoneSnapshot::default()];
+    let s = Snapshot { counts_free_blocks: true, zones, ..Snapshot::default() };
+    let mut items = items::of_vmstat(&s);
+    items.retain(|name| items::of_machine(&s, name).is_some());
+    items
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use mmsim_core::base::id::NodeId;
-    use mmsim_core::base::vmstat::VmEvent;
+    use mmsim_core::base::vmstat::{VmEvent, VmStat};
     use mmsim_core::config::ZoneKind;
     use mmsim_core::machine::result::Pressure;
     use mmsim_core::machine::snapshot::{MemcgSnapshot, PageCounts, ZoneSnapshot};
@@ -329,10 +307,13 @@ Node 0, zone    DMA32
     #[test]
     fn every_counter_of_the_kernel_is_in_vmstat_once_and_none_of_ours() {
         let mut s = host();
-        assert!(!vmstat(&s).contains("_proactive"));
-        assert!(!vmstat(&s).contains("nrswp"));
-        (s.counts_proactive, s.counts_swap_requests, s.counts_rotated) = (true, true, true);
         let text = vmstat(&s);
+        s.not_counted = vec![VmEvent::NrSwpIn, VmEvent::PgScanProactive];
+        let fewer: Vec<&str> = text
+            .split_inclusive('\n')
+            .filter(|l| !l.starts_with("nrswpin") && !l.starts_with("pgscan_proactive"))
+            .collect();
+        assert_eq!(vmstat(&s), fewer.concat());
         let names: Vec<&str> = text.lines().map(|l| l.split(' ').next().unwrap_or("")).collect();
         for e in VmEvent::ALL {
             let want = usize::from(!e.name().starts_with("sim_"));
@@ -363,7 +344,10 @@ Node 0, zone    DMA32
         vmstat.add(VmEvent::PgScanKswapd, 4);
         let counts =
             PageCounts { anon_mapped: 2, page_tables: 1, anon_thp: 512, ..PageCounts::default() };
-        let text = memory_stat(&MemcgSnapshot { name: "a".into(), counts, vmstat }, false);
+        let text = memory_stat(
+            &MemcgSnapshot { name: "a".into(), counts, vmstat },
+            &[VmEvent::PgScanProactive],
+        );
         assert!(
             text.starts_with("anon 8192\nfile 0\nkernel 4096\nkernel_stack 0\npagetables 4096\n")
         );

@@ -50,7 +50,7 @@ fn title(text: &mut String, node: NodeId, zone: &str) {
 
 fn node_stats(text: &mut String, s: &Snapshot, node: NodeId) {
     add!(text, "\n  per-node stats");
-    for name in items::NODE {
+    for name in items::of_each_node() {
         item(text, name, items::of_nodes(s, Some(node), name).unwrap_or(0));
     }
 }
@@ -100,7 +100,7 @@ fn populated(text: &mut String, s: &Snapshot, z: &ZoneSnapshot) {
     for name in items::of_zones(s) {
         item(text, name, items::of_zone(s, z, name).unwrap_or(0));
     }
-    for name in items::NUMA {
+    for name in items::of_numa() {
         item(text, name, 0);
     }
     add!(text, "\n  pagesets");

@@ -230,12 +230,8 @@ pub struct Snapshot {
     pub pageblock_order: u8,
     /// True if the kernel counts the free pages of whole pageblocks.
     pub counts_free_blocks: bool,
-    /// True if the kernel counts pages that reclaim looked at and kept.
-    pub counts_rotated: bool,
-    /// True if the kernel counts requests to the swap device.
-    pub counts_swap_requests: bool,
-    /// True if the kernel counts reclaim for `memory.reclaim` separately.
-    pub counts_proactive: bool,
+    /// Counters that the kernel does not have.
+    pub not_counted: Vec<VmEvent>,
     /// Zones with memory, in address order, nodes one after the other.
     pub zones: Vec<ZoneSnapshot>,
     /// Use of every frame, and the free blocks by order.
@@ -308,9 +304,11 @@ impl Machine {
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
             counts_free_blocks: mem.given.rules.counts_free_blocks,
-            counts_rotated: mem.given.rules.counts_rotated,
-            counts_swap_requests: mem.given.rules.counts_swap_requests,
-            counts_proactive: mem.given.rules.counts_proactive,
+            not_counted: VmEvent::ALL
+                .iter()
+                .copied()
+                .filter(|e| !e.row().is_of(&mem.given.rules))
+                .collect(),
             groups: mem.memcgs.ids().map(group).collect(),
             layout: mem.layout(),
             swaps: SwapArea::all(mem),
