@@ -4,6 +4,7 @@
 //! The only command whose results hold a time of the host, because that is what it is for.
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
 
+use mmsim::base::vmstat::VmEvent;
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
@@ -21,22 +22,6 @@ use mmsim_terminal::exit::{Ending, Failure};
 
 /// The version of the document's form.
 const SCHEMA: u32 = 1;
-
-/// Counters that people are shown; the other forms have all.
-const COUNTERS: [&str; 12] = [
-    "pgfault",
-    "pgmajfault",
-    "pswpin",
-    "pswpout",
-    "pgscan_kswapd",
-    "pgscan_direct",
-    "pgsteal_kswapd",
-    "pgsteal_direct",
-    "pgactivate",
-    "pgdeactivate",
-    "workingset_refault_anon",
-    "workingset_activate_anon",
-];
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -135,8 +120,8 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
 }
 
 /// A counter of a run that did all its work; none if the policy does not keep it.
-fn counter(run: &RunReport, name: &str) -> Option<u64> {
-    run.outcome.is_whole().then(|| run.vmstat.get(name).copied()).flatten()
+fn counter(run: &RunReport, event: VmEvent) -> Option<u64> {
+    run.outcome.is_whole().then(|| run.vmstat.count(event)).flatten()
 }
 
 /// One of several sizes and policies.
@@ -183,8 +168,8 @@ fn sizes(
         "peak resident pages",
         "misses",
         "miss ratio",
-        "pswpin",
-        "pswpout",
+        VmEvent::PswpIn.name(),
+        VmEvent::PswpOut.name(),
     ];
     let row = |s: &Size<'_>| {
         let n = |n: u64| number(format, n);
@@ -195,8 +180,8 @@ fn sizes(
             n(s.run.peak_resident),
             or_absent(format, s.misses, n),
             or_absent(format, s.miss_ratio, |r| format!("{r:.6}")),
-            or_absent(format, counter(s.run, "pswpin"), n),
-            or_absent(format, counter(s.run, "pswpout"), n),
+            or_absent(format, counter(s.run, VmEvent::PswpIn), n),
+            or_absent(format, counter(s.run, VmEvent::PswpOut), n),
         ]
     };
     if format == Format::Csv {
@@ -268,7 +253,9 @@ fn document(
         ("misses".into(), or_absent(format, misses, n)),
         ("miss ratio".into(), or_absent(format, miss_ratio, |r| format!("{r:.6}"))),
     ];
-    rows.extend(COUNTERS.iter().map(|&c| (c.to_string(), or_absent(format, counter(run, c), n))));
+    // Those that people look for; the other forms have all.
+    let shown = VmEvent::shown(|row| row.bench);
+    rows.extend(shown.map(|e| (e.name().to_string(), or_absent(format, counter(run, e), n))));
     rows.extend(times(format, timing));
     rows.extend(trace.assumptions.iter().map(|a| ("assumed".to_string(), a.clone())));
     table::pairs(&rows, format)

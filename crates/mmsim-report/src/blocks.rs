@@ -4,6 +4,8 @@
 //! A workload `highalloc` has physical memory surveyed before each round of attempts; the survey
 //! has a phase of its own, whose counters are the measure of the attempts.
 
+use mmsim_core::base::vmstat::VmEvent as E;
+
 use super::document::{PhaseReport, RunReport};
 
 /// A round of attempts and the survey before it.
@@ -21,42 +23,42 @@ type Of = fn(&Attempts<'_>) -> f64;
 impl Attempts<'_> {
     /// The figures with their names, in the order of tables.
     pub const FIGURES: [(&'static str, Of); 10] = [
-        ("attempts", |a| a.count("sim_highalloc")),
+        ("attempts", |a| a.count(E::SimHighAlloc)),
         ("successes", |a| a.successes()),
-        ("  that lay free", |a| a.count("sim_highalloc_lists")),
-        ("  after async compaction", |a| a.count("sim_highalloc_async")),
-        ("  after reclaim", |a| a.count("sim_highalloc_reclaim")),
-        ("  after sync compaction", |a| a.count("sim_highalloc_sync")),
-        ("candidates", |a| a.surveyed("sim_candidates")),
-        ("bound (moves alone)", |a| a.surveyed("sim_candidates_bound")),
+        ("  that lay free", |a| a.count(E::SimHighAllocLists)),
+        ("  after async compaction", |a| a.count(E::SimHighAllocAsync)),
+        ("  after reclaim", |a| a.count(E::SimHighAllocReclaim)),
+        ("  after sync compaction", |a| a.count(E::SimHighAllocSync)),
+        ("candidates", |a| a.surveyed(E::SimCandidates)),
+        ("bound (moves alone)", |a| a.surveyed(E::SimCandidatesBound)),
         ("Success, % of attempts", |a| a.success()),
         ("Success(N), % of candidates", |a| a.success_n()),
     ];
 
     /// A counter of the attempts.
-    pub fn count(&self, counter: &str) -> f64 {
-        let of = |p: &PhaseReport| p.vmstat.get(counter).copied().unwrap_or(0);
+    pub fn count(&self, counter: E) -> f64 {
+        let of = |p: &PhaseReport| p.vmstat.count(counter).unwrap_or(0);
         self.phases.iter().map(of).sum::<u64>() as f64
     }
 
     /// A counter of the survey.
-    pub fn surveyed(&self, counter: &str) -> f64 {
-        self.survey.vmstat.get(counter).copied().unwrap_or(0) as f64
+    pub fn surveyed(&self, counter: E) -> f64 {
+        self.survey.vmstat.count(counter).unwrap_or(0) as f64
     }
 
     /// Attempts that succeeded.
     pub fn successes(&self) -> f64 {
-        self.count("sim_highalloc") - self.count("sim_highalloc_fail")
+        self.count(E::SimHighAlloc) - self.count(E::SimHighAllocFail)
     }
 
     /// Successes of 100 attempts.
     pub fn success(&self) -> f64 {
-        100.0 * self.successes() / self.count("sim_highalloc")
+        100.0 * self.successes() / self.count(E::SimHighAlloc)
     }
 
     /// Successes for 100 candidates; undefined where there was none.
     pub fn success_n(&self) -> f64 {
-        100.0 * self.successes() / self.surveyed("sim_candidates")
+        100.0 * self.successes() / self.surveyed(E::SimCandidates)
     }
 }
 
@@ -73,7 +75,7 @@ impl RunReport {
         let (survey, last) = (named(&survey)?, named(phase)?);
         let phases = self.phases.get(survey + 1..=last)?;
         let attempts = Attempts { phases, survey: &self.phases[survey] };
-        (attempts.count("sim_highalloc") > 0.0).then_some(attempts)
+        (attempts.count(E::SimHighAlloc) > 0.0).then_some(attempts)
     }
 }
 

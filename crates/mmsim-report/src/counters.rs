@@ -10,6 +10,21 @@ use serde::ser::Serializer;
 
 use super::pairs::Pairs;
 
+impl Pairs<u64> {
+    /// The value of a counter; `None`: the policy does not keep it.
+    pub fn count(&self, counter: VmEvent) -> Option<u64> {
+        self.get(counter.name()).copied()
+    }
+    /// The sum of some counters; `None`: the policy does not keep one of them.
+    pub fn sum(&self, counters: &[VmEvent]) -> Option<u64> {
+        counters.iter().try_fold(0, |sum, &e| Some(sum + self.count(e)?))
+    }
+    /// True if any of these counters is kept and not zero.
+    pub fn any(&self, counters: &[VmEvent]) -> bool {
+        counters.iter().any(|&e| self.count(e) > Some(0))
+    }
+}
+
 /// Counters without those that are not kept.
 pub(super) fn kept(vmstat: &VmStat, not_kept: &[VmEvent]) -> Pairs<u64> {
     let kept = VmEvent::ALL.iter().filter(|e| !not_kept.contains(e));

@@ -1,6 +1,8 @@
 //! Figures that are computed from counters: the few numbers by which people compare
 //! replacement policies. All of them are computed here and nowhere else.
 
+use mmsim_core::base::vmstat::VmEvent;
+
 use super::document::{LatencyReport, PhaseReport, PressureReport, RunReport};
 use super::groups::VariantRuns;
 use super::pairs::Pairs;
@@ -77,11 +79,6 @@ impl Scope<'_> {
         let alike = |m: u64, n: u64| m.abs_diff(n) as f64 <= m.max(n) as f64 * 1e-3;
         alike(self.records, other.records) && alike(self.accesses, other.accesses)
     }
-
-    /// The sum of some counters; `None` if the report lacks one of them.
-    pub fn sum(&self, counters: &[&str]) -> Option<u64> {
-        counters.iter().try_fold(0, |sum, name| Some(sum + self.vmstat.get(name)?))
-    }
 }
 
 /// A figure.
@@ -114,9 +111,6 @@ pub enum Figure {
     /// Records per second; accesses per second where the work has no records.
     Throughput,
 }
-
-const ALLOC_STALLS: &[&str] =
-    &["allocstall_dma", "allocstall_dma32", "allocstall_normal", "allocstall_movable"];
 
 impl Figure {
     /// All figures, in the order of tables.
@@ -209,27 +203,25 @@ impl Figure {
 
     /// Its value, if it is defined and the report has what it needs.
     pub fn of(self, scope: Scope<'_>) -> Option<f64> {
-        let count = |counters: &[&str]| scope.sum(counters).map(|n| n as f64);
-        let both = |stem: &str| count(&[&format!("{stem}_anon"), &format!("{stem}_file")]);
+        let count = |counters: &[VmEvent]| scope.vmstat.sum(counters).map(|n| n as f64);
         // A policy may keep those of files only. Then the sum is known where nothing came back
         // from swap.
-        let refaults = |stem: &str| {
-            let none = (scope.sum(&["pswpin"])? == 0).then_some(0.0);
-            let anon = count(&[&format!("{stem}_anon")]).or(none)?;
-            Some(count(&[&format!("{stem}_file")])? + anon)
+        let refaults = |[anon, file]: [VmEvent; 2]| {
+            let none = (scope.vmstat.count(VmEvent::PswpIn)? == 0).then_some(0.0);
+            Some(count(&[file])? + count(&[anon]).or(none)?)
         };
         match self {
-            Figure::SwapIns => count(&["pswpin"]),
-            Figure::Refaults => refaults("workingset_refault"),
-            Figure::RefaultsActivated => refaults("workingset_activate"),
-            Figure::MajorFaults => count(&["pgmajfault"]),
+            Figure::SwapIns => count(&[VmEvent::PswpIn]),
+            Figure::Refaults => refaults(VmEvent::REFAULTS),
+            Figure::RefaultsActivated => refaults(VmEvent::REFAULTS_ACTIVATED),
+            Figure::MajorFaults => count(&[VmEvent::PgMajFault]),
             Figure::ReadingTime => scope.reading_ns.map(|ns| ns as f64 / 1e9),
-            Figure::Deactivations => count(&["pgdeactivate"]),
+            Figure::Deactivations => count(&[VmEvent::PgDeactivate]),
             Figure::ScannedPerReclaimed => {
-                let freed = both("pgsteal")?;
-                (freed > 0.0).then_some(both("pgscan")? / freed)
+                let freed = count(VmEvent::RECLAIMED)?;
+                (freed > 0.0).then_some(count(VmEvent::SCANNED)? / freed)
             }
-            Figure::DirectReclaimStalls => count(ALLOC_STALLS),
+            Figure::DirectReclaimStalls => count(VmEvent::ALLOC_STALLS),
             Figure::MajorFaultP99 => {
                 let major = scope.latency.major_fault;
                 (major.count > 0).then_some(major.p99_ns as f64 / 1e3)

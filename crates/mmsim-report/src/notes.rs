@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use mmsim_core::base::kernel::Kernel;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::policy::SWAP_CLUSTER_MAX;
 use mmsim_damon::watch::MOST_KEPT;
 
@@ -138,7 +139,7 @@ fn without_files(groups: &[&Group<'_>]) -> Vec<String> {
 
 /// Runs that write to `memory.reclaim` on kernels that do not have it.
 fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
-    let writes = |r: &&RunReport| r.vmstat.get("sim_memcg_reclaim_asked").is_some_and(|&n| n > 0);
+    let writes = |r: &&RunReport| r.vmstat.any(&[VmEvent::SimMemcgReclaimAsked]);
     let has_it =
         |r: &RunReport| !Kernel::ALL.iter().any(|k| k.name() == r.kernel && *k < Kernel::V6_1);
     let mut kernels: Vec<&str> =
@@ -156,11 +157,11 @@ fn without_the_file(groups: &[&Group<'_>]) -> Vec<String> {
 
 /// Writes to files of `lru_gen` that the kernel refuses: a script would have seen an error.
 fn refused_writes(groups: &[&Group<'_>]) -> Vec<String> {
-    let of = |r: &RunReport, name: &str| r.vmstat.get(name).copied().unwrap_or(0);
-    let refused = |r: &RunReport| of(r, "sim_lru_gen_refused");
+    let of = |r: &RunReport, e| r.vmstat.count(e).unwrap_or(0);
+    let refused = |r: &RunReport| of(r, VmEvent::SimLruGenRefused);
     let mut policies: Vec<(&str, u64, u64)> = Vec::new();
     for r in runs(groups).filter(|r| refused(r) > 0) {
-        let (n, all) = (refused(r), of(r, "sim_lru_gen_writes"));
+        let (n, all) = (refused(r), of(r, VmEvent::SimLruGenWrites));
         match policies.iter_mut().find(|p| p.0 == r.policy) {
             Some(p) => (p.1, p.2) = (p.1 + n, p.2 + all),
             None => policies.push((&r.policy, n, all)),
@@ -202,10 +203,7 @@ fn too_small(groups: &[&Group<'_>]) -> Vec<String> {
     let shift = |run: &RunReport| -> u32 {
         run.setup.get("machine.batch-shift").and_then(|s| s.parse().ok()).unwrap_or(0)
     };
-    let scanned = |run: &RunReport| {
-        let by = ["pgscan_kswapd", "pgscan_direct", "pgscan_proactive"];
-        by.iter().any(|c| run.vmstat.get(c) > Some(&0))
-    };
+    let scanned = |run: &RunReport| run.vmstat.any(VmEvent::SCANNED_BY);
     // All lists together never held more than was resident.
     // Who has scaled batches as far as they go knows.
     let small = |run: &&RunReport| {
@@ -264,9 +262,7 @@ fn without_reclaim(groups: &[&Group<'_>]) -> Vec<String> {
     if !reclaim.contains(&true) || other.contains(&true) || blocks {
         return Vec::new();
     }
-    let stolen = |r: &&RunReport| {
-        ["pgsteal_anon", "pgsteal_file"].iter().any(|c| r.vmstat.get(c).is_some_and(|&n| n > 0))
-    };
+    let stolen = |r: &&RunReport| r.vmstat.any(VmEvent::RECLAIMED);
     let none: Vec<&Group<'_>> = groups
         .iter()
         .copied()

@@ -59,7 +59,7 @@ pub(crate) fn result(swap_ins: u64, deactivated: u64) -> RunResult {
     ];
     (result.vmstat, result.pressure, result.latency) = (vmstat, pressure, latency);
     result.threads = vec![thread];
-    result.memory_stat = vec![("batch".into(), vec![("pgfault", 3)])];
+    result.memory_stat = vec![("batch".into(), vec![(VmEvent::PgFault.name(), 3)])];
     result.zones = vec![
         ("DMA".into(), [3840, 26, 32, 38, 3800]),
         ("DMA32".into(), [82_768, 555, 693, 831, 61_736]),

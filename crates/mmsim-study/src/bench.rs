@@ -15,6 +15,7 @@ use std::str::FromStr;
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
 use mmsim_base::error::{Error, ErrorKind};
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_language::machines::Catalogue;
 use mmsim_language::scenario::workload::{Replay, Requests as RequestSpec, WorkloadSpec};
 use mmsim_language::scenario::{RunSpec, Scenario, units};
@@ -179,7 +180,7 @@ impl BenchTrace {
     /// faults, and what `read(2)` and `write(2)` missed. None for a run that did not do all its
     /// work: it made fewer requests.
     pub fn misses(&self, run: &RunReport) -> Option<u64> {
-        let faults = run.vmstat.get("pgmajfault")?;
+        let faults = run.vmstat.count(VmEvent::PgMajFault)?;
         run.outcome.is_whole().then_some(self.anonymous_pages + faults + run.cache_misses?)
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mmsim::base::vmstat::VmEvent;
 use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, own};
 use mmsim::report::groups::{Group, VariantRuns};
@@ -14,9 +15,8 @@ use mmsim::report::{
     SchemeReport, TaskReport, TruthReport,
 };
 
-/// Counters that are shown beside the figures where they are not zero.
-const NOTABLE_COUNTERS: [&str; 4] =
-    ["compact_success", "compact_fail", "thp_fault_alloc", "thp_fault_fallback"];
+const REFAULTS: &[&str] =
+    &[VmEvent::WorkingsetRefaultAnon.name(), VmEvent::WorkingsetRefaultFile.name()];
 
 /// Figures that are shown for each phase.
 const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::Throughput];
@@ -198,9 +198,9 @@ pub fn rows(group: &Group<'_>) -> Vec<Row> {
             rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
         }
     }
-    for counter in NOTABLE_COUNTERS {
-        let value = move |scope: Scope<'_>| scope.vmstat.get(counter).map(|&n| n as f64);
-        rows.extend(Row::numbers(group, counter, None, value));
+    for counter in VmEvent::shown(|row| row.notable) {
+        let value = move |scope: Scope<'_>| scope.vmstat.count(counter).map(|n| n as f64);
+        rows.extend(Row::numbers(group, counter.name(), None, value));
     }
     rows.extend(bounds(group));
     rows.extend(ends(group));
@@ -235,13 +235,13 @@ fn ends(group: &Group<'_>) -> Vec<Row> {
             }
         }
     }
-    let kills = |run: &RunReport| run.vmstat.get("oom_kill").map_or(0.0, |&n| n as f64);
+    let kills = |run: &RunReport| run.vmstat.count(VmEvent::OomKill).map_or(0.0, |n| n as f64);
     let mean = |v: &VariantRuns<'_>| {
         estimate(&v.runs.iter().map(|run| kills(run)).collect::<Vec<_>>()).map(|e| e.mean)
     };
     let kills: Vec<Option<f64>> = group.variants.iter().map(mean).collect();
     let any = kills.iter().flatten().any(|&n| n > 0.0);
-    let kills = any.then(|| Row::words("oom_kill", grouped_row(&kills)));
+    let kills = any.then(|| Row::words(VmEvent::OomKill.name(), grouped_row(&kills)));
     std::iter::once(time).chain(kills).collect()
 }
 
@@ -408,9 +408,9 @@ fn same_work(group: &Group<'_>, phase: &Named<'_, PhaseReport>) -> Vec<bool> {
 /// Counts of each task, where there are several.
 fn tasks(group: &Group<'_>) -> Vec<Row> {
     const FIGURES: [(&str, &[&str]); 5] = [
-        ("major faults", &["pgmajfault"]),
-        ("swap-ins", &["pswpin"]),
-        ("refaults", &["workingset_refault_anon", "workingset_refault_file"]),
+        ("major faults", &[VmEvent::PgMajFault.name()]),
+        ("swap-ins", &[VmEvent::PswpIn.name()]),
+        ("refaults", REFAULTS),
         ("misses of read and write", &["sim_cache_miss"]),
         ("its pages evicted", &["sim_evict_anon", "sim_evict_file"]),
     ];
@@ -441,11 +441,11 @@ fn record_latency(group: &Group<'_>, task: &Named<'_, TaskReport>, indent: &str)
 /// Counts of each memory cgroup.
 fn groups(group: &Group<'_>) -> Vec<Row> {
     const FIGURES: [(&str, &[&str]); 5] = [
-        ("major faults", &["pgmajfault"]),
-        ("swap-ins", &["pswpin"]),
-        ("swap-outs", &["pswpout"]),
-        ("refaults", &["workingset_refault_anon", "workingset_refault_file"]),
-        ("reclaimed", &["pgsteal_kswapd", "pgsteal_direct"]),
+        ("major faults", &[VmEvent::PgMajFault.name()]),
+        ("swap-ins", &[VmEvent::PswpIn.name()]),
+        ("swap-outs", &[VmEvent::PswpOut.name()]),
+        ("refaults", REFAULTS),
+        ("reclaimed", &[VmEvent::PgStealKswapd.name(), VmEvent::PgStealDirect.name()]),
     ];
     let groups = Named::all(group, |run: &RunReport| run.memory_stat.iter());
     parts(group, "group", &groups, &FIGURES, |stat| stat, |_| Vec::new())
@@ -455,7 +455,8 @@ fn groups(group: &Group<'_>) -> Vec<Row> {
 /// or not the policy counts them.
 fn sum(counters: &[&str], value: impl Fn(&str) -> Option<u64>) -> Option<f64> {
     let none = |counter: &str| {
-        (counter == "workingset_refault_anon" && value("pswpin") == Some(0)).then_some(0)
+        let unread = value(VmEvent::PswpIn.name()) == Some(0);
+        (counter == VmEvent::WorkingsetRefaultAnon.name() && unread).then_some(0)
     };
     let of = |counter: &str| value(counter).or_else(|| none(counter));
     let sum = counters.iter().try_fold(0, |sum, counter| Some(sum + of(counter)?));

@@ -6,11 +6,12 @@
 //! nothing is averaged. Counters are running totals, so a sample that is dropped loses no event.
 
 use mmsim::base::time::SimTime;
+use mmsim::base::vmstat::VmEvent;
 use mmsim::error::{Error, ErrorKind};
 use serde::Serialize;
 
-/// Columns of a series that charts show.
-const COLUMNS: &[&str] = &[
+/// Gauges that charts show. Rows of counters say it of theirs.
+const GAUGES: &[&str] = &[
     "nr_free_pages",
     "nr_anon_pages",
     "nr_file_pages",
@@ -27,33 +28,6 @@ const COLUMNS: &[&str] = &[
     "nr_inactive_file",
     "nr_active_file",
     "nr_unevictable",
-    "pgsteal_kswapd",
-    "pgsteal_direct",
-    "pgscan_kswapd",
-    "pgscan_direct",
-    "pgfault",
-    "pgmajfault",
-    "pswpin",
-    "pswpout",
-    "pgpgin",
-    "pgpgout",
-    "pgactivate",
-    "pgdeactivate",
-    "workingset_refault_anon",
-    "workingset_refault_file",
-    "workingset_activate_anon",
-    "workingset_activate_file",
-    "allocstall_dma",
-    "allocstall_dma32",
-    "allocstall_normal",
-    "allocstall_movable",
-    "pgmigrate_success",
-    "compact_stall",
-    "compact_success",
-    "thp_fault_alloc",
-    "thp_split_page",
-    "oom_kill",
-    "sim_accesses",
     "sim_pressure_some_us",
     "sim_pressure_full_us",
 ];
@@ -136,9 +110,10 @@ impl Recorder {
         if let Some((_, place)) = self.places.get(i).filter(|p| p.0 == name) {
             return *place;
         }
-        let known = COLUMNS.iter().find(|c| **c == name);
+        let counter = VmEvent::named(name).filter(|e| e.row().in_series).map(VmEvent::name);
+        let known = counter.or(GAUGES.iter().copied().find(|gauge| *gauge == name));
         let place = known.map(|known| {
-            let there = self.names.iter().position(|n| n == known);
+            let there = self.names.iter().position(|n| *n == known);
             there.unwrap_or_else(|| {
                 self.names.push(known);
                 self.names.len() - 1

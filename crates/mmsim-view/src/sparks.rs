@@ -1,5 +1,6 @@
 //! Series as lines of characters, for terminals.
 
+use mmsim::base::vmstat::VmEvent;
 use mmsim::report::Report;
 use mmsim::report::numbers::grouped;
 
@@ -8,12 +9,12 @@ use crate::series::Series;
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Rows of the drawing: a name, columns that are added up, and whether these are running totals.
-const SHOWN: [(&str, &[&str], bool); 4] = [
-    ("free", &["nr_free_pages"], false),
-    ("swap-ins", &["pswpin"], true),
-    ("by kswapd", &["pgsteal_kswapd"], true),
-    ("by direct reclaim", &["pgsteal_direct"], true),
+/// Rows of the drawing: a name, a column, and whether this is a running total.
+const SHOWN: [(&str, &str, bool); 4] = [
+    ("free", "nr_free_pages", false),
+    ("swap-ins", VmEvent::PswpIn.name(), true),
+    ("by kswapd", VmEvent::PgStealKswapd.name(), true),
+    ("by direct reclaim", VmEvent::PgStealDirect.name(), true),
 ];
 
 /// A line of characters, each the largest of its share of the values; the largest of all is a full
@@ -36,14 +37,9 @@ pub fn line(values: &[f64], width: usize) -> String {
 }
 
 /// A column as levels, or as events per second.
-fn values(series: &Series, columns: &[&str], totals: bool) -> Option<Vec<f64>> {
-    let have: Vec<&[u64]> = columns.iter().filter_map(|c| series.column(c)).collect();
-    if have.is_empty() {
-        return None;
-    }
-    let sum: Vec<u64> =
-        (0..series.time_ns.len()).map(|i| have.iter().map(|c| c[i]).sum()).collect();
-    if !totals {
+fn values(series: &Series, column: &str, total: bool) -> Option<Vec<f64>> {
+    let sum = series.column(column)?;
+    if !total {
         return Some(sum.iter().map(|&v| v as f64).collect());
     }
     let times = std::iter::once(0).chain(series.time_ns.iter().copied());
@@ -52,7 +48,7 @@ fn values(series: &Series, columns: &[&str], totals: bool) -> Option<Vec<f64>> {
         true => to.saturating_sub(from) as f64 / ((now - was) as f64 / 1e9),
         false => 0.0,
     };
-    Some(series.time_ns.iter().zip(&sum).zip(times.zip(before)).map(rate).collect())
+    Some(series.time_ns.iter().zip(sum).zip(times.zip(before)).map(rate).collect())
 }
 
 /// A row for each variant and for what is drawn of it, of the first seed: name, line, and what a
@@ -61,14 +57,14 @@ pub fn rows(report: &Report, observed: &[Observed], width: usize) -> Vec<Vec<Str
     let groups = report.groups();
     let Some(group) = groups.first().filter(|_| groups.len() == 1) else { return Vec::new() };
     let mut rows = Vec::new();
-    for (name, columns, totals) in SHOWN {
+    for (name, column, total) in SHOWN {
         for variant in &group.variants {
             let first = variant.runs.first().copied();
             let at = report.runs.iter().position(|r| first.is_some_and(|f| std::ptr::eq(f, r)));
             let series = at.and_then(|at| observed.get(at)?.series.as_ref());
-            let Some(values) = series.and_then(|s| values(s, columns, totals)) else { continue };
+            let Some(values) = series.and_then(|s| values(s, column, total)) else { continue };
             let most = values.iter().copied().fold(0.0, f64::max);
-            let unit = if totals { " pages/s" } else { " pages" };
+            let unit = if total { " pages/s" } else { " pages" };
             rows.push(vec![
                 name.to_string(),
                 variant.name.to_string(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use mmsim::base::vmstat::VmEvent;
 use mmsim::report::RunReport;
 use mmsim::report::numbers::grouped;
 
@@ -60,15 +61,15 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
         (
             "reclaimed, pages per s",
             vec![
-                line("kswapd", 0, rate(series, "pgsteal_kswapd", 1.0)),
-                line("direct", 1, rate(series, "pgsteal_direct", 1.0)),
+                line("kswapd", 0, rate(series, VmEvent::PgStealKswapd.name(), 1.0)),
+                line("direct", 1, rate(series, VmEvent::PgStealDirect.name(), 1.0)),
             ],
         ),
         (
             "swap, pages per s",
             vec![
-                line("in", 0, rate(series, "pswpin", 1.0)),
-                line("out", 1, rate(series, "pswpout", 1.0)),
+                line("in", 0, rate(series, VmEvent::PswpIn.name(), 1.0)),
+                line("out", 1, rate(series, VmEvent::PswpOut.name(), 1.0)),
             ],
         ),
         (

@@ -5,18 +5,9 @@ use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
 use crate::validate::rows::{PointRow, quantile};
 use crate::validate::rules::{self, Verdict};
-use crate::validate::{BETWEEN, COUNTERS, quick_points};
+use crate::validate::{BETWEEN, COUNTERS, TELLING, quick_points};
 use mmsim::report::numbers::{grouped, per_cent};
 
-/// Counters that tell policies apart, and what they are the sum of.
-const TELLING: [(&str, &[&str]); 6] = [
-    ("pswpin", &["pswpin"]),
-    ("workingset_refault_file", &["workingset_refault_file"]),
-    ("pgscan", &["pgscan_anon", "pgscan_file"]),
-    ("pgactivate", &["pgactivate"]),
-    ("pgdeactivate", &["pgdeactivate"]),
-    ("workingset_activate_anon", &["workingset_activate_anon"]),
-];
 /// Counters whose sensitivity to the set-up is shown.
 const SENSITIVE: [&str; 3] = ["pswpin", "pgscan", "workingset_activate_anon"];
 /// Number of the farthest cells that are shown.

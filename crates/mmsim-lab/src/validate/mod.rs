@@ -48,6 +48,16 @@ use mmsim::nearest::nearest;
 use mmsim_terminal::args::at_least_one;
 use point::{Experiment, Point};
 
+/// Counters that tell policies apart, and what they are the sum of.
+pub const TELLING: [(&str, &[&str]); 6] = [
+    ("pswpin", &["pswpin"]),
+    ("workingset_refault_file", &["workingset_refault_file"]),
+    ("pgscan", &["pgscan_anon", "pgscan_file"]),
+    ("pgactivate", &["pgactivate"]),
+    ("pgdeactivate", &["pgdeactivate"]),
+    ("workingset_activate_anon", &["workingset_activate_anon"]),
+];
+
 /// Points to replay, and how.
 #[derive(Args, Clone, Debug, Default)]
 #[non_exhaustive]

@@ -4,11 +4,11 @@
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{DEFAULT_DISK, MachineConfig, NodeConfig, SwapConfig, ZoneConfig};
+use mmsim_core::machine::GROUP_SIZES;
 use mmsim_core::machine::result::{
     FileDisk, Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult,
 };
 use mmsim_core::machine::snapshot::SwapArea;
-use mmsim_core::machine::{GROUP_COUNTERS, GROUP_SIZES};
 use mmsim_core::memory::Memory;
 
 use super::misplaced::of_task;
@@ -61,9 +61,10 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let zones = run.machine.nodes.iter().flat_map(|node| &node.zones);
     result.zones = zones.map(|_| (String::new(), [0; 5])).collect();
     result.mean_resident = run.mean_resident.then_some(0.0);
-    let sizes = GROUP_SIZES.iter().chain(GROUP_COUNTERS).map(|&name| (name, 0));
+    let counters = VmEvent::of_groups().map(VmEvent::name);
+    let sizes: Vec<_> = GROUP_SIZES.into_iter().chain(counters).map(|name| (name, 0)).collect();
     for group in &run.machine.memcgs {
-        result.memory_stat.push((group.name.clone(), sizes.clone().collect()));
+        result.memory_stat.push((group.name.clone(), sizes.clone()));
     }
     let mut phases = Vec::new();
     for (i, task) in run.tasks.iter().enumerate() {

@@ -185,8 +185,7 @@ pub(super) fn retain_asked(sources: &Sources, doc: &mut Table, known: &Known) ->
 
 /// The first part of a figure that no report can have.
 pub(super) fn no_figure(figure: &str) -> Option<&str> {
-    let counted =
-        |name: &str| VmEvent::ALL.iter().any(|e| e.name() == name) || GAUGES.contains(&name);
+    let counted = |name: &str| VmEvent::named(name).is_some() || GAUGES.contains(&name);
     let first = |part: &str| PARTS.contains(&part.split(['.', '[']).next().unwrap_or_default());
     figure.split('+').map(str::trim).find(|part| !counted(part) && !first(part))
 }

@@ -48,12 +48,7 @@ impl TroubleReport {
         let counters: &[VmEvent] = match of {
             Counted::Allocations => &[VmEvent::SimHighAllocFail],
             Counted::Compactions => &[VmEvent::CompactFail],
-            Counted::Stalls => &[
-                VmEvent::AllocStallDma,
-                VmEvent::AllocStallDma32,
-                VmEvent::AllocStallNormal,
-                VmEvent::AllocStallMovable,
-            ],
+            Counted::Stalls => VmEvent::ALLOC_STALLS,
         };
         let class = |(key, _): (&'static str, &'static str)| {
             let cells: Vec<&TroubleCell> =

@@ -102,8 +102,8 @@ impl WhyReport {
     /// They do not: the message names the counter.
     pub fn check(&self, result: &RunResult) {
         let counter = |name: &str| {
-            let event = VmEvent::ALL.iter().find(|e| e.name() == name);
-            result.vmstat[*event.unwrap_or_else(|| panic!("no counter is called {name}"))]
+            let event = VmEvent::named(name);
+            result.vmstat[event.unwrap_or_else(|| panic!("no counter is called {name}"))]
         };
         let sum = |shares: &[ShareReport]| shares.iter().map(|s| s.count).sum::<u64>();
         let types = [

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use mmsim_core::base::vmstat::{VmEvent, VmStat};
+use mmsim_core::base::vmstat::{Transfer, VmEvent, VmStat};
 use mmsim_core::machine::result::{Outcome, PhaseResult, RunResult};
 use serde::Serialize;
 
@@ -313,8 +313,8 @@ fn wrap(out: &mut String, names: &[&str]) {
 
 /// True if the table names a counter that does not transfer: those of blocks and zones are many.
 fn shown(name: &str) -> bool {
-    let few = ["sim_extfrag", "sim_claim", "sim_highalloc", "compact_", "pgskip", "unevictable"];
-    let more = ["thp_", "htlb_", "allocstall_dma", "sim_candidates", "pgmigrate", "sim_kernel"];
-    let other = ["sim_migrate", "sim_emptied", "sim_refilled", "sim_chosen", "sim_pure", "slabs"];
-    !few.iter().chain(&more).chain(&other).any(|start| name.starts_with(start))
+    VmEvent::named(name).is_none_or(|e| {
+        let row = e.row();
+        !row.minor && row.transfer != Transfer::Blocks
+    })
 }

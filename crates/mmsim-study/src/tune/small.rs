@@ -32,9 +32,9 @@ pub(super) fn check(plan: &TunePlan, own: &RunSpec) -> Result<(), Error> {
     for objective in plan.objectives() {
         let Wanted { figure, .. } = &objective.wanted;
         let counts_pages = |name: &str| {
-            let event = mmsim_core::base::vmstat::VmEvent::ALL.iter().find(|e| e.name() == name);
+            let event = mmsim_core::base::vmstat::VmEvent::named(name);
             OF_PAGES.contains(&name)
-                || event.is_some_and(|&e| matches!(worth(e, mglru), Worth::Pages))
+                || event.is_some_and(|e| matches!(worth(e, mglru), Worth::Pages))
         };
         if !figure.split('+').all(|name| counts_pages(name.trim())) {
             let what = format!("miniatures do not estimate {figure}");

@@ -282,7 +282,7 @@ impl Machine {
                 let g = &self.mem.memcgs[m];
                 let sizes = [g.usage, g.swap].map(|pages| pages * PAGE_SIZE);
                 let mut stat: Vec<_> = GROUP_SIZES.into_iter().zip(sizes).collect();
-                stat.extend(g.vmstat.iter().filter(|c| GROUP_COUNTERS.contains(&c.0)));
+                stat.extend(VmEvent::of_groups().map(|e| (e.name(), g.vmstat[e])));
                 (g.config.name.clone(), stat)
             })
             .collect()
@@ -295,30 +295,3 @@ const MOST_SHOWN: usize = 256;
 
 /// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
 pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];
-
-/// Counters that `memory.stat` keeps per group.
-pub const GROUP_COUNTERS: &[&str] = &[
-    "pgfault",
-    "pgmajfault",
-    "pswpin",
-    "pswpout",
-    "pgrefill",
-    "pgscan_kswapd",
-    "pgscan_direct",
-    "pgscan_proactive",
-    "pgsteal_kswapd",
-    "pgsteal_direct",
-    "pgsteal_proactive",
-    "pgscan_anon",
-    "pgscan_file",
-    "pgsteal_anon",
-    "pgsteal_file",
-    "pgactivate",
-    "pgdeactivate",
-    "workingset_refault_anon",
-    "workingset_refault_file",
-    "workingset_activate_anon",
-    "workingset_activate_file",
-    "workingset_restore_anon",
-    "workingset_restore_file",
-];

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use mmsim::report::numbers::{grouped, per_cent};
-use mmsim_lab::validate::BETWEEN;
 use mmsim_lab::validate::decisions::{DecisionRow, DecisionSummary, Decisions, ROOM};
 use mmsim_lab::validate::document::{
     NotModelled, OutcomeRow, SummaryRow, UnmodelledCounter, Validation,
 };
 use mmsim_lab::validate::rows::PointRow;
 use mmsim_lab::validate::rules::Verdict;
+use mmsim_lab::validate::{BETWEEN, TELLING};
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_terminal::progress::Progress;
@@ -117,19 +117,13 @@ fn missed(v: &Validation) -> Vec<String> {
     why
 }
 
-/// Counters that tell policies apart, and what they are the sum of.
-const BRIEF: [(&str, &[&str]); 5] = [
-    ("pswpin", &["pswpin"]),
-    ("workingset_refault_file", &["workingset_refault_file"]),
-    ("pgscan", &["pgscan_anon", "pgscan_file"]),
-    ("pgactivate", &["pgactivate"]),
-    ("pgdeactivate", &["pgdeactivate"]),
-];
-
 fn same_point(a: &PointRow, b: &PointRow) -> bool {
     (&a.experiment, &a.point, &a.kernel, &a.policy)
         == (&b.experiment, &b.point, &b.kernel, &b.policy)
 }
+
+/// Number of counters in the brief table.
+const BRIEF: usize = 5;
 
 /// A few counters of every point, summed over its phases, then the summary of all counters
 /// and phases. Only what neither kernel nor model counted is left out.
@@ -138,7 +132,7 @@ fn brief(v: &Validation) -> String {
     for point in v.points.chunk_by(same_point) {
         let p = &point[0];
         let mut names = [p.experiment.clone(), p.point.clone(), p.kernel.clone()];
-        for (counter, parts) in BRIEF {
+        for &(counter, parts) in &TELLING[..BRIEF] {
             let of = |value: fn(&PointRow) -> f64| -> f64 {
                 point.iter().filter(|r| parts.contains(&r.counter.as_str())).map(value).sum()
             };

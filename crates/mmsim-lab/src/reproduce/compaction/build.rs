@@ -10,6 +10,7 @@ use super::super::relation::values;
 use super::super::{Figures, row_by_seed};
 use super::hogger::by_seed;
 use super::{of_attempts, v2_variant, value};
+use mmsim::base::vmstat::VmEvent;
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
@@ -107,7 +108,7 @@ fn of_run(run: &RunReport, quantity: &str) -> f64 {
     match quantity {
         "success_percent" => attempts.success(),
         "success_n_percent" => 100.0 * attempts.successes() / candidates(run),
-        name => attempts.count(name),
+        name => VmEvent::named(name).map_or(0.0, |counter| attempts.count(counter)),
     }
 }
 

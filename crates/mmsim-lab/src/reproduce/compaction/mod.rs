@@ -17,6 +17,7 @@ use super::lab::{Constant, Lab};
 use super::published::{Cell, Published};
 use super::{Family, Figures, unpublished_row};
 use crate::reproduce::document::FigureRow;
+use mmsim::base::vmstat::VmEvent;
 use mmsim::report::RunReport;
 use mmsim::report::blocks::Attempts;
 use mmsim::report::statistics::estimate;
@@ -175,7 +176,7 @@ fn v2_variant(cell: &Cell<'_>) -> String {
 
 /// The candidates that were counted before attempts.
 fn surveyed(_: &RunReport, a: &Attempts<'_>) -> f64 {
-    a.surveyed("sim_candidates")
+    a.surveyed(VmEvent::SimCandidates)
 }
 
 /// Figures behind a share of blocks: candidates, the number of them that moves alone could free,
@@ -189,11 +190,11 @@ fn of_attempts(
     type Figure<'f> = &'f dyn Fn(&RunReport, &Attempts<'_>) -> f64;
     let shown: [(&str, Figure<'_>); 6] = [
         ("candidates", &candidates),
-        ("bound of moves alone", &|_, a| a.surveyed("sim_candidates_bound")),
-        ("that lay free", &|_, a| a.count("sim_highalloc_lists")),
-        ("after async compaction", &|_, a| a.count("sim_highalloc_async")),
-        ("after reclaim", &|_, a| a.count("sim_highalloc_reclaim")),
-        ("after sync compaction", &|_, a| a.count("sim_highalloc_sync")),
+        ("bound of moves alone", &|_, a| a.surveyed(VmEvent::SimCandidatesBound)),
+        ("that lay free", &|_, a| a.count(VmEvent::SimHighAllocLists)),
+        ("after async compaction", &|_, a| a.count(VmEvent::SimHighAllocAsync)),
+        ("after reclaim", &|_, a| a.count(VmEvent::SimHighAllocReclaim)),
+        ("after sync compaction", &|_, a| a.count(VmEvent::SimHighAllocSync)),
     ];
     let row = |quantity: &str, figure: Figure<'_>, stage: &str| {
         let of_stage = runs.iter().filter(|r| r.variant == stage);
