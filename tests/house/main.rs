@@ -1,5 +1,6 @@
 //! The repository itself: edges between crates, layers, keys, licences.
 
+mod counters;
 mod keys;
 mod layers;
 mod manifests;
