@@ -1,11 +1,14 @@
-//! Figures that are computed from counters: the few numbers by which people compare
-//! replacement policies. All of them are computed here and nowhere else.
+//! Figures with names: the few numbers by which people compare replacement policies. Each is a row
+//! with its label and its [`Path`], and all of them stand here and nowhere else.
 
-use mmsim_core::base::vmstat::VmEvent;
+use std::borrow::Cow;
 
-use super::document::{LatencyReport, PhaseReport, PressureReport, RunReport};
+use mmsim_core::base::vmstat::VmEvent as E;
+
+use super::document::{Ending, LatencyReport, PhaseReport, PressureReport, RunReport};
 use super::groups::VariantRuns;
 use super::pairs::Pairs;
+use super::path::{Path, Term, Whole};
 
 /// Source of a figure: a whole run or one phase of it.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,11 @@ pub struct Scope<'a> {
     pub reading_ns: Option<u64>,
     /// Mean of resident bytes; phases have none.
     pub mean_resident_bytes: Option<u64>,
+    /// Gauges at its end.
+    pub gauges: &'a Pairs<u64>,
+    /// End of the run, where it is known.
+    pub outcome: Option<Ending>,
+    pub(super) whole: Whole<'a>,
 }
 
 impl<'a> From<&'a RunReport> for Scope<'a> {
@@ -40,6 +48,9 @@ impl<'a> From<&'a RunReport> for Scope<'a> {
             latency: &r.latency,
             reading_ns: r.reading.map(|reading| reading.swap_ns + reading.file_ns),
             mean_resident_bytes: r.mean_resident_bytes,
+            gauges: &r.gauges,
+            outcome: Some(r.outcome),
+            whole: Whole::Run(r),
         }
     }
 }
@@ -55,6 +66,9 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
             latency: &p.latency,
             reading_ns: None,
             mean_resident_bytes: None,
+            gauges: &p.gauges,
+            outcome: None,
+            whole: Whole::Phase(p),
         }
     }
 }
@@ -81,70 +95,84 @@ impl Scope<'_> {
     }
 }
 
-/// A figure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Figure {
+macro_rules! figures {
+    ($($(#[doc = $doc:literal])+ $Figure:ident = $label:literal, $path:expr;)+) => {
+        /// A figure.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Figure { $($(#[doc = $doc])+ $Figure,)+ }
+
+        impl Figure {
+            /// All figures, in the order of tables.
+            pub const ALL: [Figure; [$(Figure::$Figure),+].len()] = [$(Figure::$Figure),+];
+
+            /// Its label and its expression.
+            const fn row(self) -> &'static (&'static str, Path) {
+                const ROWS: &[(&str, Path)] = &[$(($label, $path)),+];
+                &ROWS[self as usize]
+            }
+        }
+    };
+}
+
+// Label in tables, with its unit; name as options and wide tables have it: the label without the
+// unit, with hyphens.
+figures! {
     /// Pages read back from swap.
-    SwapIns,
+    SwapIns = "swap-ins", Path::sum("swap-ins", &[Term::Counters(&[E::PswpIn])]);
     /// Evicted pages that were wanted again, anonymous and file.
-    Refaults,
+    Refaults = "refaults", Path::sum("refaults", &[
+        Term::OfSwap(E::WorkingsetRefaultAnon),
+        Term::Counters(&[E::WorkingsetRefaultFile]),
+    ]);
     /// Refaults that were activated at once, anonymous and file.
-    RefaultsActivated,
+    RefaultsActivated = "refaults activated", Path::sum("refaults-activated", &[
+        Term::OfSwap(E::WorkingsetActivateAnon),
+        Term::Counters(&[E::WorkingsetActivateFile]),
+    ]);
     /// Faults that had to wait for a read.
-    MajorFaults,
+    MajorFaults = "major faults", Path::sum("major-faults", &[Term::Counters(&[E::PgMajFault])]);
     /// Time of reads from devices, those of swap and those of files, in seconds.
-    ReadingTime,
+    ReadingTime = "reads of devices, s", Path::sum("reads-of-devices", &[Term::ReadingTime]);
     /// Pages moved from the active to the inactive list.
-    Deactivations,
+    Deactivations = "deactivations",
+        Path::sum("deactivations", &[Term::Counters(&[E::PgDeactivate])]);
     /// Pages that reclaim looked at for each page that it freed. (An undefined figure
     /// where nothing was freed.)
-    ScannedPerReclaimed,
+    ScannedPerReclaimed = "scanned per reclaimed", Path::ratio(
+        "scanned-per-reclaimed",
+        &[Term::Counters(E::SCANNED)],
+        &[Term::Counters(E::RECLAIMED)],
+        1.0,
+    );
     /// Allocations that had to reclaim for themselves, all zones.
-    DirectReclaimStalls,
+    DirectReclaimStalls = "direct reclaim stalls",
+        Path::sum("direct-reclaim-stalls", &[Term::Counters(E::ALLOC_STALLS)]);
     /// 99th percentile of the time of a major fault, in microseconds.
-    MajorFaultP99,
+    MajorFaultP99 = "major fault p99, us", Path::sum("major-fault-p99", &[Term::MajorFaultP99]);
     /// Share of the time in which some thread was stalled on memory, in per cent.
-    MemoryPressure,
+    MemoryPressure = "memory pressure, %",
+        Path::ratio("memory-pressure", &[Term::Stalled], &[], 100.0);
     /// Mean of resident memory over time, in MiB, where the scenario has a monitor of accesses: what
     /// its schemes save is the change.
-    MeanResident,
+    MeanResident = "resident, mean MiB", Path::sum("resident", &[Term::MeanResident]);
     /// Records per second; accesses per second where the work has no records.
-    Throughput,
+    Throughput = "throughput, per s", Path::sum("throughput", &[Term::Throughput]);
 }
 
 impl Figure {
-    /// All figures, in the order of tables.
-    pub const ALL: [Figure; 12] = [
-        Figure::SwapIns,
-        Figure::Refaults,
-        Figure::RefaultsActivated,
-        Figure::MajorFaults,
-        Figure::ReadingTime,
-        Figure::Deactivations,
-        Figure::ScannedPerReclaimed,
-        Figure::DirectReclaimStalls,
-        Figure::MajorFaultP99,
-        Figure::MemoryPressure,
-        Figure::MeanResident,
-        Figure::Throughput,
-    ];
+    /// The figure of that name.
+    pub fn named(name: &str) -> Option<Figure> {
+        Figure::ALL.into_iter().find(|f| f.name() == name)
+    }
+
+    /// Its expression.
+    pub const fn path(self) -> &'static Path {
+        &self.row().1
+    }
 
     /// Label in tables, with its unit.
     pub const fn label(self) -> &'static str {
-        match self {
-            Figure::SwapIns => "swap-ins",
-            Figure::Refaults => "refaults",
-            Figure::RefaultsActivated => "refaults activated",
-            Figure::MajorFaults => "major faults",
-            Figure::ReadingTime => "reads of devices, s",
-            Figure::Deactivations => "deactivations",
-            Figure::ScannedPerReclaimed => "scanned per reclaimed",
-            Figure::DirectReclaimStalls => "direct reclaim stalls",
-            Figure::MajorFaultP99 => "major fault p99, us",
-            Figure::MemoryPressure => "memory pressure, %",
-            Figure::MeanResident => "resident, mean MiB",
-            Figure::Throughput => "throughput, per s",
-        }
+        self.row().0
     }
 
     /// The same for these scopes, by their numbers of records: of throughput it says what it counts.
@@ -163,37 +191,10 @@ impl Figure {
 
     /// Its name as options and wide tables have it: the label without the unit, with hyphens.
     pub const fn name(self) -> &'static str {
-        match self {
-            Figure::SwapIns => "swap-ins",
-            Figure::Refaults => "refaults",
-            Figure::RefaultsActivated => "refaults-activated",
-            Figure::MajorFaults => "major-faults",
-            Figure::ReadingTime => "reads-of-devices",
-            Figure::Deactivations => "deactivations",
-            Figure::ScannedPerReclaimed => "scanned-per-reclaimed",
-            Figure::DirectReclaimStalls => "direct-reclaim-stalls",
-            Figure::MajorFaultP99 => "major-fault-p99",
-            Figure::MemoryPressure => "memory-pressure",
-            Figure::MeanResident => "resident",
-            Figure::Throughput => "throughput",
+        match self.path().name {
+            Cow::Borrowed(name) => name,
+            Cow::Owned(_) => "",
         }
-    }
-
-    /// True if it counts something.
-    pub const fn is_count(self) -> bool {
-        self.grows_with_work() && !matches!(self, Figure::ReadingTime)
-    }
-
-    /// True if it grows with the work, so that it can be given per 1,000 records.
-    pub const fn grows_with_work(self) -> bool {
-        !matches!(
-            self,
-            Figure::ScannedPerReclaimed
-                | Figure::MajorFaultP99
-                | Figure::MemoryPressure
-                | Figure::MeanResident
-                | Figure::Throughput
-        )
     }
 
     /// Its value for each 1,000 records, where there are records.
@@ -203,38 +204,7 @@ impl Figure {
 
     /// Its value, if it is defined and the report has what it needs.
     pub fn of(self, scope: Scope<'_>) -> Option<f64> {
-        let count = |counters: &[VmEvent]| scope.vmstat.sum(counters).map(|n| n as f64);
-        // A policy may keep those of files only. Then the sum is known where nothing came back
-        // from swap.
-        let refaults = |[anon, file]: [VmEvent; 2]| {
-            let none = (scope.vmstat.count(VmEvent::PswpIn)? == 0).then_some(0.0);
-            Some(count(&[file])? + count(&[anon]).or(none)?)
-        };
-        match self {
-            Figure::SwapIns => count(&[VmEvent::PswpIn]),
-            Figure::Refaults => refaults(VmEvent::REFAULTS),
-            Figure::RefaultsActivated => refaults(VmEvent::REFAULTS_ACTIVATED),
-            Figure::MajorFaults => count(&[VmEvent::PgMajFault]),
-            Figure::ReadingTime => scope.reading_ns.map(|ns| ns as f64 / 1e9),
-            Figure::Deactivations => count(&[VmEvent::PgDeactivate]),
-            Figure::ScannedPerReclaimed => {
-                let freed = count(VmEvent::RECLAIMED)?;
-                (freed > 0.0).then_some(count(VmEvent::SCANNED)? / freed)
-            }
-            Figure::DirectReclaimStalls => count(VmEvent::ALLOC_STALLS),
-            Figure::MajorFaultP99 => {
-                let major = scope.latency.major_fault;
-                (major.count > 0).then_some(major.p99_ns as f64 / 1e3)
-            }
-            Figure::MemoryPressure => Some(scope.pressure.some_share * 100.0),
-            Figure::MeanResident => {
-                scope.mean_resident_bytes.map(|bytes| bytes as f64 / (1 << 20) as f64)
-            }
-            Figure::Throughput => {
-                let work = if scope.records > 0 { scope.records } else { scope.accesses };
-                (scope.sim_time_ns > 0).then_some(work as f64 / (scope.sim_time_ns as f64 / 1e9))
-            }
-        }
+        self.path().of(&scope).ok()
     }
 }
 

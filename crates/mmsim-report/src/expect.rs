@@ -8,13 +8,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use mmsim_core::base::vmstat::VmEvent;
-use serde_json::Value as Json;
-
-use super::document::{Ending, ExpectReport, PhaseReport, Report, RunReport};
+use super::document::{ExpectReport, Report, RunReport};
 use super::numbers::grouped;
 use super::pairs::Pairs;
-use mmsim_base::nearest::nearest;
+use super::path::Path;
 
 /// A statement about the runs of a scenario.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,14 +31,12 @@ pub struct Expectation {
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Subject {
-    /// A counter, a gauge, or a number of the report by its path. Several joined by `+` are added.
-    pub figure: String,
+    /// The figure.
+    pub path: Path,
     /// The variant; `None`: each.
     pub variant: Option<String>,
     /// The values of axes, by their paths; axes that are not named: each value.
     pub at: Vec<(String, String)>,
-    /// The phase; `None`: the whole run.
-    pub phase: Option<String>,
 }
 
 /// Checks the expectations of a scenario on its runs. `scenario`: its name, where the report has
@@ -123,7 +118,7 @@ impl<'e> Asking<'e> {
                 let mean = mean.get_or_insert(Mean { sum: Ok(0.0), runs: 0 });
                 mean.runs += 1;
                 if let Ok(sum) = &mut mean.sum {
-                    match subject.of_run(run) {
+                    match subject.path.of_run(run) {
                         Ok(value) => *sum += value,
                         Err(m) => mean.sum = Err(format!("{}; {}", m.what, m.instead)),
                     }
@@ -205,149 +200,6 @@ impl Subject {
         self.variant.as_ref().is_none_or(|v| *v == run.variant)
             && self.at.iter().all(|(path, value)| run.axes.get(path) == Some(value))
     }
-
-    /// Checks that a run has the phase and the figure. If not, the key that asks for what is not
-    /// there, and what is.
-    pub fn can_be_had(&self, run: &RunReport) -> Result<(), (&'static str, Missing)> {
-        self.phase_of(run).map_err(|missing| ("phase", missing))?;
-        self.of_run(run).map_err(|missing| ("figure", missing)).map(drop)
-    }
-
-    fn phase_of<'r>(&self, run: &'r RunReport) -> Result<Option<&'r PhaseReport>, Missing> {
-        let Some(name) = &self.phase else { return Ok(None) };
-        let phase = run.phases.iter().find(|p| p.name == *name);
-        let known = || run.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>();
-        phase.map(Some).ok_or_else(|| Missing::among("phase", name, "", &known()))
-    }
-
-    /// Its value in a run.
-    ///
-    /// # Errors
-    ///
-    /// The run has no such phase or figure.
-    pub fn of_run(&self, run: &RunReport) -> Result<f64, Missing> {
-        let phase = self.phase_of(run)?;
-        let counters = phase.map_or(&run.vmstat, |p| &p.vmstat);
-        let gauges = phase.map_or(&run.gauges, |p| &p.gauges);
-        let mut sum = 0.0;
-        for figure in self.figure.split('+').map(str::trim) {
-            let counted = counters.get(figure).or_else(|| gauges.get(figure));
-            sum += match (counted, figure) {
-                (Some(&n), _) => n as f64,
-                (None, COMPLETED) => f64::from(u8::from(run.outcome == Ending::Completed)),
-                (None, _) if VmEvent::named(figure).is_some() => {
-                    let what = format!("the policy does not count {figure}");
-                    return Err(Missing { what, instead: "write another figure".into() });
-                }
-                (None, path) => {
-                    let json = match phase {
-                        Some(phase) => serde_json::to_value(phase),
-                        None => serde_json::to_value(run),
-                    };
-                    let json = json.map_err(|e| Missing {
-                        what: e.to_string(),
-                        instead: "write another figure".into(),
-                    })?;
-                    number_at(&json, figure, path)?
-                }
-            };
-        }
-        Ok(sum)
-    }
-}
-
-/// Requested part of a report that is missing.
-#[derive(Debug)]
-pub struct Missing {
-    /// That it is not there.
-    pub what: String,
-    /// Parts that exist, or the setting that adds it.
-    pub instead: String,
-}
-
-impl Missing {
-    /// A name behind `before` that is none of those there.
-    fn among(what: &str, name: &str, before: &str, known: &[&str]) -> Missing {
-        // A name may have points itself, or what is behind a point is of another list.
-        let (first, rest) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
-        let whole = nearest(name, known).map(|n| (n, ""));
-        let near = whole.or_else(|| nearest(first, known).map(|n| (n, rest)));
-        let near =
-            near.map_or(String::new(), |(n, rest)| format!(", did you mean `{before}{n}{rest}`?"));
-        let instead = match (known, before.trim_end_matches('.')) {
-            ([], "") => "there is none".to_string(),
-            ([], of) => format!("{of} is empty"),
-            (_, "") => format!("there are {}", known.join(", ")),
-            (_, of) => format!("{of} has {}", known.join(", ")),
-        };
-        Missing { what: format!("there is no {what} `{before}{name}`{near}"), instead }
-    }
-
-    /// A part of reports that this one leaves out.
-    fn part(figure: &str) -> Option<Missing> {
-        let instead = match figure.split(['.', '[']).next()? {
-            "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
-            "bounds" => "it is computed where a scenario says `bounds = true`",
-            "compaction" => "nothing compacts: write `compaction = { preset = \"..\" }`",
-            "aims" => "no task has an aim",
-            "replayed" => "no task replays instants of a record",
-            _ => return None,
-        };
-        Some(Missing { what: format!("there is no `{figure}`"), instead: instead.into() })
-    }
-}
-
-/// The figure that is 1 where a run did all of its work, and 0 where it ended otherwise.
-pub const COMPLETED: &str = "completed";
-
-/// The number at the rest of a figure's path, such as `damon[0].samples`; keys may have points
-/// themselves. Where there is none, what there is instead.
-fn number_at(json: &Json, figure: &str, path: &str) -> Result<f64, Missing> {
-    if let (true, Some(number)) = (path.is_empty(), json.as_f64()) {
-        return Ok(number);
-    }
-    let below = path.strip_prefix('.').unwrap_or(path);
-    let found = match json {
-        Json::Object(map) => map.iter().find_map(|(key, value)| {
-            let rest = below.strip_prefix(key.as_str())?;
-            (rest.is_empty() || rest.starts_with(['.', '['])).then_some((value, rest))
-        }),
-        Json::Array(list) => below.strip_prefix('[').and_then(|p| {
-            let (index, rest) = p.split_once(']')?;
-            Some((list.get(index.parse::<usize>().ok()?)?, rest))
-        }),
-        _ => None,
-    };
-    if let Some((value, rest)) = found {
-        return number_at(value, figure, rest);
-    }
-    let before = figure.strip_suffix(below).unwrap_or(figure);
-    let of = before.trim_end_matches('.');
-    let entries = |n| match n {
-        1 => format!("{of} has one entry, `{of}[0]`"),
-        n => format!("{of} has {n} entries, from `{of}[0]` on"),
-    };
-    let (none, no_number) = (format!("there is no `{figure}`"), format!("`{figure}` is no number"));
-    let (what, instead) = match (json, below.is_empty()) {
-        (Json::Null, _) => {
-            (format!("the policy does not count {of}"), "write another figure".to_string())
-        }
-        (Json::Object(map), named) => {
-            let keys: Vec<&str> = map.keys().map(String::as_str).collect();
-            if named {
-                (no_number, format!("it has {}", keys.join(", ")))
-            } else {
-                let left_out = before.is_empty().then(|| Missing::part(figure)).flatten();
-                return Err(
-                    left_out.unwrap_or_else(|| Missing::among("figure", below, before, &keys))
-                );
-            }
-        }
-        (Json::Array(list), named) => (if named { no_number } else { none }, entries(list.len())),
-        (_, true) => (no_number, "write another figure".to_string()),
-        (_, false) => (none, format!("`{of}` has no parts")),
-    };
-    Err(Missing { what, instead })
 }
 
 fn place(variant: &str, axes: &Pairs<String>) -> String {
@@ -357,14 +209,14 @@ fn place(variant: &str, axes: &Pairs<String>) -> String {
 
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.figure)?;
+        f.write_str(&self.path.name)?;
         if let Some(variant) = &self.variant {
             write!(f, " of {variant}")?;
         }
         for (path, value) in &self.at {
             write!(f, ", {path} = {value}")?;
         }
-        self.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
+        self.path.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
     }
 }
 
@@ -392,7 +244,7 @@ mod tests {
     use crate::samples;
 
     fn of(figure: &str, variant: Option<&str>) -> Subject {
-        Subject { figure: figure.into(), variant: variant.map(Into::into), ..Subject::default() }
+        Subject { path: Path::read(figure), variant: variant.map(Into::into), at: Vec::new() }
     }
 
     fn asked(e: Expectation) -> (String, String, bool) {
@@ -445,7 +297,7 @@ mod tests {
             "{found}"
         );
         let mut phase = of("pswpin", None);
-        phase.phase = Some("populate".into());
+        phase.path.phase = Some("populate".into());
         let none = Expectation { of: phase, below: Some(1.0), ..Expectation::default() };
         assert!(asked(none).2);
     }

@@ -22,6 +22,8 @@ pub mod blocks;
 
 pub mod derived;
 
+pub mod path;
+
 pub mod numbers;
 
 pub mod statistics;

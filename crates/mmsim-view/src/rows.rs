@@ -2,6 +2,7 @@
 //!
 //! Figures are of runs that did all their work; a variant without such a run has none.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mmsim::base::vmstat::VmEvent;
@@ -9,14 +10,17 @@ use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::{Figure, Scope, own};
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::numbers::{grouped, grouped_row, per_cent};
+use mmsim::report::path::{Path, Term};
 use mmsim::report::statistics::{estimate, paired_change};
 use mmsim::report::{
     AimReport, DamonReport, Pairs, PhaseReport, QuantilesReport, RecordReport, RunReport,
     SchemeReport, TaskReport, TruthReport,
 };
 
-const REFAULTS: &[&str] =
-    &[VmEvent::WorkingsetRefaultAnon.name(), VmEvent::WorkingsetRefaultFile.name()];
+/// Figures of parts of a run.
+const FAULTS: (&str, &Path) = (Figure::MajorFaults.label(), Figure::MajorFaults.path());
+const SWAP_INS: (&str, &Path) = (Figure::SwapIns.label(), Figure::SwapIns.path());
+const REFAULTS: (&str, &Path) = (Figure::Refaults.label(), Figure::Refaults.path());
 
 /// Figures that are shown for each phase.
 const PHASE_FIGURES: [Figure; 3] = [Figure::SwapIns, Figure::Refaults, Figure::Throughput];
@@ -193,7 +197,7 @@ pub fn rows(group: &Group<'_>) -> Vec<Row> {
         let label = figure.label_of(whole.map(|run| run.records));
         let Some(row) = Row::numbers(group, label, None, value) else { continue };
         rows.push(row);
-        if per_records && figure.grows_with_work() {
+        if per_records && figure.path().grows_with_work() {
             let per = move |scope: Scope<'_>| figure.per_1000_records(scope);
             rows.extend(Row::numbers(group, "  per 1,000 records", None, per));
         }
@@ -407,12 +411,20 @@ fn same_work(group: &Group<'_>, phase: &Named<'_, PhaseReport>) -> Vec<bool> {
 
 /// Counts of each task, where there are several.
 fn tasks(group: &Group<'_>) -> Vec<Row> {
-    const FIGURES: [(&str, &[&str]); 5] = [
-        ("major faults", &[VmEvent::PgMajFault.name()]),
-        ("swap-ins", &[VmEvent::PswpIn.name()]),
-        ("refaults", REFAULTS),
-        ("misses of read and write", &["sim_cache_miss"]),
-        ("its pages evicted", &["sim_evict_anon", "sim_evict_file"]),
+    const MISSES: Path = Path::sum("", &[Term::Number(Cow::Borrowed("sim_cache_miss"))]);
+    const EVICTED: Path = Path::sum(
+        "",
+        &[
+            Term::Number(Cow::Borrowed("sim_evict_anon")),
+            Term::Number(Cow::Borrowed("sim_evict_file")),
+        ],
+    );
+    const FIGURES: [(&str, &Path); 5] = [
+        FAULTS,
+        SWAP_INS,
+        REFAULTS,
+        ("misses of read and write", &MISSES),
+        ("its pages evicted", &EVICTED),
     ];
     let tasks = Named::all(group, |run: &RunReport| run.tasks.iter().map(|t| (t.name.as_str(), t)));
     if tasks.len() < 2 {
@@ -440,27 +452,13 @@ fn record_latency(group: &Group<'_>, task: &Named<'_, TaskReport>, indent: &str)
 
 /// Counts of each memory cgroup.
 fn groups(group: &Group<'_>) -> Vec<Row> {
-    const FIGURES: [(&str, &[&str]); 5] = [
-        ("major faults", &[VmEvent::PgMajFault.name()]),
-        ("swap-ins", &[VmEvent::PswpIn.name()]),
-        ("swap-outs", &[VmEvent::PswpOut.name()]),
-        ("refaults", REFAULTS),
-        ("reclaimed", &[VmEvent::PgStealKswapd.name(), VmEvent::PgStealDirect.name()]),
-    ];
+    const SWAP_OUTS: Path = Path::sum("", &[Term::Counters(&[VmEvent::PswpOut])]);
+    const RECLAIMED: Path =
+        Path::sum("", &[Term::Counters(&[VmEvent::PgStealKswapd, VmEvent::PgStealDirect])]);
+    const FIGURES: [(&str, &Path); 5] =
+        [FAULTS, SWAP_INS, ("swap-outs", &SWAP_OUTS), REFAULTS, ("reclaimed", &RECLAIMED)];
     let groups = Named::all(group, |run: &RunReport| run.memory_stat.iter());
     parts(group, "group", &groups, &FIGURES, |stat| stat, |_| Vec::new())
-}
-
-/// The sum of some counters. Without swap-ins there are no refaults of anonymous memory, whether
-/// or not the policy counts them.
-fn sum(counters: &[&str], value: impl Fn(&str) -> Option<u64>) -> Option<f64> {
-    let none = |counter: &str| {
-        let unread = value(VmEvent::PswpIn.name()) == Some(0);
-        (counter == VmEvent::WorkingsetRefaultAnon.name() && unread).then_some(0)
-    };
-    let of = |counter: &str| value(counter).or_else(|| none(counter));
-    let sum = counters.iter().try_fold(0, |sum, counter| Some(sum + of(counter)?));
-    sum.map(|n: u64| n as f64)
 }
 
 /// A heading for each part that has anything to show, and its figures.
@@ -468,15 +466,15 @@ fn parts<T>(
     group: &Group<'_>,
     what: &str,
     parts: &[Named<'_, T>],
-    figures: &[(&str, &[&str])],
+    figures: &[(&str, &Path)],
     stat: fn(&T) -> &Pairs<Option<u64>>,
     more: impl Fn(&Named<'_, T>) -> Vec<Row>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for part in parts {
-        let row = |(label, counters): &(&str, &[&str])| {
+        let row = |(label, path): &(&str, &Path)| {
             let samples =
-                part.samples(group, |of| sum(counters, |counter| *stat(of).get(counter)?));
+                part.samples(group, |of| path.counted(|counter| *stat(of).get(counter)?));
             Row::unless_zero(format!("  {label}"), &samples)
         };
         let of_part: Vec<Row> = figures.iter().filter_map(row).chain(more(part)).collect();

@@ -35,7 +35,7 @@ pub(super) fn check(expect: &[Expectation], runs: &[RunSpec]) -> Result<(), (usi
         for (i, e) in expect.iter().enumerate() {
             for (subject, key) in [(Some(&e.of), ""), (e.than.as_ref(), ".than")] {
                 let Some(subject) = subject.filter(|s| s.has(&shape)) else { continue };
-                let Err((of, missing)) = subject.can_be_had(&shape) else { continue };
+                let Err((of, missing)) = subject.path.can_be_had(&shape) else { continue };
                 let path = format!("expect[{i}]{key}.{of}");
                 let error = Error::plain(format!("{path}: {}", missing.what));
                 return Err((nth, Misplaced::new(path, error.help(missing.instead))));

@@ -9,7 +9,8 @@ use super::raw::{Entry, Node, Sources, Table, Value};
 use super::read::{Reader, unknown};
 use super::tables::{EXPECT, THAN};
 use mmsim_base::error::Error;
-use mmsim_report::expect::{COMPLETED, Expectation, Subject};
+use mmsim_report::expect::{Expectation, Subject};
+use mmsim_report::path::{COMPLETED, Path};
 
 /// Beginnings of the path of a figure, besides the names of counters: parts of a run's report.
 const PARTS: &[&str] = &[
@@ -135,10 +136,9 @@ fn expectation(
             if than == Subject::default() {
                 return Err(r.error("than", SAME, "`{ variant = \"..\" }`, or `at`"));
             }
-            if than.figure.is_empty() {
-                than.figure.clone_from(&of.figure);
-            }
-            than.phase = than.phase.or_else(|| of.phase.clone());
+            let phase = than.path.phase.take().or_else(|| of.path.phase.clone());
+            let path = if than.path.is_empty() { of.path.clone() } else { than.path };
+            than.path = path.in_phase(phase);
             // With one variant, naming it names no other one.
             if known.variants.len() == 1 {
                 than.variant.clone_from(&of.variant);
@@ -203,7 +203,7 @@ fn subject(r: &Reader<'_>, known: &Known) -> Result<Subject, Error> {
     }
     let phase = r.opt_name("phase")?.map(str::to_string);
     let mut subject = Subject::default();
-    (subject.figure, subject.phase) = (figure, phase);
+    subject.path = Path::read(&figure).in_phase(phase);
     (subject.variant, subject.at) = (variant(r, known)?, at(r, known)?);
     Ok(subject)
 }

@@ -21,6 +21,7 @@ use super::units::{self, BadQuantity, PAGE_SIZE};
 use super::{RunSpec, check_schema, spec_of};
 use mmsim_base::error::Error;
 use mmsim_report::derived::Figure;
+use mmsim_report::path::{Instrument, Path as FigurePath};
 
 /// A plan that was read and checked, but for what the machines say of its runs.
 #[derive(Clone, Debug)]
@@ -87,10 +88,8 @@ pub struct KnobValue {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Wanted {
-    /// Its name or path.
-    pub figure: String,
-    /// The phase; `None`: the whole run.
-    pub phase: Option<String>,
+    /// Its expression.
+    pub of: FigurePath,
     /// Which table of the plan, as `objective[0]`.
     pub(crate) path: String,
     figure_at: At,
@@ -99,8 +98,7 @@ pub struct Wanted {
 
 impl std::fmt::Display for Wanted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.figure)?;
-        self.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
+        self.of.fmt(f)
     }
 }
 
@@ -193,10 +191,11 @@ impl TunePlan {
 
         let objectives = objectives(&r)?;
         let constraints = constraints(&r)?;
-        let mean_resident =
-            objectives.iter().map(|o| &o.wanted).chain(constraints.iter().map(|c| &c.wanted)).any(
-                |w| w.figure == Figure::MeanResident.name() || w.figure.contains("mean_resident"),
-            );
+        let mean_resident = objectives
+            .iter()
+            .map(|o| &o.wanted)
+            .chain(constraints.iter().map(|c| &c.wanted))
+            .any(|w| w.of.needs(Instrument::MeanResident));
         let stem = |path: &FilePath| path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let word = |key: &str| scenario.get(key).and_then(Node::as_text).map(str::to_string);
         let own = r.opt_name("name")?.map(str::to_string);
@@ -293,6 +292,12 @@ impl TunePlan {
     /// Its constraints.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
+    }
+
+    /// All figures that it asks for: those of objectives, then those of constraints.
+    pub fn wanted(&self) -> impl Iterator<Item = &Wanted> {
+        let constraints = self.constraints.iter().map(|c| &c.wanted);
+        self.objectives.iter().map(|o| &o.wanted).chain(constraints)
     }
 
     /// By how much figures, those of objectives first, break the constraints: shares of their bounds.
@@ -493,15 +498,14 @@ pub(super) fn document(
 fn wanted(r: &Reader<'_>, path: &str) -> Result<Wanted, Error> {
     let figure = r.name("figure")?.to_string();
     let at = |key: &str| r.find(key).map_or(r.at, |n| n.at);
-    let named = Figure::ALL.iter().any(|f| f.name() == figure);
+    let named = Figure::named(&figure).is_some();
     if let Some(part) = expect::no_figure(&figure).filter(|_| !named) {
         let names = Figure::ALL.iter().map(|f| f.name());
         let all: Vec<&str> = names.chain(expect::figures()).collect();
         return Err(r.unknown_word("figure", "figure", part, &all));
     }
     Ok(Wanted {
-        figure,
-        phase: r.opt_name("phase")?.map(str::to_string),
+        of: FigurePath::named(&figure).in_phase(r.opt_name("phase")?.map(str::to_string)),
         path: path.to_string(),
         figure_at: at("figure"),
         phase_at: at("phase"),
@@ -527,8 +531,7 @@ fn objectives(r: &Reader<'_>) -> Result<Vec<Objective>, Error> {
         let path = format!("objective[{i}]");
         let o = Reader::open(r.sources, node, &TUNE_OBJECTIVE, &path)?;
         let wanted = wanted(&o, &path)?;
-        let same =
-            |a: &Objective| (&a.wanted.figure, &a.wanted.phase) == (&wanted.figure, &wanted.phase);
+        let same = |a: &Objective| a.wanted.of == wanted.of;
         if let Some(first) = all.iter().position(same) {
             return Err(o.error("figure", format!("objective[{first}] has it"), "another figure"));
         }

@@ -139,7 +139,8 @@ pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) ->
     }
     let of = |figure: Figure| {
         let value = |scope: &Scope<'_>| {
-            let scale = if per_work && figure.grows_with_work() { 1e3 / work(scope) } else { 1.0 };
+            let scale =
+                if per_work && figure.path().grows_with_work() { 1e3 / work(scope) } else { 1.0 };
             figure.of(*scope).map(|v| v * scale).filter(|v| v.is_finite())
         };
         let pairs: Vec<(u64, f64, f64)> = scopes
@@ -147,7 +148,7 @@ pub(super) fn figures(scopes: &[(u64, Scope<'_>, Scope<'_>)], per_work: bool) ->
             .map(|(seed, a, b)| Some((*seed, value(a)?, value(b)?)))
             .collect::<Option<_>>()?;
         let any = pairs.iter().any(|p| p.1 != 0.0 || p.2 != 0.0);
-        let floor = match (figure.is_count(), per_work) {
+        let floor = match (figure.path().is_count(), per_work) {
             (false, _) => 0.0,
             (true, false) => FLOOR,
             (true, true) => FLOOR * 1e3 / work(&scopes[0].1),

@@ -22,6 +22,7 @@ use mmsim_base::error::Error;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::policy::PolicySpec;
 use mmsim_report::derived::{Figure, Scope};
+use mmsim_report::path::Instrument;
 use mmsim_report::statistics::{Estimate, estimate};
 use mmsim_report::{Ending, RunReport};
 use switches::{MOST, Switch};
@@ -137,7 +138,8 @@ impl Trial {
         finished: impl Fn(usize) + Sync,
     ) -> Result<Ablation, RunError> {
         let mut specs = self.runs();
-        specs.iter_mut().for_each(|spec| spec.mean_resident |= figure == Figure::MeanResident);
+        let measured = figure.path().needs(Instrument::MeanResident);
+        specs.iter_mut().for_each(|spec| spec.mean_resident |= measured);
         let results = run_each(&specs, jobs, |_, _| Watch::default(), finished)?;
         let runs: Vec<RunReport> =
             results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();

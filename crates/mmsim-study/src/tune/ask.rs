@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::advice::{self, Change, Measured, Offered};
-use super::measure::{self, Failure, Measure};
+use super::measure::{self, Failure};
 use super::pareto::{self, Point};
 use super::search::{OWN, means, own, report_of, turn};
 use super::{Knob, Takes, TuneOptions, TunePlan, present, writes};
@@ -214,7 +214,6 @@ impl Known {
 struct Session<'a> {
     plan: &'a TunePlan,
     options: &'a TuneOptions,
-    measures: Vec<Measure>,
     /// Names of the scenario's own values, as far as they are known.
     own: Vec<Option<String>>,
     all: Vec<Known>,
@@ -231,7 +230,6 @@ impl<'a> Session<'a> {
         Session {
             plan,
             options,
-            measures: measure::all(plan),
             places: BTreeMap::from([(own.clone(), OWN)]),
             own,
             all: vec![first],
@@ -314,7 +312,7 @@ impl<'a> Session<'a> {
         let (plan, check) = (self.plan, self.options.check);
         let made = side_by_side(&specs, self.options.jobs, |_, spec| {
             let report = report_of(spec, check, None)?;
-            Ok::<_, Error>(measure::figures(plan, &self.measures, &report))
+            Ok::<_, Error>(measure::figures(plan, &report))
         });
         let made = made.map_err(|e| match e.position() {
             None => said.wrong("knobs", format!("line {}: {}", said.n, e.title()), "other values"),

@@ -4,77 +4,37 @@ use mmsim_base::error::Error;
 use mmsim_language::machines;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::{TunePlan, Wanted};
-use mmsim_report::derived::{Figure, Scope};
-use mmsim_report::expect::Subject;
+use mmsim_report::derived::Figure;
+use mmsim_report::path::{Missing, Path};
 use mmsim_report::{Ending, RunReport};
 
-/// A figure of a run, or of a phase of it.
-#[derive(Clone, Debug)]
-pub(super) struct Measure {
-    figure: Option<Figure>,
-    subject: Subject,
-}
-
-impl Measure {
-    pub(super) fn of(wanted: &Wanted) -> Measure {
-        let figure = Figure::ALL.into_iter().find(|f| f.name() == wanted.figure);
-        let mut subject = Subject::default();
-        (subject.figure, subject.phase) = (wanted.figure.clone(), wanted.phase.clone());
-        Measure { figure, subject }
+/// Checks that runs of this shape have a figure. If not, the key that asks for it, the part that is
+/// missing, and what to write instead.
+fn check_one(path: &Path, shape: &RunReport) -> Result<(), (&'static str, String, String)> {
+    let missing = |(key, m): (&'static str, Missing)| (key, m.what, m.instead);
+    if Figure::named(&path.name).is_none() {
+        return path.can_be_had(shape).map_err(missing);
     }
-
-    /// Its value; `None`: undefined in this run.
-    pub(super) fn value(&self, run: &RunReport) -> Option<f64> {
-        let Some(figure) = self.figure else { return self.subject.of_run(run).ok() };
-        match &self.subject.phase {
-            None => figure.of(Scope::from(run)),
-            Some(name) => figure.of(Scope::from(run.phases.iter().find(|p| p.name == *name)?)),
-        }
+    let scope = path.scope(shape).map_err(|m| missing(("phase", m)))?;
+    if path.needs_events() || path.of(&scope).is_ok() {
+        return Ok(());
     }
-
-    /// Checks that runs of this shape have it.
-    fn check(&self, shape: &RunReport) -> Result<(), (&'static str, String, String)> {
-        let Some(figure) = self.figure else {
-            return self.subject.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead));
-        };
-        let mut completed = self.subject.clone();
-        completed.figure = "sim_time_ns".into();
-        completed.can_be_had(shape).map_err(|(key, m)| (key, m.what, m.instead))?;
-        // These are undefined where nothing happened, as in a shape.
-        use Figure::{MajorFaultP99, ScannedPerReclaimed, Throughput};
-        let later = matches!(figure, MajorFaultP99 | ScannedPerReclaimed | Throughput);
-        if later || self.value(shape).is_some() {
-            return Ok(());
-        }
-        let name = figure.name();
-        let (what, instead) = match &self.subject.phase {
-            Some(_) => (format!("phases have no {name}"), "leave `phase` out"),
-            None => (
-                format!("the policy does not count what {name} is made of"),
-                "write another figure, such as `swap-ins`",
-            ),
-        };
-        Err(("figure", what, instead.to_string()))
-    }
-}
-
-/// All figures that a plan asks for: objectives, then constraints.
-pub(super) fn all(plan: &TunePlan) -> Vec<Measure> {
-    wanted(plan).map(Measure::of).collect()
-}
-
-/// Figures that it wants, in the same order.
-pub(super) fn wanted(plan: &TunePlan) -> impl Iterator<Item = &Wanted> {
-    let constraints = plan.constraints().iter().map(|c| &c.wanted);
-    plan.objectives().iter().map(|o| &o.wanted).chain(constraints)
+    let name = &path.name;
+    let (what, instead) = match &path.phase {
+        Some(_) => (format!("phases have no {name}"), "leave `phase` out"),
+        None => (
+            format!("the policy does not count what {name} is made of"),
+            "write another figure, such as `swap-ins`",
+        ),
+    };
+    Err(("figure", what, instead.to_string()))
 }
 
 /// Checks that a run has all figures.
 pub(super) fn check(plan: &TunePlan, run: &RunSpec) -> Result<(), Error> {
     let shape = machines::shape(run).map_err(|(_, error)| error)?;
-    for of in wanted(plan) {
-        Measure::of(of)
-            .check(&shape)
+    for of in plan.wanted() {
+        check_one(&of.of, &shape)
             .map_err(|(key, what, instead)| plan.no_figure(of, key, &what, &instead))?;
     }
     Ok(())
@@ -113,19 +73,15 @@ impl Failure {
 }
 
 /// The figures of a run with their own signs, or why it has none.
-pub(super) fn figures(
-    plan: &TunePlan,
-    measures: &[Measure],
-    report: &RunReport,
-) -> Result<Vec<f64>, Failure> {
+pub(super) fn figures(plan: &TunePlan, report: &RunReport) -> Result<Vec<f64>, Failure> {
     if let Some(failure) = Failure::of(report) {
         return Err(failure);
     }
-    let value = |(m, wanted): (&Measure, &Wanted)| {
-        m.value(report).ok_or_else(|| {
+    let value = |wanted: &Wanted| {
+        wanted.of.of_run(report).map_err(|_| {
             let cause = format!("{wanted} is undefined in the run");
             Failure { outcome: report.outcome, at_ns: None, detail: cause.clone(), cause }
         })
     };
-    measures.iter().zip(wanted(plan)).map(value).collect()
+    plan.wanted().map(value).collect()
 }

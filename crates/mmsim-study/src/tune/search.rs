@@ -22,7 +22,7 @@ use mmsim_core::base::rng::Rng;
 use mmsim_core::machine::Watch;
 
 use super::guess::Known;
-use super::measure::{self, Failure, Measure};
+use super::measure::{self, Failure};
 use super::offspring;
 use super::pareto::{self, Point};
 use super::present;
@@ -79,7 +79,6 @@ pub(super) struct Search<'a> {
     pub(super) plan: &'a TunePlan,
     options: &'a TuneOptions,
     watcher: &'a dyn Watcher,
-    measures: Vec<Measure>,
     /// The scenario's own setting comes first.
     pub(super) all: Vec<Candidate>,
     /// Settings by the names of their values.
@@ -128,7 +127,6 @@ impl<'a> Search<'a> {
             plan,
             options,
             watcher,
-            measures: measure::all(plan),
             all: vec![own],
             known,
             points: 0,
@@ -402,7 +400,7 @@ impl<'a> Search<'a> {
         let made = side_by_side(specs, self.options.jobs, |_, spec| {
             let report = report_of(spec, check, watcher.stop())?;
             watcher.finished(&spec.label());
-            let mut figures = measure::figures(self.plan, &self.measures, &report);
+            let mut figures = measure::figures(self.plan, &report);
             if let Ok(all) = &mut figures {
                 turn(self.plan, all);
             }
@@ -426,13 +424,13 @@ impl<'a> Search<'a> {
             let differs = |c: &&Candidate| c.values[s][m] - mean(c.values.iter().map(|v| v[m]));
             mean(whole.iter().map(differs))
         };
-        (0..seeds).map(|s| (0..self.measures.len()).map(|m| one(s, m)).collect()).collect()
+        (0..seeds).map(|s| (0..self.plan.wanted().count()).map(|m| one(s, m)).collect()).collect()
     }
 
     /// The figures of a setting, free of what its seeds do.
     fn adjusted(&self, c: &Candidate, of_seeds: &[Vec<f64>]) -> Vec<f64> {
         let one = |m: usize| mean(c.values.iter().zip(of_seeds).map(|(v, s)| v[m] - s[m]));
-        (0..self.measures.len()).map(one).collect()
+        (0..self.plan.wanted().count()).map(one).collect()
     }
 
     /// The same of several settings, whatever became of them.

@@ -5,19 +5,16 @@
 //! by what their miniatures say. What a miniature says decides nothing else.
 
 use super::TuneOptions;
-use super::measure::Measure;
 use crate::miniature::{self, Miniature, Refusal, Share, Worth, completed, worth};
 use crate::run::{RunError, RunOptions, meta};
 use mmsim_base::error::Error;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_language::scenario::RunSpec;
-use mmsim_language::scenario::tune::{TunePlan, Wanted};
+use mmsim_language::scenario::tune::{Objective, TunePlan};
 use mmsim_report::RunReport;
 
 /// Miniatures for each setting that is run.
 pub(super) const MORE: usize = 3;
-
-/// Figures besides counters that count pages.
-const OF_PAGES: [&str; 3] = ["swap-ins", "refaults", "major-faults"];
 
 /// Checks that the scenario may be a miniature of the plan's share, and has its objectives from it.
 ///
@@ -30,14 +27,10 @@ pub(super) fn check(plan: &TunePlan, own: &RunSpec) -> Result<(), Error> {
     }
     let mglru = own.policy.preset.starts_with("mglru");
     for objective in plan.objectives() {
-        let Wanted { figure, .. } = &objective.wanted;
-        let counts_pages = |name: &str| {
-            let event = mmsim_core::base::vmstat::VmEvent::named(name);
-            OF_PAGES.contains(&name)
-                || event.is_some_and(|e| matches!(worth(e, mglru), Worth::Pages))
-        };
-        if !figure.split('+').all(|name| counts_pages(name.trim())) {
-            let what = format!("miniatures do not estimate {figure}");
+        let path = &objective.wanted.of;
+        let counts_pages = |e: &VmEvent| matches!(worth(*e, mglru), Worth::Pages);
+        if !path.counters().is_some_and(|all| all.iter().all(counts_pages)) {
+            let what = format!("miniatures do not estimate {}", path.name);
             let instead = "leave `miniature` out, or write a counter of pages, such as `pswpout`";
             return Err(plan.no_figure(&objective.wanted, "figure", &what, instead));
         }
@@ -65,18 +58,14 @@ pub(super) fn estimates(
         Err(RunError::Input(error)) => return Err(error),
         Err(other) => return Err(Error::plain(other.to_string())),
     };
-    let measures: Vec<Measure> = plan.objectives().iter().map(|o| Measure::of(&o.wanted)).collect();
     let one = |m: Option<Miniature>| {
         let estimated = m.and_then(|_| results.next())?;
         let (spec, result) = (&estimated.how.run, estimated.results.first()?);
         let report = RunReport::from_result(meta(spec), result);
         let times = (1_u64 << estimated.how.samples[0].shift) as f64;
         let sign = |max: bool| if max { -times } else { times };
-        let value = |(m, o): (&Measure, &mmsim_language::scenario::tune::Objective)| {
-            m.value(&report).map(|v| v * sign(o.max))
-        };
-        completed(&estimated)
-            .then(|| measures.iter().zip(plan.objectives()).map(value).collect())?
+        let value = |o: &Objective| Some(o.wanted.of.of_run(&report).ok()? * sign(o.max));
+        completed(&estimated).then(|| plan.objectives().iter().map(value).collect())?
     };
     Ok(made.into_iter().map(one).collect())
 }
