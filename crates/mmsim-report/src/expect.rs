@@ -8,23 +8,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::claim::{Against, Bounds, Claim};
 use super::document::{ExpectReport, Report, RunReport};
 use super::numbers::grouped;
 use super::pairs::Pairs;
 use super::path::Path;
 
 /// A statement about the runs of a scenario.
-#[derive(Clone, PartialEq, Debug, Default)]
-#[non_exhaustive]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Expectation {
     /// Subject of the expectation.
     pub of: Subject,
-    /// The value is above this number, or above this multiple of that of `than`.
-    pub above: Option<f64>,
-    /// The value is below this number, or below this multiple of that of `than`.
-    pub below: Option<f64>,
     /// Other side of the comparison; `None`: the numbers themselves.
     pub than: Option<Subject>,
+    /// Bounds of the figure, or of its multiple of that of `than`; seeds have one answer.
+    pub claim: Claim,
 }
 
 /// A figure of some of the runs.
@@ -83,6 +81,16 @@ struct Mean {
 impl Mean {
     fn value(&self) -> Result<f64, &String> {
         self.sum.as_ref().map(|sum| sum / self.runs as f64)
+    }
+}
+
+impl Expectation {
+    /// The expectation that a figure lies between two bounds, on neither, or that its multiple of
+    /// another figure does.
+    pub fn new(of: Subject, low: Option<f64>, high: Option<f64>, than: Option<Subject>) -> Self {
+        let against = if than.is_some() { Against::Ratio } else { Against::Nothing };
+        let claim = Claim::between(Bounds { low, high, open: true });
+        Expectation { of, than, claim: Claim { against, ..claim } }
     }
 }
 
@@ -153,9 +161,7 @@ impl<'e> Asking<'e> {
                     if e.than.is_some() {
                         let _ = write!(text, " against {}", grouped(other));
                     }
-                    let holds = e.above.is_none_or(|a| value > a * other)
-                        && e.below.is_none_or(|b| value < b * other);
-                    (holds, text)
+                    (e.claim.judge_one(value, other).holds, text)
                 }
                 (Err(what), _) | (_, Err(what)) => (false, format!("{place}: {what}")),
             };
@@ -223,18 +229,12 @@ impl std::fmt::Display for Subject {
 impl std::fmt::Display for Expectation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.of)?;
-        let mut and = "";
-        for (word, bound) in [("above", self.above), ("below", self.below)] {
-            let Some(bound) = bound else { continue };
-            write!(f, "{and} {word} ")?;
-            match &self.than {
-                Some(than) if bound == 1.0 => write!(f, "{than}")?,
-                Some(than) => write!(f, "{bound} times {than}")?,
-                None => f.write_str(&grouped(bound))?,
-            }
-            and = " and";
-        }
-        Ok(())
+        let bounds = self.claim.bounds().keys(|bound| match &self.than {
+            Some(than) if bound == 1.0 => than.to_string(),
+            Some(than) => format!("{bound} times {than}"),
+            None => grouped(bound),
+        });
+        if bounds.is_empty() { Ok(()) } else { write!(f, " {bounds}") }
     }
 }
 
@@ -258,20 +258,20 @@ mod tests {
     #[test]
     fn bounds_and_other_variants() {
         let point = ", task[0].memory = 1536MiB";
-        let e = Expectation { of: of("pswpin", None), above: Some(1e6), below: None, than: None };
+        let e = Expectation::new(of("pswpin", None), Some(1e6), None, None);
         let found = format!("v5.5{point}: 1,501,500; protection{point}: 1,201,350");
         assert_eq!(asked(e.clone()), ("pswpin above 1,000,000".into(), found, true));
-        let e = Expectation { above: Some(1.3e6), ..e };
+        let e = Expectation::new(of("pswpin", None), Some(1.3e6), None, None);
         let found = format!("protection{point}: 1,201,350");
         assert_eq!(asked(e), ("pswpin above 1,300,000".into(), found, false));
 
         let than = Some(of("pswpin", Some("v5.5")));
         let of = of("pswpin", Some("protection"));
-        let e = Expectation { of, above: None, below: Some(0.9), than };
+        let e = Expectation::new(of.clone(), None, Some(0.9), than.clone());
         let words = "pswpin of protection below 0.9 times pswpin of v5.5".to_string();
         let found = format!("protection{point}: 1,201,350 against 1,501,500");
         assert_eq!(asked(e.clone()), (words, found.clone(), true));
-        let e = Expectation { below: Some(0.8), ..e };
+        let e = Expectation::new(of, None, Some(0.8), than);
         let words = "pswpin of protection below 0.8 times pswpin of v5.5".to_string();
         assert_eq!(asked(e), (words, found, false));
     }
@@ -287,10 +287,10 @@ mod tests {
             ("accesses + records", 250_000.0),
         ] {
             let (above, below) = (Some(value - 0.5), Some(value + 0.5));
-            let e = Expectation { of: of(figure, Some("v5.5")), above, below, than: None };
+            let e = Expectation::new(of(figure, Some("v5.5")), above, below, None);
             assert!(asked(e.clone()).2, "{figure}: {:?}", asked(e));
         }
-        let wrong = Expectation { of: of("threads[7].records", None), ..Expectation::default() };
+        let wrong = Expectation::new(of("threads[7].records", None), None, None, None);
         let (_, found, holds) = asked(wrong);
         assert!(
             !holds && found.contains("there is no `threads[7].records`; threads has one"),
@@ -298,16 +298,16 @@ mod tests {
         );
         let mut phase = of("pswpin", None);
         phase.path.phase = Some("populate".into());
-        let none = Expectation { of: phase, below: Some(1.0), ..Expectation::default() };
+        let none = Expectation::new(phase, None, Some(1.0), None);
         assert!(asked(none).2);
     }
 
     #[test]
     fn variants_that_did_not_run_are_not_asked() {
         let report = samples::two_variants(&[1]);
-        let e = Expectation { of: of("pswpin", Some("other")), ..Expectation::default() };
+        let e = Expectation::new(of("pswpin", Some("other")), None, None, None);
         let than = Some(of("pswpin", Some("other")));
-        let f = Expectation { of: of("pswpin", None), than, ..Expectation::default() };
+        let f = Expectation::new(of("pswpin", None), None, None, than);
         assert_eq!(check(&report, None, &[e, f]), []);
     }
 }

@@ -30,6 +30,8 @@ pub mod statistics;
 
 pub mod closing;
 
+pub mod claim;
+
 pub mod expect;
 pub mod explained;
 

@@ -60,6 +60,13 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean, ci95, n })
 }
 
+/// The `q` quantile of ascending values: the smallest that at least that share of them does
+/// not exceed.
+pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+    let rank = (q * ascending.len() as f64).ceil() as usize;
+    ascending.get(rank.max(1) - 1).copied()
+}
+
 /// The change from `first` to `other` in per cent: the mean of the changes of all pairs
 /// with the same seed.
 ///

@@ -156,10 +156,7 @@ fn expectation(
         let found = format!("{below}, and nothing is above {above} and below that");
         return Err(r.error("below", found, format!("a number above {above}")));
     }
-    let mut expectation = Expectation::default();
-    (expectation.of, expectation.than) = (of, than);
-    (expectation.above, expectation.below) = (above, below);
-    Ok(expectation)
+    Ok(Expectation::new(of, above, below, than))
 }
 
 /// Drops the expectations of the file whose variants or values of axes are not known.

@@ -20,6 +20,7 @@ use super::tables::{
 use super::units::{self, BadQuantity, PAGE_SIZE};
 use super::{RunSpec, check_schema, spec_of};
 use mmsim_base::error::Error;
+use mmsim_report::claim::{Bounds, Claim};
 use mmsim_report::derived::Figure;
 use mmsim_report::path::{Instrument, Path as FigurePath};
 
@@ -120,26 +121,13 @@ pub struct Objective {
 pub struct Constraint {
     /// Its figure.
     pub wanted: Wanted,
-    /// It is above this.
-    pub above: Option<f64>,
-    /// It is below this.
-    pub below: Option<f64>,
-}
-
-impl Constraint {
-    /// True if a value keeps it. A bound itself does not.
-    pub fn holds(&self, value: f64) -> bool {
-        self.above.is_none_or(|bound| value > bound) && self.below.is_none_or(|bound| value < bound)
-    }
+    /// Its bounds; a value on one does not keep it.
+    pub claim: Claim,
 }
 
 impl std::fmt::Display for Constraint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.wanted)?;
-        let above = self.above.map(|b| format!("above {b}"));
-        let below = self.below.map(|b| format!("below {b}"));
-        let both: Vec<String> = above.into_iter().chain(below).collect();
-        write!(f, " {}", both.join(" and "))
+        write!(f, "{} {}", self.wanted, self.claim.bounds().keys(|b| b.to_string()))
     }
 }
 
@@ -303,14 +291,7 @@ impl TunePlan {
     /// By how much figures, those of objectives first, break the constraints: shares of their bounds.
     pub fn violation(&self, figures: &[f64]) -> f64 {
         let figures = &figures[self.objectives.len()..];
-        let over = |by: f64, bound: f64| by.max(0.0) / bound.abs().max(1e-9);
-        let one = |(c, &x): (&Constraint, &f64)| {
-            // A bound itself is no longer kept.
-            let at = |bound: f64| if x == bound { 1e-12 } else { 0.0 };
-            c.above.map_or(0.0, |b| over(b - x, b) + at(b))
-                + c.below.map_or(0.0, |b| over(x - b, b) + at(b))
-        };
-        self.constraints.iter().zip(figures).map(one).sum()
+        self.constraints.iter().zip(figures).map(|(c, &x)| c.claim.bounds().excess(x)).sum()
     }
 
     /// True for each knob whose neighbouring coordinates have neighbouring values.
@@ -556,7 +537,10 @@ fn constraints(r: &Reader<'_>) -> Result<Vec<Constraint>, Error> {
             (Some(a), Some(b)) if a >= b => {
                 return Err(c.error("below", "nothing is between the two", "more than `above`"));
             }
-            _ => all.push(Constraint { wanted, above, below }),
+            (low, high) => {
+                let claim = Claim::between(Bounds { low, high, open: true });
+                all.push(Constraint { wanted, claim });
+            }
         }
     }
     Ok(all)

@@ -187,7 +187,7 @@ pub(super) fn changes(plan: &TunePlan, own: &Measured, other: &Measured) -> Vec<
 
 /// True if a figure gets nearer to its bound by growing.
 fn more_is_better(constraint: &Constraint) -> bool {
-    constraint.below.is_none()
+    constraint.claim.bounds().high.is_none()
 }
 
 /// A setting of the front that could be advised.
@@ -239,7 +239,7 @@ pub(super) fn decide(plan: &TunePlan, own: Option<&Measured>, front: Vec<Offered
     let means_of_own = own.and_then(|own| own.held_out.as_ref()).map(|values| means(values));
     let values = means_of_own.iter().flat_map(|m| &m[plan.objectives().len()..]);
     for (constraint, value) in plan.constraints().iter().zip(values) {
-        if !constraint.holds(*value) {
+        if !constraint.claim.judge_one(*value, 0.0).holds {
             why += &format!(" The present setting does not keep {constraint}.");
         }
     }
