@@ -3,10 +3,11 @@
 use super::{QuickValue, Sources};
 use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
-use crate::validate::rows::{PointRow, quantile};
+use crate::validate::rows::PointRow;
 use crate::validate::rules::{self, Verdict};
 use crate::validate::{BETWEEN, COUNTERS, TELLING, quick_points};
 use mmsim::report::numbers::{grouped, per_cent};
+use mmsim::report::statistics::quantile;
 
 /// Counters whose sensitivity to the set-up is shown.
 const SENSITIVE: [&str; 3] = ["pswpin", "pgscan", "workingset_activate_anon"];

@@ -1,5 +1,7 @@
 //! Demands: the distance within which a simulated figure should lie of a published one.
 
+use mmsim::report::claim::{Bounds, Over, Test, Tolerance, plain};
+use mmsim::report::statistics::estimate;
 use serde::{Deserialize, Serialize};
 
 /// Points at a cell.
@@ -111,46 +113,43 @@ impl Demand {
         let published = self.reference.unwrap_or(published);
         let simulated = simulated - self.subtract.unwrap_or(0.0);
         let tolerance = || self.tolerance.expect("a tolerance");
-        let same_sign = published.signum() == simulated.signum() && simulated != 0.0;
-        // Bounds are decimal: a figure on the bound is not to fall off it by its last bit.
-        let within = |off: f64, limit: f64| off.abs() <= limit * (1.0 + 1e-12);
-        Some(match self.kind {
+        let test = match self.kind {
             Kind::None | Kind::Order | Kind::Rank | Kind::NearCell => return None,
-            Kind::Exact => simulated == published,
-            Kind::Relative => within(simulated - published, tolerance() * published.abs()),
-            Kind::Absolute => {
-                within(simulated - published, tolerance()) && (!self.sign || same_sign)
-            }
-            Kind::Factor => {
-                let factor = tolerance() * (1.0 + 1e-12);
-                simulated <= published * factor && simulated * factor >= published
-            }
-            Kind::Band => in_band(simulated, self.low, self.high, self.open),
-            Kind::Sign => same_sign,
-        })
+            Kind::Exact => Test::Exactly(published),
+            Kind::Relative => Test::Near(published, Tolerance::Share(tolerance())),
+            Kind::Absolute => Test::Near(published, Tolerance::Amount(tolerance())),
+            Kind::Factor => Test::Near(published, Tolerance::Factor(tolerance())),
+            Kind::Band => Test::Between(self.bounds()),
+            Kind::Sign => Test::Sign(published),
+        };
+        let sign_too = self.sign && self.kind == Kind::Absolute;
+        Some(test.holds(simulated) && (!sign_too || Test::Sign(published).holds(simulated)))
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { low: self.low, high: self.high, open: self.open }
+    }
+
+    fn over(&self) -> Over {
+        self.share_of_seeds.map_or(Over::Means, Over::Share)
     }
 
     /// With `near-cell`: whether a simulated figure is close to the simulated one of the cell that
     /// is named.
     pub fn met_near(&self, near: f64, simulated: f64) -> bool {
-        let share = self.relative_tolerance.map(|t| t * near.abs());
-        let limit = share.or(self.tolerance).expect("a tolerance");
-        (simulated - near).abs() <= limit * (1.0 + 1e-12)
+        let tolerance = match self.relative_tolerance {
+            Some(share) => Tolerance::Share(share),
+            None => Tolerance::Amount(self.tolerance.expect("a tolerance")),
+        };
+        Test::Near(near, tolerance).holds(simulated)
     }
 
     /// True if figures of several seeds meet it: the share of them that the demand names, if it
     /// names one, else their mean. `None` without a demand, or without figures.
     pub fn met_by_seeds(&self, published: f64, simulated: &[f64]) -> Option<bool> {
-        let n = simulated.len() as f64;
-        match (simulated.is_empty(), self.share_of_seeds) {
-            (true, _) => None,
-            (false, None) => self.met(published, simulated.iter().sum::<f64>() / n),
-            (false, Some(share)) => {
-                let of = |x: &f64| self.met(published, *x).map(u64::from);
-                let held = simulated.iter().map(of).sum::<Option<u64>>()?;
-                Some(enough(held, simulated.len() as u64, share))
-            }
-        }
+        let passed: Option<Vec<bool>> = simulated.iter().map(|x| self.met(published, *x)).collect();
+        let mean = estimate(simulated)?.mean;
+        self.over().answer(&passed?, || self.met(published, mean) == Some(true))
     }
 
     /// True if missing it is a failure.
@@ -181,7 +180,7 @@ impl Demand {
                 format!("±{} {unit}{sign}", plain(tolerance()))
             }
             Kind::Factor => format!("within a factor {}", plain(tolerance())),
-            Kind::Band => band_words(self.low, self.high, self.open),
+            Kind::Band => self.bounds().words(),
             Kind::Sign => "the sign".into(),
         };
         if let Some(reference) = self.reference {
@@ -190,9 +189,7 @@ impl Demand {
         if let Some(less) = self.subtract {
             words += &format!(", after {} is taken off", plain(less));
         }
-        if let Some(share) = self.share_of_seeds {
-            words += &on_seeds(share);
-        }
+        words += &self.over().words();
         if self.aim_low.is_some() || self.aim_high.is_some() {
             words += &format!("; aim: {}", band_words(self.aim_low, self.aim_high, false));
         }
@@ -200,39 +197,14 @@ impl Demand {
     }
 }
 
-/// True if `held` of `all` seeds are the demanded share.
-pub fn enough(held: u64, all: u64, share: f64) -> bool {
-    // Shares are decimal: nine of ten are 0.9, whatever their last bit says.
-    held as f64 >= share * all as f64 * (1.0 - 1e-12)
-}
-
-/// A share of seeds in a few words.
-pub fn on_seeds(share: f64) -> String {
-    format!(" on {} % of the seeds", plain(share * 100.0))
-}
-
 /// True if a figure lies between bounds; a bound that is missing does not bind.
 pub fn in_band(x: f64, low: Option<f64>, high: Option<f64>, open: bool) -> bool {
-    match open {
-        true => low.is_none_or(|l| x > l) && high.is_none_or(|h| x < h),
-        false => low.is_none_or(|l| x >= l) && high.is_none_or(|h| x <= h),
-    }
+    Bounds { low, high, open }.holds(x)
 }
 
 /// Bounds in a few words.
 pub fn band_words(low: Option<f64>, high: Option<f64>, open: bool) -> String {
-    let strictly = if open { "strictly " } else { "" };
-    match (low, high) {
-        (Some(l), Some(h)) => format!("{strictly}between {} and {}", plain(l), plain(h)),
-        (Some(l), None) => format!("{strictly}above {}", plain(l)),
-        (None, Some(h)) => format!("{strictly}below {}", plain(h)),
-        (None, None) => "none".into(),
-    }
-}
-
-/// A number without digits that say nothing.
-fn plain(x: f64) -> String {
-    ((x * 1e6).round() / 1e6).to_string()
+    Bounds { low, high, open }.words()
 }
 
 #[cfg(test)]

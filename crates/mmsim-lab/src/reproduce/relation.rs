@@ -6,9 +6,9 @@
 //! demand names one. Without one the means have to be in that order.
 
 use super::demand::CellRef;
-use super::demand::{band_words, enough, in_band, on_seeds};
 use super::published::{Cell, Comparison, Published, Relation, RelationKind, Row};
 use crate::reproduce::document::{Asks, FigureRow};
+use mmsim::report::claim::{Against, Bounds, Claim, Over};
 use mmsim::report::statistics::{Estimate, estimate};
 
 /// A figure of each seed.
@@ -60,32 +60,6 @@ fn correlations(
     Some(seeds.filter_map(of).collect())
 }
 
-/// The ratio of each seed.
-fn ratios(relation: &Relation, above: &[Vec<f64>], below: &[Vec<f64>]) -> Vec<f64> {
-    // The same is taken off every cell.
-    let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
-    let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
-    let parts = sums(above).into_iter().zip(sums(below));
-    let parts = parts.map(|(a, b)| (a - off_above, b - off_below));
-    // Where nothing is divided by nothing there is no ratio.
-    parts.filter(|&v| v != (0.0, 0.0)).map(|(a, b)| a / b).collect()
-}
-
-/// What a relation demands: a direction, a size, or a band that no effect lies in.
-fn asks(relation: &Relation) -> Asks {
-    let asked = relation.low.is_some() || relation.high.is_some();
-    let one_sided = [(None, Some(1.0)), (Some(1.0), None)].contains(&(relation.low, relation.high));
-    match relation.kind {
-        RelationKind::Order => Asks::Direction,
-        RelationKind::Ratio if one_sided => Asks::Direction,
-        // No effect lies in it.
-        RelationKind::Ratio if asked && in_band(1.0, relation.low, relation.high, true) => {
-            Asks::WideBand
-        }
-        _ => Asks::Size,
-    }
-}
-
 /// The row of a relation, where `simulated` gives the figure of a cell for each seed; what counts
 /// are the seeds that all cells have. `None` if there are none, or a cell was not simulated.
 pub fn row(
@@ -104,40 +78,55 @@ pub fn row(
         };
         refs.iter().map(of).collect()
     };
+    let bounds = Bounds { low: relation.low, high: relation.high, open: relation.open };
+    let asked = bounds.low.is_some() || bounds.high.is_some();
+    let within = |e: Option<Estimate>| e.map(|e| bounds.holds(e.mean));
     let (quantity, estimate, unit, demand, met) = match relation.kind {
         RelationKind::Ratio => {
             let (above, below) = (columns(&relation.numerator)?, columns(&relation.denominator)?);
-            let e = estimate(&ratios(relation, &above, &below));
-            let words = band_words(relation.low, relation.high, relation.open);
-            let asked = relation.low.is_some() || relation.high.is_some();
-            let within = e.map(|e| in_band(e.mean, relation.low, relation.high, relation.open));
-            ("ratio", e, "ratio", words, within.filter(|_| asked))
+            // The same is taken off every cell.
+            let off = |cells: &[CellRef]| relation.subtract * cells.len() as f64;
+            let (off_above, off_below) = (off(&relation.numerator), off(&relation.denominator));
+            let above: Vec<f64> = sums(&above).iter().map(|a| a - off_above).collect();
+            let below: Vec<f64> = sums(&below).iter().map(|b| b - off_below).collect();
+            let ratio =
+                Claim { against: Against::Ratio, over: Over::Pairs, ..Claim::between(bounds) };
+            let met = ratio.judge(&above, &below).map(|v| v.holds);
+            let e = estimate(&ratio.values(&above, &below));
+            ("ratio", e, "ratio", bounds.words(), met.filter(|_| asked))
         }
         RelationKind::Order => {
             let cells = columns(&relation.cells)?;
-            let (e, met) = order(&cells, &relation.ops, relation.share_of_seeds)?;
-            let words = match relation.share_of_seeds {
-                Some(share) => format!("the order{}", on_seeds(share)),
-                None => "the order of the means".into(),
+            let over = relation.share_of_seeds.map_or(Over::Means, Over::Share);
+            let (e, met) = order(&cells, &relation.ops, over)?;
+            let words = match over {
+                Over::Means => "the order of the means".into(),
+                _ => format!("the order{}", over.words()),
             };
             ("held", Some(e), "share of seeds", words, Some(met))
         }
         RelationKind::Value => {
             let cell = relation.cell.as_ref()?;
-            let e = estimate(columns(std::slice::from_ref(cell))?.first()?)?;
-            let words = band_words(relation.low, relation.high, relation.open);
-            let within = in_band(e.mean, relation.low, relation.high, relation.open);
-            ("value", Some(e), unit_of(published, cell), words, Some(within))
+            let e = Some(estimate(columns(std::slice::from_ref(cell))?.first()?)?);
+            ("value", e, unit_of(published, cell), bounds.words(), within(e))
         }
         RelationKind::RankCorrelation => {
-            let e = estimate(&correlations(&published.ranked(relation), &simulated)?)?;
-            let words = band_words(relation.low, relation.high, relation.open);
-            let within = in_band(e.mean, relation.low, relation.high, relation.open);
-            ("rank correlation", Some(e), "", words, Some(within))
+            let e = Some(estimate(&correlations(&published.ranked(relation), &simulated)?)?);
+            ("rank correlation", e, "", bounds.words(), within(e))
         }
     };
     let first = relation.cells.iter().chain(&relation.numerator).chain(&relation.cell).next();
     let table = first.map(|c| &c.table).or(relation.table.as_ref()).map(String::as_str);
+    let one_sided = [(None, Some(1.0)), (Some(1.0), None)].contains(&(bounds.low, bounds.high));
+    let asks = match relation.kind {
+        RelationKind::Order => Asks::Direction,
+        RelationKind::Ratio if one_sided => Asks::Direction,
+        // No effect lies in it.
+        RelationKind::Ratio if asked && Bounds { open: true, ..bounds }.holds(1.0) => {
+            Asks::WideBand
+        }
+        _ => Asks::Size,
+    };
     Some(FigureRow {
         id: format!("{}/{}", table.unwrap_or_default(), relation.id),
         quantity: quantity.into(),
@@ -151,7 +140,7 @@ pub fn row(
         met,
         gates: relation.gate.unwrap_or(true),
         basis: relation.basis,
-        asks: asks(relation),
+        asks,
         note: relation.about.clone(),
     })
 }
@@ -171,18 +160,16 @@ fn sums(cells: &[Vec<f64>]) -> Vec<f64> {
 
 /// The share of seeds on which cells are in order, without an interval, and whether that is
 /// enough. `None` without seeds.
-fn order(cells: &[Vec<f64>], ops: &[Comparison], share: Option<f64>) -> Option<(Estimate, bool)> {
+fn order(cells: &[Vec<f64>], ops: &[Comparison], over: Over) -> Option<(Estimate, bool)> {
     let holds = |v: &[f64]| v.windows(2).zip(ops).all(|(w, op)| op.holds(w[0], w[1]));
     let n = cells.iter().map(Vec::len).min().unwrap_or(0);
     let seed = |i: usize| cells.iter().map(|c| c[i]).collect::<Vec<f64>>();
-    let held = (0..n).filter(|&i| holds(&seed(i))).count();
+    let held: Vec<bool> = (0..n).map(|i| holds(&seed(i))).collect();
     let means: Option<Vec<f64>> = cells.iter().map(|c| estimate(c).map(|e| e.mean)).collect();
-    let met = match share {
-        Some(share) => enough(held as u64, n as u64, share),
-        None => holds(&means?),
-    };
-    let mean = held as f64 / n as f64;
-    (n > 0).then_some((Estimate::without_interval(mean, n), met))
+    let means = means?;
+    let met = over.answer(&held, || holds(&means))?;
+    let mean = held.iter().filter(|h| **h).count() as f64 / n as f64;
+    Some((Estimate::without_interval(mean, n), met))
 }
 
 #[cfg(test)]

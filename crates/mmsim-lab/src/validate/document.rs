@@ -4,11 +4,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::validate::COUNTERS;
-use crate::validate::rows::{PointRow, quantile};
+use crate::validate::rows::PointRow;
 use crate::validate::rules::{self, Verdict};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::files::bad_json;
 use mmsim::report::numbers::grouped;
+use mmsim::report::statistics::quantile;
 use mmsim::report::{Rows, SCHEMA, or_empty};
 
 /// All points of one command.

@@ -47,10 +47,3 @@ impl PointRow {
         self.max == 0.0 && self.simulated == 0.0
     }
 }
-
-/// The `q` quantile of ascending values: the smallest that at least that share of them does
-/// not exceed.
-pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
-    let rank = (q * ascending.len() as f64).ceil() as usize;
-    ascending.get(rank.max(1) - 1).copied()
-}

@@ -21,7 +21,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
-use crate::validate::rows::{PointRow, quantile};
+use crate::validate::rows::PointRow;
+use mmsim::report::claim::{Against, Bounds, Claim, Over};
 
 /// From this many recorded events on the relative error counts.
 pub const MANY: f64 = 500.0;
@@ -357,8 +358,15 @@ fn verdict(
         |s: &&Spread| s.experiment == experiment && s.counters.iter().any(|name| name == counter);
     let once = RULES.spread.iter().find(of_counter).map_or(0.0, |s| s.spread);
     let many = if rule.small { 1.0 } else { MANY };
-    let mut errors: Vec<f64> = cells.iter().filter_map(|c| c.error(many)).collect();
-    errors.sort_by(f64::total_cmp);
+    let far: Vec<&Cell<'_>> = cells.iter().filter(|c| c.recorded >= many).collect();
+    let column = |of: fn(&Cell<'_>) -> f64| far.iter().map(|c| of(c)).collect::<Vec<f64>>();
+    let (simulated, recorded) = (column(|c| c.simulated), column(|c| c.recorded));
+    let close = Claim {
+        against: Against::Error,
+        ..Claim::between(Bounds { high: Some(rule.median), ..Bounds::default() })
+    };
+    let errors = |q| Claim { over: Over::Quantile(q), ..close }.judge(&simulated, &recorded);
+    let median = errors(0.5);
     let mut misses: Vec<Miss> = cells
         .iter()
         .filter_map(|c| {
@@ -374,22 +382,21 @@ fn verdict(
         })
         .collect();
     misses.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
-    let median = quantile(&errors, 0.5);
     Verdict {
         rule: rule.name.clone(),
         experiment: experiment.into(),
         kernel: kernel.into(),
         policy: rule.policy.clone(),
         counter: counter.into(),
-        cells: errors.len() as u64,
-        median,
-        p90: quantile(&errors, 0.9),
-        worst: errors.last().copied(),
+        cells: far.len() as u64,
+        median: median.map(|v| v.value),
+        p90: errors(0.9).map(|v| v.value),
+        worst: errors(1.0).map(|v| v.value),
         median_limit: rule.median,
         worst_limit: rule.worst,
-        few: (cells.len() - errors.len()) as u64,
+        few: (cells.len() - far.len()) as u64,
         missed: misses.len() as u64,
-        met: misses.is_empty() && median.is_none_or(|m| m <= rule.median),
+        met: misses.is_empty() && median.is_none_or(|v| v.holds),
         misses,
     }
 }
