@@ -63,7 +63,8 @@ impl TableArgs {
         variants: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Failure> {
         let given = [("--table", self.rows.is_some()), ("--base", self.base.is_some())];
-        for (option, _) in given.iter().filter(|(_, given)| *given && form != Format::Table) {
+        let given = given.iter().find(|(_, given)| *given && form != Format::Table);
+        if let Some((option, _)) = given {
             let title = format!("{option}: it is about the table, and none is printed");
             let error = mmsim::Error::of_option(title).help("leave it out, or leave --format out");
             return Err(Failure::Input(error));

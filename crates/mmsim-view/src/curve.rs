@@ -8,8 +8,18 @@ use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::Estimate;
 
 use crate::axis::Axis;
-use crate::figure::{DASHES, WIDTH, colour, escaped, open, point, ticks, words};
+use crate::figure::{DASHES, WIDTH, colour, escaped, open, point, ticks, upper, words};
 use crate::settings::{Setting, label_of};
+
+const LEFT: f64 = 104.0;
+const RIGHT: f64 = WIDTH - 30.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 330.0;
+
+/// Where a place from 0 to 1 lies between the sides of the drawing.
+fn across(place: f64) -> f64 {
+    LEFT + 12.0 + place * (RIGHT - LEFT - 24.0)
+}
 
 /// Figures that the optimum of MIN stands beside: what has to be fetched again.
 pub fn has_optimum(figure: Figure) -> bool {
@@ -97,55 +107,21 @@ impl Curve {
 
     /// The drawing.
     pub fn svg(&self, title: &str) -> String {
-        let upper = |e: &Estimate| e.mean + e.ci95.unwrap_or(0.0);
         let most = self.lines.iter().flat_map(|l| &l.points).flatten().map(upper);
         let scale = ticks(most.fold(0.0, f64::max));
         let end = scale.last().copied().unwrap_or(1.0);
-        let (left, right, top, bottom) = (104.0, WIDTH - 30.0, 44.0, 330.0);
-        let x = |i: usize| left + 12.0 + self.axis.place(i) * (right - left - 24.0);
-        let y = |v: f64| bottom - (v / end).clamp(0.0, 1.0) * (bottom - top);
-        let height = bottom + 66.0 + 20.0 * self.lines.len().div_ceil(3) as f64;
+        let x = |i: usize| across(self.axis.place(i));
+        let y = |v: f64| BOTTOM - (v / end).clamp(0.0, 1.0) * (BOTTOM - TOP);
+        let height = BOTTOM + 66.0 + 20.0 * self.lines.len().div_ceil(3) as f64;
         let title = format!("{title}: {} over {}", self.label, self.axis.name);
         let mut out = open(WIDTH, height, &title, &self.in_words());
         let text = escaped(&title);
         let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{text}</text>");
-        for tick in &scale {
-            let at = y(*tick);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{left} {at:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"11\" \
-                 fill-opacity=\".75\">{}</text>",
-                left - 8.0,
-                at + 4.0,
-                grouped(*tick)
-            );
-        }
-        for (place, text) in self.axis.ticks() {
-            let at = left + 12.0 + place * (right - left - 24.0);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{at:.1} {bottom}v5\" stroke=\"currentColor\" stroke-opacity=\".5\"/>\
-                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
-                 fill-opacity=\".75\">{}</text>",
-                bottom + 18.0,
-                escaped(&text)
-            );
-        }
-        let (middle, centre) = ((left + right) / 2.0, (top + bottom) / 2.0);
-        let _ = writeln!(
-            out,
-            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\">{}</text>\
-             <text x=\"16\" y=\"{centre:.1}\" text-anchor=\"middle\" font-size=\"12\" \
-             transform=\"rotate(-90 16 {centre:.1})\">{}</text>",
-            bottom + 38.0,
-            escaped(&self.axis.title()),
-            escaped(self.label)
-        );
+        self.scales(&mut out, &scale, &y);
         for (nth, line) in self.lines.iter().enumerate() {
             self.line(&mut out, nth, line, &x, &y);
-            let lx = left + (nth % 3) as f64 * 220.0;
-            let ly = bottom + 64.0 + (nth / 3) as f64 * 20.0;
+            let lx = LEFT + (nth % 3) as f64 * 220.0;
+            let ly = BOTTOM + 64.0 + (nth / 3) as f64 * 20.0;
             let _ = writeln!(
                 out,
                 "<path d=\"M{lx:.1} {:.1}h24\" {}/><text x=\"{:.1}\" y=\"{ly:.1}\">{}</text>",
@@ -156,6 +132,43 @@ impl Curve {
             );
         }
         out + "</svg>\n"
+    }
+
+    /// Draws both scales with their titles.
+    fn scales(&self, out: &mut String, scale: &[f64], y: &dyn Fn(f64) -> f64) {
+        for tick in scale {
+            let at = y(*tick);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"11\" \
+                 fill-opacity=\".75\">{}</text>",
+                LEFT - 8.0,
+                at + 4.0,
+                grouped(*tick)
+            );
+        }
+        for (place, text) in self.axis.ticks() {
+            let at = across(place);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{at:.1} {BOTTOM}v5\" stroke=\"currentColor\" stroke-opacity=\".5\"/>\
+                 <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
+                 fill-opacity=\".75\">{}</text>",
+                BOTTOM + 18.0,
+                escaped(&text)
+            );
+        }
+        let (middle, centre) = ((LEFT + RIGHT) / 2.0, (TOP + BOTTOM) / 2.0);
+        let _ = writeln!(
+            out,
+            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"12\">{}</text>\
+             <text x=\"16\" y=\"{centre:.1}\" text-anchor=\"middle\" font-size=\"12\" \
+             transform=\"rotate(-90 16 {centre:.1})\">{}</text>",
+            BOTTOM + 38.0,
+            escaped(&self.axis.title()),
+            escaped(self.label)
+        );
     }
 
     /// Draws the line of a variant from left to right; it breaks where a point is missing.

@@ -44,12 +44,15 @@ struct AxisData {
     ticks: Vec<Tick>,
 }
 
+/// A mean and half its interval.
+type Pair = (f64, Option<f64>);
+
 /// A figure that some runs have: `at` is by group and variant.
 #[derive(Serialize)]
 struct FigureData {
     label: &'static str,
     optimum: bool,
-    at: Vec<Vec<Option<(f64, Option<f64>)>>>,
+    at: Vec<Vec<Option<Pair>>>,
 }
 
 /// Figures over one axis or two, with the optimum of each group.
@@ -149,9 +152,9 @@ struct RowData {
     v: Vec<String>,
     c: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    m: Vec<Option<(f64, Option<f64>)>>,
+    m: Vec<Option<Pair>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    d: Vec<Option<(f64, Option<f64>)>>,
+    d: Vec<Option<Pair>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     s: Vec<Vec<(u64, f64)>>,
 }
@@ -215,7 +218,7 @@ fn differences(totals: &[u64]) -> Vec<i64> {
     totals.iter().map(of).collect()
 }
 
-fn pair(e: Option<Estimate>) -> Option<(f64, Option<f64>)> {
+fn pair(e: Option<Estimate>) -> Option<Pair> {
     e.map(|e| (e.mean, e.ci95))
 }
 

@@ -50,7 +50,7 @@ const CANDIDATES: [Candidate; 9] = [
 impl Candidate {
     fn samples(&self, group: &Group<'_>, per_records: bool) -> Samples {
         let of_run = |run: &RunReport| match self.of {
-            Of::Figure(f) if per_records && f.grows_with_work() => {
+            Of::Figure(f) if per_records && f.path().grows_with_work() => {
                 f.per_1000_records(Scope::from(run))
             }
             Of::Figure(f) => f.of(Scope::from(run)),
