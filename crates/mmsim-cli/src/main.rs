@@ -5,7 +5,6 @@ mod ablate;
 mod args;
 mod bench;
 mod compare;
-mod completions;
 mod damon;
 mod document;
 mod emit;
@@ -16,9 +15,7 @@ mod execution;
 mod import_system;
 mod input;
 mod list;
-mod man;
 mod miniature;
-mod moved;
 mod observe;
 mod outcome;
 mod plan;
@@ -27,7 +24,6 @@ mod run;
 #[cfg(test)]
 mod samples;
 mod schema;
-mod shell;
 mod show;
 mod sweep;
 mod table;
@@ -41,10 +37,15 @@ mod zoneinfo;
 use std::process::ExitCode;
 
 use args::{Cli, Verb};
-use mmsim_terminal::{exit, output, usage};
+use clap::CommandFactory as _;
+use mmsim_terminal::moved::Moved;
+use mmsim_terminal::{exit, man, output, usage};
+
+/// Verbs that this program had.
+const MOVED: Moved = Moved { verbs: &["validate", "reproduce", "accuracy"], program: "mmsim-lab" };
 
 fn main() -> ExitCode {
-    let cli = match usage::arguments::<Cli>(&moved::moved) {
+    let cli = match usage::arguments::<Cli>(MOVED) {
         Ok(cli) => cli,
         Err(code) => return code,
     };
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         Verb::Why(args) => why::why(&args),
         Verb::Ablate(args) => ablate::ablate(&args),
         Verb::Schema(args) => schema::schema(&args),
-        Verb::Completions(args) => completions::completions(&args),
-        Verb::Man(args) => man::man(&args),
+        Verb::Completions(args) => man::completions(&args, Cli::command()),
+        Verb::Man(args) => man::man(&args, Cli::command(), MOVED),
     })
 }

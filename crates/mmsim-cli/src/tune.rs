@@ -12,9 +12,10 @@ use mmsim::tune::writes::Write;
 use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
 
 use crate::args::TuneArgs;
-use crate::{shell, table};
+use crate::table;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::progress::Progress;
+use mmsim_terminal::shell;
 
 /// Searches and prints the front, or answers what others ask.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {

@@ -3,8 +3,11 @@
 
 pub mod args;
 pub mod exit;
+pub mod man;
+pub mod moved;
 pub mod output;
 pub mod progress;
+pub mod shell;
 pub mod usage;
 
 use std::sync::OnceLock;

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Parser};
@@ -9,24 +10,22 @@ use mmsim::Error;
 use mmsim::nearest::nearest;
 
 use crate::exit::{self, Failure};
+use crate::moved::Moved;
 
-/// Of a verb that another program has now, with what stands behind it: where it is.
-pub type Moved<'a> = &'a dyn Fn(&str, &[String]) -> Option<Error>;
-
-/// The arguments of the process. A mistake in them, or a wish for help, ends it.
-pub fn arguments<C: Parser>(moved: Moved<'_>) -> Result<C, std::process::ExitCode> {
+/// Reads the arguments of the process. `moved` are verbs that another program has now.
+///
+/// # Errors
+///
+/// The exit code of the process, which has printed help, the version, or the mistake.
+pub fn arguments<C: Parser>(moved: Moved) -> Result<C, ExitCode> {
     exit::name_program(C::command().get_name());
     C::try_parse().map_err(|e| {
         if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             // The help comes first: the mistake is read last.
             let _ = e.print();
         }
-        let asked = Asked::of(C::command(), std::env::args_os().skip(1));
-        let moved = || match (e.kind(), asked.rest.split_first()) {
-            (ErrorKind::InvalidSubcommand, Some((verb, rest))) => moved(verb, rest),
-            _ => None,
-        };
-        match moved().or_else(|| retold(&e, &asked)) {
+        let asked = Asked::of(C::command(), moved, std::env::args_os().skip(1));
+        match retold(&e, &asked) {
             Some(error) => exit::code(Err(Failure::Input(error))),
             None => e.exit(),
         }
@@ -40,18 +39,32 @@ struct Asked {
     command: Command,
     /// Words behind it.
     rest: Vec<String>,
+    /// True if the words begin with the verb `help`.
+    help: bool,
+    /// Verbs beside its own that another program has.
+    moved: Moved,
 }
 
 impl Asked {
-    fn of(mut command: Command, arguments: impl Iterator<Item = OsString>) -> Asked {
-        let mut name = command.get_name().to_string();
+    fn of(
+        mut command: Command,
+        mut moved: Moved,
+        arguments: impl Iterator<Item = OsString>,
+    ) -> Asked {
+        let (mut name, mut help) = (command.get_name().to_string(), false);
         let mut rest = arguments.map(|word| word.to_string_lossy().into_owned()).peekable();
-        while let Some(verb) = rest.peek().and_then(|word| command.find_subcommand(word)) {
-            name = format!("{name} {}", verb.get_name());
-            command = verb.clone();
+        while let Some(word) = rest.peek() {
+            if let Some(verb) = command.find_subcommand(word) {
+                (name, moved) = (format!("{name} {}", verb.get_name()), Moved::NONE);
+                command = verb.clone();
+            } else if word == "help" && command.has_subcommands() {
+                help = true;
+            } else {
+                break;
+            }
             rest.next();
         }
-        Asked { name, command, rest: rest.collect() }
+        Asked { name, command, rest: rest.collect(), help, moved }
     }
 
     /// An error that `--help` helps with.
@@ -61,7 +74,14 @@ impl Asked {
 
     /// A word that is none of its verbs.
     fn unknown_verb(&self, verb: &str) -> Error {
+        let help = self.help.then_some("help");
+        let words: Vec<&str> =
+            help.into_iter().chain(self.rest.iter().map(String::as_str)).collect();
         let near = self.nearest_verb(verb);
+        let elsewhere = || near.is_none().then(|| self.moved.meant(verb)).flatten();
+        if let Some(error) = self.moved.named(verb, &words).or_else(elsewhere) {
+            return error;
+        }
         let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
         Error::of_option(format!("unknown verb `{verb}`{near}"))
             .help(format!("`{} --help` lists all verbs", self.name))

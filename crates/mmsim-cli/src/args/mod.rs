@@ -22,6 +22,7 @@ use mmsim::report::proc::Kind;
 pub(crate) use ablate::AblateArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
+use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
 pub(crate) use sweep::{
@@ -98,7 +99,21 @@ pub(crate) enum Verb {
     Why(WhyArgs),
     Ablate(AblateArgs),
     Schema(SchemaArgs),
+    #[command(
+        about = "Print a script that completes mmsim's arguments in a shell",
+        after_help = "\
+Example:
+  mmsim completions bash > ~/.local/share/bash-completion/completions/mmsim"
+    )]
     Completions(CompletionsArgs),
+    #[command(
+        about = "Print the manual page of mmsim or of one verb",
+        after_help = "\
+Examples:
+  mmsim man run | man -l -
+  mmsim man trace import | man -l -
+  mmsim man --dir ~/.local/share/man/man1"
+    )]
     Man(ManArgs),
 }
 
@@ -318,31 +333,6 @@ pub(crate) struct SchemaArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Print the manual page of mmsim or of one verb
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  mmsim man run | man -l -
-  mmsim man --dir ~/.local/share/man/man1")]
-pub(crate) struct ManArgs {
-    /// The verb, as in `run` or `trace import`; without it the page of mmsim
-    #[arg(value_name = "VERB")]
-    pub verb: Vec<String>,
-    /// Write the pages of all verbs to this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
-    pub dir: Option<PathBuf>,
-}
-
-/// Print a script that completes mmsim's arguments in a shell
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Example:
-  mmsim completions bash > ~/.local/share/bash-completion/completions/mmsim")]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: clap_complete::Shell,
-}
 #[cfg(test)]
 mod tests {
     use super::*;

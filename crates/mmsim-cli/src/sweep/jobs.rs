@@ -4,8 +4,9 @@ use mmsim::report::numbers::grouped;
 use mmsim::sweep::{Estimate, SweepPlan, Trial};
 
 use crate::args::SweepPlace;
-use crate::{shell, table};
+use crate::table;
 use mmsim_terminal::progress::span;
+use mmsim_terminal::shell;
 
 /// Memory of the program itself.
 const PROGRAM: u64 = 64 << 20;

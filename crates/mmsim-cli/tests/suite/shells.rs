@@ -38,7 +38,14 @@ fn pages_of_all_verbs() {
         .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
         .collect();
     names.sort();
-    assert!(names.contains(&"mmsim-trace-import.1".to_string()), "{names:?}");
+    for verb in ["run", "list", "compare", "trace-import", "evaluate", "schema", "man"] {
+        assert!(names.contains(&format!("mmsim-{verb}.1")), "{names:?}");
+    }
+    let run = f.read("man1/mmsim-run.1");
+    assert!(run.contains("\n.SH EXAMPLES\n") && !run.contains("EXTRA"), "{run}");
+    for option in ["set", "seeds", "dry\\-run", "events\\-filter"] {
+        assert!(run.contains(&format!("\\-\\-{option}")), "{option}: {run}");
+    }
     assert!(names.iter().all(|n| n.starts_with("mmsim") && n.ends_with(".1")), "{names:?}");
     assert_eq!(f.mmsim(&["man", "trace", "import"]).stdout, f.read("man1/mmsim-trace-import.1"));
     assert!(f.mmsim(&["man"]).stdout.contains(".TH mmsim 1"));

@@ -212,6 +212,10 @@ fn names_of_verbs() {
     golden.is("verb-of-the-lab", &f.mmsim(&["validate", "my kernels", "--quick"]));
     golden.is("verb-of-the-lab-alone", &f.mmsim(&["reproduce"]));
     golden.is("help-of-a-verb-of-the-lab", &f.mmsim(&["accuracy", "--help"]));
+    golden.is("help-on-a-verb-of-the-lab", &f.mmsim(&["help", "validate"]));
+    golden.is("man-of-a-verb-of-the-lab", &f.mmsim(&["man", "validate"]));
+    golden.is("man-of-nearly-a-verb-of-the-lab", &f.mmsim(&["man", "reprodcue"]));
+    golden.is("help-on-no-verb-of-trace", &f.mmsim(&["help", "trace", "imprt"]));
     golden.is("no-such-shell", &f.mmsim(&["completions", "csh"]));
 }
 

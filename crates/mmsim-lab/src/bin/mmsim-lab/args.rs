@@ -7,6 +7,7 @@ use mmsim_lab::reproduce::Request;
 use mmsim_lab::validate::Selection;
 use mmsim_terminal::args::{OutputArgs, at_least_one, picture};
 use mmsim_terminal::exit::Failure;
+use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 use mmsim_terminal::output::form::{self, Content};
 
 /// mmsim compared with recorded kernels and published figures
@@ -35,6 +36,21 @@ pub(crate) enum Verb {
     Reproduce(ReproduceArgs),
     Accuracy(AccuracyArgs),
     View(ViewArgs),
+    #[command(
+        about = "Print a script that completes mmsim-lab's arguments in a shell",
+        after_help = "\
+Example:
+  mmsim-lab completions bash > ~/.local/share/bash-completion/completions/mmsim-lab"
+    )]
+    Completions(CompletionsArgs),
+    #[command(
+        about = "Print the manual page of mmsim-lab or of one verb",
+        after_help = "\
+Examples:
+  mmsim-lab man validate | man -l -
+  mmsim-lab man --dir ~/.local/share/man/man1"
+    )]
+    Man(ManArgs),
 }
 
 impl Verb {
@@ -47,7 +63,7 @@ impl Verb {
             }
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
-            Verb::Accuracy(_) => Ok(()),
+            Verb::Accuracy(_) | Verb::Completions(_) | Verb::Man(_) => Ok(()),
         }
     }
 }

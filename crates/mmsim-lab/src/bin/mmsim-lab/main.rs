@@ -11,10 +11,12 @@ mod view;
 use std::process::ExitCode;
 
 use args::{Cli, Verb};
-use mmsim_terminal::{exit, output, usage};
+use clap::CommandFactory as _;
+use mmsim_terminal::moved::Moved;
+use mmsim_terminal::{exit, man, output, usage};
 
 fn main() -> ExitCode {
-    let cli = match usage::arguments::<Cli>(&|_, _| None) {
+    let cli = match usage::arguments::<Cli>(Moved::NONE) {
         Ok(cli) => cli,
         Err(code) => return code,
     };
@@ -27,5 +29,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::View(args) => view::view(&args),
+        Verb::Completions(args) => man::completions(&args, Cli::command()),
+        Verb::Man(args) => man::man(&args, Cli::command(), Moved::NONE),
     })
 }

@@ -1,7 +1,7 @@
 //! Words of command lines that users paste into a shell.
 
 /// A word of a shell's command line.
-pub(crate) fn word(text: &str) -> String {
+pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_string();
