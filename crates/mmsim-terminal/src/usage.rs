@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,8 +10,9 @@ use clap::{Arg, Command, Parser};
 use mmsim::Error;
 use mmsim::nearest::nearest;
 
-use crate::exit::{self, Failure};
+use crate::exit::{self, Ending, Failure};
 use crate::moved::Moved;
+use crate::output;
 
 /// Reads the arguments of the process. `moved` are verbs that another program has now.
 ///
@@ -27,9 +29,16 @@ pub fn arguments<C: Parser>(moved: Moved) -> Result<C, ExitCode> {
         let asked = Asked::of(C::command(), moved, std::env::args_os().skip(1));
         match retold(&e, &asked) {
             Some(error) => exit::code(Err(Failure::Input(error))),
-            None => e.exit(),
+            None if e.use_stderr() => e.exit(),
+            None => exit::code(shown(&e)),
         }
     })
+}
+
+/// Prints help or the version.
+fn shown(asked_for: &clap::Error) -> Result<Ending, Failure> {
+    let printed = asked_for.print().and_then(|()| io::stdout().flush());
+    output::written_to_stdout(printed).map(|()| Ending::Done)
 }
 
 /// The verb that arguments name, as far as they name any.

@@ -297,18 +297,23 @@ impl Drop for AtomicFile {
 pub fn deliver(bytes: &[u8], file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         let mut stdout = io::stdout().lock();
-        return match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
-                exit::reader_gone();
-                Ok(())
-            }
-            Err(e) => Err(Failure::said(format!("cannot write to stdout: {e}"))),
-            Ok(()) => Ok(()),
-        };
+        return written_to_stdout(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     };
     let mut out = AtomicFile::create(path)?;
     out.write_all(bytes).map_err(|e| Failure::file("write", path, &e))?;
     out.commit()
+}
+
+/// Judges what came of writing to stdout. Whoever reads a pipe may close it before its end.
+pub(crate) fn written_to_stdout(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+            exit::reader_gone();
+            Ok(())
+        }
+        Err(e) => Err(Failure::said(format!("cannot write to stdout: {e}"))),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// The same of a text that people may read: names in it come from input, and their control

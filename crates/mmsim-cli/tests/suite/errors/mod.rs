@@ -338,6 +338,20 @@ fn stuck() {
     assert!(said.stdout.contains("\"outcome\": \"stuck\""), "{}", said.stdout);
 }
 
+/// Help is a result as well.
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written() {
+    let f = Folder::new();
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    for args in [&["--help"][..], &["--version"], &["run", "--help"], &["help", "trace"]] {
+        let out = f.command(args).stdout(full()).output().expect("starting mmsim");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.starts_with("mmsim: error: cannot write to stdout: "), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn results_that_cannot_be_written() {
     let golden = Golden::of("outputs");
