@@ -396,6 +396,42 @@ fn what_is_guessed_is_said() {
             "reclaim of a node before others",
         ),
         ("panic=-1", "panic=-1 nohz_full=1", "proc/cmdline", "CPUs that are kept apart"),
+        (
+            "percpu_pagelist_high_fraction <==\n0",
+            "percpu_pagelist_high_fraction <==\n3",
+            "proc/sys/vm/percpu_pagelist_high_fraction",
+            "0 or at least 8 is modelled of kernel 6.12: left at its default",
+        ),
+        (
+            "swappiness <==\n100",
+            "swappiness <==\n250",
+            "proc/sys/vm/swappiness",
+            "0 to 200 is modelled of kernel 6.12: left at its default",
+        ),
+        (
+            "swappiness <==\n100",
+            "swappiness <==",
+            "proc/sys/vm/swappiness",
+            "left at its default (`cat` copies it",
+        ),
+        (
+            "swappiness <==\n100",
+            "swappiness <==\n60 70",
+            "proc/sys/vm/swappiness",
+            "the first number, 60, is taken",
+        ),
+        (
+            "always [madvise] never",
+            "madvise always never",
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "no word is in brackets: the first, madvise, is taken",
+        ),
+        (
+            "always defer defer+madvise [madvise] never",
+            "defer madvise never",
+            "sys/kernel/mm/transparent_hugepage/defrag",
+            "no word is in brackets: the first, defer, is taken",
+        ),
     ] {
         let (_, import) = import(&with(from, to), Programs::Ended);
         let said = import.notes.iter().any(|n| n.file == file && n.why.contains(why));

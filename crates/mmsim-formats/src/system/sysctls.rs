@@ -1,6 +1,6 @@
 //! `/proc/sys/vm` and the settings of `/sys` beside it, to a scenario and back.
 
-use mmsim_core::base::settings::{Form, Row, Settings as _, Word};
+use mmsim_core::base::settings::{Form, Row, Settings as _, Unfit, Word};
 use mmsim_core::config::{Kernel, MachineConfig, VmSysctl};
 use mmsim_core::phys::zones::Zones;
 
@@ -108,6 +108,9 @@ pub(super) fn read(
             continue;
         };
         let n = number(text)?;
+        if text.word().split_whitespace().nth(1).is_some() {
+            notes.push(Note::new(&file, text.word(), format!("the first number, {n}, is taken")));
+        }
         // A limit is set in bytes or in per cent. The file of the other reads 0.
         let unset = name.ends_with("_bytes") && n == 0;
         let other =
@@ -130,6 +133,12 @@ pub(super) fn read(
         notes.push(Note::new(FOLDER, &others.join(", "), why));
     }
     huge_pages(copies, kernel, &mut vm, notes)?;
+    for row in VmSysctl::ROWS.iter().filter(|row| copies.is_empty(&row.file[1..])) {
+        if vm.iter().all(|(name, _)| *name != row.name) {
+            let why = "left at its default (`cat` copies it, `tar` and `cp -a` see a size of 0)";
+            notes.push(Note::new(&row.file[1..], "empty", why));
+        }
+    }
     Ok(vm)
 }
 
@@ -140,9 +149,19 @@ fn row_of(file: &str) -> Option<&'static Row> {
 
 /// Why a value cannot be, on the kernel that stands for the machine's own.
 fn out_of_range(row: &Row, n: u64, kernel: Kernel) -> Option<String> {
-    row.refuses(kernel, n)?;
-    let (low, high) = row.bounds_of(kernel)?;
-    Some(format!("{low} to {high} is modelled of kernel {}: left at its default", kernel.name()))
+    let modelled = match (row.refuses(kernel, n)?, row.bounds_of(kernel)?) {
+        (Unfit::Fraction(least), _) => format!("0 or at least {least}"),
+        (_, (low, high)) => format!("{low} to {high}"),
+    };
+    Some(format!("{modelled} is modelled of kernel {}: left at its default", kernel.name()))
+}
+
+/// Notes that a file of several words marks none of them.
+fn note_unmarked(file: &str, text: &Text, taken: &str, notes: &mut Vec<Note>) {
+    if !text.text().contains('[') && text.word().split_whitespace().nth(1).is_some() {
+        let why = format!("no word is in brackets: the first, {taken}, is taken");
+        notes.push(Note::new(file, text.word(), why));
+    }
 }
 
 /// Transparent huge pages. Kernels from 5.18 on have a mode for each size below, not modelled.
@@ -163,6 +182,7 @@ fn huge_pages(
         let word = chosen(text.text()).filter(|w| is_among(modes, w));
         let word =
             word.ok_or_else(|| text.bad(1, "no mode of huge pages", "`always [madvise] never`"))?;
+        note_unmarked(&ENABLED[1..], text, word, notes);
         vm.push(("transparent_hugepage", format!("\"{word}\"")));
     } else if let Some(word) = of_cmdline().filter(|w| is_among(modes, w)) {
         vm.push(("transparent_hugepage", format!("\"{word}\"")));
@@ -178,6 +198,7 @@ fn huge_pages(
                 "`always defer defer+madvise [madvise] never`",
             )
         })?;
+        note_unmarked(&DEFRAG[1..], text, word.name, notes);
         if kernel.has(word.since) {
             vm.push(("thp_defrag", format!("\"{}\"", word.name)));
         } else {
