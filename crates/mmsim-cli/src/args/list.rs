@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use mmsim::config::ZoneKind;
 
-use super::values::{key_value, within, zone};
+use super::values::{sysctl, within, zone};
 
 /// Lists that can be printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -96,7 +96,7 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_name = "N", value_parser = within::<u32>(1, 64))]
     pub nodes: Option<u32>,
     /// A sysctl, as in `watermark_scale_factor=100`; can be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = sysctl)]
     pub vm: Vec<(String, String)>,
     /// Short for `--vm transparent_hugepage=madvise`, which raises min_free_kbytes
     #[arg(long)]

@@ -394,6 +394,7 @@ fn machines_that_cannot_be() {
         ("zoneinfo-of-nothing", &["zoneinfo"][..]),
         ("zoneinfo-of-no-size", &["zoneinfo", "--memory", "16"]),
         ("zoneinfo-of-no-zone", &["zoneinfo", "--zones", "High=5"]),
+        ("zoneinfo-of-a-bare-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swappiness"]),
         ("zoneinfo-of-no-sysctl", &["zoneinfo", "--memory", "1GiB", "--vm", "swapiness=1"]),
         (
             "zoneinfo-of-two-modes",
