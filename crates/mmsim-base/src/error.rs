@@ -270,10 +270,20 @@ pub fn printable(message: &str) -> String {
         // An escaped character has six characters at most; the rest of a long line is not read.
         let mut chars = line.chars();
         let kept: String = chars.by_ref().take(LONGEST_LINE).collect();
-        let cut = if chars.next().is_some() { ".." } else { "" };
-        lines.push(format!("{}{cut}", escaped(&kept)));
+        lines.push(match chars.next() {
+            Some(_) => format!("{}..", escaped(whole_words(&kept))),
+            None => escaped(&kept).into_owned(),
+        });
     }
     lines.join("\n")
+}
+
+/// A beginning of a line without the word that was cut, if that is one of usual length.
+fn whole_words(beginning: &str) -> &str {
+    match beginning.rfind(' ') {
+        Some(end) if beginning.len() - end <= LONGEST_WORD => &beginning[..=end],
+        _ => beginning,
+    }
 }
 
 /// A first line, which quotes what was found: words without end are cut to their beginnings.
@@ -322,6 +332,8 @@ mod tests {
         assert!(e.to_string().contains("xx.."));
         let quoted = Error::plain(format!("found `{long}`, write 1")).to_string();
         assert_eq!(quoted, format!("error: found `{}..`, write 1", &long[..199]));
+        let words = printable(&"known, ".repeat(200));
+        assert!(words.ends_with("known, known, .."), "{words}");
         let lines = "y\n".repeat(300_000);
         assert!(Error::plain(lines).to_string().len() < 2200);
         let text: Arc<str> = format!("a = {long}\u{1b}[31m\n").into();
