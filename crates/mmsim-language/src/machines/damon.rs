@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use mmsim_core::base::id::{AsId, KdamondId};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::Settings;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::memory::Memory;
 use mmsim_damon::damos::scheme::Scheme;
-use mmsim_damon::modules::{DamonStat, Module};
+use mmsim_damon::modules::{DamonStat, LruSort, Module, Reclaim};
 use mmsim_damon::ranges::set_regions;
 use mmsim_damon::truth::{Oracle, TruthMap};
 use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watch};
@@ -38,13 +39,13 @@ pub(super) fn kdamonds(
     process: &dyn Fn(&str) -> Result<AsId, Refused>,
 ) -> Result<Vec<Kdamond>, Misplaced> {
     let of = |(i, spec): (usize, &DamonSpec)| {
-        let wrong = |key: &str, what: String| {
+        let wrong = |(key, what): Refused| {
             let path = format!("damon[{i}].{key}");
             Misplaced::new(&path, Error::plain(format!("{path}: {what}")))
         };
         let config =
-            resolve(&spec.rules).map_err(|e| wrong(&format!("rules.{}", e.key), e.message))?;
-        kdamond(spec, config, run.seed, ram, process).map_err(|(key, e)| wrong(key, e))
+            resolve(&spec.rules).map_err(|e| wrong((format!("rules.{}", e.key), e.message)))?;
+        kdamond(spec, config, run.seed, ram, process).map_err(wrong)
     };
     run.damon.iter().enumerate().map(of).collect()
 }
@@ -55,7 +56,7 @@ fn ram(mem: &Memory) -> Range<u64> {
 }
 
 /// The key that is wrong, and why.
-pub(super) type Refused = (&'static str, String);
+pub(super) type Refused = (String, String);
 
 fn kdamond(
     spec: &DamonSpec,
@@ -66,13 +67,15 @@ fn kdamond(
 ) -> Result<Kdamond, Refused> {
     let rng = |purpose: &str| Rng::for_purpose(seed, &format!("damon/{}/{purpose}", spec.name));
     let split = rng("split");
-    let of = |key: &'static str| move |e: DamonError| (key, e.to_string());
+    let of = |key: &'static str| move |e: DamonError| (key.to_string(), e.to_string());
     let (ops, context) = match &spec.what {
         DamonContext::Reclaim(m) => {
-            (OpsId::Paddr, m.context(config, Some(ram.clone()), split).map_err(of("parameters"))?)
+            let context = m.context(config, Some(ram.clone()), split);
+            (OpsId::Paddr, context.map_err(|e| of_parameters(m, &Reclaim::DEFAULT, &e))?)
         }
         DamonContext::LruSort(m) => {
-            (OpsId::Paddr, m.context(config, Some(ram.clone()), split).map_err(of("parameters"))?)
+            let context = m.context(config, Some(ram.clone()), split);
+            (OpsId::Paddr, context.map_err(|e| of_parameters(m, &LruSort::DEFAULT, &e))?)
         }
         DamonContext::Stat => (
             OpsId::Paddr,
@@ -100,6 +103,27 @@ fn kdamond(
     Ok(Kdamond::new(context, ops, rng("sample"), watch).pausing(spec.pauses.clone()))
 }
 
+/// Pairs of parameters of which the first may not exceed the second.
+const ORDERED: [[&str; 2]; 3] = [
+    ["monitor_region_start", "monitor_region_end"],
+    ["min_nr_regions", "max_nr_regions"],
+    ["sample_interval", "aggr_interval"],
+];
+
+/// The error of parameters that a module refuses, at the one that was given.
+fn of_parameters<M: Settings>(module: &M, default: &M, e: &DamonError) -> Refused {
+    let number = |of: &M, name: &str| M::row(name).and_then(|row| of.number(row));
+    let falls = |pair: &&[&str; 2]| number(module, pair[0]) > number(module, pair[1]);
+    let Some([low, high]) = ORDERED.iter().find(falls) else {
+        return ("parameters".to_string(), e.to_string());
+    };
+    let given = |name: &&&str| number(module, name) != number(default, name);
+    let key = [high, low].into_iter().find(given).unwrap_or(high);
+    let [least, most] = [low, high].map(|name| number(module, name).unwrap_or_default());
+    let what = format!("{low} {least} exceeds {high} {most}, write {low} <= {high}");
+    (format!("parameters.{key}"), what)
+}
+
 fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
     let found = mem.virt.spaces.ids().find(|&a| mem.virt.spaces[a].name == name);
     found.ok_or_else(|| {
@@ -111,7 +135,7 @@ fn process(mem: &Memory, name: &str) -> Result<AsId, Refused> {
 
 /// A monitor is to watch a process that there is not.
 pub(super) fn no_process(name: &str, names: &[String]) -> Refused {
-    ("task", format!("there is no process `{name}`; write one of {}", names.join(", ")))
+    ("task".to_string(), format!("there is no process `{name}`; write one of {}", names.join(", ")))
 }
 
 /// Statements of a report about the monitors of a run.
