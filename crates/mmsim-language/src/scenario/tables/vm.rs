@@ -100,7 +100,10 @@ fn check_kernel_has(r: &Reader<'_>, row: &Row, kernel: Kernel) -> Result<(), Err
     let twin = |other: &&Row| other.field == row.field && other.is_of(kernel);
     Err(match VmSysctl::ROWS.iter().find(twin) {
         Some(other) => r.error(row.name, found, format!("`{}` in its place", other.name)),
-        None => r.error(row.name, found, "nothing here, or use a kernel that has it"),
+        None => {
+            let first = Kernel::first_with(row.came_with()).unwrap_or(Kernel::LAST).name();
+            r.error(row.name, found, format!("nothing here, or use kernel {first} or later"))
+        }
     })
 }
 
