@@ -98,7 +98,12 @@ impl<'a> Reader<'a> {
             if spec.key(&e.key).is_none() {
                 let known: Vec<&str> = spec.keys().map(|k| k.name).collect();
                 let prefix = reader.prefix();
-                let place = elsewhere(sources.root, e);
+                let mut place = elsewhere(sources.root, e);
+                // A key of a table below this one, where the whole scenario has it in another.
+                let is_below = |(_, at, _): &(String, String, At)| at.starts_with(path);
+                if !path.is_empty() && !place.as_ref().is_some_and(is_below) {
+                    place = within(spec, e).or(place);
+                }
                 // It is the right word in the wrong table.
                 if let Some((key, ..)) = place.as_ref().filter(|(key, path, _)| key == path) {
                     let write = match spec.key("set") {
@@ -585,10 +590,16 @@ pub(super) fn suggested(
 /// Where in the document a key of that name belongs, if not where it was written: the key with
 /// those below it that come along, the path of it, and where that was written.
 fn elsewhere(root: &'static TableSpec, entry: &Entry) -> Option<(String, String, At)> {
-    let (key, mut node, mut at) = (entry.key.as_str(), &entry.node, entry.key_at);
-    if KernelRules::ROWS.iter().any(|rule| rule.name == key) {
-        return Some((key.to_string(), format!("machine.rules.{key}"), at));
+    if KernelRules::ROWS.iter().any(|rule| rule.name == entry.key) {
+        let key = entry.key.clone();
+        return Some((key.clone(), format!("machine.rules.{key}"), entry.key_at));
     }
+    within(root, entry)
+}
+
+/// The same for the tables below one table.
+fn within(root: &'static TableSpec, entry: &Entry) -> Option<(String, String, At)> {
+    let (key, mut node, mut at) = (entry.key.as_str(), &entry.node, entry.key_at);
     let mut tables = vec![(String::new(), root)];
     let mut i = 0;
     // Breadth first: the path that is shortest.
