@@ -1,15 +1,19 @@
 //! Notes for a reader of a report: work that never took memory, runs without reclaim where reclaim
 //! is compared, lists that are too short for the kernel's batches, variants that are the same run.
 
+mod settings;
+
 use std::collections::BTreeMap;
 
 use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::vmstat::VmEvent;
+use mmsim_core::config::ZoneKind;
+use mmsim_core::machine::result::Shortage;
 use mmsim_core::policy::SWAP_CLUSTER_MAX;
 use mmsim_damon::watch::MOST_KEPT;
 
 use super::compare::that_differ;
-use super::document::{KnobValue, Report, RunReport};
+use super::document::{Report, RunReport, ZoneReport};
 use super::groups::Group;
 
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
@@ -41,7 +45,8 @@ impl Report {
                 without_the_file(&of),
                 without_files(&of),
                 refused_writes(&of),
-                half_of_defrag_mode(&of),
+                beside_free_memory(&of),
+                settings::in_vain(&of),
                 without_reclaim(&of),
                 same_variants(&of),
                 same_values(&of),
@@ -71,7 +76,7 @@ fn unwritten(groups: &[&Group<'_>]) -> Vec<String> {
     }
     let zero = "all of them are the zero page, which takes no memory and is never reclaimed";
     let note = |&(name, n): &(&str, usize)| {
-        let which = if n < all { format!(" in {n} of {all} runs") } else { String::new() };
+        let which = in_runs(n, all).unwrap_or_default();
         format!("{name} never writes its anonymous pages{which}: {zero}; let it write them first")
     };
     let mut notes: Vec<String> = found.iter().take(PROCESSES).map(note).collect();
@@ -176,20 +181,49 @@ fn refused_writes(groups: &[&Group<'_>]) -> Vec<String> {
     policies.iter().map(note).collect()
 }
 
-/// Runs with `vm.defrag_mode` on machines that do not compact.
-fn half_of_defrag_mode(groups: &[&Group<'_>]) -> Vec<String> {
-    let is_on = |r: &RunReport| r.knobs.get("vm.defrag_mode") == Some(&KnobValue::Whole(1));
-    let compacts = |r: &RunReport| r.knobs.get("compaction").is_some();
-    let half = runs(groups).filter(|r| is_on(r) && !compacts(r)).count();
-    let which = match runs(groups).count() {
-        _ if half == 0 => return Vec::new(),
-        all if half == all => String::new(),
-        all => format!(" in {half} of {all} runs"),
+/// Runs that ended out of memory while most of it was free.
+fn beside_free_memory(groups: &[&Group<'_>]) -> Vec<String> {
+    let all = runs(groups).count();
+    let sum = |r: &RunReport, of: fn(&ZoneReport) -> u64, movable: bool| -> u64 {
+        let all = r.zones.iter().filter(|z| movable || z.name != ZoneKind::Movable.name());
+        all.map(of).sum()
     };
-    vec![format!(
-        "vm.defrag_mode is 1{which}, and nothing compacts there: requests stay out of pageblocks \
-         of other types, and free ones are not made; name a preset of `compaction`"
-    )]
+    let mostly_free = |r: &&RunReport| {
+        r.oom.as_ref().is_some_and(|oom| {
+            oom.free * 2 > sum(r, |z| z.managed, true)
+                && oom.shortage == Shortage::Machine.describe()
+        })
+    };
+    let is_movable =
+        |r: &RunReport| r.oom.as_ref().is_some_and(|oom| oom.free > sum(r, |z| z.managed, false));
+    let is_kept =
+        |r: &RunReport| r.oom.as_ref().is_some_and(|oom| oom.free <= sum(r, |z| z.min, true));
+    let note = |is: &dyn Fn(&RunReport) -> bool, why: &str| {
+        let found = runs(groups).filter(mostly_free).filter(|r| is(r));
+        let pages: Vec<u64> = found.filter_map(|r| Some(r.oom.as_ref()?.free)).collect();
+        let which = in_runs(pages.len(), all)?;
+        Some(format!("memory ran out while {} pages were free{which}: {why}", pages[0]))
+    };
+    let kept = note(
+        &|r| is_kept(r) && !is_movable(r),
+        "the min watermarks of the zones keep all of them; lower vm.min_free_kbytes, or `min` of \
+         the zones",
+    );
+    let movable = note(
+        &is_movable,
+        "page tables and other memory of the kernel cannot come from zone Movable; make another \
+         zone larger, or add one",
+    );
+    kept.into_iter().chain(movable).collect()
+}
+
+/// Which of `all` runs `n` are, in words, if there are any: empty if they are all.
+fn in_runs(n: usize, all: usize) -> Option<String> {
+    match n {
+        0 => None,
+        n if n == all => Some(String::new()),
+        n => Some(format!(" in {n} of {all} runs")),
+    }
 }
 
 /// Points whose lists are so short that the kernel's own batches decide, where anything was scanned.
@@ -378,7 +412,81 @@ fn same_values(groups: &[&Group<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::KnobValue;
     use crate::samples;
+    use mmsim_core::machine::result::OomSummary;
+
+    /// Each is noted where nothing comes of it, and not where it is the kernel's own value.
+    #[test]
+    fn settings_without_effect() {
+        let with = |knobs: &[(&'static str, KnobValue)], setup: &[(&'static str, &str)]| {
+            let mut found = notes(|r, _| {
+                knobs.iter().for_each(|(name, value)| r.knobs.set(*name, value.clone()));
+                setup.iter().for_each(|(name, value)| r.setup.set(*name, value.to_string()));
+            });
+            found.retain(|n| n.starts_with("vm."));
+            found
+        };
+        let (text, whole) = (|t: &str| KnobValue::Text(t.into()), KnobValue::Whole);
+        let proactive = ("vm.compaction_proactiveness", whole(50));
+        let note = "vm.compaction_proactiveness is 50, and nothing compacts there, so it does \
+                    nothing: name a preset of `compaction`";
+        assert_eq!(with(std::slice::from_ref(&proactive), &[]), [note]);
+        assert_eq!(with(&[proactive, ("compaction", text("compaction-v6.12"))], &[]), [""; 0]);
+        let of_kernel = ("vm.compaction_proactiveness", whole(20));
+        assert_eq!(with(&[of_kernel], &[]), [""; 0]);
+        let huge = |on: &str, effort: &str| {
+            with(&[("vm.transparent_hugepage", text(on)), ("vm.thp_defrag", text(effort))], &[])
+        };
+        let note = "vm.thp_defrag is always, and huge pages are off there, so it does nothing: set \
+                    vm.transparent_hugepage too";
+        assert_eq!(huge("never", "always"), [note]);
+        assert_eq!(huge("madvise", "always"), [""; 0]);
+        assert_eq!(huge("never", "never"), [""; 0]);
+        let min_free = ("vm.min_free_kbytes", whole(5000));
+        let own = ("machine.zone[0].min", "9 pages");
+        let zone = ("machine.zone[0].managed", "16MiB");
+        let note = "vm.min_free_kbytes is 5000, and each zone has watermarks of its own there, \
+                    which hold: take `min`, `low` and `high` out of the zones, or leave the sysctl \
+                    out";
+        assert_eq!(with(std::slice::from_ref(&min_free), &[zone, own]), [note]);
+        assert_eq!(with(std::slice::from_ref(&min_free), &[zone]), [""; 0]);
+        assert_eq!(with(&[min_free], &[]), [""; 0]);
+        let fraction = ("vm.percpu_pagelist_high_fraction", whole(8));
+        let lists = [zone, ("machine.zone[0].pcp.high", "7")];
+        assert!(with(&[fraction], &lists)[0].contains("per-CPU lists of its own there"));
+    }
+
+    #[test]
+    fn memory_that_runs_out_beside_free_memory() {
+        let zone = |name: &str, managed, min| ZoneReport {
+            name: name.into(),
+            managed,
+            min,
+            low: min,
+            high: min,
+            free_at_start: managed,
+        };
+        let of = |zones: Vec<ZoneReport>, free: u64, shortage: Shortage| {
+            let mut found = notes(|r, _| {
+                let mut oom = OomSummary::default();
+                (oom.free, oom.shortage, oom.victim) = (free, shortage, "x".into());
+                (r.zones, r.oom) = (zones.clone(), Some((&oom).into()));
+            });
+            found.retain(|n| n.starts_with("memory ran out"));
+            found
+        };
+        let kept = "memory ran out while 3840 pages were free: the min watermarks of the zones keep \
+                    all of them; lower vm.min_free_kbytes, or `min` of the zones";
+        let movable = "memory ran out while 4096 pages were free: page tables and other memory of \
+                       the kernel cannot come from zone Movable; make another zone larger, or add \
+                       one";
+        assert_eq!(of(vec![zone("DMA", 3840, 25_000)], 3840, Shortage::Machine), [kept]);
+        assert_eq!(of(vec![zone("Movable", 4096, 32)], 4096, Shortage::Machine), [movable]);
+        // The ends that most runs have: little is free, or a group is at its limit.
+        assert_eq!(of(vec![zone("DMA", 3840, 30)], 30, Shortage::Machine), [""; 0]);
+        assert_eq!(of(vec![zone("DMA", 3840, 30)], 3000, Shortage::Group), [""; 0]);
+    }
 
     #[test]
     fn defrag_mode_wants_compaction() {

@@ -316,6 +316,13 @@ fn out_of_memory() {
     assert_eq!(said.code, Some(3));
     // The report is there all the same.
     assert!(said.stdout.contains("out of memory"), "{}", said.stdout);
+    // Memory is free, and may not be used: a note says why.
+    let min_free = "cpus = 1\nvm.min_free_kbytes = 100000\n";
+    f.write("x.toml", GOOD.replacen("cpus = 1\n", min_free, 1));
+    golden.is("kept-by-watermarks", &f.mmsim(&["run", "x.toml"]));
+    let zone = "zone = [{ kind = \"Movable\", managed = \"16MiB\" }]";
+    f.write("x.toml", GOOD.replacen("memory = \"16MiB\"", zone, 1));
+    golden.is("movable-memory-alone", &f.mmsim(&["run", "x.toml"]));
     f.write("x.toml", no_slots("expect-oom = true\n"));
     let said = f.mmsim(&["run", "x.toml"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
