@@ -13,14 +13,20 @@ fn fenced<'a>(text: &'a str, language: &str) -> &'a str {
     block.unwrap_or_else(|| panic!("no block of {language}")).0
 }
 
-/// The README's command runs the README's scenario.
+/// The README's commands run the README's scenario and plan, and compare what its commands made.
 #[test]
 #[ignore = "`.ci/run` asks the program of the release"]
 fn blocks_of_the_readme() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let scenario = fenced(&read("README.md"), "toml").to_string();
-    std::fs::write(folder.path().join("first.toml"), scenario).expect("writing the scenario");
-    assert_eq!(blocks("README.md", folder.path()), 3);
+    let text = read("README.md");
+    let (before, after) = text.split_once("<!-- file swappiness.toml -->").expect("a plan");
+    for (name, text) in [("first.toml", before), ("swappiness.toml", after)] {
+        std::fs::write(folder.path().join(name), fenced(text, "toml")).expect("writing a file");
+    }
+    let commands = fenced(after, "sh").replace("\\\n", " ");
+    let reports = commands.lines().map(|command| output_of(command, folder.path()));
+    assert!(reports.eq(["", ""]), "both write to files");
+    assert_eq!(blocks("README.md", folder.path()), 5);
 }
 
 /// The README quotes a part of an example: that part is in the example, line by line.
