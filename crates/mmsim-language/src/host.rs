@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::machine::MOST_RECORDED;
 use mmsim_core::workload::MOST_PAGES;
-use mmsim_workload::generators::{End, ScanEnd};
+use mmsim_workload::work::Pages;
 
-use crate::machines::{self, Pages};
+use crate::machines;
 use crate::scenario::RunSpec;
-use crate::scenario::workload::{TaskSpec, WorkloadSpec};
+use crate::scenario::workload::TaskSpec;
 use mmsim_base::error::Error;
 
 /// Host bytes of a page that a task maps, or of a page of a file: its entry.
@@ -50,36 +50,19 @@ pub struct Need {
 /// Pages of mappings and files of a run.
 fn pages(spec: &RunSpec) -> Pages {
     let mut pages = Pages::default();
-    spec.tasks.iter().for_each(|task| pages.add(task, spec.seed));
+    spec.tasks.iter().for_each(|t| pages.add(&*t.work, t.processes, spec.seed));
     pages
 }
 
-/// Accesses of a process of a task that are known before the run.
-fn accesses(work: &WorkloadSpec) -> u64 {
-    match work {
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.end {
-            End::Work(n) => n,
-            End::After(_) => 0,
-        },
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => match w.end {
-            ScanEnd::Passes(n) => u64::from(w.pages) * u64::from(n),
-            ScanEnd::After(_) => 0,
-        },
-        WorkloadSpec::Requests(w) => w.trace.requests(),
-        _ => 0,
-    }
-}
-
-/// A sum over all processes of a run.
-fn sum(spec: &RunSpec, of: fn(&WorkloadSpec) -> u64) -> u64 {
-    let each = spec.tasks.iter().map(|t| of(&t.work).saturating_mul(t.processes.max(1).into()));
-    each.fold(0, u64::saturating_add)
+/// Accesses of all processes of a run that are known before it.
+fn accesses(spec: &RunSpec) -> u64 {
+    let each = |t: &TaskSpec| t.work.accesses().saturating_mul(t.processes.max(1).into());
+    spec.tasks.iter().map(each).fold(0, u64::saturating_add)
 }
 
 /// Accesses of a run that its scenario tells, for progress; `None`: its work ends otherwise.
 pub fn known_accesses(spec: &RunSpec) -> Option<u64> {
-    let all = spec.tasks.iter().all(|t| accesses(&t.work) > 0);
-    all.then(|| sum(spec, accesses))
+    spec.tasks.iter().all(|t| t.work.accesses() > 0).then(|| accesses(spec))
 }
 
 /// Need of a run.
@@ -87,7 +70,7 @@ pub fn need(spec: &RunSpec) -> Need {
     let (pages, frames) = (pages(spec), machines::managed_pages(&spec.machine));
     let (numbered, used) = (pages.all(), pages.used_of(frames));
     let slots = spec.machine.swap_slots();
-    let recorded = if spec.bounds { sum(spec, accesses).min(MOST_RECORDED as u64) } else { 0 };
+    let recorded = if spec.bounds { accesses(spec).min(MOST_RECORDED as u64) } else { 0 };
     let records: u64 = spec.damon.iter().map(|d| d.most_recorded(work_time(spec))).sum();
     let others = (slots.min(numbered) * PER_USED_SLOT)
         .saturating_add(recorded * PER_ACCESS)
@@ -102,25 +85,13 @@ pub fn need(spec: &RunSpec) -> Need {
 
 /// True if all pages of a run are of one mapping.
 fn maps_once(spec: &RunSpec) -> bool {
-    use WorkloadSpec::{Cyclic, Sequential, Uniform, Zipf};
     let [task] = &spec.tasks[..] else { return false };
-    let one = matches!(task.work, Zipf(_) | Uniform(_) | Sequential(_) | Cyclic(_));
-    one && machines::processes(task).is_ok_and(|n| n == 1)
+    task.work.is_one_mapping() && machines::processes(task).is_ok_and(|n| n == 1)
 }
 
 /// Time after which the work of a run has ended; `None`: its scenario does not tell.
 fn work_time(spec: &RunSpec) -> Option<SimDuration> {
-    let of = |t: &TaskSpec| match &t.work {
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => match w.end {
-            End::After(time) => Some(t.start + time),
-            End::Work(_) => None,
-        },
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => match w.end {
-            ScanEnd::After(time) => Some(t.start + time),
-            ScanEnd::Passes(_) => None,
-        },
-        _ => None,
-    };
+    let of = |t: &TaskSpec| t.work.lasts().map(|time| t.start + time);
     spec.tasks.iter().map(of).try_fold(SimDuration::ZERO, |most, t| Some(most.max(t?)))
 }
 
@@ -237,7 +208,7 @@ fn check_on(specs: &[RunSpec], jobs: usize, host: Host) -> Result<(), Error> {
             let title = format!("{name}: {pages} pages of tasks, more than a machine can number");
             return Err(Error::plain(title).help("make them 16383GiB together at most"));
         }
-        let accesses = sum(spec, accesses);
+        let accesses = accesses(spec);
         if spec.bounds && accesses > MOST_RECORDED as u64 {
             let title = format!(
                 "{name}: `bounds` is exact up to {MOST_RECORDED} accesses, and there are {accesses}"

@@ -17,7 +17,7 @@ use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, U
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_language::machines::Catalogue;
-use mmsim_language::scenario::workload::{Replay, Requests as RequestSpec, WorkloadSpec};
+use mmsim_language::scenario::workload::WorkloadSpec;
 use mmsim_language::scenario::{RunSpec, Scenario, units};
 use mmsim_report::RunReport;
 
@@ -260,7 +260,8 @@ fn open(settings: &BenchSettings<'_>) -> Result<(BenchTrace, u64, WorkloadSpec),
             };
             let write_permille = settings.write_permille;
             let pages = requests.distinct_pages();
-            let work = WorkloadSpec::Requests(RequestSpec { trace: requests, write_permille });
+            let work =
+                WorkloadSpec::Requests(trace::RequestsTask { trace: requests, write_permille });
             Ok((trace, pages, work))
         }
         None => {
@@ -353,7 +354,7 @@ fn of_info(file: &Path, info: &TraceInfo) -> BenchTrace {
 }
 
 fn replay(file: &Path) -> WorkloadSpec {
-    WorkloadSpec::Replay(Replay {
+    WorkloadSpec::Replay(trace::ReplayTask {
         trace: file.to_path_buf(),
         options: trace::ReplayOptions::default(),
     })

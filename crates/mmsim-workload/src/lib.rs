@@ -7,3 +7,4 @@ pub mod masim;
 pub mod sampler;
 pub mod script;
 pub mod trace;
+pub mod work;

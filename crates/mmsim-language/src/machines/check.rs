@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use mmsim_core::base::id::{AsId, DiskId, Idx as _};
 use mmsim_core::config::DEFAULT_DISK;
-use mmsim_core::workload::{FileSpec, MOST_PAGES};
+use mmsim_core::workload::{FileSpec, MOST_PAGES, Op};
+use mmsim_workload::work::Pages;
 
 use super::misplaced::{Misplaced, of_task};
-use super::pages::Pages;
 use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
 use crate::scenario::policy::NO_COMPACTION;
-use crate::scenario::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
+use crate::scenario::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_report::expect::Expectation;
@@ -59,8 +59,7 @@ pub fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
 
 fn check(run: &RunSpec) -> Result<(), Misplaced> {
     numbered(run)?;
-    let loads =
-        |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(Fragment { load: Some(_), .. }));
+    let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
     // How much is free, and whether a layout fits, a machine has to tell.
     if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
         let policy = Policy::resolve(&run.policy)
@@ -73,7 +72,8 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
         let at = |error| of_task(run, i, error);
         workloads::check_monitor(task, !run.damon.is_empty()).map_err(at)?;
         workloads::check_kernel(task, run.machine.kernel).map_err(at)?;
-        if run.compaction.preset == NO_COMPACTION && workloads::compacts(task) {
+        if run.compaction.preset == NO_COMPACTION && task.work.makes(|op| *op == Op::CompactMemory)
+        {
             let what = "compact_memory does nothing without compaction";
             let remedy = "name a preset of `compaction`, or leave it out";
             return Err(at(Error::plain(format!("task `{}`: {what}; {remedy}", task.name))));
@@ -82,14 +82,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
         count(task, names.len() as u64 + u64::from(n)).map_err(at)?;
         names.extend((0..n).map(|p| super::process_name(task, p, n)));
         // The others take whatever their keys say, and run in any memory.
-        let asked = matches!(
-            task.work,
-            WorkloadSpec::Phased(_)
-                | WorkloadSpec::Replay(_)
-                | WorkloadSpec::Script(_)
-                | WorkloadSpec::Requests(_)
-                | WorkloadSpec::Fragment(_)
-        );
+        let asked = task.work.has_to_be_made();
         if (asked || !run.machine.disks.is_empty()) && n > 0 {
             let threads = workloads::threads(task, run.seed, 0).map_err(at)?;
             disks.add(task, threads.iter().flat_map(|w| w.files()).collect()).map_err(at)?;
@@ -111,7 +104,7 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
 fn numbered(run: &RunSpec) -> Result<(), Misplaced> {
     let mut pages = Pages::default();
     for (i, task) in run.tasks.iter().enumerate() {
-        pages.add(task, run.seed);
+        pages.add(&*task.work, task.processes, run.seed);
         let all = pages.all();
         if all > MOST_PAGES.into() {
             let what = format!("with it there are {all} pages of tasks");

@@ -1,7 +1,6 @@
 //! Errors that name the key that they are about.
 
 use crate::scenario::RunSpec;
-use crate::scenario::workload::WorkloadSpec;
 use mmsim_base::error::Error;
 
 /// An error of the run that is built, and the path of the key that it is about.
@@ -29,10 +28,8 @@ pub(super) fn of_task(run: &RunSpec, i: usize, error: Error) -> Misplaced {
 
 fn key(run: &RunSpec, i: usize, task: &str) -> String {
     let file = run.files.iter().find(|f| f.0.starts_with(&format!("{task}.")));
-    match (&run.tasks[i].work, file) {
-        (_, Some((path, _))) => path.clone(),
-        (WorkloadSpec::Phased(_), _) => format!("{task}.steps"),
-        (WorkloadSpec::Script(_), _) => format!("{task}.commands"),
-        _ => format!("{task}.workload"),
+    match file {
+        Some((path, _)) => path.clone(),
+        None => format!("{task}.{}", run.tasks[i].work.key()),
     }
 }

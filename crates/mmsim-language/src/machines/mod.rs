@@ -8,7 +8,7 @@ use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
-use mmsim_core::workload::Workload;
+use mmsim_core::workload::{LruGen, Op, Workload};
 use mmsim_damon::DamonConfig;
 use mmsim_lru::config::{self as lru_config, ClassicConfig};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
@@ -144,7 +144,6 @@ mod damon;
 mod figures;
 mod followed;
 mod misplaced;
-mod pages;
 mod registry;
 mod workloads;
 
@@ -155,8 +154,7 @@ pub use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
 pub use followed::engine;
 pub use mmsim_core::machine::Machine;
-pub(crate) use pages::Pages;
-pub use workloads::{assumed, is_of_one_size, open, processes, threads};
+pub use workloads::{assumed, maps_files, processes, threads};
 
 /// Builds the machine of one run.
 pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
@@ -235,7 +233,8 @@ fn build(
 /// A run whose tasks switch `lru_gen` has both LRUs of its kernel: its own, and the other one in the
 /// kernel's preset.
 fn other_lru(run: &RunSpec, machine: &mut Machine) {
-    if !run.tasks.iter().any(workloads::switches_lru_gen) {
+    let switches = |op: &Op| matches!(op, Op::LruGen(LruGen::Enabled(_)));
+    if !run.tasks.iter().any(|t| t.work.makes(switches)) {
         return;
     }
     let (kernel, seed) = (run.machine.kernel, run.seed);

@@ -1,34 +1,21 @@
 //! From what a task does to the workloads of its threads.
 //!
-//! Rows of scenario files fill the configs of generators, so that most arms only start one. What
-//! reads a file when the run begins, and what belongs to the run rather than to the file (its seed,
-//! the number of a process), is here.
-
-use std::path::Path;
-use std::sync::Arc;
+//! The work answers for itself ([`Work`](mmsim_workload::work::Work)); errors get the name of the
+//! task here. A list of commands may ask for a monitor, or for what the kernel does not have, and a
+//! fragmenter may bring a layout of memory: the machine has to fit.
 
 use mmsim_core::config::Kernel;
-use mmsim_core::workload::{LruGen, Op, Workload};
-use mmsim_workload::generators::Step;
-use mmsim_workload::masim::MasimConfig;
-use mmsim_workload::script::{Script, ScriptWorkload};
-use mmsim_workload::trace::{RequestWorkload, Trace, TraceReader, TraceWorkload};
+use mmsim_workload::work::{Threads, WorkError};
 
 use super::Machine;
 use crate::scenario::since::advice_of_line;
-use crate::scenario::workload::{self as spec, TaskSpec, WorkloadSpec};
+use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use mmsim_base::error::{Error, ErrorKind};
-use mmsim_base::files;
-
-type Threads = Vec<Box<dyn Workload>>;
 
 /// Number of processes of the machine that a task stands for: a replay has one for each process of
 /// its trace, times the number of the task.
 pub fn processes(task: &TaskSpec) -> Result<u32, Error> {
-    let each = match &task.work {
-        WorkloadSpec::Replay(r) => open(task, &r.trace)?.info().processes.len(),
-        _ => 1,
-    };
+    let each = task.work.processes().map_err(|e| placed(task, e))?;
     u32::try_from(each)
         .ok()
         .and_then(|n| n.checked_mul(task.processes))
@@ -37,97 +24,25 @@ pub fn processes(task: &TaskSpec) -> Result<u32, Error> {
 
 /// The workloads of the threads of process `index`, which is below [`processes`].
 pub fn threads(task: &TaskSpec, seed: u64, index: usize) -> Result<Threads, Error> {
-    match &task.work {
-        WorkloadSpec::Ebizzy(w) => Ok(w.workloads(seed)),
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => Ok(w.of_process(index).workloads()),
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => Ok(w.workloads()),
-        WorkloadSpec::Phased(w) => {
-            w.workloads().map_err(|e| error(task, ErrorKind::Scenario, e.to_string()).about(e.at))
-        }
-        WorkloadSpec::Replay(w) => replay(task, w, index),
-        WorkloadSpec::Script(w) => script(task, w),
-        WorkloadSpec::KernelAlloc(w) => Ok(w.workloads()),
-        WorkloadSpec::Fragment(w) => Ok(w.config.workloads()),
-        WorkloadSpec::HighAlloc(w) => Ok(w.workloads()),
-        WorkloadSpec::Requests(w) => requests(task, w),
-        WorkloadSpec::Masim(w) => {
-            Ok(vec![Box::new(MasimConfig::clone(&w.config).workload(w.options))])
-        }
-        WorkloadSpec::Build(w) => Ok(w.workloads()),
-        WorkloadSpec::Apps(w) => Ok(w.workloads(seed)),
-        WorkloadSpec::Reader(w) => Ok(w.workloads(seed)),
-    }
+    task.work.threads(seed, index).map_err(|e| placed(task, e))
+}
+
+/// True if a task maps files.
+pub fn maps_files(task: &TaskSpec) -> Result<bool, Error> {
+    task.work.maps_files().map_err(|e| placed(task, e))
 }
 
 /// Assumptions made in writing the trace of a task, and demands of a list of commands that are not
 /// met, a sentence each with the task's name in front. A file that cannot be read says nothing: its
 /// run has failed already.
 pub fn assumed(task: &TaskSpec) -> Vec<String> {
-    let sentences = match &task.work {
-        WorkloadSpec::Replay(w) => std::fs::File::open(&w.trace)
-            .ok()
-            .and_then(|file| TraceReader::new(file).ok())
-            .map(|reader| reader.table().assumptions.clone())
-            .unwrap_or_default(),
-        WorkloadSpec::Requests(w) => w.trace.assumptions(),
-        WorkloadSpec::Script(w) => {
-            let set_up = parsed(task, w).map(|(script, _)| script.setup.words());
-            let set_up = set_up.unwrap_or_default();
-            let left = "what its commands ask of the machine is left to the scenario";
-            if set_up.is_empty() {
-                Vec::new()
-            } else {
-                vec![format!("{left}: {}", set_up.join(", "))]
-            }
-        }
-        _ => Vec::new(),
-    };
-    sentences.iter().map(|s| format!("{}: {s}", task.name)).collect()
-}
-
-/// True if a task writes to `/sys/kernel/mm/lru_gen/enabled`.
-pub(crate) fn switches_lru_gen(task: &TaskSpec) -> bool {
-    writes(task, |op| matches!(op, Op::LruGen(LruGen::Enabled(_))))
-}
-
-/// True if a step of a task writes to `compact_memory`.
-pub(crate) fn compacts(task: &TaskSpec) -> bool {
-    writes(task, |op| *op == Op::CompactMemory)
-}
-
-/// True if a task has steps whose sizes are those of the machine it is for: writes to files of the
-/// kernel, and calls of `fsync(2)`.
-pub fn is_of_one_size(task: &TaskSpec) -> bool {
-    match &task.work {
-        WorkloadSpec::Phased(w) => {
-            any_step(&w.steps, &|s| matches!(s, Step::Writes(_) | Step::Fsync(_)))
-        }
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => w.fsync > 0,
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => w.fsync > 0,
-        _ => false,
-    }
-}
-
-/// True if a step of a task makes such a write.
-fn writes(task: &TaskSpec, such: fn(&Op) -> bool) -> bool {
-    let writes = |s: &Step| matches!(s, Step::Writes(ops) if ops.iter().any(such));
-    matches!(&task.work, WorkloadSpec::Phased(w) if any_step(&w.steps, &writes))
-}
-
-/// True if any step is such, those of repetitions included.
-fn any_step(steps: &[Step], such: &dyn Fn(&Step) -> bool) -> bool {
-    steps.iter().any(|s| match s {
-        Step::Repeat { steps, .. } => any_step(steps, such),
-        step => such(step),
-    })
+    task.work.assumptions().iter().map(|s| format!("{}: {s}", task.name)).collect()
 }
 
 /// Puts the layout that a task begins with on a machine.
 pub(crate) fn load(task: &TaskSpec, machine: &mut Machine) -> Result<(), Error> {
-    let WorkloadSpec::Fragment(spec::Fragment { load: Some((path, layout)), .. }) = &task.work
-    else {
-        return Ok(());
-    };
+    let WorkloadSpec::Fragment(w) = &task.work else { return Ok(()) };
+    let Some((path, layout)) = &w.load else { return Ok(()) };
     let threads = machine.threads_of(&task.name);
     machine.load_layout(threads[0], layout).map_err(|why| {
         let what = format!("`{}` does not fit: {why}", path.display());
@@ -140,109 +55,37 @@ fn error(task: &TaskSpec, kind: ErrorKind, what: impl AsRef<str>) -> Error {
     Error::new(kind, format!("task `{}`: {}", task.name, what.as_ref()))
 }
 
-/// The trace of a task.
-pub fn open(task: &TaskSpec, path: &Path) -> Result<Arc<Trace>, Error> {
-    Trace::open(path).map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", path.display())))
-}
-
-fn replay(task: &TaskSpec, w: &spec::Replay, index: usize) -> Result<Threads, Error> {
-    let trace = open(task, &w.trace)?;
-    let processes = trace.info().processes.len();
-    // A trace of no process is refused by the replay itself.
-    let workload = TraceWorkload::new(trace, index % processes.max(1), w.options)
-        .map_err(|e| error(task, ErrorKind::File, format!("{}: {e}", w.trace.display())))?;
-    Ok(vec![Box::new(workload)])
-}
-
-fn requests(task: &TaskSpec, w: &spec::Requests) -> Result<Threads, Error> {
-    let workload = RequestWorkload::new(w.trace.clone(), w.write_permille)
-        .map_err(|e| error(task, ErrorKind::File, e.to_string()))?;
-    Ok(vec![Box::new(workload)])
-}
-
-fn script(task: &TaskSpec, w: &spec::Script) -> Result<Threads, Error> {
-    let (script, workload) = parsed(task, w)?;
-    let mut threads: Threads = vec![Box::new(workload)];
-    if let Some(child) = script.child_workload() {
-        threads.push(Box::new(child));
+/// The error of a task's work.
+fn placed(task: &TaskSpec, e: WorkError) -> Error {
+    let kind = if e.of_file { ErrorKind::File } else { ErrorKind::Scenario };
+    let error = error(task, kind, e.what);
+    match (e.place, e.key) {
+        (Some(p), _) => error.at(&p.path.display().to_string(), &p.text, p.span, "this line"),
+        (None, Some(key)) => error.about(key),
+        (None, None) => error,
     }
-    Ok(threads)
 }
 
 /// Refuses commands to a monitor where there is none.
 pub(crate) fn check_monitor(task: &TaskSpec, monitored: bool) -> Result<(), Error> {
-    match &task.work {
-        WorkloadSpec::Script(w) if !monitored && parsed(task, w)?.0.wants_monitor() => {
-            let what = "its commands are for a monitor, and there is none";
-            Err(error(task, ErrorKind::Scenario, what).help("write a `[[damon]]` that watches it"))
-        }
-        _ => Ok(()),
+    let WorkloadSpec::Script(w) = &task.work else { return Ok(()) };
+    if monitored || !w.parsed().map_err(|e| placed(task, e))?.0.wants_monitor() {
+        return Ok(());
     }
-}
-
-/// Pages that a list of commands maps, and those of its files; nothing of one that is wrong.
-pub(crate) fn pages_of_script(task: &TaskSpec, w: &spec::Script) -> Option<(u64, u64)> {
-    parsed(task, w).ok().map(|(script, _)| script.pages())
+    let what = "its commands are for a monitor, and there is none";
+    Err(error(task, ErrorKind::Scenario, what).help("write a `[[damon]]` that watches it"))
 }
 
 /// Refuses commands of a script that the kernel does not have.
 pub(crate) fn check_kernel(task: &TaskSpec, kernel: Kernel) -> Result<(), Error> {
     let WorkloadSpec::Script(w) = &task.work else { return Ok(()) };
-    let text = text_of(w)?;
-    for (i, line) in lines_of(w, &text).into_iter().enumerate() {
+    for (i, line) in w.lines().into_iter().enumerate() {
         if let Some((found, write)) = advice_of_line(line, kernel) {
-            return Err(wrong_line(task, w, &text, i, format!("{found}, write {write}")));
+            let wrong = w.wrong_line(i, &format!("{found}, write {write}"));
+            return Err(placed(task, wrong));
         }
     }
     Ok(())
-}
-
-/// The text of a file of commands.
-fn text_of(w: &spec::Script) -> Result<Arc<str>, Error> {
-    Ok(match w {
-        spec::Script::Commands(_) => "".into(),
-        spec::Script::File(path) => files::read_text(path, "a list of commands")?.into(),
-    })
-}
-
-fn lines_of<'a>(w: &'a spec::Script, text: &'a str) -> Vec<&'a str> {
-    match w {
-        spec::Script::Commands(c) => c.iter().map(String::as_str).collect(),
-        spec::Script::File(_) => text.lines().collect(),
-    }
-}
-
-/// An error about a command.
-fn wrong_line(
-    task: &TaskSpec,
-    w: &spec::Script,
-    text: &Arc<str>,
-    line: usize,
-    what: String,
-) -> Error {
-    match w {
-        spec::Script::Commands(_) => {
-            let key = format!("commands[{line}]");
-            error(task, ErrorKind::Scenario, format!("{key}: {what}")).about(key)
-        }
-        spec::Script::File(path) => {
-            let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-            let span = start..start + text.lines().nth(line).map_or(0, str::len);
-            let path = path.display().to_string();
-            error(task, ErrorKind::Scenario, what).at(&path, text, span, "this line")
-        }
-    }
-}
-
-fn parsed(task: &TaskSpec, w: &spec::Script) -> Result<(Script, ScriptWorkload), Error> {
-    let text = text_of(w)?;
-    let wrong = |line: usize, what: String| wrong_line(task, w, &text, line, what);
-    let script = Script::parse(&lines_of(w, &text))
-        .map_err(|e| wrong(e.line, format!("found `{}`, {}", e.found, e.instead)))?;
-    let workload = script
-        .workload()
-        .map_err(|e| wrong(e.line, format!("`{}` is not modelled yet: {}", e.command, e.why)))?;
-    Ok((script, workload))
 }
 
 #[cfg(test)]
@@ -252,9 +95,13 @@ mod tests {
     use crate::scenario::Scenario;
     use mmsim_core::base::rng::Rng;
     use mmsim_core::base::time::{SimDuration, SimTime};
+    use mmsim_core::workload::Op;
     use mmsim_core::workload::{Pressure, WorkloadCx};
+    use mmsim_workload::generators::Step;
     use mmsim_workload::generators::{End, PhasedRegion, ScanEnd};
     use mmsim_workload::law::Varying;
+    use mmsim_workload::trace::Trace;
+    use std::path::Path;
 
     /// Totals of a thread's work.
     #[derive(Default, PartialEq, Debug)]

@@ -7,13 +7,13 @@ use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::MachineConfig;
 use mmsim_core::machine::DisksOfFiles;
-use mmsim_workload::generators::{End, MemoryKind};
+use mmsim_workload::generators::{End, FragmentTask, MemoryKind};
 
 use super::fields::{TaskCx, disk_of};
 use super::raw::Node;
 use super::read::Reader;
 use super::tables::{TASK_TABLES, WORKLOADS, disks_of_regions};
-use super::workload::{Fragment, MOST_PROCESSES, TaskSpec, WorkloadSpec};
+use super::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use mmsim_base::error::Error;
 
 /// Reads all tasks of a machine. `dir` is the scenario's folder.
@@ -90,20 +90,7 @@ fn disks(
 
 /// Threads of a process: not more than the workload has work for.
 fn threads(r: &Reader<'_>, work: &WorkloadSpec, threads: u32) -> Result<u32, Error> {
-    let most = match work {
-        WorkloadSpec::Phased(_)
-        | WorkloadSpec::Replay(_)
-        | WorkloadSpec::Script(_)
-        | WorkloadSpec::Requests(_)
-        | WorkloadSpec::Masim(_)
-        | WorkloadSpec::Fragment(_)
-        | WorkloadSpec::HighAlloc(_)
-        | WorkloadSpec::Apps(_) => 1,
-        // Each thread has a part of the region.
-        WorkloadSpec::Sequential(s) | WorkloadSpec::Cyclic(s) => s.pages,
-        WorkloadSpec::KernelAlloc(k) => k.attempts.min(u32::MAX.into()) as u32,
-        _ => u32::MAX,
-    };
+    let most = work.most_threads();
     if threads > most {
         let found = format!("{threads}, more than \"{}\" can use here", work.name());
         return Err(r.error("threads", found, format!("at most {most}")));
@@ -198,7 +185,7 @@ pub(super) fn check_processes(root: &Reader<'_>, tasks: &[TaskSpec]) -> Result<(
 pub(super) fn check_pinned(root: &Reader<'_>, tasks: &[TaskSpec], room: u64) -> Result<(), Error> {
     let mut before = 0;
     for (i, (task, node)) in tasks.iter().zip(root.list("task")?).enumerate() {
-        let WorkloadSpec::Fragment(Fragment { config: w, .. }) = &task.work else { continue };
+        let WorkloadSpec::Fragment(FragmentTask { config: w, .. }) = &task.work else { continue };
         // Who takes all there is keeps a part of it, however much that is.
         let (Some(take), keep) = (w.take, u128::from(w.keep_permille)) else { continue };
         let n = u64::from(task.processes);

@@ -1,8 +1,6 @@
 //! Which runs may be made as miniatures, and how small.
 
 use mmsim_core::config::{MachineConfig, Thp};
-use mmsim_workload::generators::MemoryKind;
-use mmsim_workload::trace::Backing;
 
 use super::sample::Sample;
 use mmsim_base::error::Error;
@@ -112,22 +110,14 @@ pub(super) fn of(run: &RunSpec, shift: u32, of: u32) -> Vec<Sample> {
 fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
     let m = &run.machine;
     let zones = || m.nodes.iter().flat_map(|n| &n.zones);
-    let work = |t: &TaskSpec| match &t.work {
-        WorkloadSpec::KernelAlloc(_) | WorkloadSpec::HighAlloc(_) | WorkloadSpec::Fragment(_) => {
-            Some("it is about blocks of memory, and a sample of pages has none")
-        }
-        WorkloadSpec::Script(_) => Some("its commands name sizes of the machine they are for"),
-        WorkloadSpec::Build(w) if w.unmovable + w.reclaimable > 0 => {
-            Some("it takes frames of the kernel, which have no pages to sample")
-        }
-        _ if machines::is_of_one_size(t) => Some(
-            "its writes to files of the kernel, or its calls of fsync, are for one size of machine",
-        ),
-        _ => None,
+    let of_one_size = "its writes to files of the kernel, or its calls of fsync, are for one size of \
+                       machine";
+    let work = |t: &TaskSpec| {
+        t.work.unfit_for_samples().or(t.work.is_of_one_size().then_some(of_one_size))
     };
     for task in &run.tasks {
         let why = match work(task) {
-            None if maps_files(task)? => {
+            None if machines::maps_files(task)? => {
                 Some("it maps files, and what a fault reads around itself does not scale")
             }
             why => why,
@@ -155,29 +145,6 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
         return Ok(None);
     };
     Ok(Some(why.to_string()))
-}
-
-/// True if a task maps files.
-fn maps_files(task: &TaskSpec) -> Result<bool, Error> {
-    let maps =
-        |kind: &MemoryKind| matches!(kind, MemoryKind::FileShared(_) | MemoryKind::FilePrivate(_));
-    Ok(match &task.work {
-        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => maps(&w.kind),
-        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => maps(&w.kind),
-        WorkloadSpec::Phased(w) => w.regions.iter().any(|region| maps(&region.kind)),
-        WorkloadSpec::Apps(_) | WorkloadSpec::Build(_) => true,
-        WorkloadSpec::Replay(w) => {
-            let trace = machines::open(task, &w.trace)?;
-            let mapped = |b: &Backing| {
-                matches!(
-                    b,
-                    Backing::File { .. } | Backing::Text { .. } | Backing::SharedText { .. }
-                )
-            };
-            trace.info().regions.iter().any(|region| mapped(&region.region.backing))
-        }
-        _ => false,
-    })
 }
 
 /// True if one of several threads waits for a device.

@@ -25,7 +25,7 @@ use crate::run::{RunError, run_one};
 use mmsim_base::error::Error;
 use mmsim_language::machines::Machine;
 use mmsim_language::scenario::RunSpec;
-use mmsim_language::scenario::workload::{TaskSpec, WorkloadSpec};
+use mmsim_language::scenario::workload::TaskSpec;
 use mmsim_report::events::{event_name, line, page_of};
 
 /// Something that happened to a page.
@@ -362,11 +362,7 @@ fn regions<'a>(spec: &'a RunSpec, process: &str) -> Vec<&'a str> {
             rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
         })
     };
-    match spec.tasks.iter().find(of_task).map(|t| &t.work) {
-        Some(WorkloadSpec::Phased(w)) => w.regions.iter().map(|r| r.name.as_str()).collect(),
-        Some(WorkloadSpec::Masim(w)) => w.config.regions.iter().map(|r| r.name.as_str()).collect(),
-        _ => Vec::new(),
-    }
+    spec.tasks.iter().find(of_task).map(|t| t.work.regions()).unwrap_or_default()
 }
 
 /// Error in the name of a page: its form, its task or file, or that it never came back.

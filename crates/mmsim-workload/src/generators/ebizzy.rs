@@ -21,6 +21,7 @@ use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::Zipf;
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{CopyRun, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use std::sync::Arc;
@@ -120,6 +121,17 @@ impl EbizzyConfig {
             zipf: Arc::clone(&zipf),
             state: 0,
         })
+    }
+}
+
+impl Work for EbizzyConfig {
+    fn threads(&self, seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads(seed))
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        pages.map(u64::from(self.chunks) * u64::from(self.chunk_pages), 1);
+        let none = self.copy_buffer == CopyBuffer::None;
+        pages.map(self.chunk_pages.into(), if none { 0 } else { self.threads.into() });
     }
 }
 

@@ -10,6 +10,7 @@
 //! left then is what earlier rounds have not spoiled.
 
 use crate::law::{Source, Varying};
+use crate::work::{OF_BLOCKS, Pages, Threads, Work, WorkError};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
@@ -60,6 +61,21 @@ impl HighAllocConfig {
             held: Vec::new(),
             stage: Stage::Survey,
         })]
+    }
+}
+
+impl Work for HighAllocConfig {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads())
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        pages.take_all();
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn unfit_for_samples(&self) -> Option<&'static str> {
+        Some(OF_BLOCKS)
     }
 }
 

@@ -6,6 +6,7 @@
 //! keep larger blocks from ever becoming whole. Each success is a record.
 
 use crate::law::{Source, Varying};
+use crate::work::{OF_BLOCKS, Pages, Threads, Work, WorkError};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
@@ -69,6 +70,21 @@ impl KernelAllocConfig {
                 }) as Box<dyn Workload>
             })
             .collect()
+    }
+}
+
+impl Work for KernelAllocConfig {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads())
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        pages.take_all();
+    }
+    fn most_threads(&self) -> u32 {
+        u32::try_from(self.attempts).unwrap_or(u32::MAX)
+    }
+    fn unfit_for_samples(&self) -> Option<&'static str> {
+        Some(OF_BLOCKS)
     }
 }
 

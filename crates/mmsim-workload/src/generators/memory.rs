@@ -1,5 +1,6 @@
 //! The memory that a generator works on: one region, or one file.
 
+use crate::work::Pages;
 use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags};
 
 /// Pages per run at most.
@@ -28,6 +29,21 @@ impl MemoryKind {
             MemoryKind::FileShared(name)
             | MemoryKind::FilePrivate(name)
             | MemoryKind::FileRead(name) => Some(name),
+        }
+    }
+
+    /// True if it is a file that is mapped.
+    pub fn maps_file(&self) -> bool {
+        matches!(self, MemoryKind::FileShared(_) | MemoryKind::FilePrivate(_))
+    }
+
+    /// Adds memory of this kind: a mapping, and the file.
+    pub(super) fn add_pages(&self, pages: u32, all: &mut Pages) {
+        if let Some(file) = self.file() {
+            all.file(file, pages.into());
+        }
+        if !matches!(self, MemoryKind::FileRead(_)) {
+            all.map(pages.into(), 1);
         }
     }
 }

@@ -30,6 +30,13 @@ pub enum End {
     After(SimDuration),
 }
 
+impl End {
+    /// The time after which it ends.
+    pub fn after(&self) -> Option<SimDuration> {
+        if let End::After(time) = *self { Some(time) } else { None }
+    }
+}
+
 /// Differences between generators.
 pub(super) trait Body: Send {
     /// The files that it uses.

@@ -26,6 +26,7 @@ use super::memory::RUN_PAGES;
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::{PageSampler, RankMap};
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
 use std::sync::Arc;
@@ -135,6 +136,16 @@ impl ReaderConfig {
             transactions: 0,
             at: None,
         })
+    }
+}
+
+impl Work for ReaderConfig {
+    fn threads(&self, seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads(seed))
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        self.file_pages().into_iter().for_each(|of_file| pages.files(1, of_file));
+        pages.map(self.idle.into(), 1);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp, Syncs};
 use super::pace::{self, Body, End};
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
@@ -69,6 +70,34 @@ impl ScanConfig {
             next: 0,
             passes,
         })
+    }
+}
+
+impl Work for ScanConfig {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads())
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        self.kind.add_pages(self.pages, pages);
+    }
+    // Each thread has a part of the region.
+    fn most_threads(&self) -> u32 {
+        self.pages
+    }
+    fn accesses(&self) -> u64 {
+        if let ScanEnd::Passes(n) = self.end { u64::from(self.pages) * u64::from(n) } else { 0 }
+    }
+    fn lasts(&self) -> Option<SimDuration> {
+        if let ScanEnd::After(time) = self.end { Some(time) } else { None }
+    }
+    fn is_one_mapping(&self) -> bool {
+        true
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        Ok(self.kind.maps_file())
+    }
+    fn is_of_one_size(&self) -> bool {
+        self.fsync > 0
     }
 }
 

@@ -8,6 +8,7 @@ use super::memory::{self, Memory, MemoryKind, Populate, SetUp, Syncs};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::{KeptPages, PageSampler, RankMap};
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, VmaFlags, Workload};
@@ -102,6 +103,38 @@ impl ZipfConfig {
             syncs: Syncs::new(self.fsync),
             think: self.think.source("think"),
         })
+    }
+}
+
+impl Work for ZipfConfig {
+    fn threads(&self, _seed: u64, index: usize) -> Result<Threads, WorkError> {
+        Ok(self.of_process(index).workloads())
+    }
+    fn add_pages(&self, _seed: u64, processes: u32, pages: &mut Pages) {
+        if !self.own_files {
+            return self.kind.add_pages(self.pages, pages);
+        }
+        if self.kind != MemoryKind::Anon {
+            pages.files(processes, self.pages.into());
+        }
+        if !matches!(self.kind, MemoryKind::FileRead(_)) {
+            pages.map(self.pages.into(), 1);
+        }
+    }
+    fn accesses(&self) -> u64 {
+        if let End::Work(n) = self.end { n } else { 0 }
+    }
+    fn lasts(&self) -> Option<SimDuration> {
+        self.end.after()
+    }
+    fn is_one_mapping(&self) -> bool {
+        true
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        Ok(self.kind.maps_file())
+    }
+    fn is_of_one_size(&self) -> bool {
+        self.fsync > 0
     }
 }
 

@@ -34,7 +34,7 @@ mod prepared;
 mod run;
 
 pub use error::MasimError;
-pub use run::{MasimOptions, MasimWorkload};
+pub use run::{MasimOptions, MasimTask, MasimWorkload};
 
 use mmsim_core::base::time::SimDuration;
 

@@ -7,9 +7,11 @@
 
 use super::prepared::{NUMBERS, Prepared, ROWS};
 use super::{BATCH, MasimConfig, Mode, PAGE, Pattern, Walk};
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
+use std::sync::Arc;
 
 /// Operations that are handed over at a time, about.
 const PART: usize = 1024;
@@ -57,6 +59,31 @@ impl MasimConfig {
             at: At::Start,
             prepared: Prepared::default(),
         }
+    }
+}
+
+/// A masim file and the options of its command line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MasimTask {
+    /// Contents of the file.
+    pub config: Arc<MasimConfig>,
+    /// The options.
+    pub options: MasimOptions,
+}
+
+impl Work for MasimTask {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(vec![Box::new(MasimConfig::clone(&self.config).workload(self.options))])
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        self.config.regions.iter().for_each(|r| pages.map(r.pages().into(), 1));
+        pages.map(self.options.table_pages().into(), 1);
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn regions(&self) -> Vec<&str> {
+        self.config.regions.iter().map(|r| r.name.as_str()).collect()
     }
 }
 

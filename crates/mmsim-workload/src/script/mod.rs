@@ -20,6 +20,7 @@ mod parse;
 mod run;
 mod setup;
 mod spawned;
+mod task;
 
 pub use command::{
     Child, Command, Ebizzy, Lazy, PageRange, ReadOnly, RegionKind, Sweep, TableRef, Via,
@@ -28,6 +29,7 @@ pub use error::{NotYet, ScriptError};
 pub use run::ScriptWorkload;
 pub use setup::{LruGen, ScriptSetup, ScriptSwap, SwapDevice};
 pub use spawned::ChildWorkload;
+pub use task::ScriptTask;
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::time::SimDuration;

@@ -47,8 +47,8 @@ pub use import::{Delimiter, ImportFormat, ImportOptions, Like, PageKind, import,
 pub use info::{ProcessInfo, RegionInfo, TraceInfo, info};
 pub use input::{decompressed, opened, refused};
 pub use reader::{Block, Pages, TraceReader};
-pub use replay::{ReplayMode, ReplayOptions, Think, Trace, TraceWorkload};
-pub use requests::{RequestFormat, RequestWorkload, Requests, import_requests};
+pub use replay::{ReplayMode, ReplayOptions, ReplayTask, Think, Trace, TraceWorkload};
+pub use requests::{RequestFormat, RequestWorkload, Requests, RequestsTask, import_requests};
 pub use summary::ImportSummary;
 pub use table::{
     Action, Backing, MAX_FILES, MAX_PROCESSES, MAX_REGIONS, MAX_TOTAL_PAGES, Process, Record,

@@ -14,10 +14,12 @@
 //! A repeat begins with the mappings of the start, but the pages stay as they are: the
 //! second round is the program run again on a warm machine.
 
+use std::fs::File;
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{
@@ -27,7 +29,8 @@ use mmsim_core::workload::{
 use super::error::TraceError;
 use super::info::TraceInfo;
 use super::reader::TraceReader;
-use super::table::{Action, Backing, Record, Region, Timing};
+use super::table::{Action, Backing, Record, Region, Timing, TraceTable};
+use crate::work::{Pages, Threads, Work, WorkError};
 
 /// Pages a replay needs at the same time: those of a few instructions.
 const MINIMUM_PAGES: u64 = 16;
@@ -128,6 +131,69 @@ impl Default for ReplayOptions {
     /// Once, as recorded.
     fn default() -> Self {
         ReplayOptions { repeat: 1, think: Think::Recorded, mode: ReplayMode::Recorded }
+    }
+}
+
+/// A trace and how it is replayed: one process for each process in it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReplayTask {
+    /// The file of the trace.
+    pub trace: PathBuf,
+    /// Options of the replay.
+    pub options: ReplayOptions,
+}
+
+impl ReplayTask {
+    fn wrong(&self, error: &TraceError) -> WorkError {
+        WorkError::of_file(format!("{}: {error}", self.trace.display()))
+    }
+
+    fn open(&self) -> Result<Arc<Trace>, WorkError> {
+        Trace::open(&self.trace).map_err(|e| self.wrong(&e))
+    }
+
+    /// The table of the trace, without its accesses; `None`: the file cannot be read.
+    fn table(&self) -> Option<TraceTable> {
+        let reader = TraceReader::new(File::open(&self.trace).ok()?).ok()?;
+        Some(reader.table().clone())
+    }
+}
+
+impl Work for ReplayTask {
+    fn threads(&self, _seed: u64, index: usize) -> Result<Threads, WorkError> {
+        let trace = self.open()?;
+        let processes = trace.info.processes.len();
+        // A trace of no process is refused by the replay itself.
+        let workload = TraceWorkload::new(trace, index % processes.max(1), self.options);
+        Ok(vec![Box::new(workload.map_err(|e| self.wrong(&e))?)])
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        for r in self.table().iter().flat_map(|table| &table.regions) {
+            // It may begin and end within a table.
+            pages.map(u64::from(r.pages) + u64::from(GROUP_PAGES) - 1, 1);
+            if r.backing != Backing::Anon {
+                pages.files(1, r.pages.into());
+            }
+        }
+    }
+    fn processes(&self) -> Result<usize, WorkError> {
+        Ok(self.open()?.info.processes.len())
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        let maps = |backing: &Backing| {
+            use Backing::{File, SharedText, Text};
+            matches!(backing, File { .. } | Text { .. } | SharedText { .. })
+        };
+        Ok(self.open()?.info.regions.iter().any(|r| maps(&r.region.backing)))
+    }
+    fn has_to_be_made(&self) -> bool {
+        true
+    }
+    fn assumptions(&self) -> Vec<String> {
+        self.table().map(|table| table.assumptions).unwrap_or_default()
     }
 }
 

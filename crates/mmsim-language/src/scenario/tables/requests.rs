@@ -10,7 +10,7 @@ use mmsim_core::phys::gfp::{
     GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
 };
 use mmsim_workload::generators::{
-    Figure, FragmentConfig, HighAllocConfig, KeepLaw, KernelAllocConfig, Target,
+    Figure, FragmentConfig, FragmentTask, HighAllocConfig, KeepLaw, KernelAllocConfig, Target,
 };
 
 use super::key;
@@ -20,7 +20,6 @@ use crate::scenario::fields::{TaskCx, file, within};
 use crate::scenario::keys::{Fallback, Kind, TableSpec, U32};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Words, rows, words};
-use crate::scenario::workload::Fragment;
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
@@ -199,9 +198,9 @@ fn kinds_and_churn(r: &Reader<'_>, c: &FragmentConfig) -> Result<(), Error> {
 pub(in crate::scenario) fn fragmenter(
     r: &Reader<'_>,
     task: &TaskCx<'_>,
-) -> Result<Fragment, Error> {
+) -> Result<FragmentTask, Error> {
     let config = fragment(r, task)?;
-    Ok(Fragment { load: layout(r, task)?, config })
+    Ok(FragmentTask { load: layout(r, task)?, config })
 }
 
 /// A layout to begin with. What would have made one contradicts it.

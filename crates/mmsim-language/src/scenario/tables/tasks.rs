@@ -6,11 +6,12 @@ use std::sync::Arc;
 use mmsim_core::workload::VmaFlags;
 use mmsim_workload::generators::{
     ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig, MemoryKind, Populate, ScanConfig, ScanEnd,
-    ZipfConfig,
+    WorkloadSpec, ZipfConfig,
 };
-use mmsim_workload::masim::{MasimConfig, MasimOptions, Mode};
+use mmsim_workload::masim::{MasimConfig, MasimOptions, MasimTask, Mode};
 use mmsim_workload::sampler::RankMap;
-use mmsim_workload::trace::{ReplayMode, ReplayOptions, Think};
+use mmsim_workload::script::ScriptTask;
+use mmsim_workload::trace::{ReplayMode, ReplayOptions, ReplayTask, Think};
 
 use super::key;
 use super::laws::TIMES;
@@ -19,7 +20,6 @@ use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Words, rows, words};
 use crate::scenario::units::show_pages;
-use crate::scenario::workload::{Masim, NAMES, Replay, Script};
 use mmsim_base::error::{Error, ErrorKind};
 
 use Fallback::{Auto, Is, Required};
@@ -27,7 +27,7 @@ use Kind::{Choice, Count, File, Flag, Number, Size, Text, Texts, Time, Whole};
 
 /// Keys with which [`TASK_COMMON`] and every workload's table begin.
 pub(super) const TASK: &[KeySpec] = &[
-    key("workload", Choice(NAMES), Required, "what it does"),
+    key("workload", Choice(WorkloadSpec::NAMES), Required, "what it does"),
     key("name", Text, Auto("the workload, with a number if it repeats"), "name in reports, unique"),
     key("threads", Count(1, 1024), Is("1"), "threads of each process; they share its regions"),
     key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
@@ -285,7 +285,7 @@ rows! {
     REPLAY: TASK,
     "workload = \"replay\"",
     "The accesses of a stored trace: one process for each process in it.";
-    fn replay(r, task: &TaskCx<'_>) -> Replay {
+    fn replay(r, task: &TaskCx<'_>) -> ReplayTask {
         trace: {file(r, "trace", task.dir)?; ("trace", File, Required, "trace file")};
         options: (struct ReplayOptions {
             repeat: ("repeat", Count(1, U32), Is("1"), "how often");
@@ -321,13 +321,15 @@ rows! {
     }
 }
 
-pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<Script, Error> {
+pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<ScriptTask, Error> {
     r.one_of("file", "commands")?;
     if r.has("file") {
-        return Ok(Script::File(file(r, "file", task.dir)?));
+        let path = file(r, "file", task.dir)?;
+        let text = mmsim_base::files::read_text(&path, "a list of commands")?;
+        return Ok(ScriptTask::File(path, text.into()));
     }
     let commands = r.texts("commands", "command")?.unwrap_or_default();
-    Ok(Script::Commands(commands.into_iter().map(|(text, _)| text.to_string()).collect()))
+    Ok(ScriptTask::Commands(commands.into_iter().map(|(text, _)| text.to_string()).collect()))
 }
 
 rows! {
@@ -335,7 +337,7 @@ rows! {
     MASIM: TASK,
     "workload = \"masim\"",
     "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.";
-    fn masim(r, task: &TaskCx<'_>) -> Masim {
+    fn masim(r, task: &TaskCx<'_>) -> MasimTask {
         config: {Arc::new(masim_config(r, task.dir)?);
             ("config", File, Auto("`text` decides"), "configuration file"),
             ("text", Text, Auto("`config` decides"), "the configuration itself")};

@@ -10,8 +10,9 @@ use super::tasks::{
 use crate::scenario::fields::TaskCx;
 use crate::scenario::keys::{TableSpec, Variants};
 use crate::scenario::read::Reader;
-use crate::scenario::workload::{WorkloadSpec, workloads};
 use mmsim_base::error::Error;
+use mmsim_workload::generators::WorkloadSpec;
+use mmsim_workload::workloads;
 
 /// A workload by its name in scenarios.
 pub struct WorkloadRow {
@@ -26,7 +27,7 @@ pub struct WorkloadRow {
 
 macro_rules! table {
     ($($Variant:ident($Work:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
-        /// All workloads, in the order of [`NAMES`](crate::scenario::workload::NAMES).
+        /// All workloads, in the order of [`WorkloadSpec::NAMES`].
         pub static WORKLOADS: &[WorkloadRow] = &[$(WorkloadRow {
             name: $name,
             about: $about,

@@ -36,6 +36,7 @@ mod launch;
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::Scatter;
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
@@ -207,6 +208,24 @@ impl AppsConfig {
         let place = Scatter::new(self.apps.into()).map(i);
         let of_way = (f64::from(place) + 0.5) / f64::from(self.apps);
         self.spread.powf(2.0 * of_way - 1.0)
+    }
+}
+
+impl Work for AppsConfig {
+    fn threads(&self, seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads(seed))
+    }
+    fn add_pages(&self, seed: u64, _processes: u32, pages: &mut Pages) {
+        for [mapped, read, heap] in self.pages(seed) {
+            [mapped, read].into_iter().for_each(|of_file| pages.files(1, of_file.into()));
+            [mapped, heap].into_iter().for_each(|of_map| pages.map(of_map.into(), 1));
+        }
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        Ok(true)
     }
 }
 

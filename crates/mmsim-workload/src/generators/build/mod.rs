@@ -32,6 +32,8 @@
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
 use crate::sampler::Zipf;
+use crate::work::{Pages, Threads, Work, WorkError, tables};
+use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
@@ -154,6 +156,19 @@ impl BuildConfig {
         ]
     }
 
+    /// Pages for the heaps of compilations. A place that one of another size left fits none: there are
+    /// as many as the workers for each size, or one for each compilation.
+    fn heap_pages(&self) -> u64 {
+        let group = u64::from(GROUP_PAGES);
+        let (least, most) = self.anon.bounds();
+        let (least, most) = (tables(least) / group, tables(most) / group);
+        let at_once = most.saturating_mul(self.threads.into());
+        let End::Work(compilations) = self.end else { return at_once.saturating_mul(group) };
+        let sizes = (least + most).saturating_mul(most - least + 1) / 2;
+        let left = sizes.saturating_mul(self.threads.into()).min(most.saturating_mul(compilations));
+        left.max(at_once).saturating_mul(group)
+    }
+
     /// One workload per worker. Panics on a value that its field does not allow.
     pub fn workloads(&self) -> Vec<Box<dyn Workload>> {
         // Worker t maps regions 2t and 2t + 1.
@@ -197,6 +212,24 @@ impl BuildConfig {
             read_in: vec![0; self.headers as usize],
             unlinked: Vec::new(),
         })
+    }
+}
+
+impl Work for BuildConfig {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        Ok(self.workloads())
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        self.file_pages().into_iter().for_each(|(n, of_file)| pages.files(n, of_file));
+        pages.map(self.text.into(), self.threads.into());
+        pages.map(self.heap_pages(), 1);
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        Ok(true)
+    }
+    fn unfit_for_samples(&self) -> Option<&'static str> {
+        let frames = self.unmovable + self.reclaimable > 0;
+        frames.then_some("it takes frames of the kernel, which have no pages to sample")
     }
 }
 

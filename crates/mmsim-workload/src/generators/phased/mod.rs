@@ -16,6 +16,7 @@ mod compile;
 use super::memory::{self, MemoryKind, RUN_PAGES};
 use crate::law::Varying;
 use crate::sampler::RankMap;
+use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::workload::{
     Advice, FileSlot, FileSpec, Op, RegionId, VmaFlags, Workload, WorkloadCx,
@@ -191,6 +192,44 @@ impl PhasedConfig {
             turns: Vec::new(),
         })])
     }
+}
+
+impl Work for PhasedConfig {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        self.workloads().map_err(|e| WorkError::new(e.to_string()).about(e.at))
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        self.regions.iter().for_each(|r| r.kind.add_pages(r.pages, pages));
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn maps_files(&self) -> Result<bool, WorkError> {
+        Ok(self.regions.iter().any(|r| r.kind.maps_file()))
+    }
+    fn is_of_one_size(&self) -> bool {
+        any(&self.steps, &|s| matches!(s, Step::Writes(_) | Step::Fsync(_)))
+    }
+    fn makes(&self, such: fn(&Op) -> bool) -> bool {
+        any(&self.steps, &|s| matches!(s, Step::Writes(ops) if ops.iter().any(such)))
+    }
+    fn has_to_be_made(&self) -> bool {
+        true
+    }
+    fn key(&self) -> &'static str {
+        "steps"
+    }
+    fn regions(&self) -> Vec<&str> {
+        self.regions.iter().map(|r| r.name.as_str()).collect()
+    }
+}
+
+/// True if any step is such, those of repetitions included.
+fn any(steps: &[Step], such: &dyn Fn(&Step) -> bool) -> bool {
+    steps.iter().any(|s| match s {
+        Step::Repeat { steps, .. } => any(steps, such),
+        step => such(step),
+    })
 }
 
 /// The running program.

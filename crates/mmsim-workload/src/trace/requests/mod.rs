@@ -34,7 +34,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use self::convert::import_requests;
-pub use self::workload::RequestWorkload;
+pub use self::workload::{RequestWorkload, RequestsTask};
 
 pub(super) use self::ids::Ids;
 use super::error::{TraceError, UnknownWord};

@@ -7,6 +7,7 @@ use mmsim_core::workload::{MapKind, Op, RegionId, Run, Touch, VmaFlags, Workload
 
 use super::{Pieces, Requests};
 use crate::trace::error::TraceError;
+use crate::work::{Pages, Threads, Work, WorkError};
 
 /// Operations that are handed over at a time.
 const BATCH: usize = 1024;
@@ -28,6 +29,37 @@ pub struct RequestWorkload {
     /// Requests handed over as touches, whose records are to follow.
     owed: u32,
     phases_ended: u16,
+}
+
+/// A sequence of requests, and how it is replayed; no scenario file can name it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RequestsTask {
+    /// The requests.
+    pub trace: Arc<Requests>,
+    /// Writes per 1000 accesses besides the first one to each page, which always writes.
+    pub write_permille: u32,
+}
+
+impl Work for RequestsTask {
+    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
+        let workload = RequestWorkload::new(self.trace.clone(), self.write_permille);
+        Ok(vec![Box::new(workload.map_err(|e| WorkError::of_file(e.to_string()))?)])
+    }
+    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
+        pages.map(self.trace.pages().into(), 1);
+    }
+    fn most_threads(&self) -> u32 {
+        1
+    }
+    fn accesses(&self) -> u64 {
+        self.trace.requests()
+    }
+    fn has_to_be_made(&self) -> bool {
+        true
+    }
+    fn assumptions(&self) -> Vec<String> {
+        self.trace.assumptions()
+    }
 }
 
 impl RequestWorkload {
