@@ -3,8 +3,13 @@
 //! SIEVE keeps folios in order of arrival. A hand goes from the tail to the head, over and over:
 //! a folio that was used since it was met last stays where it is, any other is evicted. What lies
 //! before the hand is one list here, what it has passed another.
+//!
+//! Its one setting is a row, as those of mmsim's own policies are: a scenario sets it, an axis or
+//! `--set` varies it, reports have it, and a value that it does not take is an error with its place.
 
 use mmsim::base::id::ListId;
+use mmsim::base::settings::Preset;
+use mmsim::config::Kernel;
 use mmsim::memory::{Evicting, Memory};
 use mmsim::phys::frames::FolioId;
 use mmsim::policy::{
@@ -14,21 +19,50 @@ use mmsim::report::Report;
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::{grouped_row, per_cent};
 use mmsim::report::statistics::paired_change;
-use mmsim::{OwnPolicy, RunError, RunOptions};
+use mmsim::{ConfiguredPolicy, RunError, RunOptions, Scenario, registry};
+
+mmsim::settings! {
+    /// Settings of SIEVE.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct SieveConfig {
+        /// folios that one call of reclaim looks at, at least
+        batch: u32, .range(1, 4096);
+    }
+    presets PRESETS;
+}
+
+/// The names by which scenarios choose the policy.
+static PRESETS: &[Preset<SieveConfig>] = &[Preset {
+    name: "sieve",
+    config: SieveConfig { batch: 32 },
+    kernel: Kernel::V6_12,
+    shipped: None,
+    before: None,
+    about: "SIEVE: a hand that spares what was used since it came by",
+    subject: None,
+}];
 
 /// Per node: the folios before the hand, and those it has passed.
-pub(crate) struct Sieve(Vec<[ListId; 2]>);
+pub(crate) struct Sieve {
+    lists: Vec<[ListId; 2]>,
+    config: SieveConfig,
+}
 
-impl Sieve {
-    pub(crate) fn new(mem: &mut Memory) -> Self {
-        Sieve((0..mem.zones.nr_nodes()).map(|_| [(); 2].map(|()| mem.lru.lists.create())).collect())
+impl ConfiguredPolicy for Sieve {
+    type Settings = SieveConfig;
+    const NAME: &'static str = "SIEVE";
+
+    fn create(config: SieveConfig, mem: &mut Memory, _seed: u64) -> Box<dyn ReclaimPolicy> {
+        let nodes = 0..mem.zones.nr_nodes();
+        let lists = nodes.map(|_| [(); 2].map(|()| mem.lru.lists.create())).collect();
+        Box::new(Sieve { lists, config })
     }
 }
 
 impl ReclaimPolicy for Sieve {
     fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
         mem.references(folio, None); // The fault itself is no use.
-        mem.lru_add_head(self.0[usize::from(mem.node_of(folio).0)][0], folio);
+        mem.lru_add_head(self.lists[usize::from(mem.node_of(folio).0)][0], folio);
     }
 
     fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
@@ -37,9 +71,10 @@ impl ReclaimPolicy for Sieve {
 
     fn reclaim(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
         mem.lru_drain(self);
-        let lists = &mut self.0[usize::from(req.node.0)];
+        let lists = &mut self.lists[usize::from(req.node.0)];
         let mut out = ReclaimOutcome::default();
-        let most = (mem.node_lru_pages(req.node).iter().sum::<u64>() >> req.priority).max(32);
+        let part = mem.node_lru_pages(req.node).iter().sum::<u64>() >> req.priority;
+        let most = part.max(self.config.batch.into());
         let how = Evicting { may_write_file: true, ..Evicting::of(req) };
         while out.scanned < most && out.reclaimed < req.target {
             if mem.lru.lists.len(lists[0]) == 0 {
@@ -64,12 +99,29 @@ impl Inspect for Sieve {
     }
 }
 
-/// Runs it as a variant of the scenario. The report is that of `mmsim run`: `to_json` and `to_csv`
-/// write what `mmsim compare` and other readers take.
+/// A variant with SIEVE, whose setting has this value.
+fn scenario(batch: &str) -> Result<Scenario, RunError> {
+    let text = include_str!("own_policy.toml");
+    let sieve = format!("reclaim = {{ preset = \"sieve\", batch = {batch} }}");
+    let text = format!("{text}\n[[variant]]\nname = \"sieve\"\n{sieve}\n");
+    Ok(Scenario::from_str(&text, "own_policy.toml")?)
+}
+
+fn run(scenario: &Scenario) -> Result<Report, RunError> {
+    let policies = registry().with::<Sieve>();
+    mmsim::run(scenario, &RunOptions::default().with_check(true).with_registry(policies))
+}
+
+/// The report is that of `mmsim run`: `to_json` and `to_csv` write what `mmsim compare` and other
+/// readers take.
 pub(crate) fn report() -> Result<Report, RunError> {
-    let scenario = mmsim::Scenario::from_str(include_str!("own_policy.toml"), "own_policy.toml")?;
-    let sieve = OwnPolicy::new("sieve", |mem, _seed| Box::new(Sieve::new(mem)));
-    mmsim::run_with(&scenario, &RunOptions::default().with_check(true), &[sieve])
+    run(&scenario("64")?)
+}
+
+/// The error of a value that the setting does not take.
+pub(crate) fn mistake() -> String {
+    let mistake = scenario("5000").and_then(|scenario| run(&scenario));
+    mistake.err().map_or_else(String::new, |error| error.to_string())
 }
 
 const FIGURES: [Figure; 5] = [
@@ -96,7 +148,7 @@ pub(crate) fn table() -> Result<String, RunError> {
         let label = figure.label_of(report.runs.iter().map(|run| run.records));
         text += &format!("{label:22}{cells}  {change}\n");
     }
-    Ok(text)
+    Ok(text + "\n" + &mistake() + "\n")
 }
 
 #[allow(dead_code, clippy::print_stdout, reason = "a program, and a module of its test")]

@@ -24,7 +24,7 @@ use mmsim::machines::{Catalogue, Machine, Policy};
 use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::memory::{Memory, SAMPLE_BATCH};
 use mmsim::phys::frames::{FrameKind, flag};
-use mmsim::scenario::policy::{PolicyCatalogue, PolicySpec};
+use mmsim::scenario::policy::PolicySpec;
 use mmsim::virt::pages::{Entry, Owner, pte};
 use mmsim::why::{self, Settings};
 use mmsim::workload::{

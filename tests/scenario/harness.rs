@@ -1,7 +1,7 @@
 //! Another program's judgement of scenario files: a validator of JSON Schema that shares no code
 //! with the reader.
 
-use mmsim::scenario::PolicyCatalogue;
+use mmsim::Registry;
 
 /// A validator with the schema of scenario files.
 pub(crate) struct Validator {
@@ -10,12 +10,12 @@ pub(crate) struct Validator {
 }
 
 impl Validator {
-    /// With the schema for the policies of a catalogue.
-    pub(crate) fn new(catalogue: &dyn PolicyCatalogue) -> Validator {
+    /// With the schema for what is in a registry.
+    pub(crate) fn new(registry: &Registry) -> Validator {
         let mut schemas = boon::Schemas::new();
         let mut compiler = boon::Compiler::new();
         compiler.enable_format_assertions();
-        let schema = mmsim::scenario::json_schema(catalogue);
+        let schema = mmsim::scenario::json_schema(registry);
         compiler.add_resource("scenario.json", schema).expect("adding the schema");
         // This also holds it against the schema of schemas.
         let index = compiler

@@ -8,9 +8,9 @@ use crate::harness::Validator;
 use mmsim::Scenario;
 use mmsim::error::Colour;
 use mmsim::machines::Catalogue;
+use mmsim::scenario::RunSpec;
 use mmsim::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
 use mmsim::scenario::tables::all_tables;
-use mmsim::scenario::{PolicyCatalogue, RunSpec};
 
 const MACHINE: &str = "[machine]\nmemory = \"64MiB\"\n";
 const ZONE: &str = "[machine]\n[[machine.zone]]\nkind = \"Normal\"\nmanaged = \"64MiB\"\n";

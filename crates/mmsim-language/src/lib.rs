@@ -3,6 +3,7 @@
 
 pub mod host;
 pub mod machines;
+pub mod registry;
 pub mod scenario;
 pub mod selection;
 pub mod setup;

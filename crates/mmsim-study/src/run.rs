@@ -18,19 +18,22 @@ use rayon::prelude::*;
 
 use mmsim_base::error::Error;
 use mmsim_language::host;
-use mmsim_language::machines::{self, Catalogue, Policy};
-use mmsim_language::scenario::policy::{PolicyCatalogue, PolicySpec};
+use mmsim_language::machines;
+use mmsim_language::registry::Registry;
+use mmsim_language::scenario::policy::PolicySpec;
 use mmsim_language::scenario::{RunSpec, Scenario};
 use mmsim_report::{Bounds, KnobValue, Report, RunMeta, RunReport, WhyReport, expect, opt};
 
 /// Options of runs of scenarios.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
     /// Runs at the same time; `None`: one per CPU of the host.
     pub jobs: Option<usize>,
     /// Audit all invariants as the runs go.
     pub check: bool,
+    /// Policies that scenarios may name; by default those that mmsim ships.
+    pub registry: Registry,
 }
 
 impl RunOptions {
@@ -38,6 +41,13 @@ impl RunOptions {
     #[must_use]
     pub fn with_jobs(mut self, jobs: usize) -> Self {
         self.jobs = Some(jobs);
+        self
+    }
+
+    /// Sets which policies scenarios may name.
+    #[must_use]
+    pub fn with_registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
         self
     }
 
@@ -134,7 +144,7 @@ pub fn run_with(
     options: &RunOptions,
     own: &[OwnPolicy<'_>],
 ) -> Result<Report, RunError> {
-    let specs = with_own(machines::specs(scenario)?, own)?;
+    let specs = with_own(machines::specs_of(scenario, &options.registry)?, own)?;
     let watch = |_: usize, _: &machines::Machine| {
         Watch::default().with_check_every(if options.check { CHECK_EVERY } else { 0 })
     };
@@ -219,7 +229,7 @@ pub fn run_each_with(
 /// The runs of policies of the caller's own: those of the first variant with another policy.
 fn variants_of(own: &[OwnPolicy<'_>], specs: &[RunSpec]) -> Result<Vec<RunSpec>, Error> {
     let first = specs.first().map_or("", |spec| spec.variant.as_str());
-    let presets = Catalogue.presets();
+    let presets = specs.first().map_or_else(Vec::new, |spec| spec.registry.presets());
     let mut all = Vec::new();
     for (nth, OwnPolicy { name, .. }) in own.iter().enumerate() {
         let what = match name {
@@ -396,13 +406,10 @@ pub fn meta(spec: &RunSpec) -> RunMeta {
     meta.policy = spec.policy.preset.clone();
     (meta.knobs, meta.setup) = given(spec);
     meta.assumed = spec.tasks.iter().flat_map(machines::assumed).collect();
-    if let Ok(policy) = Policy::resolve(&spec.policy) {
-        meta.knobs.extend(
-            policy
-                .knobs()
-                .into_iter()
-                .map(|(k, v)| (format!("reclaim.{k}"), KnobValue::from(v.as_str()))),
-        );
+    if let Ok(values) = spec.registry.values(&spec.policy) {
+        let values = values.into_iter();
+        meta.knobs
+            .extend(values.map(|(k, v)| (format!("reclaim.{k}"), KnobValue::from(v.as_str()))));
     }
     meta.knobs.extend(machines::compaction_knobs(spec));
     meta.knobs.extend(machines::damon_knobs(spec));

@@ -7,10 +7,9 @@ use mmsim::base::time::SimDuration;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::config::Kernel;
 use mmsim::config::cost::CostModel;
-use mmsim::machines::{Catalogue, about_preset};
+use mmsim::machines::Catalogue;
 use mmsim::report::events::EVENTS;
 use mmsim::scenario::keys::TableSpec;
-use mmsim::scenario::policy::PolicyCatalogue;
 use mmsim::scenario::tables;
 use mmsim::scenario::unknown_preset;
 
@@ -58,7 +57,7 @@ fn preset_names() -> Vec<String> {
 /// Presets of policies.
 pub(crate) fn presets() -> Vec<Entry> {
     let entry = |preset: String| {
-        let about = about_preset(&preset);
+        let about = Catalogue.about(&preset);
         Entry::new(preset, about)
     };
     preset_names().into_iter().map(entry).collect()
@@ -76,7 +75,7 @@ pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Error> {
     if !presets.iter().any(|p| p == name) {
         return Err(unknown_preset("--preset", name, &presets));
     }
-    let before = preset.and_then(mmsim::machines::before);
+    let before = preset.and_then(|p| Catalogue.before(p));
     let changed = |knob: &str| {
         let (preset, values) = before.as_ref()?;
         let (_, value) = values.iter().find(|(k, _)| *k == knob)?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{MachineConfig, SwapConfig};
 use mmsim_core::machine::snapshot::Snapshot;
@@ -111,12 +112,7 @@ pub fn lru_files(run: &RunSpec) -> Vec<(String, &'static [&'static str], String)
         return vec![(path("enabled"), &[], "0x0000".into())];
     };
     let bits = 1 | u32::from(config.walk_mmu) << 1 | u32::from(config.nonleaf_young) << 2;
-    let ttl: u64 = machines::Policy::Mglru(config)
-        .knobs()
-        .iter()
-        .find(|k| k.0 == "min-ttl-ms")
-        .and_then(|k| k.1.parse().ok())
-        .unwrap_or(0);
+    let ttl: u64 = config.get("min-ttl-ms").and_then(|ttl| ttl.parse().ok()).unwrap_or(0);
     vec![
         (path("enabled"), &["walk-mmu", "nonleaf-young"], format!("0x{bits:04x}")),
         (path("min_ttl_ms"), &["min-ttl-ms"], ttl.to_string()),

@@ -8,7 +8,6 @@ use mmsim_lru::MglruConfig;
 use mmsim_lru::config::{ClassicConfig, Settings as _};
 
 use mmsim_language::machines::Catalogue;
-use mmsim_language::scenario::policy::PolicyCatalogue as _;
 
 /// A release by its major and minor number.
 pub(super) type Release = (u32, u32);

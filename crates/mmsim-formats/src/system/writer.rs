@@ -23,7 +23,6 @@ use super::sysctls;
 use super::zoneinfo::Zone;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_language::machines::Catalogue;
-use mmsim_language::scenario::policy::PolicyCatalogue as _;
 use mmsim_language::scenario::{RunSpec, Scenario};
 
 /// Frames of a layout at most: 256 GiB.

@@ -10,7 +10,7 @@ use mmsim_core::workload::{FileSpec, MOST_PAGES, Op};
 use mmsim_workload::work::Pages;
 
 use super::misplaced::{Misplaced, of_task};
-use super::{Catalogue, Policy, build, damon, figures, managed_pages, workloads};
+use super::{Catalogue, Registry, build, damon, figures, managed_pages, workloads};
 use crate::scenario::policy::NO_COMPACTION;
 use crate::scenario::workload::{MOST_PROCESSES, TaskSpec, WorkloadSpec};
 use crate::scenario::{RunSpec, Scenario};
@@ -22,7 +22,15 @@ use mmsim_report::expect::Expectation;
 /// # Errors
 /// The scenario does not fit the policies that there are, or one of its runs cannot be built.
 pub fn specs(scenario: &Scenario) -> Result<Vec<RunSpec>, Error> {
-    let runs = scenario.expand(&Catalogue)?;
+    specs_of(scenario, &Catalogue)
+}
+
+/// The same of a scenario that may name policies from elsewhere, which are in `registry`.
+///
+/// # Errors
+/// As for [`specs`].
+pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>, Error> {
+    let runs = scenario.expand(registry)?;
     let mut asked: Option<&RunSpec> = None;
     for run in &runs {
         // Seeds and LRUs change none of the answers.
@@ -62,9 +70,9 @@ fn check(run: &RunSpec) -> Result<(), Misplaced> {
     let loads = |t: &TaskSpec| matches!(&t.work, WorkloadSpec::Fragment(w) if w.load.is_some());
     // How much is free, and whether a layout fits, a machine has to tell.
     if run.machine.vm.nr_hugepages > 0 || run.tasks.iter().any(loads) {
-        let policy = Policy::resolve(&run.policy)
-            .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
-        return build(run, &workloads::threads, |mem| policy.create(mem, run.seed)).map(drop);
+        let policy = run.registry.policy(&run.policy);
+        let policy = policy.map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
+        return build(run, &workloads::threads, |mem| policy(mem, run.seed)).map(drop);
     }
     let mut names = Vec::new();
     let (mut needed, mut disks) = (0, Disks::of(run));

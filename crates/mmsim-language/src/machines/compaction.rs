@@ -1,26 +1,13 @@
-//! Compaction by name: the preset of a kernel, and the strategy that knobs make.
+//! Compaction by name: the strategy that a preset and knobs make.
 
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::base::settings::Settings as _;
-use mmsim_core::config::Kernel;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::compaction::Compaction;
 
-use super::registry::{resolve, shipped, values};
+use crate::registry::{KnobError, PolicySpec, resolve, values};
 use crate::scenario::RunSpec;
-use crate::scenario::policy::{KnobError, NO_COMPACTION, PolicySpec};
 use mmsim_report::KnobValue;
-
-/// The preset where a scenario names none: that of 4.1, which is modelled for the sake of its
-/// compaction, on 4.1. Later kernels compact if the scenario says so: in the background they
-/// would move pages of workloads that never ask for a large block, and with them every figure
-/// that was recorded or calibrated with compaction switched off.
-pub(super) fn default_of(kernel: Kernel) -> String {
-    match kernel {
-        Kernel::V4_1 => shipped::<CompactionConfig>(kernel),
-        _ => NO_COMPACTION.to_string(),
-    }
-}
 
 /// The knobs of a preset with those of the scenario on top of it; `None`: no compaction.
 fn config(spec: &PolicySpec) -> Result<Option<CompactionConfig>, KnobError> {

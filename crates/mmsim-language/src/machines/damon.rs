@@ -16,7 +16,7 @@ use mmsim_damon::{Context, DamonConfig, DamonError, Kdamond, OpsId, Target, Watc
 
 use super::Machine;
 use super::misplaced::Misplaced;
-use super::registry::{resolve, values};
+use crate::registry::{resolve, values};
 use crate::scenario::{DamonContext, DamonSpec, RunSpec};
 use mmsim_base::error::Error;
 use mmsim_report::{DamonReport, DamonStatReport, KnobValue, Monitored, SchemeReport, TruthReport};

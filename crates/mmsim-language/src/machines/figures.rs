@@ -12,7 +12,7 @@ use mmsim_core::machine::snapshot::SwapArea;
 use mmsim_core::memory::Memory;
 
 use super::misplaced::of_task;
-use super::{Misplaced, Policy, compaction_knobs, process_name, workloads};
+use super::{Misplaced, compaction_knobs, process_name, workloads};
 use crate::scenario::damon::{DamonContext, DamonSpec};
 use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use crate::scenario::{GAUGES, RunSpec};
@@ -114,8 +114,8 @@ fn asks_for_blocks(task: &TaskSpec) -> bool {
 
 /// Counters that the policy of a run does not keep, found on a small machine.
 fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
-    let policy = Policy::resolve(&run.policy)
-        .map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
+    let policy = run.registry.policy(&run.policy);
+    let policy = policy.map_err(|e| Misplaced::new("reclaim", Error::plain(e.message)))?;
     let zone = ZoneConfig::new(mmsim_core::config::ZoneKind::Normal, 4096);
     let small = MachineConfig {
         nodes: vec![NodeConfig { zones: vec![zone] }],
@@ -124,7 +124,7 @@ fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
         os_overhead: 0,
         ..run.machine.clone()
     };
-    let policy = policy.create(&mut Memory::new(&small), run.seed);
+    let policy = policy(&mut Memory::new(&small), run.seed);
     let keeps = policy.traits().keeps;
     Ok(VmEvent::ALL.iter().copied().filter(|&e| !keeps(e)).collect())
 }

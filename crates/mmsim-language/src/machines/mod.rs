@@ -1,24 +1,22 @@
-//! From a resolved run to a machine: the one place that names every policy.
+//! From a resolved run to a machine.
 
 use std::collections::BTreeMap;
 
-use mmsim_core::base::settings::{Row, Settings as _};
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_core::workload::{LruGen, Op, Workload};
-use mmsim_damon::DamonConfig;
 use mmsim_lru::config::{self as lru_config, ClassicConfig};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
-use crate::scenario::policy::{Knob, KnobError, KnobInfo, PolicyCatalogue, PolicySpec};
+use crate::registry::{KnobError, PolicySpec, RANDOM, no_preset, resolve};
 use crate::scenario::{RunSpec, TaskSpec};
 use misplaced::{Misplaced, of_task};
 use mmsim_base::error::Error;
 use mmsim_report::RunReport;
-use registry::{RANDOM, Slot, no_preset, resolve};
 
 /// A policy with all its knobs, ready to be put on a machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,7 +35,10 @@ impl Policy {
         Policy::Classic(lru_config::preset_for_kernel(kernel))
     }
 
-    /// The policy of a preset with knobs set on top of it.
+    /// The shipped policy of a preset with knobs set on top of it.
+    ///
+    /// # Errors
+    /// There is no such preset, or a knob does not fit it or the others.
     pub fn resolve(spec: &PolicySpec) -> Result<Policy, KnobError> {
         if ClassicConfig::preset(&spec.preset).is_some() {
             return resolve(spec).map(Policy::Classic);
@@ -45,97 +46,20 @@ impl Policy {
         if MglruConfig::preset(&spec.preset).is_some() {
             return resolve(spec).map(Policy::Mglru);
         }
-        match registry::of(&spec.preset) {
-            Some(random) if spec.preset == RANDOM => {
-                random.what.check(spec).map(|()| Policy::Random)
-            }
-            _ => Err(no_preset(&spec.preset)),
+        match spec.preset == RANDOM {
+            true => Catalogue.values(spec).map(|_| Policy::Random),
+            false => Err(no_preset(&spec.preset)),
         }
     }
 
     /// Creates the policy on a machine's memory.
     pub fn create(self, mem: &mut Memory, seed: u64) -> Box<dyn ReclaimPolicy> {
         match self {
-            Policy::Classic(c) => Classic::boxed(c, mem),
-            Policy::Mglru(c) => Mglru::boxed(c, mem, seed),
+            Policy::Classic(c) => Classic::create(c, mem, seed),
+            Policy::Mglru(c) => Mglru::create(c, mem, seed),
             Policy::Random => Box::new(Random::new(mem, seed)),
         }
     }
-
-    /// Every knob with its value.
-    pub fn knobs(self) -> Vec<(&'static str, String)> {
-        match self {
-            Policy::Classic(c) => registry::values(&c),
-            Policy::Mglru(c) => registry::values(&c),
-            Policy::Random => Vec::new(),
-        }
-    }
-}
-
-/// All policies that scenario files can name.
-#[derive(Clone, Copy, Debug)]
-pub struct Catalogue;
-
-impl PolicyCatalogue for Catalogue {
-    fn presets(&self) -> Vec<String> {
-        registry::presets(Slot::Reclaim)
-    }
-
-    fn compaction_presets(&self) -> Vec<String> {
-        registry::presets(Slot::Compaction)
-    }
-
-    fn default_compaction(&self, kernel: Kernel) -> String {
-        compaction::default_of(kernel)
-    }
-
-    fn damon_presets(&self) -> Vec<String> {
-        registry::presets(Slot::Damon)
-    }
-
-    fn default_damon(&self, kernel: Kernel) -> String {
-        registry::shipped::<DamonConfig>(kernel)
-    }
-
-    fn knobs(&self, preset: &str) -> Vec<KnobInfo> {
-        let Some(entry) = registry::of(preset) else { return Vec::new() };
-        let of_preset = PolicySpec { preset: preset.into(), knobs: Vec::new() };
-        let values = entry.what.values(&of_preset).unwrap_or_default();
-        let info = |(row, (name, value)): (&Row, (&str, String))| KnobInfo {
-            key: name.into(),
-            values: row.takes(),
-            value,
-            doc: row.doc.into(),
-        };
-        entry.what.rows().iter().zip(values).map(info).collect()
-    }
-
-    fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError> {
-        let spec = PolicySpec { preset: preset.into(), knobs: knobs.to_vec() };
-        let entry = registry::of(preset).ok_or_else(|| no_preset(preset))?;
-        entry.what.check(&spec)
-    }
-}
-
-/// Description of a preset in one line.
-pub fn about_preset(name: &str) -> String {
-    registry::of(name).and_then(|e| e.what.about(name)).unwrap_or_default().into()
-}
-
-/// The last step in the history of a preset: the preset that it was built on, and each knob that
-/// differs there, with its value there. `None` for the first preset, and for policies without
-/// history.
-pub fn before(preset: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-    registry::of(preset)?.what.before(preset)
-}
-
-/// A value of a knob as reports write it, whether or not it goes with the other knobs.
-///
-/// # Errors
-///
-/// What to write instead.
-pub fn knob_value(preset: &str, knob: &str, value: &str) -> Result<String, KnobError> {
-    registry::of(preset).ok_or_else(|| no_preset(preset))?.what.value(preset, knob, value)
 }
 
 mod check;
@@ -144,11 +68,11 @@ mod damon;
 mod figures;
 mod followed;
 mod misplaced;
-mod registry;
 mod workloads;
 
-pub use check::specs;
+pub use crate::registry::{Catalogue, ConfiguredPolicy, Registry};
 pub use check::{askable, shape, sound};
+pub use check::{specs, specs_of};
 pub use compaction::compaction_knobs;
 pub use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};
@@ -164,10 +88,9 @@ pub fn machine(run: &RunSpec) -> Result<Machine, Error> {
 /// Builds the machine of one run whose threads do not do what its tasks say: `threads` makes those
 /// of a process of a task, given the seed.
 pub fn machine_of(run: &RunSpec, threads: &MakeThreads<'_>) -> Result<Machine, Error> {
-    let policy = Policy::resolve(&run.policy)
-        .map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
-    let mut machine =
-        build(run, threads, |mem| policy.create(mem, run.seed)).map_err(|m| m.error)?;
+    let policy = run.registry.policy(&run.policy);
+    let policy = policy.map_err(|e| Error::plain(format!("reclaim.{}: {}", e.key, e.message)))?;
+    let mut machine = build(run, threads, |mem| policy(mem, run.seed)).map_err(|m| m.error)?;
     other_lru(run, &mut machine);
     Ok(machine)
 }

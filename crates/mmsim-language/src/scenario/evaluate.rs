@@ -8,13 +8,13 @@ use std::path::{Path as FilePath, PathBuf};
 use super::expand;
 use super::kinds::Kind;
 use super::machine;
-use super::policy::PolicyCatalogue;
 use super::raw::{At, Entry, Node, Path, Sources, Step, Table};
 use super::read::Reader;
 use super::sweep::template::folder_of;
 use super::tables::{KNOB_FILE, ROOT, SUITE, SUITE_SCENARIO};
 use super::tune::{document, opened};
 use super::{RunSpec, check_schema, spec_of};
+use crate::registry::Registry;
 use mmsim_base::error::Error;
 
 /// A suite that was read and checked, but for what the machines say of its runs.
@@ -211,7 +211,7 @@ impl SuiteScenario {
     pub fn run_of(
         &self,
         knobs: Option<&KnobFile>,
-        catalogue: &dyn PolicyCatalogue,
+        registry: &Registry,
         sound: impl Fn(&RunSpec) -> Result<(), (String, Error)>,
     ) -> Result<RunSpec, Error> {
         let (mut sources, mut doc) = (self.sources.clone(), self.doc.clone());
@@ -228,7 +228,7 @@ impl SuiteScenario {
         }
         let mut plan = expand::plan(&sources, doc, &self.variant, &[], &self.dir)?;
         plan.seed = self.seed;
-        let spec = spec_of(&sources, &plan, catalogue, false)?;
+        let spec = spec_of(&sources, &plan, registry, false)?;
         sound(&spec).map_err(|(path, error)| match error.position() {
             None => sources.place(error, sources.nearest_place(&plan.doc, &path)),
             Some(_) => error,

@@ -46,15 +46,14 @@ use mmsim_core::config::MachineConfig;
 pub use damon::{DamonContext, DamonSpec};
 pub use expect::GAUGES;
 pub use machine::zones_of;
-pub use policy::{
-    Knob, KnobError, KnobInfo, KnobValue, PolicyCatalogue, PolicySpec, preset_of, unknown_preset,
-};
+pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicySpec, preset_of, unknown_preset};
 pub use reference::{evaluate_reference, reference, sweep_reference, tune_reference};
 pub use schema::json_schema;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
 pub use units::{bytes, duration, pages, yes_or_no};
 pub use workload::{TaskSpec, WorkloadSpec};
 
+use crate::registry::Registry;
 use expand::Plan;
 use kinds::Kind;
 use mmsim_base::error::Error;
@@ -63,7 +62,7 @@ use raw::{Node, Sources, Table};
 use tables::ROOT;
 
 /// A scenario that has been checked, but for its policies: those are known to the
-/// catalogue that [`Scenario::expand`] is given.
+/// registry that [`Scenario::expand`] is given.
 #[derive(Clone)]
 pub struct Scenario {
     sources: Sources,
@@ -86,6 +85,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// The machine.
     pub machine: MachineConfig,
+    /// Everything that its presets and knobs may be of.
+    pub registry: Registry,
     /// The replacement policy.
     pub policy: PolicySpec,
     /// Compaction, which makes large free blocks; preset `none`: no compaction.
@@ -204,11 +205,11 @@ impl Scenario {
 
     /// All runs: for each combination of the axes (the first changes slowest) each
     /// variant, and for each variant each seed.
-    pub fn expand(&self, catalogue: &dyn PolicyCatalogue) -> Result<Vec<RunSpec>, Error> {
+    pub fn expand(&self, registry: &Registry) -> Result<Vec<RunSpec>, Error> {
         // Also where every variant has another one.
         for (key, example, presets) in [
-            ("reclaim", "classic-v6.12", catalogue.presets()),
-            ("compaction", "compaction-v4.1", catalogue.compaction_presets()),
+            ("reclaim", "classic-v6.12", registry.presets()),
+            ("compaction", "compaction-v4.1", registry.compaction_presets()),
         ] {
             policy::read(&self.sources, self.doc.get(key), key, example)?
                 .check_preset(&self.sources, &presets)?;
@@ -216,7 +217,7 @@ impl Scenario {
         let mean_resident = self.plans.iter().any(|plan| !plan.damon.is_empty());
         let mut runs = Vec::new();
         for plan in &self.plans {
-            let spec = spec_of(&self.sources, plan, catalogue, mean_resident)?;
+            let spec = spec_of(&self.sources, plan, registry, mean_resident)?;
             runs.extend((0..plan.seeds).map(|i| {
                 let mut run = spec.clone();
                 run.seed += i;
@@ -253,20 +254,20 @@ pub fn low_discrepancy(seed: u64, n: u64, dimension: usize) -> f64 {
 fn spec_of(
     sources: &Sources,
     plan: &Plan,
-    catalogue: &dyn PolicyCatalogue,
+    registry: &Registry,
     mean_resident: bool,
 ) -> Result<RunSpec, Error> {
     let kernel = plan.machine.kernel;
     let of = |placed: &policy::PlacedPolicy, presets, default| {
-        placed.check(sources, catalogue, presets, default)
+        placed.check(sources, registry, presets, default)
     };
-    let policy = of(&plan.policy, catalogue.presets(), preset_of(kernel))?;
-    let default = catalogue.default_compaction(kernel);
-    let compaction = of(&plan.compaction, catalogue.compaction_presets(), default)?;
-    let default = catalogue.default_damon(kernel);
+    let policy = of(&plan.policy, registry.presets(), preset_of(kernel))?;
+    let default = registry.default_compaction(kernel);
+    let compaction = of(&plan.compaction, registry.compaction_presets(), default)?;
+    let default = registry.default_damon(kernel);
     let mut damon = Vec::new();
     for d in &plan.damon {
-        let rules = of(&d.rules, catalogue.damon_presets(), default.clone())?;
+        let rules = of(&d.rules, registry.damon_presets(), default.clone())?;
         damon.push(DamonSpec { rules, ..d.spec.clone() });
     }
     Ok(RunSpec {
@@ -274,6 +275,7 @@ fn spec_of(
         axes: plan.axes.clone(),
         seed: plan.seed,
         machine: plan.machine.clone(),
+        registry: registry.clone(),
         policy,
         compaction,
         tasks: plan.tasks.clone(),

@@ -1,7 +1,5 @@
-//! Which replacement policy and which compaction a run uses. The scenario knows no policy: names and knobs
-//! are checked by a [`PolicyCatalogue`], which `build` implements over the policy crates.
-
-use std::fmt;
+//! Replacement policy, compaction and rules of DAMON of a run: presets and knobs with the places where
+//! they were written, checked by a [`Registry`].
 
 use mmsim_compaction::CompactionConfig;
 use mmsim_core::base::settings::Settings as _;
@@ -10,105 +8,11 @@ use mmsim_lru::ClassicConfig;
 
 use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
 use super::read::{suggested, unknown, version_of};
+use crate::registry::Registry;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::nearest::nearest;
 
-/// A policy as the scenario asks for it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct PolicySpec {
-    /// The preset: the one asked for, else that of the kernel.
-    pub preset: String,
-    /// Knobs set on top of it, in the order of the file.
-    pub knobs: Vec<Knob>,
-}
-
-/// A knob and its value.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Knob {
-    /// Its name.
-    pub key: String,
-    /// Its value as written; the policy knows what it means.
-    pub value: KnobValue,
-}
-
-/// The value of a knob.
-#[derive(Clone, PartialEq, Debug)]
-pub enum KnobValue {
-    /// `true` or `false`.
-    Flag(bool),
-    /// A whole number.
-    Integer(i64),
-    /// A number with decimals.
-    Number(f64),
-    /// A word, or a quantity with its unit.
-    Text(String),
-}
-
-impl fmt::Display for KnobValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KnobValue::Flag(b) => write!(f, "{b}"),
-            KnobValue::Integer(n) => write!(f, "{n}"),
-            KnobValue::Number(x) => write!(f, "{x:?}"),
-            KnobValue::Text(s) => write!(f, "{s}"),
-        }
-    }
-}
-
-/// One knob of a preset, for lists and for messages.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KnobInfo {
-    /// Its name.
-    pub key: String,
-    /// The values that it takes, for people.
-    pub values: String,
-    /// Its value in the preset.
-    pub value: String,
-    /// Its effect.
-    pub doc: String,
-}
-
-/// Why a knob was refused.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KnobError {
-    /// Which knob, one of those that were given.
-    pub key: String,
-    /// The error and the text to write instead: `"warm" is not a list, write "active" or
-    /// "inactive"`.
-    pub message: String,
-}
-
-/// Choice of policies.
-pub trait PolicyCatalogue {
-    /// Names of all presets of replacement policies.
-    fn presets(&self) -> Vec<String>;
-    /// Names of all presets of compaction, other than those of policies.
-    fn compaction_presets(&self) -> Vec<String> {
-        vec![NO_COMPACTION.to_string()]
-    }
-    /// The preset of compaction that goes with a kernel.
-    fn default_compaction(&self, kernel: Kernel) -> String {
-        let _ = kernel;
-        NO_COMPACTION.to_string()
-    }
-    /// Names of all presets of DAMON.
-    fn damon_presets(&self) -> Vec<String> {
-        Vec::new()
-    }
-    /// The preset of DAMON that goes with a kernel.
-    fn default_damon(&self, kernel: Kernel) -> String {
-        let _ = kernel;
-        String::new()
-    }
-    /// The knobs of a preset of any kind.
-    fn knobs(&self, preset: &str) -> Vec<KnobInfo>;
-    /// Checks that the values of these knobs fit the preset and each other. All of them are among
-    /// [`PolicyCatalogue::knobs`].
-    fn check(&self, preset: &str, knobs: &[Knob]) -> Result<(), KnobError>;
-}
-
-/// The preset of compaction that makes nothing: a kernel built without compaction.
-pub const NO_COMPACTION: &str = "none";
+pub use crate::registry::{Knob, KnobError, KnobInfo, KnobValue, NO_COMPACTION, PolicySpec};
 
 /// The preset of compaction that a kernel shipped.
 pub fn compaction_of(kernel: Kernel) -> &'static str {
@@ -250,12 +154,12 @@ impl PlacedPolicy {
         Err(suggested(sources, self.preset_at, (&prefix, "preset", preset), near, &known))
     }
 
-    /// Asks the catalogue, which has these presets; without one of them it is the `default`.
+    /// Asks the registry, which has these presets; without one of them it is the `default`.
     /// Errors point at the file.
     pub(super) fn check(
         &self,
         sources: &Sources,
-        catalogue: &dyn PolicyCatalogue,
+        registry: &Registry,
         presets: Vec<String>,
         default: String,
     ) -> Result<PolicySpec, Error> {
@@ -266,10 +170,10 @@ impl PlacedPolicy {
         }
         let PolicySpec { preset, knobs } = &spec;
         self.is_among(sources, preset, &presets)?;
-        let infos = catalogue.knobs(preset);
+        let infos = registry.knobs(preset);
         for (knob, at) in knobs.iter().zip(&self.knobs_at) {
             if !infos.iter().any(|i| i.key == knob.key) {
-                let has = |p: &&String| catalogue.knobs(p).iter().any(|i| i.key == knob.key);
+                let has = |p: &&String| registry.knobs(p).iter().any(|i| i.key == knob.key);
                 // Of the newest preset that has it.
                 if let Some(other) = presets.iter().rev().find(has) {
                     let title =
@@ -283,7 +187,7 @@ impl PlacedPolicy {
                 return Err(unknown(sources, at.0, &prefix, "knob", &knob.key, &known));
             }
         }
-        if let Err(KnobError { key, message }) = catalogue.check(preset, knobs) {
+        if let Err(KnobError { key, message }) = registry.values(&spec) {
             let at = knobs.iter().position(|k| k.key == key).map(|i| self.knobs_at[i].1);
             let title = format!("{path}.{key}: {message}");
             return Err(match at {

@@ -14,16 +14,16 @@ use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
 use super::keys::{Fallback, KeySpec, Kind, TableSpec, one_of};
-use super::policy::PolicyCatalogue;
 use super::raw::{Node, Value};
 use super::tables::{ROOT, STEPS, WORKLOADS, all_tables};
 use super::units;
+use crate::registry::Registry;
 
 /// A path of `[axes]` and of `set`, as the reader takes it.
 const PATH: &str = r"^[A-Za-z0-9_-]+(\[[0-9]+\])*(\.[A-Za-z0-9_-]+(\[[0-9]+\])*)*$";
 
-/// The schema of scenario files that name the policies of `catalogue`.
-pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
+/// The schema of scenario files that name what is in `registry`.
+pub fn json_schema(registry: &Registry) -> Json {
     let mut definitions = Map::new();
     for t in all_tables().into_iter().filter(|t| !std::ptr::eq(*t, &ROOT)) {
         definitions.insert(name_of(t), table(t));
@@ -31,10 +31,10 @@ pub fn json_schema(catalogue: &dyn PolicyCatalogue) -> Json {
     definitions
         .insert("task".into(), by_key("workload", WORKLOADS.iter().map(|w| (w.name, w.table))));
     definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.name, &s.table))));
-    definitions.insert("policy".into(), presets(catalogue, catalogue.presets()));
-    let compaction = presets(catalogue, catalogue.compaction_presets());
+    definitions.insert("policy".into(), presets(registry, registry.presets()));
+    let compaction = presets(registry, registry.compaction_presets());
     definitions.insert("compaction".into(), compaction);
-    definitions.insert("damon-rules".into(), presets(catalogue, catalogue.damon_presets()));
+    definitions.insert("damon-rules".into(), presets(registry, registry.damon_presets()));
     definitions.insert("costs".into(), costs());
     definitions.insert("rules".into(), rules());
     for (name, pattern, example) in units::patterns() {
@@ -183,9 +183,9 @@ fn costs() -> Json {
 }
 
 /// Knobs are those of any preset: a variant may name knobs of a preset that the file names.
-fn presets(catalogue: &dyn PolicyCatalogue, presets: Vec<String>) -> Json {
+fn presets(registry: &Registry, presets: Vec<String>) -> Json {
     let mut properties = Map::new();
-    for knob in presets.iter().flat_map(|p| catalogue.knobs(p)) {
+    for knob in presets.iter().flat_map(|p| registry.knobs(p)) {
         add_knob(&mut properties, knob.key, &knob.doc, &knob.values);
     }
     properties.insert("preset".into(), json!({ "enum": presets }));

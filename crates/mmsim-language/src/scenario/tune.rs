@@ -9,7 +9,6 @@ use super::expect;
 use super::keys::TableSpec;
 use super::kinds::Kind;
 use super::machine;
-use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Path, Sources, Table, Value};
 use super::read::{Reader, fill, unknown};
 use super::sweep::axis::{Axis, Folders, Form, Purpose};
@@ -19,6 +18,7 @@ use super::tables::{
 };
 use super::units::{self, BadQuantity, PAGE_SIZE};
 use super::{RunSpec, check_schema, spec_of};
+use crate::registry::Registry;
 use mmsim_base::error::Error;
 use mmsim_report::claim::{Bounds, Claim};
 use mmsim_report::derived::Figure;
@@ -333,7 +333,7 @@ impl TunePlan {
     pub fn run_of(
         &self,
         values: &[Option<KnobValue>],
-        catalogue: &dyn PolicyCatalogue,
+        registry: &Registry,
         sound: impl Fn(&RunSpec) -> Result<(), (String, Error)>,
     ) -> Result<RunSpec, Error> {
         let mut doc = self.doc.clone();
@@ -345,7 +345,7 @@ impl TunePlan {
         }
         let mut plan = expand::plan(&self.sources, doc, &self.variant, &labels, &self.dir)?;
         plan.seed = self.seed;
-        let spec = spec_of(&self.sources, &plan, catalogue, self.mean_resident)?;
+        let spec = spec_of(&self.sources, &plan, registry, self.mean_resident)?;
         sound(&spec).map_err(|(path, error)| match error.position() {
             None => self.sources.place(error, self.sources.nearest_place(&plan.doc, &path)),
             Some(_) => error,

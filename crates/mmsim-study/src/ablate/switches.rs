@@ -1,8 +1,8 @@
 //! Which switches there are: knobs of one LRU that differ between two of its points.
 
 use mmsim_base::error::Error;
-use mmsim_language::machines::{Catalogue, Policy, before, knob_value};
-use mmsim_language::scenario::policy::{Knob, KnobValue, PolicyCatalogue, PolicySpec};
+use mmsim_language::machines::Catalogue;
+use mmsim_language::scenario::policy::{Knob, KnobValue, PolicySpec};
 use mmsim_language::scenario::unknown_preset;
 use serde::Serialize;
 
@@ -54,8 +54,7 @@ pub fn with(base: &PolicySpec, switches: &[Switch], set: Set) -> PolicySpec {
 
 /// All knobs of a policy with their values.
 fn values(spec: &PolicySpec) -> Result<Vec<(&'static str, String)>, Error> {
-    let policy = Policy::resolve(spec).map_err(|e| Error::plain(e.message))?;
-    Ok(policy.knobs())
+    Catalogue.values(spec).map_err(|e| Error::plain(e.message))
 }
 
 /// A preset by its name; `option` gave it.
@@ -113,7 +112,7 @@ pub fn between(from: &PolicySpec, to: &PolicySpec) -> Result<Vec<Switch>, Error>
 pub fn stage(from: &PolicySpec, name: &str) -> Result<Vec<Switch>, Error> {
     let step = values(&preset("--stage", name)?)?;
     let wrong = |what: String| Error::of_option(format!("--stage: {what}"));
-    let Some((_, changed)) = before(name) else {
+    let Some((_, changed)) = Catalogue.before(name) else {
         return Err(wrong(format!("{name} is built on no other preset"))
             .help("write a later one: `mmsim list presets`"));
     };
@@ -156,7 +155,8 @@ pub fn written(base: &PolicySpec, words: &[String]) -> Result<Vec<Switch>, Error
                 let what = format!("--switch: {} has no knob", base.preset);
                 return Err(Error::unknown_word(&what, &knob, &known));
             };
-            let on = knob_value(&base.preset, &knob, &on)
+            let on = Catalogue
+                .knob_value(&base.preset, &knob, &on)
                 .map_err(|why| wrong(format!("{knob}: {}", why.message)))?;
             let before = switches.iter().flat_map(|s| &s.settings).chain(&settings);
             if before.into_iter().any(|s: &Setting| s.knob == knob) {
@@ -173,7 +173,7 @@ pub fn written(base: &PolicySpec, words: &[String]) -> Result<Vec<Switch>, Error
     }
     if let Some(set) = senseless(base, &switches) {
         let spec = with(base, &switches, set);
-        let message = Policy::resolve(&spec).err().map_or(String::new(), |e| e.message);
+        let message = Catalogue.values(&spec).err().map_or(String::new(), |e| e.message);
         let on = switches.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
         let on: Vec<&str> = on.map(|(_, s)| s.name.as_str()).collect();
         let title = format!("--switch: with only {} on: {message}", on.join(" and "));
@@ -188,7 +188,7 @@ pub fn written(base: &PolicySpec, words: &[String]) -> Result<Vec<Switch>, Error
 fn senseless(base: &PolicySpec, switches: &[Switch]) -> Option<Set> {
     sets(switches.len(), &Vec::new())
         .into_iter()
-        .find(|s| Policy::resolve(&with(base, switches, *s)).is_err())
+        .find(|s| Catalogue.values(&with(base, switches, *s)).is_err())
 }
 
 /// Joins switches until every set makes sense. A switch that makes none alone is joined with the
@@ -196,7 +196,7 @@ fn senseless(base: &PolicySpec, switches: &[Switch]) -> Option<Set> {
 fn joined(base: &PolicySpec, mut switches: Vec<Switch>) -> Result<Vec<Switch>, Error> {
     while let Some(set) = senseless(base, &switches) {
         let on: Vec<usize> = (0..switches.len()).filter(|i| set >> i & 1 == 1).collect();
-        let why = |set| Policy::resolve(&with(base, &switches, set)).err().map(|e| e.message);
+        let why = |set| Catalogue.values(&with(base, &switches, set)).err().map(|e| e.message);
         let mends = |j: &usize| set >> j & 1 == 0 && why(set | 1 << j) != why(set);
         let (keep, join) = match on[..] {
             [i] => match (0..switches.len()).find(mends) {
@@ -231,13 +231,13 @@ mod tests {
     #[test]
     fn each_step_of_the_history_can_be_switched() {
         for name in Catalogue.presets() {
-            let Some((base, _)) = before(&name) else { continue };
+            let Some((base, _)) = Catalogue.before(&name) else { continue };
             let (from, to) = (spec(base), spec(&name));
             let switches = between(&from, &to).unwrap();
             let whole = with(&from, &switches, all(switches.len()));
-            assert_eq!(Policy::resolve(&whole), Policy::resolve(&to), "{name}");
+            assert_eq!(Catalogue.values(&whole), Catalogue.values(&to), "{name}");
             for set in 0..=all(switches.len()) {
-                assert!(Policy::resolve(&with(&from, &switches, set)).is_ok(), "{name}, {set:b}");
+                assert!(Catalogue.values(&with(&from, &switches, set)).is_ok(), "{name}, {set:b}");
             }
             assert_eq!(stage(&from, &name).unwrap(), switches);
         }

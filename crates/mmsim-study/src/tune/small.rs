@@ -51,7 +51,7 @@ pub(super) fn estimates(
     let share = Share::OneIn(plan.miniature().unwrap_or(0));
     let made: Vec<Option<Miniature>> =
         specs.iter().map(|spec| Miniature::new(spec, share, 1).ok()).collect();
-    let run = RunOptions { jobs: options.jobs, check: options.check };
+    let run = RunOptions { jobs: options.jobs, check: options.check, ..RunOptions::default() };
     let all: Vec<Miniature> = made.iter().flatten().cloned().collect();
     let mut results = match miniature::run(all, &run, || ()) {
         Ok(results) => results.into_iter(),

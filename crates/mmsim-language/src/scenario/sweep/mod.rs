@@ -14,10 +14,10 @@ use std::sync::Arc;
 use super::RunSpec;
 use super::expand;
 use super::kinds::Kind;
-use super::policy::PolicyCatalogue;
 use super::raw::{At, Node, Sources, Table, Value, inline};
 use super::read::{Reader, fill};
 use super::tables::SWEEP;
+use crate::registry::Registry;
 use canonical::Contents;
 use mmsim_base::error::Error;
 use mmsim_report::expect::Expectation;
@@ -272,14 +272,10 @@ impl SweepPlan {
     /// # Errors
     ///
     /// What is wrong with its values, at their places in plan or scenario.
-    pub fn planned(
-        &self,
-        place: UnitPlace,
-        catalogue: &dyn PolicyCatalogue,
-    ) -> Result<Planned<'_>, Error> {
+    pub fn planned(&self, place: UnitPlace, registry: &Registry) -> Result<Planned<'_>, Error> {
         let template = &self.templates[place.scenario];
         let (plan, resident) = template.planned(place.setting, place.variant)?;
-        let mut spec = template.spec(&plan, resident, catalogue)?;
+        let mut spec = template.spec(&plan, resident, registry)?;
         spec.seed = place.seed;
         Ok(Planned { template, plan, spec })
     }

@@ -9,7 +9,6 @@ use super::super::expand::{self, Plan};
 use super::super::expect::{self, Known};
 use super::super::machine;
 use super::super::points::{MOST_DIMENSIONS, Method};
-use super::super::policy::PolicyCatalogue;
 use super::super::raw::{Node, Sources, Table, Value};
 use super::super::read::{Reader, fill, unknown};
 use super::super::tables::{ROOT, SWEEP, SWEEP_SAMPLE, VARIANT};
@@ -17,6 +16,7 @@ use super::super::{RunSpec, check_schema, spec_of};
 use super::axis::{Axis, Folders, Purpose};
 use super::canonical::{Canonical, Contents, Files, Slot};
 use super::{MOST_UNITS, opened};
+use crate::registry::Registry;
 use mmsim_base::error::Error;
 use mmsim_report::expect::Expectation;
 
@@ -364,9 +364,9 @@ impl Template {
         &self,
         plan: &Plan,
         resident: bool,
-        catalogue: &dyn PolicyCatalogue,
+        registry: &Registry,
     ) -> Result<RunSpec, Error> {
-        spec_of(&self.sources, plan, catalogue, resident)
+        spec_of(&self.sources, plan, registry, resident)
     }
 
     /// An error at the place of a key of a run.
