@@ -10,8 +10,14 @@ use mmsim_core::config::VmSysctl;
 use super::layers::{code, modules};
 
 /// The crates that could know a key.
-const AROUND: [&str; 5] =
-    ["mmsim-base", "mmsim-report", "mmsim-language", "mmsim-formats", "mmsim-study"];
+const AROUND: [&str; 6] = [
+    "mmsim-workload",
+    "mmsim-base",
+    "mmsim-report",
+    "mmsim-language",
+    "mmsim-formats",
+    "mmsim-study",
+];
 
 /// Files that spell a key for another reason.
 const OTHERWISE: &[(&str, &str)] = &[

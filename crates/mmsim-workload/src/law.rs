@@ -12,6 +12,7 @@
 //! second opinion of the tests.
 
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{Form, Formed, Row, Value};
 use mmsim_core::base::time::SimDuration;
 use std::borrow::Cow;
 
@@ -186,6 +187,19 @@ pub enum Varying {
 impl Default for Varying {
     fn default() -> Self {
         Varying::Always(0)
+    }
+}
+
+impl Formed for Varying {
+    const FORM: Form = Form::Time;
+    const DRAWN: bool = true;
+}
+impl Value for Varying {
+    fn number(&self, _: &Row) -> Option<u64> {
+        if let Varying::Always(value) = *self { Some(value) } else { None }
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        *self = Varying::Always(n);
     }
 }
 

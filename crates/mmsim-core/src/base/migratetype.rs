@@ -8,6 +8,8 @@
 //! (`fallbacks`). Left out: `page_group_by_mobility_disabled`, by which machines of less
 //! than six pageblocks (12 MiB) call everything unmovable.
 
+use super::settings::{Form, Formed, Row, Value, Word};
+
 /// The type of a pageblock, of a free list, or of a request (the first three only).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -32,6 +34,31 @@ pub const NR_MIGRATETYPES: usize = 6;
 pub(crate) const NR_PCPTYPES: usize = 3;
 
 use Migratetype::{Cma, HighAtomic, Isolate, Movable, Reclaimable, Unmovable};
+
+/// The types that a request may have, as settings write them.
+impl Formed for Migratetype {
+    const FORM: Form = {
+        const fn word(name: &'static str, doc: &'static str) -> Word {
+            Word { name, doc, since: "" }
+        }
+        const WORDS: &[Word] = &[
+            word("unmovable", "memory that stays where it is"),
+            word("movable", "memory of processes and the page cache"),
+            word("reclaimable", "caches that can be dropped on request"),
+        ];
+        Form::Word(WORDS, &["unmovable", "movable", "reclaimable"])
+    };
+}
+impl Value for Migratetype {
+    fn number(&self, _: &Row) -> Option<u64> {
+        Some(*self as u64)
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        if let Some(of) = Migratetype::REQUESTS.get(n as usize) {
+            *self = *of;
+        }
+    }
+}
 
 impl Migratetype {
     /// All types, in the order of `/proc/pagetypeinfo`.

@@ -9,7 +9,7 @@ mod refusal;
 mod value;
 
 pub use refusal::{KnobError, Unfit};
-pub use value::{Formed, Value};
+pub use value::{Formed, Value, show_pages};
 
 use super::kernel::{Kernel, checked};
 use super::time::SimDuration;
@@ -27,17 +27,27 @@ pub struct Word {
     pub since: &'static str,
 }
 
+/// Largest count of accesses, records and the like: exact in every number format.
+pub const MANY: u64 = 1 << 53;
+
 /// The form of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// These words for no and yes.
     Flag([&'static str; 2]),
+    /// `true` or `false`, as TOML has them.
+    Bool,
     /// One of these words, whose names are listed again.
     Word(&'static [Word], &'static [&'static str]),
     /// A whole number.
     Whole,
     /// A duration with its unit.
     Time,
+    /// A number that is not negative, perhaps with decimals; the setting's number has the bits of an
+    /// `f64`, which are in the order of the numbers.
+    Real,
+    /// Memory with its unit; the setting's number counts pages.
+    Pages,
 }
 
 /// Allowed numbers, from a release on.
@@ -72,6 +82,10 @@ pub struct Row {
     ranges: [Option<Range>; 2],
     /// Units of the number in one of what the field counts.
     scale: u64,
+    /// It has to be given: it, or the row that may be given instead.
+    required: bool,
+    /// A law may be given in its place.
+    drawn: bool,
 }
 
 impl Row {
@@ -96,6 +110,8 @@ impl Row {
             life: ["", ""],
             ranges: [None; 2],
             scale: 1,
+            required: false,
+            drawn: false,
         }
     }
     /// The unit of a plain number.
@@ -166,6 +182,52 @@ impl Row {
         Row { form: Form::Whole, scale: nanos, ..self }
     }
 
+    /// `true` and `false` of TOML for yes and no.
+    #[must_use]
+    pub const fn toml(self) -> Row {
+        Row { form: Form::Bool, ..self }
+    }
+    /// Memory of at least this number of pages, and below 2^32.
+    #[must_use]
+    pub const fn pages(self, least: u64) -> Row {
+        Row { form: Form::Pages, ..self }.range(least, u32::MAX as u64)
+    }
+    /// A whole number in this range, where the field's type has another form.
+    #[must_use]
+    pub const fn count(self, low: u64, high: u64) -> Row {
+        Row { form: Form::Whole, ..self }.range(low, high)
+    }
+    /// A number in this range, perhaps with decimals. Both ends are at least 0.
+    #[must_use]
+    pub const fn reals(self, low: f64, high: f64) -> Row {
+        Row { form: Form::Real, ..self }.range(low.to_bits(), high.to_bits())
+    }
+    /// A duration that is longer than nothing, since work lasts for it.
+    #[must_use]
+    pub const fn lasting(self) -> Row {
+        self.range(1, u64::MAX)
+    }
+    /// It has to be given: it, or the row that may be given instead. Its value means nothing.
+    #[must_use]
+    pub const fn required(self) -> Row {
+        Row { required: true, ..self }
+    }
+    /// Sets whether a law may be given in its place.
+    #[must_use]
+    pub const fn drawn(self, drawn: bool) -> Row {
+        Row { drawn, ..self }
+    }
+
+    /// True if it has to be given: it, or the row that may be given instead.
+    pub const fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// True if a law may be given in its place.
+    pub const fn is_drawn(&self) -> bool {
+        self.drawn
+    }
+
     /// True if a kernel has it.
     pub fn is_of(&self, kernel: Kernel) -> bool {
         kernel.has(self.life[0]) && !kernel.is_after(self.life[1])
@@ -201,7 +263,7 @@ impl Row {
     }
 
     fn flag_bounds(&self) -> Option<(u64, u64)> {
-        matches!(self.form, Form::Flag(_)).then_some((0, 1))
+        matches!(self.form, Form::Flag(_) | Form::Bool).then_some((0, 1))
     }
 
     /// Why a kernel does not take a number, if it does not.
@@ -233,15 +295,26 @@ impl Row {
 
     /// The words that it takes; none for a number.
     pub fn allowed(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let flags = if let Form::Flag(words) = self.form { words.to_vec() } else { Vec::new() };
+        let flags = match self.form {
+            Form::Flag(words) => words.to_vec(),
+            Form::Bool => vec!["false", "true"],
+            _ => Vec::new(),
+        };
         flags.into_iter().chain(self.words().iter().map(|w| w.name))
     }
 
     /// Allowed values as text for people: `a | b`, or `0 to 7`.
     pub fn takes(&self) -> String {
         match (self.form, self.bounds()) {
-            (Form::Flag(_) | Form::Word(..), _) => self.allowed().collect::<Vec<_>>().join(" | "),
+            (Form::Flag(_) | Form::Bool | Form::Word(..), _) => {
+                self.allowed().collect::<Vec<_>>().join(" | ")
+            }
             (Form::Time, _) => "a duration".into(),
+            (Form::Pages, _) => "a size".into(),
+            (Form::Real, Some((low, high))) => {
+                format!("{} to {}", f64::from_bits(low), f64::from_bits(high))
+            }
+            (Form::Real, None) => "a number".into(),
             (Form::Whole, Some((low, high))) => format!("{low} to {high}"),
             (Form::Whole, None) => "a whole number".into(),
         }
@@ -252,6 +325,9 @@ impl Row {
         let Some(n) = value else { return String::new() };
         match self.form {
             Form::Flag(words) => words[usize::from(n > 0)].into(),
+            Form::Bool => (n > 0).to_string(),
+            Form::Real => format!("{:?}", f64::from_bits(n)),
+            Form::Pages => value::size(n),
             Form::Word(_, names) => names[n as usize].into(),
             Form::Whole => n.to_string(),
             Form::Time => SimDuration::from_nanos(n).to_string(),
@@ -264,14 +340,17 @@ impl Row {
     /// It takes no such value.
     pub fn parse(&self, text: &str) -> Result<u64, KnobError> {
         let read = match self.form {
-            Form::Flag(words) => words.iter().position(|w| *w == text).or(match text {
+            Form::Flag(_) | Form::Bool => self.allowed().position(|w| w == text).or(match text {
                 "yes" | "true" | "on" => Some(1),
                 "no" | "false" | "off" => Some(0),
                 _ => None,
             }),
             Form::Word(_, names) => names.iter().position(|name| *name == text),
-            Form::Whole | Form::Time => {
-                let number = text.parse().ok();
+            Form::Whole | Form::Time | Form::Pages | Form::Real => {
+                let number = match self.form {
+                    Form::Real => text.parse().ok().map(f64::to_bits),
+                    _ => text.parse().ok(),
+                };
                 return number
                     .filter(|n| self.admits(*n))
                     .ok_or_else(|| self.refusal(text.to_owned()));
@@ -292,7 +371,7 @@ impl Row {
     fn refusal(&self, value: String) -> KnobError {
         let knob = self.name;
         match (self.form, self.bounds()) {
-            (Form::Whole | Form::Time, bounds) => {
+            (Form::Whole | Form::Time | Form::Pages | Form::Real, bounds) => {
                 KnobError::OutOfRange { knob, value, range: bounds.unwrap_or((0, u64::MAX)) }
             }
             _ => KnobError::UnknownValue { knob, value, allowed: self.allowed().collect() },
@@ -567,7 +646,7 @@ macro_rules! settings {
                         stringify!($field),
                         concat!($($doc),+),
                         <$ty as Formed>::FORM,
-                    )$($(.$attribute($($arg)*))+)?,
+                    ).drawn(<$ty as Formed>::DRAWN)$($(.$attribute($($arg)*))+)?,
                 )+];
                 const MORE: &[(&str, Row)] = &[$($((
                     $after,
@@ -576,7 +655,7 @@ macro_rules! settings {
                         stringify!($more),
                         concat!($($more_doc),+),
                         <$more_ty as Formed>::FORM,
-                    )$(.$more_attribute($($more_arg)*))+,
+                    ).drawn(<$more_ty as Formed>::DRAWN)$(.$more_attribute($($more_arg)*))+,
                 ),)+)?];
                 &placed::<{ OWN.len() + MORE.len() }>(OWN, MORE)
             };

@@ -1,7 +1,7 @@
 //! The sysctls of memory management, a row each: `/proc/sys/vm`, and a few files of `/sys`.
 
 use crate::base::kernel::NEWEST;
-use crate::base::settings::{Form, Formed, Row, Settings as _, Value};
+use crate::base::settings::{Form, Formed, MANY, Row, Settings as _, Value};
 use crate::base::time::SimDuration;
 use crate::{settings, words};
 
@@ -9,8 +9,6 @@ use crate::{settings, words};
 const INT: u64 = i32::MAX as u64;
 /// Hundredths of a second.
 const CENTISECOND: u64 = 10_000_000;
-/// The largest number of bytes: exact in every number format.
-const MANY: u64 = 1 << 53;
 
 settings! {
     /// The knobs of `/proc/sys/vm`, under their names, and some of `/sys`.

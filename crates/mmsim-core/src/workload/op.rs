@@ -118,6 +118,10 @@ pub struct VmaFlags {
 }
 
 impl VmaFlags {
+    /// None of them.
+    pub const NONE: VmaFlags =
+        VmaFlags { exec: false, locked: false, seq_read: false, rand_read: false };
+
     /// True if accessed bits of such a mapping tell reclaim anything.
     #[inline]
     pub fn recency(&self, ignores_random: bool) -> bool {

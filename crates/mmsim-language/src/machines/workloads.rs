@@ -5,10 +5,10 @@
 //! fragmenter may bring a layout of memory: the machine has to fit.
 
 use mmsim_core::config::Kernel;
+use mmsim_workload::since::check_line;
 use mmsim_workload::work::{Threads, WorkError};
 
 use super::Machine;
-use crate::scenario::since::advice_of_line;
 use crate::scenario::workload::{TaskSpec, WorkloadSpec};
 use mmsim_base::error::{Error, ErrorKind};
 
@@ -80,10 +80,9 @@ pub(crate) fn check_monitor(task: &TaskSpec, monitored: bool) -> Result<(), Erro
 pub(crate) fn check_kernel(task: &TaskSpec, kernel: Kernel) -> Result<(), Error> {
     let WorkloadSpec::Script(w) = &task.work else { return Ok(()) };
     for (i, line) in w.lines().into_iter().enumerate() {
-        if let Some((found, write)) = advice_of_line(line, kernel) {
-            let wrong = w.wrong_line(i, &format!("{found}, write {write}"));
-            return Err(placed(task, wrong));
-        }
+        check_line(line, kernel).map_err(|(found, write)| {
+            placed(task, w.wrong_line(i, &format!("{found}, write {write}")))
+        })?;
     }
     Ok(())
 }
@@ -199,7 +198,7 @@ mod tests {
                 // A copy reads and writes; the bisection looks at one word per halving.
                 let chunk = u64::from(w.chunk_pages);
                 let copy = 2 * chunk + u64::from((chunk * 512).ilog2());
-                u64::from(w.chunks) * chunk + work(w.end) * copy
+                u64::from(w.chunks()) * chunk + work(w.end) * copy
             }
             WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => u64::from(w.pages) + work(w.end),
             WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => {
@@ -221,7 +220,7 @@ mod tests {
                     panic!("reads are drawn")
                 };
                 let data = item + index;
-                let (least, most) = w.stale_reads;
+                let (least, most) = (w.stale_min, w.stale_max);
                 // Whole rounds of chunks, each read the same number of times.
                 let stale = u64::from(w.stale) * u64::from(least + most) / 2;
                 u64::from(w.idle) + stale + work(w.end) * data

@@ -1,15 +1,12 @@
-//! Fields of tasks that take more than their key: what several keys say together, files, names.
+//! Fields that take more than their key: disks, files, nested tables.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use mmsim_core::base::id::{DiskId, Idx as _};
 use mmsim_core::config::{DEFAULT_DISK, MachineConfig};
-use mmsim_workload::generators::End;
 
 use super::keys::TableSpec;
 use super::read::Reader;
-use super::rows::Field;
 use mmsim_base::error::Error;
 
 /// Task and machine, for a workload.
@@ -23,40 +20,6 @@ pub(super) struct TaskCx<'a> {
     pub(super) machine: &'a MachineConfig,
     /// The folder of the scenario.
     pub(super) dir: &'a Path,
-}
-
-/// Exactly one of an amount of work and a duration.
-pub(super) fn end(r: &Reader<'_>, work: &str) -> Result<End, Error> {
-    r.one_of(work, "duration")?;
-    Ok(match r.opt_time_of_work("duration")? {
-        Some(t) => End::After(t),
-        None => End::Work(r.get(work)?),
-    })
-}
-
-/// Two values, the first of which is not the larger one; `show` is for messages.
-pub(super) fn between<T: Field + PartialOrd + Copy, S: Display>(
-    r: &Reader<'_>,
-    low: &str,
-    high: &str,
-    show: fn(T) -> S,
-) -> Result<(T, T), Error> {
-    let (from, to): (T, T) = (r.get(low)?, r.get(high)?);
-    if from > to {
-        return Err(out_of_order(r, (low, show(from)), (high, show(to))));
-    }
-    Ok((from, to))
-}
-
-/// A lower bound above the upper one. The one that was written is the mistake; of two, the
-/// upper one.
-pub(super) fn out_of_order<T: Display>(r: &Reader<'_>, low: (&str, T), high: (&str, T)) -> Error {
-    if r.is_default(high.0) {
-        let found = format!("{} is more than `{}`, which is {}", low.1, high.0, high.1);
-        return r.error(low.0, found, format!("\"{}\" or less, or change `{}`", high.1, high.0));
-    }
-    let found = format!("{} is less than `{}`, which is {}", high.1, low.0, low.1);
-    r.error(high.0, found, format!("\"{}\" or more, or change `{}`", low.1, low.0))
 }
 
 /// The disk that the key `disk` names.

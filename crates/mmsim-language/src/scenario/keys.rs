@@ -94,7 +94,10 @@ pub enum Fallback {
 /// A value of a row as TOML.
 pub(super) fn toml_of(row: &Row, value: Option<u64>) -> String {
     let text = row.text(value);
-    if let Form::Word(..) = row.form { format!("\"{text}\"") } else { text }
+    match row.form {
+        Form::Bool | Form::Whole | Form::Real | Form::Flag(["0", "1"]) => text,
+        _ => format!("\"{text}\""),
+    }
 }
 
 /// Default of a row on a kernel.
@@ -139,34 +142,6 @@ pub struct KeySpec {
     pub doc: &'static str,
 }
 
-impl KeySpec {
-    /// The key of a row.
-    const fn of(row: &'static Row, defaults: Defaults) -> KeySpec {
-        let kind = match (row.form, row.bounds()) {
-            (Form::Flag(_), _) => Kind::Count(0, 1),
-            (Form::Word(_, names), _) => Kind::Choice(names),
-            (Form::Time, _) => Kind::Time,
-            (Form::Whole, Some((low, high))) => Kind::Count(low, high),
-            (Form::Whole, None) => Kind::Count(0, MANY),
-        };
-        KeySpec { name: row.name, kind, fallback: Fallback::Row(row, defaults), doc: row.doc }
-    }
-}
-
-/// The keys of a table of rows.
-pub(super) const fn keys_of<const N: usize>(
-    rows: &'static [Row],
-    defaults: Defaults,
-) -> [KeySpec; N] {
-    let mut keys = [KeySpec::of(&rows[0], defaults); N];
-    let mut i = 1;
-    while i < N {
-        keys[i] = KeySpec::of(&rows[i], defaults);
-        i += 1;
-    }
-    keys
-}
-
 /// The keys of one table.
 #[derive(Debug)]
 pub struct TableSpec {
@@ -207,8 +182,8 @@ use Kind::{
     Tables, Tasks, Text, Texts, Time, Times, Whole,
 };
 
-/// Largest count of accesses, records and the like: exact in every number format.
-pub(super) const MANY: u64 = 1 << 53;
+pub(super) use mmsim_core::base::settings::MANY;
+
 /// Largest number of pages, CPUs and so on that a 32-bit index can hold.
 pub(super) const U32: u64 = u32::MAX as u64;
 

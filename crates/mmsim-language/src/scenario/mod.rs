@@ -28,7 +28,6 @@ mod reference;
 mod resolved;
 mod rows;
 mod schema;
-pub(crate) mod since;
 pub mod sweep;
 pub mod tables;
 mod tasks;

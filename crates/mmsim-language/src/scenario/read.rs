@@ -192,15 +192,28 @@ impl<'a> Reader<'a> {
 
     /// Not both of two keys.
     pub(super) fn at_most_one(&self, a: &str, b: &str) -> Result<(), Error> {
-        match (self.table.entry(a), self.table.entry(b)) {
-            (Some(x), Some(y)) => {
-                let title = format!("{}`{a}` and `{b}` contradict each other", self.prefix());
-                // The later one is more likely the mistake.
-                let later = if x.key_at == At::DEFAULT { y } else { self.later(x, y) };
-                Err(self.sources.error(later.key_at, title, "leave one of them out"))
-            }
-            _ => Ok(()),
-        }
+        if self.has(a) && self.has(b) { Err(self.contradiction(a, b)) } else { Ok(()) }
+    }
+
+    /// The error of two keys of which one may be given.
+    pub(super) fn contradiction(&self, a: &str, b: &str) -> Error {
+        let title = format!("{}`{a}` and `{b}` contradict each other", self.prefix());
+        // The later one is more likely the mistake.
+        let at = match (self.table.entry(a), self.table.entry(b)) {
+            (Some(x), Some(y)) if x.key_at != At::DEFAULT => self.later(x, y).key_at,
+            (_, Some(y)) => y.key_at,
+            _ => self.at,
+        };
+        self.sources.error(at, title, "leave one of them out")
+    }
+
+    /// Passes on what a kernel lacks, as an error at the value of `key`.
+    pub(super) fn dated(
+        &self,
+        key: &str,
+        checked: Result<(), (String, String)>,
+    ) -> Result<(), Error> {
+        checked.map_err(|(found, write)| self.error(key, found, write))
     }
 
     fn later(&self, a: &'a Entry, b: &'a Entry) -> &'a Entry {

@@ -4,6 +4,7 @@
 //! `--dry-run`, reports and docs/scenarios.md walk, and the function that fills a config. A row
 //! without a field and a field without a row do not compile.
 
+use mmsim_core::base::settings::Form;
 use mmsim_core::base::time::SimDuration;
 
 use super::keys::Kind;
@@ -16,6 +17,17 @@ pub(super) struct Words<T: 'static> {
     pub(super) names: &'static [&'static str],
     /// In the same order.
     pub(super) values: &'static [T],
+}
+
+/// The words of a form.
+///
+/// # Panics
+/// It has none.
+pub(super) const fn names_of(form: Form) -> &'static [&'static str] {
+    match form {
+        Form::Word(_, names) => names,
+        _ => panic!("a form without words"),
+    }
 }
 
 /// Pairs each word with its value.

@@ -5,6 +5,7 @@
 //! `"1.5GiB"` is fine, `"0.3ns"` is not.
 
 pub use mmsim_core::base::id::PAGE_SIZE;
+pub use mmsim_core::base::settings::show_pages;
 use mmsim_core::base::time::SimDuration;
 
 use mmsim_base::nearest::nearest;
@@ -193,17 +194,6 @@ pub(super) fn duration_of_bare(number: &str) -> BadQuantity {
 /// Text to write for a bare number.
 pub(super) fn rate_of_bare(number: &str) -> BadQuantity {
     RATES.bare(number)
-}
-
-/// The shortest exact spelling of a number of pages: `64MiB`, `3840 pages`.
-pub fn show_pages(pages: u64) -> String {
-    let bytes = u128::from(pages) * u128::from(PAGE_SIZE);
-    for &(unit, size) in SIZE[2..5].iter().rev() {
-        if bytes > 0 && bytes % size == 0 {
-            return format!("{}{unit}", bytes / size);
-        }
-    }
-    format!("{pages} {}", if pages == 1 { "page" } else { "pages" })
 }
 
 impl Family {

@@ -20,10 +20,15 @@
 use super::memory::{Memory, MemoryKind, Populate, SetUp};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf, shown};
 use crate::sampler::Zipf;
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{Form, Formed, MANY, Row, Settings as _, Value, Word, show_pages};
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{CopyRun, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_core::{settings, words};
 use std::sync::Arc;
 
 /// Words of 8 bytes per page.
@@ -45,70 +50,137 @@ pub enum ChunkChoice {
     AlwaysZero,
 }
 
-/// Which chunk has which rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ChunkOrder {
-    /// Chunk = rank: hot chunks are neighbours and the oldest.
-    Identity,
-    /// Shuffled by the seed, the same for all threads.
-    Shuffled,
+impl Formed for ChunkChoice {
+    const FORM: Form = {
+        const WORDS: &[Word] = &[
+            Word { name: "lcg", doc: "the program's own generator", since: "" },
+            Word { name: "lcg-broken", doc: "the copy with the slip: chunk 0 only", since: "" },
+        ];
+        Form::Word(WORDS, &["lcg", "lcg-broken"])
+    };
+}
+impl Value for ChunkChoice {
+    fn number(&self, row: &Row) -> Option<u64> {
+        match (*self, row.form) {
+            (ChunkChoice::Zipf { theta }, Form::Real) => Some(theta.to_bits()),
+            (ChunkChoice::Stock, Form::Word(..)) => Some(0),
+            (ChunkChoice::AlwaysZero, Form::Word(..)) => Some(1),
+            _ => None,
+        }
+    }
+    fn set_number(&mut self, row: &Row, n: u64) {
+        *self = match (row.form, n) {
+            (Form::Real, bits) => ChunkChoice::Zipf { theta: f64::from_bits(bits) },
+            (_, 1) => ChunkChoice::AlwaysZero,
+            _ => ChunkChoice::Stock,
+        };
+    }
 }
 
-/// Fate of the buffer between records.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CopyBuffer {
-    /// Mapped and unmapped for every record (`ebizzy -m`): all zero-fill faults.
-    Remap,
-    /// Mapped once per thread and kept (an arena of the C library).
-    Reuse,
-    /// No copy: the chunk is read, and the key is searched in it.
-    None,
+words! {
+    /// Which chunk has which rank.
+    ChunkOrder {
+        Shuffled = "shuffled", "Shuffled by the seed, the same for all threads.";
+        Identity = "identity", "Chunk = rank: hot chunks are neighbours and the oldest.";
+    }
+    /// Fate of the buffer between records.
+    CopyBuffer {
+        Remap = "remap",
+            "Mapped and unmapped for every record (`ebizzy -m`): all zero-fill faults.";
+        Reuse = "reuse", "Mapped once per thread and kept (an arena of the C library).";
+        None = "none", "No copy: the chunk is read, and the key is searched in it.";
+    }
 }
 
-/// An ebizzy run.
-#[derive(Clone, PartialEq, Debug)]
-pub struct EbizzyConfig {
+settings! {
+    /// An ebizzy run. Times are in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct EbizzyConfig {
+        /// all chunks together
+        pages as "memory": u32 = 0, .pages(1).required();
+        /// size of a chunk; `memory` is a multiple of it
+        chunk_pages as "chunk": u32 = 128, .pages(1);
+        /// records of all threads of a process together
+        end as "records": End = End::Work(0),
+            .range(1, MANY).required().or("duration").auto("`duration` decides");
+        /// equal parts that are reported as phases of their own
+        windows: u32 = 1, .range(1, 10_000);
+        /// choose chunks by a zipf law with this exponent
+        choice as "zipf": ChunkChoice = ChunkChoice::Stock,
+            .reals(0.0, 10.0).or("generator").auto("`generator` decides");
+        /// fresh pages for every copy, the same pages, or no copy
+        copy_buffer as "copy-buffer": CopyBuffer = CopyBuffer::Remap;
+        /// where popular chunks lie
+        order as "permutation": ChunkOrder = ChunkOrder::Shuffled;
+        /// computing for each record, besides its accesses
+        compute: Varying = Varying::Always(0);
+        /// time from one arrival to the next at each thread: work begins when it arrives and the
+        /// work before is done, and its latency counts from its arrival
+        arrival: Option<Varying> = None, .auto("the one before is done");
+    }
+    more {
+        /// instead of `records`: how long
+        end as "duration": SimDuration, after "records", .lasting().auto("`records` decides");
+        /// the program's own generator; the broken one chooses chunk 0 only
+        choice as "generator": ChunkChoice, after "zipf", .auto("`lcg`, unless `zipf` is given");
+    }
+    with {
+        /// Threads (`-t`).
+        threads: u32 = 1;
+    }
+}
+
+/// `ebizzy`.
+pub const EBIZZY: Named<EbizzyConfig> = Named {
+    about: "copies random chunks of memory and searches them, as the ebizzy benchmark does",
+    doc: "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy is a \
+          record. Give `records` or `duration`.",
+    rows: EbizzyConfig::ROWS,
+    start: || EbizzyConfig::of(Kernel::LAST),
+    finish: EbizzyConfig::finish,
+};
+
+impl EbizzyConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
+        self.threads = task.threads;
+        let (pages, chunk) = (self.pages, self.chunk_pages);
+        if !pages.is_multiple_of(chunk) {
+            let (all, each) = (shown(pages), shown(chunk));
+            let found = format!("{all} is not a whole number of chunks of {each}");
+            let up = u64::from(pages).next_multiple_of(u64::from(chunk));
+            return Err(Misfit::new("memory", found, format!("\"{}\"", show_pages(up))));
+        }
+        if chunk > 1 << 22 {
+            let found = format!("{} is too large", shown(chunk));
+            return Err(Misfit::new("chunk", found, "at most \"16GiB\""));
+        }
+        Ok(())
+    }
+
     /// Chunks (`-n`).
-    pub chunks: u32,
-    /// Pages per chunk (`-s`, 128 by default).
-    pub chunk_pages: u32,
-    /// Threads (`-t`).
-    pub threads: u32,
-    /// Choice of chunks.
-    pub choice: ChunkChoice,
-    /// Ranks of chunks.
-    pub order: ChunkOrder,
-    /// The buffer.
-    pub copy_buffer: CopyBuffer,
-    /// Computing for each record, besides its accesses, in nanoseconds.
-    pub compute: Varying,
-    /// Time from one record to the next request for one to a thread, in nanoseconds; `None`: they
-    /// follow one another.
-    pub arrival: Option<Varying>,
-    /// Measured windows.
-    pub windows: u32,
-    /// Records over all threads, or a time (`-S`).
-    pub end: End,
+    pub fn chunks(&self) -> u32 {
+        self.pages / self.chunk_pages.max(1)
+    }
 }
 
 impl EbizzyConfig {
     /// One workload per thread; `seed` chooses the permutation of [`ChunkOrder::Shuffled`]. Panics
     /// on a value that its field does not allow.
     pub fn workloads(&self, seed: u64) -> Vec<Box<dyn Workload>> {
-        assert!(self.chunks > 0, "chunks: must be at least 1");
         assert!((1..=1 << 22).contains(&self.chunk_pages), "chunk_pages: must be 1 to 2^22");
-        let pages = self.chunks.checked_mul(self.chunk_pages);
-        let pages = pages.expect("chunks x chunk_pages: must be below 2^32");
+        let whole = self.pages > 0 && self.pages.is_multiple_of(self.chunk_pages);
+        assert!(whole, "pages: must be whole chunks, at least one");
+        let pages = self.pages;
         // Region 0 is the chunks, region 1 + t the buffer of thread t.
         assert!(self.threads < 65_535, "threads: must be below 65535");
         let memory = Memory { kind: MemoryKind::Anon, pages, flags: VmaFlags::default() };
-        let mut order: Vec<u32> = (0..self.chunks).collect();
+        let mut order: Vec<u32> = (0..self.chunks()).collect();
         if self.order == ChunkOrder::Shuffled {
             Rng::for_purpose(seed, "ebizzy/chunks").shuffle(&mut order);
         }
         let order: Arc<[u32]> = order.into();
         let theta = if let ChunkChoice::Zipf { theta } = self.choice { theta } else { 0.0 };
-        let zipf = Arc::new(Zipf::new(u64::from(self.chunks), theta));
+        let zipf = Arc::new(Zipf::new(u64::from(self.chunks()), theta));
         let course = (self.threads, self.windows, self.end, self.arrival);
         pace::threads(course, |t| Ebizzy {
             config: self.clone(),
@@ -129,7 +201,7 @@ impl Work for EbizzyConfig {
         Ok(self.workloads(seed))
     }
     fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
-        pages.map(u64::from(self.chunks) * u64::from(self.chunk_pages), 1);
+        pages.map(self.pages.into(), 1);
         let none = self.copy_buffer == CopyBuffer::None;
         pages.map(self.chunk_pages.into(), if none { 0 } else { self.threads.into() });
     }
@@ -173,7 +245,7 @@ impl Ebizzy {
                 (self.order[rank as usize], rng.below(u64::from(words)) as u32)
             }
             ChunkChoice::Stock => {
-                let rank = self.stock(self.config.chunks);
+                let rank = self.stock(self.config.chunks());
                 (self.order[rank as usize], self.stock(words))
             }
             ChunkChoice::AlwaysZero => (self.order[0], 0),
@@ -250,11 +322,10 @@ impl Body for Ebizzy {
 mod tests {
     use super::super::harness::{self, Ticking};
     use super::*;
-    use mmsim_core::base::time::SimDuration;
 
     fn config() -> EbizzyConfig {
         EbizzyConfig {
-            chunks: 10,
+            pages: 10 * 128,
             chunk_pages: 128,
             threads: 1,
             choice: ChunkChoice::Stock,
@@ -342,7 +413,7 @@ mod tests {
     #[test]
     fn zipf_over_shuffled_chunks() {
         let mut c = config();
-        c.chunk_pages = 1;
+        (c.pages, c.chunk_pages) = (10, 1);
         c.choice = ChunkChoice::Zipf { theta: 1.3 };
         c.order = ChunkOrder::Shuffled;
         (c.threads, c.end) = (2, End::Work(4000));

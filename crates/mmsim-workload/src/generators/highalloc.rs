@@ -9,38 +9,63 @@
 //! With several rounds all blocks are given back before the next one begins: what success is
 //! left then is what earlier rounds have not spoiled.
 
+use super::request::{self, Gfp, Retry};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf};
 use crate::work::{OF_BLOCKS, Pages, Threads, Work, WorkError};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
-use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
+use mmsim_core::base::settings::Settings as _;
+use mmsim_core::config::Kernel;
+use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
+use mmsim_core::settings;
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 
 /// Attempts between two looks at what came of them.
 const BATCH: u64 = 64;
 
-/// Attempts at blocks of one order.
-#[derive(Clone, PartialEq, Debug)]
-pub struct HighAllocConfig {
-    /// log2 of the pages of a block, 1 to 10.
-    pub order: u8,
-    /// Unmovable, movable or reclaimable.
-    pub migratetype: Migratetype,
-    /// Permissions of the allocator.
-    pub flags: GfpFlags,
-    /// Attempts of a round.
-    pub attempts: u64,
-    /// Sleep between two attempts, in nanoseconds.
-    pub interval: Varying,
-    /// Rounds.
-    pub rounds: u32,
-    /// Sleep between two rounds, after the blocks of the first are given back, in nanoseconds.
-    pub rest: Varying,
-    /// Drop clean page cache before each survey.
-    pub drop_caches: bool,
-    /// Sleep between the last attempt and giving back the blocks of the last round, while others
-    /// may still be asking, in nanoseconds.
-    pub hold: Varying,
+settings! {
+    /// Attempts at blocks of one order. Times are in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct HighAllocConfig {
+        /// log2 of the pages of a block
+        order: u8 = 1, .range(1, 10).required();
+        /// which free lists it is taken from first
+        migratetype: Migratetype = Migratetype::Unmovable;
+        /// what a request may do: `GFP_` in lower case
+        gfp: Gfp = Gfp::User;
+        /// how hard it tries: `__GFP_` in lower case
+        retry: Retry = Retry::Noretry;
+        /// attempts of a round
+        attempts: u64 = 0, .range(1, u32::MAX as u64).required();
+        /// sleep between two attempts
+        interval: Varying = Varying::Always(0);
+        /// rounds; blocks are given back before the next one begins
+        rounds: u32 = 1, .range(1, 1000);
+        /// sleep between two rounds
+        rest: Varying = Varying::Always(0);
+        /// how long the blocks of the last round are kept after its attempts
+        hold: Varying = Varying::Always(0);
+        /// drop clean page cache before each survey
+        drop_caches as "drop-caches": bool = false, .toml();
+    }
+}
+
+/// `highalloc`.
+pub const HIGHALLOC: Named<HighAllocConfig> = Named {
+    about: "blocks of several pages on what is fragmented: how many of those possible",
+    doc: "Attempts at blocks of several pages, kept until the end of the round; memory is surveyed \
+          before and after. Counters begin with `sim_highalloc` and `sim_candidates`; each block is \
+          a record.",
+    rows: HighAllocConfig::ROWS,
+    start: || HighAllocConfig::of(Kernel::LAST),
+    finish: HighAllocConfig::finish,
+};
+
+impl HighAllocConfig {
+    fn finish(&mut self, _task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
+        request::check(self.gfp, self.retry)
+    }
 }
 
 impl HighAllocConfig {
@@ -147,7 +172,8 @@ impl Workload for Thread {
                 for _ in 0..n {
                     let handle = BlockHandle(self.next);
                     self.next += 1;
-                    let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);
+                    let (order, migratetype) = (c.order, c.migratetype);
+                    let flags = request::flags(c.gfp, c.retry);
                     ops.push(Op::KernelAlloc { order, migratetype, flags, handle });
                     if !c.interval.is_zero() {
                         ops.push(Op::Sleep(self.interval.time(rng)));
@@ -180,7 +206,6 @@ mod tests {
     use crate::law::Law;
     use mmsim_core::base::id::Pfn;
     use mmsim_core::base::time::{SimDuration, SimTime};
-    use mmsim_core::phys::gfp::GFP_USER;
     use mmsim_core::workload::{KernelAllocResult, Pressure};
 
     /// Plays against an allocator with `room` blocks; writes down what happens in order, equal
@@ -233,7 +258,8 @@ mod tests {
         HighAllocConfig {
             order: 3,
             migratetype: Migratetype::Unmovable,
-            flags: GFP_USER,
+            gfp: Gfp::User,
+            retry: Retry::Normal,
             attempts: 500,
             interval: Varying::default(),
             rounds: 1,

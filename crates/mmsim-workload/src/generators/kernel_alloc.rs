@@ -5,12 +5,17 @@
 //! allocated? And it is the tool to make fragmentation: single unmovable pages, freed at random,
 //! keep larger blocks from ever becoming whole. Each success is a record.
 
+use super::request::{self, Gfp, Retry};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf};
 use crate::work::{OF_BLOCKS, Pages, Threads, Work, WorkError};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
+use mmsim_core::config::Kernel;
+use mmsim_core::phys::gfp::MAX_PAGE_ORDER;
+use mmsim_core::settings;
 use mmsim_core::workload::{BlockHandle, Op, Workload, WorkloadCx};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,29 +23,51 @@ use std::collections::BinaryHeap;
 /// Attempts between two looks at what came of them.
 const BATCH: u64 = 64;
 
-/// A workload of kernel allocations.
-#[derive(Clone, PartialEq, Debug)]
-pub struct KernelAllocConfig {
-    /// log2 of the pages of a block, up to 10.
-    pub order: u8,
-    /// Unmovable, movable or reclaimable.
-    pub migratetype: Migratetype,
-    /// Permissions of the allocator.
-    pub flags: GfpFlags,
-    /// Attempts of all threads together; at least one per thread.
-    pub attempts: u64,
-    /// Blocks that a thread holds at most; with more, one held at random is freed first.
-    /// `None`: all.
-    pub hold: Option<u64>,
-    /// Number of blocks, of 1000 held at the end, that are freed, chosen at random.
-    pub free_permille: u32,
-    /// Sleep between two attempts, in nanoseconds.
-    pub interval: Varying,
-    /// Lifetime of a block, in nanoseconds: it is freed before the first attempt behind that.
-    /// `None`: until it is freed otherwise.
-    pub lifetime: Option<Varying>,
-    /// Threads.
-    pub threads: u32,
+settings! {
+    /// A workload of kernel allocations. Times are in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct KernelAllocConfig {
+        /// log2 of the pages of a block
+        order: u8 = 0, .range(0, 10).required();
+        /// which free lists it is taken from first
+        migratetype: Migratetype = Migratetype::Unmovable;
+        /// what the request may do: `GFP_` in lower case
+        gfp: Gfp = Gfp::Kernel;
+        /// how hard it tries: `__GFP_` in lower case
+        retry: Retry = Retry::Normal;
+        /// attempts of all threads together
+        attempts: u64 = 0, .range(1, u32::MAX as u64).required();
+        /// blocks that a thread holds at most; with more, one of them is freed first
+        hold: Option<u64> = None, .range(1, u32::MAX as u64).auto("all");
+        /// blocks, of 1000 held at the end, that are freed, chosen at random
+        free_permille as "free-permille": u32 = 1000, .range(0, 1000);
+        /// sleep between two attempts
+        interval: Varying = Varying::Always(0);
+        /// how long a block lives: it is freed before the first attempt after that
+        lifetime: Option<Varying> = None, .auto("no end");
+    }
+    with {
+        /// Threads.
+        threads: u32 = 1;
+    }
+}
+
+/// `kernel-alloc`.
+pub const KERNEL_ALLOC: Named<KernelAllocConfig> = Named {
+    about: "blocks of one order for the kernel: how many attempts succeed, how many blocks are held",
+    doc: "Blocks of one order on behalf of the kernel, one after the other; each successful \
+          allocation is a record. They are in no address space and are not reclaimed, and blocks \
+          that are not freed outlive the process.",
+    rows: KernelAllocConfig::ROWS,
+    start: || KernelAllocConfig::of(Kernel::LAST),
+    finish: KernelAllocConfig::finish,
+};
+
+impl KernelAllocConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
+        self.threads = task.threads;
+        request::check(self.gfp, self.retry)
+    }
 }
 
 impl KernelAllocConfig {
@@ -167,7 +194,8 @@ impl Workload for Thread {
                 // The clock ends lives, and is looked at before each attempt.
                 let batch = if c.lifetime.is_some() { 1 } else { BATCH };
                 let n = self.left.min(batch).min(c.hold.unwrap_or(batch));
-                let (order, migratetype, flags) = (c.order, c.migratetype, c.flags);
+                let (order, migratetype) = (c.order, c.migratetype);
+                let flags = request::flags(c.gfp, c.retry);
                 let hold = c.hold.unwrap_or(u64::MAX);
                 let sleeps = !c.interval.is_zero();
                 self.left -= n;
@@ -207,7 +235,6 @@ mod tests {
     use crate::law::Law;
     use mmsim_core::base::id::Pfn;
     use mmsim_core::base::time::SimTime;
-    use mmsim_core::phys::gfp::GFP_KERNEL;
     use mmsim_core::workload::{KernelAllocResult, Pressure};
     use std::collections::BTreeSet;
 
@@ -308,7 +335,8 @@ mod tests {
         KernelAllocConfig {
             order: 3,
             migratetype: Migratetype::Unmovable,
-            flags: GFP_KERNEL,
+            gfp: Gfp::Kernel,
+            retry: Retry::Normal,
             attempts: 1000,
             hold: None,
             free_permille: 1000,

@@ -1,6 +1,8 @@
 //! The memory that a generator works on: one region, or one file.
 
+use crate::named::Misfit;
 use crate::work::Pages;
+use mmsim_core::base::settings::{Form, Formed, Row, Value, Word};
 use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags};
 
 /// Pages per run at most.
@@ -21,7 +23,62 @@ pub enum MemoryKind {
     FileRead(String),
 }
 
+impl Formed for MemoryKind {
+    const FORM: Form = {
+        const fn word(name: &'static str, doc: &'static str) -> Word {
+            Word { name, doc, since: "" }
+        }
+        const WORDS: &[Word] = &[
+            word("anon", "anonymous memory"),
+            word("file-shared", "a shared mapping of a file"),
+            word("file-private", "a private mapping of a file"),
+            word("read", "a file through read(2) and write(2)"),
+        ];
+        Form::Word(WORDS, &["anon", "file-shared", "file-private", "read"])
+    };
+}
+impl Value for MemoryKind {
+    fn number(&self, _: &Row) -> Option<u64> {
+        Some(match self {
+            MemoryKind::Anon => 0,
+            MemoryKind::FileShared(_) => 1,
+            MemoryKind::FilePrivate(_) => 2,
+            MemoryKind::FileRead(_) => 3,
+        })
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        let name = self.file().unwrap_or_default().to_string();
+        *self = match n {
+            1 => MemoryKind::FileShared(name),
+            2 => MemoryKind::FilePrivate(name),
+            3 => MemoryKind::FileRead(name),
+            _ => MemoryKind::Anon,
+        };
+    }
+}
+
 impl MemoryKind {
+    /// Gives the file a name, if it is one.
+    pub(super) fn name_file(&mut self, of: &str) {
+        match self {
+            MemoryKind::Anon => {}
+            MemoryKind::FileShared(name)
+            | MemoryKind::FilePrivate(name)
+            | MemoryKind::FileRead(name) => *name = of.to_string(),
+        }
+    }
+
+    /// Checks a number of pages that are written from one `fsync(2)` to the next.
+    pub(super) fn check_fsync(&self, every: u32, writes: bool) -> Result<(), Misfit> {
+        let file = matches!(self, MemoryKind::FileRead(_) | MemoryKind::FileShared(_));
+        if every == 0 || file && writes {
+            return Ok(());
+        }
+        let found = if file { "nothing is written" } else { "no file is written" };
+        let write = "0, or write to a region of \"read\" or \"file-shared\"";
+        Err(Misfit::new("fsync", found, write))
+    }
+
     /// The file, if it is one.
     pub fn file(&self) -> Option<&str> {
         match self {

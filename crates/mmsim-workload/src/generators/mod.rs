@@ -20,71 +20,64 @@ mod memory;
 mod pace;
 mod phased;
 mod reader;
+mod request;
 mod scan;
 mod zipf;
 
-pub use apps::{AppsConfig, LaunchOrder, PRESSURE_WINDOW, ReuseOrder};
-pub use build::{Amount, BuildConfig};
-pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EbizzyConfig};
+pub use apps::{APPS, AppsConfig, LaunchOrder, PRESSURE_WINDOW, ReuseOrder};
+pub use build::{BUILD, BuildConfig};
+pub use ebizzy::{ChunkChoice, ChunkOrder, CopyBuffer, EBIZZY, EbizzyConfig};
 pub use fragment::{Figure, FragmentConfig, FragmentTask, KeepLaw, Target};
-pub use highalloc::HighAllocConfig;
-pub use kernel_alloc::KernelAllocConfig;
+pub use highalloc::{HIGHALLOC, HighAllocConfig};
+pub use kernel_alloc::{KERNEL_ALLOC, KernelAllocConfig};
 pub use memory::{MemoryKind, Populate};
 pub use pace::End;
 pub use phased::{PhasedConfig, PhasedError, PhasedRegion, Step};
-pub use reader::{ItemChoice, ReaderConfig};
-pub use scan::{ScanConfig, ScanEnd};
-pub use zipf::{Thin, ZipfConfig, uniform};
+pub use reader::{ItemChoice, READER, ReaderConfig};
+pub use request::{Gfp, Retry, check as check_request, flags as flags_of_request};
+pub use scan::{CYCLIC, SEQUENTIAL, ScanConfig, ScanEnd};
+pub use zipf::{FilesOf, Thin, UNIFORM, ZIPF, ZipfConfig, uniform};
 
 use crate::masim::MasimTask;
 use crate::script::ScriptTask;
 use crate::trace::{ReplayTask, RequestsTask};
 use crate::work::Work;
 
-/// Every workload that scenario files can name, handed to the macro `$then`: its variant and config,
-/// its name, its table of keys and the reader of it, one line about it.
+/// Every workload that scenario files can name, handed to the macro `$then`: its variant, the type of
+/// its config, and its name. Behind them is its [`Named`](crate::named::Named); or, where its keys
+/// hold lists or files, the table of keys and the reader in the language of scenarios, and one line
+/// about it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! workloads {
     ($then:ident) => {
         $then! {
-            Ebizzy(EbizzyConfig), "ebizzy", EBIZZY, ebizzy,
-                "copies random chunks of memory and searches them, as the ebizzy benchmark does";
-            Zipf(ZipfConfig), "zipf", ZIPF, zipf,
-                "single pages by a zipf law: anonymous memory, mapped files or read(2)";
-            Uniform(ZipfConfig), "uniform", UNIFORM, uniform,
-                "single pages, all equally likely";
-            Sequential(ScanConfig), "sequential", SEQUENTIAL, sequential,
-                "passes over memory or a file from start to end";
-            Cyclic(ScanConfig), "cyclic", CYCLIC, cyclic,
-                "the same, over and over";
-            Phased(PhasedConfig), "phased", PHASED, phased,
-                "a little language: allocate, touch, free, sleep, repeat; hot and cold regions";
-            Replay(ReplayTask), "replay", REPLAY, replay,
-                "the page accesses of a real program, recorded in a trace";
-            Script(ScriptTask), "script", SCRIPT, script,
-                "commands in the notation of the recorded reference experiments";
-            Masim(MasimTask), "masim", MASIM, masim,
-                "a configuration file of masim: regions, phases by the clock, patterns by weight";
-            KernelAlloc(KernelAllocConfig), "kernel-alloc", KERNEL_ALLOC, kernel_alloc,
-                "blocks of one order for the kernel: how many attempts succeed, how many blocks \
-                 are held";
-            Fragment(FragmentTask), "fragment", FRAGMENT, fragmenter,
-                "takes memory page by page and gives part back: fragmentation by a law";
-            HighAlloc(HighAllocConfig), "highalloc", HIGHALLOC, highalloc,
-                "blocks of several pages on what is fragmented: how many of those possible";
-            Build(BuildConfig), "build", BUILD, build,
-                "short compilations that share a compiler and headers, as in a build by make";
-            Apps(AppsConfig), "apps", APPS, apps,
-                "apps launched one after the other, as on a phone: heaps, files, MADV_FREE";
-            Reader(ReaderConfig), "reader", READER, reader,
-                "a database that only reads through descriptors, with a number of clients at a time";
+            Ebizzy(EbizzyConfig), "ebizzy", [EBIZZY];
+            Zipf(ZipfConfig), "zipf", [ZIPF];
+            Uniform(ZipfConfig), "uniform", [UNIFORM];
+            Sequential(ScanConfig), "sequential", [SEQUENTIAL];
+            Cyclic(ScanConfig), "cyclic", [CYCLIC];
+            Phased(PhasedConfig), "phased", {PHASED, phased,
+                "a little language: allocate, touch, free, sleep, repeat; hot and cold regions"};
+            Replay(ReplayTask), "replay", {REPLAY, replay,
+                "the page accesses of a real program, recorded in a trace"};
+            Script(ScriptTask), "script", {SCRIPT, script,
+                "commands in the notation of the recorded reference experiments"};
+            Masim(MasimTask), "masim", {MASIM, masim,
+                "a configuration file of masim: regions, phases by the clock, patterns by weight"};
+            KernelAlloc(KernelAllocConfig), "kernel-alloc", [KERNEL_ALLOC];
+            Fragment(FragmentTask), "fragment", {FRAGMENT, fragmenter,
+                "takes memory page by page and gives part back: fragmentation by a law"};
+            HighAlloc(HighAllocConfig), "highalloc", [HIGHALLOC];
+            Build(BuildConfig), "build", [BUILD];
+            Apps(AppsConfig), "apps", [APPS];
+            Reader(ReaderConfig), "reader", [READER];
         }
     };
 }
 
 macro_rules! specs {
-    ($($Variant:ident($Config:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
+    ($($Variant:ident($Config:ty), $name:literal, $keys:tt;)*) => {
         /// Work of a task.
         #[derive(Clone, PartialEq, Debug)]
         pub enum WorkloadSpec {

@@ -18,6 +18,7 @@
 
 use crate::law::{Source, Varying};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{Form, Formed, Row, Value};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, Workload, WorkloadCx};
 
@@ -28,6 +29,25 @@ pub enum End {
     Work(u64),
     /// After this time, counted from the end of the populate phase.
     After(SimDuration),
+}
+
+impl Formed for End {
+    const FORM: Form = Form::Whole;
+}
+impl Value for End {
+    fn number(&self, row: &Row) -> Option<u64> {
+        match (*self, row.form) {
+            (End::Work(n), Form::Whole) => Some(n),
+            (End::After(time), Form::Time) => time.number(row),
+            _ => None,
+        }
+    }
+    fn set_number(&mut self, row: &Row, n: u64) {
+        *self = match row.form {
+            Form::Time => End::After(SimDuration::from_nanos(n)),
+            _ => End::Work(n),
+        };
+    }
 }
 
 impl End {

@@ -25,10 +25,15 @@
 use super::memory::RUN_PAGES;
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf, in_order, shown};
 use crate::sampler::{PageSampler, RankMap};
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{MANY, Settings as _, show_pages};
+use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload};
+use mmsim_core::{settings, words};
 use std::sync::Arc;
 
 /// Pages of the old file that are read the same number of times.
@@ -40,50 +45,121 @@ const INDEX: FileSlot = FileSlot(1);
 const STALE: FileSlot = FileSlot(2);
 const IDLE: RegionId = RegionId(0);
 
-/// Choice of an item by a transaction.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum ItemChoice {
-    /// By a zipf law with this exponent; 0 is uniform.
-    Zipf(f64),
-    /// One after the other, all clients together.
-    Cyclic,
+words! {
+    /// Choice of an item by a transaction.
+    ItemChoice {
+        Zipf = "zipf", "By a zipf law.";
+        Cyclic = "cyclic", "One after the other, all clients together.";
+    }
 }
 
-/// A reading database. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ReaderConfig {
-    /// Prefix of the names of all files.
-    pub name: String,
-    /// Clients: transactions at a time.
-    pub clients: u32,
-    /// Items.
-    pub items: u32,
-    /// Size of an item, in whole blocks; by a law the nearest number, at least one.
-    pub item: Varying,
-    /// Pages of a block.
-    pub block: u32,
-    /// Choice of its item.
-    pub choice: ItemChoice,
-    /// Pages of the index; 0: none.
-    pub index: u32,
-    /// Pages of it that a transaction looks up.
-    pub index_reads: Varying,
-    /// Pages of the old file; 0: none.
-    pub stale: u32,
-    /// Number of times that its chunks are read: from the first to the second number, in turn.
-    pub stale_reads: (u32, u32),
-    /// Anonymous memory that is written before the work and never used again; 0: none.
-    pub idle: u32,
-    /// Time from one transaction to the next request for one to a client, in nanoseconds; `None`:
-    /// they follow one another.
-    pub arrival: Option<Varying>,
-    /// Measured windows.
-    pub windows: u32,
-    /// Records (transactions), or a time.
-    pub end: End,
+settings! {
+    /// A reading database. Sizes are in pages, times in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct ReaderConfig {
+        /// transactions of all clients together
+        end as "records": End = End::Work(0),
+            .range(1, MANY).required().or("duration").auto("`duration` decides");
+        /// equal parts that are reported as phases of their own
+        windows: u32 = 1, .range(1, 10_000);
+        /// items
+        items: u32 = 0, .range(1, u32::MAX as u64).required();
+        /// size of an item; a multiple of `block`. A law is of sizes of items, each in the nearest
+        /// number of blocks; it needs `max`, for which the data is laid out
+        item: Varying = Varying::Always(0), .pages(1).required();
+        /// what is read at a time; the blocks of an item lie scattered over the data
+        block: u32 = 8, .pages(1);
+        /// items by a zipf law, or in turn
+        choice: ItemChoice = ItemChoice::Zipf;
+        /// exponent of the law: 0 is uniform; an error with `cyclic`
+        theta: f64 = 0.0, .reals(0.0, 10.0);
+        /// the index
+        index: u32 = 0, .pages(0);
+        /// pages of it that a transaction reads, drawn uniformly
+        index_reads as "index-reads": Varying = Varying::Always(0), .count(0, u32::MAX as u64);
+        /// time from one arrival to the next at each thread: work begins when it arrives and the
+        /// work before is done, and its latency counts from its arrival
+        arrival: Option<Varying> = None, .auto("the one before is done");
+        /// a file that is read before the work begins and never again
+        stale: u32 = 0, .pages(0);
+        /// how often: the least-read parts of it
+        stale_min as "stale-min": u32 = 2, .range(1, 1000);
+        /// and the most-read ones
+        stale_max as "stale-max": u32 = 6, .range(1, 1000);
+        /// anonymous memory that is written before the work begins and never used again
+        idle: u32 = 0, .pages(0);
+    }
+    more {
+        /// instead of `records`: how long
+        end as "duration": SimDuration, after "records", .lasting().auto("`records` decides");
+    }
+    with {
+        /// Prefix of the names of all files.
+        name: String = String::new();
+        /// Clients: transactions at a time.
+        clients: u32 = 1;
+    }
 }
+
+/// `reader`.
+pub const READER: Named<ReaderConfig> = Named {
+    about: "a database that only reads through descriptors, with a number of clients at a time",
+    doc: "A database that only reads, through descriptors. Each of `threads` clients reads one item \
+          after the other, block by block, with pages of an index on the way. An item is a \
+          transaction, which is a record. Before, memory is filled with what is never used again. \
+          Give `records` or `duration`.",
+    rows: ReaderConfig::ROWS,
+    start: || ReaderConfig::of(Kernel::LAST),
+    finish: ReaderConfig::finish,
+};
 
 impl ReaderConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, given: &dyn Given) -> Result<(), Misfit> {
+        (self.name, self.clients) = (task.name.to_string(), task.threads);
+        let block = u64::from(self.block);
+        if let Varying::Always(pages) = self.item
+            && !pages.is_multiple_of(block)
+        {
+            let (all, each) = (show_pages(pages), shown(self.block));
+            let found = format!("{all} is not a whole number of blocks of {each}");
+            let up = pages.next_multiple_of(block);
+            return Err(Misfit::new("item", found, format!("\"{}\"", show_pages(up))));
+        }
+        if self.choice == ItemChoice::Cyclic && !given.is_default("theta") {
+            let found = "items that are taken in turn follow no law";
+            return Err(Misfit::new("theta", found, "choice = \"zipf\", or leave `theta` out"));
+        }
+        let stale = (("stale-min", self.stale_min), ("stale-max", self.stale_max));
+        in_order(given, stale.0, stale.1, |count| count)?;
+        self.check_data()
+    }
+
+    fn check_data(&self) -> Result<(), Misfit> {
+        let each = u64::from(self.most_blocks()) * u64::from(self.block);
+        let data = u64::from(self.items).saturating_mul(each);
+        if data > u32::MAX.into() {
+            let (all, items) = (show_pages(data), self.items);
+            if let Varying::Drawn { .. } = self.item {
+                let found = format!("room for {items} of the largest items is {all}, too much");
+                return Err(Misfit::new(
+                    "item",
+                    found,
+                    "a smaller `max` of the law, or fewer items",
+                ));
+            }
+            let found = format!("{items} items are {all}, too many");
+            return Err(Misfit::new("items", found, "fewer items, or smaller ones"));
+        }
+        if self.index == 0 && !self.index_reads.is_zero() {
+            let found = match self.index_reads {
+                Varying::Always(n) => format!("{n} reads of an index that is empty"),
+                Varying::Drawn { .. } => "reads of an index that is empty".to_string(),
+            };
+            return Err(Misfit::new("index-reads", found, "0, or give `index` a size"));
+        }
+        Ok(())
+    }
+
     /// Blocks of an item of `pages` pages.
     fn blocks(&self, pages: u64) -> u32 {
         let block = u64::from(self.block);
@@ -114,11 +190,11 @@ impl ReaderConfig {
         assert!(data < 1 << 32, "items, item: must be below 2^32 pages together");
         let sizes = Rng::for_purpose(seed, &format!("reader/{}/item", self.name)).next_u64();
         assert!(self.index > 0 || self.index_reads.is_zero(), "index_reads: there is no index");
-        let (least, most) = self.stale_reads;
+        let (least, most) = (self.stale_min, self.stale_max);
         assert!(0 < least && least <= most, "stale_reads: bounds must be at least 1 and in order");
         let law = |n, theta| PageSampler::shared(n, theta, RankMap::Scatter);
         let items = match self.choice {
-            ItemChoice::Zipf(theta) => Some(law(self.items, theta)),
+            ItemChoice::Zipf => Some(law(self.items, self.theta)),
             ItemChoice::Cyclic => None,
         };
         let index = law(self.index.max(1), 0.0);
@@ -266,7 +342,7 @@ impl Body for Client {
             }
         }
         let SetUp::Stale(mut first) = self.set_up else { return };
-        let (least, most) = c.stale_reads;
+        let (least, most) = (c.stale_min, c.stale_max);
         while first < c.stale && ops.len() < SET_UP_BATCH {
             let count = CHUNK.min(c.stale - first);
             let times = least + (first / CHUNK) % (most - least + 1);
@@ -318,10 +394,12 @@ mod tests {
             item: Varying::Always(8),
             block: 2,
             choice: ItemChoice::Cyclic,
+            theta: 0.0,
             index: 0,
             index_reads: Varying::default(),
             stale: 0,
-            stale_reads: (2, 4),
+            stale_min: 2,
+            stale_max: 4,
             idle: 0,
             arrival: None,
             windows: 1,

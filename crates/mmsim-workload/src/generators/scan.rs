@@ -7,9 +7,13 @@
 
 use super::memory::{Memory, MemoryKind, Populate, RUN_PAGES, SetUp, Syncs};
 use super::pace::{self, Body, End};
+use crate::named::{Given, Misfit, Named, TaskOf};
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{Form, Formed, Row, Settings as _, Value, placed};
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
+use mmsim_core::settings;
 use mmsim_core::workload::{FileSpec, Op, VmaFlags, Workload};
 
 /// When the passes end.
@@ -21,27 +25,76 @@ pub enum ScanEnd {
     After(SimDuration),
 }
 
-/// A sequential or cyclic workload.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ScanConfig {
-    /// Pages of the region or file; at least one per thread.
-    pub pages: u32,
-    /// True if the passes write (else they read).
-    pub write: bool,
-    /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
-    pub fsync: u32,
-    /// Kind of memory that is accessed.
-    pub kind: MemoryKind,
-    /// Flags of the mapping.
-    pub flags: VmaFlags,
-    /// A visit of every page before the measured passes.
-    pub populate: Populate,
-    /// Threads.
-    pub threads: u32,
-    /// Measured windows.
-    pub windows: u32,
-    /// Passes, or a time.
-    pub end: ScanEnd,
+impl Formed for ScanEnd {
+    const FORM: Form = Form::Whole;
+}
+impl Value for ScanEnd {
+    fn number(&self, _: &Row) -> Option<u64> {
+        if let ScanEnd::Passes(n) = *self { Some(n.into()) } else { None }
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        *self = ScanEnd::Passes(u32::try_from(n).unwrap_or(u32::MAX));
+    }
+}
+
+settings! {
+    /// A sequential or cyclic workload.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct ScanConfig {
+        /// size of the region
+        pages as "memory": u32 = 0, .pages(1).required();
+        /// write instead of read
+        write: bool = false, .toml();
+        /// pages that each thread writes to its file from one fsync() to the next; 0: it calls none
+        fsync: u32 = 0, .range(0, u32::MAX as u64);
+        /// what is accessed: anonymous memory, a mapped file, or a file through read()
+        kind as "region": MemoryKind = MemoryKind::Anon;
+        /// how often
+        end as "passes": ScanEnd = ScanEnd::Passes(1), .range(1, u32::MAX as u64);
+    }
+    with {
+        /// Flags of the mapping.
+        flags: VmaFlags = VmaFlags::NONE;
+        /// A visit of every page before the measured passes.
+        populate: Populate = Populate::None;
+        /// Threads, each with a part of the region.
+        threads: u32 = 1;
+        /// Measured windows.
+        windows: u32 = 1;
+    }
+}
+
+/// `sequential`.
+pub const SEQUENTIAL: Named<ScanConfig> = Named {
+    about: "passes over memory or a file from start to end",
+    doc: "A region from the first page to the last, once unless told otherwise.",
+    rows: ScanConfig::ROWS,
+    start: || ScanConfig::of(Kernel::LAST),
+    finish: ScanConfig::finish,
+};
+
+/// `cyclic`: the number of passes is required.
+pub const CYCLIC: Named<ScanConfig> = Named {
+    about: "the same, over and over",
+    doc: "A region from the first page to the last, again and again.",
+    rows: {
+        const ROWS: [Row; ScanConfig::ROWS.len()] = {
+            let mut rows = placed::<{ ScanConfig::ROWS.len() }>(ScanConfig::ROWS, &[]);
+            let last = rows.len() - 1;
+            rows[last] = rows[last].required();
+            rows
+        };
+        &ROWS
+    },
+    ..SEQUENTIAL
+};
+
+impl ScanConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
+        self.kind.name_file(task.name);
+        self.threads = task.threads;
+        self.kind.check_fsync(self.fsync, self.write)
+    }
 }
 
 impl ScanConfig {

@@ -7,79 +7,116 @@
 use super::memory::{self, Memory, MemoryKind, Populate, SetUp, Syncs};
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf};
 use crate::sampler::{KeptPages, PageSampler, RankMap};
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{MANY, Settings as _};
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{FileSpec, Op, RegionId, Touch, VmaFlags, Workload};
+use mmsim_core::{settings, words};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A zipf workload.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ZipfConfig {
-    /// Pages of the region or file.
-    pub pages: u32,
-    /// Exponent of the law; 0 is uniform.
-    pub theta: f64,
-    /// Where the popular pages lie.
-    pub map: RankMap,
-    /// Writes per thousand accesses.
-    pub write_permille: u32,
-    /// Pages that a thread writes from one `fsync(2)` of the file to the next; 0: it calls none.
-    pub fsync: u32,
-    /// Kind of memory that is accessed.
-    pub kind: MemoryKind,
-    /// Computing after each access, in nanoseconds.
-    pub think: Varying,
-    /// Time from one access to the next request for one to a thread, in nanoseconds; `None`: they
-    /// follow one another.
-    pub arrival: Option<Varying>,
-    /// Each process has a file of its own, see [`ZipfConfig::of_process`].
-    pub own_files: bool,
-    /// Flags of the mapping.
-    pub flags: VmaFlags,
-    /// First visit of every page, before the accesses. Usually [`Populate::Write`] for
-    /// anonymous memory and [`Populate::Read`] for files.
-    pub populate: Populate,
-    /// Threads.
-    pub threads: u32,
-    /// Measured windows.
-    pub windows: u32,
-    /// Accesses over all threads, or a time.
-    pub end: End,
+words! {
+    /// Files of the processes of a task.
+    FilesOf {
+        Shared = "shared", "One file, which all processes share.";
+        Own = "own", "One file each, see [`ZipfConfig::of_process`].";
+    }
 }
+
+settings! {
+    /// A zipf workload. Times are in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct ZipfConfig {
+        /// exponent: 0 is uniform
+        theta: f64 = 0.99, .reals(0.0, 10.0);
+        /// size of the region
+        pages as "memory": u32 = 0, .pages(1).required();
+        /// page accesses of all threads of a process together
+        end as "accesses": End = End::Work(0),
+            .range(1, MANY).required().or("duration").auto("`duration` decides");
+        /// equal parts that are reported as phases of their own
+        windows: u32 = 1, .range(1, 10_000);
+        /// writes per 1000 accesses
+        write_permille as "write-permille": u32 = 0, .range(0, 1000);
+        /// pages that each thread writes to its file from one fsync() to the next; 0: it calls none
+        fsync: u32 = 0, .range(0, u32::MAX as u64);
+        /// whether popular pages lie scattered or in order of popularity
+        map: RankMap = RankMap::Scatter;
+        /// what is accessed: anonymous memory, a mapped file, or a file through read()
+        kind as "region": MemoryKind = MemoryKind::Anon;
+        /// whether the processes of the task have one file together, or one each
+        files: FilesOf = FilesOf::Shared;
+        /// computing between two accesses
+        think: Varying = Varying::Always(0);
+        /// time from one arrival to the next at each thread: work begins when it arrives and the
+        /// work before is done, and its latency counts from its arrival
+        arrival: Option<Varying> = None, .auto("the one before is done");
+    }
+    more {
+        /// instead of `accesses`: how long
+        end as "duration": SimDuration, after "accesses", .lasting().auto("`accesses` decides");
+    }
+    with {
+        /// Flags of the mapping.
+        flags: VmaFlags = VmaFlags::NONE;
+        /// First visit of every page, before the accesses. Usually [`Populate::Write`] for anonymous
+        /// memory and [`Populate::Read`] for files.
+        populate: Populate = Populate::Write;
+        /// Threads.
+        threads: u32 = 1;
+    }
+}
+
+/// `zipf`.
+pub const ZIPF: Named<ZipfConfig> = Named {
+    about: "single pages by a zipf law: anonymous memory, mapped files or read(2)",
+    doc: "Pages of one region by a zipf law, after a first pass that populates it. Give `accesses` or \
+          `duration`.",
+    rows: ZipfConfig::ROWS,
+    start: || ZipfConfig::of(Kernel::LAST),
+    finish: ZipfConfig::finish,
+};
+
+/// `uniform`: without the exponent.
+pub const UNIFORM: Named<ZipfConfig> = Named {
+    about: "single pages, all equally likely",
+    doc: "All pages of one region with equal chance, after a first pass that populates it. Give \
+          `accesses` or `duration`.",
+    rows: ZipfConfig::ROWS.split_at(1).1,
+    start: || ZipfConfig { theta: 0.0, ..ZipfConfig::of(Kernel::LAST) },
+    finish: ZipfConfig::finish,
+};
 
 /// Uniform draws over `pages` pages of written anonymous memory: one thread, one window,
 /// reads only. Further fields can be changed afterwards.
 pub fn uniform(pages: u32, accesses: u64) -> ZipfConfig {
-    ZipfConfig {
-        pages,
-        theta: 0.0,
-        map: RankMap::Identity,
-        write_permille: 0,
-        fsync: 0,
-        kind: MemoryKind::Anon,
-        think: Varying::default(),
-        arrival: None,
-        own_files: false,
-        flags: VmaFlags::default(),
-        populate: Populate::Write,
-        threads: 1,
-        windows: 1,
-        end: End::Work(accesses),
+    let (map, end) = (RankMap::Identity, End::Work(accesses));
+    ZipfConfig { pages, theta: 0.0, map, end, ..ZipfConfig::of(Kernel::LAST) }
+}
+
+impl ZipfConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, _given: &dyn Given) -> Result<(), Misfit> {
+        self.kind.name_file(task.name);
+        self.threads = task.threads;
+        let anon = self.kind == MemoryKind::Anon;
+        self.populate = if anon { Populate::Write } else { Populate::Read };
+        self.kind.check_fsync(self.fsync, self.write_permille > 0)
     }
 }
 
 impl ZipfConfig {
-    /// Configuration of process `index`: with [`ZipfConfig::own_files`], on a file `name/index`.
+    /// Configuration of process `index`: with [`FilesOf::Own`], on a file `name/index`.
     pub fn of_process(&self, index: usize) -> ZipfConfig {
         let mut config = self.clone();
         match &mut config.kind {
             MemoryKind::FileShared(name)
             | MemoryKind::FilePrivate(name)
             | MemoryKind::FileRead(name)
-                if self.own_files =>
+                if self.files == FilesOf::Own =>
             {
                 *name = format!("{name}/{index}");
             }
@@ -111,7 +148,7 @@ impl Work for ZipfConfig {
         Ok(self.of_process(index).workloads())
     }
     fn add_pages(&self, _seed: u64, processes: u32, pages: &mut Pages) {
-        if !self.own_files {
+        if self.files == FilesOf::Shared {
             return self.kind.add_pages(self.pages, pages);
         }
         if self.kind != MemoryKind::Anon {

@@ -7,16 +7,16 @@ use super::alias::{AliasTable, MAX_OUTCOMES};
 use super::scatter::Scatter;
 use super::zipf::{Zipf, append, weights};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::words;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Which page has which rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RankMap {
-    /// Page = rank: hot pages are neighbours.
-    Identity,
-    /// Ranks are scattered over the region ([`Scatter`]).
-    Scatter,
+words! {
+    /// Which page has which rank.
+    RankMap {
+        Scatter = "scatter", "Ranks are scattered over the region ([`Scatter`]).";
+        Identity = "identity", "Page = rank: hot pages are neighbours.";
+    }
 }
 
 /// Laws that a thread keeps at most: half a MiB each.

@@ -17,9 +17,9 @@ use crate::scenario::machine::{
 use crate::scenario::raw::{Node, Sources};
 use crate::scenario::read::Reader;
 use crate::scenario::rows::{Show as _, rows, words};
-use crate::scenario::since::{Since, since};
 use crate::scenario::units::show_pages;
 use mmsim_base::error::Error;
+use mmsim_workload::since::{Since, since};
 
 use Fallback::{Auto, Is, Required};
 use Kind::{
@@ -406,7 +406,7 @@ fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
         }
         let group = memcg(&g, ())?;
         for &(key, file, since) in GROUP_SINCE.iter().filter(|f| !g.is_default(f.0)) {
-            since.check(&g, key, kernel_of(r)?, file)?;
+            g.dated(key, since.check(kernel_of(r)?, file, "leave it out"))?;
         }
         if groups.iter().any(|o| o.name == group.name) {
             return Err(g.error(

@@ -3,11 +3,11 @@
 
 mod damon;
 mod evaluate;
+mod fragment;
 mod laws;
 mod machine;
 mod phased;
-mod programs;
-mod requests;
+mod settings;
 mod sweep;
 mod sysctls;
 mod tasks;
@@ -17,11 +17,10 @@ mod workloads;
 
 pub use damon::*;
 pub use evaluate::*;
+pub use fragment::*;
 pub use laws::*;
 pub use machine::*;
 pub use phased::*;
-pub use programs::*;
-pub use requests::*;
 pub use sweep::*;
 pub use sysctls::SYSCTLS;
 pub use tasks::*;

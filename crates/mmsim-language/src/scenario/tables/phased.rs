@@ -3,21 +3,23 @@
 use std::ops::Deref;
 
 use mmsim_core::base::id::{DiskId, MemcgId, NodeId};
+use mmsim_core::base::settings::Formed as _;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::policy::ANON_ONLY;
 use mmsim_core::workload::{Advice, LruGen, Op, VmaFlags};
 use mmsim_workload::generators::{MemoryKind, PhasedConfig, PhasedRegion, Step};
+use mmsim_workload::sampler::RankMap;
+use mmsim_workload::since::{check_advice, since};
 
 use super::key;
 use super::laws::TIMES;
 use super::sysctls;
-use super::tasks::{RANK_MAPS, REGION_KINDS, TASK};
+use super::tasks::TASK;
 use crate::scenario::fields::{TaskCx, disk_of};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, MANY, TableSpec, U32, Variants};
 use crate::scenario::raw::{Node, Value};
 use crate::scenario::read::{Reader, describe, unknown};
-use crate::scenario::rows::{Words, rows, words};
-use crate::scenario::since::{of_advice, since};
+use crate::scenario::rows::{Words, names_of, rows, words};
 use crate::scenario::units::show_pages;
 use mmsim_base::error::Error;
 
@@ -78,6 +80,20 @@ pub(in crate::scenario) fn disks_of_regions(
     }
     Ok(disks)
 }
+
+/// Kinds of a region, each with the name of its file.
+const REGION_KINDS: Words<fn(String) -> MemoryKind> = Words {
+    names: names_of(MemoryKind::FORM),
+    values: &[
+        |_| MemoryKind::Anon,
+        MemoryKind::FileShared,
+        MemoryKind::FilePrivate,
+        MemoryKind::FileRead,
+    ],
+};
+
+/// Where popular pages lie.
+const RANK_MAPS: Words<RankMap> = Words { names: names_of(RankMap::FORM), values: RankMap::ALL };
 
 rows! {
     /// A region of `phased`.
@@ -333,7 +349,8 @@ impl StepReader<'_> {
     }
 
     fn kernel_has_lru_gen(&self) -> Result<(), Error> {
-        since(Kernel::V6_1, "6.1").check(self, "do", self.scope.machine.kernel, "lru_gen")
+        let lru_gen = since(Kernel::V6_1, "6.1");
+        self.dated("do", lru_gen.check(self.scope.machine.kernel, "lru_gen", "leave it out"))
     }
 
     fn lru_gen(&self) -> Result<Vec<Op>, Error> {
@@ -392,21 +409,15 @@ impl StepReader<'_> {
     /// Pages of a write to `memory.reclaim`.
     fn memcg_reclaim(&self) -> Result<u32, Error> {
         let file = since(Kernel::V6_1, "5.19");
-        file.check(self, "do", self.scope.machine.kernel, "memory.reclaim")?;
+        let kernel = self.scope.machine.kernel;
+        self.dated("do", file.check(kernel, "memory.reclaim", "leave it out"))?;
         self.get("memory")
     }
 
     fn advice(&self) -> Result<Advice, Error> {
         let (advice, region) = (self.word("advice", &ADVICE)?, self.region()?);
         let word = self.opt_text("advice")?.unwrap_or_default();
-        if let Some(since) = of_advice(word) {
-            since.check(
-                self,
-                "advice",
-                self.scope.machine.kernel,
-                &format!("advice \"{word}\""),
-            )?;
-        }
+        self.dated("advice", check_advice(word, self.scope.machine.kernel, "leave it out"))?;
         if advice == Advice::Free && region.kind != MemoryKind::Anon {
             let found = format!(
                 "`free` of `{}`, which maps a file: Linux refuses it (EINVAL)",

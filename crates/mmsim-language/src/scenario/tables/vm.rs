@@ -1,10 +1,11 @@
 //! `[machine.vm]`: the rows of [`VmSysctl`], read, written by steps, and judged by kernel.
 
-use mmsim_core::base::settings::{Form, Row, Settings as _, Unfit};
+use mmsim_core::base::settings::{Row, Settings as _, Unfit};
 use mmsim_core::config::{Kernel, SysctlWrite, VmSysctl};
 use mmsim_core::workload::Op;
 
-use crate::scenario::keys::{KeySpec, TableSpec, keys_of, one_of, toml_of};
+use super::settings::{keys_of, number};
+use crate::scenario::keys::{KeySpec, TableSpec, one_of, toml_of};
 use crate::scenario::raw::{At, Node, Table as Doc, Value};
 use crate::scenario::read::Reader;
 use crate::scenario::units::PAGE_SIZE;
@@ -51,15 +52,6 @@ pub(super) fn sysctls_of(r: &Reader<'_>, kernel: Kernel) -> Result<VmSysctl, Err
         return Err(r.error("read_ahead_kb", found, "a multiple of 4"));
     }
     Ok(vm)
-}
-
-/// The number of a row, or the place of its word, if it is given.
-fn number(r: &Reader<'_>, row: &Row) -> Result<Option<u64>, Error> {
-    match row.form {
-        Form::Word(..) if r.has(row.name) => Ok(Some(r.position(row.name)? as u64)),
-        Form::Word(..) => Ok(None),
-        _ => r.opt_count(row.name),
-    }
 }
 
 /// The write of one key to a machine that runs, whose value is in `vm`.

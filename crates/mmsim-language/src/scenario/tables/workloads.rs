@@ -1,18 +1,20 @@
 //! Each workload with its table of keys and what reads it.
 
-use super::phased::{PHASED, phased};
-use super::programs::{APPS, BUILD, READER, apps, build, reader};
-use super::requests::{FRAGMENT, HIGHALLOC, KERNEL_ALLOC, fragmenter, highalloc, kernel_alloc};
-use super::tasks::{
-    CYCLIC, EBIZZY, MASIM, REPLAY, SCRIPT, SEQUENTIAL, TASK_COMMON, UNIFORM, ZIPF, cyclic, ebizzy,
-    masim, replay, script, sequential, uniform, zipf,
+use mmsim_core::base::settings::Settings as _;
+use mmsim_workload::generators::{
+    APPS, BUILD, CYCLIC, EBIZZY, HIGHALLOC, KERNEL_ALLOC, READER, SEQUENTIAL, UNIFORM,
+    WorkloadSpec, ZIPF,
 };
+use mmsim_workload::workloads;
+
+use super::fragment::{FRAGMENT, fragmenter};
+use super::phased::{PHASED, phased};
+use super::settings::{keys_of, named};
+use super::tasks::{MASIM, REPLAY, SCRIPT, TASK, TASK_COMMON, masim, replay, script};
 use crate::scenario::fields::TaskCx;
-use crate::scenario::keys::{TableSpec, Variants};
+use crate::scenario::keys::{KeySpec, TableSpec, Variants};
 use crate::scenario::read::Reader;
 use mmsim_base::error::Error;
-use mmsim_workload::generators::WorkloadSpec;
-use mmsim_workload::workloads;
 
 /// A workload by its name in scenarios.
 pub struct WorkloadRow {
@@ -25,15 +27,36 @@ pub struct WorkloadRow {
     pub(in crate::scenario) read: fn(&Reader<'_>, &TaskCx<'_>) -> Result<WorkloadSpec, Error>,
 }
 
-macro_rules! table {
-    ($($Variant:ident($Work:ty), $name:literal, $TABLE:ident, $read:ident, $about:literal;)*) => {
-        /// All workloads, in the order of [`WorkloadSpec::NAMES`].
-        pub static WORKLOADS: &[WorkloadRow] = &[$(WorkloadRow {
+macro_rules! row {
+    ($Variant:ident, $name:literal, [$NAMED:ident]) => {{
+        static KEYS: [KeySpec; $NAMED.rows.len()] =
+            keys_of($NAMED.rows, |row, _| ($NAMED.start)().number(row));
+        static TABLE: TableSpec = TableSpec {
+            title: concat!("workload = \"", $name, "\""),
+            doc: $NAMED.doc,
+            groups: &[TASK, &KEYS],
+        };
+        WorkloadRow {
+            name: $name,
+            about: $NAMED.about,
+            table: &TABLE,
+            read: |r, task| named(r, task, &$NAMED).map(WorkloadSpec::$Variant),
+        }
+    }};
+    ($Variant:ident, $name:literal, {$TABLE:ident, $read:ident, $about:literal}) => {
+        WorkloadRow {
             name: $name,
             about: $about,
             table: &$TABLE,
             read: |r, task| $read(r, task).map(WorkloadSpec::$Variant),
-        }),*];
+        }
+    };
+}
+
+macro_rules! table {
+    ($($Variant:ident($Config:ty), $name:literal, $keys:tt;)*) => {
+        /// All workloads, in the order of [`WorkloadSpec::NAMES`].
+        pub static WORKLOADS: &[WorkloadRow] = &[$(row!($Variant, $name, $keys)),*];
     };
 }
 

@@ -22,7 +22,8 @@ impl Plan {
         let often = part(app.read.into(), c.reread) as u32;
         let place = Scatter::keyed(app.read.into(), app.number.into());
         for page in (0..app.read).filter(|p| cold && place.map(*p) < often) {
-            let times = c.rereads.0 + rng.below(u64::from(c.rereads.1 - c.rereads.0) + 1) as u32;
+            let more = rng.below(u64::from(c.reread_max - c.reread_min) + 1) as u32;
+            let times = c.reread_min + more;
             let first = u64::from(page) * steps / u64::from(app.read);
             for _ in 0..times {
                 rereads[(first + rng.below(steps - first)) as usize].push(page);

@@ -35,11 +35,16 @@ mod launch;
 
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf, in_order};
 use crate::sampler::Scatter;
+use crate::since::{check_advice, since};
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{MANY, Settings as _, show_pages};
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{FileSpec, Op, Workload, WorkloadCx};
+use mmsim_core::{settings, words};
 
 use app::{App, HeapRun};
 use killer::Killer;
@@ -51,91 +56,222 @@ pub use killer::WINDOW as PRESSURE_WINDOW;
 const STEP: SimDuration = SimDuration::from_millis(100);
 const STEPS_PER_S: u64 = 10;
 
-/// In which order apps are launched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LaunchOrder {
-    /// Every round over the apps in an order of its own.
-    Random,
-    /// By number.
-    Fixed,
+words! {
+    /// In which order apps are launched.
+    LaunchOrder {
+        Random = "random", "Every round over the apps in an order of its own.";
+        Fixed = "fixed", "By number.";
+    }
+    /// Which of the runs that a collection freed are dirtied again.
+    ReuseOrder {
+        Random = "random", "Any.";
+        Lifo = "lifo", "Those freed last, latest first.";
+        Fifo = "fifo", "Those freed first.";
+    }
 }
 
-/// Which of the runs that a collection freed are dirtied again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReuseOrder {
-    /// Any.
-    Random,
-    /// Those freed last, latest first.
-    Lifo,
-    /// Those freed first.
-    Fifo,
+settings! {
+    /// Apps. Sizes are in pages, shares in thousandths, times that vary in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct AppsConfig {
+        /// launches
+        end as "records": End = End::Work(0),
+            .range(1, MANY).required().or("duration").auto("`duration` decides");
+        /// equal parts that are reported as phases of their own
+        windows: u32 = 1, .range(1, 10_000);
+        /// how many apps there are
+        apps: u32 = 0, .range(1, 32_767).required();
+        /// mapped files of an app; a law is of sizes of apps, each drawn once
+        mapped: Varying = Varying::Always(0), .pages(1).required();
+        /// files that it reads through descriptors; the same
+        read: Varying = Varying::Always(0), .pages(1).required();
+        /// its heap; the same
+        heap: Varying = Varying::Always(0), .pages(1).required();
+        /// the largest app is this many times as large as the middle one, the smallest as many times
+        /// smaller; sizes with a law have no part in it
+        spread: f64 = 2.0, .reals(1.0, 1000.0);
+        /// order of the launches: every round over the apps anew, or by number
+        order: LaunchOrder = LaunchOrder::Random;
+        /// from one launch to the next; at least 100ms, and at least `launch`: what a law has below
+        /// becomes that
+        interval: Varying = Varying::Always(10_000_000_000);
+        /// a launch does its work over this time
+        start as "launch": SimDuration = SimDuration::from_secs(6);
+        /// launches of a living app, of 1000, that kill it first
+        cold as "cold-permille": u32 = 500, .range(0, 1000);
+        /// apps alive at a time; beyond it the one launched longest ago is killed
+        cached: u32 = u32::MAX, .range(1, 32_767).auto("all apps");
+        /// time within a second in which some thread is stalled on memory, that kills the app in the
+        /// background launched longest ago; from 1us to 1s. Android's `ro.lmk.psi_partial_stall_ms`:
+        /// 70ms, with little memory 200ms
+        partial_stall as "psi-partial-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
+        /// the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms
+        complete_stall as "psi-complete-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
+        /// touches of mapped files at a start that go in order; the others draw
+        sequential as "sequential-permille": u32 = 700, .range(0, 1000);
+        /// exponent of the law by which pages of files are drawn
+        theta as "zipf": f64 = 0.8, .reals(0.0, 10.0);
+        /// pages of the files it reads that a start reads again, always the same ones
+        reread as "reread-permille": u32 = 200, .range(0, 1000);
+        /// how often again, at least
+        reread_min as "reread-min": u32 = 1, .range(0, 1000);
+        /// and at most
+        reread_max as "reread-max": u32 = 4, .range(0, 1000);
+        /// garbage collections during a start
+        collections: u32 = 2, .range(0, 100);
+        /// part of the heap dirtied so far that each gives back with `MADV_FREE` (from kernel 5.5
+        /// on)
+        free as "free-permille": u32 = 350, .range(0, 1000);
+        /// pages that are given back together
+        run as "free-run": u32 = 64, .pages(1);
+        /// part of what was given back that is dirtied again
+        reuse as "reuse-permille": u32 = 250, .range(0, 1000);
+        /// which of it: any, what was given back last, or first
+        reuse_order as "reuse-order": ReuseOrder = ReuseOrder::Random;
+        /// how soon; a law is drawn for each collection
+        reuse_within as "reuse-within": Varying = Varying::Always(1_000_000_000);
+        /// part of heap and mapped files that the launch of a living app touches
+        resume as "resume-permille": u32 = 400, .range(0, 1000);
+        /// how long an app goes on behind the next ones; a law is drawn each time that it goes there
+        background: Varying = Varying::Always(30_000_000_000);
+        /// part of heap and files that it then touches in a second
+        background_touch as "background-permille": u32 = 5, .range(0, 1000);
+        /// when, after going there, it is trimmed; the same
+        trim_after as "trim-after": Varying = Varying::Always(10_000_000_000);
+        /// part of its heap that trimming gives back; 0 is never
+        trim as "trim-permille": u32 = 200, .range(0, 1000);
+    }
+    more {
+        /// instead of `records`: how long
+        end as "duration": SimDuration, after "records", .lasting().auto("`records` decides");
+    }
+    with {
+        /// Prefix of the names of all files.
+        name: String = String::new();
+    }
 }
 
-/// Apps. Sizes are in pages, shares in thousandths, times that vary in nanoseconds.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AppsConfig {
-    /// Prefix of the names of all files.
-    pub name: String,
-    /// Number of apps.
-    pub apps: u32,
-    /// Mapped files of an app of middle size; a law draws once for each app.
-    pub mapped: Varying,
-    /// Its files that are read through descriptors.
-    pub read: Varying,
-    /// Its heap.
-    pub heap: Varying,
-    /// The largest app is this many times as large, the smallest as many times smaller. It says
-    /// nothing of sizes that follow a law.
-    pub spread: f64,
-    /// In which order they are launched.
-    pub order: LaunchOrder,
-    /// From one launch to the next, if nothing is slow.
-    pub interval: Varying,
-    /// Time over which the work of a launch is spread; never more than `interval`.
-    pub start: SimDuration,
-    /// Launches of a living app that kill it first.
-    pub cold: u32,
-    /// Apps alive at a time; with more the one launched longest ago is killed. At least 1.
-    pub cached: u32,
-    /// Time in which some thread is stalled on memory, within [`PRESSURE_WINDOW`], that kills an app
-    /// in the background; at most the window, 0: none does.
-    pub partial_stall: SimDuration,
-    /// The same of time in which all threads are.
-    pub complete_stall: SimDuration,
-    /// Touches of mapped files at a start that go in order; the others draw.
-    pub sequential: u32,
-    /// Exponent of the law by which pages of files are drawn.
-    pub theta: f64,
-    /// Pages that are read again at a start, always the same ones.
-    pub reread: u32,
-    /// Number of further reads, at least and at most.
-    pub rereads: (u32, u32),
-    /// Collections during a start, each in the middle of an equal part of it.
-    pub collections: u32,
-    /// Part of the heap dirtied so far that a collection frees.
-    pub free: u32,
-    /// Pages that are freed together.
-    pub run: u32,
-    /// Part of the freed runs that is dirtied again.
-    pub reuse: u32,
-    /// Which of them.
-    pub reuse_order: ReuseOrder,
-    /// Within which time; a law draws for each collection.
-    pub reuse_within: Varying,
-    /// Part of heap and mapped files that a warm launch touches.
-    pub resume: u32,
-    /// Time that an app goes on in the background; a law draws each time that it goes there.
-    pub background: Varying,
-    /// Part of heap and files that it then touches in a second.
-    pub background_touch: u32,
-    /// When, from its going there, it is trimmed; the same.
-    pub trim_after: Varying,
-    /// Part of its heap that trimming frees; 0: none.
-    pub trim: u32,
-    /// Measured windows.
-    pub windows: u32,
-    /// Records (launches), or a time.
-    pub end: End,
+/// `apps`.
+pub const APPS: Named<AppsConfig> = Named {
+    about: "apps launched one after the other, as on a phone: heaps, files, MADV_FREE",
+    doc: "Apps that are launched one after the other, as on a phone. A launch starts an app or brings a \
+          living one back to the front, and is a record. An app that starts touches mapped files, \
+          reads others, and fills a heap. Collections give parts of the heap back with `MADV_FREE`. \
+          Sizes are those of the middle app. Give `records` or `duration`.",
+    rows: AppsConfig::ROWS,
+    start: || AppsConfig::of(Kernel::LAST),
+    finish: AppsConfig::finish,
+};
+
+impl AppsConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, given: &dyn Given) -> Result<(), Misfit> {
+        self.name = task.name.to_string();
+        let apps = self.apps;
+        for (key, size) in
+            [("mapped", &mut self.mapped), ("read", &mut self.read), ("heap", &mut self.heap)]
+        {
+            *size = size_of_app(key, *size, apps, self.spread)?;
+        }
+        self.interval = interval(given, self.interval, self.start)?;
+        for (key, stall) in
+            [("psi-partial-stall", self.partial_stall), ("psi-complete-stall", self.complete_stall)]
+        {
+            if given.has(key) {
+                check_stall(key, stall, task.kernel)?;
+            }
+        }
+        let rereads = (("reread-min", self.reread_min), ("reread-max", self.reread_max));
+        in_order(given, rereads.0, rereads.1, |count| count)?;
+        for (key, part) in [("free-permille", self.free), ("trim-permille", self.trim)] {
+            // A default has no place of its own.
+            let key = if given.is_default(key) { "workload" } else { key };
+            let none = "free-permille = 0 and trim-permille = 0";
+            if part > 0 {
+                check_advice("free", task.kernel, none)
+                    .map_err(|(found, write)| Misfit::new(key, found, write))?;
+            }
+        }
+        for key in ["psi-partial-stall", "psi-complete-stall"] {
+            if given.has(key) && self.cached.min(apps) == 1 {
+                let by = if apps == 1 { "apps" } else { "cached" };
+                let found = format!("with `{by} = 1` no app is in the background to be killed");
+                let write = format!("a larger `{by}`, or leave `{key}` out");
+                return Err(Misfit::new(key, found, write));
+            }
+        }
+        if [self.mapped, self.read, self.heap].iter().all(is_drawn) && !given.is_default("spread") {
+            let found = "laws say how sizes differ";
+            return Err(Misfit::new("spread", found, "no `spread`, or a size without a law"));
+        }
+        Ok(())
+    }
+}
+
+/// From one launch to the next: never less than a launch takes.
+fn interval(given: &dyn Given, interval: Varying, start: SimDuration) -> Result<Varying, Misfit> {
+    match interval {
+        Varying::Always(time) => {
+            let time = SimDuration::from_nanos(time);
+            in_order(given, ("launch", start), ("interval", time), |time| time)?;
+            if time < STEP {
+                let found = format!("{time} is too short");
+                return Err(Misfit::new("interval", found, "at least \"100ms\""));
+            }
+            Ok(interval)
+        }
+        Varying::Drawn { law, min, max } => {
+            let least = start.max(STEP);
+            if max < least.as_nanos() {
+                let max = SimDuration::from_nanos(max);
+                let found =
+                    format!("no value of the law is more than {max}, and a launch takes {least}");
+                return Err(Misfit::new("interval", found, "a larger `max`, or change `launch`"));
+            }
+            Ok(Varying::Drawn { law, min: min.max(least.as_nanos()), max })
+        }
+    }
+}
+
+/// A size of apps: none may be so large that all of them have no numbers together.
+fn size_of_app(
+    key: &'static str,
+    size: Varying,
+    apps: u32,
+    spread: f64,
+) -> Result<Varying, Misfit> {
+    match size {
+        Varying::Always(pages) => {
+            // No size of an app is more than `spread` times this.
+            if pages as f64 * spread * f64::from(apps) > f64::from(u32::MAX) {
+                let found = format!("{} for each of {apps} apps is too much", show_pages(pages));
+                return Err(Misfit::new(key, found, "a smaller size, or fewer apps"));
+            }
+            Ok(size)
+        }
+        Varying::Drawn { law, min, max } => {
+            let most = u64::from(u32::MAX / apps.max(1));
+            if min > most {
+                let least = show_pages(min);
+                let found = format!("at least {least} for each of {apps} apps is too much");
+                return Err(Misfit::new(key, found, "a smaller `min`, or fewer apps"));
+            }
+            Ok(Varying::Drawn { law, min, max: max.min(most) })
+        }
+    }
+}
+
+/// A threshold of the killer, which listens to pressure.
+fn check_stall(key: &'static str, stall: SimDuration, kernel: Kernel) -> Result<(), Misfit> {
+    let pressure = since(Kernel::V5_5, "4.20");
+    pressure
+        .check(kernel, "pressure to listen to", "leave it out")
+        .map_err(|(found, write)| Misfit::new(key, found, write))?;
+    if stall < SimDuration::from_micros(1) || stall > PRESSURE_WINDOW {
+        let found = format!("{stall} within {PRESSURE_WINDOW} are no threshold");
+        let write = "a duration from \"1us\" to \"1s\", or leave it out";
+        return Err(Misfit::new(key, found, write));
+    }
+    Ok(())
 }
 
 impl AppsConfig {
@@ -163,7 +299,7 @@ impl AppsConfig {
         let longest = self.partial_stall.max(self.complete_stall);
         assert!(longest <= PRESSURE_WINDOW, "partial_stall, complete_stall: must be at most 1 s");
         assert!(self.run > 0, "run: must be at least 1");
-        assert!(self.rereads.0 <= self.rereads.1, "rereads: bounds must be in order");
+        assert!(self.reread_min <= self.reread_max, "reread: bounds must be in order");
         let least = SimDuration::from_nanos(self.interval.least());
         assert!(self.start <= least, "start: must be at most interval");
         assert!(least >= STEP, "interval: must be at least 100 ms");

@@ -31,18 +31,24 @@
 
 use super::pace::{self, Body, End};
 use crate::law::{Source, Varying};
+use crate::named::{Given, Misfit, Named, TaskOf, in_order, shown};
 use crate::sampler::Zipf;
 use crate::work::{Pages, Threads, Work, WorkError, tables};
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{MANY, Settings as _, show_pages};
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::config::Kernel;
 use mmsim_core::phys::gfp::GFP_KERNEL;
+use mmsim_core::settings;
 use mmsim_core::workload::{
     BlockHandle, FileSlot, FileSpec, MapKind, Op, RegionId, Run, VmaFlags, Workload,
 };
 use std::sync::Arc;
 
+/// Pages that a machine can number.
+const U32: u64 = u32::MAX as u64;
 /// Headers read in one batch of the set-up.
 const SET_UP_BATCH: u32 = 1024;
 /// The compiler comes first, then headers, sources, objects, archives.
@@ -50,28 +56,20 @@ const TEXT: FileSlot = FileSlot(0);
 
 /// Amount that a compilation takes: pages, or nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Amount {
+enum Amount {
     /// The smallest compilation takes the first, the largest the second one.
     Between(u64, u64),
     /// Each has a draw of its own for it, however large it is.
     Own(Varying),
 }
 
-impl From<(u32, u32)> for Amount {
-    fn from((low, high): (u32, u32)) -> Self {
-        Amount::Between(low.into(), high.into())
-    }
-}
-
-impl From<(SimDuration, SimDuration)> for Amount {
-    fn from((low, high): (SimDuration, SimDuration)) -> Self {
-        Amount::Between(low.as_nanos(), high.as_nanos())
-    }
-}
-
 impl Amount {
+    fn of(least: u64, most: u64, own: Option<Varying>) -> Amount {
+        own.map_or(Amount::Between(least, most), Amount::Own)
+    }
+
     /// No compilation takes less, none more.
-    pub fn bounds(&self) -> (u64, u64) {
+    fn bounds(&self) -> (u64, u64) {
         match self {
             Amount::Between(low, high) => (*low, *high),
             Amount::Own(own) => (own.least(), own.most()),
@@ -94,50 +92,155 @@ impl Amount {
     }
 }
 
-/// A build. Sizes are in pages.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BuildConfig {
-    /// Prefix of the names of all files.
-    pub name: String,
-    /// Workers: compilations at a time.
-    pub threads: u32,
-    /// The part of the compiler's text that a compilation uses; 0: none.
-    pub text: u32,
-    /// Header files in the pool.
-    pub headers: u32,
-    /// Pages of a header.
-    pub header_pages: u32,
-    /// Headers that a compilation draws.
-    pub header_reads: u32,
-    /// Exponent of the zipf law over headers; 0 is uniform.
-    pub header_theta: f64,
-    /// Source files; after the last one the first is compiled again.
-    pub sources: u32,
-    /// Pages of a source.
-    pub source_pages: u32,
-    /// Anonymous memory of a compilation.
-    pub anon: Amount,
-    /// Parts in which it is allocated.
-    pub bursts: u32,
-    /// Passes over all of it after each part.
-    pub passes: u32,
-    /// Computing of a compilation, in nanoseconds.
-    pub compute: Amount,
-    /// Pages of its object file. Files are laid out for the largest.
-    pub object: Amount,
-    /// Objects of a worker after which it links; 0: never.
-    pub link_every: u32,
-    /// Frames of the kernel that a compilation holds, unmovable.
-    pub unmovable: u32,
-    /// Frames of the kernel that a compilation holds, reclaimable.
-    pub reclaimable: u32,
-    /// Measured windows.
-    pub windows: u32,
-    /// Records (compilations) over all workers, or a time.
-    pub end: End,
+settings! {
+    /// A build. Sizes are in pages, times in nanoseconds.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct BuildConfig {
+        /// compilations of all workers together
+        end as "records": End = End::Work(0),
+            .range(1, MANY).required().or("duration").auto("`duration` decides");
+        /// equal parts that are reported as phases of their own
+        windows: u32 = 1, .range(1, 10_000);
+        /// the part of the compiler's text that a compilation uses, mapped executable; `0 pages`:
+        /// none
+        text: u32 = 20 << 8, .pages(0);
+        /// header files that all share
+        headers: u32 = 4000, .range(1, 16_000);
+        /// size of each
+        header_pages as "header": u32 = 2, .pages(1);
+        /// headers that a compilation draws; what it drew before it does not read again
+        header_reads as "header-reads": u32 = 500, .range(0, 100_000);
+        /// exponent of the law by which they are drawn: 0 is uniform
+        header_theta as "header-zipf": f64 = 1.0, .reals(0.0, 10.0);
+        /// source files, each with an object; after the last one the first is compiled again
+        sources: u32 = 3000, .range(1, 16_000);
+        /// size of each
+        source_pages as "source": u32 = 5, .pages(1);
+        /// anonymous memory of the smallest compilation
+        anon_min as "anon-min": u32 = 20 << 8, .pages(1);
+        /// anonymous memory of the largest one
+        anon_max as "anon-max": u32 = 60 << 8, .pages(1);
+        /// instead of these: anonymous memory of each compilation
+        anon: Option<Varying> = None, .pages(1).auto("`anon-min` to `anon-max`");
+        /// parts in which it is allocated
+        bursts: u32 = 8, .range(1, 1000);
+        /// after each part, the number of times that all of it so far is read, and the text touched
+        passes: u32 = 1, .range(0, 1000);
+        /// computing of the smallest compilation, spread over parts and passes
+        compute_min as "compute-min": SimDuration = SimDuration::from_millis(300);
+        /// computing of the largest one
+        compute_max as "compute-max": SimDuration = SimDuration::from_millis(1300);
+        /// instead of these: computing of each compilation
+        compute: Option<Varying> = None, .auto("`compute-min` to `compute-max`");
+        /// object file of the smallest compilation
+        object_min as "object-min": u32 = 5, .pages(1);
+        /// object file of the largest one
+        object_max as "object-max": u32 = 35, .pages(1);
+        /// instead of these: object file of each compilation; a law needs `max`, for which files
+        /// are laid out
+        object: Option<Varying> = None, .pages(1).auto("`object-min` to `object-max`");
+        /// number of objects after which a worker reads them back and writes an archive of the
+        /// same size; 0 is never
+        link_every as "link-every": u32 = 12, .range(0, 1000);
+        /// single unmovable frames of the kernel that a compilation holds
+        unmovable: u32 = 200, .range(0, 1_000_000);
+        /// reclaimable ones
+        reclaimable: u32 = 200, .range(0, 1_000_000);
+    }
+    more {
+        /// instead of `records`: how long
+        end as "duration": SimDuration, after "records", .lasting().auto("`records` decides");
+    }
+    with {
+        /// Prefix of the names of all files.
+        name: String = String::new();
+        /// Workers: compilations at a time.
+        threads: u32 = 1;
+    }
 }
 
+/// `build`.
+pub const BUILD: Named<BuildConfig> = Named {
+    about: "short compilations that share a compiler and headers, as in a build by make",
+    doc: "Compilations, one after the other in each of `threads` workers (`make -j`). Each touches the \
+          compiler's text, reads a source and headers, and allocates anonymous memory in bursts and \
+          goes over it. It writes an object and exits, which is a record. One draw places a \
+          compilation between the bounds of memory, time and object; what has a law of its own is \
+          drawn by that. Give `records` or `duration`.",
+    rows: BuildConfig::ROWS,
+    start: || BuildConfig::of(Kernel::LAST),
+    finish: BuildConfig::finish,
+};
+
 impl BuildConfig {
+    fn finish(&mut self, task: &TaskOf<'_>, given: &dyn Given) -> Result<(), Misfit> {
+        (self.name, self.threads) = (task.name.to_string(), task.threads);
+        let keys = [
+            (self.anon, "anon", ["anon-min", "anon-max"]),
+            (self.compute, "compute", ["compute-min", "compute-max"]),
+            (self.object, "object", ["object-min", "object-max"]),
+        ];
+        for (own, key, bounds) in keys {
+            let bound = bounds.into_iter().find(|bound| !given.is_default(bound));
+            if let Some(bound) = bound.filter(|_| own.is_some()) {
+                return Err(Misfit::Both(key, bound));
+            }
+        }
+        if self.anon.is_none() {
+            let bounds = (("anon-min", self.anon_min), ("anon-max", self.anon_max));
+            in_order(given, bounds.0, bounds.1, shown)?;
+        }
+        if self.compute.is_none() {
+            let bounds = (("compute-min", self.compute_min), ("compute-max", self.compute_max));
+            in_order(given, bounds.0, bounds.1, |time| time)?;
+        }
+        if self.object.is_none() {
+            let bounds = (("object-min", self.object_min), ("object-max", self.object_max));
+            in_order(given, bounds.0, bounds.1, shown)?;
+        }
+        self.check_files()
+    }
+
+    /// All files have to find room among the pages that a machine can number. The key that asks for
+    /// most of them is the mistake.
+    fn check_files(&self) -> Result<(), Misfit> {
+        let archived = match self.link_every {
+            0 => 0,
+            n => u64::from(self.archives()) * u64::from(n),
+        };
+        let object = if self.object.is_some() { "object" } else { "object-max" };
+        let objects = u64::from(self.sources) + archived;
+        let parts = [
+            // The file, and at least one worker's mapping of it.
+            ("text", 2 * u64::from(self.text)),
+            ("header", u64::from(self.headers) * u64::from(self.header_pages)),
+            ("source", u64::from(self.sources) * u64::from(self.source_pages)),
+            (object, objects.saturating_mul(self.object_pages().bounds().1)),
+        ];
+        let all: u64 = parts.iter().map(|p| p.1).sum();
+        let Some((key, _)) = parts.into_iter().max_by_key(|p| p.1).filter(|_| all > U32) else {
+            return Ok(());
+        };
+        let found = format!("all files of the build are {}, too many", show_pages(all));
+        let write = match self.object {
+            Some(Varying::Drawn { .. }) if key == "object" => "a smaller `max` of the law",
+            _ => "a smaller size",
+        };
+        Err(Misfit::new(key, found, format!("{write}, or fewer files")))
+    }
+
+    fn anon_pages(&self) -> Amount {
+        Amount::of(self.anon_min.into(), self.anon_max.into(), self.anon)
+    }
+
+    fn object_pages(&self) -> Amount {
+        Amount::of(self.object_min.into(), self.object_max.into(), self.object)
+    }
+
+    fn computing(&self) -> Amount {
+        Amount::of(self.compute_min.as_nanos(), self.compute_max.as_nanos(), self.compute)
+    }
+
     /// Archives: as many as links go into one round over the sources, rounded up.
     fn archives(&self) -> u32 {
         if self.link_every == 0 { 0 } else { self.sources.div_ceil(self.link_every) }
@@ -146,7 +249,7 @@ impl BuildConfig {
     /// Its files, as numbers of files and of pages of each: the compiler, headers, sources,
     /// objects, archives.
     pub fn file_pages(&self) -> [(u32, u64); 5] {
-        let object = self.object.bounds().1;
+        let object = self.object_pages().bounds().1;
         [
             (1, self.text.into()),
             (self.headers, self.header_pages.into()),
@@ -160,7 +263,7 @@ impl BuildConfig {
     /// as many as the workers for each size, or one for each compilation.
     fn heap_pages(&self) -> u64 {
         let group = u64::from(GROUP_PAGES);
-        let (least, most) = self.anon.bounds();
+        let (least, most) = self.anon_pages().bounds();
         let (least, most) = (tables(least) / group, tables(most) / group);
         let at_once = most.saturating_mul(self.threads.into());
         let End::Work(compilations) = self.end else { return at_once.saturating_mul(group) };
@@ -183,15 +286,17 @@ impl BuildConfig {
         assert!(self.bursts > 0, "bursts: must be at least 1");
         let turns = u64::from(self.bursts) * (u64::from(self.passes) + 1);
         assert!(turns < 1 << 32, "bursts, passes: must be below 2^32 turns together");
-        for (key, amount, least) in
-            [("anon", self.anon, 1), ("object", self.object, 1), ("compute", self.compute, 0)]
-        {
+        for (key, amount, least) in [
+            ("anon", self.anon_pages(), 1),
+            ("object", self.object_pages(), 1),
+            ("compute", self.computing(), 0),
+        ] {
             let (low, high) = amount.bounds();
             assert!(least <= low && low <= high, "{key}: bounds from {least} up and in order");
             assert!(key == "compute" || high < 1 << 32, "{key}: must be below 2^32 pages");
         }
         assert!(
-            self.object.bounds().1 * u64::from(self.link_every.max(1)) < 1 << 32,
+            self.object_pages().bounds().1 * u64::from(self.link_every.max(1)) < 1 << 32,
             "object, link_every: an archive must be below 2^32 pages"
         );
         assert!(
@@ -201,9 +306,9 @@ impl BuildConfig {
         let zipf = Arc::new(Zipf::new(u64::from(self.headers), self.header_theta));
         pace::threads((self.threads, self.windows, self.end, None), |t| Worker {
             config: self.clone(),
-            anon: self.anon.source("anon"),
-            compute: self.compute.source("compute"),
-            object: self.object.source("object"),
+            anon: self.anon_pages().source("anon"),
+            compute: self.computing().source("compute"),
+            object: self.object_pages().source("object"),
             number: t,
             zipf: Arc::clone(&zipf),
             set_up: 0,
@@ -319,9 +424,9 @@ impl Worker {
         self.compiled += 1;
         let place = (rng.next_u64() >> 32) as u32;
         let c = &self.config;
-        let anon = c.anon.take(place, &mut self.anon, rng);
-        let object = c.object.take(place, &mut self.object, rng) as u32;
-        let compute = c.compute.take(place, &mut self.compute, rng);
+        let anon = c.anon_pages().take(place, &mut self.anon, rng);
+        let object = c.object_pages().take(place, &mut self.object, rng) as u32;
+        let compute = c.computing().take(place, &mut self.compute, rng);
         let (text_region, heap) =
             (RegionId(2 * self.number as u16), RegionId(2 * self.number as u16 + 1));
         let (text, bursts, passes) = (c.text, c.bursts, c.passes);
@@ -390,7 +495,7 @@ impl Body for Worker {
             |kind: &str, i: u32, pages| FileSpec { name: format!("{}/{kind}{i}", c.name), pages };
         let text = FileSpec { name: format!("{}/text", c.name), pages: c.text.max(1) };
         // Both are below 2^32.
-        let object = c.object.bounds().1 as u32;
+        let object = c.object_pages().bounds().1 as u32;
         let archive = object.saturating_mul(c.link_every);
         std::iter::once(text)
             .chain((0..c.headers).map(|i| file("header", i, c.header_pages)))

@@ -17,16 +17,19 @@ fn config() -> BuildConfig {
         header_theta: 1.0,
         sources: 2,
         source_pages: 4,
-        anon: (10, 10).into(),
+        anon_min: 10,
+        anon_max: 10,
         bursts: 2,
         passes: 1,
-        compute: (SimDuration(103), SimDuration(103)).into(),
-        object: (7, 7).into(),
+        compute_min: SimDuration(103),
+        compute_max: SimDuration(103),
+        object_min: 7,
+        object_max: 7,
         link_every: 0,
         unmovable: 0,
         reclaimable: 0,
-        windows: 1,
         end: End::Work(1),
+        ..BuildConfig::of(Kernel::LAST)
     }
 }
 
@@ -92,8 +95,15 @@ fn a_compilation_step_by_step() {
 
 #[test]
 fn without_text_passes_and_computing() {
-    let nothing = (SimDuration::ZERO, SimDuration::ZERO).into();
-    let c = BuildConfig { text: 0, passes: 0, compute: nothing, bursts: 3, ..config() };
+    let nothing = SimDuration::ZERO;
+    let c = BuildConfig {
+        text: 0,
+        passes: 0,
+        compute_min: nothing,
+        compute_max: nothing,
+        bursts: 3,
+        ..config()
+    };
     let none = VmaFlags::default();
     let heap = RegionId(1);
     let expected = [
@@ -131,7 +141,7 @@ fn set_up_reads_headers_and_compiler() {
 
 #[test]
 fn files_in_the_order_of_their_numbers() {
-    let c = BuildConfig { sources: 3, link_every: 2, object: (1, 7).into(), ..config() };
+    let c = BuildConfig { sources: 3, link_every: 2, object_min: 1, ..config() };
     let files = c.workloads()[0].files();
     let names: Vec<(&str, u32)> = files.iter().map(|f| (f.name.as_str(), f.pages)).collect();
     let expected = [
@@ -191,9 +201,12 @@ fn workers_take_sources_in_turns() {
 #[test]
 fn large_sources_take_more_of_everything() {
     let c = BuildConfig {
-        anon: (100, 199).into(),
-        object: (10, 19).into(),
-        compute: (SimDuration(1_000), SimDuration(1_999)).into(),
+        anon_min: 100,
+        anon_max: 199,
+        object_min: 10,
+        object_max: 19,
+        compute_min: SimDuration(1_000),
+        compute_max: SimDuration(1_999),
         text: 0,
         end: End::Work(4_000),
         ..config()
@@ -218,7 +231,7 @@ fn large_sources_take_more_of_everything() {
 #[test]
 fn amounts_follow_their_laws() {
     let law = |median| Law::Lognormal { median, sigma: 0.5 };
-    let own = |law, max| Amount::Own(Varying::Drawn { law, min: 1, max });
+    let own = |law, max| Some(Varying::Drawn { law, min: 1, max });
     let plain =
         BuildConfig { text: 0, headers: 50, header_reads: 5, end: End::Work(800), ..config() };
     let c = BuildConfig {

@@ -1,113 +1,42 @@
-//! Workloads that ask the page allocator for blocks, or bring free memory into a state.
+//! `fragment`: keys that bring free memory into a state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mmsim_core::base::migratetype::Migratetype;
+use mmsim_core::base::settings::Formed as _;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::memory::Layout;
-use mmsim_core::phys::gfp::{
-    GFP_ATOMIC, GFP_KERNEL, GFP_NOFS, GFP_NOIO, GFP_NOWAIT, GFP_USER, GfpFlags,
-};
+use mmsim_core::phys::gfp::GfpFlags;
 use mmsim_workload::generators::{
-    Figure, FragmentConfig, FragmentTask, HighAllocConfig, KeepLaw, KernelAllocConfig, Target,
+    Figure, FragmentConfig, FragmentTask, Gfp, KeepLaw, Retry, Target, check_request,
+    flags_of_request,
 };
 
 use super::key;
 use super::laws::TIMES;
+use super::settings::placed;
 use super::tasks::TASK;
 use crate::scenario::fields::{TaskCx, file, within};
 use crate::scenario::keys::{Fallback, Kind, TableSpec, U32};
 use crate::scenario::read::Reader;
-use crate::scenario::rows::{Words, rows, words};
+use crate::scenario::rows::{Words, names_of, rows, words};
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, File, Flag, Size, Table, Time};
-
-/// Permissions of a request for memory of the kernel, by the names of the kernel.
-const GFP: Words<GfpFlags> = words! {
-    "kernel" => GFP_KERNEL,
-    "user" => GFP_USER,
-    "nofs" => GFP_NOFS,
-    "noio" => GFP_NOIO,
-    "nowait" => GFP_NOWAIT,
-    "atomic" => GFP_ATOMIC,
-};
-
-/// Effort of such a request.
-const RETRY: Words<GfpFlags> = words! {
-    "normal" => GfpFlags::NORMAL,
-    "noretry" => GfpFlags::NORETRY,
-    "retry-mayfail" => GfpFlags::RETRY_MAYFAIL,
-    "nofail" => GfpFlags::NOFAIL,
-};
-
-/// The types that such a request may have.
-const MIGRATETYPES: Words<Migratetype> = words! {
-    "unmovable" => Migratetype::Unmovable,
-    "movable" => Migratetype::Movable,
-    "reclaimable" => Migratetype::Reclaimable,
-};
+use Kind::{Count, File, Size, Table, Time};
 
 /// Permissions of a request, by `gfp` and `retry`.
 fn gfp(r: &Reader<'_>) -> Result<GfpFlags, Error> {
-    let (flags, retry) = (r.word("gfp", &GFP)?, r.word("retry", &RETRY)?);
-    if flags.atomic() && retry == GfpFlags::NOFAIL {
-        let found = "a request that may not sleep can fail";
-        return Err(r.error("retry", found, "another `retry`, or `gfp = \"kernel\"`"));
-    }
-    Ok(flags.with(retry))
+    let (gfp, retry) = (r.word("gfp", &GFP)?, r.word("retry", &RETRY)?);
+    check_request(gfp, retry).map_err(|misfit| placed(r, misfit))?;
+    Ok(flags_of_request(gfp, retry))
 }
 
-rows! {
-    /// `kernel-alloc`.
-    KERNEL_ALLOC: TASK,
-    "workload = \"kernel-alloc\"",
-    "Blocks of one order on behalf of the kernel, one after the other; each successful allocation \
-     is a record. They are in no address space and are not reclaimed, and blocks that are not \
-     freed outlive the process.";
-    fn kernel_alloc(r, task: &TaskCx<'_>) -> KernelAllocConfig {
-        threads: {task.threads};
-        order: ("order", Count(0, 10), Required, "log2 of the pages of a block");
-        migratetype: ("migratetype", one of MIGRATETYPES, Is("\"unmovable\""),
-            "which free lists it is taken from first");
-        flags: {gfp(r)?;
-            ("gfp", one of GFP, Is("\"kernel\""), "what the request may do: `GFP_` in lower case"),
-            ("retry", one of RETRY, Is("\"normal\""), "how hard it tries: `__GFP_` in lower case")};
-        attempts: ("attempts", Count(1, U32), Required, "attempts of all threads together");
-        hold: ("hold", Count(1, U32), Auto("all"),
-            "blocks that a thread holds at most; with more, one of them is freed first");
-        free_permille: ("free-permille", Count(0, 1000), Is("1000"),
-            "blocks, of 1000 held at the end, that are freed, chosen at random");
-        interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
-        lifetime: ("lifetime", TIMES, Auto("no end"),
-            "how long a block lives: it is freed before the first attempt after that");
-    }
-}
+/// Permissions of a request for memory of the kernel.
+const GFP: Words<Gfp> = Words { names: names_of(Gfp::FORM), values: Gfp::ALL };
 
-rows! {
-    /// `highalloc`.
-    HIGHALLOC: TASK,
-    "workload = \"highalloc\"",
-    "Attempts at blocks of several pages, kept until the end of the round; memory is surveyed before and after. Counters begin with `sim_highalloc` and `sim_candidates`; each block is a record.";
-    fn highalloc(r, _task: &TaskCx<'_>) -> HighAllocConfig {
-        order: ("order", Count(1, 10), Required, "log2 of the pages of a block");
-        migratetype: ("migratetype", one of MIGRATETYPES, Is("\"unmovable\""),
-            "which free lists it is taken from first");
-        flags: {gfp(r)?;
-            ("gfp", one of GFP, Is("\"user\""), "what a request may do: `GFP_` in lower case"),
-            ("retry", one of RETRY, Is("\"noretry\""), "how hard it tries: `__GFP_` in lower case")};
-        attempts: ("attempts", Count(1, U32), Required, "attempts of a round");
-        interval: ("interval", TIMES, Is("\"0ns\""), "sleep between two attempts");
-        rounds: ("rounds", Count(1, 1000), Is("1"),
-            "rounds; blocks are given back before the next one begins");
-        rest: ("rest", TIMES, Is("\"0ns\""), "sleep between two rounds");
-        hold: ("hold", TIMES, Is("\"0ns\""),
-            "how long the blocks of the last round are kept after its attempts");
-        drop_caches: ("drop-caches", Flag, Is("false"), "drop clean page cache before each survey");
-    }
-}
+/// Effort of such a request.
+const RETRY: Words<Retry> = Words { names: names_of(Retry::FORM), values: Retry::ALL };
 
 /// The laws by their names, each with the length of a run.
 const KEEP_LAWS: Words<fn(u32) -> KeepLaw> = words! {

@@ -1,0 +1,138 @@
+//! Tables whose keys are rows of settings: the keys, and the reader that fills a config by them.
+
+use std::any::Any;
+
+use mmsim_core::base::settings::{Form, Row, Settings};
+use mmsim_workload::law::Varying;
+use mmsim_workload::named::{Given, Misfit, Named, TaskOf};
+
+use super::laws::{TIMES, counts, sizes};
+use crate::scenario::fields::TaskCx;
+use crate::scenario::keys::{Defaults, Fallback, KeySpec, Kind, MANY, U32};
+use crate::scenario::read::Reader;
+use mmsim_base::error::Error;
+
+/// The key of a row.
+const fn key_of(row: &'static Row, defaults: Defaults) -> KeySpec {
+    let (low, high) = match row.bounds() {
+        Some(bounds) => bounds,
+        None => (0, MANY),
+    };
+    let kind = match (&row.form, row.is_drawn()) {
+        (Form::Time, true) => TIMES,
+        (Form::Pages, true) => sizes(low),
+        (_, true) => counts(low, high),
+        (Form::Bool, _) => Kind::Flag,
+        // The words of /proc; others are words.
+        (Form::Flag(words), _) if words[0].as_bytes()[0] == b'0' => Kind::Count(0, 1),
+        (Form::Flag(words), _) => Kind::Choice(words),
+        (Form::Word(_, names), _) => Kind::Choice(names),
+        (Form::Time, _) => Kind::Time,
+        (Form::Pages, _) => Kind::Size(low),
+        (Form::Real, _) => Kind::Number(f64::from_bits(low), f64::from_bits(high)),
+        (Form::Whole, _) => Kind::Count(low, high),
+    };
+    let fallback = match row.is_required() && row.or.is_empty() {
+        true => Fallback::Required,
+        false => Fallback::Row(row, defaults),
+    };
+    KeySpec { name: row.name, kind, fallback, doc: row.doc }
+}
+
+/// The keys of a table of rows.
+pub(in crate::scenario) const fn keys_of<const N: usize>(
+    rows: &'static [Row],
+    defaults: Defaults,
+) -> [KeySpec; N] {
+    let mut keys = [key_of(&rows[0], defaults); N];
+    let mut i = 1;
+    while i < N {
+        keys[i] = key_of(&rows[i], defaults);
+        i += 1;
+    }
+    keys
+}
+
+/// The number of a row, or the place of its word, if it is given.
+pub(super) fn number(r: &Reader<'_>, row: &Row) -> Result<Option<u64>, Error> {
+    if !r.has(row.name) {
+        return Ok(None);
+    }
+    Ok(match row.form {
+        Form::Word(..) => Some(r.position(row.name)? as u64),
+        Form::Flag(words) if words[0] != "0" => Some(r.position(row.name)? as u64),
+        Form::Bool => r.opt_flag(row.name)?.map(u64::from),
+        Form::Real => r.opt_number(row.name)?.map(f64::to_bits),
+        Form::Pages if row.bounds().is_some_and(|b| b.1 <= U32) => {
+            r.opt_pages_u32(row.name)?.map(u64::from)
+        }
+        Form::Pages => r.opt_pages(row.name)?,
+        // Work lasts for it.
+        Form::Time if row.bounds().is_some() => r.opt_time_of_work(row.name)?.map(|t| t.as_nanos()),
+        Form::Time => r.opt_time(row.name)?.map(|t| t.as_nanos()),
+        Form::Whole | Form::Flag(_) => r.opt_count(row.name)?,
+    })
+}
+
+/// Fills a config with what a table gives.
+fn fill<C: Settings>(r: &Reader<'_>, rows: &[Row], config: &mut C) -> Result<(), Error> {
+    for row in rows {
+        match (row.is_required(), row.or) {
+            (true, "") => drop(r.need(row.name)?),
+            (true, other) => r.one_of(row.name, other)?,
+            (false, "") => {}
+            (false, other) => r.at_most_one(row.name, other)?,
+        }
+        if row.is_drawn() {
+            if let Some(value) = r.get::<Option<Varying>>(row.name)? {
+                vary(config, row, value);
+            }
+        } else if let Some(number) = number(r, row)? {
+            config.fill(row, number);
+        }
+    }
+    Ok(())
+}
+
+/// Fills the field of a row with a value that may follow a law.
+fn vary<C: Settings>(config: &mut C, row: &Row, value: Varying) {
+    let Some(field) = config.field_mut(row.field) else { return };
+    let field: &mut dyn Any = field;
+    if let Some(field) = field.downcast_mut::<Varying>() {
+        *field = value;
+    } else if let Some(field) = field.downcast_mut::<Option<Varying>>() {
+        *field = Some(value);
+    } else {
+        unreachable!("`{}` takes no law", row.name);
+    }
+}
+
+impl Given for Reader<'_> {
+    fn has(&self, key: &str) -> bool {
+        Reader::has(self, key)
+    }
+    fn is_default(&self, key: &str) -> bool {
+        Reader::is_default(self, key)
+    }
+}
+
+/// Reads the config of a workload.
+pub(super) fn named<C: Settings>(
+    r: &Reader<'_>,
+    task: &TaskCx<'_>,
+    of: &Named<C>,
+) -> Result<C, Error> {
+    let mut config = (of.start)();
+    fill(r, of.rows, &mut config)?;
+    let task = TaskOf { name: task.name, threads: task.threads, kernel: task.machine.kernel };
+    (of.finish)(&mut config, &task, r).map_err(|misfit| placed(r, misfit))?;
+    Ok(config)
+}
+
+/// The error of keys that do not fit.
+pub(super) fn placed(r: &Reader<'_>, misfit: Misfit) -> Error {
+    match misfit {
+        Misfit::Value(key, found, write) => r.error(key, found, write),
+        Misfit::Both(a, b) => r.contradiction(a, b),
+    }
+}
