@@ -9,7 +9,7 @@ use mmsim::Scenario;
 use mmsim::error::Colour;
 use mmsim::machines::Catalogue;
 use mmsim::scenario::RunSpec;
-use mmsim::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
+use mmsim::scenario::keys::{Fallback, KeySpec, Kind, RowsOf, TableSpec};
 use mmsim::scenario::tables::all_tables;
 
 const MACHINE: &str = "[machine]\nmemory = \"64MiB\"\n";
@@ -413,11 +413,21 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
             "{ read = \"80us\", write = \"20us\", servers = 2 }",
         ]),
         Kind::Texts => words(&["[\"anon 0 100\", \"snap end\"]", "[\"anon 0 200\", \"snap end\"]"]),
-        Kind::Rules => words(&["{}", "{ lru-batch = 31 }", "{ highatomic = \"no\" }"]),
-        Kind::Costs => words(&["{}", "{ t_hit = \"1ns\" }", "{ t_scan = \"1ns\" }"]),
-        Kind::Policy => words(&["{ preset = \"classic-v5.9\" }", "{ preset = \"mglru-v6.12\" }"]),
-        Kind::Compaction => words(&["{ preset = \"none\" }", "{ preset = \"compaction-v4.1\" }"]),
-        Kind::Damon => words(&["{ preset = \"damon-v6.1\" }", "{ preset = \"damon-v6.12\" }"]),
+        Kind::Rows(t) if t.name == "rules" => {
+            words(&["{}", "{ lru-batch = 31 }", "{ highatomic = \"no\" }"])
+        }
+        Kind::Rows(t) if t.name == "costs" => {
+            words(&["{}", "{ t_hit = \"1ns\" }", "{ t_scan = \"1ns\" }"])
+        }
+        Kind::Rows(t) if t.name == "policy" => {
+            words(&["{ preset = \"classic-v5.9\" }", "{ preset = \"mglru-v6.12\" }"])
+        }
+        Kind::Rows(t) if t.name == "compaction" => {
+            words(&["{ preset = \"none\" }", "{ preset = \"compaction-v4.1\" }"])
+        }
+        Kind::Rows(t) if t.name == "damon-rules" => {
+            words(&["{ preset = \"damon-v6.1\" }", "{ preset = \"damon-v6.12\" }"])
+        }
         Kind::Regions(_) => words(&["{ a = { pages = 10 } }", "{ a = { pages = 11 } }"]),
         Kind::Steps(_) => words(&[
             "[{ do = \"touch\", region = \"a\" }]",
@@ -426,7 +436,7 @@ fn several(path: &str, kind: Kind) -> Vec<String> {
         ]),
         // Tables have rows of their own; here it is whether they are there.
         Kind::Table(_) | Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_) => tables(path),
-        Kind::Parameters | Kind::Overrides | Kind::Axes | Kind::Quantity => Vec::new(),
+        Kind::Rows(_) | Kind::Overrides | Kind::Axes | Kind::Quantity => Vec::new(),
     }
 }
 
@@ -466,7 +476,7 @@ fn run_and_settings(text: &str) -> Option<(RunSpec, String)> {
 /// True if reports have a key in another place than their list of what was given: the file and how
 /// often it runs, the keys that they have fields of their own for, policies knob by knob.
 fn elsewhere(t: &TableSpec, key: &KeySpec) -> bool {
-    let policy = matches!(key.kind, Kind::Policy | Kind::Compaction | Kind::Damon);
+    let policy = matches!(key.kind, Kind::Rows(t) if matches!(t.rows, RowsOf::Preset(_)));
     policy
         || matches!(t.title, "Top level" | "[[variant]]" | "[[expect]]" | "than of [[expect]]")
         || (t.title == "[machine]" && ["kernel", "cpus", "vm"].contains(&key.name))

@@ -7,11 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use mmsim_core::backing::device::DeviceConfig;
-use mmsim_core::base::rules::KernelRules;
-use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::MachineConfig;
 
-use super::keys::{Kind, TableSpec};
+use super::keys::{Kind, RowTable, RowsOf, TableSpec};
 
 use super::raw::{Node, Sources, Table, Value, inline, key};
 use super::read::spec_of_entry;
@@ -72,17 +70,10 @@ impl Walk<'_> {
     fn value(&mut self, path: &str, node: &Node, kind: Kind) {
         match (&node.value, kind) {
             // Listed by what they resolve to.
-            (_, Kind::Policy | Kind::Compaction | Kind::Damon) => {}
-            (_, Kind::Costs) => {
-                for (name, value) in self.machine.cost.fields() {
-                    self.set(below(path, name), value.to_string());
-                }
-            }
-            (_, Kind::Rules) => {
-                let rules = self.machine.kernel_rules();
-                for rule in KernelRules::ROWS {
-                    let value = rules.get(rule.name).unwrap_or_default();
-                    self.set(below(path, rule.name), value);
+            (_, Kind::Rows(RowTable { rows: RowsOf::Preset(_), .. })) => {}
+            (_, Kind::Rows(RowTable { rows: RowsOf::Machine(_, values), .. })) => {
+                for (name, value) in values(self.machine) {
+                    self.set(below(path, name), value);
                 }
             }
             // A preset by what is in it: its name says nothing of that.

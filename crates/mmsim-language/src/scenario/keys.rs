@@ -7,7 +7,9 @@
 use std::borrow::Cow;
 
 use mmsim_core::base::settings::{Form, Row};
-use mmsim_core::config::Kernel;
+use mmsim_core::config::{Kernel, MachineConfig};
+
+use crate::registry::{Slot, Values};
 
 /// The form of a value.
 #[derive(Clone, Copy, Debug)]
@@ -60,18 +62,8 @@ pub enum Kind {
     Regions(&'static TableSpec),
     /// Steps of a phased workload.
     Steps(&'static Variants),
-    /// The costs of the machine, by the names of the cost model.
-    Costs,
-    /// The rules of the kernel, by name.
-    Rules,
-    /// `preset` and the knobs of that policy.
-    Policy,
-    /// `preset` and the knobs of that way of compaction.
-    Compaction,
-    /// `preset` and the knobs of that DAMON.
-    Damon,
-    /// The parameters of a module, by name.
-    Parameters,
+    /// Settings by the names of their rows.
+    Rows(&'static RowTable),
     /// Other keys of the file by path, with one value each.
     Overrides,
     /// Other keys of the file by path, with a list of values each.
@@ -165,6 +157,28 @@ impl TableSpec {
     }
 }
 
+/// A table of settings: its keys are rows beside the struct that they fill.
+#[derive(Debug)]
+pub struct RowTable {
+    /// Its name in the schema.
+    pub name: &'static str,
+    /// Its form, for the documentation.
+    pub form: &'static str,
+    /// Where the rows are.
+    pub rows: RowsOf,
+}
+
+/// The rows of a table of settings.
+#[derive(Clone, Copy, Debug)]
+pub enum RowsOf {
+    /// These; a machine has the values.
+    Machine(&'static [Row], fn(&MachineConfig) -> Values),
+    /// Those of the preset that the table names, which is in this slot of the registry.
+    Preset(Slot),
+    /// Those of the module that its neighbour names.
+    Module,
+}
+
 /// The tables of a list whose keys depend on what one of them says.
 #[derive(Debug)]
 pub struct Variants {
@@ -177,9 +191,8 @@ pub struct Variants {
 }
 
 use Kind::{
-    Axes, Choice, Compaction, Costs, Count, Counts, Damon, Device, File, Flag, Limit, Number,
-    OneOrMore, Overrides, Parameters, Policy, Rate, Regions, Rules, Size, Sizes, Steps, Table,
-    Tables, Tasks, Text, Texts, Time, Times, Whole,
+    Axes, Choice, Count, Counts, Device, File, Flag, Limit, Number, OneOrMore, Overrides, Rate,
+    Regions, Rows, Size, Sizes, Steps, Table, Tables, Tasks, Text, Texts, Time, Times, Whole,
 };
 
 pub(super) use mmsim_core::base::settings::MANY;
@@ -240,13 +253,7 @@ impl Kind {
             Tasks(_) => "list of tables, see [[task]]".to_string(),
             Regions(_) => "table of tables".to_string(),
             Steps(_) => "list of tables".to_string(),
-            Costs => "table, see [machine.cost]".to_string(),
-            Rules => "table, see [machine.rules]".to_string(),
-            Policy | Compaction | Damon => "table of `preset` and knobs".to_string(),
-            Parameters => {
-                "table of names, and values as the files in /sys/module take them (`\"Y\"`)"
-                    .to_string()
-            }
+            Rows(table) => table.form.to_string(),
             Overrides => "table of paths and values".to_string(),
             Axes => "table of paths and lists".to_string(),
         }
@@ -276,8 +283,7 @@ impl Kind {
             Kind::Kernel => one_of(&Kernel::ALL.map(Kernel::name)),
             Device(_) => "the name of a preset such as \"zram\", or a table".to_string(),
             Texts => "a list of strings".to_string(),
-            Table(_) | Regions(_) | Costs | Rules | Policy | Compaction | Damon | Parameters
-            | Overrides | Axes => "a table".to_string(),
+            Table(_) | Regions(_) | Rows(_) | Overrides | Axes => "a table".to_string(),
             Tables(_) | Tasks(_) | Steps(_) => "a list of tables".to_string(),
             OneOrMore(_) => "a table, or a list of tables".to_string(),
         }

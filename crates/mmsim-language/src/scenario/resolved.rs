@@ -104,18 +104,11 @@ impl Writer {
             let full =
                 if path.is_empty() { key(&e.key) } else { format!("{path}.{}", key(&e.key)) };
             match (&e.node.value, kind) {
-                (
-                    Value::Table(t),
-                    Some(
-                        k @ (Kind::Table(_)
-                        | Kind::Costs
-                        | Kind::Rules
-                        | Kind::Policy
-                        | Kind::Compaction
-                        | Kind::Damon
-                        | Kind::Axes),
-                    ),
-                ) if matches!(path, "" | "machine") => later.push((full, vec![t], k)),
+                (Value::Table(t), Some(k @ (Kind::Table(_) | Kind::Rows(_) | Kind::Axes)))
+                    if matches!(path, "" | "machine") =>
+                {
+                    later.push((full, vec![t], k))
+                }
                 (
                     Value::List(l),
                     Some(k @ (Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_))),

@@ -7,15 +7,14 @@
 //! only `[axes]`, a variant or `--set` provides is missing for the schema, not for mmsim.
 
 use mmsim_core::backing::device::DEVICE_PRESETS;
-use mmsim_core::base::rules::KernelRules;
-use mmsim_core::base::settings::Settings as _;
+use mmsim_core::base::settings::{Form, Settings as _};
 use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::{Fallback, KeySpec, Kind, TableSpec, one_of};
+use super::keys::{Fallback, KeySpec, Kind, RowTable, RowsOf, TableSpec, one_of};
 use super::raw::{Node, Value};
-use super::tables::{ROOT, STEPS, WORKLOADS, all_tables};
+use super::tables::{ROOT, ROW_TABLES, STEPS, WORKLOADS, all_tables};
 use super::units;
 use crate::registry::Registry;
 
@@ -31,12 +30,9 @@ pub fn json_schema(registry: &Registry) -> Json {
     definitions
         .insert("task".into(), by_key("workload", WORKLOADS.iter().map(|w| (w.name, w.table))));
     definitions.insert("step".into(), by_key("do", STEPS.iter().map(|s| (s.name, &s.table))));
-    definitions.insert("policy".into(), presets(registry, registry.presets()));
-    let compaction = presets(registry, registry.compaction_presets());
-    definitions.insert("compaction".into(), compaction);
-    definitions.insert("damon-rules".into(), presets(registry, registry.damon_presets()));
-    definitions.insert("costs".into(), costs());
-    definitions.insert("rules".into(), rules());
+    for table in ROW_TABLES {
+        definitions.insert(table.name.into(), rows(table, registry));
+    }
     for (name, pattern, example) in units::patterns() {
         let quantity = json!({ "type": "string", "pattern": pattern, "examples": [example] });
         definitions.insert(name.into(), quantity);
@@ -132,12 +128,7 @@ fn form(kind: Kind) -> Json {
             json!({ "type": "object", "additionalProperties": refer(&name_of(t)) })
         }
         Kind::Steps(_) => json!({ "type": "array", "items": refer("step"), "minItems": 1 }),
-        Kind::Costs => refer("costs"),
-        Kind::Rules => refer("rules"),
-        Kind::Policy => refer("policy"),
-        Kind::Compaction => refer("compaction"),
-        Kind::Damon => refer("damon-rules"),
-        Kind::Parameters => json!({
+        Kind::Rows(RowTable { rows: RowsOf::Module, .. }) => json!({
             "type": "object",
             "additionalProperties": { "anyOf": [
                 { "type": "integer", "minimum": 0 },
@@ -145,6 +136,7 @@ fn form(kind: Kind) -> Json {
                 { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+|[YyNn]|on|off|true|false)$" },
             ] },
         }),
+        Kind::Rows(table) => refer(table.name),
         Kind::Overrides => json!({ "type": "object", "propertyNames": { "pattern": PATH } }),
         Kind::Axes => json!({
             "type": "object",
@@ -171,14 +163,23 @@ fn by_key<'a>(by: &str, tables: impl Iterator<Item = (&'a str, &'a TableSpec)>) 
     })
 }
 
-fn costs() -> Json {
-    let cost = |(name, value): (&str, mmsim_core::base::time::SimDuration)| {
-        let mut schema = refer("duration");
-        schema["default"] = value.to_string().into();
-        (name.to_string(), schema)
+/// A table of settings, each with its default unless it depends on the kernel.
+fn rows(table: &RowTable, registry: &Registry) -> Json {
+    let rows = match table.rows {
+        RowsOf::Machine(rows, _) => rows,
+        RowsOf::Preset(slot) => return presets(registry, registry.presets_of(slot)),
+        RowsOf::Module => &[],
     };
-    let properties: Map<String, Json> =
-        CostModel::measured().fields().into_iter().map(cost).collect();
+    let mut properties = Map::new();
+    for row in rows {
+        if row.form == Form::Time {
+            let mut schema = refer("duration");
+            schema["default"] = CostModel::measured().get(row.name).into();
+            properties.insert(row.name.into(), schema);
+        } else {
+            add_knob(&mut properties, row.name.into(), row.doc, &row.takes());
+        }
+    }
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
@@ -195,14 +196,6 @@ fn presets(registry: &Registry, presets: Vec<String>) -> Json {
         "properties": properties,
         "additionalProperties": false,
     })
-}
-
-fn rules() -> Json {
-    let mut properties = Map::new();
-    for k in KernelRules::ROWS {
-        add_knob(&mut properties, k.name.into(), k.doc, &k.takes());
-    }
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 /// A knob that takes these values, besides those that one of its name takes already.

@@ -13,6 +13,7 @@ use mmsim_damon::damos::watermark::{Watermarks, WmarkMetric};
 use mmsim_damon::ops::OpsId;
 
 use super::key;
+use super::settings::{DAMON_RULES, PARAMETERS};
 use crate::scenario::fields::{each, within};
 use crate::scenario::keys::{Fallback, Kind, MANY, TableSpec, U32};
 use crate::scenario::read::Reader;
@@ -21,7 +22,7 @@ use crate::scenario::units::PAGE_SIZE;
 use mmsim_base::error::Error;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, Damon, Flag, Parameters, Size, Table, Tables, Text, Time};
+use Kind::{Choice, Count, Flag, Rows, Size, Table, Tables, Text, Time};
 
 /// Whose addresses a monitor watches.
 pub(in crate::scenario) const OPS: Words<OpsId> =
@@ -39,11 +40,11 @@ rows! {
     "A kdamond with one context. Give `module` and its `parameters`, or the context itself.";
     keys {
         ("name", Text, Auto("`kdamond.0` and so on"), "name in reports")
-        ("rules", Damon, Auto("the preset of `machine.kernel`"),
+        ("rules", Rows(&DAMON_RULES), Auto("the preset of `machine.kernel`"),
             "what that DAMON does differently from others")
         ("module", Choice(&["damon-reclaim", "damon-lru-sort", "damon-stat"]), Auto("none"),
             "a context that the kernel has ready")
-        ("parameters", Parameters, Auto("the kernel's"),
+        ("parameters", Rows(&PARAMETERS), Auto("the kernel's"),
             "parameters of the module, in the kernel's units")
         ("ops", Choice(OPS.names), Auto("`paddr`"),
             "whose addresses: of a process, whose ranges follow its mappings or are fixed, or physical ones")

@@ -8,6 +8,7 @@ use mmsim_core::config::{
 };
 
 use super::key;
+use super::settings::{COSTS, RULES};
 use super::vm::{VM, sysctls_of};
 use crate::scenario::fields::{each, one_or_more, within};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec, U32};
@@ -22,9 +23,7 @@ use mmsim_base::error::Error;
 use mmsim_workload::since::{Since, since};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{
-    Costs, Count, Device, Flag, Limit, OneOrMore, Rate, Rules, Size, Table, Tables, Text, Time,
-};
+use Kind::{Count, Device, Flag, Limit, OneOrMore, Rate, Rows, Size, Table, Tables, Text, Time};
 
 rows! {
     /// `[machine]`.
@@ -58,7 +57,7 @@ rows! {
         vm: {sysctls(r)?;
             ("vm", Table(&VM), Is("{}"), "sysctls")};
         rules: {rules(r, kernel_of(r)?)?;
-            ("rules", Rules, Is("{}"),
+            ("rules", Rows(&RULES), Is("{}"),
             "what the kernel does differently from others, rule by rule"),
             ("lru-batch", Count(1, 512), Auto("15 up to kernel 6.1, 31 in 6.12"),
             "pages in a per-CPU LRU batch"),
@@ -77,7 +76,7 @@ rows! {
         run_ahead: ("run-ahead", Time, Is("\"100us\""),
             "how far hits may run ahead of other threads; `0ns` is strict");
         cost: {cost(r)?;
-            ("cost", Costs, Is("{}"), "simulated CPU time of the steps of memory management")};
+            ("cost", Rows(&COSTS), Is("{}"), "simulated CPU time of the steps of memory management")};
         memcgs: {memcgs(r)?;
             ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
     }

@@ -21,6 +21,7 @@ pub use fragment::*;
 pub use laws::*;
 pub use machine::*;
 pub use phased::*;
+pub use settings::{COMPACTION, COSTS, DAMON_RULES, PARAMETERS, POLICY, ROW_TABLES, RULES};
 pub use sweep::*;
 pub use sysctls::SYSCTLS;
 pub use tasks::*;
@@ -32,7 +33,7 @@ use super::keys::{Fallback, KeySpec, Kind, MANY, TableSpec};
 use super::rows::rows;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Axes, Compaction, Count, Flag, Number, Overrides, Policy, Table, Tables, Tasks, Text};
+use Kind::{Axes, Count, Flag, Number, Overrides, Rows, Table, Tables, Tasks, Text};
 
 const fn key(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> KeySpec {
     KeySpec { name, kind, fallback, doc }
@@ -54,9 +55,9 @@ rows! {
         ("bounds", Flag, Is("false"),
             "also compute the misses of the optimum (MIN) on each run's own accesses")
         ("machine", Table(&MACHINE), Required, "the machine")
-        ("reclaim", Policy, Auto("the preset of `machine.kernel`"),
+        ("reclaim", Rows(&POLICY), Auto("the preset of `machine.kernel`"),
             "replacement policy of all variants")
-        ("compaction", Compaction, Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
+        ("compaction", Rows(&COMPACTION), Auto("`compaction-v4.1` on kernel 4.1, else `none`"),
             "how large free blocks are made, in all variants")
         ("task", Tasks(&TASK_TABLES), Required, "the work, one `[[task]]` each")
         ("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each")
@@ -77,8 +78,8 @@ rows! {
         ("name", Text, Required, "name in reports, unique")
         ("kernel", Kind::Kernel, Auto("that of the machine"),
             "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version; that of 5.9 for 5.10), and, where `compaction.preset` is given and not `none`, its compaction")
-        ("reclaim", Policy, Auto("that of the file"), "`preset` and knobs, on top of `[reclaim]`")
-        ("compaction", Compaction, Auto("that of the file"),
+        ("reclaim", Rows(&POLICY), Auto("that of the file"), "`preset` and knobs, on top of `[reclaim]`")
+        ("compaction", Rows(&COMPACTION), Auto("that of the file"),
             "`preset` and knobs, on top of `[compaction]`")
         ("set", Overrides, Auto("nothing"),
             "other keys by path: `set = { \"machine.vm.swappiness\" = 100 }`")

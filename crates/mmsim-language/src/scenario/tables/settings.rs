@@ -2,15 +2,56 @@
 
 use std::any::Any;
 
+use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::settings::{Form, Row, Settings};
+use mmsim_core::config::cost::CostModel;
 use mmsim_workload::law::Varying;
 use mmsim_workload::named::{Given, Misfit, Named, TaskOf};
 
 use super::laws::{TIMES, counts, sizes};
+use crate::registry::{Slot, values};
 use crate::scenario::fields::TaskCx;
-use crate::scenario::keys::{Defaults, Fallback, KeySpec, Kind, MANY, U32};
+use crate::scenario::keys::{Defaults, Fallback, KeySpec, Kind, MANY, RowTable, RowsOf, U32};
 use crate::scenario::read::Reader;
 use mmsim_base::error::Error;
+
+/// The costs of the machine.
+pub static COSTS: RowTable = RowTable {
+    name: "costs",
+    form: "table, see [machine.cost]",
+    rows: RowsOf::Machine(CostModel::ROWS, |machine| values(&machine.cost)),
+};
+
+/// The rules of the kernel.
+pub static RULES: RowTable = RowTable {
+    name: "rules",
+    form: "table, see [machine.rules]",
+    rows: RowsOf::Machine(KernelRules::ROWS, |machine| values(&machine.kernel_rules())),
+};
+
+const OF_PRESET: &str = "table of `preset` and knobs";
+
+/// A replacement policy.
+pub static POLICY: RowTable =
+    RowTable { name: "policy", form: OF_PRESET, rows: RowsOf::Preset(Slot::Reclaim) };
+
+/// A way of compaction.
+pub static COMPACTION: RowTable =
+    RowTable { name: "compaction", form: OF_PRESET, rows: RowsOf::Preset(Slot::Compaction) };
+
+/// The rules of a DAMON.
+pub static DAMON_RULES: RowTable =
+    RowTable { name: "damon-rules", form: OF_PRESET, rows: RowsOf::Preset(Slot::Damon) };
+
+/// The parameters of a module of DAMON.
+pub static PARAMETERS: RowTable = RowTable {
+    name: "parameters",
+    form: "table of names, and values as the files in /sys/module take them (`\"Y\"`)",
+    rows: RowsOf::Module,
+};
+
+/// The tables of settings that have rows of their own, in the order of the schema.
+pub static ROW_TABLES: &[&RowTable] = &[&POLICY, &COMPACTION, &DAMON_RULES, &COSTS, &RULES];
 
 /// The key of a row.
 const fn key_of(row: &'static Row, defaults: Defaults) -> KeySpec {

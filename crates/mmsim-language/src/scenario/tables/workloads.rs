@@ -1,10 +1,7 @@
 //! Each workload with its table of keys and what reads it.
 
 use mmsim_core::base::settings::Settings as _;
-use mmsim_workload::generators::{
-    APPS, BUILD, CYCLIC, EBIZZY, HIGHALLOC, KERNEL_ALLOC, READER, SEQUENTIAL, UNIFORM,
-    WorkloadSpec, ZIPF,
-};
+use mmsim_workload::generators::{self, WorkloadSpec};
 use mmsim_workload::workloads;
 
 use super::fragment::{FRAGMENT, fragmenter};
@@ -29,18 +26,18 @@ pub struct WorkloadRow {
 
 macro_rules! row {
     ($Variant:ident, $name:literal, [$NAMED:ident]) => {{
-        static KEYS: [KeySpec; $NAMED.rows.len()] =
-            keys_of($NAMED.rows, |row, _| ($NAMED.start)().number(row));
+        static KEYS: [KeySpec; generators::$NAMED.rows.len()] =
+            keys_of(generators::$NAMED.rows, |row, _| (generators::$NAMED.start)().number(row));
         static TABLE: TableSpec = TableSpec {
             title: concat!("workload = \"", $name, "\""),
-            doc: $NAMED.doc,
+            doc: generators::$NAMED.doc,
             groups: &[TASK, &KEYS],
         };
         WorkloadRow {
             name: $name,
-            about: $NAMED.about,
+            about: generators::$NAMED.about,
             table: &TABLE,
-            read: |r, task| named(r, task, &$NAMED).map(WorkloadSpec::$Variant),
+            read: |r, task| named(r, task, &generators::$NAMED).map(WorkloadSpec::$Variant),
         }
     }};
     ($Variant:ident, $name:literal, {$TABLE:ident, $read:ident, $about:literal}) => {
