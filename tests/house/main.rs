@@ -1,4 +1,4 @@
-//! The repository itself: edges between crates, layers, keys, licences.
+//! The repository itself: edges between crates, layers, keys, recipes, licences.
 
 mod counters;
 mod keys;
@@ -6,5 +6,6 @@ mod layers;
 mod manifests;
 mod parts;
 mod prose;
+mod recipes;
 mod third_parties;
 mod words;
