@@ -44,5 +44,5 @@ fn blocks_about_the_anonymous_workingset() {
 /// One table with its demands: a change of the allocator or of any stage shows in it.
 #[test]
 fn blocks_about_compaction() {
-    assert_eq!(blocks("docs/compaction.md", &root()), 1);
+    assert_eq!(blocks("docs/dev/compaction-evidence.md", &root()), 1);
 }

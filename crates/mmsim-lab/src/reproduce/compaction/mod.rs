@@ -5,7 +5,7 @@
 //! Carried out are the tests beside a memory hogger, whose set-up is known from the author's
 //! benchmark but for a few numbers, those beside a kernel build, whose memory use is a
 //! choice, and stress-highalloc. Machine, fragmentation and attempts are the scenario's; the stages are presets of
-//! compaction. docs/compaction.md tells what came out.
+//! compaction. docs/dev/compaction-evidence.md has the results.
 
 mod build;
 mod hogger;
