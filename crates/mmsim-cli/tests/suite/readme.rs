@@ -113,6 +113,7 @@ fn blocks_about_the_anonymous_workingset() {
 #[test]
 fn blocks_about_compaction() {
     assert_eq!(blocks("docs/compaction.md", &root()), 2);
+    assert_eq!(blocks("docs/damon.md", &root()), 1);
     assert_eq!(blocks("docs/policies.md", &root()), 2);
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The machine is as large as that of the source, since the cost is that of walking all of it. Its
 //! 24 workloads are not available; `workloads.rs` says what stands in for them. What the sources
-//! leave open of costs is the same for all workloads and rows. docs/damon.md tells what came out.
+//! leave open of costs is the same for all workloads and rows. docs/dev/damon-evidence.md has the
+//! results.
 
 mod baseline;
 mod quotas;
