@@ -60,8 +60,8 @@ fn a_page_written_after_it_was_freed_is_kept() {
 /// else one for I/O (mm/filemap.c, `folio_wait_bit_common`). MGLRU up to 6.13 marks every recent refault
 /// in a fault (mm/workingset.c, `lru_gen_refault`); the classic LRU, and MGLRU since 6.14, mark those of
 /// pages that were in use before they were evicted. Pages that are read once, one after the other, are
-/// not. So the same waits are pressure under the one and none under the others. docs/observing.md has
-/// a recording.
+/// not. So the same waits are pressure under the one and none under the others.
+/// docs/dev/pressure-recording.md has a recording.
 #[test]
 fn recent_refaults_are_stalls() {
     const READ_US: u64 = 90;
