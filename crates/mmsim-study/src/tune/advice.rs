@@ -296,7 +296,7 @@ fn judge(plan: &TunePlan, own: Option<&Measured>, s: Offered<'_>) -> Option<(Har
     for ((of, constraint), own) in
         all[objectives..].iter().zip(plan.constraints()).zip(&own_means[objectives..])
     {
-        if !constraint.holds(*own)
+        if !constraint.claim.judge_one(*own, 0.0).holds
             && let Some(change) = of.proven()
         {
             advised.better.push(Moved { figure: constraint.to_string(), change: change.clone() });
