@@ -158,12 +158,15 @@ impl<P: ConfiguredPolicy> Configurable for OfPolicy<P> {
     }
 }
 
+/// Makes a policy of a machine and its seed.
+type Create = fn(&mut Memory, u64) -> Box<dyn ReclaimPolicy>;
+
 /// One without settings, which is its own only preset.
 struct Bare {
     name: &'static str,
     about: &'static str,
     has_no_knobs: &'static str,
-    create: Option<fn(&mut Memory, u64) -> Box<dyn ReclaimPolicy>>,
+    create: Option<Create>,
 }
 
 impl Configurable for Bare {
