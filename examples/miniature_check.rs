@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::machine::Watch;
-use mmsim::miniature::{self, Miniature, SAMPLES, Scaling, Share, Value};
+use mmsim::miniature::{self, Estimated, Miniature, SAMPLES, Scaling, Share, Value};
 use mmsim::{RunOptions, Scenario};
 
 /// Counters below are noise: so few pages are one of a miniature.
