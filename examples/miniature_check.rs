@@ -20,7 +20,8 @@ use std::time::Instant;
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::machine::Watch;
 use mmsim::miniature::{self, Estimated, Miniature, SAMPLES, Scaling, Share, Value};
-use mmsim::{RunOptions, Scenario};
+use mmsim::report::RunReport;
+use mmsim::{RunOptions, Runner, Scenario};
 
 /// Counters below are noise: so few pages are one of a miniature.
 const FEWEST: u64 = 10_000;
@@ -107,7 +108,8 @@ impl Errors {
             if count < FEWEST || given.is_some() != estimate {
                 continue;
             }
-            let raw = estimated.results.iter().map(|r| r.vmstat[event] << shift).collect();
+            let raw = |r: &RunReport| r.vmstat.get(event.name()).unwrap_or(&0) << shift;
+            let raw = estimated.samples.iter().map(raw).collect();
             let v = given.cloned().unwrap_or_else(|| Value::of(raw, 0.0));
             let row = self.rows.entry((place, shift)).or_default();
             let error = (v.mean as f64 / count as f64 - 1.0) * 100.0;
@@ -183,7 +185,7 @@ fn main() -> Result<(), Failure> {
                     false => Miniature::new(&spec, Share::OneIn(shift), SAMPLES)?,
                 };
                 small.scaling = args.scaling;
-                let all = miniature::run(vec![small], &one, || ())?;
+                let all = miniature::run(vec![small], &Runner::new(&one))?;
                 cost.0 += took;
                 cost.1 += begin.elapsed().as_secs_f64();
                 errors.add(&full.vmstat, all.first().ok_or("a run")?, shift, words.as_deref());

@@ -38,6 +38,6 @@ pub use mmsim_language::registry::{ConfiguredPolicy, Registry, registry};
 pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection, setup};
 pub use mmsim_report as report;
 pub use mmsim_study::{
-    OwnPolicy, RunError, RunOptions, ablate, bench, evaluate, live, miniature, run, run_with,
-    sweep, tune, why,
+    OwnPolicy, Plan, RunError, RunOptions, Runner, Watcher, ablate, assembled, attend, bench,
+    evaluate, live, miniature, plan, run, run_with, runner, store, sweep, tune, why, with_own,
 };

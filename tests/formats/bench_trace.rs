@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use mmsim::bench::{BenchSettings, BenchTrace, Frames, plan};
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
-use mmsim::run::{RunOptions, run, run_all};
-use mmsim::{RunSpec, Scenario, traces};
+use mmsim::{RunOptions, RunSpec, Runner, Scenario, run, traces};
 use mmsim_workload::trace::{Action, Backing, Process, Record, Region, TraceTable, TraceWriter};
 
 const PAGES: u64 = 3000;
@@ -71,7 +70,9 @@ fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, Be
 
 fn report(spec: RunSpec) -> RunReport {
     let watch = |_: usize, _: &_| Watch::default().with_check_every(64);
-    let results = run_all(&[spec], Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
+    let results = Runner::new(&RunOptions::default().with_jobs(1))
+        .sound_results(&[spec], watch)
+        .unwrap_or_else(|e| panic!("{e}"));
     RunReport::from_result(results[0].0.clone(), &results[0].1)
 }
 

@@ -10,9 +10,9 @@ use mmsim::record::heatmap::{Frame, draw};
 use mmsim::record::summary::{WorkingSet, validate, working_sets};
 use mmsim::record::{self, Record, damo, perf};
 use mmsim::report::Monitored;
-use mmsim::run::run_all;
 use mmsim::scenario::Scenario;
 use mmsim::traces::{ImportSettings, import};
+use mmsim::{RunOptions, Runner};
 
 const MB: u64 = 1_000_000;
 
@@ -58,7 +58,8 @@ fn watched(folder: &Path, task: &str, seed: u64, update: &str) -> Monitored {
     let origin = folder.join("x.toml").display().to_string();
     let scenario = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let results = run_all(&runs, Some(1), |_, _| Watch::default());
+    let results = Runner::new(&RunOptions::default().with_jobs(1))
+        .sound_results(&runs, |_, _| Watch::default());
     let results = results.unwrap_or_else(|e| panic!("{e}"));
     results[0].0.damon[0].clone()
 }
@@ -112,7 +113,9 @@ fn hugetlb_check() {
         let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
         let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
         let watch = |_: usize, _: &_| Watch::default().with_check_every(1);
-        let results = run_all(&runs, Some(1), watch).unwrap_or_else(|e| panic!("{e}"));
+        let results = Runner::new(&RunOptions::default().with_jobs(1))
+            .sound_results(&runs, watch)
+            .unwrap_or_else(|e| panic!("{e}"));
         let record = record_of(&results[0].0.damon[0]);
         assert!(record.snapshots.len() > 25, "{}", record.snapshots.len());
         let regions = record.snapshots[1..].iter().flat_map(|s| &s.regions);
@@ -183,7 +186,8 @@ fn the_record_that_damo_accepted() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/damon-stairs.toml");
     let scenario = Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let results = run_all(&runs, Some(1), |_, _| Watch::default());
+    let results = Runner::new(&RunOptions::default().with_jobs(1))
+        .sound_results(&runs, |_, _| Watch::default());
     let monitored = &results.unwrap_or_else(|e| panic!("{e}"))[0].0.damon[0];
     let records = record::of_run(0, monitored);
     assert_eq!(record::read(&damo::compressed(&damo::write(&records)), "x").unwrap(), records);

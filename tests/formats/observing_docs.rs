@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mmsim::Scenario;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::Watch;
 use mmsim::machines::{self, Catalogue};
 use mmsim::report::events::EVENTS;
 use mmsim::report::proc::{self, Kind};
+use mmsim::{RunOptions, Runner, Scenario};
 
 const BEGIN: &str = "<!-- events -->\n";
 const END: &str = "<!-- end of events -->";
@@ -79,16 +79,17 @@ fn the_files_shown_are_written() {
     runs.truncate(1);
     runs[0].bounds = false;
     let files: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
-    mmsim::run::run_all(&runs, Some(1), |_, _| {
-        let files = Arc::clone(&files);
-        Watch::default().with_snapshot(Box::new(move |phase, snapshot| {
-            let mut files = files.lock().expect("one run");
-            for (path, text) in Kind::ALL.iter().flat_map(|k| k.files(snapshot)) {
-                files.insert(format!("{}/{path}", phase.unwrap_or("end")), text);
-            }
-        }))
-    })
-    .unwrap_or_else(|e| panic!("{e}"));
+    Runner::new(&RunOptions::default().with_jobs(1))
+        .sound_results(&runs, |_, _| {
+            let files = Arc::clone(&files);
+            Watch::default().with_snapshot(Box::new(move |phase, snapshot| {
+                let mut files = files.lock().expect("one run");
+                for (path, text) in Kind::ALL.iter().flat_map(|k| k.files(snapshot)) {
+                    files.insert(format!("{}/{path}", phase.unwrap_or("end")), text);
+                }
+            }))
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
     for (file, text) in files.lock().expect("one run").iter() {
         let begin = format!("\n`{file}`:\n\n```text\n");
         if !file.starts_with("access/") {

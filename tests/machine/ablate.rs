@@ -4,7 +4,7 @@
 use mmsim::ablate::{Ablation, Depth, Effect, Trial, Wanted};
 use mmsim::report::derived::Figure;
 use mmsim::scenario::policy::PolicySpec;
-use mmsim::{RunSpec, Scenario, machines};
+use mmsim::{RunOptions, RunSpec, Runner, Scenario, machines};
 
 const MGLRU: &str = r#"
 name = "switches"
@@ -28,8 +28,12 @@ fn runs(text: &str) -> Vec<RunSpec> {
     machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
 }
 
+fn jobs(n: usize) -> Runner<'static> {
+    Runner::new(&RunOptions::default().with_jobs(n))
+}
+
 fn digests(specs: &[RunSpec]) -> Vec<u64> {
-    let results = mmsim::run::run_all(specs, None, |_, _| Default::default()).unwrap();
+    let results = Runner::default().sound_results(specs, |_, _| Default::default()).unwrap();
     results.into_iter().map(|(_, r)| r.digest).collect()
 }
 
@@ -75,7 +79,7 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     let words = ["ttl-rule=aging-6.1", "nr-tiers=1", "walk-mmu=no,nonleaf-young=no"];
     let words: Vec<String> = words.map(String::from).to_vec();
     let trial = Trial::new(runs(MGLRU), None, Wanted::Switches(&words), Depth::AllSets).unwrap();
-    let a = trial.run(Figure::SwapIns, Some(2), |_| ()).unwrap();
+    let a = trial.run(Figure::SwapIns, &jobs(2)).unwrap();
     sums_are_exact(&a);
     assert!(a.exact && a.runs == 16);
     let idle: Vec<bool> = a.switches.iter().map(|s| s.does_nothing).collect();
@@ -84,9 +88,9 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     assert!(tiers.iter().all(|more| *more >= 0.0), "{tiers:?}");
     assert_eq!(a.switches[0].share.whole.0, [0, 0]);
     assert_ne!(a.difference.mean, 0.0);
-    assert_eq!(a, trial.run(Figure::SwapIns, Some(1), |_| ()).unwrap());
+    assert_eq!(a, trial.run(Figure::SwapIns, &jobs(1)).unwrap());
     // The figure of the base is that of the run itself.
-    let runs = mmsim::run::run_all(&runs(MGLRU), None, |_, _| Default::default()).unwrap();
+    let runs = Runner::default().sound_results(&runs(MGLRU), |_, _| Default::default()).unwrap();
     let swap_ins = |r: &mmsim::machine::result::RunResult| {
         r.vmstat[mmsim::base::vmstat::VmEvent::PswpIn] as f64
     };
@@ -98,7 +102,7 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
 fn orders_of_many_switches_sum_too() {
     let to = Wanted::To("mglru-v6.14");
     let trial = Trial::new(runs(MGLRU), None, to, Depth::Orders(2)).unwrap();
-    let a = trial.run(Figure::SwapIns, None, |_| ()).unwrap();
+    let a = trial.run(Figure::SwapIns, &Runner::default()).unwrap();
     sums_are_exact(&a);
     assert!(!a.exact && a.orders == 2 && a.switches.len() > 6);
 }
@@ -110,7 +114,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     let said = |text: &str| {
         let wanted = Wanted::Switches(&words);
         let trial = Trial::new(runs(text), None, wanted, Depth::AllSets).unwrap();
-        trial.run(Figure::SwapIns, None, |_| ()).unwrap_err().to_string()
+        trial.run(Figure::SwapIns, &Runner::default()).unwrap_err().to_string()
     };
     assert!(said(&no_room).contains("did not do all its work"), "{}", said(&no_room));
 }

@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex};
 
 use crate::drawn::{one_in, scenario, seeds};
-use mmsim::Scenario;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
@@ -15,7 +14,7 @@ use mmsim::machine::Watch;
 use mmsim::machines::Catalogue;
 use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::report::{Report, RunReport};
-use mmsim::run::run_all;
+use mmsim::{RunOptions, Runner, Scenario};
 
 /// Scenarios of a plain `cargo test`.
 const SEEDS: u64 = 3;
@@ -35,8 +34,9 @@ fn report(text: &str, jobs: usize, watch: impl Fn(usize) -> Watch + Sync) -> (St
     let mut specs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}\n{text}"));
     // Every other run says why pages came back.
     specs.iter_mut().step_by(2).for_each(|s| s.why = true);
-    let runs =
-        run_all(&specs, Some(jobs), |i, _| watch(i)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let runs = Runner::new(&RunOptions::default().with_jobs(jobs))
+        .sound_results(&specs, |i, _| watch(i))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = runs.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
     let report = Report::new("drawn", "", runs);
     (report.to_json(), report)
@@ -198,7 +198,9 @@ fn a_timer_fires_on_a_cpu_that_no_observer_moves() {
     specs.retain(|s| s.variant == "6.12");
     specs.truncate(1);
     let counted = |watch: fn() -> Watch| {
-        let runs = run_all(&specs, Some(1), |_, _| watch()).unwrap();
+        let runs = Runner::new(&RunOptions::default().with_jobs(1))
+            .sound_results(&specs, |_, _| watch())
+            .unwrap();
         (runs[0].1.sim_time, runs[0].1.vmstat.clone())
     };
     let sampled =

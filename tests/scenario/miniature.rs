@@ -6,7 +6,7 @@ use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
 use mmsim::miniature::{self, Estimated, Miniature, MiniatureReport, Sample, Scaling, Share};
 use mmsim::scenario::RunSpec;
-use mmsim::{RunOptions, Scenario};
+use mmsim::{RunOptions, Runner, Scenario};
 
 fn specs(machine: &str, rest: &str) -> Vec<RunSpec> {
     let text = format!("[machine]\n{machine}\n{rest}");
@@ -20,7 +20,7 @@ fn full(spec: &RunSpec) -> RunResult {
 
 fn estimate(spec: &RunSpec, share: Share) -> Estimated {
     let small = Miniature::new(spec, share, 4).unwrap_or_else(|e| panic!("{e}"));
-    miniature::run(vec![small], &RunOptions::default(), || ()).unwrap().remove(0)
+    miniature::run(vec![small], &Runner::default()).unwrap().remove(0)
 }
 
 const SWAP: &str = "swap = { size = \"1GiB\", device = \"ramdisk\" }";
@@ -123,7 +123,7 @@ fn reports_are_deterministic() {
     let json = |jobs| {
         let small = Miniature::new(spec, Share::OneIn(2), 4).unwrap();
         let options = RunOptions::default().with_jobs(jobs);
-        let all = miniature::run(vec![small], &options, || ()).unwrap();
+        let all = miniature::run(vec![small], &Runner::new(&options)).unwrap();
         MiniatureReport::new("x", vec![all[0].report(None)]).to_json()
     };
     assert_eq!(json(1), json(4));

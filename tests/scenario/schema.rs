@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::harness::Validator;
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
+use mmsim::scenario::json_schema;
 use mmsim::scenario::tables::all_tables;
-use mmsim::scenario::{PolicyCatalogue, json_schema};
 
 fn takes(validator: &Validator, text: &str, what: &str) {
     match validator.judge(text) {

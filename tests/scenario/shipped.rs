@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mmsim::Scenario;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::Watch;
 use mmsim::machine::result::Outcome;
 use mmsim::machines::{self, Catalogue};
 use mmsim::report::opt;
-use mmsim::run::{RunOptions, run};
 use mmsim::scenario::RunSpec;
+use mmsim::{RunOptions, Scenario, run};
 use rayon::prelude::*;
 
 fn shipped() -> Vec<PathBuf> {

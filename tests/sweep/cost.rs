@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use mmsim::RunOptions;
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
 use mmsim::sweep::{Merged, Shard, SweepPlan, Writer, for_each_unit, run, write_wide};
@@ -60,9 +61,9 @@ impl Work {
     }
 
     fn swept(&self, store: &str) {
-        let mut options = mmsim::sweep::SweepOptions::default();
-        options.jobs = Some(1);
-        let done = run(&self.folder.plan(), &self.folder.path(store), &options, &()).unwrap();
+        let (plan, store) = (self.folder.plan(), self.folder.path(store));
+        let options = RunOptions::default().with_jobs(1);
+        let done = run(&plan, &store, Shard::ALL, &options, &()).unwrap();
         assert_eq!(done.made, self.units);
     }
 }
@@ -142,12 +143,11 @@ fn a_small_unit() {
     let f = Folder::new();
     f.write("small.toml", SCENARIO.replace("accesses = 3000", "accesses = 200"));
     f.write("p.toml", "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\nseeds = 500\n");
-    let mut options = mmsim::sweep::SweepOptions::default();
-    options.jobs = Some(1);
+    let options = RunOptions::default().with_jobs(1);
     let mut least = f64::INFINITY;
     for round in 0..5 {
         let before = cpu_seconds();
-        run(&f.plan(), &f.path(&format!("s{round}")), &options, &()).unwrap();
+        run(&f.plan(), &f.path(&format!("s{round}")), Shard::ALL, &options, &()).unwrap();
         least = least.min(cpu_seconds() - before);
     }
     // A thousand units.

@@ -1,6 +1,7 @@
 //! Evaluations: what suites and knob files refuse and where, and what a score is.
 
-use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite, check};
+use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite, check};
+use mmsim::{RunOptions, Runner};
 
 const BOX: &str = "\
 name = \"box\"
@@ -63,9 +64,9 @@ fn suite(dir: &tempfile::TempDir, text: &str) -> Result<Suite, mmsim::Error> {
 
 fn scored(suite: &Suite, knobs: &str, jobs: usize) -> Result<Evaluation, mmsim::Error> {
     let knobs = KnobFile::from_str(knobs, "knobs.toml")?;
-    let mut options = EvaluateOptions::default();
-    (options.jobs, options.check) = (Some(jobs), true);
-    Evaluator::new(suite, &options, &())?.evaluate(&Candidate::Knobs(&knobs))
+    let options = RunOptions::default().with_jobs(jobs).with_check(true);
+    let evaluator = Evaluator::new(suite, Runner::new(&options))?;
+    Ok(evaluator.evaluate(&Candidate::Knobs(&knobs))?)
 }
 
 /// The baseline in other words scores 0 with every seed, and what held out is stands apart.

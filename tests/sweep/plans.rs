@@ -1,7 +1,7 @@
 //! Units of a plan, and messages on a wrong one.
 
 use mmsim::report::Report;
-use mmsim::sweep::{SweepPlan, Wide};
+use mmsim::sweep::{Shard, SweepPlan, Wide, run};
 use mmsim::{RunOptions, Scenario};
 
 use crate::support::{Folder, PLAN, SCENARIO, names};
@@ -198,10 +198,10 @@ fn mistakes_in_plans() {
             // What a single value makes wrong is found before the first unit runs.
             Ok(plan) => {
                 let store = f.path("never");
-                let options = mmsim::sweep::SweepOptions::default();
-                let error = mmsim::sweep::run(&plan, &store, &options, &()).expect_err(name);
+                let options = RunOptions::default();
+                let error = run(&plan, &store, Shard::ALL, &options, &()).expect_err(name);
                 assert!(!store.exists(), "{name}: nothing is written");
-                error
+                error.into()
             }
         };
         let folder = f.path("");

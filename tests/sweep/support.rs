@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use mmsim::sweep::{Merged, Shard, SweepOptions, SweepPlan, run, write_json};
+use mmsim::RunOptions;
+use mmsim::sweep::{Merged, Shard, SweepPlan, run, write_json};
 use tempfile::TempDir;
 
 pub(crate) const SCENARIO: &str = r#"
@@ -62,9 +63,9 @@ impl Folder {
 
     /// Makes a shard of the plan in `store`; how many units were made.
     pub(crate) fn run(&self, store: &str, shard: &str) -> Result<u64, mmsim::Error> {
-        let mut options = SweepOptions::default();
-        options.shard = Shard::parse(shard).expect("a shard");
-        run(&self.plan(), &self.path(store), &options, &()).map(|done| done.made)
+        let shard = Shard::parse(shard).expect("a shard");
+        let options = RunOptions::default();
+        Ok(run(&self.plan(), &self.path(store), shard, &options, &())?.made)
     }
 
     /// The merged report of a store.

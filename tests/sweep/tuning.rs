@@ -2,7 +2,8 @@
 
 use mmsim::tune::advice::{Decision, Verdict};
 use mmsim::tune::writes::Write;
-use mmsim::tune::{Setting, TuneOptions, TunePlan, Tuning, json_schema, tune};
+use mmsim::tune::{Setting, TunePlan, Tuning, json_schema, tune};
+use mmsim::{RunOptions, Runner};
 
 const BOX: &str = "\
 name = \"box\"
@@ -56,9 +57,8 @@ fn tuned(plan: &str, jobs: usize) -> Tuning {
 
 fn tuned_beside(scenario: &str, plan: &str, jobs: usize) -> Tuning {
     let (_dir, plan) = read_beside(scenario, plan);
-    let mut options = TuneOptions::default();
-    options.jobs = Some(jobs);
-    tune(&plan.expect("a plan"), &options, &()).unwrap_or_else(|e| panic!("{e}"))
+    let runner = Runner::new(&RunOptions::default().with_jobs(jobs));
+    tune(&plan.expect("a plan"), &runner).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// More memory holds more and swaps less, so the front has small and large machines, in order. The
@@ -255,7 +255,7 @@ fn shipped_plans_keep_their_word() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/tuning");
         let plan = TunePlan::from_path(folder.join(format!("{name}.toml")));
         let plan = plan.and_then(|p| p.with_budget(52)).unwrap_or_else(|e| panic!("{e}"));
-        let t = tune(&plan, &TuneOptions::default(), &()).unwrap_or_else(|e| panic!("{e}"));
+        let t = tune(&plan, &Runner::default()).unwrap_or_else(|e| panic!("{e}"));
         holds_its_word(&t);
         if let Some(nothing) = nothing {
             assert_eq!(t.advice.settings.is_empty(), nothing, "{name}: {:?}", t.advice);
@@ -381,8 +381,8 @@ fn mistakes_have_places() {
         let (_dir, read) = read(&plan);
         let found = match read {
             Err(e) => e,
-            Ok(plan) => match tune(&plan, &TuneOptions::default(), &()) {
-                Err(e) => e,
+            Ok(plan) => match tune(&plan, &Runner::default()) {
+                Err(e) => e.into(),
                 Ok(_) => panic!("taken:\n{plan:?}"),
             },
         };
@@ -425,9 +425,7 @@ fn tuned_large(plan: &str, jobs: usize) -> Result<Tuning, mmsim::Error> {
     let (dir, _) = read(plan);
     std::fs::write(dir.path().join("box.toml"), LARGE).expect("writing");
     let plan = TunePlan::from_path(dir.path().join("plan.toml"))?;
-    let mut options = TuneOptions::default();
-    options.jobs = Some(jobs);
-    tune(&plan, &options, &())
+    Ok(tune(&plan, &Runner::new(&RunOptions::default().with_jobs(jobs)))?)
 }
 
 /// Two of three new settings are miniatures only. They cost no run of the budget, and what was found
@@ -513,7 +511,7 @@ fn a_monitor_is_arguments_of_damo() {
     let path = dir.path().join("plan.toml");
     std::fs::write(&path, plan).expect("writing");
     let plan = TunePlan::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
-    let found = tune(&plan, &TuneOptions::default(), &()).unwrap_or_else(|e| panic!("{e}"));
+    let found = tune(&plan, &Runner::default()).unwrap_or_else(|e| panic!("{e}"));
     let arguments = "--ops paddr --monitoring_intervals 5000us 100000us 60000000us \
         --monitoring_nr_regions_range 10 1000 --damos_action pageout --damos_sz_region 0B max \
         --damos_access_rate 0.00% 5.00% --damos_age 2000000us max \

@@ -2,34 +2,34 @@
 
 use std::fmt::Display;
 
-use mmsim::Error;
 use mmsim::ablate::{Ablation, Depth, Effect, PairEffect, SwitchEffect, Trial, Wanted};
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Rows, or_empty};
 use mmsim::scenario::RunSpec;
 use mmsim::selection::variants_of;
+use mmsim::{Error, RunError, Runner};
 
 use crate::args::AblateArgs;
 use crate::document::document;
 use crate::plan::{Overrides, Plan};
+use crate::runner::{Heard, options, store};
 use crate::table;
 use mmsim_terminal::exit::{Ending, Failure};
-use mmsim_terminal::progress::Progress;
 
 /// Prints which switch does what.
 pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     args.output.ready(&[&args.scenario])?;
-    let trials = trials(args)?;
+    let (name, trials) = trials(args)?;
     let nr_runs = trials.iter().map(|t| t.runs().len()).sum();
-    let progress = Progress::new("runs", nr_runs);
+    let heard = Heard::of("runs", nr_runs);
+    let runner = Runner::watched(&options(args.jobs, false), &heard);
+    let runner = runner.with_store(store("ablate", &name, args.store.as_deref())?);
     let figure = args.figure.unwrap_or(Figure::SwapIns);
-    let of_trial = |trial: &Trial| {
-        mmsim::host::check(&trial.runs(), args.jobs)?;
-        Ok(trial.run(figure, args.jobs, |_| progress.finished(""))?)
-    };
-    let all: Result<Vec<Ablation>, Failure> = trials.iter().map(of_trial).collect();
-    drop(progress);
+    let of_trial = |trial: &Trial| trial.run(figure, &runner);
+    let all: Result<Vec<Ablation>, RunError> = trials.iter().map(of_trial).collect();
+    drop(runner);
+    drop(heard);
     let all = all?;
     args.output.emit(
         || all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
@@ -39,8 +39,8 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// A trial for each setting of the axes.
-fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
+/// The name of the scenario, and a trial for each setting of its axes.
+fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
     let variants: Vec<String> = args.variant.iter().cloned().collect();
     let overrides = Overrides {
         sets: &args.sets,
@@ -85,7 +85,8 @@ fn trials(args: &AblateArgs) -> Result<Vec<Trial>, Failure> {
         None => Depth::Usual,
     };
     let trial = |seeds| Trial::new(seeds, args.from.as_deref(), wanted, depth);
-    Ok(settings.into_iter().map(trial).collect::<Result<_, Error>>()?)
+    let trials = settings.into_iter().map(trial).collect::<Result<_, Error>>()?;
+    Ok((plan.name, trials))
 }
 
 /// A mean with its interval; signed if it is a change.

@@ -4,18 +4,18 @@
 //! The only command whose results hold a time of the host, because that is what it is for.
 //! In JSON it stands apart under `timing`; everything else is a function of the arguments.
 
+use mmsim::Runner;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
-use mmsim::machine::Watch;
-use mmsim::machine::result::RunResult;
 use mmsim::machines::policy;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Rows, RunMeta, RunReport};
+use mmsim::report::{Rows, RunReport};
 use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
 use crate::args::{BenchTraceArgs, Format};
 use crate::input::Seekable;
+use crate::runner::{Heard, options, store};
 use crate::table;
 use crate::timing::cpu_seconds;
 use mmsim_terminal::exit::{Ending, Failure};
@@ -90,10 +90,13 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     let (specs, mut trace) = planned?;
     trace.file.clone_from(&args.file);
     let loaded = cpu_seconds().unwrap_or(0.0);
-    mmsim::host::check(&specs, args.jobs)?;
-    let results = mmsim::run::run_all(&specs, args.jobs, |_, _| Watch::default())?;
-    let report = |(meta, result): (RunMeta, RunResult)| RunReport::from_result(meta, &result);
-    let runs: Vec<RunReport> = results.into_iter().map(report).collect();
+    let heard = Heard::of("runs", specs.len());
+    let runner = Runner::watched(&options(args.jobs, false), &heard);
+    let name = args.file.display().to_string();
+    let runner = runner.with_store(store("bench-trace", &name, args.store.as_deref())?);
+    let runs = mmsim::bench::run(&settings, &specs, &runner)?;
+    drop(runner);
+    drop(heard);
     let cpu_s = cpu_seconds().unwrap_or(0.0);
     let requests = trace.requests as f64 * runs.len() as f64;
     let timing = Timing {

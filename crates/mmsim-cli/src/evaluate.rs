@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use mmsim::Error;
-use mmsim::evaluate::{
-    Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite, Watcher,
-};
+use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::{Error, Runner};
 
 use mmsim_score::Module;
 
 use crate::args::EvaluateArgs;
 use crate::document::document;
+use crate::runner::{Heard, options, store};
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
-use mmsim_terminal::progress::Progress;
 
 /// Scores policies and prints a line for each.
 pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
@@ -29,12 +27,12 @@ pub(crate) fn evaluate(args: &EvaluateArgs) -> Result<Ending, Failure> {
     for policy in &policies {
         mmsim::evaluate::check(&suite, &policy.candidate())?;
     }
-    let mut options = EvaluateOptions::default();
-    (options.jobs, options.check) = (args.jobs, args.check);
     let runs = |s: &mmsim::evaluate::SuiteScenario| s.seeds().count() + s.held_out().count();
     let runs: usize = suite.scenarios().iter().map(runs).sum();
-    let heard = Heard(Progress::new("runs", runs * (1 + policies.len())));
-    let evaluator = Evaluator::new(&suite, &options, &heard)?;
+    let heard = Heard::of("runs", runs * (1 + policies.len()));
+    let runner = Runner::watched(&options(args.jobs, args.check), &heard);
+    let runner = runner.with_store(store("evaluate", suite.name(), args.store.as_deref())?);
+    let evaluator = Evaluator::new(&suite, runner)?;
     let (mut text, mut ending) = (String::new(), Ending::Done);
     for policy in &policies {
         let evaluation = evaluator.evaluate(&policy.candidate())?;
@@ -87,14 +85,5 @@ impl Policy {
             Policy::Knobs(knobs) => Candidate::Knobs(knobs),
             Policy::Score(module) => Candidate::Own(module),
         }
-    }
-}
-
-/// Receives the progress of runs.
-struct Heard(Progress);
-
-impl Watcher for Heard {
-    fn finished(&self, label: &str) {
-        self.0.finished(label);
     }
 }

@@ -11,7 +11,6 @@ mod emit;
 mod endings;
 mod evaluate;
 mod events;
-mod execution;
 mod import_system;
 mod input;
 mod list;
@@ -21,6 +20,7 @@ mod outcome;
 mod plan;
 mod record;
 mod run;
+mod runner;
 #[cfg(test)]
 mod samples;
 mod schema;

@@ -1,14 +1,14 @@
 //! `mmsim run --miniature`: estimates in place of runs.
 
-use mmsim::RunOptions;
+use mmsim::Runner;
 use mmsim::miniature::{Miniature, MiniatureReport, SAMPLES, Share};
 use mmsim::report;
 
 use crate::args::RunArgs;
 use crate::plan::Plan;
+use crate::runner::{Heard, options, store};
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
-use mmsim_terminal::progress::Progress;
 
 /// Makes the samples of all runs and prints one document about them.
 pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending, Failure> {
@@ -19,11 +19,14 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
         .map(|spec| Miniature::new(spec, share, samples))
         .collect::<Result<Vec<Miniature>, mmsim::Error>>()?;
     output::check(args.output.output.as_deref())?;
-    let progress = Progress::new("samples", miniatures.iter().map(|m| m.samples.len()).sum());
-    let mut options = RunOptions::default().with_check(args.check);
-    options.jobs = args.jobs;
-    let estimated = mmsim::miniature::run(miniatures, &options, || progress.finished("sample"))?;
-    drop(progress);
+    let heard = Heard::of("samples", miniatures.iter().map(|m| m.samples.len()).sum());
+    let runner = Runner::watched(&options(args.jobs, args.check), &heard);
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    let names = names.join(", ");
+    let runner = runner.with_store(store("miniature", &names, args.store.as_deref())?);
+    let estimated = mmsim::miniature::run(miniatures, &runner)?;
+    drop(runner);
+    drop(heard);
     let several = plans.len() > 1;
     let owners = plans.iter().flat_map(|plan| plan.specs.iter().map(|_| plan.name.as_str()));
     let mut ending = Ending::Done;
@@ -43,8 +46,7 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
         }
         runs.push(run);
     }
-    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
-    let report = MiniatureReport::new(names.join(", "), runs);
+    let report = MiniatureReport::new(names, runs);
     args.output.emit(|| report.to_table(), || report.to_json(), || report.to_csv())?;
     Ok(ending)
 }

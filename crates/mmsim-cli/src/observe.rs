@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mmsim::base::time::SimTime;
-use mmsim::base::vmstat::{VmEvent, VmStat};
+use mmsim::base::time::{SimDuration, SimTime};
+use mmsim::base::vmstat::VmEvent;
 use mmsim::memory::trace::Observer;
 use mmsim::report::events::{EventFilter, EventForm, EventRun, EventWriter};
 use mmsim::report::series::SeriesWriter;
@@ -15,11 +15,10 @@ use mmsim_view::keep::{self, Keeping, Kept};
 
 use crate::args::RunArgs;
 use crate::emit::Emission;
-use crate::execution::Sampler;
 use crate::plan::Plan;
 use crate::record::Records;
 use mmsim::machine::result::RunResult;
-use mmsim::machine::{LookFn, SampleFn};
+use mmsim::machine::{SampleFn, Watch};
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
 use mmsim_terminal::exit::{self, Failure};
@@ -35,7 +34,7 @@ pub(crate) struct Observing {
     events: Option<EventFile>,
     series: Option<SeriesFile>,
     kept: Option<Keeping>,
-    pub emission: Option<Emission>,
+    emission: Option<Emission>,
     records: Option<Records>,
 }
 
@@ -70,40 +69,35 @@ impl Observing {
         })
     }
 
-    /// True if an output needs events.
-    pub(crate) fn observes(&self) -> bool {
-        self.events.is_some() || self.kept.is_some()
-    }
-
-    /// Who sees the events of a run that begins.
-    pub(crate) fn observer(
+    /// The watch of a run that begins: the `nth` of its plan, and the one with number `run` of all.
+    /// Gauges are sampled once in each interval `every` of simulated time.
+    pub(crate) fn watch(
         &self,
         run: usize,
         (plan, nth): (&Plan, usize),
         machine: &Machine,
-    ) -> Box<dyn Observer> {
-        let mut all = self.kept.as_ref().map_or(Vec::new(), |kept| kept.observers(run));
-        all.extend(self.events.as_ref().map(|file| file.observer(run, run_of(plan, nth, machine))));
-        keep::together(all)
-    }
-
-    /// True if an output needs samples.
-    pub(crate) fn samples(&self) -> bool {
-        self.series.is_some() || self.kept.is_some()
-    }
-
-    /// Sampler of a run that begins on a machine.
-    pub(crate) fn sampler(&self, run: usize, machine: &Machine) -> Box<dyn Sampler> {
-        let kept = self.kept.as_ref().map(|kept| -> Box<dyn Sampler> {
-            Box::new(Keeper(kept.sampler(run, machine.not_kept().collect())))
-        });
+        every: SimDuration,
+    ) -> Watch {
+        let mut watch = Watch::default();
+        if self.events.is_some() || self.kept.is_some() {
+            let mut all = self.kept.as_ref().map_or(Vec::new(), |kept| kept.observers(run));
+            let file = self.events.as_ref();
+            all.extend(file.map(|file| file.observer(run, run_of(plan, nth, machine))));
+            watch.observer = Some(keep::together(all));
+        }
         let file = self.series.as_ref().map(|file| file.sampler(run, machine.not_kept()));
-        Box::new(Samplers(file.into_iter().chain(kept).collect()))
-    }
-
-    /// Function that looks at memory with each sample of a run that begins.
-    pub(crate) fn look(&self, run: usize) -> Option<LookFn> {
-        self.kept.as_ref().and_then(|kept| kept.look(run))
+        let kept = self.kept.as_ref();
+        let kept = kept.map(|kept| kept.sampler(run, machine.not_kept().collect()));
+        let mut samplers: Vec<SampleFn> = file.into_iter().chain(kept).collect();
+        if !samplers.is_empty() {
+            let all: SampleFn = Box::new(move |now, vmstat, gauges| {
+                samplers.iter_mut().for_each(|sampler| sampler(now, vmstat, gauges));
+            });
+            watch.sample = Some((every, all));
+        }
+        watch.look = self.kept.as_ref().and_then(|kept| kept.look(run));
+        watch.snapshot = self.emission.as_ref().map(|emission| emission.watcher(run));
+        watch
     }
 
     /// A run has ended, however it did: its parts are whole.
@@ -153,24 +147,6 @@ fn run_of(plan: &Plan, nth: usize, machine: &Machine) -> EventRun {
         policy: spec.policy.preset.clone(),
         tasks: machine.tasks().map(|(name, threads)| (name.into(), threads.to_vec())).collect(),
         threads: machine.thread_names().map(str::to_string).collect(),
-    }
-}
-
-/// Keeps data for pictures.
-struct Keeper(SampleFn);
-
-impl Sampler for Keeper {
-    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
-        (self.0)(now, vmstat, gauges);
-    }
-}
-
-/// Several samplers, one after the other.
-struct Samplers(Vec<Box<dyn Sampler>>);
-
-impl Sampler for Samplers {
-    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
-        self.0.iter_mut().for_each(|sampler| sampler.sample(now, vmstat, gauges));
     }
 }
 
@@ -322,18 +298,6 @@ impl EventFile {
     }
 }
 
-/// Sampler for the machine.
-struct SeriesSampler(Arc<Mutex<Option<SeriesWriter<Lines>>>>);
-
-impl Sampler for SeriesSampler {
-    fn sample(&mut self, now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]) {
-        if let Some(series) = lock(&self.0).as_mut() {
-            // An error has ended the command already.
-            let _ = series.row(now, vmstat, gauges);
-        }
-    }
-}
-
 /// The file of `--series`.
 pub(crate) struct SeriesFile {
     parts: Parts,
@@ -351,16 +315,18 @@ impl SeriesFile {
     }
 
     /// Sampler of a run that begins.
-    pub(crate) fn sampler(
-        &self,
-        run: usize,
-        not_kept: impl Iterator<Item = VmEvent>,
-    ) -> Box<dyn Sampler> {
+    pub(crate) fn sampler(&self, run: usize, not_kept: impl Iterator<Item = VmEvent>) -> SampleFn {
         let part = self.parts.take().unwrap_or_else(|failure| exit::now(failure));
         let lines = Lines { part, growth: Arc::clone(&self.growth) };
         let writer = SeriesWriter::new(lines, column(run, self.series.len()));
         *lock(&self.series[run]) = Some(writer.without(not_kept));
-        Box::new(SeriesSampler(Arc::clone(&self.series[run])))
+        let series = Arc::clone(&self.series[run]);
+        Box::new(move |now, vmstat, gauges| {
+            if let Some(series) = lock(&series).as_mut() {
+                // An error has ended the command already.
+                let _ = series.row(now, vmstat, gauges);
+            }
+        })
     }
 
     fn finished(&self, run: usize) -> Result<(), Failure> {
@@ -374,6 +340,7 @@ impl SeriesFile {
 mod tests {
     use super::*;
     use mmsim::base::id::NodeId;
+    use mmsim::base::vmstat::VmStat;
     use mmsim::memory::trace::TraceEvent;
 
     #[test]
@@ -391,7 +358,7 @@ mod tests {
             observer.event(SimTime(5), &event);
             drop(observer);
             let mut sampler = series_file.sampler(run, std::iter::empty());
-            sampler.sample(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
+            sampler(SimTime(5), &VmStat::default(), &[("nr_free_pages", 3)]);
             event_file.finished(run).unwrap();
             series_file.finished(run).unwrap();
         }

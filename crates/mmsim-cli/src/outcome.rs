@@ -1,22 +1,28 @@
 //! Outcomes of runs: their report, the exit code, and the lines about them on standard error.
 
+use mmsim::machine::result::RunResult;
 use mmsim::report::expect;
-use mmsim::report::{self, AimReport, ExpectReport, Report, RunReport};
+use mmsim::report::{self, AimReport, ExpectReport, Report, RunMeta, RunReport};
 
 use crate::observe::Results;
 use crate::plan::{Plan, PlannedRun};
 use mmsim_terminal::exit::Ending;
 
-/// One report of all scenarios, and whether a run ended where it should not have.
-pub(crate) fn assemble(plans: &[Plan], results: &[Results]) -> (Report, Ending) {
+/// The reports of the runs of each plan.
+pub(crate) fn reports(results: &[Results]) -> Vec<Vec<RunReport>> {
+    let of = |(meta, result): &(RunMeta, RunResult)| RunReport::from_result(meta.clone(), result);
+    results.iter().map(|results| results.iter().map(of).collect()).collect()
+}
+
+/// One report of all scenarios, and whether a run ended where it should not have. `made` are the
+/// reports of each plan.
+pub(crate) fn assemble(plans: &[Plan], made: Vec<Vec<RunReport>>) -> (Report, Ending) {
     let several = plans.len() > 1;
     let mut ending = Ending::Done;
     let mut runs = Vec::new();
-    for (plan, results) in plans.iter().zip(results) {
-        for (planned, (meta, result)) in plan.runs.iter().zip(results) {
-            let mut meta = meta.clone();
-            meta.scenario = several.then(|| plan.name.clone());
-            let run = RunReport::from_result(meta, result);
+    for (plan, made) in plans.iter().zip(made) {
+        for (planned, mut run) in plan.runs.iter().zip(made) {
+            run.scenario = several.then(|| plan.name.clone());
             ending = ending.max(match run.outcome {
                 report::Ending::Panicked => Ending::Panicked,
                 report::Ending::Stuck => Ending::EndedEarly,
@@ -136,11 +142,11 @@ mod tests {
             vec![(samples::meta("v", 1), samples::result(0, 1))],
             vec![(samples::meta("v", 1), samples::result(1, 1))],
         ];
-        let (report, ending) = assemble(&plans, &results);
+        let (report, ending) = assemble(&plans, reports(&results));
         assert_eq!((report.scenario.as_str(), ending), ("a, b", Ending::Done));
         assert_eq!(report.runs[1].scenario.as_deref(), Some("b"));
         assert_eq!(report.groups().len(), 2);
-        let (report, _) = assemble(&plans[..1], &results[..1]);
+        let (report, _) = assemble(&plans[..1], reports(&results[..1]));
         assert_eq!((report.about.as_str(), report.runs[0].scenario.as_deref()), ("about", None));
     }
 
@@ -154,7 +160,7 @@ mod tests {
         result.outcome = Outcome::OutOfMemory(oom);
         let results = [vec![(samples::meta("v", 1), result)]];
         let unexpected = [plan("a", &["v, seed 1"], false)];
-        let (report, ending) = assemble(&unexpected, &results);
+        let (report, ending) = assemble(&unexpected, reports(&results));
         assert_eq!(ending, Ending::EndedEarly);
         assert_eq!(
             early_ends(&unexpected, &report),
@@ -164,7 +170,7 @@ mod tests {
             ]
         );
         let expected = [plan("a", &["v, seed 1"], true)];
-        assert_eq!(assemble(&expected, &results).1, Ending::Done);
+        assert_eq!(assemble(&expected, reports(&results)).1, Ending::Done);
         assert!(early_ends(&expected, &report).is_empty());
     }
 
@@ -181,7 +187,7 @@ mod tests {
             };
             let results = [outcomes.map(of).to_vec()];
             let plans = [plan("a", &["v, seed 1", "v, seed 2"], false)];
-            let (report, ending) = assemble(&plans, &results);
+            let (report, ending) = assemble(&plans, reports(&results));
             assert_eq!(ending, Ending::Panicked);
             let said = early_ends(&plans, &report);
             assert_eq!(said.len(), 2);

@@ -3,30 +3,31 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use mmsim::attend::ProgressFn;
 use mmsim::base::time::SimDuration;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::Machine;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Report, RunReport};
 use mmsim::scenario::RunSpec;
+use mmsim::{Runner, Watcher};
 use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{chart, figure, folded, time_line};
 
 use crate::args::RunArgs;
-use crate::execution::{self, Execution};
 use crate::miniature;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
 use crate::plan::{self, Overrides, Plan};
+use crate::runner::{Heard, options, store};
 use crate::table;
 use crate::timing::Stopwatch;
 use crate::why;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
-use mmsim_terminal::progress::{Progress, span};
+use mmsim_terminal::progress::span;
 
 /// Runs the scenarios and prints one document about all of them.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
@@ -91,16 +92,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::check(file.as_deref())?;
     }
     let stopwatch = Stopwatch::start();
-    let (results, kept) = execute(args, &plans)?;
+    let (results, kept, made) = match &args.store {
+        Some(folder) => (Vec::new(), Kept::default(), stored(args, &plans, folder)?),
+        None => {
+            let (results, kept) = execute(args, &plans)?;
+            let made = outcome::reports(&results);
+            (results, kept, made)
+        }
+    };
     let mut observed = kept.observed;
     if args.why && args.html.is_some() {
         lives(args, &plans, &results, &mut observed)?;
     }
-    let (report, ending) = assemble(&plans, &results);
+    let (report, ending) = assemble(&plans, made);
     let shown = args.table.on(table::Shown { by: args.by, ..table::Shown::default() });
     let for_people = || {
         let text = table::of_report(&report, &shown);
-        let sparks = args.on_terminal().then(|| table::sparks(&report, &observed));
+        let sparks = args.on_terminal() && args.store.is_none();
+        let sparks = sparks.then(|| table::sparks(&report, &observed));
         text + &sparks.unwrap_or_default() + &reasons(args, &report)
     };
     args.output.emit(for_people, || report.to_json(), || report.to_csv())?;
@@ -118,11 +127,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::deliver(picture(args, &report, &observed).as_bytes(), Some(path))?;
     }
 
-    let all = || results.iter().flatten().map(|(_, result)| result);
+    let frames = results.iter().flatten().filter_map(|(_, result)| bytes_per_frame(result));
     let cost = stopwatch.cost(
-        all().count(),
-        all().map(|result| result.accesses).sum(),
-        all().filter_map(bytes_per_frame).max_by(f64::total_cmp),
+        report.runs.len(),
+        report.runs.iter().map(|run| run.accesses).sum(),
+        frames.max_by(f64::total_cmp),
     );
     if args.verbose {
         // The cost on the host is a remark, which may have no reader.
@@ -262,48 +271,57 @@ fn stdout_or_file(args: &RunArgs) -> (&'static str, Option<&Path>) {
     }
 }
 
+/// Hears of the runs of one of several plans.
+struct Attended<'a> {
+    heard: &'a Heard,
+    files: &'a Observing,
+    /// The place of the plan's first run among all.
+    first: usize,
+}
+
+impl Watcher for Attended<'_> {
+    fn progress(&self, nth: usize, spec: &RunSpec) -> Option<ProgressFn> {
+        self.heard.progress(self.first + nth, spec)
+    }
+
+    fn finished(&self, nth: usize, label: &str) {
+        self.files.finished(self.first + nth).unwrap_or_else(|failure| exit::now(failure));
+        self.heard.finished(self.first + nth, label);
+    }
+}
+
 fn execute(args: &RunArgs, plans: &[Plan]) -> Result<(Vec<Results>, Kept), Failure> {
     let nr_runs = plans.iter().map(|plan| plan.runs.len()).sum();
-    let progress = Arc::new(Progress::new("runs", nr_runs));
-    let files = Observing::create(args, plans, nr_runs, &progress)?;
+    let heard = Heard::later("runs");
+    let files = Observing::create(args, plans, nr_runs, heard.begin(nr_runs))?;
     // A series is read by programs, and has no end; what a page keeps is thinned.
     let usual = if args.series.is_some() { 100 } else { 10 };
     let every = args.every.unwrap_or(SimDuration::from_millis(usual));
     let mut results = Vec::new();
     let mut first = 0;
     for plan in plans {
-        let observer =
-            |run: usize, machine: &Machine| files.observer(first + run, (plan, run), machine);
-        let sampler = |run: usize, machine: &Machine| files.sampler(first + run, machine);
-        let look = |run: usize| files.look(first + run);
-        let snapshot = files.emission.as_ref().map(|e| move |run: usize| e.watcher(first + run));
-        let told = |run: usize| -> Option<Box<dyn FnMut(u64) + Send>> {
-            let all = mmsim::host::known_accesses(&plan.specs[run])?;
-            let (progress, nth) = (Arc::clone(&progress), first + run);
-            Some(Box::new(move |done| progress.within(nth, done as f64 / all as f64)))
-        };
-        let how = Execution {
-            jobs: args.jobs,
-            check: args.check,
-            observer: files.observes().then_some(&observer as execution::MakeObserver<'_>),
-            sampler: files.samples().then_some((every, &sampler as execution::MakeSampler<'_>)),
-            look: Some(&look),
-            snapshot: snapshot.as_ref().map(|make| make as execution::MakeSnapshot<'_>),
-            progress: Some(&told),
-            finished: &|run| {
-                files.finished(first + run).unwrap_or_else(|failure| exit::now(failure));
-                progress.finished_nth(first + run, &plan.runs[run].label);
-            },
-        };
-        results.push(execution::execute(plan, &how)?);
+        let attended = Attended { heard: &heard, files: &files, first };
+        let watch =
+            |nth: usize, machine: &Machine| files.watch(first + nth, (plan, nth), machine, every);
+        let runner = Runner::watched(&options(args.jobs, args.check), &attended);
+        results.push(runner.results(&plan.specs, &[], watch)?);
         first += plan.runs.len();
     }
-    drop(progress);
+    drop(heard);
     if let Some(name) = files.unmatched() {
         return Err(unknown_task(&name, plans));
     }
     let kept = files.commit(plans, &results)?;
     Ok((results, kept))
+}
+
+/// Reports of all runs, which a folder keeps as they come; those that it has are not made again.
+fn stored(args: &RunArgs, plans: &[Plan], folder: &Path) -> Result<Vec<Vec<RunReport>>, Failure> {
+    let heard = Heard::of("runs", plans.iter().map(|plan| plan.runs.len()).sum());
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    let runner = Runner::watched(&options(args.jobs, args.check), &heard);
+    let runner = runner.with_store(store("run", &names.join(", "), Some(folder))?);
+    plans.iter().map(|plan| Ok(runner.run(plan.specs.clone())?)).collect()
 }
 
 /// True if a run has a task of this name, or may have: processes are `task-0` and so on, threads of

@@ -5,13 +5,12 @@ mod jobs;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use std::sync::OnceLock;
 
+use mmsim::attend::{Ahead, ProgressFn};
 use mmsim::report::numbers::grouped;
 use mmsim::report::{ExpectReport, Report, Spreadsheet};
-use mmsim::sweep::{
-    self, Ahead, Distinct, Merged, Shard, SweepOptions, SweepPlan, Watcher, WriteError,
-};
+use mmsim::sweep::{self, Distinct, Merged, Shard, SweepPlan, WriteError};
+use mmsim::{RunSpec, Watcher};
 use mmsim_view::page::{self, Source};
 use mmsim_view::settings::{self, Gatherer, Setting};
 
@@ -20,6 +19,7 @@ use crate::args::{
     SweepStatusArgs, SweepVerb,
 };
 use crate::outcome;
+use crate::runner::{Heard, options};
 use crate::table::{self, Shown};
 use crate::timing::{Peak, cpu_seconds};
 use mmsim_terminal::exit::{self, Ending, Failure};
@@ -62,10 +62,10 @@ pub(crate) fn known_axes(shown: &Shown, axes: &[&str], of: &str) -> Result<(), F
     Ok(())
 }
 
-/// Receives the progress of a sweep.
-struct Heard(OnceLock<Progress>);
+/// Says what is ahead, and shows progress.
+struct Told(Heard);
 
-impl Watcher for Heard {
+impl Watcher for Told {
     fn begins(&self, ahead: &Ahead) {
         let count = |n: u64| grouped(n as f64);
         let (to_do, all) = (ahead.to_do, ahead.all);
@@ -84,13 +84,15 @@ impl Watcher for Heard {
                 jobs::bytes(ahead.disk)
             ));
         }
-        self.0.get_or_init(|| Progress::new("units", to_do as usize));
+        self.0.begins(ahead);
     }
 
-    fn finished(&self, label: &str) {
-        if let Some(progress) = self.0.get() {
-            progress.finished(label);
-        }
+    fn progress(&self, nth: usize, spec: &RunSpec) -> Option<ProgressFn> {
+        self.0.progress(nth, spec)
+    }
+
+    fn finished(&self, nth: usize, label: &str) {
+        self.0.finished(nth, label);
     }
 }
 
@@ -105,11 +107,9 @@ fn run(args: &SweepRunArgs) -> Result<Ending, Failure> {
     let shown = self::shown(&args.shown);
     known_axes(&shown, &plan.axes(), plan.name())?;
     let store = args.place.store();
-    let mut options = SweepOptions::default();
-    (options.jobs, options.shard, options.check) = (args.jobs, shard, args.check);
-    let heard = Heard(OnceLock::new());
-    let done = sweep::run(&plan, &store, &options, &heard);
-    drop(heard);
+    let told_of = Told(Heard::later("units"));
+    let done = sweep::run(&plan, &store, shard, &options(args.jobs, args.check), &told_of);
+    drop(told_of);
     let done = done?;
     let of = match shard.of() {
         1 => String::new(),

@@ -2,35 +2,38 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
 
+use mmsim::Runner;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Rows, or_empty};
 use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
-use mmsim::tune::{Aim, Failed, Mean, Setting, TuneOptions, TunePlan, Tuning, Watcher};
+use mmsim::tune::{Aim, Failed, Mean, Setting, TunePlan, Tuning};
 
 use crate::args::TuneArgs;
+use crate::runner::{Heard, options, store};
 use crate::table;
 use mmsim_terminal::exit::{self, Ending, Failure};
-use mmsim_terminal::progress::Progress;
 use mmsim_terminal::shell;
 
 /// Searches and prints the front, or answers what others ask.
 pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     args.output.ready(&[&args.plan])?;
     let mut plan = TunePlan::from_path(&args.plan)?;
-    let mut options = TuneOptions::default();
-    (options.jobs, options.check) = (args.jobs, args.check);
+    let (options, folder) = (options(args.jobs, args.check), args.store.as_deref());
     if args.ask_tell {
-        return answer(&plan, &options);
+        let runner = Runner::new(&options);
+        return answer(&plan, &runner.with_store(store("tune", plan.name(), folder)?));
     }
     if let Some(budget) = args.budget {
         plan = plan.with_budget(budget)?;
     }
-    let heard = Heard(OnceLock::new());
-    let tuning = mmsim::tune::tune(&plan, &options, &heard);
+    let heard = Heard::later("runs");
+    let runner = Runner::watched(&options, &heard);
+    let runner = runner.with_store(store("tune", plan.name(), folder)?);
+    let tuning = mmsim::tune::tune(&plan, &runner);
+    drop(runner);
     drop(heard);
     let tuning = tuning?;
     args.output.emit(|| of_tuning(&tuning), || tuning.to_json(), || rows(&tuning))?;
@@ -47,29 +50,14 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     })
 }
 
-fn answer(plan: &TunePlan, options: &TuneOptions) -> Result<Ending, Failure> {
-    match ask::answer(plan, options, io::stdin().lock(), &mut io::stdout().lock()) {
+fn answer(plan: &TunePlan, runner: &Runner<'_>) -> Result<Ending, Failure> {
+    match ask::answer(plan, runner, io::stdin().lock(), &mut io::stdout().lock()) {
         Ok(runs) => {
             exit::remark(&format!("{} runs", grouped(runs as f64)));
             Ok(Ending::Done)
         }
         Err(AskError::Input(e)) => Err(e.into()),
         Err(AskError::Io(e)) => Err(Failure::file("write", Path::new("-"), &e)),
-    }
-}
-
-/// Receives the progress of a search.
-struct Heard(OnceLock<Progress>);
-
-impl Watcher for Heard {
-    fn begins(&self, runs: u64) {
-        self.0.get_or_init(|| Progress::new("runs", runs as usize));
-    }
-
-    fn finished(&self, label: &str) {
-        if let Some(progress) = self.0.get() {
-            progress.finished(label);
-        }
     }
 }
 

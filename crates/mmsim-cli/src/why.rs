@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use mmsim::base::id::PageIdx;
-use mmsim::machine::Watch;
 use mmsim::report::numbers::grouped;
 use mmsim::report::{
     ClassReport, Report, Rows, RunMeta, RunReport, ShareReport, TroubleClass, TroubleReport,
@@ -14,12 +13,13 @@ use mmsim::selection::variants_of;
 use mmsim::why::difference::{self, Difference, Side};
 use mmsim::why::life::{self, Life, Moment};
 use mmsim::why::{Class, Counted};
-use mmsim::{Error, RunError};
+use mmsim::{Error, RunError, RunOptions, Runner};
 
 use crate::args::{Format, WhyArgs};
 use crate::document::document;
 use crate::outcome::early_ends;
 use crate::plan::{self, Overrides, Plan};
+use crate::runner::options;
 use crate::table;
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
@@ -112,8 +112,7 @@ fn several(path: &Path, specs: &[RunSpec], why: &str) -> Failure {
 /// Prints the classes of all runs of a scenario.
 fn classes(args: &WhyArgs, mut plan: Plan) -> Result<Ending, Failure> {
     plan.specs.iter_mut().for_each(|spec| spec.why = true);
-    let results = mmsim::run::run_all(&plan.specs, None, |_, _| Watch::default())?;
-    let runs = results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
+    let runs = Runner::new(&RunOptions::default()).run(plan.specs.clone())?;
     let report = Report::new(plan.name.clone(), plan.about.clone(), runs);
     args.output.emit(
         || report.runs.iter().map(of_run).collect::<Vec<_>>().join("\n"),
@@ -436,5 +435,5 @@ pub(crate) fn lives(
         let lives = life::lives(&plan.specs[i], &pages, MOST_MOMENTS);
         Ok((i, lives?))
     };
-    mmsim::run::side_by_side(runs, jobs, |_, run| lives(run))
+    Runner::new(&options(jobs, false)).each(runs, |_, run| lives(run))
 }

@@ -1,11 +1,12 @@
 //! Runs on threads of their own, while Python's main thread hears signals and tells progress.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, UInt64Array};
+use mmsim::attend::Ahead;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::{VmEvent, VmStat};
 use mmsim::error::Error;
@@ -13,8 +14,9 @@ use mmsim::machine::result::RunResult;
 use mmsim::machine::{SampleFn, Watch};
 use mmsim::machines::Machine;
 use mmsim::report::RunMeta;
-use mmsim::run::{CHECK_EVERY, RunError, cancel, run_each_with};
+use mmsim::run::{RunError, cancel};
 use mmsim::scenario::RunSpec;
+use mmsim::{RunOptions, Runner, Watcher};
 use mmsim_view::keep::Keeping;
 use mmsim_view::page::Observed;
 use pyo3::prelude::*;
@@ -61,25 +63,40 @@ struct Columns {
     values: BTreeMap<&'static str, Vec<u64>>,
 }
 
+/// Counts runs, and carries the wish to stop.
+#[derive(Default)]
+pub(crate) struct Heard {
+    /// Runs at most.
+    pub most: AtomicU64,
+    /// Runs that have ended.
+    pub ended: AtomicU64,
+    /// Ends all runs once it is set.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Watcher for Heard {
+    fn begins(&self, ahead: &Ahead) {
+        self.most.store(ahead.to_do, Ordering::Relaxed);
+    }
+
+    fn finished(&self, _: usize, _: &str) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        Some(Arc::clone(&self.stop))
+    }
+}
+
 /// Makes runs on other threads. A signal, or an exception of the one that hears of progress, ends
 /// them all.
 pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult<Made> {
     known(how)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let ended = AtomicUsize::new(0);
+    let heard = Heard::default();
     let keeping = how.pictures.then(|| Keeping::new(specs.len(), false, false, false));
     let series: Vec<Arc<Mutex<Columns>>> = specs.iter().map(|_| Arc::default()).collect();
     let watch = |i: usize, machine: &Machine| {
-        let stopped = Arc::clone(&stop);
-        let ask = move |_: u64| {
-            if stopped.load(Ordering::Relaxed) {
-                cancel();
-            }
-        };
-        ask(0);
-        let check = if how.check { CHECK_EVERY } else { 0 };
-        let mut watch =
-            Watch::default().with_check_every(check).with_progress(Box::new(ask.clone()));
+        let mut watch = Watch::default();
         let not_kept: Vec<VmEvent> = machine.not_kept().collect();
         let mut samplers: Vec<SampleFn> = Vec::new();
         if let Some((_, wanted)) = &how.series {
@@ -91,8 +108,12 @@ pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult
         }
         if !samplers.is_empty() {
             let every = how.series.as_ref().map_or(USUAL, |s| s.0);
+            let stopped = Arc::clone(&heard.stop);
             let all = move |now: SimTime, vmstat: &VmStat, gauges: &[(&'static str, u64)]| {
-                ask(0);
+                // A run that idles has no progress.
+                if stopped.load(Ordering::Relaxed) {
+                    cancel();
+                }
                 samplers.iter_mut().for_each(|sampler| sampler(now, vmstat, gauges));
             };
             watch.sample = Some((every, Box::new(all)));
@@ -100,12 +121,11 @@ pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult
         watch
     };
     let main = std::thread::current();
-    let finished = |_: usize| {
-        ended.fetch_add(1, Ordering::Relaxed);
-    };
+    let options = RunOptions::default().with_jobs(how.jobs).with_check(how.check);
     let made = std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let made = run_each_with(specs, how.jobs, &how.own.policies, watch, finished);
+            let runner = Runner::watched(&options, &heard);
+            let made = runner.results(specs, &how.own.policies, watch);
             main.unpark();
             made
         });
@@ -113,15 +133,15 @@ pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult
         let mut interrupted = None;
         while !work.is_finished() {
             py.detach(|| std::thread::park_timeout(LOOKS_EVERY));
-            let heard = py.check_signals().and_then(|()| {
-                let done = ended.load(Ordering::Relaxed);
+            let called = py.check_signals().and_then(|()| {
+                let done = heard.ended.load(Ordering::Relaxed) as usize;
                 if done != std::mem::replace(&mut told, done) {
                     tell(py, how, done, specs.len())?;
                 }
                 Ok(())
             });
-            if let (Err(e), None) = (heard, &interrupted) {
-                stop.store(true, Ordering::Relaxed);
+            if let (Err(e), None) = (called, &interrupted) {
+                heard.stop.store(true, Ordering::Relaxed);
                 interrupted = Some(e);
             }
             if interrupted.is_some() {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use mmsim::error::Error;
 use mmsim::machines;
-use mmsim::run::{assembled, with_own};
 use mmsim::scenario::RunSpec;
 use mmsim::selection::{Selection, variants_of};
+use mmsim::{assembled, with_own};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};

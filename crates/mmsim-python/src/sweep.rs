@@ -11,7 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arrow::Table;
-use crate::errors::{calm, input};
+use crate::errors::{calm, input, of_run};
 use crate::values::whole;
 
 /// The plan of a sweep.
@@ -48,7 +48,7 @@ impl SweepPlan {
     fn make(&self, py: Python<'_>, unit: &Bound<'_, PyAny>) -> PyResult<String> {
         let unit = whole(unit, "unit", 0..=u64::MAX)?;
         calm(|| {
-            let json = py.detach(|| sweep::make(&self.plan, unit, false)).map_err(input)?;
+            let json = py.detach(|| sweep::make(&self.plan, unit, false)).map_err(of_run)?;
             Ok(String::from_utf8(json).expect("JSON is UTF-8"))
         })
     }

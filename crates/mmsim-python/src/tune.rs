@@ -1,39 +1,17 @@
 //! Tunings, on a thread of their own.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use mmsim::run::RunError;
-use mmsim::tune::{TuneOptions, TunePlan, Watcher};
+use mmsim::tune::TunePlan;
+use mmsim::{RunOptions, Runner};
 use pyo3::prelude::*;
 
 use crate::errors::{input, of_run};
-use crate::observe::LOOKS_EVERY;
+use crate::observe::{Heard, LOOKS_EVERY};
 use crate::scenario::{jobs_of, progress_of};
 use crate::values::whole;
-
-/// Counts runs, and carries the wish to stop.
-#[derive(Default)]
-struct Heard {
-    most: AtomicU64,
-    ended: AtomicU64,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watcher for Heard {
-    fn begins(&self, runs: u64) {
-        self.most.store(runs, Ordering::Relaxed);
-    }
-
-    fn finished(&self, _: &str) {
-        self.ended.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn stop(&self) -> Option<Arc<AtomicBool>> {
-        Some(Arc::clone(&self.stop))
-    }
-}
 
 /// Searches as `mmsim tune` does; gives the `tuning` of its JSON as a dict.
 #[pyfunction]
@@ -51,14 +29,13 @@ pub(crate) fn tune<'py>(
         let budget = whole(budget, "budget", 1..=u64::MAX)?;
         plan = plan.with_budget(budget).map_err(input)?;
     }
-    let mut options = TuneOptions::default();
-    (options.jobs, options.check) = (jobs_of(jobs)?, check);
+    let options = RunOptions::default().with_jobs(jobs_of(jobs)?).with_check(check);
     let progress = progress_of(py, progress)?;
     let heard = Heard::default();
     let main = std::thread::current();
     let made = std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let made = mmsim::tune::tune(&plan, &options, &heard);
+            let made = mmsim::tune::tune(&plan, &Runner::watched(&options, &heard));
             main.unpark();
             made
         });
@@ -81,7 +58,7 @@ pub(crate) fn tune<'py>(
         let made = work.join();
         interrupted.map_or(Ok(made), Err)
     })?;
-    let tuning = made.map_err(|_| of_run(RunError::Cancelled))?.map_err(input)?;
+    let tuning = made.map_err(|_| of_run(RunError::Cancelled))?.map_err(of_run)?;
     let document = py.import("json")?.call_method1("loads", (tuning.to_json(),))?;
     document.get_item("tuning")
 }

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use mmsim::base::digest::Digest;
 use mmsim::evaluate::{Author, Meter};
 use mmsim::files::read_at_most;
 use mmsim::memory::Memory;
@@ -48,6 +49,8 @@ pub struct Module {
     name: String,
     engine: Engine,
     module: wasmi::Module,
+    /// Of its bytes.
+    digest: u64,
 }
 
 /// The score function of a module in one run.
@@ -99,7 +102,10 @@ impl Module {
         may_do_nothing_else(&binary, name)?;
         let path = Path::new(name);
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
-        let checked = Module { name: stem.unwrap_or_default(), engine, module };
+        let mut digest = Digest::new();
+        digest.words(binary.iter().map(|&byte| byte.into()));
+        let (name_of, digest) = (stem.unwrap_or_default(), digest.finish());
+        let checked = Module { name: name_of, engine, module, digest };
         checked.function().map_err(|Stopped(why)| {
             let title = format!("`{name}`: {why}");
             Error::new(ErrorKind::Policy, title).help(format!(
@@ -150,6 +156,10 @@ impl Author for Module {
             Ok(function) => Box::new(Scored::new(mem, function, meter)),
             Err(Stopped(why)) => meter.fail(why),
         }
+    }
+
+    fn digest(&self) -> Option<u64> {
+        Some(self.digest)
     }
 }
 

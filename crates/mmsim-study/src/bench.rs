@@ -9,11 +9,17 @@
 //! every page, so that it is never half full (Linux then gives slots up early), on a device
 //! that works on the caller's CPU and takes none of the frames.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
+use crate::attend::Making;
+use crate::plan::Point;
+use crate::run::RunError;
+use crate::runner::Runner;
+use crate::store::{UnitId, id_of};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_language::machines::Catalogue;
@@ -216,6 +222,53 @@ pub fn plans(
     };
     let runs = cells.iter().map(run).collect::<Result<_, _>>()?;
     Ok((runs, trace))
+}
+
+/// Makes the runs of a trace, which [`plans`] resolved of these settings.
+///
+/// # Errors
+///
+/// A run panicked, the host cannot hold the runs, or the store cannot be read or written.
+pub fn run(
+    settings: &BenchSettings<'_>,
+    specs: &[RunSpec],
+    runner: &Runner<'_>,
+) -> Result<Vec<RunReport>, RunError> {
+    let contents = || File::open(settings.file).and_then(trace::contents).ok();
+    let contents = runner.keeps().then(contents).flatten();
+    let trace =
+        format!("{contents:?} {:?} {} {}", settings.from, settings.dense, settings.write_permille);
+    let replayed = |spec: &RunSpec| Replayed { spec: spec.clone(), trace: trace.clone() };
+    let runs = runner.run(specs.iter().map(replayed).collect::<Vec<_>>())?;
+    for (spec, run) in specs.iter().zip(&runs) {
+        if let Some(message) = run.panic.clone() {
+            return Err(RunError::Invariant { run: spec.label(), message });
+        }
+    }
+    Ok(runs)
+}
+
+/// A run of a trace. The trace counts by what is in it: it may lie in a temporary file.
+struct Replayed {
+    spec: RunSpec,
+    trace: String,
+}
+
+impl Point for Replayed {
+    type Made = RunReport;
+
+    fn id(&self) -> Option<UnitId> {
+        let machine = RunSpec { tasks: Vec::new(), ..self.spec.clone() };
+        Some(id_of(&machine, &("bench-trace", &self.trace)))
+    }
+
+    fn spec(&self) -> Option<&RunSpec> {
+        Some(&self.spec)
+    }
+
+    fn make(&self, how: &Making<'_>) -> Result<RunReport, RunError> {
+        self.spec.make(how)
+    }
 }
 
 fn resolve(

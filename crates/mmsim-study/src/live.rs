@@ -33,7 +33,8 @@ use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::workload::{Op, Workload, WorkloadCx};
 
-use crate::run::{Begun, RunError, assembled, caught};
+use crate::run::{Begun, RunError, caught};
+use crate::whole::assembled;
 use mmsim_base::error::Error;
 use mmsim_language::machines;
 use mmsim_language::scenario::{RunSpec, Scenario};
@@ -61,7 +62,7 @@ impl Live {
     ///
     /// It cannot be built.
     pub fn new(scenario: Scenario, spec: RunSpec) -> Result<Live, RunError> {
-        let mut begun = Begun::new(0, &spec, &machines::machine, &|_, _| Watch::default())?;
+        let mut begun = Begun::new(&spec, machines::machine(&spec)?, &|_| Watch::default());
         begun.machine.begin(std::mem::take(&mut begun.watch));
         let (now, ended, done) = (SimTime::ZERO, false, Vec::new());
         Ok(Live { scenario, spec, begun, now, ended, done })

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::settings::of_report;
     use mmsim::report::Report;
-    use mmsim::run::{RunOptions, run};
+    use mmsim::{RunOptions, run};
     use mmsim::scenario::Scenario;
 
     /// Two policies at three sizes, of which the second is much nearer to the first than to the third.

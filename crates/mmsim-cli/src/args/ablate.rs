@@ -66,6 +66,9 @@ pub(crate) struct AblateArgs {
     /// Runs at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
+    /// Folder that keeps each result as its run ends: the same command goes on from there
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -155,6 +155,12 @@ pub(crate) struct RunArgs {
     /// Runs at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
+    /// Folder that keeps each result as its run ends: the same command goes on from there
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "html", "svg", "folded", "perfetto", "events", "series", "timing", "emit_dir", "damon_record",
+        "dry_run",
+    ])]
+    pub store: Option<PathBuf>,
     /// Only this variant; can be given several times
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,

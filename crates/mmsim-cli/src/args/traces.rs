@@ -265,6 +265,9 @@ pub(crate) struct BenchTraceArgs {
     /// Runs at the same time, of several sizes or policies [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
+    /// Folder that keeps each result as its run ends: the same command goes on from there
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
     /// Preset of the reclaim policy; several, with commas between them or given again, are runs of
     /// their own at each size
     #[arg(long, value_name = "PRESET,..", default_value = "classic-v6.12", value_delimiter = ',')]

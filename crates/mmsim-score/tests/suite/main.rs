@@ -5,8 +5,8 @@ mod red_team;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mmsim::Error;
-use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite};
+use mmsim::{Error, RunOptions, Runner};
 use mmsim_score::{Facts, Module};
 
 /// A heap by a zipf law, one and a half times what memory holds.
@@ -79,19 +79,18 @@ fn score(body: &str) -> Policy {
 
 /// The baselines of a suite, with all audits.
 fn evaluator(suite: &Suite, jobs: usize) -> Evaluator<'_> {
-    let mut options = EvaluateOptions::default();
-    (options.jobs, options.check) = (Some(jobs), true);
-    Evaluator::new(suite, &options, &()).unwrap_or_else(|e| panic!("{e}"))
+    let options = RunOptions::default().with_jobs(jobs).with_check(true);
+    Evaluator::new(suite, Runner::new(&options)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Reads and evaluates a policy.
 fn evaluated(beside: &Evaluator<'_>, policy: &Policy) -> Result<Evaluation, Error> {
     match policy {
         Policy::Knobs(text) => {
-            beside.evaluate(&Candidate::Knobs(&KnobFile::from_str(text, "p.toml")?))
+            Ok(beside.evaluate(&Candidate::Knobs(&KnobFile::from_str(text, "p.toml")?))?)
         }
         Policy::Score(bytes) => {
-            beside.evaluate(&Candidate::Own(&Module::from_bytes(bytes, "p.wasm")?))
+            Ok(beside.evaluate(&Candidate::Own(&Module::from_bytes(bytes, "p.wasm")?))?)
         }
     }
 }

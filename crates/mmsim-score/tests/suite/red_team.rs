@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mmsim::evaluate::{Author, Candidate, EvaluateOptions, Evaluator, Meter};
+use mmsim::Runner;
+use mmsim::evaluate::{Author, Candidate, Evaluator, Meter};
 use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim_score::{Facts, Score, Scored, Stopped};
@@ -300,7 +301,7 @@ fn luck_with_a_seed_does_not_hold() {
     let suite = "version = 1\nseeds = 1\nheld-out = 8\n[[scenario]]\nfile = \"heap.toml\"\n";
     let folder = Folder::new(&[("heap.toml", HEAP), ("suite.toml", suite)]);
     let suite = folder.suite();
-    let beside = Evaluator::new(&suite, &EvaluateOptions::default(), &());
+    let beside = Evaluator::new(&suite, Runner::default());
     let beside = beside.unwrap_or_else(|e| panic!("{e}"));
     let of = |n: u64| {
         let e = beside.evaluate(&Candidate::Own(&Lots(n))).unwrap_or_else(|e| panic!("{e}"));

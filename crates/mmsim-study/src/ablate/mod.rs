@@ -13,10 +13,10 @@ pub mod switches;
 
 use std::collections::BTreeMap;
 
-use mmsim_core::machine::Watch;
 use serde::Serialize;
 
-use crate::run::{RunError, run_each};
+use crate::run::RunError;
+use crate::runner::Runner;
 use effects::{MOST_EXACT, Orders, Set};
 use mmsim_base::error::Error;
 use mmsim_language::scenario::RunSpec;
@@ -126,23 +126,16 @@ impl Trial {
         self.runs.iter().map(run).collect()
     }
 
-    /// Makes the runs and takes them apart. `finished` is called from any thread after each run.
+    /// Makes the runs and takes them apart.
     ///
     /// # Errors
     ///
     /// A run ended early or made other accesses than its base; the figure is undefined in one.
-    pub fn run(
-        &self,
-        figure: Figure,
-        jobs: Option<usize>,
-        finished: impl Fn(usize) + Sync,
-    ) -> Result<Ablation, RunError> {
+    pub fn run(&self, figure: Figure, runner: &Runner<'_>) -> Result<Ablation, RunError> {
         let mut specs = self.runs();
         let measured = figure.path().needs(Instrument::MeanResident);
         specs.iter_mut().for_each(|spec| spec.mean_resident |= measured);
-        let results = run_each(&specs, jobs, |_, _| Watch::default(), finished)?;
-        let runs: Vec<RunReport> =
-            results.into_iter().map(|(meta, r)| RunReport::from_result(meta, &r)).collect();
+        let runs = runner.run(specs)?;
         self.comparable(&runs)?;
         let of = |run: &RunReport| figure.of(Scope::from(run)).map(millionths);
         let value = |(run, &(_, set)): (&RunReport, &(usize, Set))| {

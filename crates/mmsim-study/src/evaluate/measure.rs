@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::MachineConfig;
 use mmsim_core::machine::result::{Outcome, RunResult};
-use mmsim_core::machine::{MOST_RECORDED, Machine, Watch};
+use mmsim_core::machine::{MOST_RECORDED, Machine};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_why::{Class, Settings, Verdicts};
+use serde::{Deserialize, Serialize};
 
 use super::fetches::Again;
-use crate::run::{CHECK_EVERY, RunError, cancel, caught};
-use mmsim_base::error::Error;
+use crate::attend::Making;
+use crate::plan::Point;
+use crate::run::{RunError, cancel, caught};
+use crate::store::{UnitId, id_of};
 use mmsim_language::machines;
 use mmsim_language::scenario::RunSpec;
 use mmsim_report::opt;
@@ -26,6 +29,12 @@ pub trait Author: Sync {
     /// Makes the policy for one run. It has the memory to create its lists in and nothing else: no
     /// seed, no clock. What it costs and why it cannot go on, it tells the meter.
     fn create(&self, mem: &mut Memory, meter: Arc<Meter>) -> Box<dyn ReclaimPolicy>;
+
+    /// A digest of all that decides what it does. A store knows its runs by it; `None`: no store
+    /// keeps them.
+    fn digest(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Cost of a policy of the caller's own in one run.
@@ -51,7 +60,7 @@ impl Meter {
 }
 
 /// Measurements of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// Pages that were fetched again.
     pub(super) fetches: u64,
@@ -69,46 +78,64 @@ pub(super) struct Measured {
     pub(super) panicked: bool,
 }
 
-/// Makes a run, with a policy of the caller's own if there is one. `Err` within: that policy cannot
-/// go on.
-pub(super) fn measured(
-    spec: &RunSpec,
-    author: Option<&dyn Author>,
-    check: bool,
-) -> Result<Result<Measured, String>, Error> {
-    let meter = Arc::new(Meter::default());
-    let run = || {
-        let mut machine = match author {
-            Some(a) => machines::machine_with(spec, |mem| a.create(mem, Arc::clone(&meter)))?,
-            None => machines::machine(spec)?,
+/// A run, with a policy of the caller's own if there is one. What is made of it is an error if that
+/// policy cannot go on.
+pub(super) struct Run<'a> {
+    pub(super) spec: RunSpec,
+    pub(super) author: Option<&'a dyn Author>,
+}
+
+impl Point for Run<'_> {
+    type Made = Result<Measured, String>;
+
+    fn id(&self) -> Option<UnitId> {
+        let digest = match self.author {
+            Some(author) => Some(author.digest()?),
+            None => None,
         };
-        let again = Again::default();
-        let (count, (engine, told)) =
-            (again.count(), machines::engine(&machine, Settings::default()));
-        let watch = Watch::default()
-            .with_record_accesses(true)
-            .with_check_every(if check { CHECK_EVERY } else { 0 })
-            .with_observer(Box::new(again))
-            .with_follower(engine);
-        let result = machine.run(watch);
-        let again = count.load(Ordering::Relaxed);
-        Ok(figures(spec, &machine, &result, again, &told.take().unwrap_or_default()))
-    };
-    match caught(spec, run) {
-        Ok(mut measured) => {
-            measured.calls = meter.calls.load(Ordering::Relaxed);
-            measured.fuel = meter.fuel.load(Ordering::Relaxed);
-            Ok(Ok(measured))
-        }
-        Err(RunError::Input(error) | RunError::EndedEarly(error)) => Err(error),
-        Err(RunError::Invariant { message, .. }) => Ok(Ok(Measured {
-            unfinished: Some(format!("mmsim failed: {message}")),
-            panicked: true,
-            ..Measured::default()
-        })),
-        Err(RunError::Cancelled) => {
-            let why = meter.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-            Ok(Err(why.unwrap_or_default()))
+        Some(id_of(&self.spec, &("evaluate", digest)))
+    }
+
+    fn spec(&self) -> Option<&RunSpec> {
+        Some(&self.spec)
+    }
+
+    fn make(&self, how: &Making<'_>) -> Result<Self::Made, RunError> {
+        let spec = &self.spec;
+        let meter = Arc::new(Meter::default());
+        let run = || {
+            let mut machine = match self.author {
+                Some(a) => machines::machine_with(spec, |mem| a.create(mem, Arc::clone(&meter)))?,
+                None => machines::machine(spec)?,
+            };
+            let again = Again::default();
+            let (count, (engine, told)) =
+                (again.count(), machines::engine(&machine, Settings::default()));
+            let watch = how
+                .watch(spec)
+                .with_record_accesses(true)
+                .with_observer(Box::new(again))
+                .with_follower(engine);
+            let result = machine.run(watch);
+            let again = count.load(Ordering::Relaxed);
+            Ok(figures(spec, &machine, &result, again, &told.take().unwrap_or_default()))
+        };
+        match caught(spec, run) {
+            Ok(mut measured) => {
+                measured.calls = meter.calls.load(Ordering::Relaxed);
+                measured.fuel = meter.fuel.load(Ordering::Relaxed);
+                Ok(Ok(measured))
+            }
+            Err(RunError::Invariant { message, .. }) => Ok(Ok(Measured {
+                unfinished: Some(format!("mmsim failed: {message}")),
+                panicked: true,
+                ..Measured::default()
+            })),
+            Err(RunError::Cancelled) => {
+                let why = meter.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+                why.map(Err).ok_or(RunError::Cancelled)
+            }
+            Err(error) => Err(error),
         }
     }
 }

@@ -10,14 +10,15 @@
 //!
 //! ```no_run
 //! # use mmsim_study as mmsim;
-//! use mmsim::evaluate::{Candidate, EvaluateOptions, Evaluator, KnobFile, Suite};
+//! use mmsim::evaluate::{Candidate, Evaluator, KnobFile, Suite};
+//! use mmsim::{RunOptions, Runner};
 //!
 //! let suite = Suite::from_path("small.toml")?;
-//! let evaluator = Evaluator::new(&suite, &EvaluateOptions::default(), &())?;
+//! let evaluator = Evaluator::new(&suite, Runner::new(&RunOptions::default()))?;
 //! let knobs = KnobFile::from_path("calm.toml")?;
 //! let evaluation = evaluator.evaluate(&Candidate::Knobs(&knobs))?;
 //! println!("{:?}", evaluation.own.score);
-//! # Ok::<(), mmsim_base::Error>(())
+//! # Ok::<(), mmsim::RunError>(())
 //! ```
 
 mod fetches;
@@ -26,28 +27,18 @@ mod measure;
 use mmsim_why::Class;
 use serde::Serialize;
 
-pub use crate::tune::Watcher;
 pub use fetches::Again;
 pub use measure::{Author, Meter};
 pub use mmsim_language::scenario::evaluate::{KnobFile, Suite, SuiteScenario};
 
-use crate::run::side_by_side;
-use measure::{Measured, measured};
+use crate::run::RunError;
+use crate::runner::Runner;
+use measure::{Measured, Run};
 use mmsim_base::error::Error;
 use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::policy::PolicySpec;
 use mmsim_report::statistics::estimate;
-
-/// Options of evaluations.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct EvaluateOptions {
-    /// Runs at the same time; `None`: one per CPU of the host.
-    pub jobs: Option<usize>,
-    /// Audit all invariants as runs go.
-    pub check: bool,
-}
 
 /// Candidate that is scored.
 #[derive(Clone, Copy)]
@@ -202,8 +193,7 @@ pub fn check(suite: &Suite, candidate: &Candidate<'_>) -> Result<(), Error> {
 /// A suite whose baselines were run.
 pub struct Evaluator<'a> {
     suite: &'a Suite,
-    options: EvaluateOptions,
-    watcher: &'a dyn Watcher,
+    runner: Runner<'a>,
     /// Run by run: scenario by scenario, and in each its seeds, then those held out.
     baselines: Vec<(RunSpec, Measured)>,
 }
@@ -220,12 +210,8 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     ///
     /// A run cannot be made, does not do all of its work, or leaves nothing to gain.
-    pub fn new(
-        suite: &'a Suite,
-        options: &EvaluateOptions,
-        watcher: &'a dyn Watcher,
-    ) -> Result<Evaluator<'a>, Error> {
-        let mut evaluator = Evaluator { suite, options: *options, watcher, baselines: Vec::new() };
+    pub fn new(suite: &'a Suite, runner: Runner<'a>) -> Result<Evaluator<'a>, RunError> {
+        let mut evaluator = Evaluator { suite, runner, baselines: Vec::new() };
         let specs = evaluator.specs(|s| s.run_of(None, &Catalogue, machines::sound))?;
         let made = evaluator.made(&specs, None)?;
         let mut runs = specs.into_iter().zip(made);
@@ -244,7 +230,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     ///
     /// Values of knobs do not fit, at their places; or a policy of the caller's own cannot go on.
-    pub fn evaluate(&self, candidate: &Candidate<'_>) -> Result<Evaluation, Error> {
+    pub fn evaluate(&self, candidate: &Candidate<'_>) -> Result<Evaluation, RunError> {
         let author = match candidate {
             Candidate::Own(author) => Some(*author),
             Candidate::Knobs(_) => None,
@@ -296,13 +282,9 @@ impl<'a> Evaluator<'a> {
         &self,
         specs: &[RunSpec],
         author: Option<&dyn Author>,
-    ) -> Result<Vec<Result<Measured, String>>, Error> {
-        mmsim_language::host::check(specs, self.options.jobs)?;
-        side_by_side(specs, self.options.jobs, |_, spec| {
-            let made = measured(spec, author, self.options.check)?;
-            self.watcher.finished(&spec.label());
-            Ok(made)
-        })
+    ) -> Result<Vec<Result<Measured, String>>, RunError> {
+        let run = |spec: &RunSpec| Run { spec: spec.clone(), author };
+        self.runner.run(specs.iter().map(run).collect::<Vec<_>>())
     }
 
     fn evaluation(&self, candidate: &Candidate<'_>, scored: &[Scored<'_>]) -> Evaluation {
@@ -506,6 +488,7 @@ fn other_work(mut policy: Measured, baseline: &Measured) -> Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunOptions;
 
     const SCENARIO: &str = "\
         machine = { memory = \"4MiB\" }\n\
@@ -521,8 +504,7 @@ mod tests {
         let suite = suite.unwrap_or_else(|e| panic!("{e}"));
         let evaluator = Evaluator {
             suite: &suite,
-            options: EvaluateOptions::default(),
-            watcher: &(),
+            runner: Runner::new(&RunOptions::default()),
             baselines: Vec::new(),
         };
         let of = |fetches| Measured { fetches, min: 20, ..Measured::default() };

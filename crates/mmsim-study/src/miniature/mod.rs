@@ -23,16 +23,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mmsim_core::config::cost::CostModel;
-use mmsim_core::machine::result::{Outcome, RunResult};
-use mmsim_core::machine::{Machine, Watch};
+use mmsim_core::machine::Machine;
 use mmsim_core::workload::Workload;
 use mmsim_workload::generators::{MemoryKind, Thin};
+use serde::{Deserialize, Serialize};
 
-use crate::run::{CHECK_EVERY, RunError, RunOptions, caught, meta, or_panicked, side_by_side};
+use crate::attend::Making;
+use crate::plan::Point;
+use crate::run::{RunError, caught, meta, or_panicked};
+use crate::runner::Runner;
+use crate::store::{UnitId, id_of};
 use filter::{Filter, Process};
 use mmsim_base::error::Error;
 use mmsim_language::machines;
 use mmsim_language::scenario::{RunSpec, TaskSpec, WorkloadSpec};
+use mmsim_report::{Ending, RunReport};
 
 pub use counters::{Worth, worth};
 pub use report::{
@@ -72,6 +77,11 @@ impl Miniature {
         let samples = rules::of(run, shift, of);
         Miniature { run: run.clone(), samples, scaling: Scaling::default() }
     }
+
+    /// Its samples, each to be made for itself.
+    pub(crate) fn sampled(&self) -> Vec<Sampled<'_>> {
+        self.samples.iter().map(|&sample| Sampled { of: self, sample }).collect()
+    }
 }
 
 /// A run whose samples have been made.
@@ -79,8 +89,8 @@ impl Miniature {
 pub struct Estimated {
     /// Kind of miniature that was run.
     pub how: Miniature,
-    /// Result of each sample.
-    pub results: Vec<RunResult>,
+    /// Report of each sample, as a run of a small machine.
+    pub samples: Vec<RunReport>,
     /// Accesses of the full run.
     pub accesses: u64,
 }
@@ -88,7 +98,7 @@ pub struct Estimated {
 impl Estimated {
     /// Its report. `scenario`: its name, where a report has several.
     pub fn report(&self, scenario: Option<String>) -> MiniatureRun {
-        MiniatureRun::of(&meta(&self.how.run), scenario, self)
+        MiniatureRun::of(scenario, self)
     }
 }
 
@@ -143,45 +153,69 @@ fn thinned(
     w.thinned(sample.kept(space, w.pages), &thin)
 }
 
-/// Makes the samples of runs, as many at a time as the options say. `finished` is called from any
-/// thread when one has ended.
-///
-/// # Errors
-/// The input is wrong. A sample that panics has a result.
-pub fn run(
-    miniatures: Vec<Miniature>,
-    options: &RunOptions,
-    finished: impl Fn() + Sync,
-) -> Result<Vec<Estimated>, RunError> {
-    let each = |m: &'_ Miniature| m.samples.len();
-    let all: Vec<(&Miniature, Sample)> =
-        miniatures.iter().flat_map(|m| m.samples.iter().map(move |s| (m, *s))).collect();
-    let one = |Miniature { run, scaling, .. }: &Miniature, sample| {
+/// One sample of a run.
+pub(crate) struct Sampled<'a> {
+    of: &'a Miniature,
+    sample: Sample,
+}
+
+/// Result of a sample: its report, and the accesses of the full run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(crate) report: RunReport,
+    accesses: u64,
+}
+
+impl Point for Sampled<'_> {
+    type Made = Made;
+
+    fn id(&self) -> Option<UnitId> {
+        Some(id_of(&self.of.run, &(self.sample, self.of.scaling)))
+    }
+
+    fn label(&self) -> String {
+        "sample".to_string()
+    }
+
+    /// The full run needs more memory than its sample, and nothing is known of that.
+    fn spec(&self) -> Option<&RunSpec> {
+        None
+    }
+
+    fn make(&self, how: &Making<'_>) -> Result<Made, RunError> {
+        let Miniature { run, scaling, .. } = self.of;
         let mut accesses = 0;
         let made = caught(run, || {
-            let (mut machine, counted) = machine(run, sample, *scaling)?;
-            let check_every = if options.check { CHECK_EVERY } else { 0 };
-            let result = machine.run(Watch::default().with_check_every(check_every));
+            let (mut machine, counted) = machine(run, self.sample, *scaling)?;
+            let result = machine.run(how.watch(run));
             accesses = counted.load(Ordering::Relaxed);
             Ok((meta(run), result))
         });
-        let (_, result) = or_panicked(run, made)?;
-        finished();
-        Ok::<_, RunError>((result, accesses))
-    };
-    let mut results = side_by_side(&all, options.jobs, |_, (run, s)| one(run, *s))?.into_iter();
+        let (meta, result) = or_panicked(run, made)?;
+        Ok(Made { report: RunReport::from_result(meta, &result), accesses })
+    }
+}
+
+/// Makes the samples of runs.
+///
+/// # Errors
+/// The input is wrong, or the runs were cancelled. A sample that panics has a report.
+pub fn run(miniatures: Vec<Miniature>, runner: &Runner<'_>) -> Result<Vec<Estimated>, RunError> {
+    let all: Vec<Sampled<'_>> = miniatures.iter().flat_map(Miniature::sampled).collect();
+    let mut made = runner.run(all)?.into_iter();
     let mut estimated = Vec::new();
     for how in miniatures {
-        let (results, accesses): (Vec<RunResult>, Vec<u64>) =
-            results.by_ref().take(each(&how)).unzip();
+        let of_it = made.by_ref().take(how.samples.len());
+        let (samples, accesses): (Vec<RunReport>, Vec<u64>) =
+            of_it.map(|made| (made.report, made.accesses)).unzip();
         // Work that ends by the clock may differ from sample to sample.
         let accesses = accesses.iter().sum::<u64>() / accesses.len().max(1) as u64;
-        estimated.push(Estimated { how, results, accesses });
+        estimated.push(Estimated { how, samples, accesses });
     }
     Ok(estimated)
 }
 
 /// True if all samples of a run did all their work.
 pub fn completed(e: &Estimated) -> bool {
-    e.results.iter().all(|r| r.outcome == Outcome::Completed)
+    e.samples.iter().all(|run| run.outcome == Ending::Completed)
 }

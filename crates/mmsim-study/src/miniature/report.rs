@@ -2,15 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 
-use mmsim_core::base::vmstat::{Transfer, VmEvent, VmStat};
-use mmsim_core::machine::result::{Outcome, PhaseResult, RunResult};
+use mmsim_core::base::vmstat::{Transfer, VmEvent};
 use serde::Serialize;
 
 use super::counters::{Worth, worth};
 use super::{Estimated, Miniature};
 use mmsim_report::numbers::grouped;
 use mmsim_report::statistics::estimate;
-use mmsim_report::{Ending, Pairs, Rows, RunMeta, SCHEMA};
+use mmsim_report::{Ending, Pairs, PhaseReport, Rows, RunReport, SCHEMA};
 
 /// Effect of a few batches on the mean of all samples alike, as a share of it: the spread of
 /// samples does not show it. Faults and evictions (evidence/calibration.toml,
@@ -124,14 +123,15 @@ impl Value {
 }
 
 /// Estimates of all counters that are not zero in every sample, or of those that transfer: zeros too.
-fn counters(all: &[&VmStat], shift: u32, mglru: bool) -> Pairs<Value> {
+fn counters(all: &[&Pairs<u64>], shift: u32, mglru: bool) -> Pairs<Value> {
     let one = |&event: &VmEvent| {
         let off = match worth(event, mglru) {
             Worth::Pages => OFF_PAGES,
             Worth::Scanned => OFF_SCANS,
             Worth::Nothing(_) => return None,
         };
-        let samples = all.iter().map(|vmstat| vmstat[event] << shift).collect();
+        let samples =
+            all.iter().map(|vmstat| vmstat.get(event.name()).unwrap_or(&0) << shift).collect();
         Some((event.name(), Value::of(samples, off)))
     };
     VmEvent::ALL.iter().filter_map(one).collect()
@@ -139,32 +139,24 @@ fn counters(all: &[&VmStat], shift: u32, mglru: bool) -> Pairs<Value> {
 
 impl MiniatureRun {
     /// Report of the samples of a run.
-    pub(super) fn of(meta: &RunMeta, scenario: Option<String>, e: &Estimated) -> MiniatureRun {
-        let Miniature { samples, .. } = &e.how;
+    pub(super) fn of(scenario: Option<String>, e: &Estimated) -> MiniatureRun {
+        let Miniature { run, samples, .. } = &e.how;
         let (shift, unit) = (samples[0].shift, samples[0].unit);
-        let mglru = meta.policy.starts_with("mglru");
-        let ending = |r: &RunResult| match r.outcome {
-            Outcome::Completed => Ending::Completed,
-            Outcome::OutOfMemory(_) => Ending::OutOfMemory,
-            Outcome::Panicked(_) => Ending::Panicked,
-            Outcome::Stuck(_) => Ending::Stuck,
-        };
-        let outcomes: Vec<Ending> = e.results.iter().map(ending).collect();
+        let mglru = run.policy.preset.starts_with("mglru");
+        let outcomes: Vec<Ending> = e.samples.iter().map(|run| run.outcome).collect();
         let done = outcomes.iter().all(|o| *o == Ending::Completed);
         let nothing = |event: &VmEvent| match worth(*event, mglru) {
             Worth::Nothing(why) => Some((event.name(), why)),
             _ => None,
         };
-        let vmstats: Vec<&VmStat> = e.results.iter().map(|r| &r.vmstat).collect();
-        let times = |of: &dyn Fn(&RunResult) -> u64| {
-            Value::of(e.results.iter().map(of).collect(), OFF_PAGES)
-        };
+        let vmstats: Vec<&Pairs<u64>> = e.samples.iter().map(|run| &run.vmstat).collect();
+        let times = || Value::of(e.samples.iter().map(|run| run.sim_time_ns).collect(), OFF_PAGES);
         MiniatureRun {
             scenario,
-            variant: meta.variant.clone(),
-            axes: meta.axes.iter().cloned().collect(),
-            seed: meta.seed,
-            policy: meta.policy.clone(),
+            variant: run.variant.clone(),
+            axes: run.axes.iter().cloned().collect(),
+            seed: run.seed,
+            policy: run.policy.preset.clone(),
             share: 1.0 / (1_u64 << shift) as f64,
             one_in: 1 << shift,
             samples: samples.len() as u32,
@@ -172,33 +164,32 @@ impl MiniatureRun {
             unit_pages: 1 << unit,
             outcomes,
             accesses: e.accesses,
-            sim_time_ns: done.then(|| times(&|r| r.sim_time.as_nanos())),
+            sim_time_ns: done.then(times),
             counters: if done { counters(&vmstats, shift, mglru) } else { Pairs::new() },
             not_from_a_miniature: VmEvent::ALL.iter().filter_map(nothing).collect(),
-            phases: if done { phases(&e.results, shift, mglru) } else { Vec::new() },
+            phases: if done { phases(&e.samples, shift, mglru) } else { Vec::new() },
         }
     }
 }
 
 /// Phases that all samples ended, by their names in the order of the first.
-fn phases(results: &[RunResult], shift: u32, mglru: bool) -> Vec<MiniaturePhase> {
+fn phases(results: &[RunReport], shift: u32, mglru: bool) -> Vec<MiniaturePhase> {
     let Some(first) = results.first() else { return Vec::new() };
     let mut all = Vec::new();
     for (i, phase) in first.phases.iter().enumerate() {
         // Of phases of one name the n-th of each sample belong together.
         let nth = first.phases[..i].iter().filter(|p| p.name == phase.name).count();
-        let same: Vec<&PhaseResult> = results
+        let same: Vec<&PhaseReport> = results
             .iter()
             .filter_map(|r| r.phases.iter().filter(|p| p.name == phase.name).nth(nth))
             .collect();
         if same.len() < results.len() {
             continue;
         }
-        let took = |p: &&PhaseResult| p.end.since(p.begin).as_nanos();
-        let vmstats: Vec<&VmStat> = same.iter().map(|p| &p.vmstat).collect();
+        let vmstats: Vec<&Pairs<u64>> = same.iter().map(|p| &p.vmstat).collect();
         all.push(MiniaturePhase {
             name: phase.name.clone(),
-            sim_time_ns: Value::of(same.iter().map(took).collect(), OFF_PAGES),
+            sim_time_ns: Value::of(same.iter().map(|p| p.sim_time_ns).collect(), OFF_PAGES),
             counters: counters(&vmstats, shift, mglru),
         });
     }

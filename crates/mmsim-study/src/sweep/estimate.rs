@@ -1,10 +1,9 @@
 //! Estimate of a sweep, from a few of its units.
 
-use super::store::line_of;
-use super::unit::UnitId;
-use super::work::{report_of, scenario_of, sound};
-use super::{MOST_SHARDS, SweepPlan};
-use mmsim_base::error::Error;
+use super::SweepPlan;
+use super::work::{report_of, sound};
+use crate::run::RunError;
+use crate::store::{MOST_SHARDS, UnitId, line_of};
 use mmsim_language::host;
 use mmsim_report::Ending;
 
@@ -38,11 +37,10 @@ pub fn tried(plan: &SweepPlan) -> Vec<u64> {
 /// # Errors
 ///
 /// It cannot be run as the plan has it.
-pub fn trial(plan: &SweepPlan, n: u64) -> Result<Trial, Error> {
-    let place = plan.place(n);
-    let planned = sound(plan, place)?;
+pub fn trial(plan: &SweepPlan, n: u64) -> Result<Trial, RunError> {
+    let planned = sound(plan, plan.place(n))?;
     host::check(std::slice::from_ref(&planned.spec), Some(1))?;
-    let report = report_of(&planned, scenario_of(plan, place.scenario), false)?;
+    let report = report_of(plan, n, false)?;
     let json = serde_json::to_vec(&report).expect("a report is plain data");
     // Among its like a line is packed much better than alone.
     let line = [line_of(UnitId(0), n, &json), line_of(UnitId(1), n, &json)].concat();

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde::ser::Error as _;
 
 use super::asked::Asked;
-use super::store::{Lines, no_line, parts_of};
-use super::unit::{Distinct, Numbered, UnitId, for_each_unit};
+use super::unit::{Distinct, for_each_unit};
 use super::work::scenario_of;
-use super::{Stored, SweepPlan, order};
+use super::{SweepPlan, order};
+use crate::store::{Lines, Numbered, Stored, UnitId, no_line, parts_of};
 use mmsim_base::error::Error;
 use mmsim_report::{CSV_HEADER, ExpectReport, RunReport, SCHEMA};
 
@@ -147,7 +147,7 @@ pub fn saved(store: &Path) -> Result<Merged<'static>, Error> {
 /// Rows of a store, made on request.
 pub struct Rows<'a> {
     merged: &'a Merged<'a>,
-    lines: Lines<'a>,
+    lines: Lines<&'a Stored>,
     next: usize,
     ready: VecDeque<Result<Row, Error>>,
 }

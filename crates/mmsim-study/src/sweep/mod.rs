@@ -8,15 +8,17 @@
 //!
 //! ```no_run
 //! # use mmsim_study as mmsim;
-//! use mmsim::sweep::{Merged, SweepOptions, SweepPlan, run};
+//! use mmsim::RunOptions;
+//! use mmsim::sweep::{Merged, Shard, SweepPlan, run};
 //!
 //! let plan = SweepPlan::from_path("swappiness.toml")?;
-//! run(&plan, "swappiness.sweep".as_ref(), &SweepOptions::default(), &())?;
-//! for row in Merged::open(&plan, "swappiness.sweep".as_ref())?.rows() {
+//! let store = "swappiness.sweep".as_ref();
+//! run(&plan, store, Shard::ALL, &RunOptions::default(), &())?;
+//! for row in Merged::open(&plan, store)?.rows() {
 //!     let row = row?;
 //!     println!("{} {:?}", row.run.variant, row.run.vmstat.get("pswpin"));
 //! }
-//! # Ok::<(), mmsim_base::Error>(())
+//! # Ok::<(), mmsim::RunError>(())
 //! ```
 
 mod asked;
@@ -25,20 +27,19 @@ mod merge;
 mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod shard;
-mod store;
 mod unit;
 mod wide;
 mod work;
 
+pub use crate::store::{
+    A_PLAN, MOST_SHARDS, Numbered, Shard, Stored, UnitId, Writer, refuse_store,
+};
 pub use asked::Asked;
 pub use estimate::{Estimate, TRIALS, Trial, estimate, trial, tried};
 pub use merge::{Merged, Missing, Row, Rows, WriteError, saved, write_json, write_tidy};
 pub use mmsim_language::scenario::sweep::{MOST_UNITS, SweepPlan, UnitPlace};
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
-pub use shard::{MOST_SHARDS, Shard};
-pub use store::{A_PLAN, Stored, Writer, refuse_store};
-pub use unit::{COUNTED, Distinct, Numbered, ToDo, UnitId, Units, for_each_unit, units_of};
+pub use unit::{COUNTED, Distinct, ToDo, Units, for_each_unit, units_of};
 pub use wide::{Cell, Column, Form, Wide, write_wide};
-pub use work::{Ahead, Done, SweepOptions, Watcher, made, make, run};
+pub use work::{Done, made, make, run};

@@ -16,9 +16,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::Stored;
-use super::store::{Lines, checksum, merge_command, no_line, parts_of};
-use super::unit::Numbered;
+use crate::store::{Lines, Numbered, Stored, checksum, merge_command, no_line, parts_of};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_language::scenario::units::measure;
 use mmsim_report::Pairs;

@@ -1,47 +1,14 @@
-//! Names of units, and which units a shard has.
+//! The units of a plan, and which of them a shard has.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::ops::Deref;
 
 use rayon::prelude::*;
 
-use super::{Shard, SweepPlan};
+use super::SweepPlan;
+use crate::store::{Numbered, Shard, UnitId};
 use mmsim_base::error::Error;
 use mmsim_language::scenario::sweep::Piece;
-
-/// The name of a unit: a hash of all that decides its result. That is its resolved scenario,
-/// variant and seed, the version of mmsim, and what is in the files that it reads.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct UnitId(pub(super) u128);
-
-impl fmt::Display for UnitId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl UnitId {
-    /// Number of its shard, of `of`.
-    pub fn shard(self, of: u32) -> u32 {
-        (self.0 % u128::from(of)) as u32
-    }
-
-    /// Reads 32 hexadecimal digits.
-    pub(super) fn parse(text: &str) -> Option<UnitId> {
-        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        u128::from_str_radix(text, 16).ok().filter(|_| digits).map(UnitId)
-    }
-}
-
-/// A unit by its number in the plan.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Numbered {
-    /// Its name.
-    pub id: UnitId,
-    /// Its number.
-    pub n: u64,
-}
 
 /// Units whose names are made together, on all cores: few at first, so that the first is there at
 /// once, and the second number at most.

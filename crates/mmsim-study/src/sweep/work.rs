@@ -1,77 +1,22 @@
 //! Making the units of a shard.
 
-use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mmsim_core::machine::Watch;
-
-use super::store::Writer;
-use super::unit::{COUNTED, Numbered, ToDo, UnitId, count};
-use super::{Shard, Stored, SweepPlan, UnitPlace};
-use crate::run::{CHECK_EVERY, RunError, or_panicked, run_one};
+use super::unit::{COUNTED, ToDo, count};
+use super::{SweepPlan, UnitPlace};
+use crate::attend::{Ahead, Making, RunOptions, Watcher};
+use crate::plan::{Plan, Point, Sheet};
+use crate::run::{RunError, one, or_panicked};
+use crate::runner::Runner;
+use crate::store::{Numbered, Shard, Store, UnitId};
 use mmsim_base::error::Error;
 use mmsim_language::host;
 use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::sweep::Planned;
 use mmsim_report::{Ending, RunReport};
-
-/// Options of a sweep.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct SweepOptions {
-    /// Units at the same time; `None`: one per CPU of the host.
-    pub jobs: Option<usize>,
-    /// Which part of the sweep.
-    pub shard: Shard,
-    /// Audit all invariants as units run.
-    pub check: bool,
-}
-
-impl Default for SweepOptions {
-    fn default() -> Self {
-        SweepOptions { jobs: None, shard: Shard::ALL, check: false }
-    }
-}
-
-/// Hears how a sweep goes, from any thread. What it does changes no result.
-pub trait Watcher: Sync {
-    /// The plan and the store were looked at, and no unit was made yet.
-    fn begins(&self, ahead: &Ahead) {
-        let _ = ahead;
-    }
-    /// A unit has ended and is kept; its label says which.
-    fn finished(&self, label: &str) {
-        let _ = label;
-    }
-}
-
-impl Watcher for () {}
-
-/// Amount of work ahead of a sweep, as far as plan and scenarios tell, without a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Ahead {
-    /// Units that are to do.
-    pub to_do: u64,
-    /// Units of the shard.
-    pub all: u64,
-    /// False if these are upper bounds, as of a plan of more than [`COUNTED`] units: equal ones run
-    /// once.
-    pub exact: bool,
-    /// Units at the same time.
-    pub jobs: u64,
-    /// Bytes of memory for these, about.
-    pub memory: u64,
-    /// Bytes by which the store grows, about.
-    pub disk: u64,
-    /// Accesses of all that is to do, about; `None`: the work of some units ends by the clock, or
-    /// by a file.
-    pub accesses: Option<u64>,
-}
 
 /// Result of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,56 +42,131 @@ const CHECKED: u64 = 64;
 ///
 /// # Errors
 ///
-/// A unit cannot be run as the plan has it, or the store cannot be read or written. What was
-/// finished before is kept.
+/// A unit cannot be run as the plan has it, the store cannot be read or written, or the watcher
+/// ended it. What was finished before is kept.
 pub fn run(
     plan: &SweepPlan,
     store: &Path,
-    options: &SweepOptions,
+    shard: Shard,
+    options: &RunOptions,
     watcher: &dyn Watcher,
-) -> Result<Done, Error> {
-    let all_cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let jobs = options.jobs.unwrap_or_else(all_cpus).max(1);
-    let looked = check(plan, jobs)?;
-    let shard = options.shard;
-    let (writer, mut done) = Writer::open(store, plan.name(), shard)?;
-    done.append(&mut elsewhere(plan, store, shard)?);
+) -> Result<Done, RunError> {
+    let runner = Runner::watched(options, watcher);
+    let looked = check(plan, runner.jobs())?;
+    let store = Store::open(store, plan.name(), shard)?;
+    let done = store.done().clone();
     let (to_do, all) = count(plan, shard, &done)?;
-    let jobs = jobs.min(usize::try_from(to_do).unwrap_or(usize::MAX));
+    let jobs = runner.jobs().min(usize::try_from(to_do).unwrap_or(usize::MAX));
     let exact = plan.units() <= COUNTED;
     watcher.begins(&Ahead { exact, ..looked.ahead(to_do, all, jobs) });
+    let under_way = UnderWay::of(plan);
+    let units = Units { under_way: &under_way, to_do: ToDo::of(plan, shard, done) };
+    runner.with_store(Some(store)).run(units)
+}
 
-    let work = Work {
-        plan,
-        to_do: Mutex::new(ToDo::of(plan, shard, done)),
-        stop: AtomicBool::new(false),
-        kept: Mutex::new((writer, Done::default())),
-        failed: Mutex::new(None),
-        check: options.check,
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs {
-            scope.spawn(|| work.go(watcher));
-        }
-        work.go(watcher);
-    });
-    let (writer, mut done) = work.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.all = work.to_do.into_inner().unwrap_or_else(PoisonError::into_inner).all();
-    let finished = writer.finish();
-    match work.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => finished.map(|()| done),
+/// The units of a shard as a plan.
+struct Units<'a> {
+    under_way: &'a UnderWay<'a>,
+    to_do: ToDo<&'a SweepPlan>,
+}
+
+impl<'a> Plan for Units<'a> {
+    type Point = Unit<'a>;
+    type Found = Done;
+
+    fn next(&mut self, _: &Sheet<Unit<'a>>) -> Result<Vec<Unit<'a>>, RunError> {
+        let unit = self.to_do.next().transpose()?;
+        Ok(unit.map(|unit| Unit::of(self.under_way, unit)).into_iter().collect())
+    }
+
+    fn streams(&self) -> bool {
+        true
+    }
+
+    fn judge(self, _: Sheet<Unit<'a>>) -> Result<Done, RunError> {
+        let [made, early, panicked] =
+            self.under_way.ended.each_ref().map(|n| n.load(Ordering::Relaxed));
+        Ok(Done { all: self.to_do.all(), made, early, panicked })
     }
 }
 
-/// Units that shards of another number of shards hold.
-fn elsewhere(plan: &SweepPlan, store: &Path, shard: Shard) -> Result<BTreeSet<UnitId>, Error> {
-    let shards = super::store::Files::all(store)?;
-    if shards.iter().all(|f| f.shard.of == shard.of) {
-        return Ok(BTreeSet::new());
+/// Data that the units under way share.
+struct UnderWay<'a> {
+    plan: &'a SweepPlan,
+    /// The last setting: seeds differ in nothing else, and follow one another.
+    last: Mutex<Option<(UnitPlace, Arc<Planned<'a>>)>>,
+    /// Units that were made, those that did not complete, and those in which the simulator failed.
+    ended: [AtomicU64; 3],
+}
+
+impl<'a> UnderWay<'a> {
+    fn of(plan: &'a SweepPlan) -> UnderWay<'a> {
+        UnderWay { plan, last: Mutex::default(), ended: Default::default() }
     }
-    let stored = Stored::open(store, Some(plan.name()))?;
-    Ok(stored.by_number().into_iter().map(|unit| unit.id).collect())
+
+    /// The run of a unit, with the first seed that asked for its setting.
+    fn planned(&self, place: UnitPlace) -> Result<Arc<Planned<'a>>, Error> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(mut before, planned): (UnitPlace, Arc<Planned<'a>>)| {
+            before.seed = place.seed;
+            (before == place).then_some(planned)
+        };
+        if let Some(planned) = last().clone().and_then(same) {
+            return Ok(planned);
+        }
+        let planned = Arc::new(sound(self.plan, place)?);
+        *last() = Some((place, Arc::clone(&planned)));
+        Ok(planned)
+    }
+}
+
+/// A unit, whose run is planned when it is made.
+struct Unit<'a> {
+    under_way: &'a UnderWay<'a>,
+    unit: Numbered,
+    spec: OnceLock<RunSpec>,
+}
+
+impl<'a> Unit<'a> {
+    fn of(under_way: &'a UnderWay<'a>, unit: Numbered) -> Unit<'a> {
+        Unit { under_way, unit, spec: OnceLock::new() }
+    }
+}
+
+impl Point for Unit<'_> {
+    type Made = RunReport;
+
+    fn id(&self) -> Option<UnitId> {
+        Some(self.unit.id)
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.unit.n)
+    }
+
+    fn spec(&self) -> Option<&RunSpec> {
+        self.spec.get()
+    }
+
+    fn make(&self, how: &Making<'_>) -> Result<RunReport, RunError> {
+        let plan = self.under_way.plan;
+        let place = plan.place(self.unit.n);
+        let planned = self.under_way.planned(place)?;
+        let run = || RunSpec { seed: place.seed, ..planned.spec.clone() };
+        let spec = self.spec.get_or_init(run);
+        let made = or_panicked(spec, one(spec, &[], &|_| how.watch(spec)));
+        let (mut meta, result) = made.map_err(|error| match error {
+            RunError::Input(error) => planned.placed("", error).into(),
+            other => other,
+        })?;
+        meta.scenario = scenario_of(plan, place.scenario).map(str::to_string);
+        let report = RunReport::from_result(meta, &result);
+        let [made, early, panicked] = &self.under_way.ended;
+        made.fetch_add(1, Ordering::Relaxed);
+        early.fetch_add((!report.outcome.is_whole()).into(), Ordering::Relaxed);
+        panicked.fetch_add((report.outcome == Ending::Panicked).into(), Ordering::Relaxed);
+        Ok(report)
+    }
 }
 
 /// Units that are looked at before the first runs, at most: about a second's work.
@@ -246,23 +266,11 @@ fn askable(plan: &SweepPlan, place: UnitPlace) -> Result<Planned<'_>, Error> {
     }
 }
 
-/// The report of a unit. A run that panics has one too.
-pub(super) fn report_of(
-    planned: &Planned<'_>,
-    scenario: Option<&str>,
-    check: bool,
-) -> Result<RunReport, Error> {
-    let watch = |_: usize, _: &machines::Machine| {
-        Watch::default().with_check_every(if check { CHECK_EVERY } else { 0 })
-    };
-    match or_panicked(&planned.spec, run_one(0, &planned.spec, &watch)) {
-        Ok((mut meta, result)) => {
-            meta.scenario = scenario.map(str::to_string);
-            Ok(RunReport::from_result(meta, &result))
-        }
-        Err(RunError::Input(error)) => Err(planned.placed("", error)),
-        Err(other) => Err(Error::plain(other.to_string())),
-    }
+/// The report of the unit of this number.
+pub(super) fn report_of(plan: &SweepPlan, n: u64, check: bool) -> Result<RunReport, RunError> {
+    let under_way = UnderWay::of(plan);
+    let unit = Unit::of(&under_way, Numbered { id: id_at(plan, n)?, n });
+    Runner::new(&RunOptions::default().with_check(check)).one(&unit)
 }
 
 /// Makes one unit, for who spreads them over processes of his own: the report as JSON on one line, the
@@ -271,17 +279,14 @@ pub(super) fn report_of(
 /// # Errors
 ///
 /// The plan has no such unit, or the unit cannot be run as the plan has it.
-pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, Error> {
+pub fn make(plan: &SweepPlan, n: u64, check: bool) -> Result<Vec<u8>, RunError> {
     if n >= plan.units() {
         let title = format!("unit {n}: the plan has {} units, the first is 0", plan.units());
-        return Err(Error::of_option(title));
+        return Err(Error::of_option(title).into());
     }
-    let place = plan.place(n);
-    let planned = sound(plan, place)?;
-    let report = report_of(&planned, scenario_of(plan, place.scenario), check)?;
     let mut json = before_report(id_at(plan, n)?).into_bytes();
-    let report = serde_json::to_vec(&report).expect("a report is plain data");
-    json.extend_from_slice(&report[1..]);
+    let report = serde_json::to_vec(&report_of(plan, n, check)?);
+    json.extend_from_slice(&report.expect("a report is plain data")[1..]);
     Ok(json)
 }
 
@@ -337,62 +342,4 @@ pub fn made(plan: &SweepPlan, unit: Numbered, json: &str) -> Result<Vec<u8>, Err
 pub(super) fn scenario_of(plan: &SweepPlan, scenario: usize) -> Option<&str> {
     let names = plan.scenarios();
     (names.len() > 1).then(|| names[scenario])
-}
-
-struct Work<'a> {
-    plan: &'a SweepPlan,
-    to_do: Mutex<ToDo<&'a SweepPlan>>,
-    stop: AtomicBool,
-    kept: Mutex<(Writer, Done)>,
-    failed: Mutex<Option<Error>>,
-    check: bool,
-}
-
-impl<'a> Work<'a> {
-    fn go(&self, watcher: &dyn Watcher) {
-        // Seeds differ in nothing else, and follow one another.
-        let mut last: Option<(UnitPlace, Planned<'a>)> = None;
-        while !self.stop.load(Ordering::Relaxed)
-            && let Some(unit) = self.next()
-        {
-            if let Err(error) = unit.and_then(|unit| self.one(unit, &mut last, watcher)) {
-                self.stop.store(true, Ordering::Relaxed);
-                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.get_or_insert(error);
-            }
-        }
-    }
-
-    fn next(&self) -> Option<Result<Numbered, Error>> {
-        self.to_do.lock().unwrap_or_else(PoisonError::into_inner).next()
-    }
-
-    fn one(
-        &self,
-        unit: Numbered,
-        last: &mut Option<(UnitPlace, Planned<'a>)>,
-        watcher: &dyn Watcher,
-    ) -> Result<(), Error> {
-        let place = self.plan.place(unit.n);
-        let same = |mut before: UnitPlace| {
-            before.seed = place.seed;
-            before == place
-        };
-        match last {
-            Some((before, planned)) if same(*before) => planned.spec.seed = place.seed,
-            _ => *last = Some((place, sound(self.plan, place)?)),
-        }
-        let Some((_, planned)) = last else { return Ok(()) };
-        let scenario = scenario_of(self.plan, place.scenario);
-        let report = report_of(planned, scenario, self.check)?;
-        let json = serde_json::to_vec(&report).expect("a report is plain data");
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.0.keep(unit.id, unit.n, &json)?;
-        kept.1.made += 1;
-        kept.1.early += u64::from(!report.outcome.is_whole());
-        kept.1.panicked += u64::from(report.outcome == Ending::Panicked);
-        drop(kept);
-        watcher.finished(&planned.spec.label());
-        Ok(())
-    }
 }

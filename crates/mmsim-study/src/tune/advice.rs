@@ -19,7 +19,7 @@ use mmsim_language::scenario::tune::{Constraint, TunePlan};
 use mmsim_report::Pairs;
 use mmsim_report::statistics::estimate;
 
-use super::search::means;
+use super::means::means;
 use super::writes::Write;
 
 /// The outcome of a comparison with the present setting.

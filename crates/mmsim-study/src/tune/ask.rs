@@ -23,11 +23,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::advice::{self, Change, Measured, Offered};
-use super::measure::{self, Failure};
+use super::means::means;
+use super::measure;
 use super::pareto::{self, Point};
-use super::search::{OWN, means, own, report_of, turn};
-use super::{Knob, Takes, TuneOptions, TunePlan, present, writes};
-use crate::run::side_by_side;
+use super::search::{Figures, OWN, own, turn};
+use super::{Knob, Takes, TunePlan, present, writes};
+use crate::runner::Runner;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files::{DEEPEST_JSON, too_deep};
 use mmsim_language::machines::{self, Catalogue};
@@ -54,13 +55,13 @@ pub enum AskError {
 /// The plan cannot be run, a line makes no sense, or the answers have no reader.
 pub fn answer(
     plan: &TunePlan,
-    options: &TuneOptions,
+    runner: &Runner<'_>,
     lines: impl BufRead,
     out: &mut impl Write,
 ) -> Result<u64, AskError> {
     let present = own(plan)?;
     measure::check(plan, &present)?;
-    let mut session = Session::new(plan, options, &present);
+    let mut session = Session::new(plan, runner, &present);
     let say = |value: &Value, out: &mut dyn Write| -> io::Result<()> {
         writeln!(out, "{value}")?;
         out.flush()
@@ -192,9 +193,6 @@ fn asked(plan: &TunePlan, said: &Said) -> Result<Asked, Error> {
     Ok(Asked::Setting { id, values, seeds: all.start..all.start + n })
 }
 
-/// The figures of a run, or why it has none.
-type Figures = Result<Vec<f64>, Failure>;
-
 /// A requested setting, with all its runs.
 struct Known {
     id: Value,
@@ -213,7 +211,7 @@ impl Known {
 /// All settings that were requested so far. The scenario's own setting is the first.
 struct Session<'a> {
     plan: &'a TunePlan,
-    options: &'a TuneOptions,
+    runner: &'a Runner<'a>,
     /// Names of the scenario's own values, as far as they are known.
     own: Vec<Option<String>>,
     all: Vec<Known>,
@@ -222,14 +220,14 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(plan: &'a TunePlan, options: &'a TuneOptions, present: &RunSpec) -> Session<'a> {
+    fn new(plan: &'a TunePlan, runner: &'a Runner<'a>, present: &RunSpec) -> Session<'a> {
         let found = present::values(plan.knobs(), present).into_iter().zip(plan.knobs());
         let own: Vec<Option<String>> = found.map(|(v, k)| v.map(|v| k.present(&v).1)).collect();
         let values = vec![None; own.len()];
         let first = Known { id: Value::from("own"), values, runs: BTreeMap::new() };
         Session {
             plan,
-            options,
+            runner,
             places: BTreeMap::from([(own.clone(), OWN)]),
             own,
             all: vec![first],
@@ -309,16 +307,13 @@ impl<'a> Session<'a> {
                 specs.push(RunSpec { seed, ..spec.clone() });
             }
         }
-        let (plan, check) = (self.plan, self.options.check);
-        let made = side_by_side(&specs, self.options.jobs, |_, spec| {
-            let report = report_of(spec, check, None)?;
-            Ok::<_, Error>(measure::figures(plan, &report))
-        });
+        let made = self.runner.run(specs).map_err(Error::from);
         let made = made.map_err(|e| match e.position() {
             None => said.wrong("knobs", format!("line {}: {}", said.n, e.title()), "other values"),
             Some(_) => e,
         })?;
-        for (&(c, seed), figures) in lacking.iter().zip(made) {
+        for (&(c, seed), report) in lacking.iter().zip(&made) {
+            let figures = measure::figures(self.plan, report);
             self.all[c].runs.insert(seed, figures);
         }
         Ok(lacking.len() as u64)

@@ -11,21 +11,23 @@
 //!
 //! ```no_run
 //! # use mmsim_study as mmsim;
-//! use mmsim::tune::{TuneOptions, TunePlan, tune};
+//! use mmsim::tune::{TunePlan, tune};
+//! use mmsim::{RunOptions, Runner};
 //!
 //! let plan = TunePlan::from_path("swappiness.toml")?;
-//! let tuning = tune(&plan, &TuneOptions::default(), &())?;
+//! let tuning = tune(&plan, &Runner::new(&RunOptions::default()))?;
 //! println!("{}: {}", tuning.advice.decision.name(), tuning.advice.why);
 //! for advised in &tuning.advice.settings {
 //!     println!("{:?} {:?}", advised.knobs, advised.worse);
 //! }
-//! # Ok::<(), mmsim_base::Error>(())
+//! # Ok::<(), mmsim::RunError>(())
 //! ```
 
 pub mod advice;
 pub mod ask;
 pub mod contributions;
 pub mod guess;
+mod means;
 mod measure;
 pub mod offspring;
 pub mod pareto;
@@ -33,53 +35,25 @@ mod present;
 mod screen;
 mod search;
 mod small;
+mod standing;
 pub mod writes;
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::attend::Ahead;
+use crate::run::RunError;
+use crate::runner::Runner;
 use advice::{Advice, Change, Changes, Measured, Offered};
 use contributions::Contribution;
-use mmsim_base::error::Error;
-use mmsim_language::scenario::RunSpec;
+use means::means;
 pub use mmsim_language::scenario::tune::{Constraint, Knob, Objective, Takes, TunePlan, Wanted};
 use mmsim_report::Pairs;
 use mmsim_report::statistics::estimate;
-use search::{Candidate, OWN, Search, State, means, turn};
+use search::{Candidate, Figures, OWN, Search, State, turn};
 use writes::Write;
-
-/// Options of a tuning.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct TuneOptions {
-    /// Runs at the same time; `None`: one per CPU of the host.
-    pub jobs: Option<usize>,
-    /// Audit all invariants as runs go.
-    pub check: bool,
-}
-
-/// Hears how a tuning goes, from any thread. What it does changes no result.
-pub trait Watcher: Sync {
-    /// At most `runs` runs will be made for the search.
-    fn begins(&self, runs: u64) {
-        let _ = runs;
-    }
-    /// A run has ended; its label says which.
-    fn finished(&self, label: &str) {
-        let _ = label;
-    }
-    /// A flag that ends the tuning once it is set, amid a run too: there is an error instead of a
-    /// result then.
-    fn stop(&self) -> Option<Arc<AtomicBool>> {
-        None
-    }
-}
-
-impl Watcher for () {}
 
 /// The mean of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -273,62 +247,47 @@ pub fn json_schema() -> serde_json::Value {
 ///
 /// # Errors
 ///
-/// The plan cannot be run as it is, or no thread can be started.
-pub fn tune(
-    plan: &TunePlan,
-    options: &TuneOptions,
-    watcher: &dyn Watcher,
-) -> Result<Tuning, Error> {
-    let mut search = Search::new(plan, options, watcher)?;
-    search.run()?;
-    let mut front = search.found();
-    let first = |c: &usize| means(&search.all[*c].values)[0];
-    front.sort_by(|a, b| first(a).total_cmp(&first(b)));
-
-    let mut shown: Vec<usize> = front.clone();
-    if !shown.contains(&OWN) && search.all[OWN].seeds() == search.seeds() {
-        shown.insert(0, OWN);
-    }
-    let held_out = plan.held_out();
-    let specs: Vec<RunSpec> = shown
-        .iter()
-        .filter_map(|&c| search.all[c].spec.clone())
-        .flat_map(|spec| held_out.clone().map(move |seed| RunSpec { seed, ..spec.clone() }))
-        .collect();
-    let made = search.made(&specs)?;
-    let n = held_out.clone().count();
-    for ((&c, runs), first) in shown.iter().zip(made.chunks(n)).zip((0..).step_by(n)) {
-        let failed = runs.iter().zip(&specs[first..]);
-        let mut failed = failed.filter_map(|(run, spec)| Some((spec.seed, run.clone().err()?)));
-        search.all[c].failed = search.all[c].failed.take().or(failed.next());
-    }
-    let own_signs = |mut values: Vec<f64>| {
-        turn(plan, &mut values);
-        values
-    };
-    let measured = shown.iter().zip(made.chunks(n)).map(|(&c, runs)| Measured {
-        search: search.all[c].values.iter().cloned().map(own_signs).collect(),
-        held_out: runs.iter().cloned().map(|run| run.ok().map(own_signs)).collect(),
-    });
-    let measured: Vec<Measured> = measured.collect();
-    let found = Found { search: &search, front, shown, measured };
-    Ok(found.tuning(specs.len() as u64))
+/// The plan cannot be run as it is, the store cannot be read or written, or the watcher ended it.
+pub fn tune(plan: &TunePlan, runner: &Runner<'_>) -> Result<Tuning, RunError> {
+    let search = Search::new(plan)?;
+    runner.watcher().begins(&Ahead::at_most(plan.budget()));
+    let (search, held_out) = runner.run(search)?;
+    Ok(Found::of(search, held_out).tuning())
 }
 
 /// A search that has ended, with what held-out seeds say of its front.
 struct Found<'a> {
-    search: &'a Search<'a>,
-    /// The front, the best in the first objective first.
-    front: Vec<usize>,
-    /// The front, and the scenario's own setting where it has figures.
-    shown: Vec<usize>,
-    /// Figures of each of these.
+    search: Search<'a>,
+    /// Figures of each setting that is shown.
     measured: Vec<Measured>,
 }
 
-impl Found<'_> {
-    fn tuning(&self, held_out: u64) -> Tuning {
-        let (search, plan) = (self.search, self.search.plan);
+impl<'a> Found<'a> {
+    /// `held_out`: figures of each setting that is shown, with each held-out seed.
+    fn of(mut search: Search<'a>, held_out: Vec<(u64, Figures)>) -> Found<'a> {
+        let plan = search.plan;
+        let own_signs = |mut values: Vec<f64>| {
+            turn(plan, &mut values);
+            values
+        };
+        let mut measured = Vec::new();
+        let n = plan.held_out().count();
+        for (&c, runs) in search.shown.iter().zip(held_out.chunks(n)) {
+            let candidate = &mut search.all[c];
+            let mut failed =
+                runs.iter().filter_map(|(seed, run)| Some((*seed, run.clone().err()?)));
+            candidate.failed = candidate.failed.take().or(failed.next());
+            measured.push(Measured {
+                search: candidate.values.iter().cloned().map(own_signs).collect(),
+                held_out: runs.iter().map(|(_, run)| run.clone().ok().map(own_signs)).collect(),
+            });
+        }
+        Found { search, measured }
+    }
+
+    fn tuning(&self) -> Tuning {
+        let (search, plan) = (&self.search, self.search.plan);
+        let held_out = (search.shown.len() * plan.held_out().count()) as u64;
         let reference = self.search.reference();
         let aim = |(o, r): (&Objective, &f64)| Aim {
             figure: o.wanted.to_string(),
@@ -347,8 +306,8 @@ impl Found<'_> {
             held_out: plan.held_out().collect(),
             spent: self.spent(held_out),
             advice: self.advice(),
-            own: self.shown.contains(&OWN).then(|| self.setting(OWN)),
-            front: self.front.iter().map(|&c| self.setting(c)).collect(),
+            own: search.shown.contains(&OWN).then(|| self.setting(OWN)),
+            front: search.front.iter().map(|&c| self.setting(c)).collect(),
             failed: self.failed(),
             hypervolume: self.hypervolume(&reference),
             contributions: contributions_of(search),
@@ -357,7 +316,7 @@ impl Found<'_> {
 
     /// The figures of a setting that is shown.
     fn measured(&self, c: usize) -> Option<&Measured> {
-        self.shown.iter().position(|&s| s == c).map(|i| &self.measured[i])
+        self.search.shown.iter().position(|&s| s == c).map(|i| &self.measured[i])
     }
 
     fn setting(&self, c: usize) -> Setting {
@@ -410,7 +369,7 @@ impl Found<'_> {
 
     fn advice(&self) -> Advice {
         let distances = self.distances();
-        let offered = self.front.iter().enumerate().filter(|(_, c)| **c != OWN);
+        let offered = self.search.front.iter().enumerate().filter(|(_, c)| **c != OWN);
         let offered = offered.filter_map(|(place, &c)| {
             Some(Offered {
                 place,
@@ -428,7 +387,7 @@ impl Found<'_> {
     fn distances(&self) -> Vec<f64> {
         let objectives = self.search.plan.objectives().len();
         let means: Vec<Vec<f64>> =
-            self.front.iter().map(|&c| means(&self.search.all[c].values)).collect();
+            self.search.front.iter().map(|&c| means(&self.search.all[c].values)).collect();
         advice::distances(&means, objectives)
     }
 
@@ -468,7 +427,7 @@ impl Found<'_> {
             v
         };
         let volume = |all: Vec<Vec<f64>>| pareto::hypervolume(&all, reference);
-        let all = || self.front.iter().filter_map(|&c| self.measured(c));
+        let all = || self.search.front.iter().filter_map(|&c| self.measured(c));
         let kept = || all().filter_map(|m| m.held_out.as_ref());
         let of_seed = |s: usize| volume(all().map(|m| cut(m.search[s].clone())).collect());
         let of_other = |s: usize| volume(kept().map(|all| cut(all[s].clone())).collect());
@@ -487,7 +446,7 @@ impl Found<'_> {
     }
 
     fn spent(&self, held_out: u64) -> Spent {
-        let search = self.search;
+        let search = &self.search;
         let run = |c: &&Candidate| !matches!(c.state, State::Impossible | State::Passed);
         let tried = || search.all.iter().skip(1).filter(run);
         let count = |of: &dyn Fn(&&Candidate) -> bool| tried().filter(of).count() as u64;

@@ -15,27 +15,24 @@
 //! differences, is out of it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::Watch;
 
 use super::guess::Known;
+use super::means::means;
 use super::measure::{self, Failure};
 use super::offspring;
-use super::pareto::{self, Point};
 use super::present;
 use super::screen::{ANYWHERE, MOST_KNOWN, MOST_OF_FRONT, POOL, Screen};
-use super::small;
-use super::{TuneOptions, Watcher};
-use crate::run::{CHECK_EVERY, RunError, cancel, or_panicked, run_one, side_by_side};
+use super::small::{self, Try};
+use crate::miniature::Miniature;
+use crate::plan::{Line, Plan, Sheet};
+use crate::run::RunError;
 use mmsim_base::error::Error;
-use mmsim_language::machines::{self, Catalogue, Machine};
+use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::{KnobValue, Objective, TunePlan};
-use mmsim_report::statistics::{Estimate, estimate};
-use mmsim_report::{Ending, Pairs, RunReport};
+use mmsim_report::{Ending, Pairs};
 
 /// State of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,11 +71,42 @@ impl Candidate {
     }
 }
 
+/// The next step of a search.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Runs the scenario's own setting with all seeds.
+    Own,
+    /// Runs the first settings.
+    First,
+    /// Begins a round. `finished`: no setting of the front lacks a seed that the budget has.
+    Round { finished: bool },
+    /// Chooses this number of the new settings by their miniatures, and runs them.
+    Chosen { new: Vec<usize>, n: usize },
+    /// Selects among the old and the new settings, and lets them race.
+    Select { new: Vec<usize> },
+    /// Drops those that are beaten among these.
+    Drop { who: Vec<usize> },
+    /// Gives these settings of the front another seed. `done`: some got one already; `last`: no
+    /// round follows.
+    Finish { who: Vec<usize>, done: bool, last: bool },
+    /// Runs what is shown with held-out seeds.
+    HeldOut,
+    /// Does nothing more.
+    End,
+}
+
 /// All that a search knows.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a TunePlan,
-    options: &'a TuneOptions,
-    watcher: &'a dyn Watcher,
+    step: Step,
+    /// Settings of the population.
+    kept: Vec<usize>,
+    /// Settings of the wave under way, one for each run.
+    waiting: Vec<usize>,
+    /// The front, the best in the first objective first; known when the search has ended.
+    pub(super) front: Vec<usize>,
+    /// The front, and the scenario's own setting where it has figures.
+    pub(super) shown: Vec<usize>,
     /// The scenario's own setting comes first.
     pub(super) all: Vec<Candidate>,
     /// Settings by the names of their values.
@@ -94,11 +122,7 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Nothing was run yet but what shows that the plan can be.
-    pub(super) fn new(
-        plan: &'a TunePlan,
-        options: &'a TuneOptions,
-        watcher: &'a dyn Watcher,
-    ) -> Result<Search<'a>, Error> {
+    pub(super) fn new(plan: &'a TunePlan) -> Result<Search<'a>, Error> {
         let own = own(plan)?;
         measure::check(plan, &own)?;
         small::check(plan, &own)?;
@@ -125,8 +149,11 @@ impl<'a> Search<'a> {
         let known = BTreeMap::from([(own.labels.clone(), OWN)]);
         Ok(Search {
             plan,
-            options,
-            watcher,
+            step: Step::Own,
+            kept: vec![OWN],
+            waiting: Vec::new(),
+            front: Vec::new(),
+            shown: Vec::new(),
             all: vec![own],
             known,
             points: 0,
@@ -138,47 +165,63 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Spends the budget. The candidates of the front then have all seeds.
-    pub(super) fn run(&mut self) -> Result<(), Error> {
-        let seeds = self.seeds();
-        self.watcher.begins(self.budget);
-        self.spend(&vec![OWN; seeds])?;
-        let size = self.plan.population();
-        let mut kept = vec![OWN];
-        kept.extend(self.first(size)?);
+    /// Begins a round: new settings, or another seed for those of the front that lack some.
+    fn round(&mut self, finished: bool) -> Vec<Try> {
+        let (size, seeds) = (self.plan.population(), self.seeds());
+        let left = self.budget - self.spent;
+        let mut n = size / 2;
         // Whatever the rounds find, its front can be finished.
-        let reserve = (size * (seeds - 1)) as u64;
-        let children = size / 2;
-        loop {
-            let left = self.budget - self.spent;
-            let mut n = children;
-            if left <= reserve + children as u64 {
-                if self.finish()? {
-                    continue;
-                }
-                // This many can be finished, whatever they are.
-                n = n.min((left / seeds as u64) as usize);
+        if left <= self.reserve() + n as u64 {
+            if !finished {
+                self.step = self.finishing(false);
+                return Vec::new();
             }
-            let new = match self.plan.miniature() {
-                None => self.new_ones(&kept, n),
-                Some(_) => {
-                    let more = self.new_ones(&kept, small::MORE * n);
-                    self.promising(more, n)?
-                }
-            };
-            if new.is_empty() {
-                while self.finish()? {}
-                return Ok(());
+            // This many can be finished, whatever they are.
+            n = n.min((left / seeds as u64) as usize);
+        }
+        match self.plan.miniature() {
+            None => {
+                let new = self.new_ones(n);
+                self.children(new)
             }
-            self.rounds += 1;
-            self.spend(&new)?;
-            let before = kept.clone();
-            kept.extend(new);
-            kept = self.select(&kept, size);
-            if left > reserve + (children + size) as u64 {
-                self.race(&kept, &before)?;
+            Some(_) => {
+                let new = self.new_ones(small::MORE * n);
+                let small = self.miniatures(&new).into_iter().flatten().map(Try::Small).collect();
+                self.step = Step::Chosen { new, n };
+                small
             }
         }
+    }
+
+    /// Runs new settings, and then selects; without new ones the search ends.
+    fn children(&mut self, new: Vec<usize>) -> Vec<Try> {
+        if new.is_empty() {
+            self.step = self.finishing(true);
+            return Vec::new();
+        }
+        self.rounds += 1;
+        let wave = self.spend(&new);
+        self.step = Step::Select { new };
+        wave
+    }
+
+    /// Selects the next population among the old one and the new settings, and gives another seed
+    /// to those that race.
+    fn selected(&mut self, new: Vec<usize>) -> Vec<Try> {
+        let size = self.plan.population();
+        let before = self.kept.clone();
+        self.kept.extend(new);
+        self.kept = self.select(&self.kept, size);
+        self.step = Step::Round { finished: false };
+        match self.budget - self.spent > self.reserve() + (size / 2 + size) as u64 {
+            true => self.race(&before),
+            false => Vec::new(),
+        }
+    }
+
+    /// Runs that finish the front of any population.
+    fn reserve(&self) -> u64 {
+        (self.plan.population() * (self.seeds() - 1)) as u64
     }
 
     pub(super) fn seeds(&self) -> usize {
@@ -186,15 +229,15 @@ impl<'a> Search<'a> {
     }
 
     /// The first population: points that leave no large gaps.
-    fn first(&mut self, size: usize) -> Result<Vec<usize>, Error> {
+    fn first(&mut self) -> Vec<usize> {
+        let size = self.plan.population();
         let mut new = Vec::new();
         while new.len() < size
             && let Some(genes) = self.next_point(64)
         {
             new.extend(self.admit(genes));
         }
-        self.spend(&new)?;
-        Ok(new)
+        new
     }
 
     /// The next point of the sequence that is a new setting, among the next `tries`.
@@ -263,8 +306,8 @@ impl<'a> Search<'a> {
     }
 
     /// Children of those that are kept, `n` of them, all new; fewer where there are no others.
-    fn new_ones(&mut self, kept: &[usize], n: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = self.ordered(kept);
+    fn new_ones(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = self.ordered(&self.kept);
         order.retain(|&c| self.all[c].genes.is_some());
         let mut screen = self.screen();
         let mut new = Vec::new();
@@ -283,16 +326,28 @@ impl<'a> Search<'a> {
         new
     }
 
-    /// The `n` of these that add most to the front by the figures of their miniatures.
-    fn promising(&mut self, mut new: Vec<usize>, n: usize) -> Result<Vec<usize>, Error> {
+    /// Miniatures of settings with the first seed, as far as they can be.
+    fn miniatures(&self, new: &[usize]) -> Vec<Option<Miniature>> {
         let seed = self.plan.seeds().start;
-        let of = |&c: &usize| self.all[c].spec.clone().map(|spec| RunSpec { seed, ..spec });
-        let specs: Vec<RunSpec> = new.iter().filter_map(of).collect();
+        let one = |&c: &usize| {
+            let spec = self.all[c].spec.as_ref()?;
+            small::of(self.plan, &RunSpec { seed, ..spec.clone() })
+        };
+        new.iter().map(one).collect()
+    }
+
+    /// The `n` of these that add most to the front by the figures of their miniatures, which are the
+    /// last lines of the sheet.
+    fn promising(&mut self, sheet: &Sheet<Try>, mut new: Vec<usize>, n: usize) -> Vec<usize> {
+        let small = self.miniatures(&new);
+        let lines = sheet.lines.len() - small.iter().flatten().count();
+        let mut lines = sheet.lines[lines..].iter();
         let of_seeds = self.of_seeds();
         // Free of what the first seed does, as the front is.
         let free = |(m, v): (usize, f64)| v - of_seeds[0][m];
-        let estimates = small::estimates(self.plan, &specs, self.options)?.into_iter();
-        let mut left: Vec<Option<Vec<f64>>> = estimates
+        let mut left: Vec<Option<Vec<f64>>> = small
+            .iter()
+            .map(|m| small::estimate(self.plan, m.as_ref()?, &lines.next()?.made))
             .map(|e| e.map(|values| values.into_iter().enumerate().map(free).collect()))
             .collect();
         let mut screen = self.screen();
@@ -306,7 +361,7 @@ impl<'a> Search<'a> {
         for c in new {
             self.all[c].state = State::Passed;
         }
-        Ok(chosen)
+        chosen
     }
 
     /// A new setting: a child of two of these.
@@ -360,9 +415,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Makes a run of each of these, with the first seed that it lacks; one that is there twice gets
-    /// two.
-    fn spend(&mut self, who: &[usize]) -> Result<(), Error> {
+    /// A run of each of these, with the first seed that it lacks; one that is there twice gets two.
+    fn spend(&mut self, who: &[usize]) -> Vec<Try> {
         let mut more: BTreeMap<usize, usize> = BTreeMap::new();
         let first = self.plan.seeds().start;
         let mut runs = Vec::new();
@@ -371,43 +425,62 @@ impl<'a> Search<'a> {
             let n = more.entry(c).or_insert(0);
             let seed = first + (self.all[c].seeds() + *n) as u64;
             *n += 1;
-            runs.push((c, RunSpec { seed, ..spec }));
+            self.waiting.push(c);
+            runs.push(Try::Run(RunSpec { seed, ..spec }));
         }
         self.spent += runs.len() as u64;
-        let specs: Vec<RunSpec> = runs.iter().map(|r| r.1.clone()).collect();
-        for ((c, spec), values) in runs.iter().zip(self.made(&specs)?) {
-            let candidate = &mut self.all[*c];
+        runs
+    }
+
+    /// Takes the figures of the wave that was waited for.
+    fn take(&mut self, sheet: &Sheet<Try>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let made = self.figures(sheet, waiting.len());
+        for (c, (seed, values)) in waiting.into_iter().zip(made) {
+            let candidate = &mut self.all[c];
             match values {
                 Ok(values) if candidate.state != State::Failed => candidate.values.push(values),
                 Ok(_) => {}
                 Err(failure) => {
                     candidate.state = State::Failed;
-                    candidate.failed.get_or_insert((spec.seed, failure));
+                    candidate.failed.get_or_insert((seed, failure));
                 }
             }
         }
-        Ok(())
     }
 
-    /// Makes runs. Of each its figures, those of objectives so that less is better, or why it has
-    /// none.
-    pub(super) fn made(
-        &mut self,
-        specs: &[RunSpec],
-    ) -> Result<Vec<Result<Vec<f64>, Failure>>, Error> {
-        let (check, watcher) = (self.options.check, self.watcher);
-        mmsim_language::host::check(specs, self.options.jobs)?;
-        let made = side_by_side(specs, self.options.jobs, |_, spec| {
-            let report = report_of(spec, check, watcher.stop())?;
-            watcher.finished(&spec.label());
-            let mut figures = measure::figures(self.plan, &report);
+    /// The seeds and figures of the last `n` runs of the sheet, those of objectives so that less is
+    /// better, or why a run has none.
+    fn figures(&mut self, sheet: &Sheet<Try>, n: usize) -> Vec<(u64, Figures)> {
+        let last = &sheet.lines[sheet.lines.len() - n..];
+        let panicked = last.iter().filter(|line| line.made.outcome == Ending::Panicked);
+        self.panicked += panicked.count() as u64;
+        let of = |line: &Line<Try>| {
+            let mut figures = measure::figures(self.plan, &line.made);
             if let Ok(all) = &mut figures {
                 turn(self.plan, all);
             }
-            Ok::<_, Error>((report.outcome, figures))
-        })?;
-        self.panicked += made.iter().filter(|m| m.0 == Ending::Panicked).count() as u64;
-        Ok(made.into_iter().map(|m| m.1).collect())
+            (line.made.seed, figures)
+        };
+        last.iter().map(of).collect()
+    }
+
+    /// Runs of what is shown, with held-out seeds.
+    fn held_out(&mut self) -> Vec<Try> {
+        let mut front = self.found();
+        let first = |c: &usize| means(&self.all[*c].values)[0];
+        front.sort_by(|a, b| first(a).total_cmp(&first(b)));
+        self.shown.clone_from(&front);
+        if !front.contains(&OWN) && self.all[OWN].seeds() == self.seeds() {
+            self.shown.insert(0, OWN);
+        }
+        self.front = front;
+        let specs = self.shown.iter().filter_map(|&c| self.all[c].spec.as_ref());
+        let of = |spec: &RunSpec| {
+            let spec = spec.clone();
+            self.plan.held_out().map(move |seed| Try::Run(RunSpec { seed, ..spec.clone() }))
+        };
+        specs.flat_map(of).collect()
     }
 
     /// Each knob of a setting with its value, as far as it is known.
@@ -416,94 +489,17 @@ impl<'a> Search<'a> {
         labels.filter_map(|(knob, label)| Some((knob.path().to_string(), label.clone()?))).collect()
     }
 
-    /// Effect of each seed on each figure: the mean over settings that have all seeds.
-    fn of_seeds(&self) -> Vec<Vec<f64>> {
-        let seeds = self.seeds();
-        let whole: Vec<&Candidate> = self.all.iter().filter(|c| c.seeds() == seeds).collect();
-        let one = |s: usize, m: usize| {
-            let differs = |c: &&Candidate| c.values[s][m] - mean(c.values.iter().map(|v| v[m]));
-            mean(whole.iter().map(differs))
-        };
-        (0..seeds).map(|s| (0..self.plan.wanted().count()).map(|m| one(s, m)).collect()).collect()
-    }
-
-    /// The figures of a setting, free of what its seeds do.
-    fn adjusted(&self, c: &Candidate, of_seeds: &[Vec<f64>]) -> Vec<f64> {
-        let one = |m: usize| mean(c.values.iter().zip(of_seeds).map(|(v, s)| v[m] - s[m]));
-        (0..self.plan.wanted().count()).map(one).collect()
-    }
-
-    /// The same of several settings, whatever became of them.
-    pub(super) fn adjusted_all(&self, who: &[usize]) -> Vec<Vec<f64>> {
-        let of_seeds = self.of_seeds();
-        who.iter().map(|&c| self.adjusted(&self.all[c], &of_seeds)).collect()
-    }
-
-    /// Settings with a value, as points.
-    fn points(&self, who: &[usize]) -> Vec<(usize, Point)> {
-        let of_seeds = self.of_seeds();
-        let usable = |&&c: &&usize| {
-            let c = &self.all[c];
-            c.state == State::Racing && c.seeds() > 0
-        };
-        let point = |&c: &usize| {
-            let figures = self.adjusted(&self.all[c], &of_seeds);
-            let violation = self.plan.violation(&figures);
-            let values = figures[..self.plan.objectives().len()].to_vec();
-            (c, Point { values, violation })
-        };
-        who.iter().filter(usable).map(point).collect()
-    }
-
-    /// Those of a list that can be kept, the best first: by front, then by the room around them.
-    fn ordered(&self, who: &[usize]) -> Vec<usize> {
-        let points = self.points(who);
-        let all: Vec<Point> = points.iter().map(|p| p.1.clone()).collect();
-        let ranks = pareto::ranks(&all);
-        let mut order = Vec::new();
-        for rank in 0..=ranks.iter().copied().max().unwrap_or(0) {
-            let of: Vec<usize> = (0..all.len()).filter(|&i| ranks[i] == rank).collect();
-            let room = pareto::crowding(&of.iter().map(|&i| &all[i]).collect::<Vec<_>>());
-            let mut of: Vec<(usize, f64)> = of.into_iter().zip(room).collect();
-            of.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            order.extend(of.into_iter().map(|(i, _)| points[i].0));
-        }
-        order
-    }
-
-    fn select(&self, who: &[usize], size: usize) -> Vec<usize> {
-        let mut order = self.ordered(who);
-        order.truncate(size);
-        order
-    }
-
-    /// The first front among these.
-    fn front_of(&self, who: &[usize]) -> Vec<usize> {
-        let points = self.points(who);
-        let all: Vec<Point> = points.iter().map(|p| p.1.clone()).collect();
-        let ranks = pareto::ranks(&all);
-        points.iter().zip(ranks).filter(|(_, rank)| *rank == 0).map(|((c, _), _)| *c).collect()
-    }
-
-    /// The front of all settings; where it is larger than a population, the most room apart.
-    fn front(&self) -> Vec<usize> {
-        let all: Vec<usize> = (0..self.all.len()).collect();
-        let front = self.front_of(&all);
-        self.select(&front, self.plan.population())
-    }
-
-    /// One more seed for each of the first front that lacks some and was kept before, and out with
+    /// One more seed for each of the first front that lacks some and was kept before; then out with
     /// whoever is worse than another beyond chance.
-    fn race(&mut self, kept: &[usize], before: &[usize]) -> Result<(), Error> {
+    fn race(&mut self, before: &[usize]) -> Vec<Try> {
         let lacks = |c: &usize| before.contains(c) && self.all[*c].seeds() < self.seeds();
-        let mut who = kept.to_vec();
+        let mut who = self.kept.clone();
         if !who.contains(&OWN) {
             who.push(OWN);
         }
         let more: Vec<usize> = self.front_of(&who).into_iter().filter(lacks).collect();
-        self.spend(&more)?;
-        self.drop_beaten(&who);
-        Ok(())
+        self.step = Step::Drop { who };
+        self.spend(&more)
     }
 
     /// Takes out of the race who is worse than another of these. The own setting stays: it has all
@@ -518,26 +514,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// True if a setting is better than another in every objective, by the 95 % interval of the
-    /// paired differences, and no worse in constraints.
-    fn beats(&self, a: usize, b: usize) -> bool {
-        let (a, b) = (&self.all[a], &self.all[b]);
-        let n = a.seeds().min(b.seeds());
-        if n < 2 {
-            return false;
-        }
-        let objectives = self.plan.objectives().len();
-        let differences = |m: usize| -> Vec<f64> {
-            a.values.iter().zip(&b.values).map(|(a, b)| b[m] - a[m]).collect()
-        };
-        let kept = |c: &Candidate| self.plan.violation(&means(&c.values[..n])) == 0.0;
-        let worse = |e: &Estimate| e.mean - e.ci95.unwrap_or(f64::INFINITY) > 0.0;
-        kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
-    }
-
-    /// Gives the front its seeds, one at a time, as long as none that has all is better: as much of
-    /// it as the budget has runs for. Says whether there was anything to do.
-    fn finish(&mut self) -> Result<bool, Error> {
+    /// The step that gives the front its seeds: as much of it as the budget has runs for.
+    fn finishing(&self, last: bool) -> Step {
         let (seeds, left) = (self.seeds(), self.budget - self.spent);
         let mut who = self.front();
         let mut cost = 0;
@@ -545,37 +523,77 @@ impl<'a> Search<'a> {
             cost += (seeds - self.all[c].seeds()) as u64;
             self.all[c].seeds() < seeds && cost <= left
         });
-        let mut done = false;
+        Step::Finish { who, done: false, last }
+    }
+
+    /// Gives these settings a seed, as long as none that has all is better.
+    fn finish(&mut self, who: Vec<usize>, done: bool, last: bool) -> Vec<Try> {
+        let mut pool = self.finished();
+        pool.extend(&who);
+        // Of equal ones the first counts, as in the front of all.
+        pool.sort_unstable();
+        pool.dedup();
+        let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < self.seeds();
+        let more: Vec<usize> = self.front_of(&pool).into_iter().filter(lacks).collect();
+        self.step = match (more.is_empty(), done, last) {
+            (false, ..) => Step::Finish { who, done: true, last },
+            (true, true, true) => self.finishing(true),
+            (true, false, true) => Step::HeldOut,
+            (true, done, false) => Step::Round { finished: !done },
+        };
+        self.spend(&more)
+    }
+}
+
+impl Plan for Search<'_> {
+    type Point = Try;
+    type Found = (Self, Vec<(u64, Figures)>);
+
+    fn next(&mut self, sheet: &Sheet<Try>) -> Result<Vec<Try>, RunError> {
+        self.take(sheet);
         loop {
-            let mut pool = self.finished();
-            pool.extend(&who);
-            // Of equal ones the first counts, as in the front of all.
-            pool.sort_unstable();
-            pool.dedup();
-            let lacks = |c: &usize| who.contains(c) && self.all[*c].seeds() < seeds;
-            let more: Vec<usize> = self.front_of(&pool).into_iter().filter(lacks).collect();
-            if more.is_empty() {
-                return Ok(done);
+            let wave = match std::mem::replace(&mut self.step, Step::End) {
+                Step::Own => {
+                    self.step = Step::First;
+                    self.spend(&vec![OWN; self.seeds()])
+                }
+                Step::First => {
+                    let new = self.first();
+                    self.kept.extend(&new);
+                    self.step = Step::Round { finished: false };
+                    self.spend(&new)
+                }
+                Step::Round { finished } => self.round(finished),
+                Step::Chosen { new, n } => {
+                    let chosen = self.promising(sheet, new, n);
+                    self.children(chosen)
+                }
+                Step::Select { new } => self.selected(new),
+                Step::Drop { who } => {
+                    self.drop_beaten(&who);
+                    self.step = Step::Round { finished: false };
+                    Vec::new()
+                }
+                Step::Finish { who, done, last } => self.finish(who, done, last),
+                Step::HeldOut => self.held_out(),
+                Step::End => return Ok(Vec::new()),
+            };
+            if !wave.is_empty() {
+                return Ok(wave);
             }
-            self.spend(&more)?;
-            done = true;
         }
     }
 
-    /// Settings that have all seeds and are in the race.
-    fn finished(&self) -> Vec<usize> {
-        let whole =
-            |&c: &usize| self.all[c].seeds() == self.seeds() && self.all[c].state == State::Racing;
-        (0..self.all.len()).filter(whole).collect()
-    }
-
-    /// Result: the front of the settings that have all seeds and keep the constraints.
-    pub(super) fn found(&self) -> Vec<usize> {
-        let mut finished = self.finished();
-        finished.retain(|&c| self.plan.violation(&means(&self.all[c].values)) == 0.0);
-        self.ordered(&self.front_of(&finished))
+    /// The search, and the figures of what is shown with held-out seeds.
+    fn judge(mut self, sheet: Sheet<Try>) -> Result<Self::Found, RunError> {
+        let n = self.plan.held_out().count() * self.shown.len();
+        let held_out = self.figures(&sheet, n);
+        Ok((self, held_out))
     }
 }
+
+/// The figures of a run, or why it has none.
+pub(super) type Figures = Result<Vec<f64>, Failure>;
 
 /// The scenario's own setting among all.
 pub(super) const OWN: usize = 0;
@@ -627,44 +645,6 @@ fn ends_can_be(plan: &TunePlan) -> Result<(), Error> {
     Ok(())
 }
 
-/// The report of a run. One that panics has one too.
-pub(super) fn report_of(
-    spec: &RunSpec,
-    check: bool,
-    stop: Option<Arc<AtomicBool>>,
-) -> Result<RunReport, Error> {
-    let watch = |_: usize, _: &Machine| {
-        let watch = Watch::default().with_check_every(if check { CHECK_EVERY } else { 0 });
-        let Some(stop) = stop.clone() else { return watch };
-        let ask = move |_: u64| {
-            if stop.load(Ordering::Relaxed) {
-                cancel();
-            }
-        };
-        ask(0);
-        watch.with_progress(Box::new(ask))
-    };
-    match or_panicked(spec, run_one(0, spec, &watch)) {
-        Ok((meta, result)) => Ok(RunReport::from_result(meta, &result)),
-        Err(RunError::Input(error)) => Err(error),
-        Err(other) => Err(Error::plain(other.to_string())),
-    }
-}
-
 fn labels(values: &[KnobValue]) -> Vec<Option<String>> {
     values.iter().map(|v| Some(v.label.clone())).collect()
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut n) = (0.0, 0_u32);
-    for value in values {
-        (sum, n) = (sum + value, n + 1);
-    }
-    if n == 0 { 0.0 } else { sum / f64::from(n) }
-}
-
-/// The means of figures over seeds.
-pub(super) fn means(values: &[Vec<f64>]) -> Vec<f64> {
-    let figures = values.first().map_or(0, Vec::len);
-    (0..figures).map(|m| mean(values.iter().map(|v| v[m]))).collect()
 }

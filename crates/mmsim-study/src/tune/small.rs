@@ -4,14 +4,16 @@
 //! round runs are made as miniatures, with the first seed; those are run that add most to the front
 //! by what their miniatures say. What a miniature says decides nothing else.
 
-use super::TuneOptions;
-use crate::miniature::{self, Miniature, Refusal, Share, Worth, completed, worth};
-use crate::run::{RunError, RunOptions, meta};
+use crate::attend::Making;
+use crate::miniature::{self, Miniature, Refusal, Share, Worth, worth};
+use crate::plan::Point;
+use crate::run::RunError;
+use crate::store::UnitId;
 use mmsim_base::error::Error;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::{Objective, TunePlan};
-use mmsim_report::RunReport;
+use mmsim_report::{Ending, RunReport};
 
 /// Miniatures for each setting that is run.
 pub(super) const MORE: usize = 3;
@@ -38,34 +40,51 @@ pub(super) fn check(plan: &TunePlan, own: &RunSpec) -> Result<(), Error> {
     Ok(())
 }
 
-/// Objectives of these runs as their miniatures estimate them, so that less is better; `None` where
-/// one cannot be, or did not do its work.
-///
-/// # Errors
-/// No thread can be started, or the input is wrong.
-pub(super) fn estimates(
-    plan: &TunePlan,
-    specs: &[RunSpec],
-    options: &TuneOptions,
-) -> Result<Vec<Option<Vec<f64>>>, Error> {
-    let share = Share::OneIn(plan.miniature().unwrap_or(0));
-    let made: Vec<Option<Miniature>> =
-        specs.iter().map(|spec| Miniature::new(spec, share, 1).ok()).collect();
-    let run = RunOptions { jobs: options.jobs, check: options.check, ..RunOptions::default() };
-    let all: Vec<Miniature> = made.iter().flatten().cloned().collect();
-    let mut results = match miniature::run(all, &run, || ()) {
-        Ok(results) => results.into_iter(),
-        Err(RunError::Input(error)) => return Err(error),
-        Err(other) => return Err(Error::plain(other.to_string())),
+/// The miniature of a run, if there can be one.
+pub(super) fn of(plan: &TunePlan, spec: &RunSpec) -> Option<Miniature> {
+    Miniature::new(spec, Share::OneIn(plan.miniature()?), 1).ok()
+}
+
+/// The objectives of a run as the report of its miniature estimates them, so that less is better;
+/// `None` where it did not do its work, or one is undefined.
+pub(super) fn estimate(plan: &TunePlan, small: &Miniature, report: &RunReport) -> Option<Vec<f64>> {
+    let times = (1_u64 << small.samples[0].shift) as f64;
+    let value = |o: &Objective| {
+        let value = o.wanted.of.of_run(report).ok()?;
+        Some(value * if o.max { -times } else { times })
     };
-    let one = |m: Option<Miniature>| {
-        let estimated = m.and_then(|_| results.next())?;
-        let (spec, result) = (&estimated.how.run, estimated.results.first()?);
-        let report = RunReport::from_result(meta(spec), result);
-        let times = (1_u64 << estimated.how.samples[0].shift) as f64;
-        let sign = |max: bool| if max { -times } else { times };
-        let value = |o: &Objective| Some(o.wanted.of.of_run(&report).ok()? * sign(o.max));
-        completed(&estimated).then(|| plan.objectives().iter().map(value).collect())?
-    };
-    Ok(made.into_iter().map(one).collect())
+    let done = report.outcome == Ending::Completed;
+    done.then(|| plan.objectives().iter().map(value).collect())?
+}
+
+/// A run of a search, or the miniature of one; what is made of both is a report.
+#[derive(Clone)]
+pub(super) enum Try {
+    Run(RunSpec),
+    Small(Miniature),
+}
+
+impl Point for Try {
+    type Made = RunReport;
+
+    fn id(&self) -> Option<UnitId> {
+        match self {
+            Try::Run(spec) => spec.id(),
+            Try::Small(small) => small.sampled().first()?.id(),
+        }
+    }
+
+    fn spec(&self) -> Option<&RunSpec> {
+        match self {
+            Try::Run(spec) => Some(spec),
+            Try::Small(_) => None,
+        }
+    }
+
+    fn make(&self, how: &Making<'_>) -> Result<RunReport, RunError> {
+        match self {
+            Try::Run(spec) => spec.make(how),
+            Try::Small(small) => Ok(small.sampled()[0].make(how)?.report),
+        }
+    }
 }

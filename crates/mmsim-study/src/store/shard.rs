@@ -6,8 +6,8 @@ use mmsim_base::error::Error;
 /// move no unit to another part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
-    pub(super) index: u32,
-    pub(super) of: u32,
+    pub(crate) index: u32,
+    pub(crate) of: u32,
 }
 
 /// Shards of a sweep at most.

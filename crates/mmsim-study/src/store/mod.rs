@@ -11,20 +11,26 @@
 //! and so do whole lines of the tail; what follows them is cut off. So a unit counts as done if
 //! and only if it is kept, and nothing is written twice but the tail.
 
+mod id;
 mod read;
+mod shard;
 mod write;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Shard;
-use super::unit::UnitId;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files::unreadable;
 
+pub(crate) use id::id_of;
+pub use id::{Numbered, UnitId};
 pub use read::Stored;
-pub(super) use read::{Lines, checksum, no_line};
+pub(crate) use read::{Lines, checksum, no_line};
+pub use shard::{MOST_SHARDS, Shard};
 pub use write::Writer;
 
 /// The version of the form of stores.
@@ -89,8 +95,8 @@ impl Header {
 
 /// The two files of a shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Files {
-    pub(super) shard: Shard,
+pub(crate) struct Files {
+    pub(crate) shard: Shard,
     pub(super) frames: PathBuf,
     pub(super) tail: PathBuf,
 }
@@ -110,7 +116,7 @@ impl Files {
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub(super) fn all(folder: &Path) -> Result<Vec<Files>, Error> {
+    pub(crate) fn all(folder: &Path) -> Result<Vec<Files>, Error> {
         let entries = folder.read_dir().map_err(|e| unreadable(folder, &e))?;
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
         let shard = |name: String| {
@@ -121,6 +127,70 @@ impl Files {
         let mut shards: Vec<Shard> = names.filter_map(shard).collect();
         shards.sort_by_key(|s| (s.of, s.index));
         Ok(shards.into_iter().map(|s| Files::of(folder, s)).collect())
+    }
+}
+
+/// The results that a plan has kept, and keeps.
+pub struct Store {
+    folder: PathBuf,
+    writer: Writer,
+    done: BTreeSet<UnitId>,
+    /// Contents when it was opened, read with the first result that is taken from them.
+    lines: Option<Lines<Arc<Stored>>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({})", self.folder.display())
+    }
+}
+
+impl Store {
+    /// Opens the store of a plan to go on, or begins it. `plan` is its name in the store; another
+    /// plan's store is refused.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::open`].
+    pub fn open(folder: &Path, plan: &str, shard: Shard) -> Result<Store, Error> {
+        let (writer, mut done) = Writer::open(folder, plan, shard)?;
+        // What shards of another number of shards hold is done too.
+        if Files::all(folder)?.iter().any(|files| files.shard.of != shard.of) {
+            let stored = Stored::open(folder, Some(plan))?;
+            done.extend(stored.by_number().into_iter().map(|unit| unit.id));
+        }
+        Ok(Store { folder: folder.to_path_buf(), writer, done, lines: None })
+    }
+
+    /// Names of the results that it holds.
+    pub(crate) fn done(&self) -> &BTreeSet<UnitId> {
+        &self.done
+    }
+
+    /// A result that it held when it was opened.
+    pub(crate) fn get<T: DeserializeOwned>(&mut self, id: UnitId) -> Result<Option<T>, Error> {
+        if !self.done.contains(&id) {
+            return Ok(None);
+        }
+        let lines = match &mut self.lines {
+            Some(lines) => lines,
+            none => none.insert(Lines::new(Arc::new(Stored::open(&self.folder, None)?))),
+        };
+        let Some(position) = lines.stored().position(id) else { return Ok(None) };
+        let line = lines.line(position)?;
+        let made = parts_of(&line).and_then(|(.., made)| serde_json::from_slice(made).ok());
+        made.map(Some).ok_or_else(|| no_line(&self.folder))
+    }
+
+    /// Keeps a result. It outlives this process when this returns.
+    pub(crate) fn keep(&mut self, unit: Numbered, made: &impl Serialize) -> Result<(), Error> {
+        let json = serde_json::to_vec(made).expect("results are plain data");
+        self.writer.keep(unit.id, unit.n, &json)
+    }
+
+    /// Packs what was kept, and makes it durable.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.writer.flush()
     }
 }
 
@@ -151,7 +221,7 @@ fn plan_beside(store: &Path) -> Option<String> {
 }
 
 /// The command that merges a store by its plan.
-pub(super) fn merge_command(store: &Path) -> String {
+pub(crate) fn merge_command(store: &Path) -> String {
     match plan_beside(store) {
         Some(plan) => format!("mmsim sweep merge {plan}"),
         None => format!("mmsim sweep merge PLAN --store {}", store.display()),
@@ -162,7 +232,7 @@ pub(super) fn merge_command(store: &Path) -> String {
 pub const A_PLAN: &str = "a plan";
 
 /// The line of a unit.
-pub(super) fn line_of(id: UnitId, n: u64, run: &[u8]) -> Vec<u8> {
+pub(crate) fn line_of(id: UnitId, n: u64, run: &[u8]) -> Vec<u8> {
     let mut line = format!("{{\"unit\":\"{id}\",\"n\":{n},\"run\":").into_bytes();
     line.extend_from_slice(run);
     line.push(b'}');
@@ -170,7 +240,7 @@ pub(super) fn line_of(id: UnitId, n: u64, run: &[u8]) -> Vec<u8> {
 }
 
 /// A line taken apart again: the unit, its number when it ran, and its report as JSON.
-pub(super) fn parts_of(line: &[u8]) -> Option<(UnitId, u64, &[u8])> {
+pub(crate) fn parts_of(line: &[u8]) -> Option<(UnitId, u64, &[u8])> {
     let rest = line.strip_prefix(b"{\"unit\":\"")?;
     let id = UnitId::parse(std::str::from_utf8(rest.get(..32)?).ok()?)?;
     let rest = rest[32..].strip_prefix(b"\",\"n\":")?;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, BufRead, BufReader, ErrorKind as Kind, Read, Seek, SeekFrom};
+use std::ops::Deref;
 use std::path::Path;
 
 use siphasher::sip::SipHasher13;
 
+use super::id::{Numbered, UnitId};
 use super::{FRAME, Files, Header, parts_of};
-use crate::sweep::unit::{Numbered, UnitId};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files::unreadable;
 
@@ -17,7 +18,7 @@ use mmsim_base::files::unreadable;
 const MOST: u64 = 1 << 30;
 
 /// A fingerprint of bytes.
-pub(in crate::sweep) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(bytes);
     hasher.finish()
@@ -109,7 +110,7 @@ fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Where a line is: which file, where its frame begins, and where in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::sweep) struct Position {
+pub(crate) struct Position {
     file: u32,
     start: u32,
     length: u32,
@@ -315,12 +316,12 @@ impl Stored {
         self.units.get(&id).map(|e| e.completed)
     }
 
-    pub(in crate::sweep) fn position(&self, id: UnitId) -> Option<Position> {
+    pub(crate) fn position(&self, id: UnitId) -> Option<Position> {
         self.units.get(&id).map(|e| e.position)
     }
 
     /// The units by the numbers that they had in the plan when they ran.
-    pub(in crate::sweep) fn by_number(&self) -> Vec<Numbered> {
+    pub(crate) fn by_number(&self) -> Vec<Numbered> {
         let mut all: Vec<Numbered> =
             self.units.iter().map(|(id, e)| Numbered { id: *id, n: e.n }).collect();
         all.sort_unstable_by_key(|unit| (unit.n, unit.id));
@@ -356,7 +357,7 @@ impl Stored {
         Err(Error::new(ErrorKind::File, title).help(help))
     }
 
-    pub(in crate::sweep) fn path(&self, p: Position) -> std::path::PathBuf {
+    pub(crate) fn path(&self, p: Position) -> std::path::PathBuf {
         let files = &self.files[p.file as usize];
         if p.frame == IN_TAIL { files.tail.clone() } else { files.frames.clone() }
     }
@@ -372,7 +373,7 @@ fn no_store(folder: &Path, why: &str) -> Error {
     Error::new(ErrorKind::File, title).help("`mmsim sweep PLAN --store DIR` makes one")
 }
 
-pub(in crate::sweep) fn no_line(path: &Path) -> Error {
+pub(crate) fn no_line(path: &Path) -> Error {
     let title = format!("`{}` holds a line that is no unit of a sweep", path.display());
     Error::new(ErrorKind::File, title).help("copy it anew, or move it away: its units run again")
 }
@@ -385,8 +386,8 @@ const KEPT: [usize; 2] = [32 << 20, 256 << 20];
 const KEPT_EACH: usize = 8;
 
 /// Lines of a store, in any order.
-pub(in crate::sweep) struct Lines<'a> {
-    stored: &'a Stored,
+pub(crate) struct Lines<S> {
+    stored: S,
     open: BTreeMap<u32, BufReader<File>>,
     /// Frames by file and place, with when each was used last.
     frames: BTreeMap<(u32, u64), (u64, Vec<u8>)>,
@@ -399,8 +400,9 @@ pub(in crate::sweep) struct Lines<'a> {
 /// Files that are open at the same time.
 const OPEN: usize = 64;
 
-impl<'a> Lines<'a> {
-    pub(in crate::sweep) fn new(stored: &'a Stored) -> Lines<'a> {
+impl<S: Deref<Target = Stored>> Lines<S> {
+    pub(crate) fn new(stored: S) -> Lines<S> {
+        let most = (stored.files.len() * KEPT_EACH * FRAME).clamp(KEPT[0], KEPT[1]);
         Lines {
             stored,
             open: BTreeMap::new(),
@@ -408,8 +410,12 @@ impl<'a> Lines<'a> {
             used: BTreeMap::new(),
             clock: 0,
             bytes: 0,
-            most: (stored.files.len() * KEPT_EACH * FRAME).clamp(KEPT[0], KEPT[1]),
+            most,
         }
+    }
+
+    pub(crate) fn stored(&self) -> &Stored {
+        &self.stored
     }
 
     /// The line at a place.
@@ -417,7 +423,7 @@ impl<'a> Lines<'a> {
     /// # Errors
     ///
     /// The file changed since it was looked through.
-    pub(in crate::sweep) fn line(&mut self, p: Position) -> Result<Vec<u8>, Error> {
+    pub(crate) fn line(&mut self, p: Position) -> Result<Vec<u8>, Error> {
         let range = p.start as usize..(p.start + p.length) as usize;
         let bytes = match p.frame {
             IN_TAIL => &self.stored.tails[p.file as usize],

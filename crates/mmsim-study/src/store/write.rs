@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::read::{checksum, scan};
 use super::{FRAME, Files, Header, LONGEST_TAIL, line_of, parts_of};
-use crate::sweep::Shard;
-use crate::sweep::unit::UnitId;
+use super::{Shard, UnitId};
 use mmsim_base::error::{Error, ErrorKind};
 
 /// Longest time until results are durable. A killed process loses none of them; a machine that
@@ -83,7 +82,7 @@ impl Writer {
             durable: now(),
             files,
         };
-        writer.make_durable()?;
+        writer.flush()?;
         Ok((writer, done))
     }
 
@@ -102,7 +101,7 @@ impl Writer {
             self.write_frame()?;
         }
         if self.tail_length >= LONGEST_TAIL || self.durable.elapsed() >= DURABLE_AFTER {
-            self.make_durable()?;
+            self.flush()?;
         }
         Ok(())
     }
@@ -113,7 +112,7 @@ impl Writer {
     ///
     /// As [`Writer::keep`].
     pub fn finish(mut self) -> Result<(), Error> {
-        self.make_durable()
+        self.flush()
     }
 
     fn write_tail(&mut self, line: &[u8]) -> Result<(), Error> {
@@ -145,7 +144,7 @@ impl Writer {
     /// Makes the frames durable, and begins the tail anew behind them. Its first line is durable
     /// before another frame is written: so a tail without one means that all frames are whole, but
     /// for a last one that is cut off.
-    fn make_durable(&mut self) -> Result<(), Error> {
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.write_frame()?;
         self.frames.sync_data().map_err(|e| failed(&self.files.frames, &e))?;
         self.tail.set_len(0).map_err(|e| failed(&self.files.tail, &e))?;
