@@ -6,6 +6,7 @@ mod evaluations;
 mod mangled;
 mod names;
 mod plans;
+mod resumed;
 mod stores;
 mod support;
 mod tuning;

@@ -18,6 +18,7 @@ mod outputs;
 mod perfetto;
 mod pictures;
 mod readme;
+mod resumed;
 mod shells;
 mod sweeps;
 mod system;
