@@ -5,6 +5,9 @@
 //!
 //! `MMSIM_BLESS=1 cargo test --workspace --test suite readme -- --include-ignored` rewrites them.
 
+use mmsim::report::blocks::Attempts;
+use mmsim::report::derived::Figure;
+
 use crate::documents::{END, blocks, output_of, read, root};
 
 /// The first fenced block of a language.
@@ -141,4 +144,30 @@ fn blocks_about_comparing() {
     let made: Vec<String> = commands.lines().map(|c| output_of(c, folder.path())).collect();
     assert_eq!(made, [""; 4], "all write to files");
     assert_eq!(blocks("docs/comparing.md", folder.path()), 2);
+}
+
+/// docs/glossary.md has an entry for each figure of tables, under its label, with the name that
+/// options take; the first paragraph of an entry says what is counted.
+#[test]
+fn the_glossary_has_all_figures() {
+    let text = read("docs/glossary.md");
+    let entries: Vec<(&str, &str)> =
+        text.split("\n### ").skip(1).map(|e| e.split_once("\n\n").expect("a paragraph")).collect();
+    for (i, (label, body)) in entries.iter().enumerate() {
+        assert!(body.starts_with(char::is_alphanumeric), "{label}: no sentence");
+        assert!(!entries[..i].iter().any(|e| e.0 == *label), "{label}: two entries");
+    }
+    let has = |label: &str, needle: &str| {
+        let also = format!("`{label}`");
+        entries
+            .iter()
+            .any(|(l, body)| (*l == label || body.contains(&also)) && body.contains(needle))
+    };
+    for figure in Figure::ALL {
+        let name = format!("\nName: `{}`.\n", figure.name());
+        assert!(has(figure.label(), &name), "{}: no entry with its name", figure.label());
+    }
+    for (label, _) in Attempts::FIGURES {
+        assert!(has(label.trim(), ""), "{label}: no entry");
+    }
 }
