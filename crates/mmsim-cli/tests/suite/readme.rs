@@ -9,6 +9,7 @@ use mmsim::report::blocks::Attempts;
 use mmsim::report::derived::Figure;
 
 use crate::documents::{END, blocks, output_of, read, root};
+use crate::tunes::of_document;
 
 /// The first fenced block of a language.
 fn fenced<'a>(text: &'a str, language: &str) -> &'a str {
@@ -144,6 +145,40 @@ fn blocks_about_comparing() {
     let made: Vec<String> = commands.lines().map(|c| output_of(c, folder.path())).collect();
     assert_eq!(made, [""; 4], "all write to files");
     assert_eq!(blocks("docs/comparing.md", folder.path()), 2);
+}
+
+/// Pages for first questions: a machine's files, the files that the page shows, its shell commands,
+/// then its blocks.
+#[test]
+#[ignore = "`.ci/run` asks the program of the release"]
+fn blocks_about_first_questions() {
+    let pages = [("kernel", 2), ("performance", 1), ("research", 1), ("damon", 2), ("cache", 1)];
+    for (page, checked) in pages {
+        let file = format!("docs/start-{page}.md");
+        let text = read(&file);
+        let f = of_document(&text);
+        std::fs::create_dir(f.path("traces")).expect("a folder");
+        for (from, to) in [
+            ("tests/formats/boxes/7.3.txt", "box.txt"),
+            ("tests/formats/boxes/7.3-table.txt.gz", "table.txt.gz"),
+            ("traces/cc1.mmt", "traces/cc1.mmt"),
+        ] {
+            std::fs::copy(root().join(from), f.path(to)).expect("a file of the repository");
+        }
+        let shell = text.split("```sh\n").skip(1).filter_map(|t| t.split("```").next());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = crate::program();
+        let folder = program.parent().expect("its folder").to_path_buf();
+        let path = std::iter::once(folder).chain(std::env::split_paths(&path));
+        let run = std::process::Command::new("sh")
+            .args(["-euc", &shell.collect::<String>()])
+            .current_dir(f.path(""))
+            .env("PATH", std::env::join_paths(path).expect("a path"))
+            .output()
+            .expect("starting sh");
+        assert!(run.status.success(), "{file}: {}", String::from_utf8_lossy(&run.stderr));
+        assert_eq!(blocks(&file, &f.path("")), checked, "{file}");
+    }
 }
 
 /// docs/glossary.md has an entry for each figure of tables, under its label, with the name that
