@@ -1,8 +1,8 @@
 //! Published figures as data: tables, claims, and how close a simulation should come.
 //!
-//! One TOML file per family of experiments lies in `evidence/published/`; docs/published.md explains
-//! its keys. Figures are read from there and nowhere else: no number of a table stands in
-//! this program.
+//! One TOML file per family of experiments lies in `evidence/published/`;
+//! docs/dev/published-files.md explains its keys. Figures are read from there and nowhere else: no
+//! number of a table stands in this program.
 
 use std::collections::BTreeMap;
 
