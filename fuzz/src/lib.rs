@@ -131,7 +131,7 @@ pub fn sealed(data: &[u8], start: &[u8; 12]) -> Vec<u8> {
     out
 }
 
-/// The digest of `docs/traces.md`.
+/// The digest of `docs/dev/trace-format.md`.
 fn digest(parts: &[&[u8]]) -> u64 {
     const START: u64 = 0x6d6d_745f_626c_6f63;
     let step = |h: u64, w: u64| (h ^ w).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -150,7 +150,7 @@ fn digest(parts: &[&[u8]]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    /// The values of `docs/traces.md`.
+    /// The values of `docs/dev/trace-format.md`.
     #[test]
     fn digests() {
         assert_eq!(super::digest(&[b"page trace"]), 0x6d0a_58ba_b954_a66e);

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(contents(&b""[..]).unwrap(), (0, digest(&[])));
     }
 
-    /// The format's digests must not drift: these values are those of `docs/traces.md`,
+    /// The format's digests must not drift: these values are those of `docs/dev/trace-format.md`,
     /// computed apart from this program.
     #[test]
     fn the_values_of_the_document() {

@@ -15,7 +15,7 @@
 //! - [`TraceWorkload`] replays one process of a [`Trace`]; [`RequestWorkload`] replays
 //!   [`Requests`], the bare sequences of pages of cache simulators, as they are.
 //!
-//! The format is laid down byte by byte in `docs/traces.md`. The idea to take lackey's
+//! The format is laid down byte by byte in `docs/dev/trace-format.md`. The idea to take lackey's
 //! references as a workload is old (valgrind's manual recommends it); the format is our
 //! own. Left out: threads of a process (the tracer serialises them), physical addresses,
 //! huge pages, and what system calls do to memory, which lackey does not see.

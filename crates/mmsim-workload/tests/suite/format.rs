@@ -260,7 +260,7 @@ fn prelude() -> Vec<u8> {
     write(&table, &[], 1)[..16].to_vec()
 }
 
-/// The digest of the format, as docs/traces.md describes it, in the plainest way.
+/// The digest of the format, as docs/dev/trace-format.md describes it, in the plainest way.
 fn digest(parts: &[&[u8]]) -> u64 {
     const START: u64 = 0x6d6d_745f_626c_6f63;
     let step = |h: u64, w: u64| (h ^ w).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
