@@ -3,7 +3,7 @@
 //!
 //! What was published: two worked examples and the tables of ebizzy of the first posting,
 //! the test of detection, the swap-ins of the seventh posting, and one remark on kernel
-//! builds. docs/anon-workingset.md tells the story with the figures that come out here.
+//! builds. docs/anon-workingset.md has the figures that come out here.
 
 mod build;
 mod detection;
