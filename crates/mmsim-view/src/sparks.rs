@@ -6,6 +6,7 @@ use mmsim::report::numbers::grouped;
 
 use crate::page::Observed;
 use crate::series::Series;
+use crate::time_line::rate;
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -38,17 +39,11 @@ pub fn line(values: &[f64], width: usize) -> String {
 
 /// A column as levels, or as events per second.
 fn values(series: &Series, column: &str, total: bool) -> Option<Vec<f64>> {
-    let sum = series.column(column)?;
-    if !total {
-        return Some(sum.iter().map(|&v| v as f64).collect());
-    }
-    let times = std::iter::once(0).chain(series.time_ns.iter().copied());
-    let before = std::iter::once(0).chain(sum.iter().copied());
-    let rate = |((&now, &to), (was, from)): ((&u64, &u64), (u64, u64))| match now > was {
-        true => to.saturating_sub(from) as f64 / ((now - was) as f64 / 1e9),
-        false => 0.0,
-    };
-    Some(series.time_ns.iter().zip(sum).zip(times.zip(before)).map(rate).collect())
+    let levels = series.column(column)?;
+    Some(match total {
+        true => rate(series, column, 1.0),
+        false => levels.iter().map(|&v| v as f64).collect(),
+    })
 }
 
 /// A row for each variant and for what is drawn of it, of the first seed: name, line, and what a

@@ -25,7 +25,7 @@ struct Line {
 }
 
 /// Changes per second, each from the sample before it; totals begin at 0 with the run.
-fn rate(series: &Series, column: &str, scale: f64) -> Vec<f64> {
+pub(crate) fn rate(series: &Series, column: &str, scale: f64) -> Vec<f64> {
     let Some(totals) = series.column(column) else { return Vec::new() };
     let (mut time, mut total) = (0, 0);
     let of = |(&now, &to): (&u64, &u64)| {

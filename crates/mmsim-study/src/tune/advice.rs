@@ -239,7 +239,7 @@ pub(super) fn decide(plan: &TunePlan, own: Option<&Measured>, front: Vec<Offered
     let means_of_own = own.and_then(|own| own.held_out.as_ref()).map(|values| means(values));
     let values = means_of_own.iter().flat_map(|m| &m[plan.objectives().len()..]);
     for (constraint, value) in plan.constraints().iter().zip(values) {
-        if !constraint.claim.judge_one(*value, 0.0).holds {
+        if !constraint.claim.test.holds(*value) {
             why += &format!(" The present setting does not keep {constraint}.");
         }
     }
@@ -296,7 +296,7 @@ fn judge(plan: &TunePlan, own: Option<&Measured>, s: Offered<'_>) -> Option<(Har
     for ((of, constraint), own) in
         all[objectives..].iter().zip(plan.constraints()).zip(&own_means[objectives..])
     {
-        if !constraint.claim.judge_one(*own, 0.0).holds
+        if !constraint.claim.test.holds(*own)
             && let Some(change) = of.proven()
         {
             advised.better.push(Moved { figure: constraint.to_string(), change: change.clone() });

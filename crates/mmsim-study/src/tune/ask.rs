@@ -352,7 +352,7 @@ impl<'a> Session<'a> {
         }
         for (c, m) in plan.constraints().iter().zip(plan.objectives().len()..) {
             let mean = of(m).map(|e| e.mean);
-            kept &= mean.is_some_and(|x| c.claim.judge_one(x, 0.0).holds);
+            kept &= mean.is_some_and(|x| c.claim.test.holds(x));
             constraints.insert(c.to_string(), json!(mean));
         }
         let failed: Vec<Value> = seeds
