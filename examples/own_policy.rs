@@ -4,8 +4,8 @@
 //! a folio that was used since it was met last stays where it is, any other is evicted. What lies
 //! before the hand is one list here, what it has passed another.
 //!
-//! Its one setting is a row, as those of mmsim's own policies are: a scenario sets it, an axis or
-//! `--set` varies it, reports have it, and a value that it does not take is an error with its place.
+//! Its one setting is a row, as those of mmsim's own policies are. A scenario sets it, an axis or
+//! `--set` varies it, and reports have it. A value that it does not take is an error with its place.
 
 use mmsim::base::id::ListId;
 use mmsim::base::settings::Preset;

@@ -1,8 +1,8 @@
 //! Workloads that scenario files can name: a row for each key, and what the keys say together.
 //!
-//! The rows are those of the generator's config ([`settings!`](mmsim_core::settings)). A reader fills
-//! them; then the generator looks at the whole and says what does not fit, without knowing where it
-//! was written.
+//! The rows are those of the generator's config ([`settings!`](mmsim_core::settings)). A reader
+//! fills them; then the generator looks at the whole and says what does not fit, without knowing
+//! where it was written.
 
 use mmsim_core::base::settings::{Row, show_pages};
 use mmsim_core::config::Kernel;

@@ -1,6 +1,6 @@
-//! Linux has not always had what a task may ask for: the release that brought it, and the words of an
-//! error where the machine's kernel is older. Sysctls have their releases in their rows, and what a
-//! DAMON lacks follows from its rules as well.
+//! Linux has not always had what a task may ask for: the release that brought it, and the words of
+//! an error where the machine's kernel is older. Sysctls have their releases in their rows, and
+//! what a DAMON lacks follows from its rules as well.
 
 use mmsim_core::config::Kernel;
 

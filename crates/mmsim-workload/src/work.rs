@@ -49,7 +49,8 @@ pub trait Work {
         0
     }
 
-    /// Time after which the work ends, counted from its start; `None`: it does not end by the clock.
+    /// Time after which the work ends, counted from its start; `None`: it does not end by the
+    /// clock.
     fn lasts(&self) -> Option<SimDuration> {
         None
     }
@@ -155,8 +156,8 @@ impl WorkError {
 /// Pages that processes map and that their files have: each has a number for as long as the machine
 /// lives, and costs the host an entry.
 ///
-/// A mapping and a file take whole page tables. What is unmapped leaves its numbers to mappings of as
-/// many tables. Files are there once, whoever reads them; a name is one file in all tasks.
+/// A mapping and a file take whole page tables. What is unmapped leaves its numbers to mappings of
+/// as many tables. Files are there once, whoever reads them; a name is one file in all tasks.
 #[derive(Clone, Default, Debug)]
 pub struct Pages {
     /// Pages that are mapped, in whole page tables.

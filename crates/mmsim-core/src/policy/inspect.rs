@@ -11,9 +11,10 @@ use crate::phys::frames::{FolioId, flag};
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyTraits {
     /// The policy may learn of a fault after later accesses of the same thread: of its folio by
-    /// `folio_entering` and `folio_accessed`, and of a full batch by `folio_arrived`. The clock is that of the fault all the same, and no other thread
-    /// has acted since. It may if these take no time, do not look at accessed bits and move no folio
-    /// but their own. Faults take a fast path then.
+    /// `folio_entering` and `folio_accessed`, and of a full batch by `folio_arrived`. The clock is
+    /// that of the fault all the same, and no other thread has acted since. It may if these take no
+    /// time, do not look at accessed bits and move no folio but their own. Faults take a fast path
+    /// then.
     pub faults_together: bool,
     /// A departure is [`Memory::lru_del`] and nothing else, so that many are one.
     pub plain_departures: bool,

@@ -54,7 +54,7 @@ pub struct Arrival {
     pub position: u16,
 }
 
-/// Why a folio leaves without the policy's doing.
+/// Reason for which a folio leaves without the policy's doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Departure {
     /// Freed by its owner.
@@ -77,7 +77,7 @@ pub enum Access {
     MappedAround,
 }
 
-/// Why a listed folio moves.
+/// Reason for which a listed folio moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
     /// It was marked for reclaim, and its write ended: it goes to where it is met next.

@@ -165,7 +165,7 @@ pub(super) fn check(figures: &[Figure], counted: &[KernelScore]) -> Result<(), E
     Ok(())
 }
 
-/// The row of a kernel: how it is built here, what is asked of it, and how much is close enough.
+/// The row of a kernel: how it is built here, the demand on it, and how much is close enough.
 /// `None` if nothing of it was recorded.
 fn about_kernel(figures: &[Figure], k: &'static Patched) -> Option<Vec<String>> {
     let of: Vec<&Figure> = figures.iter().filter(|f| f.kernel == k).collect();

@@ -1,8 +1,8 @@
 //! All that scenario files choose by a preset and then set knob by knob.
 //!
-//! A [`Registry`] is a value: [`registry`] has what mmsim ships, and [`Registry::with`] adds a policy
-//! from elsewhere. Its settings then are in scenario files, options, axes, the schema and reports as
-//! those of the shipped ones are.
+//! A [`Registry`] is a value: [`registry`] has what mmsim ships, and [`Registry::with`] adds a
+//! policy from elsewhere. Its settings then are in scenario files, options, axes, the schema and
+//! reports, as those of the shipped ones are.
 
 mod spec;
 
@@ -380,9 +380,9 @@ impl Registry {
         self.of(preset).and_then(|e| e.what.about(preset)).unwrap_or_default()
     }
 
-    /// The last step in the history of a preset: the preset that it was built on, and each knob that
-    /// differs there, with its value there. `None` for the first preset, and for policies without
-    /// history.
+    /// The last step in the history of a preset: the preset that it was built on, and each knob
+    /// that differs there, with its value there. `None` for the first preset, and for policies
+    /// without history.
     pub fn before(&self, preset: &str) -> Option<Before> {
         self.of(preset)?.what.before(preset)
     }

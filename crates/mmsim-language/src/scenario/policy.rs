@@ -1,5 +1,5 @@
-//! Replacement policy, compaction and rules of DAMON of a run: presets and knobs with the places where
-//! they were written, checked by a [`Registry`].
+//! Replacement policy, compaction and rules of DAMON of a run: presets and knobs with the places
+//! where they were written, checked by a [`Registry`].
 
 use mmsim_compaction::CompactionConfig;
 use mmsim_core::base::settings::Settings as _;

@@ -110,8 +110,8 @@ pub(super) fn of(run: &RunSpec, shift: u32, of: u32) -> Vec<Sample> {
 fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
     let m = &run.machine;
     let zones = || m.nodes.iter().flat_map(|n| &n.zones);
-    let of_one_size = "its writes to files of the kernel, or its calls of fsync, are for one size of \
-                       machine";
+    let of_one_size =
+        "its writes to files of the kernel, or its calls of fsync, are for one size of machine";
     let work = |t: &TaskSpec| {
         t.work.unfit_for_samples().or(t.work.is_of_one_size().then_some(of_one_size))
     };

@@ -133,8 +133,8 @@ settings! {
 /// `ebizzy`.
 pub const EBIZZY: Named<EbizzyConfig> = Named {
     about: "copies random chunks of memory and searches them, as the ebizzy benchmark does",
-    doc: "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy is a \
-          record. Give `records` or `duration`.",
+    doc: "Copies a chunk, chosen at random, into a fresh buffer and searches it; one such copy \
+          is a record. Give `records` or `duration`.",
     rows: EbizzyConfig::ROWS,
     start: || EbizzyConfig::of(Kernel::LAST),
     finish: EbizzyConfig::finish,

@@ -54,9 +54,9 @@ settings! {
 /// `highalloc`.
 pub const HIGHALLOC: Named<HighAllocConfig> = Named {
     about: "blocks of several pages on what is fragmented: how many of those possible",
-    doc: "Attempts at blocks of several pages, kept until the end of the round; memory is surveyed \
-          before and after. Counters begin with `sim_highalloc` and `sim_candidates`; each block is \
-          a record.",
+    doc: "Attempts at blocks of several pages, kept until the end of the round; memory is \
+          surveyed before and after. Counters begin with `sim_highalloc` and `sim_candidates`; \
+          each block is a record.",
     rows: HighAllocConfig::ROWS,
     start: || HighAllocConfig::of(Kernel::LAST),
     finish: HighAllocConfig::finish,

@@ -54,7 +54,8 @@ settings! {
 
 /// `kernel-alloc`.
 pub const KERNEL_ALLOC: Named<KernelAllocConfig> = Named {
-    about: "blocks of one order for the kernel: how many attempts succeed, how many blocks are held",
+    about: "blocks of one order for the kernel: how many attempts succeed, how many blocks are \
+            held",
     doc: "Blocks of one order on behalf of the kernel, one after the other; each successful \
           allocation is a record. They are in no address space and are not reclaimed, and blocks \
           that are not freed outlive the process.",

@@ -43,10 +43,10 @@ use crate::script::ScriptTask;
 use crate::trace::{ReplayTask, RequestsTask};
 use crate::work::Work;
 
-/// Every workload that scenario files can name, handed to the macro `$then`: its variant, the type of
-/// its config, and its name. Behind them is its [`Named`](crate::named::Named); or, where its keys
-/// hold lists or files, the table of keys and the reader in the language of scenarios, and one line
-/// about it.
+/// Every workload that scenario files can name, handed to the macro `$then`: its variant, the type
+/// of its config, and its name. Behind them is its [`Named`](crate::named::Named); or, where its
+/// keys hold lists or files, the table of keys and the reader in the language of scenarios, and one
+/// line about it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! workloads {

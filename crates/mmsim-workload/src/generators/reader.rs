@@ -104,10 +104,10 @@ settings! {
 /// `reader`.
 pub const READER: Named<ReaderConfig> = Named {
     about: "a database that only reads through descriptors, with a number of clients at a time",
-    doc: "A database that only reads, through descriptors. Each of `threads` clients reads one item \
-          after the other, block by block, with pages of an index on the way. An item is a \
-          transaction, which is a record. Before, memory is filled with what is never used again. \
-          Give `records` or `duration`.",
+    doc: "A database that only reads, through descriptors. Each of `threads` clients reads one \
+          item after the other, block by block, with pages of an index on the way. An item is a \
+          transaction, which is a record. Before, memory is filled with what is never used \
+          again. Give `records` or `duration`.",
     rows: ReaderConfig::ROWS,
     start: || ReaderConfig::of(Kernel::LAST),
     finish: ReaderConfig::finish,
@@ -177,8 +177,8 @@ impl ReaderConfig {
         [data.saturating_mul(self.block.into()), self.index.into(), self.stale.into()]
     }
 
-    /// One workload per client; `seed` draws the sizes of items that follow a law. Panics on a value
-    /// that its field does not allow.
+    /// One workload per client; `seed` draws the sizes of items that follow a law. Panics on a
+    /// value that its field does not allow.
     pub fn workloads(&self, seed: u64) -> Vec<Box<dyn Workload>> {
         assert!(self.items > 0 && self.block > 0, "items, block: must be at least 1");
         assert!(self.item.least() > 0, "item: must be at least 1");

@@ -224,7 +224,8 @@ mod tests {
         assert_eq!(harness::touches(&ops[..at]).len(), 15);
     }
 
-    /// By hand: ten pages and a call after every four that are written; a thread that reads calls none.
+    /// By hand: ten pages and a call after every four that are written; a thread that reads calls
+    /// none.
     #[test]
     fn every_few_pages_the_file_is_synced() {
         let mut c = config();

@@ -63,8 +63,8 @@ settings! {
     with {
         /// Flags of the mapping.
         flags: VmaFlags = VmaFlags::NONE;
-        /// First visit of every page, before the accesses. Usually [`Populate::Write`] for anonymous
-        /// memory and [`Populate::Read`] for files.
+        /// First visit of every page, before the accesses. Usually [`Populate::Write`] for
+        /// anonymous memory and [`Populate::Read`] for files.
         populate: Populate = Populate::Write;
         /// Threads.
         threads: u32 = 1;
@@ -74,8 +74,8 @@ settings! {
 /// `zipf`.
 pub const ZIPF: Named<ZipfConfig> = Named {
     about: "single pages by a zipf law: anonymous memory, mapped files or read(2)",
-    doc: "Pages of one region by a zipf law, after a first pass that populates it. Give `accesses` or \
-          `duration`.",
+    doc: "Pages of one region by a zipf law, after a first pass that populates it. Give \
+          `accesses` or `duration`.",
     rows: ZipfConfig::ROWS,
     start: || ZipfConfig::of(Kernel::LAST),
     finish: ZipfConfig::finish,
@@ -186,8 +186,8 @@ pub struct Thin<'a> {
 }
 
 impl ZipfConfig {
-    /// One workload per thread whose accesses to pages that are not in `kept` are left out, and their
-    /// time is computed. `None`: what it does cannot be drawn so.
+    /// One workload per thread whose accesses to pages that are not in `kept` are left out, and
+    /// their time is computed. `None`: what it does cannot be drawn so.
     pub fn thinned(
         &self,
         kept: impl Iterator<Item = u32>,

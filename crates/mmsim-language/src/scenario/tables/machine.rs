@@ -76,7 +76,8 @@ rows! {
         run_ahead: ("run-ahead", Time, Is("\"100us\""),
             "how far hits may run ahead of other threads; `0ns` is strict");
         cost: {cost(r)?;
-            ("cost", Rows(&COSTS), Is("{}"), "simulated CPU time of the steps of memory management")};
+            ("cost", Rows(&COSTS), Is("{}"),
+                "simulated CPU time of the steps of memory management")};
         memcgs: {memcgs(r)?;
             ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
     }

@@ -78,7 +78,8 @@ rows! {
         ("name", Text, Required, "name in reports, unique")
         ("kernel", Kind::Kernel, Auto("that of the machine"),
             "sets `machine.kernel`, the reclaim preset of that kernel (`classic-v` and the version; that of 5.9 for 5.10), and, where `compaction.preset` is given and not `none`, its compaction")
-        ("reclaim", Rows(&POLICY), Auto("that of the file"), "`preset` and knobs, on top of `[reclaim]`")
+        ("reclaim", Rows(&POLICY), Auto("that of the file"),
+            "`preset` and knobs, on top of `[reclaim]`")
         ("compaction", Rows(&COMPACTION), Auto("that of the file"),
             "`preset` and knobs, on top of `[compaction]`")
         ("set", Overrides, Auto("nothing"),

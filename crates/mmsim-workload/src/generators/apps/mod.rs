@@ -87,8 +87,8 @@ settings! {
         read: Varying = Varying::Always(0), .pages(1).required();
         /// its heap; the same
         heap: Varying = Varying::Always(0), .pages(1).required();
-        /// the largest app is this many times as large as the middle one, the smallest as many times
-        /// smaller; sizes with a law have no part in it
+        /// the largest app is this many times as large as the middle one, the smallest as many
+        /// times smaller; sizes with a law have no part in it
         spread: f64 = 2.0, .reals(1.0, 1000.0);
         /// order of the launches: every round over the apps anew, or by number
         order: LaunchOrder = LaunchOrder::Random;
@@ -101,9 +101,9 @@ settings! {
         cold as "cold-permille": u32 = 500, .range(0, 1000);
         /// apps alive at a time; beyond it the one launched longest ago is killed
         cached: u32 = u32::MAX, .range(1, 32_767).auto("all apps");
-        /// time within a second in which some thread is stalled on memory, that kills the app in the
-        /// background launched longest ago; from 1us to 1s. Android's `ro.lmk.psi_partial_stall_ms`:
-        /// 70ms, with little memory 200ms
+        /// time within a second in which some thread is stalled on memory, that kills the app in
+        /// the background launched longest ago; from 1us to 1s. Android's
+        /// `ro.lmk.psi_partial_stall_ms`: 70ms, with little memory 200ms
         partial_stall as "psi-partial-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
         /// the same, in which all threads are. Android's `ro.lmk.psi_complete_stall_ms`: 700ms
         complete_stall as "psi-complete-stall": SimDuration = SimDuration::ZERO, .auto("no killer");
@@ -132,7 +132,8 @@ settings! {
         reuse_within as "reuse-within": Varying = Varying::Always(1_000_000_000);
         /// part of heap and mapped files that the launch of a living app touches
         resume as "resume-permille": u32 = 400, .range(0, 1000);
-        /// how long an app goes on behind the next ones; a law is drawn each time that it goes there
+        /// how long an app goes on behind the next ones; a law is drawn each time that it goes
+        /// there
         background: Varying = Varying::Always(30_000_000_000);
         /// part of heap and files that it then touches in a second
         background_touch as "background-permille": u32 = 5, .range(0, 1000);
@@ -154,10 +155,10 @@ settings! {
 /// `apps`.
 pub const APPS: Named<AppsConfig> = Named {
     about: "apps launched one after the other, as on a phone: heaps, files, MADV_FREE",
-    doc: "Apps that are launched one after the other, as on a phone. A launch starts an app or brings a \
-          living one back to the front, and is a record. An app that starts touches mapped files, \
-          reads others, and fills a heap. Collections give parts of the heap back with `MADV_FREE`. \
-          Sizes are those of the middle app. Give `records` or `duration`.",
+    doc: "Apps that are launched one after the other, as on a phone. A launch starts an app or \
+          brings a living one back to the front, and is a record. An app that starts touches \
+          mapped files, reads others, and fills a heap. Collections give parts of the heap back \
+          with `MADV_FREE`. Sizes are those of the middle app. Give `records` or `duration`.",
     rows: AppsConfig::ROWS,
     start: || AppsConfig::of(Kernel::LAST),
     finish: AppsConfig::finish,
@@ -320,8 +321,8 @@ impl AppsConfig {
         })
     }
 
-    /// Pages of its mapped files, of those that are read, and of its heap, for each app; `seed` draws the
-    /// sizes that follow a law.
+    /// Pages of its mapped files, of those that are read, and of its heap, for each app; `seed`
+    /// draws the sizes that follow a law.
     pub fn pages(&self, seed: u64) -> Vec<[u32; 3]> {
         let [mapped, read, heap] =
             [("mapped", self.mapped), ("read", self.read), ("heap", self.heap)]

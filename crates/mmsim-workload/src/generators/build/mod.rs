@@ -162,11 +162,11 @@ settings! {
 /// `build`.
 pub const BUILD: Named<BuildConfig> = Named {
     about: "short compilations that share a compiler and headers, as in a build by make",
-    doc: "Compilations, one after the other in each of `threads` workers (`make -j`). Each touches the \
-          compiler's text, reads a source and headers, and allocates anonymous memory in bursts and \
-          goes over it. It writes an object and exits, which is a record. One draw places a \
-          compilation between the bounds of memory, time and object; what has a law of its own is \
-          drawn by that. Give `records` or `duration`.",
+    doc: "Compilations, one after the other in each of `threads` workers (`make -j`). Each \
+          touches the compiler's text, reads a source and headers, and allocates anonymous \
+          memory in bursts and goes over it. It writes an object and exits, which is a record. \
+          One draw places a compilation between the bounds of memory, time and object; what has \
+          a law of its own is drawn by that. Give `records` or `duration`.",
     rows: BuildConfig::ROWS,
     start: || BuildConfig::of(Kernel::LAST),
     finish: BuildConfig::finish,
@@ -259,8 +259,8 @@ impl BuildConfig {
         ]
     }
 
-    /// Pages for the heaps of compilations. A place that one of another size left fits none: there are
-    /// as many as the workers for each size, or one for each compilation.
+    /// Pages for the heaps of compilations. A place that one of another size left fits none: there
+    /// are as many as the workers for each size, or one for each compilation.
     fn heap_pages(&self) -> u64 {
         let group = u64::from(GROUP_PAGES);
         let (least, most) = self.anon_pages().bounds();

@@ -19,22 +19,20 @@
 
 mod laws;
 mod target;
+mod task;
 
 pub use target::{Figure, Target};
+pub use task::FragmentTask;
 
 use crate::law::{Source, Varying};
-use crate::work::{OF_BLOCKS, Pages, Threads, Work, WorkError};
 use mmsim_core::base::id::Pfn;
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::memory::Layout;
 use mmsim_core::phys::gfp::{GfpFlags, MAX_PAGE_ORDER};
 use mmsim_core::workload::{Aim, BlockHandle, FreeBlocksOfZone, Op, Workload, WorkloadCx};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use laws::{geometric, rotate, runs, uniform};
 use target::{Course, Exchange};
@@ -155,33 +153,6 @@ impl FragmentConfig {
 
     fn steps(&self) -> u64 {
         self.age.as_nanos() * CHURN_STEPS / 1_000_000_000
-    }
-}
-
-/// A fragmentation machine, and the memory that it begins with instead of taking any.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FragmentTask {
-    /// The memory, and the file that says it.
-    pub load: Option<(PathBuf, Arc<Layout>)>,
-    /// Its work.
-    pub config: FragmentConfig,
-}
-
-impl Work for FragmentTask {
-    fn threads(&self, _seed: u64, _index: usize) -> Result<Threads, WorkError> {
-        Ok(self.config.workloads())
-    }
-    fn add_pages(&self, _seed: u64, _processes: u32, pages: &mut Pages) {
-        pages.take_all();
-    }
-    fn most_threads(&self) -> u32 {
-        1
-    }
-    fn unfit_for_samples(&self) -> Option<&'static str> {
-        Some(OF_BLOCKS)
-    }
-    fn has_to_be_made(&self) -> bool {
-        true
     }
 }
 
