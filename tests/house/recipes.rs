@@ -21,7 +21,7 @@ struct Example {
 const EXAMPLES: &[Example] = &[
     Example {
         recipe: "A workload.",
-        words: &["ReaderConfig", "READER"],
+        words: &["ReaderConfig", "READER]"],
         files: &[
             "crates/mmsim-workload/src/generators/mod.rs",
             "crates/mmsim-workload/src/generators/reader.rs",

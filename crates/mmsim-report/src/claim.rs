@@ -2,7 +2,7 @@
 //!
 //! `[[expect]]` of a scenario, the constraints of a tuning, and the demands, relations and rules by
 //! which published and recorded figures judge simulated ones are all claims. They differ in three
-//! things, each of which moves a verdict: what a value is held against, what is tested of it, and how
+//! things, each of which moves a verdict: what a value is compared with, what is tested of it, and how
 //! the values of several seeds become one answer. Conservation laws of counters are no claims: they
 //! are whole numbers of one machine, exact, and stand in core.
 
@@ -72,9 +72,9 @@ pub enum Over {
 pub struct Claim {
     /// The value that is tested.
     pub against: Against,
-    /// What must hold of it.
+    /// The test that the value has to pass.
     pub test: Test,
-    /// How several values give one answer.
+    /// Way in which several values give one answer.
     pub over: Over,
 }
 
@@ -195,7 +195,7 @@ impl Claim {
         if let Test::Between(bounds) = self.test { bounds } else { Bounds::default() }
     }
 
-    /// The verdict on one value of the figure, held against one of the other figure, which does not
+    /// The verdict on one value of the figure, compared with one of the other figure, which does not
     /// count where there is none.
     pub fn judge_one(&self, of: f64, than: f64) -> Verdict {
         let value = self.against.of(of, than);
@@ -208,7 +208,7 @@ impl Claim {
     }
 
     /// The values that are tested, where each value of the figure has one: those of the same place in
-    /// `than` are held against them. Nothing over nothing is no value.
+    /// `than` are compared with them. Nothing over nothing is no value.
     pub fn values(&self, of: &[f64], than: &[f64]) -> Vec<f64> {
         if self.against == Against::Nothing {
             return of.to_vec();

@@ -24,6 +24,8 @@ pub mod derived;
 
 pub mod path;
 
+mod scope;
+
 pub mod numbers;
 
 pub mod statistics;

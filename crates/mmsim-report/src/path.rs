@@ -11,13 +11,13 @@ use mmsim_base::nearest::nearest;
 use mmsim_core::base::vmstat::VmEvent;
 use serde_json::Value as Json;
 
-use super::derived::{Figure, Scope};
-use super::document::{Ending, PhaseReport, RunReport};
+use super::document::{Ending, RunReport};
+use super::scope::{Scope, Whole};
 
 /// The figure that is 1 where a run did all of its work, and 0 where it ended otherwise.
 pub const COMPLETED: &str = "completed";
 
-/// What a run has to be asked for before it starts, as it costs time.
+/// An instrument that a run has from its start only if a plan wants it, as it costs time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instrument {
     /// The mean of resident memory over time.
@@ -156,11 +156,6 @@ impl Path {
         Path { name: text.to_string().into(), over: over.into(), ..Path::default() }
     }
 
-    /// The figure of that name, or numbers that are joined by `+`.
-    pub fn named(text: &str) -> Path {
-        Figure::named(text).map_or_else(|| Path::read(text), |figure| figure.path().clone())
-    }
-
     /// The same of a phase; `None`: of the whole run.
     #[must_use]
     pub fn in_phase(self, phase: Option<String>) -> Path {
@@ -277,15 +272,6 @@ impl fmt::Display for Path {
         f.write_str(&self.name)?;
         self.phase.as_ref().map_or(Ok(()), |p| write!(f, ", in {p}"))
     }
-}
-
-/// The document of which a scope is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Whole<'a> {
-    /// A run.
-    Run(&'a RunReport),
-    /// A phase.
-    Phase(&'a PhaseReport),
 }
 
 /// A number of a report by its path.

@@ -237,8 +237,8 @@ mod tests {
     use super::*;
     use crate::settings::of_report;
     use mmsim::report::Report;
-    use mmsim::{RunOptions, run};
     use mmsim::scenario::Scenario;
+    use mmsim::{RunOptions, run};
 
     /// Two policies at three sizes, of which the second is much nearer to the first than to the third.
     fn sizes() -> Report {

@@ -18,6 +18,9 @@ seeds = 2
 [[objective]]
 figure = \"swap-ins\"
 goal = \"min\"
+[[objective]]
+figure = \"memory-pressure\"
+goal = \"min\"
 ";
 
 const SUITE: &str = "\

@@ -2,6 +2,7 @@
 
 use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::settings::Settings as _;
+use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{VmSysctl, ZoneKind};
 
 use super::{in_runs, runs};
@@ -81,7 +82,7 @@ fn compacts(r: &RunReport) -> bool {
 
 /// True if a fault asked for a huge page: a step may have switched them on.
 fn has_huge_faults(r: &RunReport) -> bool {
-    let counts = ["thp_fault_alloc", "thp_fault_fallback"];
+    let counts = [VmEvent::ThpFaultAlloc, VmEvent::ThpFaultFallback].map(VmEvent::name);
     counts.iter().any(|name| r.vmstat.get(name).is_some_and(|&n| n > 0))
 }
 

@@ -209,11 +209,13 @@ impl<'a> Search<'a> {
     /// to those that race.
     fn selected(&mut self, new: Vec<usize>) -> Vec<Try> {
         let size = self.plan.population();
+        // As the round began, before its new settings ran.
+        let left = self.budget - self.spent + new.len() as u64;
         let before = self.kept.clone();
         self.kept.extend(new);
         self.kept = self.select(&self.kept, size);
         self.step = Step::Round { finished: false };
-        match self.budget - self.spent > self.reserve() + (size / 2 + size) as u64 {
+        match left > self.reserve() + (size / 2 + size) as u64 {
             true => self.race(&before),
             false => Vec::new(),
         }

@@ -116,7 +116,7 @@ impl Row {
     }
     /// Allowed numbers from a release on.
     #[must_use]
-    pub const fn range_since(mut self, since: &'static str, low: u64, high: u64) -> Row {
+    pub(crate) const fn range_since(mut self, since: &'static str, low: u64, high: u64) -> Row {
         self.ranges[1] = Some((checked(since), low, high));
         self
     }
@@ -167,7 +167,7 @@ impl Row {
     }
     /// A duration that is written as a number of units of `nanos` nanoseconds.
     #[must_use]
-    pub const fn count_of_nanos(self, nanos: u64) -> Row {
+    pub(crate) const fn count_of_nanos(self, nanos: u64) -> Row {
         Row { form: Form::Whole, scale: nanos, ..self }
     }
 
