@@ -123,7 +123,7 @@ impl Memory {
         }));
     }
 
-    /// Makes pages old as [`Memory::mkold_at`] does. None: there is no place for a PTE, which costs
+    /// Makes pages old as `mkold_at` does. None: there is no place for a PTE, which costs
     /// `t_unlisted`.
     ///
     /// # Panics

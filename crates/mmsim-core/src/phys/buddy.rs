@@ -108,7 +108,7 @@ impl Buddy {
     /// `end`, none of them free yet; all pageblocks movable.
     ///
     /// # Panics
-    /// No allocator can have these rules ([`KernelRules::check_orders`]), or `first` is no such multiple.
+    /// No allocator can have these rules (`check_orders`), or `first` is no such multiple.
     pub fn new(first: Pfn, end: Pfn, rules: KernelRules) -> Self {
         rules.check_orders().unwrap_or_else(|e| panic!("rules of a page allocator: {e}"));
         assert!(first.0.is_multiple_of(1 << rules.max_order), "{first} starts no largest block");

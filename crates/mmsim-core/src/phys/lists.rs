@@ -25,7 +25,7 @@
 //! cannot be on two lists. Only this file changes lengths, so they cannot drift.
 //!
 //! Lengths are in pages. A folio counts as one page until the caller says that it weighs more
-//! ([`Lists::count_extra`], [`Lists::count_zone`]).
+//! (`count_extra`, `count_zone`).
 //!
 //! A list belongs to a tally, which counts the pages of all its lists. Linux keeps such sums per
 //! node (`NR_INACTIVE_ANON` and the like), so reading them needs no walk over memory cgroups.
@@ -420,7 +420,7 @@ impl Lists {
     }
 
     /// The folios at the tail of a list, as far as they lie side by side: what
-    /// [`Lists::pop_tail_batch`] is going to hand over next, as a guess. Some may be no folios.
+    /// `pop_tail_batch` is going to hand over next, as a guess. Some may be no folios.
     #[inline]
     pub fn ahead(&self, list: ListId) -> &[u32] {
         let l = &self.lists[list];

@@ -320,7 +320,7 @@ impl Pcp {
         }
     }
 
-    /// All lists, each with its index (as [`pcp_index`] gives it) and its blocks from the head.
+    /// All lists, each with its index (as `pcp_index` gives it) and its blocks from the head.
     pub fn lists(&self) -> impl Iterator<Item = (usize, Vec<u32>)> + '_ {
         self.lists.iter().enumerate().map(|(i, l)| (i, l.live().iter().rev().copied().collect()))
     }

@@ -277,7 +277,8 @@ pub(crate) enum Origin {
 pub struct HighOrder {
     /// Blocks asked for.
     pub attempts: u64,
-    /// Attempts that succeeded, by [`Origin`] in its order.
+    /// Attempts that succeeded, by where the block came from: it was free, asynchronous compaction
+    /// made it, direct reclaim freed it, compaction that may wait made it.
     pub from: [u64; 4],
 }
 
