@@ -115,7 +115,7 @@ fn run(scenario: &Scenario) -> Result<Report, RunError> {
 /// The report is that of `mmsim run`: `to_json` and `to_csv` write what `mmsim compare` and other
 /// readers take.
 pub(crate) fn report() -> Result<Report, RunError> {
-    run(&scenario("64")?)
+    run(&scenario("32")?)
 }
 
 /// The error of a value that the setting does not take.
