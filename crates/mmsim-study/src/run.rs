@@ -1,7 +1,7 @@
 //! Runs of scenarios: one machine each.
 //!
 //! A run is single-threaded and deterministic; runs share nothing, so any number of jobs
-//! ([`Runner`]) gives the same bytes. Observers see a run and cannot change it.
+//! ([`Runner`](crate::Runner)) gives the same bytes. Observers see a run and cannot change it.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -301,7 +301,7 @@ fn id_at(plan: &SweepPlan, n: u64) -> Result<UnitId, Error> {
     Ok(UnitId(plan.ids(&pieces[0])?[0]))
 }
 
-/// The report of a unit that [`make`] made, as [`Writer::keep`] takes it.
+/// The report of a unit that [`make`] made, as a store keeps it.
 ///
 /// # Errors
 ///
