@@ -1,7 +1,7 @@
 //! Conservation laws: what must hold between counters, whatever was simulated.
 //!
 //! The counter that a counter never exceeds stands in its row
-//! ([`within`](crate::base::vmstat::Counter::within)). A law between sums is a row of [`LAWS`]. An
+//! (`within`). A law between sums is a row of `LAWS`. An
 //! audit ([`Machine::check`]) asks all of them between two steps, so what is under way counts as
 //! well. Sources are of Linux 6.12 where no other version is named.
 
