@@ -3,7 +3,6 @@
 
 use serde::Deserialize;
 
-use super::Family;
 use super::document::{FigureRow, KernelScore, Summary};
 
 const CALIBRATION: &str = include_str!("../../evidence/calibration.toml");
@@ -26,19 +25,19 @@ struct Kernels {
     kernel: Vec<KernelScore>,
 }
 
-/// The summary of a family whose figures are `rows`.
-pub(super) fn summary(family: &Family, rows: &[FigureRow]) -> Summary {
+/// The summary of the family of that name whose figures are `rows`, for its recorded kernels.
+pub(super) fn summary(family: &str, recorded: &[String], rows: &[FigureRow]) -> Summary {
     let of_family = |name: &str| {
-        name.strip_prefix(family.name).and_then(|n| n.strip_prefix('.')).map(str::to_string)
+        name.strip_prefix(family).and_then(|n| n.strip_prefix('.')).map(str::to_string)
     };
     let calibration: Calibration = toml::from_str(CALIBRATION).expect("evidence/calibration.toml");
     let looked = calibration.constant.iter().filter(|c| c.looked_at != "none");
     let constants = looked.filter_map(|c| of_family(&c.name)).collect();
     let kernels = kernels();
-    let of = |name: &&str| kernels.iter().find(|k| k.kernel == **name).cloned();
+    let of = |name: &String| kernels.iter().find(|k| k.kernel == *name).cloned();
     Summary {
         constants,
-        kernels: family.kernels.iter().map(|k| of(k).unwrap_or_else(|| panic!("{k}"))).collect(),
+        kernels: recorded.iter().map(|k| of(k).unwrap_or_else(|| panic!("{k}"))).collect(),
         ..Summary::count(rows)
     }
 }
@@ -53,16 +52,17 @@ pub fn kernels() -> Vec<KernelScore> {
 mod tests {
     use super::super::demand::Basis;
     use super::super::document::Asks;
-    use super::super::{FAMILIES, unpublished_row};
+    use super::super::{FAMILIES, Family, unpublished_row};
     use super::*;
     use crate::validate::patched::Patched;
 
     #[test]
     fn every_kernel_of_a_family_is_recorded_and_counted() {
         let counted = kernels();
-        for name in FAMILIES.iter().flat_map(|f| f.kernels) {
-            assert!(Patched::of(name).is_some(), "{name}");
-            assert!(counted.iter().any(|k| k.kernel == *name), "{name}");
+        let of = |f: &Family| f.study().unwrap_or_else(|e| panic!("{e}")).kernels;
+        for name in FAMILIES.iter().flat_map(of) {
+            assert!(Patched::of(&name).is_some(), "{name}");
+            assert!(counted.iter().any(|k| k.kernel == name), "{name}");
         }
     }
 
@@ -93,10 +93,7 @@ mod tests {
 
     #[test]
     fn constants_that_were_chosen_with_figures_in_view_are_named() {
-        let of = |name: &str| {
-            let family = FAMILIES.iter().find(|f| f.name == name).expect("a family");
-            summary(family, &[])
-        };
+        let of = |name: &str| summary(name, &[], &[]);
         assert!(of("anon-workingset").constants.iter().any(|c| c == "os-overhead"));
         assert!(of("inactive-ratio").constants.is_empty());
         assert!(of("compaction-redesign").kernels.is_empty());

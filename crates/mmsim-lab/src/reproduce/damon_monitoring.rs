@@ -7,8 +7,9 @@
 use mmsim_damon::DamonConfig;
 
 use super::demand::{band_words, in_band};
-use super::lab::{Constant, Lab, ScenarioFile, Sets};
+use super::lab::{Lab, ScenarioFile, Sets};
 use super::published::{Cell, Published, Table};
+use super::study::Study;
 use super::{Family, Figures, row, row_by_seed, unpublished_row};
 use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::record::summary::{SKIPPED, percentile, validate, working_set};
@@ -17,39 +18,11 @@ use mmsim::report::statistics::estimate;
 use mmsim::report::{Monitored, RunReport};
 use mmsim::run::RunError;
 
-/// The family.
-pub static FAMILY: Family = Family {
-    name: "damon-monitoring",
-    about: "DAMON's monitor: hugetlb pages before and after Linux 5.17, working sets of masim's patterns",
-    published: include_str!("../../evidence/published/damon-monitoring.toml"),
-    scenarios: &[HUGETLB, MASIM],
-    constants: CONSTANTS,
-    tables: &[WITHOUT, WITH, BANDS, PERCENTILES, CLAIMS],
-    kernels: &[],
-    left_out: &[],
-    figures,
-};
-
 const WITHOUT: &str = "hugetlb-without";
 const WITH: &str = "hugetlb-with";
 const BANDS: &str = "masim-wss-bands";
 const PERCENTILES: &str = "masim-zigzag-percentiles";
 const CLAIMS: &str = "claims";
-
-const HUGETLB: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-monitoring/hugetlb.toml",
-    text: include_str!("../../evidence/experiments/damon-monitoring/hugetlb.toml"),
-};
-const MASIM: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-monitoring/masim.toml",
-    text: include_str!("../../evidence/experiments/damon-monitoring/masim.toml"),
-};
-
-const CONSTANTS: &[Constant] = &[
-    Constant { name: "buffer", value: 16.0, unit: "huge pages", basis: BEFORE },
-    Constant { name: "length", value: 10_000.0, unit: "ms", basis: BEFORE },
-];
-const BEFORE: &str = "chosen before the first comparison";
 
 /// Bytes of a huge page.
 const HUGE: u64 = 2 << 20;
@@ -65,9 +38,15 @@ struct Recorded {
     record: Record,
 }
 
-fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
-    let mut figures = hugetlb(lab, published)?;
-    figures.add(masim(lab, published)?);
+/// The figures of all tables.
+pub(super) fn figures(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
+    let mut figures = hugetlb(lab, family, study, published)?;
+    figures.add(masim(lab, family, published)?);
     if lab.wants(CLAIMS) {
         figures.rows.extend(published.claims.iter().filter_map(|c| claim(published, &c.id)));
     }
@@ -101,18 +80,24 @@ fn by_seed(runs: &[Recorded], variant: &str, figure: impl Fn(&Record) -> f64) ->
 // ---- huge pages of hugetlbfs ----
 
 /// Settings of the scenario from the constants.
-fn buffer(lab: &Lab<'_>) -> Sets {
-    let [pages, ms] = [0, 1].map(|i| lab.value(&CONSTANTS[i]).round() as u64);
+fn buffer(lab: &Lab<'_>, study: &Study) -> Sets {
+    let [pages, ms] =
+        ["buffer", "length"].map(|name| lab.value(study.constant(name)).round() as u64);
     let text = format!("buffer, {}\n\nbusy\n{ms}\nbuffer, 0, 4096, 1\n", pages * HUGE);
     vec![("machine.vm.nr_hugepages".into(), pages.to_string()), ("task[0].text".into(), text)]
 }
 
-fn hugetlb(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+fn hugetlb(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     if !lab.wants(WITHOUT) && !lab.wants(WITH) {
         return Ok(figures);
     }
-    let runs = recorded(lab, "hugetlb", HUGETLB, buffer(lab))?;
+    let runs = recorded(lab, "hugetlb", family.scenario("hugetlb"), buffer(lab, study))?;
     for (table, variant) in [(WITHOUT, "without"), (WITH, "with")] {
         if lab.wants(table) {
             let table = published.table(table);
@@ -200,12 +185,12 @@ fn variant_of(pattern: &str, thp: &str) -> String {
     if thp == "default" { pattern.into() } else { format!("{pattern}-{thp}") }
 }
 
-fn masim(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+fn masim(lab: &Lab<'_>, family: &Family, published: &Published) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     if !lab.wants(BANDS) && !lab.wants(PERCENTILES) {
         return Ok(figures);
     }
-    let runs = recorded(lab, "masim", MASIM, Vec::new())?;
+    let runs = recorded(lab, "masim", family.scenario("masim"), Vec::new())?;
     if lab.wants(BANDS) {
         let table = published.table(BANDS);
         for low in published.cells(table).filter(|c| c.column() == "low") {
@@ -320,6 +305,11 @@ mod tests {
     use mmsim::machines::Catalogue;
     use mmsim::scenario::{RunSpec, Scenario};
 
+    fn family() -> &'static Family {
+        let is = |f: &&Family| f.name == "damon-monitoring";
+        super::super::FAMILIES.iter().find(is).expect("the family")
+    }
+
     fn runs(file: ScenarioFile, sets: &Sets) -> Vec<RunSpec> {
         let shipped = Scenario::from_str(file.text, file.path).expect("a scenario");
         shipped.with_sets(sets).expect("values that it takes").expand(&Catalogue).expect("runs")
@@ -328,15 +318,17 @@ mod tests {
     /// The constants are those of the shipped scenario.
     #[test]
     fn the_scenario_is_what_is_run() {
-        let lab = Lab::silent(&|_, _, _| {});
-        assert_eq!(runs(HUGETLB, &buffer(&lab)), runs(HUGETLB, &Vec::new()));
+        let (lab, family) = (Lab::silent(&|_, _, _| {}), family());
+        let file = family.scenario("hugetlb");
+        let buffer = buffer(&lab, &family.study().expect("a study"));
+        assert_eq!(runs(file, &buffer), runs(file, &Vec::new()));
     }
 
     /// Every row of the bands has its variant, and so has the pattern of the percentiles.
     #[test]
     fn patterns_are_variants() {
-        let published = Published::read(FAMILY.published);
-        let runs = runs(MASIM, &Vec::new());
+        let published = Published::read(family().published);
+        let runs = runs(family().scenario("masim"), &Vec::new());
         let has = |variant: &str| runs.iter().any(|r| r.variant == variant);
         for cell in published.cells(published.table(BANDS)) {
             assert!(has(&variant_of(&cell.key("pattern"), &cell.key("thp"))), "{}", cell.id());
@@ -347,7 +339,7 @@ mod tests {
     /// All claims have a row, those of tables aside; the limits are those of the presets.
     #[test]
     fn claims_are_listed() {
-        let published = Published::read(FAMILY.published);
+        let published = Published::read(family().published);
         let cells: usize = published.tables.iter().map(|t| published.cells(t).count()).sum();
         assert_eq!((published.tables.len(), cells, published.claims.len()), (4, 68, 7));
         let rows: Vec<FigureRow> =

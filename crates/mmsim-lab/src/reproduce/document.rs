@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::demand::Basis;
+use crate::reproduce::study::Constant;
 use mmsim::report::SCHEMA;
 use mmsim::report::{Rows, or_empty};
 
@@ -29,7 +30,7 @@ pub struct ExperimentReport {
     /// Description of the experiment.
     pub about: String,
     /// Values that the sources leave open, and those put in their place.
-    pub constants: Vec<ConstantReport>,
+    pub constants: Vec<Constant>,
     /// The figures.
     pub rows: Vec<FigureRow>,
     /// Sentences that no single figure holds.
@@ -52,20 +53,6 @@ pub struct Picture {
     pub title: String,
     /// Its lines, each with an end.
     pub text: String,
-}
-
-/// A constant of an experiment.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ConstantReport {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-    /// Basis of the choice: the figures that it was chosen by, or the reason for it.
-    pub basis: String,
 }
 
 /// A published figure and what the model makes of it.

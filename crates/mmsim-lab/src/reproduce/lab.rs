@@ -9,11 +9,10 @@ use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmStat;
 use mmsim_core::machine::Watch;
-use mmsim_core::machine::snapshot::Snapshot;
 use rayon::prelude::*;
 
+use super::study::Constant;
 use mmsim::machines::{Catalogue, Machine};
-use mmsim::report::proc::picture;
 use mmsim::report::{Monitored, RunReport};
 use mmsim::run::{self, RunError};
 use mmsim::scenario::{RunSpec, Scenario};
@@ -30,24 +29,11 @@ pub struct ScenarioFile {
 /// Values put into a scenario: path and value as in `--set`.
 pub type Sets = Vec<(String, String)>;
 
-/// A constant that the source of an experiment leaves open.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Constant {
-    /// Its name in evidence/calibration.toml after the experiment's.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// The figures that it was chosen by, or why it is so.
-    pub basis: &'static str,
-}
-
 /// A constant that is not what it should be, to see what depends on it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Varied {
     /// A constant of the experiment, multiplied.
-    Constant(&'static str, f64),
+    Constant(String, f64),
     /// A key of every scenario: its path, and the value to put there.
     Key(String, String),
     /// A cost of the machine, multiplied.
@@ -99,9 +85,6 @@ pub struct Sampled {
 /// A run, and what its monitors recorded.
 pub type WithMonitors = (RunReport, Vec<Monitored>);
 
-/// A run, and the zones of its machine as pictures at the ends of phases: name and picture.
-pub type Pictured = (RunReport, Vec<(String, String)>);
-
 /// Runner of experiments.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
@@ -111,8 +94,7 @@ pub struct Lab<'a> {
     pub tables: &'a [String],
     /// By what machines are smaller than those of the source; `None`: the experiment's choice.
     pub scale: Option<u64>,
-    /// Runs at the same time; `None`: one per CPU. Who asks from a thread of a pool of rayon has as many
-    /// as that.
+    /// Runs at the same time; `None`: one per CPU.
     pub jobs: Option<usize>,
     /// The constant that is varied.
     pub varied: Option<&'a Varied>,
@@ -151,59 +133,11 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
-        self.run_wanted(what, file, cells, |_, _| true)
-    }
-
-    /// The same, and only of `wanted` runs, a function that gets the place of their list of values.
-    ///
-    /// # Errors
-    /// As [`Lab::run`].
-    pub fn run_wanted(
-        &self,
-        what: &str,
-        file: ScenarioFile,
-        cells: &[Sets],
-        wanted: impl Fn(usize, &RunSpec) -> bool,
-    ) -> Result<Vec<Vec<RunReport>>, RunError> {
-        let one = |spec: &RunSpec| {
+        let one = |_: usize, spec: &RunSpec| {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             Ok(RunReport::from_result(meta, &result))
         };
-        self.each(what, file, cells, wanted, one)
-    }
-
-    /// The same of `wanted` runs with pictures of memory at the ends of these phases.
-    ///
-    /// # Errors
-    /// As [`Lab::run`].
-    pub fn run_pictured(
-        &self,
-        what: &str,
-        file: ScenarioFile,
-        cells: &[Sets],
-        phases: &[&str],
-        wanted: impl Fn(usize, &RunSpec) -> bool,
-    ) -> Result<Vec<Vec<Pictured>>, RunError> {
-        let one = |spec: &RunSpec| {
-            let pictures = Arc::new(Mutex::new(Vec::new()));
-            let watch = |_: usize, _: &Machine| {
-                let (pictures, phases) = (pictures.clone(), phases.iter().map(|p| p.to_string()));
-                let phases: Vec<String> = phases.collect();
-                let draw = move |name: Option<&str>, s: &Snapshot| {
-                    if let Some(name) = name.filter(|n| phases.iter().any(|p| p == n)) {
-                        let zones = s.zones.iter().filter(|z| z.managed > 0);
-                        let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
-                        let mut all = pictures.lock().expect("no thread panicked");
-                        all.push((name.to_string(), text));
-                    }
-                };
-                Watch::default().with_snapshot(Box::new(draw))
-            };
-            let (meta, result) = run::run_one(0, spec, &watch)?;
-            let pictures = std::mem::take(&mut *pictures.lock().expect("no thread panicked"));
-            Ok((RunReport::from_result(meta, &result), pictures))
-        };
-        self.each(what, file, cells, wanted, one)
+        self.each(what, &of_file(file, cells), |_, _| true, one)
     }
 
     /// The same with the gauges of every so much simulated time, and only of `wanted` runs.
@@ -218,7 +152,7 @@ impl<'a> Lab<'a> {
         every: SimDuration,
         wanted: impl Fn(usize, &RunSpec) -> bool,
     ) -> Result<Vec<Vec<Sampled>>, RunError> {
-        let one = |spec: &RunSpec| {
+        let one = |_: usize, spec: &RunSpec| {
             let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
             let watch = |_: usize, machine: &Machine| {
                 let free = machine.mem.zones.nr_free();
@@ -233,7 +167,7 @@ impl<'a> Lab<'a> {
             let samples = std::mem::take(&mut *samples.lock().expect("no thread panicked"));
             Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
         };
-        self.each(what, file, cells, wanted, one)
+        self.each(what, &of_file(file, cells), wanted, one)
     }
 
     /// The same with what monitors recorded.
@@ -246,50 +180,28 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<WithMonitors>>, RunError> {
-        let one = |spec: &RunSpec| {
+        let one = |_: usize, spec: &RunSpec| {
             let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
             let monitored = meta.damon.clone();
             Ok((RunReport::from_result(meta, &result), monitored))
         };
-        self.each(what, file, cells, |_, _| true, one)
+        self.each(what, &of_file(file, cells), |_, _| true, one)
     }
 
-    /// Carries out two parts of an experiment; whoever has nothing left to do in one helps with the other.
+    /// Results of `one` for every wanted run, by scenarios with their values; both functions get
+    /// the place of these.
     ///
     /// # Errors
-    /// No thread can be started.
-    pub fn both<A: Send, B: Send>(
-        &self,
-        first: impl FnOnce() -> A + Send,
-        second: impl FnOnce() -> B + Send,
-    ) -> Result<(A, B), RunError> {
-        self.among_jobs(|| rayon::join(first, second))
-    }
-
-    /// Does something on as many threads as there are jobs: on those that are there, if it is one of
-    /// them that asks.
-    fn among_jobs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, RunError> {
-        if rayon::current_thread_index().is_some() {
-            return Ok(work());
-        }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
-            .build()
-            .map_err(|e| mmsim::Error::plain(e.to_string()))?;
-        Ok(pool.install(work))
-    }
-
-    /// Results of `one` for every wanted run, by lists of values.
-    fn each<T: Send>(
+    /// As [`Lab::run`], and what `one` fails with.
+    pub fn each<T: Send>(
         &self,
         what: &str,
-        file: ScenarioFile,
-        cells: &[Sets],
+        cells: &[(ScenarioFile, Sets)],
         wanted: impl Fn(usize, &RunSpec) -> bool,
-        one: impl Fn(&RunSpec) -> Result<T, RunError> + Sync,
+        one: impl Fn(usize, &RunSpec) -> Result<T, RunError> + Sync,
     ) -> Result<Vec<Vec<T>>, RunError> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
-        for (i, sets) in cells.iter().enumerate() {
+        for (i, (file, sets)) in cells.iter().enumerate() {
             let mut sets = sets.clone();
             if let Some(Varied::Key(path, value)) = self.varied {
                 sets.push((path.clone(), value.clone()));
@@ -306,14 +218,18 @@ impl<'a> Lab<'a> {
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());
         let one = |(i, spec): &(usize, RunSpec)| {
-            let made = one(spec)?;
+            let made = one(*i, spec)?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());
             Ok((*i, made))
         };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
+            .build()
+            .map_err(|e| mmsim::Error::plain(e.to_string()))?;
         // One by one: a run may take as long as all others together.
         let all = || specs.par_iter().with_max_len(1).map(one).collect();
-        let made: Result<Vec<(usize, T)>, RunError> = self.among_jobs(all)?;
+        let made: Result<Vec<(usize, T)>, RunError> = pool.install(all);
         let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
         for (i, one) in made? {
             by_cell[i].push(one);
@@ -322,14 +238,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// A figure of each seed of a variant. Panics if there is no such variant.
-pub fn by_seed(
-    runs: &[RunReport],
-    variant: &str,
-    figure: impl Fn(&RunReport) -> f64,
-) -> Vec<(u64, f64)> {
-    let of = runs.iter().filter(|r| r.variant == variant);
-    let figures: Vec<(u64, f64)> = of.map(|r| (r.seed, figure(r))).collect();
-    assert!(!figures.is_empty(), "no variant {variant}");
-    figures
+/// One scenario with each list of values.
+fn of_file(file: ScenarioFile, cells: &[Sets]) -> Vec<(ScenarioFile, Sets)> {
+    cells.iter().map(|sets| (file, sets.clone())).collect()
 }

@@ -2,82 +2,144 @@
 //! of them.
 //!
 //! A *family* is what one patch series published: its figures ([`published`]), its
-//! experiments as scenario files, and the constants that its authors leave open. Figures
-//! are read from data, scenarios from files that `mmsim run` takes too; what is written
-//! here is which scenario gives which figure. How close is close enough stands beside the
-//! figures ([`demand`]); a miss is shown as plainly as a hit.
+//! experiments as scenario files, and a study ([`study`]) that says which scenario gives which
+//! figure and what its authors leave open. All three are data; [`carry`] reads a study and makes
+//! its runs. Experiments that are programs stand beside them and are named in the study. How close
+//! is close enough stands beside the figures ([`demand`]); a miss is shown as plainly as a hit.
 //!
 //! Where a machine of the source is large, experiments are made on one that is smaller by
 //! a whole number in everything that is counted in pages, so that all ratios are those of
 //! the source: memory, watermarks, swap, chunks, and with them the time of a run.
 
-pub mod anon_workingset;
-pub mod compaction;
+mod anon_workingset;
+pub mod carry;
 pub mod counts;
-pub mod dama;
-pub mod damon_monitoring;
-pub mod damon_reclaim;
+mod damon_monitoring;
+mod damon_reclaim;
 pub mod demand;
 pub mod document;
-pub mod inactive_ratio;
+pub mod drops;
+pub mod expression;
 pub mod lab;
-pub mod mglru;
-pub mod pagecache_chain;
+mod lazyfree;
+mod pagecache_chain;
 pub mod published;
+pub mod ran;
 pub mod relation;
 mod sensitivity;
+pub mod study;
 
-use crate::reproduce::document::{
-    Asks, ConstantReport, ExperimentReport, FigureRow, Picture, Reproduction,
-};
+use crate::reproduce::document::{Asks, ExperimentReport, FigureRow, Picture, Reproduction};
 use clap::Args;
 use demand::Basis;
-use lab::{Constant, Lab, Progress, ScenarioFile};
+use lab::{Lab, Progress, ScenarioFile};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::nearest::nearest;
 use mmsim::report::statistics::{Estimate, estimate};
 use mmsim::run::RunError;
 use mmsim_terminal::args::at_least_one;
 use published::{Cell, Published};
+use study::Study;
 
-/// Published experiments of one patch series, and their implementation here.
+/// Makes the tables of a study that a program makes.
+pub type Code = fn(&Lab<'_>, &Family, &Study, &Published) -> Result<Figures, RunError>;
+
+/// Published experiments of one patch series, as texts in this program.
 #[non_exhaustive]
 pub struct Family {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Description of the family.
-    pub about: &'static str,
+    /// Its study.
+    pub study: ScenarioFile,
     /// The text of its figures.
     pub published: &'static str,
     /// The scenarios of its experiments.
     pub scenarios: &'static [ScenarioFile],
-    /// Values that its sources leave open.
-    pub constants: &'static [Constant],
-    /// Parts that can be run alone: tables, and experiments without a table.
-    pub tables: &'static [&'static str],
-    /// Recorded kernels that carry the patch, or lack it.
-    pub kernels: &'static [&'static str],
-    /// Published tables and claims that are not carried out, and why.
-    pub left_out: &'static [(&'static str, &'static str)],
-    /// Makes the figures.
-    pub figures: fn(&Lab<'_>, &Published) -> Result<Figures, RunError>,
+    /// Programs that its study names.
+    pub code: &'static [(&'static str, Code)],
 }
 
-/// All families.
-pub static FAMILIES: &[&Family] = &[
-    &anon_workingset::FAMILY,
-    &mglru::lazyfree::FAMILY,
-    &mglru::file_protection::FAMILY,
-    &mglru::refault_distance::FAMILY,
-    &mglru::fio_zipf::FAMILY,
-    &mglru::rework::FAMILY,
-    &compaction::FAMILY,
-    &damon_monitoring::FAMILY,
-    &damon_reclaim::FAMILY,
-    &pagecache_chain::FAMILY,
-    &inactive_ratio::FAMILY,
-    &dama::FAMILY,
-];
+impl Family {
+    /// Reads its study.
+    ///
+    /// # Errors
+    /// The file is wrong, with the place.
+    pub fn study(&self) -> Result<Study, Error> {
+        Study::read(self.study.path, self.study.text)
+    }
+
+    /// The scenario in a file of that name. Panics if there is none.
+    pub fn scenario(&self, file: &str) -> ScenarioFile {
+        let is = |f: &&ScenarioFile| f.path.ends_with(&format!("/{file}.toml"));
+        *self.scenarios.iter().find(is).unwrap_or_else(|| panic!("{}: no {file}", self.name))
+    }
+}
+
+/// A file of the repository.
+macro_rules! file {
+    ($($part:literal),+) => {
+        ScenarioFile {
+            path: concat!($($part),+),
+            text: include_str!(concat!("../../", $($part),+)),
+        }
+    };
+}
+
+macro_rules! families {
+    ($(
+        $name:literal: $published:literal,
+        [$($scenario:literal),*],
+        [$($code:literal: $make:path),*];
+    )*) => {
+        /// All families.
+        pub static FAMILIES: &[Family] = &[$(Family {
+            name: $name,
+            study: file!("evidence/experiments/", $name, "/study.toml"),
+            published: file!("evidence/published/", $published, ".toml").text,
+            scenarios: &[$(file!($scenario)),*],
+            code: &[$(($code, $make)),*],
+        }),*];
+    };
+}
+
+families! {
+    "anon-workingset": "anon-workingset", [
+        "evidence/experiments/anon-workingset/swap-ins.toml",
+        "evidence/experiments/anon-workingset/throughput.toml",
+        "evidence/experiments/anon-workingset/detection.toml",
+        "scenarios/kernel-build.toml"
+    ], ["examples": anon_workingset::examples, "throughput": anon_workingset::throughput];
+    "mglru-lazyfree": "mglru", [
+        "evidence/experiments/mglru-lazyfree/apps.toml",
+        "evidence/experiments/mglru-lazyfree/garbage.toml"
+    ], ["ablation": lazyfree::ablation, "garbage": lazyfree::garbage];
+    "mglru-file-protection": "mglru", ["evidence/experiments/mglru-file-protection/apps.toml"], [];
+    "mglru-refault-distance": "mglru",
+        ["evidence/experiments/mglru-refault-distance/reader.toml"], [];
+    "mglru-fio-zipf": "mglru", ["evidence/experiments/mglru-fio-zipf/fio.toml"], [];
+    "mglru-6.14-rework": "mglru", ["evidence/experiments/mglru-6.14-rework/reader.toml"], [];
+    "compaction-redesign": "compaction-redesign", [
+        "evidence/experiments/compaction-redesign/hogger.toml",
+        "evidence/experiments/compaction-redesign/build-frag.toml",
+        "evidence/experiments/compaction-redesign/stress-highalloc.toml",
+        "evidence/experiments/compaction-redesign/two-requesters.toml"
+    ], [];
+    "damon-monitoring": "damon-monitoring", [
+        "evidence/experiments/damon-monitoring/hugetlb.toml",
+        "evidence/experiments/damon-monitoring/masim.toml"
+    ], ["monitoring": damon_monitoring::figures];
+    "damon-reclaim": "damon-reclaim", [
+        "evidence/experiments/damon-reclaim/workload.toml",
+        "evidence/experiments/damon-reclaim/linear-scan.toml",
+        "evidence/experiments/damon-reclaim/seventy.toml",
+        "evidence/experiments/damon-reclaim/hot-page.toml"
+    ], ["quotas": damon_reclaim::quotas, "baseline": damon_reclaim::baseline];
+    "pagecache-chain": "pagecache-chain", ["evidence/experiments/pagecache-chain/chain.toml"],
+        ["chain": pagecache_chain::figures];
+    "inactive-ratio": "inactive-ratio",
+        ["evidence/experiments/inactive-ratio/reclaimtest2.toml"], [];
+    "dama": "dama", ["evidence/experiments/dama/min-age.toml"], [];
+}
 
 /// Simulated figures.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -141,9 +203,8 @@ fn power_of_two(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A name or table that there is not, or of which the quick subset has nothing.
 pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduction, RunError> {
-    let families = wanted(request)?;
     let mut experiments = Vec::new();
-    for family in families {
+    for (family, study) in wanted(request)? {
         let lab = Lab {
             quick: request.quick,
             tables: &request.tables,
@@ -152,21 +213,21 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
             ..Lab::silent(progress)
         };
         let published = Published::read(family.published);
-        let mut figures = (family.figures)(&lab, &published)?;
+        let mut figures = carry::figures(&lab, family, &study, &published)?;
         let sensitivity = match request.sensitivity {
-            true => Some(sensitivity::sensitivity(family, &published, &lab, &figures)?),
+            true => Some(sensitivity::sensitivity(family, &study, &published, &lab, &figures)?),
             false => None,
         };
         if request.tables.is_empty() {
-            let said =
-                family.left_out.iter().map(|(id, why)| format!("not carried out: {id}: {why}."));
+            let left = study.left_out.iter();
+            let said = left.map(|l| format!("not carried out: {}: {}.", l.id, l.why));
             figures.findings.extend(said);
         }
         experiments.push(ExperimentReport {
             name: family.name.to_string(),
-            about: family.about.to_string(),
-            constants: family.constants.iter().map(constant).collect(),
-            summary: counts::summary(family, &figures.rows),
+            about: study.about.clone(),
+            constants: study.constants.clone(),
+            summary: counts::summary(family.name, &study.kernels, &figures.rows),
             rows: figures.rows,
             findings: figures.findings,
             pictures: figures.pictures,
@@ -182,15 +243,6 @@ pub fn reproduce(request: &Request, progress: &Progress<'_>) -> Result<Reproduct
     Ok(Reproduction::new(request.quick, experiments))
 }
 
-fn constant(c: &Constant) -> ConstantReport {
-    ConstantReport {
-        name: c.name.to_string(),
-        value: c.value,
-        unit: c.unit.to_string(),
-        basis: c.basis.to_string(),
-    }
-}
-
 fn known(names: &[&str]) -> String {
     names.join(", ")
 }
@@ -204,7 +256,7 @@ fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
     }
 }
 
-fn wanted(request: &Request) -> Result<Vec<&'static Family>, Error> {
+fn wanted(request: &Request) -> Result<Vec<(&'static Family, Study)>, Error> {
     let names: Vec<&str> = FAMILIES.iter().map(|f| f.name).collect();
     if let Some(name) = request.names.iter().find(|n| !names.contains(&n.as_str())) {
         return Err(unknown("experiment", name, &names));
@@ -213,9 +265,11 @@ fn wanted(request: &Request) -> Result<Vec<&'static Family>, Error> {
         let e = Error::new(ErrorKind::Option, "no experiment is named");
         return Err(e.help(format!("write --all, or one of: {}", known(&names))));
     }
-    let is_wanted = |f: &&&Family| request.all || request.names.iter().any(|n| n == f.name);
-    let families: Vec<&Family> = FAMILIES.iter().filter(is_wanted).copied().collect();
-    let tables: Vec<&str> = families.iter().flat_map(|f| f.tables).copied().collect();
+    let is_wanted = |f: &&Family| request.all || request.names.iter().any(|n| n == f.name);
+    let read = |f: &'static Family| Ok((f, f.study()?));
+    let families: Vec<(&Family, Study)> =
+        FAMILIES.iter().filter(is_wanted).map(read).collect::<Result<_, Error>>()?;
+    let tables: Vec<&str> = families.iter().flat_map(|f| f.1.table_ids()).collect();
     match request.tables.iter().find(|t| !tables.contains(&t.as_str())) {
         Some(t) => Err(unknown("table", t, &tables)),
         None => Ok(families),
@@ -275,6 +329,10 @@ pub fn unpublished_row(
 mod tests {
     use super::*;
 
+    fn study(family: &Family) -> Study {
+        family.study().unwrap_or_else(|e| panic!("{e}"))
+    }
+
     fn said(request: &Request) -> String {
         match reproduce(request, &|_, _, _| panic!("nothing is to run")) {
             Err(RunError::Input(e)) => e.to_string(),
@@ -312,9 +370,11 @@ mod tests {
         texts.dedup();
         for text in texts {
             let published = Published::read(text);
-            let of_text = || FAMILIES.iter().filter(|f| f.published == text);
-            let shown: Vec<&str> = of_text().flat_map(|f| f.tables).copied().collect();
-            let left: Vec<&str> = of_text().flat_map(|f| f.left_out).map(|l| l.0).collect();
+            let of_text = FAMILIES.iter().filter(|f| f.published == text);
+            let studies: Vec<Study> = of_text.map(study).collect();
+            let shown: Vec<&str> = studies.iter().flat_map(|s| s.table_ids()).collect();
+            let left: Vec<&str> =
+                studies.iter().flat_map(|s| &s.left_out).map(|l| l.id.as_str()).collect();
             for id in published.tables.iter().map(|t| t.id.as_str()) {
                 let times = [&shown, &left].map(|l| l.iter().filter(|t| **t == id).count());
                 assert!(

@@ -13,44 +13,20 @@
 use mmsim_core::config::cost::CostModel;
 
 use super::demand::{band_words, in_band};
-use super::lab::{Constant, Lab, ScenarioFile, Sets};
+use super::lab::{Lab, Sets};
 use super::published::{Cell, Published, Row};
+use super::study::Study;
 use super::{Family, Figures, row, unpublished_row};
 use crate::reproduce::document::FigureRow;
 use mmsim::report::statistics::estimate;
 use mmsim::report::{PhaseReport, RunReport};
 use mmsim::run::RunError;
 
-/// The family.
-pub static FAMILY: Family = Family {
-    name: "pagecache-chain",
-    about: "files of 20 to 100 GB through the page cache of 250 GiB (2021): where writers settle",
-    published: include_str!("../../evidence/published/pagecache-chain.toml"),
-    scenarios: &[CHAIN],
-    constants: CONSTANTS,
-    tables: &[DURATIONS, DIRTY, BENCHMARK, ERROR],
-    kernels: &[],
-    left_out: &[],
-    figures,
-};
-
 const DURATIONS: &str = "durations";
 const DIRTY: &str = "dirty-at-the-end";
 /// The same durations with the rate of writes to the disk of the paper's table.
 const BENCHMARK: &str = "durations-benchmark";
 const ERROR: &str = "mean-error";
-
-const CHAIN: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/pagecache-chain/chain.toml",
-    text: include_str!("../../evidence/experiments/pagecache-chain/chain.toml"),
-};
-
-const CONSTANTS: &[Constant] = &[Constant {
-    name: "settle",
-    value: 150.0,
-    unit: "GB",
-    basis: "long enough for the estimates of the throttle to settle",
-}];
 
 /// By what machines are smaller.
 const SCALE: u64 = 4;
@@ -154,18 +130,24 @@ impl Ran<'_> {
     }
 }
 
-fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+/// The figures of all tables.
+pub(super) fn figures(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     let recorded = [DURATIONS, DIRTY, ERROR].iter().any(|t| lab.wants(t));
     let benchmark = [BENCHMARK, ERROR].iter().any(|t| lab.wants(t));
     let scale = lab.scale.unwrap_or(if lab.quick { QUICK_SCALE } else { SCALE });
-    let settle = lab.value(&CONSTANTS[0]);
+    let settle = lab.value(study.constant("settle"));
     let table = published.table(DURATIONS);
     let chains: Vec<Chain<'_>> =
         table.rows.iter().map(|size| Chain { published, size, scale, settle }).collect();
     let run = |what: &str, rate: &str| -> Result<Vec<Ran<'_>>, RunError> {
         let cells: Vec<Sets> = chains.iter().map(|c| c.sets(c.setup(rate))).collect();
-        let reports = lab.run(what, CHAIN, &cells)?.into_iter().flatten();
+        let reports = lab.run(what, family.scenario("chain"), &cells)?.into_iter().flatten();
         let ran = |(size, report)| Ran { size, report };
         Ok(table.rows.iter().zip(reports).map(ran).collect())
     };
@@ -255,24 +237,31 @@ mod tests {
     use mmsim::machines::Catalogue;
     use mmsim::scenario::Scenario;
 
+    fn family() -> &'static Family {
+        let is = |f: &&Family| f.name == "pagecache-chain";
+        super::super::FAMILIES.iter().find(is).expect("the family")
+    }
+
     fn chain(published: &Published, gb: i64, scale: u64) -> Chain<'_> {
         let rows = &published.table(DURATIONS).rows;
         let size = rows.iter().find(|r| r.keys["gb"].as_integer() == Some(gb)).expect("a size");
-        Chain { published, size, scale, settle: CONSTANTS[0].value }
+        Chain { published, size, scale, settle: 150.0 }
     }
 
     fn run<'a>(lab: &Lab<'_>, c: &Chain<'a>, rate: &str) -> Ran<'a> {
-        let runs = lab.run("chain", CHAIN, &[c.sets(c.setup(rate))]).expect("a run");
+        let runs =
+            lab.run("chain", family().scenario("chain"), &[c.sets(c.setup(rate))]).expect("a run");
         Ran { size: c.size, report: runs.into_iter().flatten().next().expect("one run") }
     }
 
     /// The scenario as it is shipped is the quick run of the largest files.
     #[test]
     fn the_scenario_is_what_is_run() {
-        let published = Published::read(FAMILY.published);
+        let published = Published::read(family().published);
         let c = chain(&published, 100, QUICK_SCALE);
         let sets = c.sets(c.setup("disk_write_mbps_in_the_runs"));
-        let shipped = Scenario::from_str(CHAIN.text, CHAIN.path).expect("a scenario");
+        let file = family().scenario("chain");
+        let shipped = Scenario::from_str(file.text, file.path).expect("a scenario");
         let run = shipped.clone().with_sets(&sets).expect("values that it takes");
         let expand = |s: Scenario| s.expand(&Catalogue).expect("runs");
         assert_eq!(expand(run), expand(shipped));
@@ -285,7 +274,7 @@ mod tests {
     /// rates of the paper's table can be near. Machines of two scales agree.
     #[test]
     fn a_throttled_write_takes_what_the_set_point_leaves_to_the_disk() {
-        let published = Published::read(FAMILY.published);
+        let published = Published::read(family().published);
         let lab = Lab::silent(&|_, _, _| {});
         for (rate, mbps) in [("disk_write_mbps_in_the_runs", 516.0), ("disk_write_mbps", 420.0)] {
             let c = chain(&published, 100, 32);

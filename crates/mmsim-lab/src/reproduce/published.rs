@@ -429,7 +429,7 @@ impl Cell<'_> {
 }
 
 /// A key or column without quotes.
-fn show(value: &toml::Value) -> String {
+pub(super) fn show(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
@@ -438,20 +438,25 @@ mod tests {
     use super::super::demand::in_band;
     use super::*;
 
+    fn of(family: &str) -> &'static str {
+        let families = super::super::FAMILIES;
+        families.iter().find(|f| f.name == family).expect("a family").published
+    }
+
     fn anon() -> Published {
-        Published::read(super::super::anon_workingset::FAMILY.published)
+        Published::read(of("anon-workingset"))
     }
 
     fn compaction() -> Published {
-        Published::read(super::super::compaction::FAMILY.published)
+        Published::read(of("compaction-redesign"))
     }
 
     fn mglru() -> Published {
-        Published::read(super::super::mglru::PUBLISHED)
+        Published::read(of("mglru-lazyfree"))
     }
 
     fn reclaim() -> Published {
-        Published::read(super::super::damon_reclaim::FAMILY.published)
+        Published::read(of("damon-reclaim"))
     }
 
     #[test]

@@ -12,7 +12,8 @@ use mmsim_core::config::cost::CostModel;
 
 use super::lab::{Lab, Varied};
 use super::published::Published;
-use super::{Family, Figures};
+use super::study::Study;
+use super::{Family, Figures, carry};
 use crate::reproduce::document::{Flip, Sensitivity, Variation};
 use mmsim::machines::Catalogue;
 use mmsim::run::RunError;
@@ -33,14 +34,21 @@ struct Named {
 
 pub(super) fn sensitivity(
     family: &Family,
+    study: &Study,
     published: &Published,
     lab: &Lab<'_>,
     before: &Figures,
 ) -> Result<Sensitivity, RunError> {
     let mut varied = Vec::new();
-    for (name, variants) in variations(family)? {
+    for (name, variants) in variations(family, study)? {
         for (factor, how) in FACTORS.into_iter().zip(&variants) {
-            varied.push(variation(family, published, lab, before, &name, factor, how)?);
+            let progress = |_: &str, done: usize, of: usize| {
+                (lab.progress)(&format!("{name} x {factor}"), done, of);
+            };
+            let lab = Lab { varied: Some(how), progress: &progress, ..*lab };
+            let after = carry::figures(&lab, family, study, published)?;
+            let flips = flips(before, &after);
+            varied.push(Variation { constant: name.clone(), factor, flips });
         }
     }
     let calibration: Calibration = toml::from_str(CALIBRATION).expect("evidence/calibration.toml");
@@ -50,10 +58,10 @@ pub(super) fn sensitivity(
 }
 
 /// Every constant that can be varied from outside, in both directions.
-fn variations(family: &Family) -> Result<Vec<(String, [Varied; 2])>, RunError> {
+fn variations(family: &Family, study: &Study) -> Result<Vec<(String, [Varied; 2])>, RunError> {
     let mut all = Vec::new();
-    for c in family.constants {
-        let how = FACTORS.map(|factor| Varied::Constant(c.name, factor));
+    for c in &study.constants {
+        let how = FACTORS.map(|factor| Varied::Constant(c.name.clone(), factor));
         all.push((format!("{}.{}", family.name, c.name), how));
     }
     let mut key = |name: String, path: String, value: SimDuration| {
@@ -82,23 +90,6 @@ fn variations(family: &Family) -> Result<Vec<(String, [Varied; 2])>, RunError> {
         }
     }
     Ok(all)
-}
-
-fn variation(
-    family: &Family,
-    published: &Published,
-    lab: &Lab<'_>,
-    before: &Figures,
-    constant: &str,
-    factor: f64,
-    how: &Varied,
-) -> Result<Variation, RunError> {
-    let progress = |_: &str, done: usize, of: usize| {
-        (lab.progress)(&format!("{constant} x {factor}"), done, of);
-    };
-    let lab = Lab { varied: Some(how), progress: &progress, ..*lab };
-    let after = (family.figures)(&lab, published)?;
-    Ok(Variation { constant: constant.to_string(), factor, flips: flips(before, &after) })
 }
 
 /// Verdicts that are not what they were.
@@ -166,7 +157,7 @@ mod tests {
     fn constants_are_listed() {
         let listed: Calibration = toml::from_str(CALIBRATION).expect("evidence/calibration.toml");
         for family in crate::reproduce::FAMILIES {
-            for c in family.constants {
+            for c in family.study().unwrap_or_else(|e| panic!("{e}")).constants {
                 let name = format!("{}.{}", family.name, c.name);
                 assert!(listed.constant.iter().any(|n| n.name == name), "{name}");
             }

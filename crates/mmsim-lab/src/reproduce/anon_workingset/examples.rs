@@ -6,14 +6,22 @@ use mmsim_lru::paper;
 use super::super::document::Asks;
 use super::super::lab::Lab;
 use super::super::published::Published;
-use super::super::{Figures, row};
+use super::super::study::Study;
+use super::super::{Family, Figures, row};
 use mmsim::report::statistics::estimate;
+use mmsim::run::RunError;
 
 fn preset(name: &str) -> ClassicConfig {
     config::preset(name).unwrap_or_else(|| panic!("no preset {name}"))
 }
 
-pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Figures {
+/// The figures of both examples.
+pub(in super::super) fn figures(
+    lab: &Lab<'_>,
+    _: &Family,
+    _: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     if lab.wants("example-fifty-hot-pages") {
         for cell in published.cells(published.table("example-fifty-hot-pages")) {
@@ -34,5 +42,5 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Figures {
         }
     }
     figures.rows.iter_mut().for_each(|r| r.asks = Asks::Paper);
-    figures
+    Ok(figures)
 }

@@ -12,72 +12,26 @@
 //! those rows are simulated over sizes of swap, and none is chosen.
 
 use super::super::demand::Basis;
-use super::super::lab::{Constant, Lab, ScenarioFile, Sets};
+use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::{Cell, Published, Table};
-use super::super::{Figures, row};
-use super::{CHUNKS_PER_MIB, ebizzy_machine, ebizzy_task, set};
+use super::super::study::Study;
+use super::super::{Family, Figures, row};
 use crate::reproduce::document::FigureRow;
 use mmsim::report::statistics::estimate;
 use mmsim::report::{Ending, RunReport};
 use mmsim::run::RunError;
 
-pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/anon-workingset/throughput.toml",
-    text: include_str!("../../../evidence/experiments/anon-workingset/throughput.toml"),
-};
-
-/// Memory of the machine that the workload cannot have, with one thread.
-pub(super) const OVERHEAD_1T: Constant = Constant {
-    name: "os-overhead-v1-1t",
-    value: 360.0,
-    unit: "MiB",
-    basis: "calibrated on ebizzy-v1-1t, base, alpha 0.1, 768 to 1536 MB",
-};
-/// And with eight.
-pub(super) const OVERHEAD_8T: Constant = Constant {
-    name: "os-overhead-v1-8t",
-    value: 435.0,
-    unit: "MiB",
-    basis: "calibrated on ebizzy-v1-8t, base, alpha 0.1, 768 to 1536 MB",
-};
-/// Latency of a read of the SSD.
-pub(super) const SSD_READ: Constant = Constant {
-    name: "ssd-read",
-    value: 285.0,
-    unit: "us",
-    basis: "calibrated on ebizzy-v1-1t, base, alpha 0.1, 768 to 1536 MB",
-};
-/// Bandwidth of the SSD.
-pub(super) const SSD_BANDWIDTH: Constant = Constant {
-    name: "ssd-bandwidth",
-    value: 450.0,
-    unit: "MB/s",
-    basis: "calibrated on ebizzy-v1-8t, base, alpha 0.1, 768 to 1536 MB",
-};
-/// Length of a run of one thread; its first quarter is not counted.
-pub(super) const DURATION_1T: Constant = Constant {
-    name: "ebizzy-duration-1t",
-    value: 40.0,
-    unit: "s",
-    basis: "not said in the mail; until memory was turned over, looking at ebizzy-v1-1t, alpha 0.5 and 0.7",
-};
-/// And of eight.
-pub(super) const DURATION_8T: Constant = Constant {
-    name: "ebizzy-duration-8t",
-    value: 10.0,
-    unit: "s",
-    basis: "not said in the mail; the program's default, in which eight threads swap as much",
-};
-
-/// By what machines are smaller.
-const SCALE: u64 = 1;
+/// `vm.min_free_kbytes` that the kernel's formula gives for 1024 MB.
+const MIN_FREE_KBYTES: u64 = 4093;
+/// Chunks of ebizzy in a MiB.
+const CHUNKS_PER_MIB: u64 = 2;
 /// Swap of all rows but those of 2048 MB: far from full.
 const SWAP_MIB: u64 = 5120;
 /// Sizes of swap that are tried for the rows of 2048 MB: nearly full, then closest where it would
 /// pass half full.
 const SWAP_SIZES: [u64; 10] = [1024, 1440, 1500, 1536, 2048, 2560, 3072, 4096, 6144, 8192];
 /// Memory of the machine in MiB.
-const MACHINE_MIB: f64 = 1024.0;
+const MACHINE_MIB: u64 = 1024;
 /// The row without swapping, and the one of the other regime.
 const IN_MEMORY: u64 = 512;
 const REGIME: u64 = 2048;
@@ -86,9 +40,9 @@ const REGIME: u64 = 2048;
 struct Set {
     id: &'static str,
     threads: u64,
-    /// Memory of the machine that its workload cannot use.
-    overhead: Constant,
-    duration: Constant,
+    /// The constants of memory that its workload cannot use, and of its length.
+    overhead: &'static str,
+    duration: &'static str,
     /// The columns that were looked at when the duration was chosen.
     looked_at: &'static [&'static str],
     /// The name of its last row over sizes of swap.
@@ -99,28 +53,34 @@ const TABLES: [Set; 2] = [
     Set {
         id: "ebizzy-v1-1t",
         threads: 1,
-        overhead: OVERHEAD_1T,
-        duration: DURATION_1T,
+        overhead: "os-overhead-v1-1t",
+        duration: "ebizzy-duration-1t",
         looked_at: &["0.5", "0.7"],
         swap_sizes: "swap-size-1t",
     },
     Set {
         id: "ebizzy-v1-8t",
         threads: 8,
-        overhead: OVERHEAD_8T,
-        duration: DURATION_8T,
+        overhead: "os-overhead-v1-8t",
+        duration: "ebizzy-duration-8t",
         looked_at: &[],
         swap_sizes: "swap-size-8t",
     },
 ];
 
-pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+/// The figures of both tables, and of their last rows over sizes of swap.
+pub(in super::super) fn figures(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     for set in &TABLES {
         let whole = lab.wants(set.id) && (!lab.quick || set.threads == 1);
         let regime = lab.wants(set.swap_sizes) && !lab.quick;
         if whole || regime {
-            let bench = Bench::new(lab, published, set)?;
+            let bench = Bench::new(lab, family, study, published, set)?;
             if whole {
                 figures.add(bench.table()?);
             }
@@ -137,6 +97,8 @@ type Place = (u64, usize, u64);
 
 struct Bench<'a> {
     lab: &'a Lab<'a>,
+    scenario: ScenarioFile,
+    study: &'a Study,
     published: &'a Published,
     table: &'a Table,
     set: &'static Set,
@@ -148,13 +110,16 @@ impl<'a> Bench<'a> {
     /// Finds how long a record computes, from runs in which it does not.
     fn new(
         lab: &'a Lab<'a>,
+        family: &Family,
+        study: &'a Study,
         published: &'a Published,
         set: &'static Set,
     ) -> Result<Bench<'a>, RunError> {
         let table = published.table(set.id);
         let columns = table.columns.len();
         let compute = vec![0.0; columns];
-        let mut bench = Bench { lab, published, table, set, compute };
+        let scenario = family.scenario("throughput");
+        let mut bench = Bench { lab, scenario, study, published, table, set, compute };
         let places: Vec<Place> = (0..columns).map(|c| (IN_MEMORY, c, SWAP_MIB)).collect();
         let runs = bench.run(&format!("{}, in memory", table.id), &places)?;
         let of_a_record = |rate: f64| set.threads as f64 * 1e9 / rate;
@@ -176,24 +141,37 @@ impl<'a> Bench<'a> {
         self.published.cells(self.table).find(is).expect("a cell of the table")
     }
 
+    /// The value of a constant.
+    fn value(&self, name: &str) -> f64 {
+        self.lab.value(self.study.constant(name))
+    }
+
     fn sets(&self, &(memory, column, swap): &Place) -> Sets {
-        let alpha = self.cell(memory, "base", column).column();
-        let mut sets = ebizzy_machine(SCALE, self.lab.value(&self.set.overhead), swap);
-        sets.extend(ebizzy_task(SCALE, memory, self.set.threads, &alpha));
-        let duration = self.lab.value(&self.set.duration) * 1e6;
-        let bandwidth = self.lab.value(&SSD_BANDWIDTH);
-        sets.extend([
-            set("task[0].compute", format!("{}ns", self.compute[column].round())),
-            set("task[0].duration", format!("{}us", duration.round())),
-            set("machine.swap.device.read", format!("{}ns", self.lab.value(&SSD_READ) * 1e3)),
-            set("machine.swap.device.bandwidth", format!("{}MB/s", bandwidth.round())),
-        ]);
-        sets
+        let kib = |mib: u64| format!("{}KiB", mib << 10);
+        let overhead = (self.value(self.set.overhead) * 1024.0).round() as u64 / 4 * 4;
+        [
+            ("machine.memory", kib(MACHINE_MIB)),
+            ("machine.os-overhead", format!("{overhead}KiB")),
+            ("machine.swap.size", kib(swap)),
+            ("machine.vm.min_free_kbytes", MIN_FREE_KBYTES.to_string()),
+            ("task[0].memory", kib(memory)),
+            ("task[0].threads", self.set.threads.to_string()),
+            ("task[0].zipf", self.cell(memory, "base", column).column()),
+            ("task[0].compute", format!("{}ns", self.compute[column].round())),
+            ("task[0].duration", format!("{}us", (self.value(self.set.duration) * 1e6).round())),
+            ("machine.swap.device.read", format!("{}ns", self.value("ssd-read") * 1e3)),
+            (
+                "machine.swap.device.bandwidth",
+                format!("{}MB/s", self.value("ssd-bandwidth").round()),
+            ),
+        ]
+        .map(|(path, value)| (path.to_string(), value))
+        .to_vec()
     }
 
     fn run(&self, what: &str, places: &[Place]) -> Result<Vec<Vec<RunReport>>, RunError> {
         let cells: Vec<Sets> = places.iter().map(|p| self.sets(p)).collect();
-        self.lab.run(what, SCENARIO, &cells)
+        self.lab.run(what, self.scenario, &cells)
     }
 
     /// True if a place is of the quick subset.
@@ -272,7 +250,7 @@ impl<'a> Bench<'a> {
     /// that is resident.
     fn bound(&self, threads: &str) -> String {
         let chunks = REGIME * CHUNKS_PER_MIB;
-        let usable = (MACHINE_MIB - self.lab.value(&self.set.overhead)) / REGIME as f64;
+        let usable = (MACHINE_MIB as f64 - self.value(self.set.overhead)) / REGIME as f64;
         // With steeper laws the bound is above all that was published.
         let bounds = (0..2).map(|c| {
             let cell = self.cell(REGIME, "gain", c);
@@ -349,12 +327,21 @@ mod tests {
     /// which the row of 512 MB gives.
     #[test]
     fn the_scenario_is_a_cell() {
-        let published = Published::read(super::super::FAMILY.published);
-        let lab = Lab::silent(&|_, _, _| {});
-        let table = published.table("ebizzy-v1-1t");
+        let family = &super::super::super::FAMILIES[0];
+        let published = Published::read(family.published);
+        let (lab, study) = (Lab::silent(&|_, _, _| {}), family.study().expect("a study"));
+        let (table, scenario) = (published.table("ebizzy-v1-1t"), family.scenario("throughput"));
         let compute = vec![103_000.0; table.columns.len()];
-        let bench = Bench { lab: &lab, published: &published, table, set: &TABLES[0], compute };
-        let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
+        let bench = Bench {
+            lab: &lab,
+            scenario,
+            study: &study,
+            published: &published,
+            table,
+            set: &TABLES[0],
+            compute,
+        };
+        let shipped = Scenario::from_str(scenario.text, scenario.path).expect("a scenario");
         let cell = shipped.clone().with_sets(&bench.sets(&(1536, 3, SWAP_MIB)));
         let cell = cell.expect("values that it takes").expand(&Catalogue).expect("runs");
         assert_eq!(cell, shipped.expand(&Catalogue).expect("runs"));

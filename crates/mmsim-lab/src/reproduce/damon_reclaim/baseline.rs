@@ -7,26 +7,15 @@
 //! that takes longer than the sampling interval is late for the next one.
 
 use super::super::lab::{Lab, ScenarioFile, Sets, WithMonitors};
-use super::super::{Figures, unpublished_row};
+use super::super::published::Published;
+use super::super::study::Study;
+use super::super::{Family, Figures, unpublished_row};
 use crate::reproduce::document::FigureRow;
 use mmsim::report::statistics::estimate;
 use mmsim::report::{DamonReport, RunReport};
 use mmsim::run::RunError;
 use mmsim_core::config::cost::CostModel;
 use mmsim_damon::{Region, Snapshot};
-
-pub(super) const LINEAR: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-reclaim/linear-scan.toml",
-    text: include_str!("../../../evidence/experiments/damon-reclaim/linear-scan.toml"),
-};
-pub(super) const HOT_PAGE: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-reclaim/hot-page.toml",
-    text: include_str!("../../../evidence/experiments/damon-reclaim/hot-page.toml"),
-};
-pub(super) const SEVENTY: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-reclaim/seventy.toml",
-    text: include_str!("../../../evidence/experiments/damon-reclaim/seventy.toml"),
-};
 
 /// Pages of the process, and whether a linear scan of them is simulated.
 const SIZES: [(u64, bool); 4] = [(4096, true), (16_384, true), (65_536, false), (262_144, false)];
@@ -40,13 +29,19 @@ const FOUND: u64 = 16 << 10;
 const NOT_VALIDATED: &str =
     "a claim without a set-up: what is simulated is one of many that it could have meant";
 
-pub(super) fn figures(lab: &Lab<'_>) -> Result<Figures, RunError> {
+/// The cost of a linear scan beside that of regions, and the claims.
+pub(in super::super) fn figures(
+    lab: &Lab<'_>,
+    family: &Family,
+    _: &Study,
+    _: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     if lab.wants("baseline-linear-scan") {
-        figures.rows.extend(linear(lab)?);
+        figures.rows.extend(linear(lab, family.scenario("linear-scan"))?);
     }
     if lab.wants("claims") {
-        figures.rows.extend(claims(lab)?);
+        figures.rows.extend(claims(lab, family)?);
     }
     Ok(figures)
 }
@@ -57,7 +52,7 @@ fn percent(pages: f64) -> f64 {
     pages * (cost.t_mkold + cost.t_young).as_nanos() as f64 * SAMPLES / 1e9 * 100.0
 }
 
-fn linear(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
+fn linear(lab: &Lab<'_>, scenario: ScenarioFile) -> Result<Vec<FigureRow>, RunError> {
     let sizes = if lab.quick { &SIZES[..1] } else { &SIZES[..] };
     let cell = |pages: u64, regions: Option<u64>| -> Sets {
         let set = |path: &str, value: String| (path.to_string(), value);
@@ -82,7 +77,7 @@ fn linear(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
     };
     let all: Vec<(&str, u64, Option<u64>)> = sizes.iter().flat_map(kinds).collect();
     let cells: Vec<Sets> = all.iter().map(|&(_, pages, regions)| cell(pages, regions)).collect();
-    let runs = lab.run("linear scan", LINEAR, &cells)?;
+    let runs = lab.run("linear scan", scenario, &cells)?;
     let mut rows = Vec::new();
     let mut row = |id: String, quantity: &str, unit: &str, values: &[f64]| {
         rows.push(unpublished_row(
@@ -125,14 +120,15 @@ fn linear(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
     Ok(rows)
 }
 
-fn claims(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
+fn claims(lab: &Lab<'_>, family: &Family) -> Result<Vec<FigureRow>, RunError> {
     let mut rows = Vec::new();
     let mut row = |id: &str, quantity: &str, unit: &str, values: &[f64]| {
         let row = unpublished_row(&format!("claims/{id}"), quantity, unit, estimate(values));
         rows.push(FigureRow { note: NOT_VALIDATED.into(), ..row });
     };
     if !lab.quick {
-        let runs = lab.run_monitored("70 GiB", SEVENTY, &[Vec::new()])?.pop().expect("one cell");
+        let runs = lab.run_monitored("70 GiB", family.scenario("seventy"), &[Vec::new()])?;
+        let runs = runs.into_iter().next().expect("one cell");
         let share = |(r, _): &WithMonitors| 100.0 * r.damon[0].cpu_ns as f64 / r.sim_time_ns as f64;
         let regions = |(_, m): &WithMonitors| {
             let counts = m[0].record.iter().map(|s| s.regions.len() as f64);
@@ -158,7 +154,7 @@ fn claims(lab: &Lab<'_>) -> Result<Vec<FigureRow>, RunError> {
         sets
     };
     let cells: Vec<Sets> = sizes.iter().map(cell).collect();
-    let runs = lab.run_monitored("hot page", HOT_PAGE, &cells)?;
+    let runs = lab.run_monitored("hot page", family.scenario("hot-page"), &cells)?;
     for (mib, runs) in sizes.iter().zip(&runs) {
         let found: Vec<f64> = runs.iter().filter_map(|(_, m)| found_after(&m[0].record)).collect();
         let id = format!("hot-page/{mib} MiB");

@@ -4,10 +4,11 @@
 use mmsim_core::base::time::SimDuration;
 
 use super::super::demand::{Basis, Kind};
-use super::super::lab::{Lab, Sampled, ScenarioFile, Sets};
+use super::super::lab::{Lab, Sampled, Sets};
 use super::super::published::{Cell, Published, Relation};
 use super::super::relation::{self, BySeed, values};
-use super::super::{Figures, row_by_seed, unpublished_row};
+use super::super::study::Study;
+use super::super::{Family, Figures, row_by_seed, unpublished_row};
 use super::value;
 use super::workloads::{self, WORKLOADS};
 use crate::reproduce::document::FigureRow;
@@ -15,11 +16,6 @@ use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
 use mmsim::scenario::RunSpec;
-
-pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/damon-reclaim/workload.toml",
-    text: include_str!("../../../evidence/experiments/damon-reclaim/workload.toml"),
-};
 
 const WITHOUT: &str = "without";
 const MONITOR: &str = "monitor";
@@ -49,8 +45,14 @@ fn size(quick: bool) -> (u64, &'static [workloads::Workload]) {
 }
 
 /// Settings of the scenario from a workload and the constants.
-fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Workload, seeds: u64) -> Sets {
-    let mut sets = workloads::sets(lab, published, w);
+fn sets(
+    lab: &Lab<'_>,
+    study: &Study,
+    published: &Published,
+    w: &workloads::Workload,
+    seeds: u64,
+) -> Sets {
+    let mut sets = workloads::sets(lab, study, published, w);
     for (path, name, unit) in [
         ("machine.cost.t_hit", "hit", "ns"),
         ("machine.cost.t_mkold", "sample", "ns"),
@@ -60,7 +62,7 @@ fn sets(lab: &Lab<'_>, published: &Published, w: &workloads::Workload, seeds: u6
         ("machine.swap.device.read", "swap-in", "ns"),
         ("machine.swap.device.stored-bytes-per-page", "stored", ""),
     ] {
-        sets.push((path.to_string(), format!("{}{unit}", value(lab, name).round())));
+        sets.push((path.to_string(), format!("{}{unit}", value(lab, study, name).round())));
     }
     sets.push(("seeds".into(), seeds.to_string()));
     sets
@@ -262,7 +264,13 @@ fn of_workload(all: &[Runs], cell: &Cell<'_>) -> Option<BySeed> {
     }
 }
 
-pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+/// The figures of all tables of quotas and of workloads.
+pub(in super::super) fn figures(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
     let all = ROWS.iter().any(|t| lab.wants(t));
     if !all && !lab.wants(FIXED) && !BY_WORKLOAD.iter().any(|t| lab.wants(t)) {
@@ -270,14 +278,16 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
     }
     let (seeds, workloads) = size(lab.quick);
     let seeds = if all { seeds } else { 1 };
-    let cells: Vec<Sets> = workloads.iter().map(|w| sets(lab, published, w, seeds)).collect();
+    let cells: Vec<Sets> =
+        workloads.iter().map(|w| sets(lab, study, published, w, seeds)).collect();
     // Without a monitor nothing is drawn, and what a monitor alone costs hardly hangs on what is.
     let wanted = |_: usize, s: &RunSpec| match s.variant.as_str() {
         WITHOUT | MONITOR => s.seed == 1,
         v => all || v == NO_QUOTA,
     };
     let second = SimDuration::from_secs(1);
-    let runs = lab.run_sampled("damon-reclaim", SCENARIO, &cells, second, wanted)?;
+    let runs =
+        lab.run_sampled("damon-reclaim", family.scenario("workload"), &cells, second, wanted)?;
     let others = |w: &workloads::Workload| {
         workloads::measured(published, workloads::DAY, w.name, "majfaults")
     };
@@ -401,14 +411,16 @@ mod tests {
     #[test]
     fn the_scenario_is_what_is_run() {
         let lab = Lab::silent(&|_, _, _| {});
-        let published = Published::read(super::super::FAMILY.published);
-        let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
+        let published = Published::read(super::super::family().published);
+        let study = super::super::family().study().expect("a study");
+        let file = super::super::family().scenario("workload");
+        let shipped = Scenario::from_str(file.text, file.path).expect("a scenario");
         let of = |w: &workloads::Workload| {
-            let run = shipped.clone().with_sets(&sets(&lab, &published, w, 3));
+            let run = shipped.clone().with_sets(&sets(&lab, &study, &published, w, 3));
             run.unwrap_or_else(|e| panic!("{}: {e}", w.name)).expand(&Catalogue).expect("runs")
         };
         let same = of(&WORKLOADS[0]) == shipped.expand(&Catalogue).expect("runs");
-        assert!(same, "write what {:?} says", sets(&lab, &published, &WORKLOADS[0], 3));
+        assert!(same, "write what {:?} says", sets(&lab, &study, &published, &WORKLOADS[0], 3));
         let others: Vec<_> = WORKLOADS[1..].iter().map(of).collect();
         assert!(others.windows(2).all(|w| w[0] != w[1]));
     }
@@ -416,7 +428,7 @@ mod tests {
     /// Every row of the tables has its variant.
     #[test]
     fn rows_are_variants() {
-        let published = Published::read(super::super::FAMILY.published);
+        let published = Published::read(super::super::family().published);
         for table in ["v1-quota-prioritization", "rfc-v3-time-quota"] {
             let rows: Vec<String> =
                 published.cells(published.table(table)).map(|c| variant(&c)).collect();

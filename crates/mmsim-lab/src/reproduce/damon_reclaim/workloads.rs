@@ -12,6 +12,7 @@
 
 use super::super::lab::{Lab, Sets};
 use super::super::published::Published;
+use super::super::study::Study;
 use super::value;
 
 /// Where the workloads were measured.
@@ -93,7 +94,12 @@ pub(super) fn measured(published: &Published, table: &str, name: &str, column: &
 }
 
 /// Settings of the scenario for a workload.
-pub(super) fn sets(lab: &Lab<'_>, published: &Published, workload: &Workload) -> Sets {
+pub(super) fn sets(
+    lab: &Lab<'_>,
+    study: &Study,
+    published: &Published,
+    workload: &Workload,
+) -> Sets {
     let shares = workload.shares(published);
     let of = |column: &str| workload.of(published, column);
     let runtime = of("runtime") * 1e9;
@@ -104,11 +110,11 @@ pub(super) fn sets(lab: &Lab<'_>, published: &Published, workload: &Workload) ->
     // Blocks of about a second, of which a twentieth is a whole number; turns that fill a block.
     let first = (runtime / 20e9).round().max(1.0);
     let blocks = 20.0 * first;
-    let turns = (runtime / blocks / (value(lab, "turn") * 1e6)).ceil();
+    let turns = (runtime / blocks / (value(lab, study, "turn") * 1e6)).ceil();
     let turn = runtime / blocks / turns;
 
     let part = |share: f64| (resident * share).round();
-    let spread = value(lab, "spread") / 100.0;
+    let spread = value(lab, study, "spread") / 100.0;
     let half = (part(shares.swept) / 2.0).round().max(1.0);
     let window = |period: f64| (half * turn / (period * 1e9)).round().clamp(1.0, half);
     let fast = window(shares.period * (1.0 - spread));
@@ -116,7 +122,7 @@ pub(super) fn sets(lab: &Lab<'_>, published: &Published, workload: &Workload) ->
     let idle = (part(shares.idle) / first).round().max(1.0);
     let hot = (part(1.0 - shares.swept - shares.idle)).max(1.0);
     let file = (other / blocks).floor().max(1.0);
-    let compute = turn - (fast + slow + hot) * value(lab, "hit");
+    let compute = turn - (fast + slow + hot) * value(lab, study, "hit");
 
     let mut sets: Sets = Vec::new();
     let mut set = |path: &str, value: f64, unit: &str| {
@@ -154,7 +160,7 @@ mod tests {
     /// Shares are shares, and every workload of the tables has its own.
     #[test]
     fn shares_are_of_a_whole() {
-        let published = Published::read(super::super::FAMILY.published);
+        let published = Published::read(super::super::family().published);
         let rows = &published.table(DAY).rows;
         for (w, row) in WORKLOADS.iter().zip(rows) {
             assert_eq!(row.keys["workload"].as_str(), Some(w.name));
@@ -173,7 +179,7 @@ mod tests {
     /// since 964,841 faults are more than its 8109 pages can have in 10 s.
     #[test]
     fn shares_are_solved_from_faults() {
-        let published = Published::read(super::super::FAMILY.published);
+        let published = Published::read(super::super::family().published);
         let of = |name: &str| {
             let w = WORKLOADS.iter().find(|w| w.name == name).expect("a workload");
             w.shares(&published)

@@ -1,44 +1,29 @@
-//! Effect of the place of lazily freed folios, over the share of garbage and over the share of
-//! memory that is alive.
+//! Lazily freed folios, as far as their experiments are programs: garbage, whose commands are
+//! written here, and a machine without any `MADV_FREE`.
 //!
+//! Garbage shows the effect of the place of lazily freed folios, over the share of garbage and
+//! over the share of memory that is alive.
 //! The work is that of the recorded points `gc-restart`: a heap and a file of equal size, read and
 //! written by a zipf law, and garbage that is written, given back with `MADV_FREE` piece by piece,
 //! and left alone until its turn a round later. The share of garbage is the one figure that is
 //! chosen by a published one: by the base alone, by its file refaults over its anonymous ones.
 
-use super::super::lab::{Constant, Lab, ScenarioFile, Sets};
-use super::super::published::{Cell, Published};
-use super::super::relation::{BySeed, values};
-use super::super::{Figures, unpublished_row};
-use super::changes;
-use crate::reproduce::demand::Basis;
-use crate::reproduce::document::FigureRow;
+use super::demand::Basis;
+use super::document::{Asks, FigureRow};
+use super::lab::{Lab, Sets};
+use super::published::{Cell, Published};
+use super::relation::{BySeed, values};
+use super::study::Study;
+use super::{Family, Figures, carry, unpublished_row};
 use mmsim::report::RunReport;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
 
-pub(super) const SCENARIO: ScenarioFile = ScenarioFile {
-    path: "evidence/experiments/mglru-lazyfree/garbage.toml",
-    text: include_str!("../../../evidence/experiments/mglru-lazyfree/garbage.toml"),
-};
-
-pub(super) const POINT: &str = "lazyfree-garbage";
-pub(super) const MAP: &str = "lazyfree-map";
-
-/// The share of the heap that is garbage.
-pub(super) const SHARE: Constant = Constant {
-    name: "garbage-permille",
-    value: 530.0,
-    unit: "of 1000 pages",
-    basis: "calibrated on lazyfree-list-vs-base, series base: file over anonymous refaults, 2.19",
-};
-/// Live memory: heap without garbage, and file.
-pub(super) const LIVE: Constant = Constant {
-    name: "garbage-live-permille",
-    value: 1075.0,
-    unit: "1/1000 of memory",
-    basis: "middle of 1.0 to 1.15, where recorded kernels gain much; no published figure",
-};
+const POINT: &str = "lazyfree-garbage";
+const MAP: &str = "lazyfree-map";
+/// The constants of the share of the heap that is garbage, and of live memory: heap without
+/// garbage, and file.
+const CHOSEN: [&str; 2] = ["garbage-permille", "garbage-live-permille"];
 
 /// Shares of garbage and sizes of what is alive of the map, in thousandths.
 const SHARES: [u64; 4] = [100, 300, 600, 750];
@@ -57,7 +42,8 @@ const ROUNDS: [(&str, u64); 2] = [("warm", 2), ("access1", 16)];
 /// Shares of garbage and of live memory, in thousandths.
 type Place = (u64, u64);
 
-/// A multiplier that spreads ranks over `n` pages: near to the golden ratio, without a common factor.
+/// A multiplier that spreads ranks over `n` pages: near to the golden ratio, without a common
+/// factor.
 fn spread(n: u64) -> u64 {
     let gcd = |mut a: u64, mut b: u64| {
         while b > 0 {
@@ -121,12 +107,28 @@ fn figure(runs: &[Vec<RunReport>], variant: &str, counter: &str) -> BySeed {
 
 const REFAULTS: [&str; 2] = ["workingset_refault_anon", "workingset_refault_file"];
 
-pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, RunError> {
+/// The change from one variant to another in per cent, on the seeds that both have.
+fn changes(before: &[(u64, f64)], after: &[(u64, f64)]) -> BySeed {
+    let of = |&(seed, b): &(u64, f64)| {
+        let a = after.iter().find(|a| a.0 == seed)?.1;
+        Some((seed, (a / b - 1.0) * 100.0))
+    };
+    before.iter().filter_map(of).collect()
+}
+
+/// Garbage at the chosen place, and over shares of it and of live memory.
+pub(super) fn garbage(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
     let mut figures = Figures::default();
+    let scenario = family.scenario("garbage");
     if lab.wants(POINT) && !lab.quick {
-        let place = [SHARE, LIVE].map(|c| lab.value(&c).round() as u64);
+        let place = CHOSEN.map(|c| lab.value(study.constant(c)).round() as u64);
         let cells: Vec<Sets> = (1..=SEEDS).map(|seed| sets(place.into(), seed)).collect();
-        let runs = lab.run(POINT, SCENARIO, &cells)?;
+        let runs = lab.run(POINT, scenario, &cells)?;
         figures.rows.extend(point(published, &runs));
     }
     if lab.wants(MAP) && !lab.quick {
@@ -134,12 +136,38 @@ pub(super) fn figures(lab: &Lab<'_>, published: &Published) -> Result<Figures, R
             SHARES.iter().flat_map(|s| LIVES.iter().map(move |l| (*s, *l))).collect();
         let cells: Vec<Sets> =
             places.iter().flat_map(|&p| (1..=SEEDS_OF_MAP).map(move |s| sets(p, s))).collect();
-        let runs = lab.run(MAP, SCENARIO, &cells)?;
+        let runs = lab.run(MAP, scenario, &cells)?;
         for (place, runs) in places.iter().zip(runs.chunks(SEEDS_OF_MAP as usize)) {
             figures.rows.extend(of_map(*place, runs));
         }
     }
     Ok(figures)
+}
+
+/// Without any `MADV_FREE` the knob has nothing to decide: all counters have to be equal.
+pub(super) fn ablation(
+    lab: &Lab<'_>,
+    family: &Family,
+    study: &Study,
+    published: &Published,
+) -> Result<Figures, RunError> {
+    let (file, sets) = carry::sets(lab, family, study, study.runs("ablation"), 0)?;
+    let runs = lab.run("lazyfree-ablation", file, &[sets])?.pop().expect("one cell");
+    let same = |r: &RunReport| r.vmstat == runs[0].vmstat && r.digest == runs[0].digest;
+    let equal: Vec<f64> = runs.iter().map(|r| f64::from(u8::from(same(r)))).collect();
+    let expectation = published.expectation("no-madv-free-no-difference");
+    let id = "lazyfree-ablation/no-madv-free-no-difference";
+    let row = FigureRow {
+        demand: "1".into(),
+        met: Some(equal.iter().all(|e| *e == 1.0)),
+        gates: expectation.gate,
+        basis: expectation.basis,
+        asks: Asks::OwnBound,
+        ci95: None,
+        note: expectation.about.clone(),
+        ..unpublished_row(id, "equal", "share of variants", estimate(&equal))
+    };
+    Ok(Figures { rows: vec![row], ..Figures::default() })
 }
 
 /// The base that the share was chosen by, then what the patches do.
@@ -229,8 +257,10 @@ mod tests {
     /// The scenario as it is shipped is the first seed of the point.
     #[test]
     fn the_scenario_is_what_is_run() {
-        let shipped = Scenario::from_str(SCENARIO.text, SCENARIO.path).expect("a scenario");
-        let place = [SHARE, LIVE].map(|c| c.value as u64);
+        let family = &super::super::FAMILIES[1];
+        let (file, study) = (family.scenario("garbage"), family.study().expect("a study"));
+        let shipped = Scenario::from_str(file.text, file.path).expect("a scenario");
+        let place = CHOSEN.map(|c| study.constant(c).value as u64);
         let run = shipped.clone().with_sets(&sets(place.into(), 1)).expect("values that it takes");
         let [run, shipped] = [run, shipped].map(|s| s.expand(&Catalogue).expect("runs"));
         assert_eq!(run, shipped);

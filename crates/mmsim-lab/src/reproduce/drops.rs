@@ -11,31 +11,26 @@ use std::sync::{Arc, Mutex};
 
 use mmsim_core::base::id::PageIdx;
 use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::machine::Watch;
 use mmsim_core::memory::trace::{Observer, TraceEvent};
-
-use super::super::lab::{Lab, ScenarioFile, Sets};
-use mmsim::machines::Catalogue;
-use mmsim::run::{RunError, run_one};
-use mmsim::scenario::Scenario;
 
 /// Again within this time is too soon.
 const SOON: SimDuration = SimDuration::from_secs(1);
 
-/// Fates of the lazily freed pages of one variant.
+/// Fates of the lazily freed pages of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Drops {
-    pub(super) variant: String,
-    pub(super) dropped: u64,
+pub struct Drops {
+    dropped: u64,
     age: SimDuration,
     again: u64,
 }
 
 impl Drops {
-    pub(super) fn mean_age_s(&self) -> f64 {
+    /// The mean age of a page when it was dropped, in seconds; not a number if none was.
+    pub fn mean_age_s(&self) -> f64 {
         self.age.as_nanos() as f64 / 1e9 / self.dropped as f64
     }
-    pub(super) fn again_percent(&self) -> f64 {
+    /// Dropped pages that were touched again within a second, in per cent.
+    pub fn again_percent(&self) -> f64 {
         self.again as f64 * 100.0 / self.dropped as f64
     }
 }
@@ -72,29 +67,21 @@ impl Pages {
     }
 }
 
-struct Watching(Arc<Mutex<Pages>>);
+/// Follows the lazily freed pages of a run.
+#[derive(Clone, Default)]
+pub struct Following(Arc<Mutex<Pages>>);
 
-impl Observer for Watching {
-    fn event(&mut self, now: SimTime, event: &TraceEvent) {
-        self.0.lock().expect("it has no other owner").event(now, event);
+impl Following {
+    /// Fates of those that it has seen.
+    pub fn drops(&self) -> Drops {
+        self.0.lock().expect("the run has ended").drops.clone()
     }
 }
 
-/// Runs every variant of a scenario, watched.
-pub(super) fn ages(lab: &Lab<'_>, file: ScenarioFile, sets: &Sets) -> Result<Vec<Drops>, RunError> {
-    let specs = Scenario::from_str(file.text, file.path)?.with_sets(sets)?.expand(&Catalogue)?;
-    let mut all = Vec::new();
-    for (i, spec) in specs.iter().enumerate() {
-        (lab.progress)("ages of lazily freed pages", i, specs.len());
-        let pages = Arc::new(Mutex::new(Pages::default()));
-        let watching = Arc::clone(&pages);
-        run_one(0, spec, &|_, _| {
-            Watch::default().with_observer(Box::new(Watching(Arc::clone(&watching))))
-        })?;
-        let drops = std::mem::take(&mut pages.lock().expect("the run has ended").drops);
-        all.push(Drops { variant: spec.variant.clone(), ..drops });
+impl Observer for Following {
+    fn event(&mut self, now: SimTime, event: &TraceEvent) {
+        self.0.lock().expect("it has no other owner").event(now, event);
     }
-    Ok(all)
 }
 
 #[cfg(test)]
