@@ -7,20 +7,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 
 use mmsim_core::base::rng::Rng;
-use mmsim_core::machine::Watch;
-use mmsim_core::machine::snapshot::Snapshot;
 use toml::Value;
 
 use super::demand::{Kind, band_words, in_band};
 use super::document::{Asks, FigureRow, Picture};
-use super::drops::Following;
 use super::expression::Expression;
 use super::lab::{Lab, ScenarioFile, Sets};
 use super::published::{Cell, Published, Relation, show};
-use super::ran::{Ran, is_quantity};
+use super::ran::{Ran, Watching, is_quantity};
 use super::relation::{self, BySeed, values};
 use super::study::{
     Direction, Line, Names, PublishedFigure, Runs, Study, Table, Text, combinations, fill, matches,
@@ -28,11 +24,8 @@ use super::study::{
 };
 use super::{Family, Figures, row_by_seed, unpublished_row};
 use mmsim::error::Error;
-use mmsim::machines::Machine;
-use mmsim::report::RunReport;
-use mmsim::report::proc::picture;
 use mmsim::report::statistics::{Estimate, estimate};
-use mmsim::run::{self, RunError};
+use mmsim::run::RunError;
 use mmsim::scenario::RunSpec;
 
 /// An experiment of the study and one of its points, by their places.
@@ -202,8 +195,12 @@ impl<'a> Carrier<'a> {
         let wanted = |i: usize, spec: &RunSpec| {
             asked[i].1.as_ref().is_none_or(|variants| variants.contains(&spec.variant))
         };
-        let one = |i: usize, spec: &RunSpec| run_watched(runs_of(i), spec);
-        let all = self.lab.each(self.family.name, &cells, wanted, one)?;
+        let watching = |i: usize| Watching {
+            pictures: runs_of(i).pictures.iter().map(|p| p.phase.clone()).collect(),
+            lazyfree: runs_of(i).follow_lazyfree,
+            every: None,
+        };
+        let all = self.lab.run_watched(self.family.name, &cells, watching, wanted)?;
         self.ran = asked.iter().map(|a| a.0).zip(all).collect();
         Ok(())
     }
@@ -716,36 +713,6 @@ fn with_own(row: FigureRow, line: &Line) -> FigureRow {
         note: line.note.clone().unwrap_or(row.note),
         ..row
     }
-}
-
-/// Makes a run and watches what the experiment asks for.
-fn run_watched(runs: &Runs, spec: &RunSpec) -> Result<Ran, RunError> {
-    let phases: BTreeSet<String> = runs.pictures.iter().map(|p| p.phase.clone()).collect();
-    let pictures = Arc::new(Mutex::new(Vec::new()));
-    let following = Following::default();
-    let watch = |_: usize, _: &Machine| {
-        let mut watch = Watch::default();
-        if !phases.is_empty() {
-            let (pictures, phases) = (pictures.clone(), phases.clone());
-            let draw = move |name: Option<&str>, s: &Snapshot| {
-                if let Some(name) = name.filter(|n| phases.contains(*n)) {
-                    let zones = s.zones.iter().filter(|z| z.managed > 0);
-                    let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
-                    pictures.lock().expect("no thread panicked").push((name.to_string(), text));
-                }
-            };
-            watch = watch.with_snapshot(Box::new(draw));
-        }
-        match runs.follow_lazyfree {
-            true => watch.with_observer(Box::new(following.clone())),
-            false => watch,
-        }
-    };
-    let (meta, result) = run::run_one(0, spec, &watch)?;
-    let report = RunReport::from_result(meta, &result);
-    let pictures = std::mem::take(&mut *pictures.lock().expect("no thread panicked"));
-    let drops = runs.follow_lazyfree.then(|| following.drops());
-    Ok(Ran { report, pictures, drops })
 }
 
 /// Variants on which memory ran out, and on how many of the seeds.

@@ -9,13 +9,13 @@ use mmsim_damon::DamonConfig;
 use super::demand::{band_words, in_band};
 use super::lab::{Lab, ScenarioFile, Sets};
 use super::published::{Cell, Published, Table};
+use super::ran::{Ran, Watching};
 use super::study::Study;
 use super::{Family, Figures, row, row_by_seed, unpublished_row};
 use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::record::summary::{SKIPPED, percentile, validate, working_set};
 use mmsim::record::{Record, Region, of_run};
 use mmsim::report::statistics::estimate;
-use mmsim::report::{Monitored, RunReport};
 use mmsim::run::RunError;
 
 const WITHOUT: &str = "hugetlb-without";
@@ -63,12 +63,12 @@ fn recorded(
     if lab.quick {
         sets.push(("seeds".into(), "1".into()));
     }
-    let recorded = |(report, monitored): (RunReport, Vec<Monitored>)| {
+    let recorded = |Ran { report, monitored, .. }: Ran| {
         let records = of_run(0, &monitored[0]);
         let record = records.into_iter().next().expect("it watched something");
         Recorded { variant: report.variant, record }
     };
-    let runs = lab.run_monitored(what, file, &[sets])?;
+    let runs = lab.run_watched(what, &[(file, sets)], |_| Watching::default(), |_, _| true)?;
     Ok(runs.into_iter().flatten().map(recorded).collect())
 }
 

@@ -2,18 +2,15 @@
 //! into them, many at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use mmsim_core::backing::device::Io;
 use mmsim_core::base::settings::Settings as _;
-use mmsim_core::base::time::{SimDuration, SimTime};
-use mmsim_core::base::vmstat::VmStat;
-use mmsim_core::machine::Watch;
-use rayon::prelude::*;
+use mmsim_core::base::time::SimDuration;
 
+use super::ran::{Ran, Watching};
 use super::study::Constant;
-use mmsim::machines::{Catalogue, Machine};
-use mmsim::report::{Monitored, RunReport};
+use mmsim::machines::Catalogue;
+use mmsim::report::RunReport;
 use mmsim::run::{self, RunError};
 use mmsim::scenario::{RunSpec, Scenario};
 
@@ -70,21 +67,6 @@ impl Varied {
 /// Told what is being done, how much of it has ended and of how much.
 pub type Progress<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
 
-/// Gauges of one instant.
-pub type Gauges = Vec<(&'static str, u64)>;
-
-/// A run, and gauges as it went.
-#[derive(Clone, Debug)]
-pub struct Sampled {
-    /// Its report.
-    pub report: RunReport,
-    /// Free memory before it began, then all gauges at the end of each interval.
-    pub samples: Vec<Gauges>,
-}
-
-/// A run, and what its monitors recorded.
-pub type WithMonitors = (RunReport, Vec<Monitored>);
-
 /// Runner of experiments.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
@@ -133,73 +115,23 @@ impl<'a> Lab<'a> {
         file: ScenarioFile,
         cells: &[Sets],
     ) -> Result<Vec<Vec<RunReport>>, RunError> {
-        let one = |_: usize, spec: &RunSpec| {
-            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
-            Ok(RunReport::from_result(meta, &result))
-        };
-        self.each(what, &of_file(file, cells), |_, _| true, one)
+        let cells: Vec<_> = cells.iter().map(|sets| (file, sets.clone())).collect();
+        let all = self.run_watched(what, &cells, |_| Watching::default(), |_, _| true)?;
+        Ok(all.into_iter().map(|runs| runs.into_iter().map(|r| r.report).collect()).collect())
     }
 
-    /// The same with the gauges of every so much simulated time, and only of `wanted` runs.
+    /// The same of scenarios with their values, and only of `wanted` runs; both functions get the
+    /// place of the scenario.
     ///
     /// # Errors
     /// As [`Lab::run`].
-    pub fn run_sampled(
-        &self,
-        what: &str,
-        file: ScenarioFile,
-        cells: &[Sets],
-        every: SimDuration,
-        wanted: impl Fn(usize, &RunSpec) -> bool,
-    ) -> Result<Vec<Vec<Sampled>>, RunError> {
-        let one = |_: usize, spec: &RunSpec| {
-            let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
-            let watch = |_: usize, machine: &Machine| {
-                let free = machine.mem.zones.nr_free();
-                *samples.lock().expect("no thread panicked") = vec![vec![("nr_free_pages", free)]];
-                let samples = samples.clone();
-                let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
-                    samples.lock().expect("no thread panicked").push(gauges.to_vec());
-                };
-                Watch::default().with_sample(every, Box::new(keep))
-            };
-            let (meta, result) = run::run_one(0, spec, &watch)?;
-            let samples = std::mem::take(&mut *samples.lock().expect("no thread panicked"));
-            Ok(Sampled { report: RunReport::from_result(meta, &result), samples })
-        };
-        self.each(what, &of_file(file, cells), wanted, one)
-    }
-
-    /// The same with what monitors recorded.
-    ///
-    /// # Errors
-    /// As [`Lab::run`].
-    pub fn run_monitored(
-        &self,
-        what: &str,
-        file: ScenarioFile,
-        cells: &[Sets],
-    ) -> Result<Vec<Vec<WithMonitors>>, RunError> {
-        let one = |_: usize, spec: &RunSpec| {
-            let (meta, result) = run::run_one(0, spec, &|_: usize, _: &Machine| Watch::default())?;
-            let monitored = meta.damon.clone();
-            Ok((RunReport::from_result(meta, &result), monitored))
-        };
-        self.each(what, &of_file(file, cells), |_, _| true, one)
-    }
-
-    /// Results of `one` for every wanted run, by scenarios with their values; both functions get
-    /// the place of these.
-    ///
-    /// # Errors
-    /// As [`Lab::run`], and what `one` fails with.
-    pub fn each<T: Send>(
+    pub fn run_watched(
         &self,
         what: &str,
         cells: &[(ScenarioFile, Sets)],
+        watching: impl Fn(usize) -> Watching,
         wanted: impl Fn(usize, &RunSpec) -> bool,
-        one: impl Fn(usize, &RunSpec) -> Result<T, RunError> + Sync,
-    ) -> Result<Vec<Vec<T>>, RunError> {
+    ) -> Result<Vec<Vec<Ran>>, RunError> {
         let mut specs: Vec<(usize, RunSpec)> = Vec::new();
         for (i, (file, sets)) in cells.iter().enumerate() {
             let mut sets = sets.clone();
@@ -215,30 +147,19 @@ impl<'a> Lab<'a> {
                 specs.push((i, spec));
             }
         }
+        let watching: Vec<Watching> = (0..cells.len()).map(watching).collect();
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());
-        let one = |(i, spec): &(usize, RunSpec)| {
-            let made = one(*i, spec)?;
+        let made = run::side_by_side(&specs, self.jobs, |_, (i, spec)| {
+            let made = Ran::make(spec, &watching[*i])?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());
-            Ok((*i, made))
-        };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.jobs.map_or(0, |n| n.max(1)))
-            .build()
-            .map_err(|e| mmsim::Error::plain(e.to_string()))?;
-        // One by one: a run may take as long as all others together.
-        let all = || specs.par_iter().with_max_len(1).map(one).collect();
-        let made: Result<Vec<(usize, T)>, RunError> = pool.install(all);
-        let mut by_cell: Vec<Vec<T>> = cells.iter().map(|_| Vec::new()).collect();
-        for (i, one) in made? {
+            Ok::<_, RunError>((*i, made))
+        })?;
+        let mut by_cell: Vec<Vec<Ran>> = cells.iter().map(|_| Vec::new()).collect();
+        for (i, one) in made {
             by_cell[i].push(one);
         }
         Ok(by_cell)
     }
-}
-
-/// One scenario with each list of values.
-fn of_file(file: ScenarioFile, cells: &[Sets]) -> Vec<(ScenarioFile, Sets)> {
-    cells.iter().map(|sets| (file, sets.clone())).collect()
 }

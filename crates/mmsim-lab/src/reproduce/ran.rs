@@ -1,9 +1,33 @@
 //! The run of a study, and the quantities that expressions name.
 
-use mmsim_core::base::vmstat::VmEvent;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
-use super::drops::Drops;
-use mmsim::report::{Ending, GenerationReport, PhaseReport, RunReport};
+use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::base::vmstat::{VmEvent, VmStat};
+use mmsim_core::machine::Watch;
+use mmsim_core::machine::snapshot::Snapshot;
+
+use super::drops::{Drops, Following};
+use mmsim::machines::Machine;
+use mmsim::report::proc::picture;
+use mmsim::report::{Ending, GenerationReport, Monitored, PhaseReport, RunReport};
+use mmsim::run::{self, RunError};
+use mmsim::scenario::RunSpec;
+
+/// Gauges of one instant.
+pub type Gauges = Vec<(&'static str, u64)>;
+
+/// Observations of a run besides its report.
+#[derive(Clone, Debug, Default)]
+pub struct Watching {
+    /// Phases at whose ends memory is drawn.
+    pub pictures: BTreeSet<String>,
+    /// Follows pages that are freed lazily.
+    pub lazyfree: bool,
+    /// The interval between samples of gauges.
+    pub every: Option<SimDuration>,
+}
 
 /// A run, and what was watched while it went.
 #[derive(Clone, Debug)]
@@ -14,6 +38,10 @@ pub struct Ran {
     pub pictures: Vec<(String, String)>,
     /// Pages that were freed lazily, if they were followed.
     pub drops: Option<Drops>,
+    /// Free memory before it began, then all gauges at the end of each interval.
+    pub samples: Vec<Gauges>,
+    /// Records of its monitors.
+    pub monitored: Vec<Monitored>,
 }
 
 type OfRun = fn(&Ran) -> f64;
@@ -72,7 +100,56 @@ pub fn is_quantity(name: &str) -> bool {
         || name.starts_with("nr_")
 }
 
+/// A list that a run fills.
+fn filled<T>(list: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *list.lock().expect("no thread panicked"))
+}
+
 impl Ran {
+    /// Makes a run.
+    ///
+    /// # Errors
+    /// The run is wrong, with its place.
+    pub fn make(spec: &RunSpec, watching: &Watching) -> Result<Ran, RunError> {
+        let pictures = Arc::new(Mutex::new(Vec::new()));
+        let samples = Arc::new(Mutex::new(Vec::<Gauges>::new()));
+        let following = Following::default();
+        let watch = |_: usize, machine: &Machine| {
+            let mut watch = Watch::default();
+            if !watching.pictures.is_empty() {
+                let (pictures, phases) = (pictures.clone(), watching.pictures.clone());
+                let draw = move |name: Option<&str>, s: &Snapshot| {
+                    if let Some(name) = name.filter(|n| phases.contains(*n)) {
+                        let zones = s.zones.iter().filter(|z| z.managed > 0);
+                        let text = zones.map(|z| picture(z, s.pageblock_order)).collect();
+                        let mut all = pictures.lock().expect("no thread panicked");
+                        all.push((name.to_string(), text));
+                    }
+                };
+                watch = watch.with_snapshot(Box::new(draw));
+            }
+            if let Some(every) = watching.every {
+                let before = vec![("nr_free_pages", machine.mem.zones.nr_free())];
+                *samples.lock().expect("no thread panicked") = vec![before];
+                let samples = samples.clone();
+                let keep = move |_: SimTime, _: &VmStat, gauges: &[(&'static str, u64)]| {
+                    samples.lock().expect("no thread panicked").push(gauges.to_vec());
+                };
+                watch = watch.with_sample(every, Box::new(keep));
+            }
+            match watching.lazyfree {
+                true => watch.with_observer(Box::new(following.clone())),
+                false => watch,
+            }
+        };
+        let (meta, result) = run::run_one(0, spec, &watch)?;
+        let monitored = meta.damon.clone();
+        let report = RunReport::from_result(meta, &result);
+        let drops = watching.lazyfree.then(|| following.drops());
+        let (pictures, samples) = (filled(&pictures), filled(&samples));
+        Ok(Ran { report, pictures, drops, samples, monitored })
+    }
+
     /// True if its work was done.
     pub fn is_complete(&self) -> bool {
         self.report.outcome == Ending::Completed
@@ -154,7 +231,13 @@ mod tests {
             phase
         };
         report.phases = phases.iter().enumerate().map(named).collect();
-        Ran { report, pictures: Vec::new(), drops: None }
+        Ran {
+            report,
+            pictures: Vec::new(),
+            drops: None,
+            samples: Vec::new(),
+            monitored: Vec::new(),
+        }
     }
 
     #[test]

@@ -14,10 +14,10 @@ mod simulated;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
+use mmsim::run;
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_lru::MglruConfig;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::machine;
@@ -238,15 +238,8 @@ pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decis
         }
         read.push((recording, calls, point));
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.map_or(0, |n| n.min(read.len()).max(1)))
-        .build()
-        .map_err(|e| Error::plain(e.to_string()))?;
-    let rows: Result<Vec<DecisionRow>, Error> = pool.install(|| {
-        let row = |(r, calls, p): &(Recording, Vec<Call>, &Point)| r.replayed(calls, p);
-        read.par_iter().with_max_len(1).map(row).collect()
-    });
-    Ok(Decisions::new(rows?))
+    let rows = run::side_by_side(&read, jobs, |_, (r, calls, p)| r.replayed(calls, p))?;
+    Ok(Decisions::new(rows))
 }
 
 impl Recording {

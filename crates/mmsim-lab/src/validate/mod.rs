@@ -31,10 +31,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use clap::Args;
+use mmsim::run;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
-use rayon::prelude::*;
 
 pub use counters::COUNTERS;
 pub use machine::{Lacking, machine};
@@ -89,26 +89,19 @@ pub fn validate(
 ) -> Result<Validation, Error> {
     let experiments = reading::read_folder(dir)?;
     let selected = select(dir, &experiments, what)?;
-    let refused: Vec<Option<String>> =
-        selected.par_iter().map(|(_, p)| why_not(p)).collect::<Vec<_>>();
+    let refused = run::side_by_side(&selected, what.jobs, |_, (_, p)| Ok::<_, Error>(why_not(p)))?;
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
         .flat_map(|(i, ((_, p), _))| (0..machine::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
-    let replay = |&(i, replay): &(usize, usize)| {
+    let done = run::side_by_side(&replays, what.jobs, |_, &(i, replay)| {
         let (_, p) = selected[i];
         let result = machine(p, replay).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
-        result
-    };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(what.jobs.map_or(0, |n| n.min(replays.len()).max(1)))
-        .build()
-        .map_err(|e| Error::plain(e.to_string()))?;
-    let mut done: Vec<Result<Replay, Lacking>> =
-        pool.install(|| replays.par_iter().with_max_len(1).map(replay).collect());
-    let mut results = done.drain(..);
+        Ok::<_, Error>(result)
+    })?;
+    let mut results = done.into_iter();
     let mut v = Collected::default();
     for (&(e, p), refused) in selected.iter().zip(refused) {
         let not = |why: String| NotModelled {
@@ -127,9 +120,9 @@ pub fn validate(
     }
     let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);
     let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
-    let outcomes = selected.iter().filter(|(_, p)| replayed(p));
-    validation.outcomes =
-        pool.install(|| outcomes.filter_map(|(e, p)| outcomes::row(e, p)).collect());
+    let all: Vec<_> = selected.into_iter().filter(|(_, p)| replayed(p)).collect();
+    let row = |_: usize, &(e, p): &(&Experiment, &Point)| Ok::<_, Error>(outcomes::row(e, p));
+    validation.outcomes = run::side_by_side(&all, what.jobs, row)?.into_iter().flatten().collect();
     Ok(validation)
 }
 

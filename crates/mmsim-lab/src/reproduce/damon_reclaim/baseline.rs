@@ -6,8 +6,9 @@
 //! nor splits. It takes `pages * (t_mkold + t_young)` for each sample, whatever the memory does. A scan
 //! that takes longer than the sampling interval is late for the next one.
 
-use super::super::lab::{Lab, ScenarioFile, Sets, WithMonitors};
+use super::super::lab::{Lab, ScenarioFile, Sets};
 use super::super::published::Published;
+use super::super::ran::{Ran, Watching};
 use super::super::study::Study;
 use super::super::{Family, Figures, unpublished_row};
 use crate::reproduce::document::FigureRow;
@@ -127,10 +128,16 @@ fn claims(lab: &Lab<'_>, family: &Family) -> Result<Vec<FigureRow>, RunError> {
         rows.push(FigureRow { note: NOT_VALIDATED.into(), ..row });
     };
     if !lab.quick {
-        let runs = lab.run_monitored("70 GiB", family.scenario("seventy"), &[Vec::new()])?;
+        let runs = lab.run_watched(
+            "70 GiB",
+            &[(family.scenario("seventy"), Sets::new())],
+            |_| Watching::default(),
+            |_, _| true,
+        )?;
         let runs = runs.into_iter().next().expect("one cell");
-        let share = |(r, _): &WithMonitors| 100.0 * r.damon[0].cpu_ns as f64 / r.sim_time_ns as f64;
-        let regions = |(_, m): &WithMonitors| {
+        let share = |r: &Ran| 100.0 * r.report.damon[0].cpu_ns as f64 / r.report.sim_time_ns as f64;
+        let regions = |r: &Ran| {
+            let m = &r.monitored;
             let counts = m[0].record.iter().map(|s| s.regions.len() as f64);
             counts.sum::<f64>() / m[0].record.len().max(1) as f64
         };
@@ -153,13 +160,17 @@ fn claims(lab: &Lab<'_>, family: &Family) -> Result<Vec<FigureRow>, RunError> {
         }
         sets
     };
-    let cells: Vec<Sets> = sizes.iter().map(cell).collect();
-    let runs = lab.run_monitored("hot page", family.scenario("hot-page"), &cells)?;
+    let scenario = family.scenario("hot-page");
+    let cells: Vec<_> = sizes.iter().map(|mib| (scenario, cell(mib))).collect();
+    let runs = lab.run_watched("hot page", &cells, |_| Watching::default(), |_, _| true)?;
     for (mib, runs) in sizes.iter().zip(&runs) {
-        let found: Vec<f64> = runs.iter().filter_map(|(_, m)| found_after(&m[0].record)).collect();
+        let found: Vec<f64> =
+            runs.iter().filter_map(|r| found_after(&r.monitored[0].record)).collect();
         let id = format!("hot-page/{mib} MiB");
         let share = 100.0 * found.len() as f64 / runs.len() as f64;
-        let Some(end) = runs.first().map(|(r, _)| r.sim_time_ns / 1_000_000_000) else { continue };
+        let Some(end) = runs.first().map(|r| r.report.sim_time_ns / 1_000_000_000) else {
+            continue;
+        };
         row(&format!("{id}/found"), &format!("found within {end} s"), "% of seeds", &[share]);
         let sorted = |mut v: Vec<f64>| {
             v.sort_by(f64::total_cmp);

@@ -4,8 +4,9 @@
 use mmsim_core::base::time::SimDuration;
 
 use super::super::demand::{Basis, Kind};
-use super::super::lab::{Lab, Sampled, Sets};
+use super::super::lab::{Lab, Sets};
 use super::super::published::{Cell, Published, Relation};
+use super::super::ran::{Ran, Watching};
 use super::super::relation::{self, BySeed, values};
 use super::super::study::Study;
 use super::super::{Family, Figures, row_by_seed, unpublished_row};
@@ -87,7 +88,7 @@ struct Outcome {
     others: f64,
 }
 
-fn outcome(run: &Sampled) -> Outcome {
+fn outcome(run: &Ran) -> Outcome {
     let r: &RunReport = &run.report;
     let gauge = |gauges: &[(&str, u64)], name: &str| {
         gauges.iter().find(|g| g.0 == name).map_or(0.0, |g| g.1 as f64)
@@ -116,7 +117,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(name: &'static str, runs: &[Sampled], others: f64) -> Runs {
+    fn new(name: &'static str, runs: &[Ran], others: f64) -> Runs {
         let all: Vec<(String, Outcome)> =
             runs.iter().map(|r| (r.report.variant.clone(), outcome(r))).collect();
         let without = all.iter().find(|r| r.0 == WITHOUT).expect("a run without a monitor").1;
@@ -278,16 +279,17 @@ pub(in super::super) fn figures(
     }
     let (seeds, workloads) = size(lab.quick);
     let seeds = if all { seeds } else { 1 };
-    let cells: Vec<Sets> =
-        workloads.iter().map(|w| sets(lab, study, published, w, seeds)).collect();
+    let scenario = family.scenario("workload");
+    let cells = workloads.iter().map(|w| (scenario, sets(lab, study, published, w, seeds)));
+    let cells: Vec<_> = cells.collect();
     // Without a monitor nothing is drawn, and what a monitor alone costs hardly hangs on what is.
     let wanted = |_: usize, s: &RunSpec| match s.variant.as_str() {
         WITHOUT | MONITOR => s.seed == 1,
         v => all || v == NO_QUOTA,
     };
-    let second = SimDuration::from_secs(1);
-    let runs =
-        lab.run_sampled("damon-reclaim", family.scenario("workload"), &cells, second, wanted)?;
+    let every = Some(SimDuration::from_secs(1));
+    let watching = |_: usize| Watching { every, ..Watching::default() };
+    let runs = lab.run_watched("damon-reclaim", &cells, watching, wanted)?;
     let others = |w: &workloads::Workload| {
         workloads::measured(published, workloads::DAY, w.name, "majfaults")
     };
