@@ -8,3 +8,10 @@
 pub mod accuracy;
 pub mod reproduce;
 pub mod validate;
+
+use mmsim::{RunOptions, Runner};
+
+/// Makes runs, or anything else of a list, at the same time; `None`: one per CPU.
+fn runner(jobs: Option<usize>) -> Runner<'static> {
+    Runner::new(&RunOptions::default().with_jobs(jobs))
+}

@@ -9,9 +9,10 @@ use mmsim_core::base::time::SimDuration;
 
 use super::ran::{Ran, Watching};
 use super::study::Constant;
+use crate::runner;
 use mmsim::machines::Catalogue;
 use mmsim::report::RunReport;
-use mmsim::run::{self, RunError};
+use mmsim::run::RunError;
 use mmsim::scenario::{RunSpec, Scenario};
 
 /// A scenario file of `evidence/experiments/` or `scenarios/`, as text in this program.
@@ -150,7 +151,7 @@ impl<'a> Lab<'a> {
         let watching: Vec<Watching> = (0..cells.len()).map(watching).collect();
         let done = AtomicUsize::new(0);
         (self.progress)(what, 0, specs.len());
-        let made = run::side_by_side(&specs, self.jobs, |_, (i, spec)| {
+        let made = runner(self.jobs).each(&specs, |_, (i, spec)| {
             let made = Ran::make(spec, &watching[*i])?;
             let n = done.fetch_add(1, Ordering::Relaxed) + 1;
             (self.progress)(what, n, specs.len());

@@ -14,7 +14,7 @@ mod simulated;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use mmsim::run;
+use crate::runner;
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_lru::MglruConfig;
@@ -238,7 +238,7 @@ pub fn decisions(dir: &Path, folder: &Path, jobs: Option<usize>) -> Result<Decis
         }
         read.push((recording, calls, point));
     }
-    let rows = run::side_by_side(&read, jobs, |_, (r, calls, p)| r.replayed(calls, p))?;
+    let rows = runner(jobs).each(&read, |_, (r, calls, p)| r.replayed(calls, p))?;
     Ok(Decisions::new(rows))
 }
 

@@ -30,8 +30,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::runner;
 use clap::Args;
-use mmsim::run;
 use mmsim_core::machine::Watch;
 use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::snapshot::ZoneSnapshot;
@@ -89,13 +89,13 @@ pub fn validate(
 ) -> Result<Validation, Error> {
     let experiments = reading::read_folder(dir)?;
     let selected = select(dir, &experiments, what)?;
-    let refused = run::side_by_side(&selected, what.jobs, |_, (_, p)| Ok::<_, Error>(why_not(p)))?;
+    let refused = runner(what.jobs).each(&selected, |_, (_, p)| Ok::<_, Error>(why_not(p)))?;
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
         .flat_map(|(i, ((_, p), _))| (0..machine::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
-    let done = run::side_by_side(&replays, what.jobs, |_, &(i, replay)| {
+    let done = runner(what.jobs).each(&replays, |_, &(i, replay)| {
         let (_, p) = selected[i];
         let result = machine(p, replay).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
@@ -122,7 +122,7 @@ pub fn validate(
     let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
     let all: Vec<_> = selected.into_iter().filter(|(_, p)| replayed(p)).collect();
     let row = |_: usize, &(e, p): &(&Experiment, &Point)| Ok::<_, Error>(outcomes::row(e, p));
-    validation.outcomes = run::side_by_side(&all, what.jobs, row)?.into_iter().flatten().collect();
+    validation.outcomes = runner(what.jobs).each(&all, row)?.into_iter().flatten().collect();
     Ok(validation)
 }
 
