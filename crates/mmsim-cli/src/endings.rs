@@ -29,6 +29,11 @@ impl Verb {
                 args.output.agrees()
             }
             Verb::BenchTrace(args) => args.output.agrees(),
+            Verb::Curve(args) => {
+                picture("--svg", args.svg.as_deref(), Content::Svg)?;
+                picture("--html", args.html.as_deref(), Content::Html)?;
+                args.output.agrees()
+            }
             Verb::Compare(args) => args.output.agrees(),
             Verb::Show(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),

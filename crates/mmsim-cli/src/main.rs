@@ -5,6 +5,7 @@ mod ablate;
 mod args;
 mod bench;
 mod compare;
+mod curve;
 mod damon;
 mod document;
 mod emit;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     }
     exit::code(match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Curve(args) => curve::curve(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Tune(args) => tune::tune(&args),
         Verb::Evaluate(args) => evaluate::evaluate(&args),

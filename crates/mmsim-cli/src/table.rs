@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mmsim::report::derived::Figure;
 use mmsim::report::{Pairs, Report, Rows};
 use mmsim_view::page::Observed;
 use mmsim_view::settings::Setting;
@@ -48,6 +49,11 @@ pub(crate) fn fold_words(text: &str, columns: usize) -> Vec<String> {
 /// The table of a report as the command that made it prints it.
 pub(crate) fn of_report(report: &Report, shown: &Shown) -> String {
     table::of_report(report, shown, width())
+}
+
+/// A curve: a line for each size, a column for each variant.
+pub(crate) fn curve(report: &Report, figure: Figure) -> String {
+    table::curve(report, figure, width())
 }
 
 impl TableArgs {

@@ -46,6 +46,16 @@ figures! {
     ]);
     /// Faults that had to wait for a read.
     MajorFaults = "major faults", Path::sum("major-faults", &[Term::Counters(&[E::PgMajFault])]);
+    /// Pages that were fetched from a device for each 100 accesses: faults that waited for a read,
+    /// and pages that `read(2)` and `write(2)` found missing.
+    MissRatio = "miss ratio, %", Path::ratio(
+        "miss-ratio",
+        &[Term::Counters(&[E::PgMajFault]), Term::CacheMisses],
+        &[Term::Accesses],
+        100.0,
+    );
+    /// Pages that even the optimum MIN fetches again on these accesses, where it was computed.
+    Optimum = "optimum", Path::sum("optimum", &[Term::Optimum]);
     /// Time of reads from devices, those of swap and those of files, in seconds.
     ReadingTime = "reads of devices, s", Path::sum("reads-of-devices", &[Term::ReadingTime]);
     /// Pages moved from the active to the inactive list.

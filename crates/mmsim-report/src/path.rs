@@ -44,6 +44,12 @@ pub enum Term {
     MeanResident,
     /// Records per second; accesses per second where the work has no records.
     Throughput,
+    /// Accesses.
+    Accesses,
+    /// Pages that `read(2)` and `write(2)` fetched; runs have it.
+    CacheMisses,
+    /// Fetches again of the optimum MIN, where the scenario has `bounds = true`; runs have it.
+    Optimum,
 }
 
 /// A figure of a run or of a phase of it.
@@ -100,6 +106,9 @@ impl Term {
                 let work = if scope.records > 0 { scope.records } else { scope.accesses };
                 (scope.sim_time_ns > 0).then_some(work as f64 / (scope.sim_time_ns as f64 / 1e9))
             }
+            Term::Accesses => Some(scope.accesses as f64),
+            Term::CacheMisses => scope.cache_misses.map(|n| n as f64),
+            Term::Optimum => scope.optimum.map(|n| n as f64),
             Term::Number(path) if counted.is_none() => return number(path, scope),
             Term::Counters(_) | Term::OfSwap(_) | Term::Number(_) => counted.map(|n| n as f64),
         };
@@ -181,7 +190,8 @@ impl Path {
     /// True if it grows with the work, so that it can be given per 1,000 records.
     pub fn grows_with_work(&self) -> bool {
         let grows = |t: &Term| {
-            matches!(t, Term::Counters(_) | Term::OfSwap(_) | Term::Number(_) | Term::ReadingTime)
+            use Term::{CacheMisses, Counters, Number, OfSwap, Optimum, ReadingTime};
+            matches!(t, Counters(_) | OfSwap(_) | Number(_) | ReadingTime | CacheMisses | Optimum)
         };
         self.under.is_empty() && self.over.iter().all(grows)
     }

@@ -23,6 +23,10 @@ pub struct Scope<'a> {
     pub reading_ns: Option<u64>,
     /// Mean of resident bytes; phases have none.
     pub mean_resident_bytes: Option<u64>,
+    /// Pages that `read(2)` and `write(2)` fetched; phases have none.
+    pub cache_misses: Option<u64>,
+    /// Fetches again of the optimum; phases have none.
+    pub optimum: Option<u64>,
     /// Gauges at its end.
     pub gauges: &'a Pairs<u64>,
     /// End of the run, where it is known.
@@ -41,6 +45,8 @@ impl<'a> From<&'a RunReport> for Scope<'a> {
             latency: &r.latency,
             reading_ns: r.reading.map(|reading| reading.swap_ns + reading.file_ns),
             mean_resident_bytes: r.mean_resident_bytes,
+            cache_misses: r.cache_misses,
+            optimum: r.bounds.map(|b| b.sim_opt_refetches),
             gauges: &r.gauges,
             outcome: Some(r.outcome),
             whole: Whole::Run(r),
@@ -59,6 +65,8 @@ impl<'a> From<&'a PhaseReport> for Scope<'a> {
             latency: &p.latency,
             reading_ns: None,
             mean_resident_bytes: None,
+            cache_misses: None,
+            optimum: None,
             gauges: &p.gauges,
             outcome: None,
             whole: Whole::Phase(p),

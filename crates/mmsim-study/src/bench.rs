@@ -12,6 +12,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
@@ -216,12 +217,88 @@ pub fn plans(
     settings: &BenchSettings<'_>,
     cells: &[(Frames, &str)],
 ) -> Result<(Vec<RunSpec>, BenchTrace), Error> {
-    let (trace, pages, work) = open(settings)?;
-    let run = |&(frames, reclaim): &(Frames, &str)| {
-        resolve(&BenchSettings { frames, reclaim, ..settings.clone() }, &trace, pages, &work)
-    };
-    let runs = cells.iter().map(run).collect::<Result<_, _>>()?;
-    Ok((runs, trace))
+    let trace = Trace::open(settings)?;
+    Ok((trace.runs(cells)?, trace.facts))
+}
+
+/// A trace that was read once, and the machines that it may run on.
+#[derive(Debug)]
+pub struct Trace {
+    facts: BenchTrace,
+    /// Pages that it can want.
+    pages: u64,
+    work: WorkloadSpec,
+    swap: String,
+    seed: u64,
+    sets: Vec<(String, String)>,
+    /// All that decides the accesses besides the file's contents.
+    read: String,
+    contents: OnceLock<String>,
+}
+
+impl Trace {
+    /// Reads the trace of these settings; frames and policy come with each run.
+    ///
+    /// # Errors
+    ///
+    /// A trace that cannot be read, or whose format is not known.
+    pub fn open(settings: &BenchSettings<'_>) -> Result<Trace, Error> {
+        let (facts, pages, work) = open(settings)?;
+        Ok(Trace {
+            facts,
+            pages,
+            work,
+            swap: settings.swap.to_string(),
+            seed: settings.seed,
+            sets: settings.sets.to_vec(),
+            read: format!("{:?} {} {}", settings.from, settings.dense, settings.write_permille),
+            contents: OnceLock::new(),
+        })
+    }
+
+    /// Facts about it.
+    pub fn facts(&self) -> &BenchTrace {
+        &self.facts
+    }
+
+    /// A run for each number of frames and policy.
+    ///
+    /// # Errors
+    ///
+    /// A policy or a device that there is not, a key that is wrong, a size that no machine has.
+    pub fn runs(&self, cells: &[(Frames, &str)]) -> Result<Vec<RunSpec>, Error> {
+        cells.iter().map(|&(frames, reclaim)| self.resolve(frames, reclaim)).collect()
+    }
+
+    fn resolve(&self, frames: Frames, reclaim: &str) -> Result<RunSpec, Error> {
+        let frames = frames.of(self.facts.distinct_pages)?;
+        let scenario = Scenario::from_str(SCENARIO, "bench-trace")?;
+        let quoted = |name: &str| format!("\"{name}\"");
+        let mut sets = vec![
+            ("machine.zone[0].managed", quoted(&format!("{frames} pages"))),
+            ("machine.swap.size", quoted(&format!("{} pages", 2 * self.pages))),
+            ("machine.swap.device", quoted(&self.swap)),
+            ("variant[0].reclaim.preset", quoted(reclaim)),
+            ("seed", self.seed.to_string()),
+        ];
+        sets.extend(self.sets.iter().map(|(k, v)| (k.as_str(), v.clone())));
+        let sets: Vec<_> = sets.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+        let mut runs = scenario.with_sets(&sets)?.expand(&Catalogue)?;
+        let mut run = runs.swap_remove(0);
+        run.tasks[0].work = self.work.clone();
+        Ok(run)
+    }
+
+    /// The name of a run of this trace in stores. The trace counts by what is in it: it may lie in a
+    /// temporary file.
+    pub(crate) fn id(&self, spec: &RunSpec) -> UnitId {
+        let contents = self.contents.get_or_init(|| {
+            let contents = File::open(&self.facts.file).and_then(trace::contents).ok();
+            format!("{contents:?} {}", self.read)
+        });
+        let machine = RunSpec { tasks: Vec::new(), ..spec.clone() };
+        id_of(&machine, &("bench-trace", contents))
+    }
 }
 
 /// Makes the runs of a trace, which [`plans`] resolved of these settings.
@@ -269,30 +346,6 @@ impl Point for Replayed {
     fn make(&self, how: &Making<'_>) -> Result<RunReport, RunError> {
         self.spec.make(how)
     }
-}
-
-fn resolve(
-    settings: &BenchSettings<'_>,
-    trace: &BenchTrace,
-    pages: u64,
-    work: &WorkloadSpec,
-) -> Result<RunSpec, Error> {
-    let frames = settings.frames.of(trace.distinct_pages)?;
-    let scenario = Scenario::from_str(SCENARIO, "bench-trace")?;
-    let quoted = |name: &str| format!("\"{name}\"");
-    let mut sets = vec![
-        ("machine.zone[0].managed", quoted(&format!("{frames} pages"))),
-        ("machine.swap.size", quoted(&format!("{} pages", 2 * pages))),
-        ("machine.swap.device", quoted(settings.swap)),
-        ("variant[0].reclaim.preset", quoted(settings.reclaim)),
-        ("seed", settings.seed.to_string()),
-    ];
-    sets.extend(settings.sets.iter().map(|(k, v)| (k.as_str(), v.clone())));
-    let sets: Vec<_> = sets.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
-    let mut runs = scenario.with_sets(&sets)?.expand(&Catalogue)?;
-    let mut run = runs.swap_remove(0);
-    run.tasks[0].work = work.clone();
-    Ok(run)
 }
 
 /// The trace, the pages that it can want, and its replay.
@@ -343,7 +396,7 @@ fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Erro
         }),
         None if settings.file.extension().is_some_and(|e| e == MMT) => Ok(None),
         None => RequestFormat::of_name(settings.file).map(Some).ok_or_else(|| {
-            if let Some(format) = imported(settings.file) {
+            if let Some(format) = imported_by_name(settings.file) {
                 let title = format!(
                     "{}: requests are read from binary files, and this is `{format}` by its name",
                     settings.file.display()
@@ -363,8 +416,20 @@ fn format_of(settings: &BenchSettings<'_>) -> Result<Option<RequestFormat>, Erro
     }
 }
 
+/// The format of a file that has to be imported before it runs: of the option, or else by its name.
+pub fn imported<'f>(file: &Path, from: Option<&'f str>) -> Option<&'f str> {
+    let runs = |name: &str| name == MMT || name.parse::<RequestFormat>().is_ok();
+    match from {
+        Some(name) => mmsim_formats::traces::FORMATS
+            .iter()
+            .any(|f| f.0 == name && !runs(name))
+            .then_some(name),
+        None => imported_by_name(file),
+    }
+}
+
 /// The format of a name that is read by an import only.
-fn imported(file: &Path) -> Option<&'static str> {
+fn imported_by_name(file: &Path) -> Option<&'static str> {
     const ENDS: [(&str, &str); 7] = [
         (".csv", "csv"),
         (".tsv", "csv"),

@@ -21,11 +21,6 @@ fn across(place: f64) -> f64 {
     LEFT + 12.0 + place * (RIGHT - LEFT - 24.0)
 }
 
-/// Figures that the optimum of MIN stands beside: what has to be fetched again.
-pub fn has_optimum(figure: Figure) -> bool {
-    matches!(figure, Figure::MajorFaults | Figure::SwapIns | Figure::Refaults)
-}
-
 /// A line of a curve.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -91,12 +86,9 @@ impl Curve {
         // most bounds them all.
         let least = |v: &&str| {
             let here = settings.iter().filter(|s| is_at(s, v));
-            here.filter_map(Setting::optimum).min_by(|a, b| a.mean.total_cmp(&b.mean))
+            here.filter_map(|s| s.optimum(figure)).min_by(|a, b| a.mean.total_cmp(&b.mean))
         };
-        let points: Vec<Option<Estimate>> = match has_optimum(figure) {
-            true => values.iter().map(least).collect(),
-            false => Vec::new(),
-        };
+        let points: Vec<Option<Estimate>> = values.iter().map(least).collect();
         if points.iter().any(Option::is_some) {
             let exact = settings.iter().all(|s| s.exact_optimum);
             let name = if exact { "optimum" } else { "optimum (no bound: pages are read ahead)" };

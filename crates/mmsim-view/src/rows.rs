@@ -191,7 +191,8 @@ pub fn rows(group: &Group<'_>) -> Vec<Row> {
     let outcomes = group.variants.iter().map(VariantRuns::outcome).collect();
     let mut rows = vec![Row::words("outcome", outcomes)];
     let per_records = group.work_differs();
-    for figure in Figure::ALL {
+    // The optimum has a row of its own, which says whether it is a bound.
+    for figure in Figure::ALL.into_iter().filter(|f| *f != Figure::Optimum) {
         let value = move |scope: Scope<'_>| figure.of(scope);
         let whole = group.variants.iter().flat_map(VariantRuns::whole);
         let label = figure.label_of(whole.map(|run| run.records));

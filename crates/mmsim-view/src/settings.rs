@@ -11,9 +11,10 @@ use mmsim::report::{Bounds, Ending, Pairs, Report, RunReport};
 use crate::figure::{self, more_is_better, short, words};
 
 /// Figures beside the requested one, where any run has them.
-const BESIDE: [Figure; 6] = [
+const BESIDE: [Figure; 7] = [
     Figure::MajorFaults,
     Figure::Refaults,
+    Figure::Optimum,
     Figure::DirectReclaimStalls,
     Figure::MemoryPressure,
     Figure::MajorFaultP99,
@@ -56,8 +57,8 @@ pub struct Setting {
     any: [bool; FIGURES],
     /// Records of its runs together.
     records: u64,
-    /// Fetches of MIN that are no first touch, where they were computed.
-    optimum: Option<Estimate>,
+    /// Fetches again of MIN for each 100 accesses, where they were computed.
+    optimum_ratio: Option<Estimate>,
     /// True if the optimum bounds demand fetches: nothing was read ahead.
     pub(crate) exact_optimum: bool,
 }
@@ -72,13 +73,20 @@ struct Brief {
     outcome: Ending,
     figures: [Option<f64>; FIGURES],
     records: u64,
+    accesses: u64,
     bounds: Option<Bounds>,
 }
 
 impl Brief {
     fn of(run: &RunReport) -> Brief {
         let figures = Figure::ALL.map(|f| f.of(Scope::from(run)));
-        Brief { outcome: run.outcome, figures, records: run.records, bounds: run.bounds }
+        Brief {
+            outcome: run.outcome,
+            figures,
+            records: run.records,
+            accesses: run.accesses.max(1),
+            bounds: run.bounds,
+        }
     }
 }
 
@@ -90,7 +98,9 @@ impl Setting {
             estimate(&whole.filter_map(|run| run.figures[nth]).collect::<Vec<_>>())
         });
         let bounds: Vec<Bounds> = runs.iter().filter_map(|run| run.bounds).collect();
-        let refetches = bounds.iter().map(|b| b.sim_opt_refetches as f64);
+        let ratio =
+            |run: &Brief| Some(run.bounds?.sim_opt_refetches as f64 * 100.0 / run.accesses as f64);
+        let ratios = runs.iter().filter(|run| run.outcome.is_whole()).filter_map(ratio);
         Setting {
             scenario: first.scenario.clone(),
             axes: first.axes.clone(),
@@ -102,14 +112,19 @@ impl Setting {
                 runs.iter().any(|run| run.figures[nth].is_some_and(|v| v != 0.0))
             }),
             records: runs.iter().map(|run| run.records).sum(),
-            optimum: estimate(&refetches.collect::<Vec<_>>()),
+            optimum_ratio: estimate(&ratios.collect::<Vec<_>>()),
             exact_optimum: bounds.iter().all(|b| b.exact),
         }
     }
 
-    /// Fetches again of the optimum MIN; `None` where the scenario does not ask for `bounds`.
-    pub fn optimum(&self) -> Option<Estimate> {
-        self.optimum
+    /// The bound of the optimum MIN below a figure; `None` where the scenario does not ask for
+    /// `bounds`, and of figures that do not count fetches.
+    pub fn optimum(&self, figure: Figure) -> Option<Estimate> {
+        match figure {
+            Figure::MissRatio => self.optimum_ratio,
+            Figure::MajorFaults | Figure::SwapIns | Figure::Refaults => self.mean(Figure::Optimum),
+            _ => None,
+        }
     }
 
     /// The mean of a figure; `None` without a run that has it.

@@ -1,6 +1,7 @@
 //! Arguments. Each verb has an example in its help.
 
 mod ablate;
+mod curve;
 mod evaluate;
 mod list;
 mod sweep;
@@ -20,6 +21,7 @@ use mmsim::report::events::EventFilter;
 use mmsim::report::proc::Kind;
 
 pub(crate) use ablate::AblateArgs;
+pub(crate) use curve::CurveArgs;
 pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
 use mmsim_terminal::man::{CompletionsArgs, ManArgs};
@@ -73,7 +75,7 @@ pub(crate) struct Cli {
 /// Verbs by subject, as the help lists them.
 #[cfg(test)]
 const SUBJECTS: [(&str, &[&str]); 6] = [
-    ("Run", &["run", "sweep", "tune", "evaluate"]),
+    ("Run", &["run", "curve", "sweep", "tune", "evaluate"]),
     ("Compare and explain", &["show", "compare", "view", "why", "ablate"]),
     ("Look up", &["list", "schema"]),
     ("Traces and monitors", &["trace", "bench-trace", "events", "damon"]),
@@ -84,6 +86,7 @@ const SUBJECTS: [(&str, &[&str]); 6] = [
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
     Run(Box<RunArgs>),
+    Curve(Box<CurveArgs>),
     Sweep(Box<SweepArgs>),
     Tune(TuneArgs),
     Evaluate(EvaluateArgs),

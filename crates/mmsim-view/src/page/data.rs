@@ -11,7 +11,7 @@ use mmsim::report::{Pairs, PhaseReport, RunReport, ZoneReport, closing};
 use serde::Serialize;
 
 use crate::axis::{Axis, Tick};
-use crate::curve::{distinct, has_optimum};
+use crate::curve::distinct;
 use crate::generations::{Generation, Generations};
 use crate::pages::Grid;
 use crate::rows::{Row, rows};
@@ -51,7 +51,9 @@ type Pair = (f64, Option<f64>);
 #[derive(Serialize)]
 struct FigureData {
     label: &'static str,
-    optimum: bool,
+    /// The optimum of each group, where it bounds the figure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    optimum: Vec<Option<f64>>,
     at: Vec<Vec<Option<Pair>>>,
 }
 
@@ -61,7 +63,6 @@ pub(super) struct OverData {
     axes: Vec<AxisData>,
     variants: Vec<String>,
     figures: Vec<FigureData>,
-    optimum: Vec<Option<f64>>,
 }
 
 impl OverData {
@@ -93,7 +94,12 @@ impl OverData {
         let groups = source.report.groups();
         let here = |g: &Group<'_>| settings.iter().filter(|s| s.axes == *g.axes).collect();
         let places: Vec<Vec<&Setting>> = groups.iter().map(here).collect();
+        let least = |place: &Vec<&Setting>, figure: Figure| {
+            let all = place.iter().filter_map(|s| s.optimum(figure)).map(|e| e.mean);
+            all.min_by(f64::total_cmp)
+        };
         let figure = |figure: Figure| {
+            let optimum: Vec<_> = places.iter().map(|p| least(p, figure)).collect();
             let of = |place: &Vec<&Setting>| {
                 let at = |v: &&str| pair(place.iter().find(|s| s.variant == *v)?.mean(figure));
                 variants.iter().map(at).collect()
@@ -102,17 +108,15 @@ impl OverData {
             let any = at.iter().flatten().flatten().any(|e| e.0 != 0.0);
             any.then(|| FigureData {
                 label: label_of(&settings, figure),
-                optimum: has_optimum(figure),
+                optimum: match optimum.iter().any(Option::is_some) {
+                    true => optimum,
+                    false => Vec::new(),
+                },
                 at,
             })
         };
-        let least = |place: &Vec<&Setting>| {
-            let all = place.iter().filter_map(|s| s.optimum()).map(|e| e.mean);
-            all.min_by(f64::total_cmp)
-        };
         Some(OverData {
             figures: Figure::ALL.into_iter().filter_map(figure).collect(),
-            optimum: places.iter().map(least).collect(),
             variants: variants.into_iter().map(str::to_string).collect(),
             axes,
         })

@@ -5,12 +5,16 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
+use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
-use mmsim::report::numbers::grouped;
+use mmsim::report::numbers::{grouped, grouped_row};
+use mmsim::report::statistics::Estimate;
 use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing};
 
+use crate::curve::Curve;
 use crate::page::Observed;
 use crate::rows::{Row, rows};
+use crate::settings;
 use crate::sparks;
 pub use sweep::{Shown, of_store, sweep};
 use width::GAP;
@@ -97,6 +101,43 @@ fn heading_of(report: &Report) -> String {
         "" => report.scenario.clone(),
         about => format!("{}: {about}", report.scenario),
     }
+}
+
+/// A curve of a report over one axis: a line for each size, a column for each variant, the optimum
+/// last; then the machine.
+pub fn curve(report: &Report, figure: Figure, width: Width) -> String {
+    let mut out = wrap(&heading_of(report), 0, width);
+    let settings = settings::of_report(report);
+    let Some(curve) = Curve::of(&settings, figure) else {
+        return out + "\n" + &self::report(report, None, width);
+    };
+    let head = std::iter::once(crate::figure::short(&curve.axis.name, &[]).to_string());
+    let head: Vec<String> = head.chain(curve.lines.iter().map(|l| l.name.clone())).collect();
+    let columns: Vec<Vec<String>> = curve
+        .lines
+        .iter()
+        .map(|line| {
+            let means: Vec<Option<f64>> =
+                line.points.iter().map(|e| e.as_ref().map(|e| e.mean)).collect();
+            let texts = grouped_row(&means).into_iter().zip(&line.points);
+            let cell = |(text, e): (String, &Option<Estimate>)| match e
+                .as_ref()
+                .and_then(|e| e.ci95)
+            {
+                Some(half) if !line.optimum && half > 0.0 => format!("{text} ±{}", grouped(half)),
+                _ => text,
+            };
+            texts.map(cell).collect()
+        })
+        .collect();
+    let row = |i: usize| {
+        let size = std::iter::once(curve.axis.values[i].clone());
+        size.chain(columns.iter().map(|column| column[i].clone())).collect()
+    };
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    out += &format!("\n{}\n", curve.label);
+    out += &grid(Some(&head), curve.axis.order().into_iter().map(row), 1, width);
+    out + "\n" + &machine(report, width)
 }
 
 /// A group with the variant `base` first, if it has one of that name.

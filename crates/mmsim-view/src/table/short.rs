@@ -23,42 +23,28 @@ struct Candidate {
     head: &'static str,
     /// Lower ones stay longer.
     rank: u8,
-    of: Of,
-}
-
-/// Source of a column.
-#[derive(Clone, Copy)]
-enum Of {
-    Figure(Figure),
-    /// Fetches again of the optimum.
-    Optimum,
+    of: Figure,
 }
 
 /// Columns in their order from left to right.
-const CANDIDATES: [Candidate; 9] = [
-    Candidate { head: "swap-ins", rank: 1, of: Of::Figure(Figure::SwapIns) },
-    Candidate { head: "major faults", rank: 6, of: Of::Figure(Figure::MajorFaults) },
-    Candidate { head: "refaults", rank: 0, of: Of::Figure(Figure::Refaults) },
-    Candidate { head: "optimum", rank: 4, of: Of::Optimum },
-    Candidate { head: "stalls", rank: 5, of: Of::Figure(Figure::DirectReclaimStalls) },
-    Candidate { head: "pressure, %", rank: 3, of: Of::Figure(Figure::MemoryPressure) },
-    Candidate { head: "reads, s", rank: 7, of: Of::Figure(Figure::ReadingTime) },
-    Candidate { head: "resident, MiB", rank: 2, of: Of::Figure(Figure::MeanResident) },
-    Candidate { head: "per s", rank: 2, of: Of::Figure(Figure::Throughput) },
+const CANDIDATES: [Candidate; 10] = [
+    Candidate { head: "swap-ins", rank: 1, of: Figure::SwapIns },
+    Candidate { head: "major faults", rank: 6, of: Figure::MajorFaults },
+    Candidate { head: "miss ratio, %", rank: 3, of: Figure::MissRatio },
+    Candidate { head: "refaults", rank: 0, of: Figure::Refaults },
+    Candidate { head: "optimum", rank: 4, of: Figure::Optimum },
+    Candidate { head: "stalls", rank: 5, of: Figure::DirectReclaimStalls },
+    Candidate { head: "pressure, %", rank: 3, of: Figure::MemoryPressure },
+    Candidate { head: "reads, s", rank: 7, of: Figure::ReadingTime },
+    Candidate { head: "resident, MiB", rank: 2, of: Figure::MeanResident },
+    Candidate { head: "per s", rank: 2, of: Figure::Throughput },
 ];
 
 impl Candidate {
     fn samples(&self, group: &Group<'_>, per_records: bool) -> Samples {
-        let of_run = |run: &RunReport| match self.of {
-            Of::Figure(f) if per_records && f.path().grows_with_work() => {
-                f.per_1000_records(Scope::from(run))
-            }
-            Of::Figure(f) => f.of(Scope::from(run)),
-            Of::Optimum => {
-                let refetches = run.bounds?.sim_opt_refetches as f64;
-                let per = 1000.0 / run.records.max(1) as f64;
-                Some(if per_records { refetches * per } else { refetches })
-            }
+        let of_run = |run: &RunReport| match per_records && self.of.path().grows_with_work() {
+            true => self.of.per_1000_records(Scope::from(run)),
+            false => self.of.of(Scope::from(run)),
         };
         let of_variant = |v: &VariantRuns<'_>| {
             v.whole().filter_map(|run| Some((run.seed, of_run(run)?))).collect()
@@ -68,9 +54,9 @@ impl Candidate {
 
     fn head(&self, group: &Group<'_>) -> String {
         match self.of {
-            Of::Figure(f @ Figure::Throughput) => {
+            Figure::Throughput => {
                 let whole = group.variants.iter().flat_map(VariantRuns::whole);
-                let label = f.label_of(whole.map(|run| run.records));
+                let label = self.of.label_of(whole.map(|run| run.records));
                 label.trim_start_matches("throughput, ").to_string()
             }
             _ => self.head.to_string(),
@@ -119,16 +105,20 @@ fn columns(group: &Group<'_>, base: usize, by: Option<Figure>) -> Vec<Column> {
     let all: Vec<(&Candidate, Samples)> =
         CANDIDATES.iter().map(|c| (c, c.samples(group, per_records))).collect();
     let swap_ins = all[0].1.clone();
+    let whole = || group.variants.iter().flat_map(VariantRuns::whole);
+    let calls = whole().any(|run| run.cache_misses.is_some_and(|n| n > 0));
     let shown = |(c, samples): &&(&Candidate, Samples)| {
         // Where all major faults are swap-ins, one of the two is enough.
-        let again = matches!(c.of, Of::Figure(Figure::MajorFaults)) && *samples == swap_ins;
+        let again = c.of == Figure::MajorFaults && *samples == swap_ins;
+        // Where nothing is read by calls, the miss ratio says what faults say.
+        let again = again || c.of == Figure::MissRatio && !calls;
         !again && samples.iter().flatten().any(|s| s.1 != 0.0)
     };
     let differs = |(c, samples): &&(&Candidate, Samples)| {
-        matches!(c.of, Of::Optimum) || samples.windows(2).any(|w| w[0] != w[1])
+        c.of == Figure::Optimum || samples.windows(2).any(|w| w[0] != w[1])
     };
     let any = all.iter().filter(shown).any(|c| differs(&c));
-    let asked = |c: &Candidate| by.is_some_and(|by| matches!(c.of, Of::Figure(f) if f == by));
+    let asked = |c: &Candidate| by == Some(c.of);
     let kept = all.iter().filter(|c| asked(c.0) || shown(c) && (!any || differs(c)));
     let column = |(c, samples): &(&Candidate, Samples)| {
         let means: Vec<Option<f64>> = samples.iter().map(|s| mean(s).map(|e| e.mean)).collect();
@@ -137,8 +127,8 @@ fn columns(group: &Group<'_>, base: usize, by: Option<Figure>) -> Vec<Column> {
             head: c.head(group),
             values: grouped_row(&means),
             below: match c.of {
-                Of::Optimum => vec![String::new(); samples.len()],
-                Of::Figure(_) => (0..samples.len()).map(|i| below(samples, i, base)).collect(),
+                Figure::Optimum => vec![String::new(); samples.len()],
+                _ => (0..samples.len()).map(|i| below(samples, i, base)).collect(),
             },
         }
     };

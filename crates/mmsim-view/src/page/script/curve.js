@@ -15,10 +15,8 @@ function over(host, pick, {label, optimum, at}) {
   const where = D.groups.map(g => axis.values.indexOf(g.axes[axis.name]));
   const lines = O.variants.map((name, k) => ({name, points: where.map((i, g) => ({i,
     m: at[g][k]}))}));
-  if (optimum && O.optimum.some(v => v != null)) {
-    lines.push({name: 'optimum', bound: true, points: where.map((i, g) => ({i,
-      m: O.optimum[g] == null ? null : [O.optimum[g], null]}))});
-  }
+  if (optimum) lines.push({name: 'optimum', bound: true, points: where.map((i, g) => ({i,
+    m: optimum[g] == null ? null : [optimum[g], null]}))});
   for (const l of lines) l.points.sort((a, b) => axis.places[a.i] - axis.places[b.i]);
   const most = larger(...lines.flatMap(l => l.points.map(p => p.m ? p.m[0] + (p.m[1] || 0) : 0)), 1e-9);
   const x = place => left + 12 + place * (right - left - 24), y = v => bottom - larger(0, v) / most

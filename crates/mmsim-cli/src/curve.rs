@@ -1,0 +1,160 @@
+//! `mmsim curve`: figures of a trace or a scenario over the size of memory.
+
+use std::path::Path;
+
+use mmsim::bench::{BenchSettings, Frames, Trace};
+use mmsim::curve::Curve;
+use mmsim::report::derived::Figure;
+use mmsim::report::numbers::grouped;
+use mmsim::{Error, Runner, Scenario, traces};
+use mmsim_terminal::exit::{self, Ending, Failure};
+use mmsim_terminal::output;
+use mmsim_view::chart;
+use mmsim_view::page::{self, Source};
+
+use crate::args::CurveArgs;
+use crate::input::Seekable;
+use crate::runner::{Heard, options, store};
+use crate::table;
+
+/// Policies of a trace where none is named.
+const POLICIES: [&str; 2] = ["classic-v6.12", "mglru-v6.12"];
+
+/// Makes the runs of a curve and draws it.
+pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
+    args.output.ready(&[&args.of])?;
+    let files = [("--svg", args.svg.as_deref()), ("--html", args.html.as_deref())];
+    output::distinct(&[&args.of], &files)?;
+    files.into_iter().try_for_each(|(_, file)| output::check(file))?;
+    let figure = args.by.unwrap_or(Figure::MissRatio);
+    // Files that are no trace yet lie in a temporary file until the end.
+    let mut imported = None;
+    let curve = match is_scenario(&args.of) {
+        true => of_scenario(args, figure)?,
+        false => of_trace(args, figure, &mut imported)?,
+    };
+    let heard = Heard::of("runs", curve.runs()?);
+    let runner = Runner::watched(&options(args.jobs, false), &heard);
+    let runner =
+        runner.with_store(store("curve", &args.of.display().to_string(), args.store.as_deref())?);
+    let report = runner.run(curve)?;
+    drop(runner);
+    drop(heard);
+    args.output.emit(|| table::curve(&report, figure), || report.to_json(), || report.to_csv())?;
+    if let Some(path) = &args.svg {
+        output::deliver(chart::svg(&report, figure).as_bytes(), Some(path))?;
+    }
+    if let Some(path) = &args.html {
+        let source = Source { name: "", report: &report, observed: &[] };
+        output::deliver(page::html(&[source], Some(figure)).as_bytes(), Some(path))?;
+    }
+    report.notes.iter().for_each(|note| exit::remark(note));
+    Ok(match report.runs.iter().any(|run| run.outcome.is_whole()) {
+        true => Ending::Done,
+        false => Ending::EndedEarly,
+    })
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "toml")
+}
+
+/// The curve of a scenario: its variants, or one for each policy that is named.
+fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
+    let given = [("--from", args.from.is_some()), ("--columns", args.columns.is_some())];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        let title = format!("{option}: it is about a trace, and this is a scenario by its name");
+        return Err(Failure::Input(Error::of_option(title).help("leave it out")));
+    }
+    let mut sets = args.sets.clone();
+    let set = |key: &str, value: String| (key.to_string(), value);
+    if !args.reclaim.is_empty() {
+        let variant =
+            |name: &String| format!("{{ name = {name:?}, reclaim = {{ preset = {name:?} }} }}");
+        let all: Vec<String> = args.reclaim.iter().map(variant).collect();
+        sets.push(set("variant", format!("[{}]", all.join(", "))));
+    }
+    if let Some(seeds) = args.seeds {
+        sets.push(set("seeds", seeds.to_string()));
+    }
+    if !args.no_optimum && !sets.iter().any(|(key, _)| key == "bounds") {
+        sets.push(set("bounds", "true".into()));
+    }
+    let scenario = Scenario::load(&args.of, &sets)?;
+    let axis = args.axis.as_deref();
+    Ok(Curve::of_scenario(scenario, axis, &args.memory, args.points.into(), figure)?)
+}
+
+/// The curve of a trace, which is imported if it is of another format.
+fn of_trace(
+    args: &CurveArgs,
+    figure: Figure,
+    imported: &mut Option<tempfile::NamedTempFile>,
+) -> Result<Curve, Failure> {
+    for (option, given) in [("--axis", args.axis.is_some()), ("--seeds", args.seeds.is_some())] {
+        if given {
+            let title = format!("{option}: it is about a scenario, and this is a trace");
+            let help = "leave it out; a replay draws nothing at random";
+            return Err(Failure::Input(Error::of_option(title).help(help)));
+        }
+    }
+    let file = Seekable::open(&args.of)?;
+    let of_import = mmsim::bench::imported(&args.of, args.from.as_deref());
+    let path = match of_import {
+        None => file.path().to_path_buf(),
+        Some(format) => {
+            let temporary = import(args, &file, format)?;
+            let path = temporary.path().to_path_buf();
+            *imported = Some(temporary);
+            path
+        }
+    };
+    let mut settings = BenchSettings::new(&path, Frames::PerCent(100.0));
+    settings.from = if of_import.is_some() { Some("mmt") } else { args.from.as_deref() };
+    settings.swap = &args.swap;
+    let mut sets = args.sets.clone();
+    if !args.no_optimum && !sets.iter().any(|(key, _)| key == "bounds") {
+        sets.push(("bounds".to_string(), "true".to_string()));
+    }
+    settings.sets = &sets;
+    let trace = Trace::open(&settings).map_err(|e| file.named(e))?;
+    let facts = trace.facts();
+    let first = facts.anonymous_pages as f64 * 100.0 / facts.requests.max(1) as f64;
+    exit::remark(&format!(
+        "the first request to each of {} pages of anonymous memory fetches nothing; cache simulators \
+         count it as a miss, which adds {first:.2} % to the miss ratio",
+        grouped(facts.anonymous_pages as f64)
+    ));
+    for assumed in &facts.assumptions {
+        exit::remark(&format!("assumed: {assumed}"));
+    }
+    let policies: Vec<String> = match args.reclaim.is_empty() {
+        true => POLICIES.map(str::to_string).to_vec(),
+        false => args.reclaim.clone(),
+    };
+    let name = args.of.display().to_string();
+    Ok(Curve::of_trace(trace, &name, &policies, &args.memory, args.points.into(), figure)?)
+}
+
+/// Imports a file as a trace into a temporary file. Objects that are read before they were written are
+/// filled, so that they take memory.
+fn import(
+    args: &CurveArgs,
+    file: &Seekable,
+    format: &str,
+) -> Result<tempfile::NamedTempFile, Failure> {
+    let wrong = |e: std::io::Error| Failure::file("write", Path::new("a temporary trace"), &e);
+    let mut temporary = tempfile::Builder::new().suffix(".mmt").tempfile().map_err(wrong)?;
+    let stem = args.of.file_stem().map(|stem| stem.to_string_lossy());
+    let mut settings = traces::ImportSettings::default();
+    settings.name = stem.as_deref();
+    settings.columns = args.columns.as_deref();
+    settings.fill = ["csv", "vscsi"].contains(&format);
+    let said = traces::import(format, file.path(), &settings, temporary.as_file_mut());
+    for (name, value) in said.map_err(|e| file.named(e))? {
+        if name.starts_with("assum") {
+            exit::remark(&format!("assumed: {value}"));
+        }
+    }
+    Ok(temporary)
+}
