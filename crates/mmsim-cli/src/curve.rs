@@ -29,9 +29,10 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
     let figure = args.by.unwrap_or(Figure::MissRatio);
     // Files that are no trace yet lie in a temporary file until the end.
     let mut imported = None;
+    let mut remarks = Vec::new();
     let curve = match is_scenario(&args.of) {
         true => of_scenario(args, figure)?,
-        false => of_trace(args, figure, &mut imported)?,
+        false => of_trace(args, figure, &mut imported, &mut remarks)?,
     };
     let heard = Heard::of("runs", curve.runs()?);
     let runner = Runner::watched(&options(args.jobs, false), &heard);
@@ -48,7 +49,7 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         let source = Source { name: "", report: &report, observed: &[] };
         output::deliver(page::html(&[source], Some(figure)).as_bytes(), Some(path))?;
     }
-    report.notes.iter().for_each(|note| exit::remark(note));
+    remarks.iter().chain(&report.notes).for_each(|remark| exit::remark(remark));
     Ok(match report.runs.iter().any(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,
@@ -61,7 +62,11 @@ fn is_scenario(path: &Path) -> bool {
 
 /// The curve of a scenario: its variants, or one for each policy that is named.
 fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
-    let given = [("--from", args.from.is_some()), ("--columns", args.columns.is_some())];
+    let given = [
+        ("--from", args.from.is_some()),
+        ("--columns", args.columns.is_some()),
+        ("--like", args.like.is_some()),
+    ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         let title = format!("{option}: it is about a trace, and this is a scenario by its name");
         return Err(Failure::Input(Error::of_option(title).help("leave it out")));
@@ -90,6 +95,7 @@ fn of_trace(
     args: &CurveArgs,
     figure: Figure,
     imported: &mut Option<tempfile::NamedTempFile>,
+    remarks: &mut Vec<String>,
 ) -> Result<Curve, Failure> {
     for (option, given) in [("--axis", args.axis.is_some()), ("--seeds", args.seeds.is_some())] {
         if given {
@@ -103,7 +109,7 @@ fn of_trace(
     let path = match of_import {
         None => file.path().to_path_buf(),
         Some(format) => {
-            let temporary = import(args, &file, format)?;
+            let temporary = import(args, &file, format, remarks)?;
             let path = temporary.path().to_path_buf();
             *imported = Some(temporary);
             path
@@ -120,13 +126,13 @@ fn of_trace(
     let trace = Trace::open(&settings).map_err(|e| file.named(e))?;
     let facts = trace.facts();
     let first = facts.anonymous_pages as f64 * 100.0 / facts.requests.max(1) as f64;
-    exit::remark(&format!(
+    remarks.push(format!(
         "the first request to each of {} pages of anonymous memory fetches nothing; cache simulators \
          count it as a miss, which adds {first:.2} % to the miss ratio",
         grouped(facts.anonymous_pages as f64)
     ));
     for assumed in &facts.assumptions {
-        exit::remark(&format!("assumed: {assumed}"));
+        remarks.push(format!("assumed: {assumed}"));
     }
     let policies: Vec<String> = match args.reclaim.is_empty() {
         true => POLICIES.map(str::to_string).to_vec(),
@@ -142,6 +148,7 @@ fn import(
     args: &CurveArgs,
     file: &Seekable,
     format: &str,
+    remarks: &mut Vec<String>,
 ) -> Result<tempfile::NamedTempFile, Failure> {
     let wrong = |e: std::io::Error| Failure::file("write", Path::new("a temporary trace"), &e);
     let mut temporary = tempfile::Builder::new().suffix(".mmt").tempfile().map_err(wrong)?;
@@ -149,11 +156,12 @@ fn import(
     let mut settings = traces::ImportSettings::default();
     settings.name = stem.as_deref();
     settings.columns = args.columns.as_deref();
+    settings.like = args.like.as_deref();
     settings.fill = ["csv", "vscsi"].contains(&format);
     let said = traces::import(format, file.path(), &settings, temporary.as_file_mut());
     for (name, value) in said.map_err(|e| file.named(e))? {
         if name.starts_with("assum") {
-            exit::remark(&format!("assumed: {value}"));
+            remarks.push(format!("assumed: {value}"));
         }
     }
     Ok(temporary)

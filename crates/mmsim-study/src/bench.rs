@@ -53,7 +53,7 @@ reclaim = { preset = "classic-v6.12" }
 const MMT: &str = "mmt";
 
 /// The fewest frames of a machine.
-const LEAST_FRAMES: u64 = 64;
+pub(crate) const LEAST_FRAMES: u64 = 64;
 /// 16383 GiB: the most frames of a machine, below 2^32 of them.
 const MOST_FRAMES: u64 = 16_383 << 18;
 
@@ -81,7 +81,7 @@ impl Frames {
             return Ok(frames as u32);
         }
         let title = format!(
-            "--frames: {share}% of {distinct_pages} distinct pages are {frames} frames: a machine \
+            "{share}% of {distinct_pages} pages are {frames} frames: a machine \
              has {LEAST_FRAMES} to {MOST_FRAMES}"
         );
         Err(Error::new(ErrorKind::Option, title).help("write another share, or a number of pages"))

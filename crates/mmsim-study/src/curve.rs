@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::attend::Making;
-use crate::bench::{Frames, FramesError, Trace};
+use crate::bench::{Frames, FramesError, LEAST_FRAMES, Trace};
 use crate::plan::{Plan, Point, Sheet};
 use crate::run::RunError;
 use crate::store::UnitId;
@@ -132,10 +132,17 @@ impl Curve {
 
     fn placed(mut self, sizes: &Sizes) -> Result<Curve, Error> {
         let of = |size: &Frames| size.of(self.whole).map(u64::from);
+        // The lower end of a range is what a machine can have at least.
+        let least = |size: &Frames| match size {
+            Frames::PerCent(share) if self.whole as f64 * share / 100.0 < LEAST_FRAMES as f64 => {
+                Ok(LEAST_FRAMES)
+            }
+            size => of(size),
+        };
         self.first = match sizes {
             Sizes::Given(sizes) => sizes.iter().map(of).collect::<Result<_, _>>()?,
             Sizes::Between(low, high) => {
-                let (low, high) = (of(low)?, of(high)?);
+                let (low, high) = (least(low)?, of(high)?);
                 if low >= high {
                     let title = format!("curve: {low} to {high} pages are no range of sizes");
                     let help = "write the smaller size first, as in `10%..150%`";

@@ -58,6 +58,9 @@ pub(crate) struct CurveArgs {
     /// Columns of a trace in lines, as `mmsim trace import` takes them
     #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
+    /// Layout of a public trace in lines, as `mmsim trace import` takes it
+    #[arg(long, value_name = "SHAPE")]
+    pub like: Option<String>,
     /// Preset of the swap device of a trace's machine; the default one works on the caller's CPU
     #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
     pub swap: String,

@@ -108,7 +108,7 @@ fn several_policies_and_frames_in_any_unit() {
     let twice = ["--reclaim", "classic-v6.12", "--reclaim", "random"];
     assert_eq!(rows(&[&["--frames", "50%", "--frames", "1024"][..], &twice].concat()), expected);
     for (frames, says) in [
-        ("1%", "1% of 2004 distinct pages are 20 frames: a machine has 64 to"),
+        ("1%", "1% of 2004 pages are 20 frames: a machine has 64 to"),
         ("63", "63 frames: a machine has 64 to"),
         ("10 per cent", "write pages (1000), a size (64MiB) or a share of the trace's pages (10%)"),
         ("-1%", "write pages (1000)"),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod cli;
+mod curves;
 mod documents;
 mod drawings;
 #[path = "../../../../tests/machine/drawn.rs"]

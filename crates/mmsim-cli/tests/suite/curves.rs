@@ -1,0 +1,124 @@
+//! `mmsim curve`.
+
+use crate::golden::Golden;
+use crate::harness::Folder;
+
+/// A trace of raw page numbers: a loop over 2,000 pages with a hot part.
+fn requests(f: &Folder) {
+    let page = |i: u32| if i % 3 == 0 { i % 250 } else { i % 2000 };
+    let bytes: Vec<u8> = (0..40_000_u32).flat_map(|i| page(i * 7).to_le_bytes()).collect();
+    f.write("t.u32", bytes);
+}
+
+const SCENARIO: &str = r#"
+schema = 1
+name = "heap"
+seed = 1
+machine = { memory = "16MiB", cpus = 1, swap = { size = "64MiB", device = "ramdisk" } }
+task = [{ name = "heap", workload = "zipf", memory = "24MiB", accesses = 40000 }]
+variant = [
+    { name = "a", reclaim = { preset = "classic-v6.12" } },
+    { name = "b", reclaim = { preset = "mglru-v6.12" } },
+]
+"#;
+
+/// The values of a column of the table.
+fn column(table: &str, nth: usize) -> Vec<f64> {
+    let rows = table.lines().skip_while(|l| !l.starts_with("m")).skip(1);
+    let rows = rows.take_while(|l| !l.is_empty());
+    let cell =
+        |l: &str| l.split("  ").filter(|c| !c.trim().is_empty()).nth(nth)?.trim().parse().ok();
+    rows.filter_map(cell).collect()
+}
+
+/// Sizes are placed by the results alone, so neither the number of jobs nor a stop in between moves a
+/// byte.
+#[test]
+fn jobs_and_stores_change_nothing() {
+    let f = Folder::new();
+    requests(&f);
+    f.write("x.toml", SCENARIO);
+    for of in ["t.u32", "x.toml"] {
+        let all = ["curve", of, "--points", "8", "--format", "json"];
+        let with = |more: &[&str]| {
+            let said = f.mmsim(&[&all[..], more].concat());
+            assert_eq!(said.code, Some(0), "{of}: {}", said.stderr);
+            said.stdout
+        };
+        let at_once = with(&["--jobs", "1"]);
+        assert_eq!(at_once, with(&["--jobs", "3"]), "{of}");
+        let store = format!("{of}.store");
+        let few = ["curve", of, "--points", "5", "--store", &store, "--format", "csv"];
+        assert_eq!(f.mmsim(&few).code, Some(0));
+        assert_eq!(at_once, with(&["--store", &store]), "{of}: begun with fewer sizes");
+    }
+}
+
+/// No policy fetches less than the optimum, and with all pages in memory none fetches again.
+#[test]
+fn the_optimum_bounds_all_policies() {
+    let f = Folder::new();
+    requests(&f);
+    let said = f.mmsim(&["curve", "t.u32", "--points", "6", "--set", "machine.vm.page-cluster=0"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let (classic, mglru, optimum) =
+        (column(&said.stdout, 1), column(&said.stdout, 2), column(&said.stdout, 3));
+    assert_eq!((classic.len(), mglru.len(), optimum.len()), (6, 6, 6), "{}", said.stdout);
+    for (at, least) in optimum.iter().enumerate() {
+        assert!(*least <= classic[at] && *least <= mglru[at], "{}", said.stdout);
+    }
+    assert!(classic[0] > 1.0 && classic[5] == 0.0 && optimum[5] == 0.0, "{}", said.stdout);
+}
+
+/// Objects that are only read take memory: the curve of a file of keys falls.
+#[test]
+fn files_of_keys_are_imported_and_filled() {
+    let f = Folder::new();
+    let line = |i: u64| format!("{i},key:{},get\n", i * i % 2999);
+    let lines: String = (0..20_000).map(line).collect();
+    f.write("keys.csv", format!("ts,object,command\n{lines}"));
+    let columns = ["--columns", "key=object,op=command", "--points", "4"];
+    let said = f.mmsim(&[&["curve", "keys.csv"], &columns[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let classic = column(&said.stdout, 1);
+    assert!(classic[0] > 1.0 && classic[3] == 0.0, "{}", said.stdout);
+    let names = f.names();
+    assert!(names.iter().all(|n| !n.ends_with(".mmt")), "the trace is temporary: {names:?}");
+}
+
+#[test]
+fn pictures_and_pages_have_the_curve() {
+    let f = Folder::new();
+    f.write("x.toml", SCENARIO);
+    let files = ["--svg", "c.svg", "--html", "c.html", "--points", "3", "--by", "swap-ins"];
+    let said = f.mmsim(&[&["curve", "x.toml"], &files[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let svg = f.read("c.svg");
+    assert!(svg.contains("machine.memory, MiB") && svg.contains(">swap-ins<"), "{svg}");
+    assert!(f.read("c.html").starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
+fn curves_that_cannot_be() {
+    let f = Folder::new();
+    requests(&f);
+    f.write("x.toml", SCENARIO);
+    f.write("axes.toml", format!("{SCENARIO}\n[axes]\n\"machine.vm.swappiness\" = [10, 60]\n"));
+    let golden = Golden::of("curves");
+    let said = |name: &str, args: &str| {
+        let args: Vec<&str> = ["curve"].into_iter().chain(args.split(' ')).collect();
+        golden.is(name, &f.mmsim(&args));
+    };
+    said("no-such-file", "nothing.mmt");
+    said("axes-of-its-own", "axes.toml");
+    said("axis-of-a-trace", "t.u32 --axis machine.memory");
+    said("seeds-of-a-trace", "t.u32 --seeds 3");
+    said("format-of-a-scenario", "x.toml --from csv");
+    said("no-such-axis", "x.toml --axis machine.memcg[0].max");
+    said("sizes-in-the-wrong-order", "t.u32 --memory 150%..10%");
+    said("no-sizes", "t.u32 --memory much");
+    said("too-small", "t.u32 --memory 1%..100%");
+    said("one-point", "t.u32 --points 1");
+    said("no-such-policy", "t.u32 --reclaim lru");
+    said("name-of-another-picture", "t.u32 --svg c.html");
+}
