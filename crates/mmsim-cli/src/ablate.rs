@@ -1,11 +1,8 @@
 //! `mmsim ablate`.
 
-use std::fmt::Display;
-
 use mmsim::ablate::{Ablation, Depth, Effect, PairEffect, SwitchEffect, Trial, Wanted};
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Rows, or_empty};
 use mmsim::scenario::RunSpec;
 use mmsim::selection::variants_of;
 use mmsim::{Error, RunError, Runner};
@@ -34,7 +31,7 @@ pub(crate) fn ablate(args: &AblateArgs) -> Result<Ending, Failure> {
     args.output.emit(
         || all.iter().map(of_setting).collect::<Vec<_>>().join("\n"),
         || format!("{:#}\n", document("ablations", &all)),
-        || rows(&all),
+        || mmsim::ablate::cells(&all).to_csv(),
     )?;
     Ok(Ending::Done)
 }
@@ -200,32 +197,4 @@ fn of_pairs(a: &Ablation) -> String {
         out += &format!("and {more} smaller ones; `--format csv` has all\n");
     }
     out
-}
-
-/// All effects as rows.
-fn rows(all: &[Ablation]) -> String {
-    let heads = "variant,setting,figure,effect,switch,with,does_nothing,mean,ci95";
-    let mut out = Rows::below(heads);
-    for a in all {
-        let axes: Vec<String> = a.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        let setting = axes.join("; ");
-        let mut row =
-            |effect: &str, switch: &str, with: &str, nothing: Option<bool>, e: &Effect| {
-                let (nothing, ci95) = (or_empty(nothing), or_empty(e.ci95));
-                let who: [&dyn Display; 3] = [&a.variant, &setting, &a.figure];
-                let cells: [&dyn Display; 6] = [&effect, &switch, &with, &nothing, &e.mean, &ci95];
-                out.texts(who.into_iter().chain(cells));
-            };
-        row("off", "", "", None, &a.off);
-        row("on", "", "", None, &a.on);
-        row("difference", "", "", None, &a.difference);
-        for s in &a.switches {
-            row("alone", &s.switch.name, "", Some(s.does_nothing), &s.alone);
-            row("share", &s.switch.name, "", Some(s.does_nothing), &s.share);
-        }
-        for p in &a.pairs {
-            row("together", &p.switches[0], &p.switches[1], None, &p.together);
-        }
-    }
-    out.into_text()
 }

@@ -7,9 +7,10 @@
 use mmsim::Runner;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
+use mmsim::cells::{Cells, Column, Form};
 use mmsim::machines::policy;
+use mmsim::report::RunReport;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Rows, RunReport};
 use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
@@ -164,41 +165,36 @@ fn sizes(
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts");
         return format!("{json}\n");
     }
+    let column = |(name, form): (&str, Form)| Column::new(name, form);
     let columns = [
-        "frames",
-        "policy",
-        "outcome",
-        "peak resident pages",
-        "misses",
-        "miss ratio",
-        VmEvent::PswpIn.name(),
-        VmEvent::PswpOut.name(),
+        ("frames", Form::Whole),
+        ("policy", Form::Text),
+        ("outcome", Form::Text),
+        ("peak resident pages", Form::Whole),
+        ("misses", Form::Whole),
+        ("miss ratio", Form::Text),
+        (VmEvent::PswpIn.name(), Form::Whole),
+        (VmEvent::PswpOut.name(), Form::Whole),
     ];
-    let row = |s: &Size<'_>| {
-        let n = |n: u64| number(format, n);
-        vec![
-            n(s.frames.into()),
-            policy(s.run),
+    let mut cells = Cells::below(columns.map(column));
+    for s in &sizes {
+        cells.rows.push(vec![
+            u64::from(s.frames).into(),
+            policy(s.run).into(),
             s.run.outcome.name().into(),
-            n(s.run.peak_resident),
-            or_absent(format, s.misses, n),
-            or_absent(format, s.miss_ratio, |r| format!("{r:.6}")),
-            or_absent(format, counter(s.run, VmEvent::PswpIn), n),
-            or_absent(format, counter(s.run, VmEvent::PswpOut), n),
-        ]
-    };
+            s.run.peak_resident.into(),
+            s.misses.into(),
+            s.miss_ratio.map(|r| format!("{r:.6}")).into(),
+            counter(s.run, VmEvent::PswpIn).into(),
+            counter(s.run, VmEvent::PswpOut).into(),
+        ]);
+    }
     if format == Format::Csv {
-        let mut out = Rows::below(&columns.join(","));
-        sizes.iter().for_each(|s| out.texts(row(s)));
-        return out.into_text();
+        return cells.to_csv();
     }
     let mut rows = vec![("requests, each run".to_string(), number(format, trace.requests))];
     rows.extend(times(format, timing));
-    format!(
-        "{}\n{}",
-        table::grid(Some(&columns), sizes.iter().map(row), 3),
-        table::pairs(&rows, format)
-    )
+    format!("{}\n{}", table::of_cells(&cells, 3), table::pairs(&rows, format))
 }
 
 /// A value, or what stands for none.

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunArgs, share: Share, plans: &[Plan]) -> Result<Ending
         runs.push(run);
     }
     let report = MiniatureReport::new(names, runs);
-    args.output.emit(|| report.to_table(), || report.to_json(), || report.to_csv())?;
+    args.output.emit(|| report.to_table(), || report.to_json(), || report.cells().to_csv())?;
     Ok(ending)
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use mmsim::cells::{Cell, Cells};
 use mmsim::report::derived::Figure;
+use mmsim::report::numbers::grouped;
 use mmsim::report::{Pairs, Report, Rows};
 use mmsim_view::page::Observed;
 use mmsim_view::settings::Setting;
@@ -28,6 +30,18 @@ pub(crate) fn grid(
     names: usize,
 ) -> String {
     table::grid(header, rows, names, width())
+}
+
+/// Cells in the same way, with a dash where there is no value.
+pub(crate) fn of_cells(cells: &Cells, names: usize) -> String {
+    let header: Vec<&str> = cells.columns.iter().map(|column| column.name.as_str()).collect();
+    let text = |cell: &Cell| match cell {
+        Cell::Empty => "-".to_string(),
+        Cell::Whole(n) => grouped(*n as f64),
+        other => other.to_string(),
+    };
+    let rows = cells.rows.iter().map(|row| row.iter().map(text).collect());
+    grid(Some(&header), rows, names)
 }
 
 /// Names only. On a terminal the last column goes on below itself.

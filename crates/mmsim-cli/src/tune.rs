@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use mmsim::Runner;
+use mmsim::report::Pairs;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Pairs, Rows, or_empty};
 use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
@@ -36,7 +36,7 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     drop(runner);
     drop(heard);
     let tuning = tuning?;
-    args.output.emit(|| of_tuning(&tuning), || tuning.to_json(), || rows(&tuning))?;
+    args.output.emit(|| of_tuning(&tuning), || tuning.to_json(), || tuning.cells().to_csv())?;
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {
@@ -132,23 +132,6 @@ fn head(aim: &Aim) -> String {
     format!("{} ({})", aim.figure, if aim.max { "max" } else { "min" })
 }
 
-/// Names of the settings of the front: `own`, and numbers for the others.
-fn names(t: &Tuning) -> Vec<String> {
-    let mut n = 0;
-    let name = |s: &Setting| {
-        n += u32::from(!s.own);
-        if s.own { "own".to_string() } else { n.to_string() }
-    };
-    t.front.iter().map(name).collect()
-}
-
-/// The own setting where it is not in the front, then the front, each with its name.
-fn rows_of(t: &Tuning) -> Vec<(String, &Setting)> {
-    let outside = t.own.iter().filter(|_| !t.front.iter().any(|s| s.own));
-    let outside = outside.map(|s| ("own".to_string(), s));
-    outside.chain(names(t).into_iter().zip(&t.front)).collect()
-}
-
 fn front(t: &Tuning) -> String {
     let mut header = vec!["".to_string()];
     header.extend(t.knobs.iter().map(|(path, _)| short(path).to_string()));
@@ -172,7 +155,7 @@ fn front(t: &Tuning) -> String {
         row
     };
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table::grid(Some(&header), rows_of(t).into_iter().map(row), 1)
+    table::grid(Some(&header), t.rows().into_iter().map(row), 1)
 }
 
 /// A change in per cent, or in the unit of its figure where the present value is zero.
@@ -220,7 +203,7 @@ fn judged(t: &Tuning) -> String {
              95 %."
         );
     }
-    let breaks = names(t).into_iter().zip(&t.front).filter(|(_, s)| !s.keeps);
+    let breaks = t.names().into_iter().zip(&t.front).filter(|(_, s)| !s.keeps);
     let breaks: Vec<String> = breaks.map(|(name, _)| name).collect();
     if !breaks.is_empty() {
         text += &format!(" On held-out seeds a constraint is broken by {}.", breaks.join(", "));
@@ -239,7 +222,7 @@ fn advice(t: &Tuning) -> String {
     let advice = &t.advice;
     let mut out = table::wrap(&format!("Advice: {}. {}", advice.decision.name(), advice.why), 0);
     let Some(first) = advice.settings.first() else { return out };
-    let names = names(t);
+    let names = t.names();
     for s in &advice.settings {
         let (name, values) = (&names[s.setting], values(&s.knobs));
         out += &table::wrap(&format!("- {name} ({values}): {}", effects(s)), 2);
@@ -359,39 +342,4 @@ fn contributions(t: &Tuning) -> String {
         0,
     );
     out
-}
-
-/// The front as rows.
-fn rows(t: &Tuning) -> String {
-    let mut heads = vec!["setting".to_string()];
-    heads.extend(t.knobs.iter().map(|(path, _)| path.to_string()));
-    let figures = t.objectives.iter().map(|a| &a.figure).chain(&t.constraints);
-    for figure in figures {
-        let parts = ["", " ci95", " held-out", " held-out ci95", " change", " change ci95"];
-        heads.extend(parts.map(|part| format!("{figure}{part}")));
-    }
-    heads.extend(["front", "advice"].map(str::to_string));
-    let mut out = Rows::to(Vec::new());
-    out.texts(heads);
-    let advised = |s: &Setting| t.advice.settings.iter().any(|a| t.front[a.setting] == *s);
-    for (name, setting) in rows_of(t) {
-        let mut cells = vec![name];
-        let value = |path: &str| setting.knobs.get(path).cloned().unwrap_or_default();
-        cells.extend(t.knobs.iter().map(|(path, _)| value(path)));
-        for m in setting.objectives.iter().chain(&setting.constraints) {
-            cells.push(m.mean.to_string());
-            cells.extend([m.ci95, m.held_out, m.held_out_ci95].map(or_empty));
-            let change = m.change.as_ref();
-            cells.extend([change.map(|c| c.mean), change.and_then(|c| c.ci95)].map(or_empty));
-        }
-        cells.push(if t.front.contains(setting) { "yes" } else { "no" }.to_string());
-        cells.push(match (setting.own, t.advice.settings.is_empty()) {
-            (true, true) => t.advice.decision.name().to_string(),
-            (true, false) => String::new(),
-            (false, _) if advised(setting) => t.advice.decision.name().to_string(),
-            (false, _) => String::new(),
-        });
-        out.texts(cells);
-    }
-    out.into_text()
 }

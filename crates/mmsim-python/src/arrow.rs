@@ -13,8 +13,8 @@ use arrow_array::{
     RecordBatchReader as _, StringArray, StructArray, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use mmsim::cells::{Cell, Column, Form};
 use mmsim::error::Error;
-use mmsim::sweep::{Cell, Column, Form};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};

@@ -4,6 +4,7 @@
 pub mod ablate;
 pub mod attend;
 pub mod bench;
+pub mod cells;
 pub mod curve;
 pub mod evaluate;
 pub mod live;

@@ -5,7 +5,7 @@ use crate::harness::Folder;
 
 /// A trace of raw page numbers: a loop over 2,000 pages with a hot part.
 fn requests(f: &Folder) {
-    let page = |i: u32| if i % 3 == 0 { i % 250 } else { i % 2000 };
+    let page = |i: u32| if i.is_multiple_of(3) { i % 250 } else { i % 2000 };
     let bytes: Vec<u8> = (0..40_000_u32).flat_map(|i| page(i * 7).to_le_bytes()).collect();
     f.write("t.u32", bytes);
 }

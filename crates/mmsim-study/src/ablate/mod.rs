@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::cells::{Cell, Cells, Column, Form};
 use crate::run::RunError;
 use crate::runner::Runner;
 use effects::{MOST_EXACT, Orders, Set};
@@ -240,6 +241,34 @@ impl Trial {
             pairs: pairs.map(pair).collect(),
         }
     }
+}
+
+/// All effects of some ablations, one in a row.
+pub fn cells(all: &[Ablation]) -> Cells {
+    let texts = ["variant", "setting", "figure", "effect", "switch", "with", "does_nothing"];
+    let columns = texts.map(|name| Column::new(name, Form::Text));
+    let numbers = ["mean", "ci95"].map(|name| Column::new(name, Form::Number));
+    let mut cells = Cells::below(columns.into_iter().chain(numbers));
+    for a in all {
+        let axes: Vec<String> = a.axes.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let setting = axes.join("; ");
+        let mut row = |effect: &str, who: [&str; 2], nothing: Option<bool>, e: &Effect| {
+            let texts = [&a.variant, &setting, &a.figure, effect, who[0], who[1]];
+            let row = texts.into_iter().map(Cell::from).chain([nothing.into()]);
+            cells.rows.push(row.chain([e.mean.into(), e.ci95.into()]).collect());
+        };
+        row("off", [""; 2], None, &a.off);
+        row("on", [""; 2], None, &a.on);
+        row("difference", [""; 2], None, &a.difference);
+        for s in &a.switches {
+            row("alone", [&s.switch.name, ""], Some(s.does_nothing), &s.alone);
+            row("share", [&s.switch.name, ""], Some(s.does_nothing), &s.share);
+        }
+        for p in &a.pairs {
+            row("together", p.switches.each_ref().map(String::as_str), None, &p.together);
+        }
+    }
+    cells
 }
 
 /// A figure in millionths.

@@ -1,15 +1,16 @@
 //! Reports of miniatures: estimates with intervals, as a document, as rows and as a table.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 
 use mmsim_core::base::vmstat::{Transfer, VmEvent};
 use serde::Serialize;
 
 use super::counters::{Worth, worth};
 use super::{Estimated, Miniature};
+use crate::cells::{Cell, Cells, Column, Form};
 use mmsim_report::numbers::grouped;
 use mmsim_report::statistics::estimate;
-use mmsim_report::{Ending, Pairs, PhaseReport, Rows, RunReport, SCHEMA};
+use mmsim_report::{Ending, Pairs, PhaseReport, RunReport, SCHEMA};
 
 /// Effect of a few batches on the mean of all samples alike, as a share of it: the spread of
 /// samples does not show it. Faults and evictions (evidence/calibration.toml,
@@ -215,17 +216,21 @@ impl MiniatureReport {
     }
 
     /// One row for each run, phase and estimate. Counters that do not transfer have no row.
-    pub fn to_csv(&self) -> String {
-        let mut rows = Rows::below(CSV_HEADER);
+    pub fn cells(&self) -> Cells {
+        const TEXTS: [&str; 5] = ["scenario", "variant", "axes", "phase", "name"];
+        let form = |name| if TEXTS.contains(&name) { Form::Text } else { Form::Whole };
+        let mut cells = Cells::below(CSV_HEADER.split(',').map(|n| Column::new(n, form(n))));
         for run in &self.miniatures {
             let axes: Vec<String> = run.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
             let scenario = run.scenario.as_deref().unwrap_or(&self.scenario);
             let axes = axes.join(";");
             let mut row = |phase: &str, name: &str, v: &Value| {
-                let who: [&dyn Display; 6] =
-                    [&scenario, &run.variant, &axes, &run.seed, &run.one_in, &run.samples];
-                let value: [&dyn Display; 5] = [&phase, &name, &v.mean, &v.low, &v.high];
-                rows.texts(who.into_iter().chain(value));
+                let texts = [scenario, &run.variant, &axes].map(Cell::from);
+                let numbers = [run.seed, run.one_in, run.samples.into()].map(Cell::from);
+                let of = [phase, name].map(Cell::from);
+                let value = [v.mean, v.low, v.high].map(Cell::from);
+                let row = texts.into_iter().chain(numbers).chain(of);
+                cells.rows.push(row.chain(value).collect());
             };
             if let Some(time) = &run.sim_time_ns {
                 row("", "sim_time_ns", time);
@@ -236,7 +241,7 @@ impl MiniatureReport {
                 phase.counters.iter().for_each(|(name, v)| row(&phase.name, name, v));
             }
         }
-        rows.into_text()
+        cells
     }
 
     /// The same for people: the whole of each run, without what is zero everywhere.

@@ -41,5 +41,5 @@ pub use mmsim_language::scenario::sweep::{MOST_UNITS, SweepPlan, UnitPlace};
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
 pub use unit::{COUNTED, Distinct, ToDo, Units, for_each_unit, units_of};
-pub use wide::{Cell, Column, Form, Wide, write_wide};
+pub use wide::{Wide, write_wide};
 pub use work::{Done, made, make, run};

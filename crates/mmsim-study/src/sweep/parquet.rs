@@ -11,7 +11,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 
 use super::merge::{Merged, Row, WriteError};
-use super::wide::{Cell, Column, Form, Wide};
+use super::wide::Wide;
+use crate::cells::{Cell, Column, Form};
 use mmsim_report::ExpectReport;
 
 /// Rows that are in memory at once.

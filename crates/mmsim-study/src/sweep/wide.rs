@@ -1,71 +1,16 @@
 //! A sweep as one wide table: a line for each unit; a column for each axis, each knob and each
 //! number that came out.
 
-use std::fmt;
 use std::io::Write;
 
 use mmsim_core::base::vmstat::VmEvent;
 
 use super::asked::Asked;
 use super::merge::{Merged, Row, WriteError};
+use crate::cells::{Cell, Column, Form};
 use mmsim_base::error::Error;
 use mmsim_report::derived::{Figure, Scope};
 use mmsim_report::{ExpectReport, Rows, RunReport};
-
-/// Contents of a cell.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Cell {
-    /// There is no such value.
-    Empty,
-    /// A text.
-    Text(String),
-    /// A whole number.
-    Whole(u64),
-    /// Any other number.
-    Number(f64),
-}
-
-impl Cell {
-    fn text(text: impl Into<String>) -> Cell {
-        Cell::Text(text.into())
-    }
-
-    fn whole(n: Option<u64>) -> Cell {
-        n.map_or(Cell::Empty, Cell::Whole)
-    }
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Cell::Empty => Ok(()),
-            Cell::Text(text) => text.fmt(f),
-            Cell::Whole(n) => n.fmt(f),
-            Cell::Number(x) => x.fmt(f),
-        }
-    }
-}
-
-/// Form of all cells of a column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// Texts.
-    Text,
-    /// Whole numbers.
-    Whole,
-    /// Numbers.
-    Number,
-}
-
-/// A column.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Column {
-    /// Its head.
-    pub name: String,
-    /// Form of its cells.
-    pub form: Form,
-}
 
 /// The columns of a sweep.
 #[derive(Clone, Debug)]
@@ -90,25 +35,25 @@ type Result_ = (&'static str, Form, fn(&RunReport) -> Cell);
 
 /// Numbers that every run has, besides counters and gauges.
 const RESULTS: &[Result_] = &[
-    ("outcome", Form::Text, |r| Cell::text(r.outcome.name())),
-    ("digest", Form::Text, |r| Cell::text(r.digest.as_str())),
-    ("sim_time_ns", Form::Whole, |r| Cell::Whole(r.sim_time_ns)),
-    ("accesses", Form::Whole, |r| Cell::Whole(r.accesses)),
-    ("records", Form::Whole, |r| Cell::Whole(r.records)),
-    ("records_per_s", Form::Number, |r| Cell::Number(r.throughput.records_per_s)),
-    ("accesses_per_s", Form::Number, |r| Cell::Number(r.throughput.accesses_per_s)),
-    ("swap_reading_ns", Form::Whole, |r| Cell::whole(r.reading.map(|r| r.swap_ns))),
-    ("file_reading_ns", Form::Whole, |r| Cell::whole(r.reading.map(|r| r.file_ns))),
-    ("cache_misses", Form::Whole, |r| Cell::whole(r.cache_misses)),
-    ("peak_resident", Form::Whole, |r| Cell::Whole(r.peak_resident)),
-    ("mean_resident_bytes", Form::Whole, |r| Cell::whole(r.mean_resident_bytes)),
-    ("sim_opt_misses", Form::Whole, |r| Cell::whole(r.bounds.map(|b| b.sim_opt_misses))),
-    ("sim_opt_refetches", Form::Whole, |r| Cell::whole(r.bounds.map(|b| b.sim_opt_refetches))),
-    ("pressure_some_us", Form::Whole, |r| Cell::Whole(r.pressure.some_us)),
-    ("pressure_full_us", Form::Whole, |r| Cell::Whole(r.pressure.full_us)),
-    ("major_fault_p50_ns", Form::Whole, |r| Cell::Whole(r.latency.major_fault.p50_ns)),
-    ("major_fault_p99_ns", Form::Whole, |r| Cell::Whole(r.latency.major_fault.p99_ns)),
-    ("major_fault_max_ns", Form::Whole, |r| Cell::Whole(r.latency.major_fault.max_ns)),
+    ("outcome", Form::Text, |r| r.outcome.name().into()),
+    ("digest", Form::Text, |r| r.digest.as_str().into()),
+    ("sim_time_ns", Form::Whole, |r| r.sim_time_ns.into()),
+    ("accesses", Form::Whole, |r| r.accesses.into()),
+    ("records", Form::Whole, |r| r.records.into()),
+    ("records_per_s", Form::Number, |r| r.throughput.records_per_s.into()),
+    ("accesses_per_s", Form::Number, |r| r.throughput.accesses_per_s.into()),
+    ("swap_reading_ns", Form::Whole, |r| r.reading.map(|r| r.swap_ns).into()),
+    ("file_reading_ns", Form::Whole, |r| r.reading.map(|r| r.file_ns).into()),
+    ("cache_misses", Form::Whole, |r| r.cache_misses.into()),
+    ("peak_resident", Form::Whole, |r| r.peak_resident.into()),
+    ("mean_resident_bytes", Form::Whole, |r| r.mean_resident_bytes.into()),
+    ("sim_opt_misses", Form::Whole, |r| r.bounds.map(|b| b.sim_opt_misses).into()),
+    ("sim_opt_refetches", Form::Whole, |r| r.bounds.map(|b| b.sim_opt_refetches).into()),
+    ("pressure_some_us", Form::Whole, |r| r.pressure.some_us.into()),
+    ("pressure_full_us", Form::Whole, |r| r.pressure.full_us.into()),
+    ("major_fault_p50_ns", Form::Whole, |r| r.latency.major_fault.p50_ns.into()),
+    ("major_fault_p99_ns", Form::Whole, |r| r.latency.major_fault.p99_ns.into()),
+    ("major_fault_max_ns", Form::Whole, |r| r.latency.major_fault.max_ns.into()),
 ];
 
 fn learn<V: ToString>(all: &mut Vec<Given>, name: &str, value: &V) {
@@ -181,13 +126,13 @@ impl<'a> Wide<'a> {
     /// The columns. An axis that is a knob too has one column for each: the requested value, and
     /// the resulting one.
     pub fn columns(&self) -> Vec<Column> {
-        let unit = Column { name: "unit".to_string(), form: Form::Text };
+        let unit = Column::new("unit", Form::Text);
         std::iter::once(unit).chain(self.columns_of_runs()).collect()
     }
 
     /// The same without the name of the unit.
     pub fn columns_of_runs(&self) -> Vec<Column> {
-        let column = |name: &str, form| Column { name: name.to_string(), form };
+        let column = Column::new;
         let mut all: Vec<Column> = ["scenario", "variant"].map(|n| column(n, Form::Text)).into();
         all.push(column("seed", Form::Whole));
         all.extend(self.axes.iter().map(Given::column));
@@ -218,20 +163,18 @@ impl<'a> Wide<'a> {
     /// where the run has none.
     pub fn cells_of_run(&self, run: &RunReport, name: &str) -> Vec<Cell> {
         let scenario = run.scenario.as_deref().unwrap_or(name);
-        let mut all =
-            vec![Cell::text(scenario), Cell::text(run.variant.as_str()), Cell::Whole(run.seed)];
+        let mut all = vec![scenario.into(), run.variant.as_str().into(), run.seed.into()];
         all.extend(self.axes.iter().map(|a| a.cell(run.axes.get(&a.name).cloned())));
         let knob = |k: &Given| k.cell(run.knobs.get(&k.name).map(ToString::to_string));
         all.extend(self.knobs.iter().map(knob));
         if !self.asked.is_empty() {
-            let word = |holds| Cell::text(if holds { "met" } else { "missed" });
-            all.push(self.asked.holds(run).map_or(Cell::Empty, word));
+            let word = |holds| if holds { "met" } else { "missed" };
+            all.push(self.asked.holds(run).map(word).into());
         }
         all.extend(RESULTS.iter().map(|r| (r.2)(run)));
-        let figure = |f: Figure| f.of(Scope::from(run)).map_or(Cell::Empty, Cell::Number);
-        all.extend(Figure::ALL.map(figure));
-        all.extend(VmEvent::ALL.iter().map(|e| Cell::whole(run.vmstat.get(e.name()).copied())));
-        all.extend(self.gauges.iter().map(|g| Cell::whole(run.gauges.get(g).copied())));
+        all.extend(Figure::ALL.map(|f: Figure| f.of(Scope::from(run)).into()));
+        all.extend(VmEvent::ALL.iter().map(|e| run.vmstat.get(e.name()).copied().into()));
+        all.extend(self.gauges.iter().map(|g| run.gauges.get(g).copied().into()));
         all
     }
 }

@@ -44,6 +44,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::attend::Ahead;
+use crate::cells::{Cell, Cells, Column, Form};
 use crate::run::RunError;
 use crate::runner::Runner;
 use advice::{Advice, Change, Changes, Measured, Offered};
@@ -229,6 +230,56 @@ pub struct Document<'a> {
 }
 
 impl Tuning {
+    /// Names of the settings of the front: `own`, and numbers for the others.
+    pub fn names(&self) -> Vec<String> {
+        let mut n = 0;
+        let name = |s: &Setting| {
+            n += u32::from(!s.own);
+            if s.own { "own".to_string() } else { n.to_string() }
+        };
+        self.front.iter().map(name).collect()
+    }
+
+    /// The own setting where it is not in the front, then the front, each with its name.
+    pub fn rows(&self) -> Vec<(String, &Setting)> {
+        let outside = self.own.iter().filter(|_| !self.front.iter().any(|s| s.own));
+        let outside = outside.map(|s| ("own".to_string(), s));
+        outside.chain(self.names().into_iter().zip(&self.front)).collect()
+    }
+
+    /// These settings as a table: knobs, each figure with its intervals and its change, the advice.
+    pub fn cells(&self) -> Cells {
+        let text = |name: &str| Column::new(name, Form::Text);
+        let mut columns = vec![text("setting")];
+        columns.extend(self.knobs.iter().map(|(path, _)| text(path)));
+        for figure in self.objectives.iter().map(|a| &a.figure).chain(&self.constraints) {
+            let parts = ["", " ci95", " held-out", " held-out ci95", " change", " change ci95"];
+            let column = |part| Column::new(format!("{figure}{part}"), Form::Number);
+            columns.extend(parts.map(column));
+        }
+        columns.extend(["front", "advice"].map(text));
+        let mut cells = Cells::below(columns);
+        let advised =
+            |s: &Setting| self.advice.settings.iter().any(|a| self.front[a.setting] == *s);
+        for (name, setting) in self.rows() {
+            let mut row: Vec<Cell> = vec![name.into()];
+            row.extend(self.knobs.iter().map(|(path, _)| setting.knobs.get(path).cloned().into()));
+            for m in setting.objectives.iter().chain(&setting.constraints) {
+                let change = m.change.as_ref();
+                let changes = [change.map(|c| c.mean), change.and_then(|c| c.ci95)];
+                let means = [Some(m.mean), m.ci95, m.held_out, m.held_out_ci95];
+                row.extend(means.into_iter().chain(changes).map(Cell::from));
+            }
+            let in_front = self.front.contains(setting);
+            row.push(if in_front { "yes" } else { "no" }.into());
+            let nothing = self.advice.settings.is_empty();
+            let named = if setting.own { nothing } else { advised(setting) };
+            row.push(named.then(|| self.advice.decision.name()).into());
+            cells.rows.push(row);
+        }
+        cells
+    }
+
     /// The document of `mmsim tune --format json`.
     pub fn to_json(&self) -> String {
         let (mmsim, schema) = (env!("CARGO_PKG_VERSION").to_string(), mmsim_report::SCHEMA);
