@@ -1,5 +1,6 @@
 //! The document of a reproduction: published beside simulated figures.
 
+pub use super::demand::Asks;
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::demand::Basis;
@@ -93,49 +94,6 @@ pub struct FigureRow {
     /// A remark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-}
-
-/// Claim that meeting a demand shows. Each kind is counted apart in a [`Summary`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Asks {
-    /// A published size, which a simulated machine gives within a tolerance.
-    Size,
-    /// A sign, or an order.
-    Direction,
-    /// A band so wide that no effect at all may lie in it.
-    WideBand,
-    /// A bound that was not published.
-    OwnBound,
-    /// A figure that a constant was chosen by.
-    Calibrated,
-    /// A claim of the published model on paper. No machine is simulated.
-    Paper,
-}
-
-impl Asks {
-    /// All of them, in the order of a summary.
-    pub const ALL: [Asks; 6] = [
-        Asks::Size,
-        Asks::Direction,
-        Asks::WideBand,
-        Asks::OwnBound,
-        Asks::Calibrated,
-        Asks::Paper,
-    ];
-
-    /// As reports write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Asks::Size => "size",
-            Asks::Direction => "direction",
-            Asks::WideBand => "wide-band",
-            Asks::OwnBound => "own-bound",
-            Asks::Calibrated => "calibrated",
-            Asks::Paper => "paper",
-        }
-    }
 }
 
 /// Numbers of demands, and of those that are met.

@@ -71,7 +71,7 @@ impl Expression {
     ///
     /// # Errors
     /// What was found and what may stand there.
-    pub fn read(text: &str) -> Result<Expression, String> {
+    pub(super) fn read(text: &str) -> Result<Expression, String> {
         let mut reader = Reader { text, at: 0 };
         let all = reader.sum()?;
         match reader.peek() {

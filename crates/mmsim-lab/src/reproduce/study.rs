@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use toml::{Spanned, Value};
 
+use super::demand::Asks;
 use super::demand::Basis;
-use super::document::Asks;
 use super::expression::Expression;
 use super::published::{Cell, show};
 use mmsim::error::{Error, ErrorKind};
@@ -444,7 +444,7 @@ pub fn matches(wanted: &BTreeMap<String, Value>, names: &Names) -> bool {
 ///
 /// # Errors
 /// A name that there is not, or no expression.
-pub fn fill(
+pub(super) fn fill(
     text: &str,
     names: &Names,
     number: &dyn Fn(&Expression) -> Result<f64, String>,
@@ -471,7 +471,7 @@ pub fn fill(
 ///
 /// # Errors
 /// A name that there is not, or that is no number.
-pub fn of_names(expression: &Expression, names: &Names) -> Result<f64, String> {
+pub(super) fn of_names(expression: &Expression, names: &Names) -> Result<f64, String> {
     let of = |leaf: &Expression| match leaf {
         Expression::Name(name) => {
             let text = names.get(name).ok_or_else(|| unknown(name, names))?;
