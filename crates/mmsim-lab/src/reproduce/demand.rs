@@ -4,7 +4,7 @@ use mmsim::report::claim::{Bounds, Over, Test, Tolerance, plain};
 use mmsim::report::statistics::estimate;
 use serde::{Deserialize, Serialize};
 
-/// Claim that meeting a demand shows. Each kind is counted apart in a [`Summary`].
+/// Claim that meeting a demand shows. Each kind is counted apart in a summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

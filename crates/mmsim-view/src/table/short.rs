@@ -30,7 +30,7 @@ struct Candidate {
 const CANDIDATES: [Candidate; 10] = [
     Candidate { head: "swap-ins", rank: 1, of: Figure::SwapIns },
     Candidate { head: "major faults", rank: 6, of: Figure::MajorFaults },
-    Candidate { head: "miss ratio, %", rank: 3, of: Figure::MissRatio },
+    Candidate { head: "miss ratio, %", rank: 8, of: Figure::MissRatio },
     Candidate { head: "refaults", rank: 0, of: Figure::Refaults },
     Candidate { head: "optimum", rank: 4, of: Figure::Optimum },
     Candidate { head: "stalls", rank: 5, of: Figure::DirectReclaimStalls },
