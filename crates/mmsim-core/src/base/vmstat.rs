@@ -351,9 +351,6 @@ impl VmEvent {
     /// Evicted pages that were wanted again.
     pub const REFAULTS: [VmEvent; 2] =
         [VmEvent::WorkingsetRefaultAnon, VmEvent::WorkingsetRefaultFile];
-    /// Refaults that were activated at once.
-    pub const REFAULTS_ACTIVATED: [VmEvent; 2] =
-        [VmEvent::WorkingsetActivateAnon, VmEvent::WorkingsetActivateFile];
     /// Pages that reclaim looked at for eviction, by type.
     pub const SCANNED: &'static [VmEvent] = &[VmEvent::PgScanAnon, VmEvent::PgScanFile];
     /// The same, by who reclaims.
