@@ -1,12 +1,13 @@
 //! `bench-trace` is an ordinary run: the scenario that replays the imported trace has the
 //! same counters, whatever the form of the file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::harness::{Folder, report_of, runner, scenario_in};
 use mmsim::bench::{BenchSettings, BenchTrace, Frames, plan};
 use mmsim::machine::Watch;
 use mmsim::report::RunReport;
-use mmsim::{RunOptions, RunSpec, Runner, Scenario, run, traces};
+use mmsim::{RunSpec, traces};
 use mmsim_workload::trace::{Action, Backing, Process, Record, Region, TraceTable, TraceWriter};
 
 const PAGES: u64 = 3000;
@@ -29,37 +30,22 @@ fn pages() -> Vec<u64> {
     all
 }
 
-struct Files(tempfile::TempDir);
-
-impl Files {
-    /// The same requests as `t.u32`, `t.u64` and, under scattered names, `t.oracleGeneral.bin`.
-    fn new() -> Files {
-        let dir = tempfile::tempdir().expect("a folder");
-        let pages = pages();
-        let bytes = |one: &dyn Fn(u64) -> Vec<u8>| -> Vec<u8> {
-            pages.iter().flat_map(|&p| one(p)).collect()
-        };
-        let write = |name: &str, data: Vec<u8>| {
-            std::fs::write(dir.path().join(name), data).expect("writing");
-        };
-        write("t.u32", bytes(&|p| (p as u32).to_le_bytes().to_vec()));
-        write("t.u64", bytes(&|p| p.to_le_bytes().to_vec()));
-        write(
-            "t.oracleGeneral.bin",
-            bytes(&|p| {
-                let mut record = 5u32.to_le_bytes().to_vec();
-                record.extend(p.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-                record.extend(4096u32.to_le_bytes());
-                record.extend((-1i64).to_le_bytes());
-                record
-            }),
-        );
-        Files(dir)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
+/// The same requests as `t.u32`, `t.u64` and, under scattered names, `t.oracleGeneral.bin`.
+fn files() -> Folder {
+    let (folder, pages) = (Folder::new(), pages());
+    let write = |name: &str, one: &dyn Fn(u64) -> Vec<u8>| {
+        folder.write(name, pages.iter().flat_map(|&p| one(p)).collect::<Vec<u8>>());
+    };
+    write("t.u32", &|p| (p as u32).to_le_bytes().to_vec());
+    write("t.u64", &|p| p.to_le_bytes().to_vec());
+    write("t.oracleGeneral.bin", &|p| {
+        let mut record = 5u32.to_le_bytes().to_vec();
+        record.extend(p.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+        record.extend(4096u32.to_le_bytes());
+        record.extend((-1i64).to_le_bytes());
+        record
+    });
+    folder
 }
 
 fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, BenchTrace) {
@@ -70,14 +56,12 @@ fn planned(file: &Path, change: impl Fn(&mut BenchSettings<'_>)) -> (RunSpec, Be
 
 fn report(spec: RunSpec) -> RunReport {
     let watch = |_: usize, _: &_| Watch::default().with_check_every(64);
-    let results = Runner::new(&RunOptions::default().with_jobs(1))
-        .sound_results(&[spec], watch)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let results = runner(1).sound_results(&[spec], watch).unwrap_or_else(|e| panic!("{e}"));
     RunReport::from_result(results[0].0.clone(), &results[0].1)
 }
 
 /// Imports a file and runs the scenario that a user would write for it.
-fn by_hand(files: &Files, name: &str, from: &str, distinct: u64, reclaim: &str) -> RunReport {
+fn by_hand(files: &Folder, name: &str, from: &str, distinct: u64, reclaim: &str) -> RunReport {
     let mmt = files.path("by-hand.mmt");
     let mut out = std::fs::File::create(&mmt).expect("a file");
     traces::import(from, &files.path(name), &traces::ImportSettings::default(), &mut out)
@@ -98,15 +82,13 @@ fn by_hand(files: &Files, name: &str, from: &str, distinct: u64, reclaim: &str) 
         "#,
         2 * distinct
     );
-    let name = files.path("x.toml").display().to_string();
-    let scenario = Scenario::from_str(&text, &name).unwrap_or_else(|e| panic!("{e}"));
-    let report = run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    report.runs[0].clone()
+    let scenario = scenario_in(files, &text).unwrap_or_else(|e| panic!("{e}"));
+    report_of(&scenario).runs.remove(0)
 }
 
 #[test]
 fn a_benchmark_is_the_replay_of_the_imported_trace() {
-    let files = Files::new();
+    let files = files();
     for (name, from) in
         [("t.u32", "raw-u32"), ("t.u64", "raw-u64"), ("t.oracleGeneral.bin", "oracle-general")]
     {
@@ -133,7 +115,7 @@ fn a_benchmark_is_the_replay_of_the_imported_trace() {
 /// two requests to it comes back by a major fault.
 #[test]
 fn faults_are_first_requests_and_evicted_pages() {
-    let files = Files::new();
+    let files = files();
     let all = report(planned(&files.path("t.u32"), |s| s.frames = Frames::Pages(8000)).0);
     let counter = |r: &RunReport, name: &str| *r.vmstat.get(name).expect("a counter");
     assert_eq!(counter(&all, "pgfault"), PAGES);
@@ -149,7 +131,7 @@ fn faults_are_first_requests_and_evicted_pages() {
 
 #[test]
 fn names_keep_their_order_and_numbers_their_neighbours() {
-    let files = Files::new();
+    let files = files();
     // Scattered names are numbered as they appear: as `--dense` does with the numbers.
     let (names, _) = planned(&files.path("t.oracleGeneral.bin"), |_| {});
     let (dense, _) = planned(&files.path("t.u32"), |s| s.dense = true);
@@ -168,7 +150,7 @@ fn names_keep_their_order_and_numbers_their_neighbours() {
 
 #[test]
 fn what_cannot_be_a_trace_is_refused() {
-    let files = Files::new();
+    let files = files();
     let says = |name: &str, from: Option<&str>, parts: &[&str]| {
         let file = files.path(name);
         let mut settings = BenchSettings::new(&file, Frames::Pages(FRAMES));
@@ -226,7 +208,7 @@ fn misses_of_every_kind_of_page() {
             }
         }
     }
-    let files = Files::new();
+    let files = files();
     std::fs::write(files.path("kinds.mmt"), writer.finish().expect("a trace")).expect("writing");
     let sets = [("machine.vm.read_ahead_kb".to_string(), "0".to_string())];
     let of = |frames| {

@@ -1,13 +1,12 @@
 //! Arguments of damo as monitors of a scenario: each generation of its JSON becomes tables that a
 //! scenario takes.
 
+use crate::harness::{Folder, scenario};
 use mmsim::record::kdamonds::import;
 use mmsim::scenario::Scenario;
 
 /// A scenario with these monitors is one.
 fn is_taken(tables: &str) {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let path = folder.path().join("x.toml");
     let head = "\
 [machine]
 kernel = \"7.3\"
@@ -19,10 +18,7 @@ name = \"work\"
 workload = \"sequential\"
 memory = \"1MiB\"
 ";
-    std::fs::write(&path, format!("{head}\n{tables}")).expect("writing");
-    if let Err(e) = Scenario::load(&path, &[]) {
-        panic!("{tables}\n{e}");
-    }
+    scenario(&format!("{head}\n{tables}"));
 }
 
 fn tables(json: &str) -> String {
@@ -383,14 +379,12 @@ fn yes_and_no_have_many_spellings() {
 #[test]
 fn modules_take_copies_of_their_files() {
     let module = |name: &str, parameters: &str| {
-        let path = tempfile::tempdir().expect("a folder for the test");
-        let file = path.path().join("x.toml");
         let text = format!(
             "[machine]\nkernel = \"7.3\"\nmemory = \"64MiB\"\n[[task]]\nworkload = \"sequential\"\n\
              memory = \"1MiB\"\n[[damon]]\nmodule = \"{name}\"\nparameters = {{ {parameters} }}\n"
         );
-        std::fs::write(&file, text).expect("writing");
-        Scenario::load(&file, &[]).and_then(|s| s.expand(&mmsim::machines::Catalogue)).map(drop)
+        let read = Scenario::from_str(&text, "x.toml");
+        read.and_then(|s| s.expand(&mmsim::machines::Catalogue)).map(drop)
     };
     for name in ["damon-reclaim", "damon-lru-sort", "damon-stat"] {
         for yes in ["\"Y\"", "\"y\"", "\"yes\"", "\"1\"", "1", "true", "\"on\""] {
@@ -488,7 +482,7 @@ kdamonds:
 #[test]
 fn records_and_arguments_are_told_apart() {
     use mmsim::record;
-    let folder = tempfile::tempdir().expect("a folder for the test");
+    let folder = Folder::new();
     let snapshot = r#"[{"kdamond_idx": 0, "snapshots": [{"start_time": 0, "end_time": 5, "regions":
         [{"start": 0, "end": 4096, "nr_accesses": {"samples": 1}, "age": {"aggr_intervals": 1}}]}]}]"#;
     let perf = "kdamond.0     0 [000]     0.100000: damon:damon_aggregated: target_id=0 \
@@ -499,8 +493,7 @@ fn records_and_arguments_are_told_apart() {
         ("x.txt", perf.as_bytes().to_vec()),
         ("perf.data", b"PERFILE2 and more".to_vec()),
     ] {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).expect("writing");
+        let path = folder.write(name, bytes);
         let e = record::arguments(&path, &[]).expect_err(name).to_string();
         let helps = e.contains("mmsim damon report") && e.contains("trace import --from damon");
         assert!(helps && e.contains("is a record of DAMON"), "{e}");

@@ -2,17 +2,15 @@
 //! lines that the tracepoints would print, and a record replayed as work.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
+use crate::harness::{Folder, runner, scenario_in, shipped, specs};
 use mmsim::machine::Watch;
 use mmsim::machines::Catalogue;
 use mmsim::record::heatmap::{Frame, draw};
 use mmsim::record::summary::{WorkingSet, validate, working_sets};
 use mmsim::record::{self, Record, damo, perf};
 use mmsim::report::Monitored;
-use mmsim::scenario::Scenario;
 use mmsim::traces::{ImportSettings, import};
-use mmsim::{RunOptions, Runner};
 
 const MB: u64 = 1_000_000;
 
@@ -49,25 +47,26 @@ fn zigzag() -> String {
 
 /// A task of these keys, watched with default intervals; mappings are looked at every `update`,
 /// and before the first look there is nothing to see.
-fn watched(folder: &Path, task: &str, seed: u64, update: &str) -> Monitored {
+fn watched(folder: &Folder, task: &str, seed: u64, update: &str) -> Monitored {
     let text = format!(
         "seed = {seed}\n[machine]\nmemory = \"512MiB\"\ncpus = 2\nkernel = \"6.12\"\n\
          [[task]]\nname = \"work\"\n{task}\n\
          [[damon]]\nops = \"vaddr\"\ntask = \"work\"\nops-update = \"{update}\"\nrecord = true\n"
     );
-    let origin = folder.join("x.toml").display().to_string();
-    let scenario = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = scenario_in(folder, &text).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let results = Runner::new(&RunOptions::default().with_jobs(1))
-        .sound_results(&runs, |_, _| Watch::default());
+    let results = runner(1).sound_results(&runs, |_, _| Watch::default());
     let results = results.unwrap_or_else(|e| panic!("{e}"));
     results[0].0.damon[0].clone()
 }
 
 fn masim(config: &str, seed: u64, update: &str) -> Monitored {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    std::fs::write(folder.path().join("w.cfg"), config).expect("writing into it");
-    watched(folder.path(), "workload = \"masim\"\nconfig = \"w.cfg\"", seed, update)
+    watched(
+        &Folder::with("w.cfg", config),
+        "workload = \"masim\"\nconfig = \"w.cfg\"",
+        seed,
+        update,
+    )
 }
 
 fn record_of(monitored: &Monitored) -> Record {
@@ -110,12 +109,9 @@ fn hugetlb_check() {
              [[damon]]\nstart = \"10ms\"\nrecord = true\n{damon}\n",
             32 << 20
         );
-        let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-        let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
         let watch = |_: usize, _: &_| Watch::default().with_check_every(1);
-        let results = Runner::new(&RunOptions::default().with_jobs(1))
-            .sound_results(&runs, watch)
-            .unwrap_or_else(|e| panic!("{e}"));
+        let results = runner(1).sound_results(&specs(&text), watch);
+        let results = results.unwrap_or_else(|e| panic!("{e}"));
         let record = record_of(&results[0].0.damon[0]);
         assert!(record.snapshots.len() > 25, "{}", record.snapshots.len());
         let regions = record.snapshots[1..].iter().flat_map(|s| &s.regions);
@@ -183,11 +179,9 @@ fn digest(text: &str) -> u64 {
 /// changes the digest gives the new record to damo.
 #[test]
 fn the_record_that_damo_accepted() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/damon-stairs.toml");
-    let scenario = Scenario::load(&path, &[]).unwrap_or_else(|e| panic!("{e}"));
-    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let results = Runner::new(&RunOptions::default().with_jobs(1))
-        .sound_results(&runs, |_, _| Watch::default());
+    let runs =
+        shipped("damon-stairs.toml", &[]).expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+    let results = runner(1).sound_results(&runs, |_, _| Watch::default());
     let monitored = &results.unwrap_or_else(|e| panic!("{e}"))[0].0.damon[0];
     let records = record::of_run(0, monitored);
     assert_eq!(record::read(&damo::compressed(&damo::write(&records)), "x").unwrap(), records);
@@ -212,17 +206,15 @@ fn heat(record: &Record) -> Vec<f64> {
 /// time within a quarter: regions adapt anew, from a first guess.
 #[test]
 fn a_record_replayed_is_a_record_like_it() {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let path = |name: &str| folder.path().join(name);
     let record = record_of(&masim(&turns(), 1, "100ms"));
-    std::fs::write(path("r.json"), damo::write(std::slice::from_ref(&record))).expect("writing");
-    let mut out = std::fs::File::create(path("r.mmt")).expect("a trace");
-    let rows = import("damon", &path("r.json"), &ImportSettings::default(), &mut out);
+    let folder = Folder::with("r.json", damo::write(std::slice::from_ref(&record)));
+    let mut out = std::fs::File::create(folder.path("r.mmt")).expect("a trace");
+    let rows = import("damon", &folder.path("r.json"), &ImportSettings::default(), &mut out);
     let rows = rows.unwrap_or_else(|e| panic!("{e}"));
     let assumed = rows.iter().filter(|r| r.0 == "assumed");
     assert!(assumed.clone().any(|r| r.1.contains("is written once")), "{rows:?}");
     let again =
-        record_of(&watched(folder.path(), "workload = \"replay\"\ntrace = \"r.mmt\"", 1, "100ms"));
+        record_of(&watched(&folder, "workload = \"replay\"\ntrace = \"r.mmt\"", 1, "100ms"));
     let (was, is) = (heat(&record), heat(&again));
     let near = |a: f64, b: f64, share: f64| (a - b).abs() <= share * a.max(b);
     assert!(near(was.iter().sum(), is.iter().sum(), 0.10), "{was:?} {is:?}");

@@ -3,6 +3,9 @@
 mod bench_trace;
 mod damon_args;
 mod damon_records;
+#[path = "../harness/mod.rs"]
+#[allow(dead_code, reason = "all test programs here share it")]
+mod harness;
 mod observing_docs;
 mod report_schema;
 mod system;

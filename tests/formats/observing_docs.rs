@@ -3,21 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use crate::harness;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::Watch;
-use mmsim::machines::{self, Catalogue};
+use mmsim::machines::Catalogue;
 use mmsim::report::events::EVENTS;
 use mmsim::report::proc::{self, Kind};
-use mmsim::{RunOptions, Runner, Scenario};
 
 const BEGIN: &str = "<!-- events -->\n";
 const END: &str = "<!-- end of events -->";
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/observing.md")
+    harness::repository("docs/observing.md")
 }
 
 /// The text between two markers has to be `new`, or is made so. The file changes under one
@@ -72,14 +72,13 @@ fn the_items_with_values_are_current() {
 /// The beginnings of the files that the example writes, as many lines as are shown.
 #[test]
 fn the_files_shown_are_written() {
-    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/ebizzy-anon.toml");
-    let scenario = Scenario::from_path(scenario).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = harness::shipped("ebizzy-anon.toml", &[]);
     let mut runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     runs.retain(|r| r.variant == "v6.12");
     runs.truncate(1);
     runs[0].bounds = false;
     let files: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
-    Runner::new(&RunOptions::default().with_jobs(1))
+    harness::runner(1)
         .sound_results(&runs, |_, _| {
             let files = Arc::clone(&files);
             Watch::default().with_snapshot(Box::new(move |phase, snapshot| {
@@ -110,9 +109,7 @@ fn every_gauge_is_explained() {
     let text = std::fs::read_to_string(path()).expect("docs/observing.md");
     let text_of_scenario = "name = \"x\"\nseed = 1\n[machine]\nmemory = \"16MiB\"\ncpus = 1\n\
                             [[task]]\nworkload = \"sequential\"\nmemory = \"1MiB\"\n";
-    let scenario = Scenario::from_str(text_of_scenario, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let machine = machines::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let machine = harness::machine(&harness::specs(text_of_scenario)[0]);
     for (name, _) in machine.gauges() {
         assert!(text.contains(&format!("`{name}`")), "{name} is missing");
     }
@@ -122,7 +119,7 @@ fn every_gauge_is_explained() {
 /// more than to read it.
 #[test]
 fn every_counter_is_counted() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let root = harness::repository("crates");
     let mut folders: Vec<PathBuf> =
         ["core", "lru", "compaction"].map(|c| root.join(format!("mmsim-{c}/src"))).to_vec();
     let mut code = String::new();

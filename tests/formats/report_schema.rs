@@ -1,9 +1,7 @@
 //! The JSON Schema of reports: it takes what runs write, and it says what every field is.
 
-use std::path::Path;
-
+use crate::harness::{report_of, shipped};
 use mmsim::report::json_schema;
-use mmsim::{RunOptions, Scenario, run};
 use serde_json::Value;
 
 /// Checks a document against a schema, by a validator that shares no code with serde.
@@ -16,10 +14,7 @@ fn judge(document: Value) -> Result<(), String> {
 }
 
 fn report(file: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(file);
-    let sets = [("seeds".to_string(), "1".to_string())];
-    let scenario = Scenario::from_path(path).and_then(|s| s.with_sets(&sets)).expect("a scenario");
-    let report = run(&scenario, &RunOptions::default()).expect("a report");
+    let report = report_of(&shipped(file, &[("seeds", "1")]));
     serde_json::from_str(&report.to_json()).expect("JSON")
 }
 

@@ -1,10 +1,11 @@
 //! Switches: all off is the base and all on the other preset, to the byte; shares sum; switches
 //! without effect are named.
 
+use crate::harness::{runner, specs};
 use mmsim::ablate::{Ablation, Depth, Effect, Trial, Wanted};
 use mmsim::report::derived::Figure;
 use mmsim::scenario::policy::PolicySpec;
-use mmsim::{RunOptions, RunSpec, Runner, Scenario, machines};
+use mmsim::{RunSpec, Runner};
 
 const MGLRU: &str = r#"
 name = "switches"
@@ -22,15 +23,6 @@ write-permille = 300
 name = "x"
 reclaim = { preset = "mglru-v6.12" }
 "#;
-
-fn runs(text: &str) -> Vec<RunSpec> {
-    let scenario = Scenario::from_str(text, "a.toml").unwrap_or_else(|e| panic!("{e}"));
-    machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn jobs(n: usize) -> Runner<'static> {
-    Runner::new(&RunOptions::default().with_jobs(n))
-}
 
 fn digests(specs: &[RunSpec]) -> Vec<u64> {
     let results = Runner::default().sound_results(specs, |_, _| Default::default()).unwrap();
@@ -55,7 +47,7 @@ fn sums_are_exact(a: &Ablation) {
 /// 6.12 to 6.14 has more than six switches, 6.14 to 6.18 has five.
 #[test]
 fn all_off_is_the_base_and_all_on_the_other_preset() {
-    let specs = runs(MGLRU);
+    let specs = specs(MGLRU);
     for (from, to, depth) in [
         ("mglru-v6.12", "mglru-v6.14", Depth::Orders(2)),
         ("mglru-v6.14", "mglru-v6.18", Depth::Usual),
@@ -78,8 +70,8 @@ fn all_off_is_the_base_and_all_on_the_other_preset() {
 fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     let words = ["ttl-rule=aging-6.1", "nr-tiers=1", "walk-mmu=no,nonleaf-young=no"];
     let words: Vec<String> = words.map(String::from).to_vec();
-    let trial = Trial::new(runs(MGLRU), None, Wanted::Switches(&words), Depth::AllSets).unwrap();
-    let a = trial.run(Figure::SwapIns, &jobs(2)).unwrap();
+    let trial = Trial::new(specs(MGLRU), None, Wanted::Switches(&words), Depth::AllSets).unwrap();
+    let a = trial.run(Figure::SwapIns, &runner(2)).unwrap();
     sums_are_exact(&a);
     assert!(a.exact && a.runs == 16);
     let idle: Vec<bool> = a.switches.iter().map(|s| s.does_nothing).collect();
@@ -88,9 +80,9 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     assert!(tiers.iter().all(|more| *more >= 0.0), "{tiers:?}");
     assert_eq!(a.switches[0].share.whole.0, [0, 0]);
     assert_ne!(a.difference.mean, 0.0);
-    assert_eq!(a, trial.run(Figure::SwapIns, &jobs(1)).unwrap());
+    assert_eq!(a, trial.run(Figure::SwapIns, &runner(1)).unwrap());
     // The figure of the base is that of the run itself.
-    let runs = Runner::default().sound_results(&runs(MGLRU), |_, _| Default::default()).unwrap();
+    let runs = Runner::default().sound_results(&specs(MGLRU), |_, _| Default::default()).unwrap();
     let swap_ins = |r: &mmsim::machine::result::RunResult| {
         r.vmstat[mmsim::base::vmstat::VmEvent::PswpIn] as f64
     };
@@ -101,7 +93,7 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
 #[test]
 fn orders_of_many_switches_sum_too() {
     let to = Wanted::To("mglru-v6.14");
-    let trial = Trial::new(runs(MGLRU), None, to, Depth::Orders(2)).unwrap();
+    let trial = Trial::new(specs(MGLRU), None, to, Depth::Orders(2)).unwrap();
     let a = trial.run(Figure::SwapIns, &Runner::default()).unwrap();
     sums_are_exact(&a);
     assert!(!a.exact && a.orders == 2 && a.switches.len() > 6);
@@ -113,7 +105,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     let words = ["walk-mmu=no,nonleaf-young=no".to_string()];
     let said = |text: &str| {
         let wanted = Wanted::Switches(&words);
-        let trial = Trial::new(runs(text), None, wanted, Depth::AllSets).unwrap();
+        let trial = Trial::new(specs(text), None, wanted, Depth::AllSets).unwrap();
         trial.run(Figure::SwapIns, &Runner::default()).unwrap_err().to_string()
     };
     assert!(said(&no_room).contains("did not do all its work"), "{}", said(&no_room));

@@ -1,12 +1,8 @@
 //! DAMON on whole machines: what is known beforehand of where it looks and when its schemes act.
 
+use crate::harness::{audited, scenario};
 use mmsim::report::RunReport;
-use mmsim::{RunOptions, Scenario, run};
-
-fn runs(text: &str) -> Vec<RunReport> {
-    let scenario = Scenario::from_str(text, "test.toml").unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, &RunOptions::default().with_check(true)).unwrap_or_else(|e| panic!("{e}")).runs
-}
+use mmsim::{RunOptions, run};
 
 /// A process writes 128 MiB, uses all of it once within the first sample of a monitor that is started
 /// then, and never again; phases end 4.9, 5.5, 9.9 and 11 s later. `damon`: the monitor.
@@ -46,7 +42,7 @@ fn used_once(damon: &str) -> RunReport {
         min-age = "5s"
         "#
     );
-    runs(&text).remove(0)
+    audited(&text).remove(0)
 }
 
 fn swapped_out(run: &RunReport, phase: &str) -> u64 {
@@ -87,7 +83,7 @@ fn huge_pages_are_paged_out() {
             min-age = "1s"
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         let n = |name: &str| run.vmstat.get(name).copied().expect(name);
         assert_eq!((n("thp_fault_alloc"), n("thp_split_page")), (20, 20), "{preset}");
         assert_eq!(n("pswpout"), 40 * 256, "{preset}");
@@ -125,7 +121,7 @@ fn memory_saved_is_the_change_of_the_mean() {
         { action = "pageout", max-nr-accesses = 0, min-age = "5s" }] }]"#;
     let mib =
         |run: &RunReport| run.mean_resident_bytes.map(|bytes| bytes as f64 / (1 << 20) as f64);
-    let runs_of = runs(&scenario(scheme));
+    let runs_of = audited(&scenario(scheme));
     let out = runs_of[1].vmstat.get("pswpout").copied().expect("a counter") as f64 / 256.0;
     assert!(out > 120.0, "{out} of 128 MiB");
     let [base, saves] = [0, 1].map(|i| mib(&runs_of[i]).expect("measured"));
@@ -133,7 +129,7 @@ fn memory_saved_is_the_change_of_the_mean() {
     // Gone after 5 s and up to two intervals of 1 s.
     let until = |s: f64| 128.0 * s / 20.0 + (128.0 - out) * (1.0 - s / 20.0);
     assert!((until(5.0)..until(7.0)).contains(&saves), "{saves}");
-    assert_eq!(mib(&runs(&scenario(""))[0]), None);
+    assert_eq!(mib(&audited(&scenario(""))[0]), None);
 }
 
 /// When the writing is done is known from a run without a monitor: the process's own second begins
@@ -202,7 +198,7 @@ fn moving_up_activates_or_is_an_access() {
             apply-interval = "3s"
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         let applied = run.damon[0].schemes[0].sz_applied;
         (run.vmstat.get("pgactivate").copied().expect("a counter"), applied)
     };
@@ -219,7 +215,7 @@ fn moving_up_activates_or_is_an_access() {
 /// the record is true, to a few pages at the edges of regions, and the working set to a tenth.
 #[test]
 fn a_simple_pattern_is_seen_as_it_is() {
-    let run = runs(
+    let run = audited(
         r#"
         [machine]
         memory = "512MiB"
@@ -276,7 +272,7 @@ fn watermarks_keep_a_monitor_asleep() {
         module = "damon-reclaim"
         parameters = { min_age = 1000000 }
     "#;
-    let run = runs(text).remove(0);
+    let run = audited(text).remove(0);
     let module = &run.damon[0];
     // Seven eighths of memory are free, above the 500 per thousand of its default.
     assert_eq!((module.samples, module.schemes[0].nr_tried), (0, 0), "{module:?}");
@@ -316,9 +312,8 @@ fn runs_with_monitors_repeat() {
         )
     };
     let digests = |record, jobs| {
-        let scenario = Scenario::from_str(&text(record), "test.toml").expect("it is good");
         let options = RunOptions::default().with_jobs(jobs);
-        let report = run(&scenario, &options).expect("it runs");
+        let report = run(&scenario(&text(record)), &options).expect("it runs");
         report.runs.iter().map(|r| r.digest.clone()).collect::<Vec<_>>()
     };
     let once = digests(false, 1);
@@ -361,7 +356,7 @@ fn filters_that_allow_take_nothing_else() {
             {filter}
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         let anon = run.vmstat.get("pswpout").copied().unwrap_or(0);
         (anon, (run.damon[0].schemes[0].sz_applied >> 12) - anon)
     };
@@ -418,7 +413,7 @@ fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
             target = {target}
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         (
             run.vmstat.get("pswpout").copied().unwrap_or(0),
             run.gauges.get("nr_free_pages").copied().expect("a gauge"),
@@ -466,7 +461,7 @@ fn a_goal_on_eligible_memory_balances_two_nodes() {
             {goal}
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         run.vmstat.get("pgmigrate_success").copied().expect("a counter")
     };
     let goal = "goal-tuner = \"temporal\"\n[[damon.scheme.goal]]\n\
@@ -500,7 +495,7 @@ fn a_scheme_stops_after_its_snapshots() {
             {key}
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         let s = run.damon[0].schemes[0].clone();
         (s.nr_snapshots, s.sz_tried >> 20)
     };
@@ -549,7 +544,7 @@ fn eligible_memory_of_huge_pages_lies_on_its_node() {
             target = {target}
             "#
         );
-        let run = runs(&text).remove(0);
+        let run = audited(&text).remove(0);
         assert!(run.vmstat.get("thp_fault_alloc").copied().unwrap_or(0) > 20);
         run.damon[0].schemes[0].sz_tried
     };
@@ -579,7 +574,7 @@ fn a_paused_monitor_takes_no_samples() {
             {pause}
             "#
         );
-        runs(&text).remove(0).damon[0].samples
+        audited(&text).remove(0).damon[0].samples
     };
     let (all, paused) = (samples(""), samples("pause = [{ from = \"2s\", until = \"4s\" }]"));
     assert!((1900..=2000).contains(&all), "{all}");

@@ -1,6 +1,7 @@
 //! The ends of what a scenario may say: machines of little or odd memory, and numbers at the ends of
 //! their ranges. Each run has a result, in builds that look for overflow as these tests do.
 
+use crate::harness;
 use mmsim::machine::Watch;
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machines::specs;
@@ -11,9 +12,8 @@ use mmsim::{Runner, Scenario};
 
 /// The runs of a text, each audited; a broken invariant fails.
 fn runs(text: &str) -> Vec<(RunMeta, RunResult)> {
-    let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let specs = specs(&scenario).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let watch = |_: usize, _: &_| Watch::default().with_check_every(64);
+    let specs = harness::specs(text);
     Runner::default().sound_results(&specs, watch).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

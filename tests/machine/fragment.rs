@@ -1,6 +1,7 @@
 //! The fragmentation machine on real machines: targets that it reaches and holds, and what it says
 //! where it cannot.
 
+use crate::harness::{self, Folder};
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::{self, Catalogue, Machine};
@@ -15,12 +16,12 @@ fn scenario(kernel: &str, memory: &str, keys: &str, before: &str) -> Scenario {
          cpus = 1\n{before}\n[[task]]\nname = \"it\"\nworkload = \"fragment\"\npause = \"0ns\"\n\
          start = \"1s\"\n{keys}\n"
     );
-    Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
+    harness::scenario(&text)
 }
 
 fn run(s: &Scenario) -> (Machine, RunResult) {
     let specs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let mut machine = machines::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = harness::machine(&specs[0]);
     let result = machine.run(Watch::default().with_check_every(1 << 16));
     machine.check();
     (machine, result)
@@ -160,14 +161,13 @@ fn the_loop_repeats_itself() {
 /// list. Ageing goes on from there, with the pages that are held now.
 #[test]
 fn a_state_is_saved_and_loaded() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("state.layout");
+    let folder = Folder::new();
     let keys = "keep-permille = 300\nmovable-permille = 500\nreclaimable-permille = 200\n\
                 cluster = 64\nlaw = \"geometric\"\nrun = 5";
     for kernel in ["4.1", "6.1"] {
         let (built, _) = run(&scenario(kernel, "128MiB", keys, ""));
         let saved = mmsim::layout::text(&built.mem.layout());
-        std::fs::write(&file, &saved).expect("a file");
+        let file = folder.write("state.layout", &saved);
         let load = format!("load = \"{}\"", file.display());
         let (loaded, result) = run(&scenario(kernel, "128MiB", &load, ""));
         assert_eq!(mmsim::layout::text(&loaded.mem.layout()), saved, "{kernel}");
@@ -192,7 +192,7 @@ fn a_state_is_saved_and_loaded() {
         assert_ne!(mmsim::layout::text(&machine.mem.layout()), saved);
     }
     // Another machine.
-    let load = format!("load = \"{}\"", file.display());
+    let load = format!("load = \"{}\"", folder.path("state.layout").display());
     let specs = scenario("6.1", "129MiB", &load, "").expand(&Catalogue).expect("runs");
     let e = machines::machine(&specs[0]).err().expect("refused").to_string();
     assert!(e.contains("task `it`: `") && e.contains("with 28928 frames"), "{e}");

@@ -8,25 +8,15 @@
 //! this is". So anonymous memory is scanned many times as much for the same work, and some of it is
 //! swapped out, though nothing in it is idle. Counting new pages as rotated restores the balance.
 
-use std::path::Path;
-
-use mmsim::report::Report;
-use mmsim::{RunOptions, Scenario};
+use crate::harness::{report_of, shipped};
 
 /// A sixth of the build, on so much less memory that it fills it.
 const LESS: [(&str, &str); 3] =
     [("seeds", "2"), ("task[0].records", "200"), ("machine.memory", "440MiB")];
 
-fn report() -> Report {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/kernel-build.toml");
-    let less = LESS.map(|(key, value)| (key.to_string(), value.to_string()));
-    let scenario = Scenario::load(&path, &less).unwrap_or_else(|e| panic!("{e}"));
-    mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-}
-
 #[test]
 fn without_the_last_patch_anonymous_memory_is_scanned_more() {
-    let report = report();
+    let report = report_of(&shipped("kernel-build.toml", &LESS));
     // One seed of so short a build says little: both together.
     let count = |variant: &str, counter: &str| -> u64 {
         let runs: Vec<_> = report.runs.iter().filter(|r| r.variant == variant).collect();

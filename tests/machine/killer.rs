@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::harness::audited;
 use crate::support::*;
 use mmsim::base::rng::Rng;
 use mmsim::config::Kernel;
@@ -9,7 +10,6 @@ use mmsim::machine::TaskConfig;
 use mmsim::machine::result::RunResult;
 use mmsim::report::RunReport;
 use mmsim::workload::{Op, Pressure, Workload, WorkloadCx};
-use mmsim::{RunOptions, Scenario};
 
 /// Reads the pressure before each operation, if the test wants it.
 struct Reader {
@@ -76,9 +76,7 @@ fn phone(killer: &str) -> RunReport {
         {killer}
         "#
     );
-    let scenario = Scenario::from_str(&text, "killer.toml").unwrap_or_else(|e| panic!("{e}"));
-    let options = RunOptions::default().with_check(true);
-    mmsim::run(&scenario, &options).unwrap_or_else(|e| panic!("{e}")).runs.remove(0)
+    audited(&text).remove(0)
 }
 
 /// Expected: an app that was killed writes its heap anew, so faults that bring zeroed pages are

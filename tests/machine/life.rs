@@ -7,7 +7,7 @@ use mmsim::base::id::PageIdx;
 use mmsim::why::explain;
 use mmsim::why::life::{Life, Moment, life, lives};
 
-use crate::why::specs;
+use crate::harness::specs;
 
 /// Pages of a run that are looked at.
 const PAGES: usize = 200;

@@ -1,10 +1,9 @@
 //! Sysctls that are written while a machine runs.
 
-use mmsim::Scenario;
+use crate::harness::{scenario, specs};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::live::Live;
-use mmsim::machines;
 use mmsim::report::RunReport;
 
 const SCENARIO: &str = r#"
@@ -17,9 +16,7 @@ const SCENARIO: &str = r#"
 "#;
 
 fn begun() -> Live {
-    let scenario = Scenario::from_str(SCENARIO, "live.toml").expect("a scenario");
-    let spec = machines::specs(&scenario).expect("its runs").remove(0);
-    Live::new(scenario, spec).expect("a machine")
+    Live::new(scenario(SCENARIO), specs(SCENARIO).remove(0)).expect("a machine")
 }
 
 /// After half of the run sysctls are written; what the run came to.

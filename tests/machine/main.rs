@@ -18,6 +18,9 @@ mod fetches;
 mod footprint;
 mod fragment;
 mod groups;
+#[path = "../harness/mod.rs"]
+#[allow(dead_code, reason = "all test programs here share it")]
+mod harness;
 mod hugetlb;
 mod kernel;
 mod kernel_build;

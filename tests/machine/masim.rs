@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use crate::harness::{self, Folder, scenario_in};
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
-use mmsim::machines::{self, Catalogue};
-use mmsim::scenario::Scenario;
+use mmsim::machines::Catalogue;
 use mmsim_core::base::vmstat::VmEvent;
 
 /// Three regions of 245, 1 and 3 pages; the machine has room for all of them.
@@ -31,15 +31,13 @@ b, 0, 64, 1
 
 /// Runs a task on this file with further keys.
 fn run(config: &str, keys: &str) -> RunResult {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    std::fs::write(dir.path().join("w.cfg"), config).expect("writing into it");
+    let folder = Folder::with("w.cfg", config);
     let machine = "[machine]\nmemory = \"64MiB\"\ncost = { t_hit = \"100ns\" }\n";
     let task = "[[task]]\nworkload = \"masim\"\nconfig = \"w.cfg\"\n";
     let text = format!("{machine}{task}{keys}");
-    let origin = dir.path().join("x.toml").display().to_string();
-    let scenario = Scenario::from_str(&text, &origin).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = scenario_in(&folder, &text).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let mut machine = machines::machine(&runs[0]).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine = harness::machine(&runs[0]);
     let result = machine.run(Watch::default());
     machine.check();
     result
@@ -101,12 +99,10 @@ fn keys_are_the_options_of_masim() {
 /// A file that is not what it should be is an error of the scenario, with both places told.
 #[test]
 fn errors_point_into_the_file() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
+    let folder = Folder::with("w.cfg", "a, 4096\n\np\n1\na, 0, 64, 1, w\n");
     let text =
         "[machine]\nmemory = \"64MiB\"\n[[task]]\nworkload = \"masim\"\nconfig = \"w.cfg\"\n";
-    let origin = dir.path().join("x.toml").display().to_string();
-    std::fs::write(dir.path().join("w.cfg"), "a, 4096\n\np\n1\na, 0, 64, 1, w\n").expect("a file");
-    let e = Scenario::from_str(text, &origin).expect_err("must be refused");
+    let e = scenario_in(&folder, text).expect_err("must be refused");
     assert_eq!(e.title(), "task[0].config: `w` for what an access does; write ro, wo or rw");
     let (file, line, column) = e.position().expect("a place");
     assert_eq!(Path::new(file).file_name(), Some("w.cfg".as_ref()));

@@ -1,6 +1,7 @@
 //! MGLRU through the facade: the bound that no policy can pass, the generations in reports, kills
 //! for the working set, and messages on mistakes about policies.
 
+use crate::harness;
 use mmsim::machines::Catalogue;
 use mmsim::report::{GenerationReport, Report};
 use mmsim::{RunOptions, Scenario};
@@ -38,8 +39,7 @@ fn bounded(task: &str) -> Report {
     for p in PRESETS {
         text += &format!("[[variant]]\nname = \"{p}\"\nreclaim = {{ preset = \"{p}\" }}\n");
     }
-    let scenario = Scenario::from_str(&text, "bound.toml").unwrap_or_else(|e| panic!("{e}"));
-    mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    harness::report(&text)
 }
 
 #[test]
@@ -89,9 +89,8 @@ fn crowd(cpus: u32, device: &str, ttl: u32, seed: u64) -> Report {
             20 + 3 * i
         );
     }
-    let scenario = Scenario::from_str(&text, "crowd.toml").unwrap_or_else(|e| panic!("{e}"));
     let options = RunOptions::default().with_jobs(1).with_check(true);
-    mmsim::run(&scenario, &options)
+    mmsim::run(&harness::scenario(&text), &options)
         .unwrap_or_else(|e| panic!("{cpus} CPUs, {device}, {ttl} ms, seed {seed}: {e}"))
 }
 
@@ -128,9 +127,7 @@ fn a_time_to_live_that_is_over_kills_nobody() {
                 "[[variant]]\nname = \"{p}\"\nreclaim = {{ preset = \"{p}\", min-ttl-ms = {ttl} }}\n"
             );
         }
-        let scenario = Scenario::from_str(&text, "ttl.toml").unwrap_or_else(|e| panic!("{e}"));
-        let report = mmsim::run(&scenario, &RunOptions::default());
-        let runs = report.unwrap_or_else(|e| panic!("{e}")).runs;
+        let runs = harness::report(&text).runs;
         let of = |c: &str| runs.iter().map(|r| *r.vmstat.get(c).unwrap()).collect::<Vec<_>>();
         (of("oom_kill"), of("pswpin"))
     };
@@ -205,8 +202,7 @@ fn reports_have_the_generations_of_every_group() {
         memcg = [{ name = \"a\" }, { name = \"b\", max = \"4MiB\" }]\n\
         [[task]]\nname = \"in-a\"\nworkload = \"sequential\"\nmemory = \"2MiB\"\nwrite = true\nmemcg = \"a\"\n\
         [[task]]\nname = \"in-b\"\nworkload = \"sequential\"\nmemory = \"8MiB\"\nwrite = true\nmemcg = \"b\"\n";
-    let scenario = Scenario::from_str(text, "groups.toml").unwrap_or_else(|e| panic!("{e}"));
-    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = harness::report(text);
     let generations = &report.runs[0].phases.last().expect("a phase").lru_gen;
     let names: Vec<&str> = generations.iter().map(|g| g.memcg.as_str()).collect();
     assert!(names.is_sorted(), "the root, then the others: {names:?}");
@@ -240,8 +236,7 @@ fn phases_in_hundreds_of_groups_show_their_own() {
         let work = "workload = \"sequential\"\nmemory = \"16KiB\"\nwrite = true";
         writeln!(text, "[[task]]\nname = \"t{i}\"\nmemcg = \"g{i}\"\n{work}").expect("text");
     }
-    let scenario = Scenario::from_str(&text, "groups.toml").unwrap_or_else(|e| panic!("{e}"));
-    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = harness::report(&text);
     let phases = &report.runs[0].phases;
     assert!(phases.len() >= 300, "{}", phases.len());
     for phase in phases {

@@ -17,7 +17,7 @@ use mmsim::report::WhyReport;
 use mmsim::why::{Settings, engine};
 use mmsim_compaction::TwoScanners;
 
-use crate::why::specs;
+use crate::harness::specs;
 use wrappers::{Faulty, FaultyCompaction};
 
 /// Something made wrong.

@@ -3,16 +3,12 @@
 //! `phased-will-be-hot.toml` and `series-stages.toml`, are checked against their results, and the
 //! machine against `mmsim_lru::paper`, which has no machine.
 
-use std::path::PathBuf;
-
+use crate::harness;
 use mmsim::report::Report;
-use mmsim::{RunOptions, Scenario};
 use mmsim_lru::{ClassicConfig, paper};
 
 fn shown(name: &str) -> Report {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name);
-    let scenario = Scenario::from_path(path).unwrap_or_else(|e| panic!("{e}"));
-    mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    harness::report_of(&harness::shipped(name, &[]))
 }
 
 /// A counter of a variant, per phase whose name begins so.

@@ -1,6 +1,7 @@
 //! Steps of tasks beside accesses: `fsync(2)`, sysctls, the files of `lru_gen`; and whom the OOM
 //! killer chooses.
 
+use crate::harness::audited;
 use crate::support::*;
 use mmsim::base::id::{MemcgId, NodeId};
 use mmsim::config::{Kernel, MachineConfig};
@@ -8,7 +9,6 @@ use mmsim::machine::result::{Outcome, RunResult, Stuck};
 use mmsim::machine::{Machine, Watch};
 use mmsim::report::{Pairs, RunReport};
 use mmsim::workload::{FileSlot, LruGen, Op, VmaFlags};
-use mmsim::{RunOptions, Scenario};
 use mmsim_core::policy::ReclaimPolicy;
 use mmsim_lru::mglru::{Mglru, MglruConfig};
 
@@ -121,9 +121,7 @@ fn of(all: &Pairs<u64>, name: &str) -> u64 {
 }
 
 fn report(text: &str) -> RunReport {
-    let scenario = Scenario::from_str(text, "steps.toml").unwrap_or_else(|e| panic!("{e}"));
-    let options = RunOptions::default().with_check(true);
-    mmsim::run(&scenario, &options).unwrap_or_else(|e| panic!("{e}")).runs.remove(0)
+    audited(text).remove(0)
 }
 
 // ---- the OOM killer ----

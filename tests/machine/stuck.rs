@@ -1,12 +1,7 @@
 //! Runs that cannot end are ended, with who waited for what; runs that can are not.
 
+use crate::harness::report;
 use mmsim::report::{Ending, Report, StuckReport};
-use mmsim::{RunOptions, Scenario};
-
-fn report(text: &str) -> Report {
-    let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn stuck(report: &Report) -> &StuckReport {
     let run = &report.runs[0];

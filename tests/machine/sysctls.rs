@@ -1,13 +1,12 @@
 //! One witness for each sysctl about free blocks: machines in which only that one is another, and
 //! what must come of it. Each says first what is expected, and why.
 
+use crate::harness;
 use crate::support::*;
-use mmsim::Scenario;
 use mmsim::base::migratetype::Migratetype;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::config::{Kernel, MachineConfig, NodeConfig, SysctlWrite, VmSysctl};
 use mmsim::machine::result::{Outcome, RunResult};
-use mmsim::machines::{self, Catalogue};
 use mmsim::phys::gfp::{GFP_KERNEL, GFP_NOWAIT, GfpFlags};
 use mmsim::workload::{BlockHandle, MapKind, Op, VmaFlags};
 use mmsim_compaction::config::Settings as _;
@@ -173,10 +172,7 @@ fn stalls_amid_unmovable_blocks(kernel: &str, defrag_mode: u32) -> u64 {
          pause = \"0ns\"\nlaw = \"fixed\"\nrun = 5\nkeep-permille = 800\n[[task]]\nstart = \"1s\"\n\
          workload = \"script\"\ncommands = [\"anon 0 512\", \"snap a\", \"fill 0 0 512\", \"snap b\"]\n"
     );
-    let s = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let specs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    let mut m = machines::machine(&specs[0]).unwrap_or_else(|e| panic!("{e}"));
-    let r = m.run(Watch::default());
+    let r = harness::machine(&harness::specs(&text)[0]).run(Watch::default());
     let filled = &r.phases.last().expect("it ends with a snapshot").vmstat;
     assert_eq!((r.outcome, filled[VmEvent::PgScanDirect]), (Outcome::Completed, 0));
     VmEvent::ALL.iter().filter(|e| e.name().starts_with("allocstall")).map(|&e| filled[e]).sum()

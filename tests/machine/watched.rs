@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::drawn::{one_in, scenario, seeds};
+use crate::harness;
 use mmsim::base::rng::Rng;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
@@ -14,7 +15,6 @@ use mmsim::machine::Watch;
 use mmsim::machines::Catalogue;
 use mmsim::memory::trace::{Observer, TraceEvent};
 use mmsim::report::{Report, RunReport};
-use mmsim::{RunOptions, Runner, Scenario};
 
 /// Scenarios of a plain `cargo test`.
 const SEEDS: u64 = 3;
@@ -30,11 +30,10 @@ impl Observer for Count {
 
 /// The whole report of a scenario's runs.
 fn report(text: &str, jobs: usize, watch: impl Fn(usize) -> Watch + Sync) -> (String, Report) {
-    let scenario = Scenario::from_str(text, "drawn.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let mut specs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut specs = harness::specs(text);
     // Every other run says why pages came back.
     specs.iter_mut().step_by(2).for_each(|s| s.why = true);
-    let runs = Runner::new(&RunOptions::default().with_jobs(jobs))
+    let runs = harness::runner(jobs)
         .sound_results(&specs, |i, _| watch(i))
         .unwrap_or_else(|e| panic!("{e}\n{text}"));
     let runs = runs.iter().map(|(m, r)| RunReport::from_result(m.clone(), r)).collect();
@@ -108,8 +107,7 @@ fn whoever_watches_the_report_is_the_same() {
 
 /// The run of this place, with a pause after each interval and a look at its counters there.
 fn in_steps(text: &str, run: usize, every: SimDuration) -> RunReport {
-    let scenario = Scenario::from_str(text, "drawn.toml").expect("it was read before");
-    let mut spec = scenario.expand(&Catalogue).expect("it was read before").swap_remove(run);
+    let (scenario, mut spec) = (harness::scenario(text), harness::specs(text).swap_remove(run));
     spec.why = run.is_multiple_of(2);
     let mut live = Live::new(scenario, spec).expect("it was built before");
     let mut before = 0;
@@ -190,17 +188,13 @@ fn a_sample_does_not_bound_run_ahead() {
 /// this run had other swap-ins with a series.
 #[test]
 fn a_timer_fires_on_a_cpu_that_no_observer_moves() {
-    let text = include_str!("../../scenarios/decay.toml");
-    let set = |key: &str, value: &str| (key.to_string(), value.to_string());
-    let sets = [set("task[0].duration", "60s"), set("task[2].rounds", "2")];
-    let scenario = Scenario::from_str(text, "decay.toml").unwrap().with_sets(&sets).unwrap();
+    let sets = [("task[0].duration", "60s"), ("task[2].rounds", "2")];
+    let scenario = harness::shipped("decay.toml", &sets);
     let mut specs = scenario.expand(&Catalogue).unwrap();
     specs.retain(|s| s.variant == "6.12");
     specs.truncate(1);
     let counted = |watch: fn() -> Watch| {
-        let runs = Runner::new(&RunOptions::default().with_jobs(1))
-            .sound_results(&specs, |_, _| watch())
-            .unwrap();
+        let runs = harness::runner(1).sound_results(&specs, |_, _| watch()).unwrap();
         (runs[0].1.sim_time, runs[0].1.vmstat.clone())
     };
     let sampled =

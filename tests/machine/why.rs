@@ -1,5 +1,7 @@
 //! Why pages come back: classes are a partition of the refaults, and each class is what it says.
 
+use crate::harness::{self, specs};
+use mmsim::RunSpec;
 use mmsim::base::id::{AsId, MemcgId, PageIdx, ThreadId};
 use mmsim::base::time::SimTime;
 use mmsim::base::vmstat::{VmEvent, VmStat};
@@ -12,7 +14,6 @@ use mmsim::policy::Reclaimer;
 use mmsim::report::WhyReport;
 use mmsim::why::difference::{Difference, Followed, difference};
 use mmsim::why::{Class, Counted, Engine, Settings, Told, TroubleCell, Verdicts, explain};
-use mmsim::{RunSpec, Scenario};
 
 use crate::support;
 
@@ -240,11 +241,6 @@ fn what_a_limit_takes_to_swap_is_forced() {
     assert!(short.forced == 0 && short.needed + short.needless > 1000, "{short:?}");
 }
 
-pub(crate) fn specs(text: &str) -> Vec<RunSpec> {
-    let scenario = Scenario::from_str(text, "why.toml").unwrap_or_else(|e| panic!("{e}"));
-    mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
-}
-
 fn followed(spec: &RunSpec) -> Followed {
     let (meta, result, verdicts) = explain(spec).unwrap_or_else(|e| panic!("{e}"));
     Followed { name: spec.label(), spec: spec.clone(), meta, result, verdicts }
@@ -397,8 +393,7 @@ fn stalls_say_who_held_the_pages() {
 /// A page has the number that events give it, besides its name: its life is the same by either.
 #[test]
 fn a_page_has_a_name_and_a_number() {
-    let text = include_str!("../../scenarios/phased-50-pages.toml");
-    let scenario = Scenario::from_str(text, "phased-50-pages.toml").expect("it is shipped");
+    let scenario = harness::shipped("phased-50-pages.toml", &[]);
     let specs = scenario.expand(&mmsim::machines::Catalogue).expect("its runs");
     let spec = specs.iter().find(|s| s.variant == "v5.9").expect("a variant of it");
     let life = |name: &str| mmsim::why::life::life(spec, name).expect("it came back");
@@ -425,7 +420,7 @@ fn batches_tell_what_single_steps_tell() {
     "#;
     for spec in specs(MIXED) {
         let told = [false, true].map(|slow| {
-            let mut machine = mmsim::machines::machine(&spec).unwrap_or_else(|e| panic!("{e}"));
+            let mut machine = harness::machine(&spec);
             let (engine, told) = mmsim::why::engine(&machine, Settings::default());
             let r = machine.run(Watch::default().with_follower(engine).with_slow_paths(slow));
             assert_eq!(r.outcome, Outcome::Completed);

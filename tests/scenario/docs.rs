@@ -1,9 +1,6 @@
 //! docs/scenarios.md says what the key tables say. `MMSIM_BLESS=1` rewrites its tables.
 
-use std::path::Path;
-
-use mmsim::Scenario;
-use mmsim::machines::Catalogue;
+use crate::harness::{repository, specs};
 use mmsim::scenario::{evaluate_reference, reference, sweep_reference, tune_reference};
 use mmsim_core::backing::device::DEVICE_PRESETS;
 
@@ -23,7 +20,7 @@ fn the_reference_is_current() {
 }
 
 fn is_current(file: &str, reference: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let path = repository(file);
     let text = std::fs::read_to_string(&path).expect(file);
     let (before, rest) = text.split_once(BEGIN).expect("the marker where the tables begin");
     let (old, after) = rest.split_once(END).expect("the marker where the tables end");
@@ -37,8 +34,7 @@ fn is_current(file: &str, reference: &str) {
 
 #[test]
 fn every_device_preset_is_named() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
-    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    let text = std::fs::read_to_string(repository("docs/scenarios.md")).expect("the document");
     for d in DEVICE_PRESETS {
         assert!(text.contains(&format!("`{}`", d.0)), "{} is missing", d.0);
     }
@@ -52,23 +48,19 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 
 #[test]
 fn the_example_makes_as_many_runs_as_it_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
-    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    let text = std::fs::read_to_string(repository("docs/scenarios.md")).expect("the document");
     let examples = blocks(&text, "toml");
     assert_eq!(examples.len(), 1);
-    let s = Scenario::from_str(&examples[0], "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(runs.len(), 18);
+    assert_eq!(specs(&examples[0]).len(), 18);
 }
 
 #[test]
 fn quoted_errors_are_those_of_the_tests() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md");
-    let text = std::fs::read_to_string(path).expect("docs/scenarios.md");
+    let text = std::fs::read_to_string(repository("docs/scenarios.md")).expect("the document");
     let quoted = blocks(&text, "text");
     assert_eq!(quoted.len(), 4);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario/errors");
-    let files = std::fs::read_dir(folder).expect("the tests of messages");
+    let files =
+        std::fs::read_dir(repository("tests/scenario/errors")).expect("the tests of messages");
     let cases: Vec<String> = files
         .map(|f| std::fs::read_to_string(f.expect("an entry").path()).expect("one of them"))
         .collect();

@@ -1,5 +1,6 @@
 //! From one file to its runs: order, overrides, and the resolved form.
 
+use crate::harness::{Folder, scenario};
 use mmsim::machines::Catalogue;
 use mmsim::scenario::{KnobValue, WorkloadSpec};
 use mmsim::{RunSpec, Scenario};
@@ -9,10 +10,6 @@ use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, ZoneKind};
 use mmsim_workload::generators::{End, MemoryKind, Step};
 use mmsim_workload::sampler::RankMap;
-
-fn scenario(text: &str) -> Scenario {
-    Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn runs(text: &str) -> Vec<RunSpec> {
     scenario(text).expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"))
@@ -334,24 +331,20 @@ run-ahead = "100us"
 
 #[test]
 fn files_are_looked_for_beside_the_scenario() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    std::fs::write(dir.path().join("web.trace"), "").expect("writing into it");
-    let file = dir.path().join("s.toml");
+    let folder = Folder::with("web.trace", "");
     let text = "[machine]\nmemory = \"64MiB\"\n[[task]]\nworkload = \"replay\"\ntrace = \"web.trace\"\nmode = \"timed\"\n";
-    std::fs::write(&file, text).expect("writing into it");
-    let s = Scenario::from_path(&file).unwrap_or_else(|e| panic!("{e}"));
+    let s = Scenario::from_path(folder.write("s.toml", text)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(s.name(), "s");
     let runs = s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     let WorkloadSpec::Replay(r) = &runs[0].tasks[0].work else { panic!("a replay") };
-    assert_eq!(r.trace, dir.path().join("web.trace"));
+    assert_eq!(r.trace, folder.path("web.trace"));
 }
 
 #[test]
 fn options_are_applied_before_anything_is_checked() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let file = dir.path().join("s.toml");
     let text = "[machine]\n[[task]]\nworkload = \"cyclic\"\npasses = 1\nmemory = \"1MiB\"\n";
-    std::fs::write(&file, text).expect("writing into it");
+    let folder = Folder::new();
+    let file = folder.write("s.toml", text);
     assert!(Scenario::from_path(&file).is_err(), "there is no memory");
     let sets = [("machine.memory".to_string(), "64MiB".to_string())];
     let s = Scenario::load(&file, &sets).unwrap_or_else(|e| panic!("{e}"));

@@ -1,7 +1,8 @@
 //! Expectations of scenarios, checked against their runs.
 
+use crate::harness::{report_of, scenario};
+use mmsim::Scenario;
 use mmsim::scenario::GAUGES;
-use mmsim::{RunOptions, Scenario};
 
 const SCENARIO: &str = "[machine]\nmemory = \"4MiB\"\nswap = { size = \"8MiB\" }\n\
     [[task]]\nworkload = \"sequential\"\nmemory = \"6MiB\"\nwrite = true\n\
@@ -11,13 +12,13 @@ const SCENARIO: &str = "[machine]\nmemory = \"4MiB\"\nswap = { size = \"8MiB\" }
 
 #[test]
 fn gauges_are_those_of_reports() {
-    let report = mmsim::run(&read(""), &RunOptions::default()).unwrap();
+    let report = report_of(&read(""));
     let gauges: Vec<&str> = report.runs[0].gauges.iter().map(|g| g.0).collect();
     assert_eq!(gauges, GAUGES);
 }
 
 fn read(expect: &str) -> Scenario {
-    Scenario::from_str(&format!("{SCENARIO}{expect}"), "x.toml").unwrap()
+    scenario(&format!("{SCENARIO}{expect}"))
 }
 
 /// A run of what was read: of each expectation whether it holds, or that it was not asked.
@@ -27,12 +28,11 @@ fn expectations_are_asked_of_the_runs() {
         [[expect]]\nfigure = \"pswpout\"\nvariant = \"a\"\nabove = 0\n\
         [[expect]]\nfigure = \"pgfault\"\nvariant = \"b\"\nabove = 0.9\nbelow = 1.1\nthan = { variant = \"a\" }\n\
         [[expect]]\nfigure = \"completed\"\nabove = 0\n";
-    let report = mmsim::run(&read(all), &RunOptions::default()).unwrap();
+    let report = report_of(&read(all));
     let holds: Vec<bool> = report.expect.iter().map(|e| e.holds).collect();
     assert_eq!(holds, [true, false, true, true], "{:?}", report.expect);
     assert_eq!(report.expect[1].found, "a, task[0].memory = 1MiB: 0");
     // The document that was read back is checked again.
-    let again = read(all).resolved();
-    let again = Scenario::from_str(&again, "x.toml").unwrap();
+    let again = scenario(&read(all).resolved());
     assert_eq!(again.expect(), read(all).expect());
 }

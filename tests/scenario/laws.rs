@@ -1,7 +1,7 @@
 //! Laws in scenarios: what they do to a run.
 
+use crate::harness;
 use mmsim::report::RunReport;
-use mmsim::{RunOptions, Scenario};
 
 /// One client that reads one block after the other, each from the disk: the data is far larger
 /// than memory. `rest` ends the task.
@@ -11,8 +11,7 @@ fn reader(read: &str, rest: &str) -> RunReport {
          file-device = {{ name = \"disk\", read = \"{read}\", write = \"100us\" }}\n\
          [[task]]\nworkload = \"reader\"\nitems = 400000\nitem = \"4KiB\"\nblock = \"4KiB\"\n{rest}\n"
     );
-    let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    mmsim::run(&scenario, &RunOptions::default()).unwrap().runs.remove(0)
+    harness::report(&text).runs.remove(0)
 }
 
 /// The median time of a transaction, in microseconds, and transactions per second.

@@ -6,9 +6,12 @@ mod errors;
 mod expand;
 mod expect;
 mod fuzz;
+#[path = "../harness/mod.rs"]
+#[allow(dead_code, reason = "all test programs here share it")]
 mod harness;
 mod laws;
 mod miniature;
 mod ranges;
 mod schema;
 mod shipped;
+mod validator;

@@ -1,17 +1,17 @@
 //! Miniatures: the sample of all pages is the run itself; small ones come close; what has none is
 //! refused.
 
+use crate::harness;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::Watch;
 use mmsim::machine::result::RunResult;
 use mmsim::miniature::{self, Estimated, Miniature, MiniatureReport, Sample, Scaling, Share};
 use mmsim::scenario::RunSpec;
-use mmsim::{RunOptions, Runner, Scenario};
+use mmsim::{RunOptions, Runner};
 
 fn specs(machine: &str, rest: &str) -> Vec<RunSpec> {
     let text = format!("[machine]\n{machine}\n{rest}");
-    let scenario = Scenario::from_str(&text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    mmsim::machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"))
+    harness::specs(&text)
 }
 
 fn full(spec: &RunSpec) -> RunResult {

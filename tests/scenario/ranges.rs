@@ -4,7 +4,7 @@
 //!
 //! The cases are made from the tables of keys, so that a key that is added is tested as well.
 
-use crate::harness::Validator;
+use crate::validator::Validator;
 use mmsim::Scenario;
 use mmsim::error::Colour;
 use mmsim::machines::Catalogue;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::harness::Validator;
+use crate::validator::Validator;
 use mmsim::Scenario;
 use mmsim::machines::Catalogue;
 use mmsim::scenario::json_schema;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::harness;
 use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::Watch;
 use mmsim::machine::result::Outcome;
@@ -36,9 +37,7 @@ fn files_of(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn runs(path: &Path, overrides: &[(&str, &str)]) -> Vec<RunSpec> {
-    let overrides: Vec<(String, String)> =
-        overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let s = Scenario::load(path, &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let s = harness::loaded(path, overrides);
     s.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"))
 }
 

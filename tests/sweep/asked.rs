@@ -2,8 +2,8 @@
 
 use mmsim::report::{ExpectReport, Report};
 use mmsim::sweep::{Merged, write_json, write_wide};
-use mmsim::{RunOptions, Scenario};
 
+use crate::harness;
 use crate::support::{Folder, PLAN, SCENARIO};
 
 /// Expectations that hold, that miss at one place, that compare with another variant, and that name
@@ -57,8 +57,7 @@ fn answers(f: &Folder) -> (Vec<ExpectReport>, String) {
 #[test]
 fn a_sweep_asks_what_run_asks() {
     let text = format!("seeds = 2\n{SCENARIO}{AXES}{EXPECT}");
-    let scenario = Scenario::from_str(&text, "x.toml").unwrap();
-    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap();
+    let report = harness::report(&text);
     let f = swept(EXPECT, PLAN);
     let (found, wide) = answers(&f);
     assert_eq!(found.len(), 4);

@@ -11,6 +11,7 @@ use mmsim::machine::Watch;
 use mmsim::report::RunReport;
 use mmsim::sweep::{Merged, Shard, SweepPlan, Writer, for_each_unit, run, write_wide};
 
+use crate::harness;
 use crate::support::{Folder, SCENARIO};
 
 fn cpu_seconds() -> f64 {
@@ -49,8 +50,7 @@ impl Work {
 
     /// A program that makes the same runs and keeps nothing: read, resolve, run, report.
     fn bare(&self) {
-        let specs = mmsim::Scenario::from_str(&self.listed, "x.toml").unwrap();
-        let specs = mmsim::machines::specs(&specs).unwrap();
+        let specs = harness::specs(&self.listed);
         assert_eq!(specs.len() as u64, self.units);
         let mut sum = 0;
         for (i, spec) in specs.iter().enumerate() {
@@ -179,8 +179,7 @@ impl Filled {
         let mut units = Vec::new();
         for_each_unit(&plan, |unit| units.push(unit)).unwrap();
         let named = cpu_seconds() - before;
-        let scenario = mmsim::Scenario::from_str(SCENARIO, "x.toml").unwrap();
-        let report = mmsim::run(&scenario, &mmsim::RunOptions::default()).unwrap();
+        let report = harness::report(SCENARIO);
         let mut one = report.runs[0].clone();
         let (mut writer, done) = Writer::open(&store, "p", Shard::ALL).unwrap();
         assert!(done.is_empty());

@@ -1,5 +1,6 @@
 //! Evaluations: what suites and knob files refuse and where, and what a score is.
 
+use crate::harness::{Folder, repository};
 use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite, check};
 use mmsim::{RunOptions, Runner};
 
@@ -50,16 +51,12 @@ version = 1
 \"machine.vm.swappiness\" = 60
 ";
 
-fn folder() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a folder");
-    std::fs::write(dir.path().join("box.toml"), BOX).expect("writing");
-    dir
+fn folder() -> Folder {
+    Folder::with("box.toml", BOX)
 }
 
-fn suite(dir: &tempfile::TempDir, text: &str) -> Result<Suite, mmsim::Error> {
-    let path = dir.path().join("suite.toml");
-    std::fs::write(&path, text).expect("writing");
-    Suite::from_path(&path)
+fn suite(folder: &Folder, text: &str) -> Result<Suite, mmsim::Error> {
+    Suite::from_path(folder.write("suite.toml", text))
 }
 
 fn scored(suite: &Suite, knobs: &str, jobs: usize) -> Result<Evaluation, mmsim::Error> {
@@ -112,7 +109,7 @@ fn a_score_is_the_way_to_the_optimum() {
 /// Whatever is shipped for evaluations in TOML can be read, and shipped policies fit shipped suites.
 #[test]
 fn shipped_files_can_be_read() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/suites");
+    let folder = repository("scenarios/suites");
     let (mut suites, mut policies, mut scenarios) = (Vec::new(), Vec::new(), 0);
     for entry in std::fs::read_dir(&folder).expect("a folder") {
         let path = entry.expect("an entry").path();

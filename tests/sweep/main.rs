@@ -3,6 +3,9 @@
 mod asked;
 mod cost;
 mod evaluations;
+#[path = "../harness/mod.rs"]
+#[allow(dead_code, reason = "all test programs here share it")]
+mod harness;
 mod mangled;
 mod names;
 mod plans;

@@ -1,9 +1,10 @@
 //! Units of a plan, and messages on a wrong one.
 
+use mmsim::RunOptions;
 use mmsim::report::Report;
 use mmsim::sweep::{Shard, SweepPlan, Wide, run};
-use mmsim::{RunOptions, Scenario};
 
+use crate::harness::{report, repository};
 use crate::support::{Folder, PLAN, SCENARIO, names};
 
 const HEAD: &str = "version = 1\nname = \"p\"\nscenarios = [\"small.toml\"]\n";
@@ -70,8 +71,7 @@ fn a_sweep_gives_what_a_run_gives() {
         "seeds = 2\n{SCENARIO}[axes]\n\"machine.vm.swappiness\" = [10, 60, 100]\n\
          \"task[0].memory\" = [\"8MiB\", \"9MiB\"]\n"
     );
-    let scenario = Scenario::from_str(&scenario, "x.toml").unwrap_or_else(|e| panic!("{e}"));
-    let report = mmsim::run(&scenario, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = report(&scenario);
     assert_eq!(merged.runs.len(), 24);
     assert_eq!(merged.runs, report.runs);
 }
@@ -208,7 +208,7 @@ fn mistakes_in_plans() {
         let said = error.to_string().replace(&folder.display().to_string(), "");
         heard += &format!("=== {name}\n{said}\n\n");
     }
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sweep/errors.txt");
+    let path = repository("tests/sweep/errors.txt");
     if std::env::var_os("MMSIM_BLESS").is_some() {
         std::fs::write(&path, &heard).expect("rewriting the expected texts");
     }

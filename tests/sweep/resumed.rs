@@ -9,8 +9,9 @@ use mmsim::miniature::{Miniature, MiniatureReport, Share};
 use mmsim::report::derived::Figure;
 use mmsim::store::{Shard, Store};
 use mmsim::tune::{TunePlan, tune};
-use mmsim::{RunError, RunOptions, Runner, Scenario, Watcher, machines};
+use mmsim::{RunError, RunOptions, Runner, Watcher};
 
+use crate::harness::{Folder, specs};
 use crate::support::SCENARIO;
 
 /// Lets this number of runs begin, and no other.
@@ -42,9 +43,9 @@ impl Watcher for StopsAfter {
 /// A plan that is stopped after each of these numbers of runs, and then goes on, finds what it finds
 /// at once; and the last time it makes no run.
 fn goes_on(name: &str, stops: &[usize], plan: &dyn Fn(Runner<'_>) -> Result<String, RunError>) {
-    let dir = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let at_once = plan(Runner::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let store = || Some(Store::open(dir.path(), name, Shard::ALL).expect("a store"));
+    let store = || Some(Store::open(&folder.path("store"), name, Shard::ALL).expect("a store"));
     for &runs in stops {
         let watcher = StopsAfter::runs(runs);
         let options = RunOptions::default().with_jobs(1);
@@ -63,17 +64,14 @@ fn goes_on(name: &str, stops: &[usize], plan: &dyn Fn(Runner<'_>) -> Result<Stri
 }
 
 /// A folder with the scenario, and this file beside it.
-fn beside(name: &str, text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
-    let dir = tempfile::tempdir().expect("a folder");
-    std::fs::write(dir.path().join("small.toml"), SCENARIO).expect("writing");
-    let path = dir.path().join(name);
-    std::fs::write(&path, text).expect("writing");
-    (dir, path)
+fn beside(name: &str, text: &str) -> (Folder, std::path::PathBuf) {
+    let folder = Folder::with("small.toml", SCENARIO);
+    let path = folder.write(name, text);
+    (folder, path)
 }
 
 fn small() -> Vec<mmsim::RunSpec> {
-    let scenario = Scenario::from_str(&format!("seeds = 3\n{SCENARIO}"), "small.toml").unwrap();
-    machines::specs(&scenario).unwrap()
+    specs(&format!("seeds = 3\n{SCENARIO}"))
 }
 
 #[test]
@@ -110,8 +108,7 @@ fn miniatures_go_on() {
     let text = "[machine]\nzone = [{ kind = \"Normal\", managed = \"16500 pages\" }]\n\
                 swap = { size = \"1GiB\", device = \"ramdisk\" }\n\
                 [[task]]\nworkload = \"zipf\"\nmemory = \"30000 pages\"\naccesses = 20000\n";
-    let scenario = Scenario::from_str(text, "x.toml").unwrap();
-    let spec = &machines::specs(&scenario).unwrap()[0];
+    let spec = &specs(text)[0];
     goes_on("miniature", &[2, 1], &|runner| {
         let small = Miniature::new(spec, Share::OneIn(2), 4)?;
         let estimated = mmsim::miniature::run(vec![small], &runner)?;
@@ -135,8 +132,8 @@ fn a_tuning_goes_on() {
 /// A store is that of one plan.
 #[test]
 fn the_store_of_another_plan_is_refused() {
-    let dir = tempfile::tempdir().expect("a folder");
-    drop(Store::open(dir.path(), "tune a", Shard::ALL).expect("a store"));
-    let error = Store::open(dir.path(), "tune b", Shard::ALL).expect_err("another plan");
+    let folder = Folder::new();
+    drop(Store::open(&folder.path("store"), "tune a", Shard::ALL).expect("a store"));
+    let error = Store::open(&folder.path("store"), "tune b", Shard::ALL).expect_err("another plan");
     assert!(error.title().contains("of the sweep `tune a`, not of `tune b`"), "{error}");
 }

@@ -1,9 +1,10 @@
 //! Tunings: what plans refuse and where, and that a search keeps its word.
 
+use crate::harness::{Folder, repository, runner};
+use mmsim::Runner;
 use mmsim::tune::advice::{Decision, Verdict};
 use mmsim::tune::writes::Write;
 use mmsim::tune::{Setting, TunePlan, Tuning, json_schema, tune};
-use mmsim::{RunOptions, Runner};
 
 const BOX: &str = "\
 name = \"box\"
@@ -38,17 +39,14 @@ goal = \"min\"
 ";
 
 /// The plan beside its scenario, as a file.
-fn read(plan: &str) -> (tempfile::TempDir, Result<TunePlan, mmsim::Error>) {
+fn read(plan: &str) -> (Folder, Result<TunePlan, mmsim::Error>) {
     read_beside(BOX, plan)
 }
 
-fn read_beside(scenario: &str, plan: &str) -> (tempfile::TempDir, Result<TunePlan, mmsim::Error>) {
-    let dir = tempfile::tempdir().expect("a folder");
-    std::fs::write(dir.path().join("box.toml"), scenario).expect("writing");
-    let path = dir.path().join("plan.toml");
-    std::fs::write(&path, plan).expect("writing");
-    let plan = TunePlan::from_path(&path);
-    (dir, plan)
+fn read_beside(scenario: &str, plan: &str) -> (Folder, Result<TunePlan, mmsim::Error>) {
+    let folder = Folder::with("box.toml", scenario);
+    let plan = TunePlan::from_path(folder.write("plan.toml", plan));
+    (folder, plan)
 }
 
 fn tuned(plan: &str, jobs: usize) -> Tuning {
@@ -57,8 +55,7 @@ fn tuned(plan: &str, jobs: usize) -> Tuning {
 
 fn tuned_beside(scenario: &str, plan: &str, jobs: usize) -> Tuning {
     let (_dir, plan) = read_beside(scenario, plan);
-    let runner = Runner::new(&RunOptions::default().with_jobs(jobs));
-    tune(&plan.expect("a plan"), &runner).unwrap_or_else(|e| panic!("{e}"))
+    tune(&plan.expect("a plan"), &runner(jobs)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// More memory holds more and swaps less, so the front has small and large machines, in order. The
@@ -252,7 +249,7 @@ fn a_time_to_live_that_kills_is_named() {
 fn shipped_plans_keep_their_word() {
     for (name, nothing) in [("swappiness", None), ("min-ttl", Some(true)), ("damon-reclaim", None)]
     {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/tuning");
+        let folder = repository("scenarios/tuning");
         let plan = TunePlan::from_path(folder.join(format!("{name}.toml")));
         let plan = plan.and_then(|p| p.with_budget(52)).unwrap_or_else(|e| panic!("{e}"));
         let t = tune(&plan, &Runner::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -423,9 +420,9 @@ goal = \"min\"
 
 fn tuned_large(plan: &str, jobs: usize) -> Result<Tuning, mmsim::Error> {
     let (dir, _) = read(plan);
-    std::fs::write(dir.path().join("box.toml"), LARGE).expect("writing");
-    let plan = TunePlan::from_path(dir.path().join("plan.toml"))?;
-    Ok(tune(&plan, &Runner::new(&RunOptions::default().with_jobs(jobs)))?)
+    dir.write("box.toml", LARGE);
+    let plan = TunePlan::from_path(dir.path("plan.toml"))?;
+    Ok(tune(&plan, &runner(jobs))?)
 }
 
 /// Two of three new settings are miniatures only. They cost no run of the budget, and what was found
@@ -502,13 +499,13 @@ fn a_monitor_is_arguments_of_damo() {
         quota-size = \"1MiB\"\nquota-reset = \"1s\"\nweight-age = 1\n";
     let (dir, _) = read(PLAN);
     let text = BOX.replace("module = \"damon-reclaim\"\n", own);
-    std::fs::write(dir.path().join("own.toml"), text).expect("writing");
+    dir.write("own.toml", text);
     let (_, objectives) = PLAN.split_once("[[objective]]").expect("objectives");
     let plan = format!(
         "version = 1\nscenario = \"own.toml\"\nbudget = 20\npopulation = 4\nseeds = 2\n[knobs]\n\
          \"damon[0].scheme[0].min-age\" = [\"2s\"]\n[[objective]]{objectives}"
     );
-    let path = dir.path().join("plan.toml");
+    let path = dir.path("plan.toml");
     std::fs::write(&path, plan).expect("writing");
     let plan = TunePlan::from_path(&path).unwrap_or_else(|e| panic!("{e}"));
     let found = tune(&plan, &Runner::default()).unwrap_or_else(|e| panic!("{e}"));

@@ -1,16 +1,16 @@
 //! Errors of a file as a whole: it cannot be read.
 
+use crate::harness::Folder;
 use mmsim::{ErrorKind, Scenario};
 
 /// The message of a file that cannot be read, with its folder taken out.
 fn file_error(bytes: Option<&[u8]>) -> (ErrorKind, String) {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let path = dir.path().join("x.toml");
+    let folder = Folder::new();
     if let Some(bytes) = bytes {
-        std::fs::write(&path, bytes).expect("writing into it");
+        folder.write("x.toml", bytes);
     }
-    let e = Scenario::from_path(&path).expect_err("must be refused");
-    (e.kind(), e.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    let e = Scenario::from_path(folder.path("x.toml")).expect_err("must be refused");
+    (e.kind(), e.to_string().replace(&folder.path("").display().to_string(), ""))
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn a_file_that_is_not_text() {
 
 #[test]
 fn a_directory_is_no_file() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let e = Scenario::from_path(dir.path()).expect_err("must be refused");
-    let expected = format!("cannot read `{}`: it is a directory", dir.path().display());
+    let folder = Folder::new();
+    let e = Scenario::from_path(folder.path("")).expect_err("must be refused");
+    let expected = format!("cannot read `{}`: it is a directory", folder.path("").display());
     assert_eq!((e.kind(), e.title()), (ErrorKind::File, expected.as_str()));
 }

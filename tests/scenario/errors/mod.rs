@@ -23,7 +23,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::harness::Validator;
+use crate::harness::{Folder, repository};
+use crate::validator::Validator;
 use mmsim::machines::{self, Catalogue};
 use mmsim::{Error, Scenario};
 
@@ -82,11 +83,11 @@ impl Case {
 
     /// The error, and its message without the folder where the test has put it.
     fn error(&self) -> (Error, String) {
-        let folder = tempfile::tempdir().expect("a folder for the test");
+        let folder = Folder::new();
         for (name, text) in &self.files {
-            std::fs::write(folder.path().join(name), text).expect("writing into it");
+            folder.write(name, text);
         }
-        let path = folder.path().join("x.toml");
+        let path = folder.path("x.toml");
         let origin = if self.files.is_empty() { Path::new("x.toml") } else { &path };
         let read = Scenario::from_str(&self.scenario, &origin.display().to_string());
         let specs = read.and_then(|s| machines::specs(&s.with_sets(&self.sets)?));
@@ -95,7 +96,7 @@ impl Case {
                 panic!("{}: accepted as {} runs:\n{}", self.name, runs.len(), self.scenario)
             }
             Err(e) => {
-                let message = e.to_string().replace(&format!("{}/", folder.path().display()), "");
+                let message = e.to_string().replace(&folder.path("").display().to_string(), "");
                 (e, message)
             }
         }
@@ -127,7 +128,7 @@ impl Case {
 }
 
 fn texts() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario/errors");
+    let folder = repository("tests/scenario/errors");
     let files = std::fs::read_dir(folder).expect("the folder of cases");
     let files = files.map(|f| f.expect("an entry").path());
     files.filter(|f| f.extension().is_some_and(|e| e == "txt")).collect()
