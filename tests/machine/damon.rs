@@ -45,6 +45,24 @@ fn used_once(damon: &str) -> RunReport {
     audited(&text).remove(0)
 }
 
+/// A machine of these keys, and a process that writes `heap` of memory, and sleeps for `time`. `rest`:
+/// other tables.
+fn idle(machine: &str, heap: &str, time: &str, rest: &str) -> RunReport {
+    let text = format!(
+        r#"
+        [machine]
+        {machine}
+        [[task]]
+        name = "app"
+        workload = "phased"
+        regions = {{ heap = {{ memory = "{heap}" }} }}
+        steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "{time}" }}]
+        {rest}
+        "#
+    );
+    audited(&text).remove(0)
+}
+
 fn swapped_out(run: &RunReport, phase: &str) -> u64 {
     let phase = run.phases.iter().find(|p| p.name == phase).expect(phase);
     phase.vmstat.get("pswpout").copied().expect("a counter")
@@ -176,19 +194,8 @@ fn physical_memory_is_paged_out_at_the_second_application() {
 #[test]
 fn moving_up_activates_or_is_an_access() {
     let activated = |rules: &str| {
-        let text = format!(
+        let rest = format!(
             r#"
-            [machine]
-            memory = "256MiB"
-
-            [reclaim]
-            preset = "classic-v6.12"
-
-            [[task]]
-            workload = "phased"
-            regions = {{ heap = {{ memory = "64MiB" }} }}
-            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "5s" }}]
-
             [[damon]]
             ops = "paddr"
             rules = {{ lru-prio = "{rules}" }}
@@ -198,7 +205,12 @@ fn moving_up_activates_or_is_an_access() {
             apply-interval = "3s"
             "#
         );
-        let run = audited(&text).remove(0);
+        let run = idle(
+            "memory = \"256MiB\"\n[reclaim]\npreset = \"classic-v6.12\"",
+            "64MiB",
+            "5s",
+            &rest,
+        );
         let applied = run.damon[0].schemes[0].sz_applied;
         (run.vmstat.get("pgactivate").copied().expect("a counter"), applied)
     };
@@ -256,23 +268,17 @@ fn a_simple_pattern_is_seen_as_it_is() {
 fn watermarks_keep_a_monitor_asleep() {
     let awake = used_once("[[damon]]\nops = \"paddr\"").damon.remove(0);
     assert!(awake.samples > 1000, "{awake:?}");
-    let text = r#"
-        [machine]
-        memory = "512MiB"
-        cpus = 1
-        swap = { size = "512MiB", device = "zram" }
-
-        [[task]]
-        name = "app"
-        workload = "phased"
-        regions = { heap = { memory = "64MiB" } }
-        steps = [{ do = "allocate", region = "heap" }, { do = "sleep", time = "12s" }]
-
+    let rest = r#"
         [[damon]]
         module = "damon-reclaim"
         parameters = { min_age = 1000000 }
-    "#;
-    let run = audited(text).remove(0);
+        "#;
+    let run = idle(
+        "memory = \"512MiB\"\ncpus = 1\nswap = { size = \"512MiB\", device = \"zram\" }",
+        "64MiB",
+        "12s",
+        rest,
+    );
     let module = &run.damon[0];
     // Seven eighths of memory are free, above the 500 per thousand of its default.
     assert_eq!((module.samples, module.schemes[0].nr_tried), (0, 0), "{module:?}");
@@ -385,18 +391,8 @@ fn filters_that_allow_take_nothing_else() {
 #[test]
 fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
     let paged_out = |target: u64| {
-        let text = format!(
+        let rest = format!(
             r#"
-            [machine]
-            kernel = "7.3"
-            memory = "512MiB"
-            swap = {{ size = "256MiB", device = "nvme" }}
-
-            [[task]]
-            workload = "phased"
-            regions = {{ heap = {{ memory = "128MiB" }} }}
-            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "300s" }}]
-
             [[damon]]
             ops = "paddr"
 
@@ -413,7 +409,12 @@ fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
             target = {target}
             "#
         );
-        let run = audited(&text).remove(0);
+        let run = idle(
+            "kernel = \"7.3\"\nmemory = \"512MiB\"\nswap = { size = \"256MiB\", device = \"nvme\" }",
+            "128MiB",
+            "300s",
+            &rest,
+        );
         (
             run.vmstat.get("pswpout").copied().unwrap_or(0),
             run.gauges.get("nr_free_pages").copied().expect("a gauge"),
@@ -432,22 +433,8 @@ fn a_temporal_goal_on_free_memory_stops_where_it_is_met() {
 #[test]
 fn a_goal_on_eligible_memory_balances_two_nodes() {
     let moved = |goal: &str| {
-        let text = format!(
+        let rest = format!(
             r#"
-            [machine]
-            kernel = "7.3"
-
-            [[machine.node]]
-            memory = "256MiB"
-
-            [[machine.node]]
-            memory = "256MiB"
-
-            [[task]]
-            workload = "phased"
-            regions = {{ heap = {{ memory = "128MiB" }} }}
-            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "60s" }}]
-
             [[damon]]
             ops = "paddr"
             start = "1s"
@@ -461,7 +448,12 @@ fn a_goal_on_eligible_memory_balances_two_nodes() {
             {goal}
             "#
         );
-        let run = audited(&text).remove(0);
+        let run = idle(
+            "kernel = \"7.3\"\n[[machine.node]]\nmemory = \"256MiB\"\n[[machine.node]]\nmemory = \"256MiB\"",
+            "128MiB",
+            "60s",
+            &rest,
+        );
         run.vmstat.get("pgmigrate_success").copied().expect("a counter")
     };
     let goal = "goal-tuner = \"temporal\"\n[[damon.scheme.goal]]\n\
@@ -477,16 +469,8 @@ fn a_goal_on_eligible_memory_balances_two_nodes() {
 #[test]
 fn a_scheme_stops_after_its_snapshots() {
     let schemes = |rules: &str, key: &str| {
-        let text = format!(
+        let rest = format!(
             r#"
-            [machine]
-            memory = "64MiB"
-
-            [[task]]
-            workload = "phased"
-            regions = {{ heap = {{ memory = "16MiB" }} }}
-            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "2s" }}]
-
             [[damon]]
             rules = {{ preset = "{rules}" }}
 
@@ -495,7 +479,7 @@ fn a_scheme_stops_after_its_snapshots() {
             {key}
             "#
         );
-        let run = audited(&text).remove(0);
+        let run = idle("memory = \"64MiB\"", "16MiB", "2s", &rest);
         let s = run.damon[0].schemes[0].clone();
         (s.nr_snapshots, s.sz_tried >> 20)
     };
@@ -512,23 +496,8 @@ fn a_scheme_stops_after_its_snapshots() {
 #[test]
 fn eligible_memory_of_huge_pages_lies_on_its_node() {
     let tried = |node: u64, target: u64| {
-        let text = format!(
+        let rest = format!(
             r#"
-            [machine]
-            kernel = "7.3"
-            vm = {{ transparent_hugepage = "always" }}
-
-            [[machine.node]]
-            memory = "128MiB"
-
-            [[machine.node]]
-            memory = "128MiB"
-
-            [[task]]
-            workload = "phased"
-            regions = {{ heap = {{ memory = "64MiB" }} }}
-            steps = [{{ do = "allocate", region = "heap" }}, {{ do = "sleep", time = "5s" }}]
-
             [[damon]]
             ops = "paddr"
             start = "1s"
@@ -544,7 +513,12 @@ fn eligible_memory_of_huge_pages_lies_on_its_node() {
             target = {target}
             "#
         );
-        let run = audited(&text).remove(0);
+        let run = idle(
+            "kernel = \"7.3\"\nvm = { transparent_hugepage = \"always\" }\n[[machine.node]]\nmemory = \"128MiB\"\n[[machine.node]]\nmemory = \"128MiB\"",
+            "64MiB",
+            "5s",
+            &rest,
+        );
         assert!(run.vmstat.get("thp_fault_alloc").copied().unwrap_or(0) > 20);
         run.damon[0].schemes[0].sz_tried
     };
