@@ -5,49 +5,27 @@
 //! of their own. Watermarks are 0, there are no per-CPU lists, and LRU batches hold one page, unless
 //! said otherwise.
 
+use crate::lists::{Fifo, fault_in, mapping};
 use mmsim_compaction::{CompactionConfig, TwoScanners};
 use mmsim_core::base::compact_result::CompactResult;
-use mmsim_core::base::id::{ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
+use mmsim_core::base::id::{MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
-use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
+use mmsim_core::phys::frames::{FrameKind, flag};
 use mmsim_core::phys::gfp::{AllocFlags, AllocRequest, GFP_KERNEL};
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::compaction::{
     CompactOutcome, CompactRequest, Compaction as _, Compactor, MigrateMode,
 };
-use mmsim_core::policy::{Arrival, ArrivalKind, Departure, Inspect, ReclaimOutcome, ReclaimPolicy};
-use mmsim_core::virt::space::VmaKind;
-use mmsim_core::workload::{RegionId, VmaFlags};
+use mmsim_core::policy::{Arrival, ArrivalKind};
 
 pub(crate) const Z: ZoneId = ZoneId(0);
 /// Frames of a pageblock.
 pub(crate) const BLOCK: u32 = 8;
-
-/// One list.
-pub(crate) struct Fifo(ListId);
-
-impl Inspect for Fifo {}
-
-impl ReclaimPolicy for Fifo {
-    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
-        mem.lru_add_head(self.0, folio);
-    }
-    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
-        mem.lru_del(folio);
-    }
-    fn reclaim(
-        &mut self,
-        _mem: &mut Memory,
-        _req: &mmsim_core::policy::ReclaimRequest,
-    ) -> ReclaimOutcome {
-        ReclaimOutcome::default()
-    }
-}
 
 /// Small batches, as in the worked examples.
 pub(crate) fn small(rules: CompactionConfig) -> CompactionConfig {
@@ -123,11 +101,7 @@ impl Rig {
             run_ahead: SimDuration::ZERO,
             ..MachineConfig::new(bench.kernel, vec![zone])
         });
-        let mut lru = Fifo(mem.lru.lists.create());
-        let space = mem.virt.spaces.create("rig".into(), MemcgId(0));
-        let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-        let pages = &mut mem.virt.pages;
-        let anon = mem.virt.spaces.mmap(pages, space, RegionId(0), frames, kind, flags, None);
+        let (mut lru, anon) = (Fifo::new(&mut mem), mapping(&mut mem, frames));
         let base = mem.virt.spaces.vma(anon).start.0;
         while mem.try_alloc(NodeId(0), &AllocRequest::USER, None).is_some() {}
         for (block, c) in (0..).step_by(block as usize).zip(types.chars()) {
@@ -139,13 +113,7 @@ impl Rig {
                 'P' => mem.frames.reset(pfn, FrameKind::KernelOther),
                 '.' => mem.free_frame(pfn),
                 'm' => {
-                    mem.memcgs.charge(MemcgId(0), 1);
-                    mem.frames.reset(pfn, FrameKind::Anon);
-                    mem.frames.rmap[pfn] = u32::MAX;
-                    mem.frames.set(pfn, flag::SWAPBACKED);
-                    mem.map(PageIdx(base + p), pfn, 0);
-                    let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
-                    mem.lru_add(&mut lru, pfn, how);
+                    fault_in(&mut mem, &mut lru, MemcgId(0), (PageIdx(base + p), pfn, 0));
                 }
                 'r' => {
                     let file = mem.open_file("init", 64);

@@ -1,43 +1,12 @@
 //! In which order the frames of a dropped range are free again.
 
-use mmsim_core::base::id::{CpuId, ListId, MemcgId, NodeId, PageIdx, VmaId};
+use crate::harness::{Fifo, fault_in, mapping};
+use mmsim_core::base::id::{CpuId, MemcgId, NodeId, PageIdx, VmaId};
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, ZoneConfig, ZoneKind};
 use mmsim_core::memory::Memory;
-use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
-use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, Inspect, Move, ReclaimOutcome, ReclaimPolicy,
-};
-use mmsim_core::virt::space::VmaKind;
-use mmsim_core::workload::{RegionId, VmaFlags};
-
-/// One list.
-pub(crate) struct Fifo(ListId);
-
-impl Inspect for Fifo {}
-
-impl ReclaimPolicy for Fifo {
-    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, _how: Arrival) {
-        mem.lru_add_head(self.0, folio);
-    }
-    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
-        mem.lru_del(folio);
-    }
-    fn folios_move(&mut self, mem: &mut Memory, folios: &[FolioId], why: Move) {
-        for &folio in folios.iter().filter(|_| why == Move::Activated) {
-            mem.frames.set(folio, flag::ACTIVE);
-        }
-    }
-    fn reclaim(
-        &mut self,
-        _mem: &mut Memory,
-        _req: &mmsim_core::policy::ReclaimRequest,
-    ) -> ReclaimOutcome {
-        ReclaimOutcome::default()
-    }
-}
 
 /// A machine whose CPU keeps all pages that are freed, and a mapping of `pages` pages, each in its
 /// frame.
@@ -62,21 +31,11 @@ pub(crate) fn mapped_beside(
         run_ahead: SimDuration::ZERO,
         ..MachineConfig::new(kernel, vec![zone])
     });
-    let mut lru = Fifo(mem.lru.lists.create());
-    let space = mem.virt.spaces.create("discard".into(), MemcgId(0));
-    let (kind, flags) = (VmaKind::Anon, VmaFlags::default());
-    let vma =
-        mem.virt.spaces.mmap(&mut mem.virt.pages, space, RegionId(0), pages, kind, flags, None);
+    let (mut lru, vma) = (Fifo::new(&mut mem), mapping(&mut mem, pages));
     let base = mem.virt.spaces.vma(vma).start.0;
     for page in base..base + pages {
         let pfn = mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
-        mem.memcgs.charge(MemcgId(0), 1);
-        mem.frames.reset(pfn, FrameKind::Anon);
-        mem.frames.rmap[pfn] = u32::MAX;
-        mem.frames.set(pfn, flag::SWAPBACKED);
-        mem.map(PageIdx(page), pfn, 0);
-        let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
-        mem.lru_add(&mut lru, pfn, how);
+        fault_in(&mut mem, &mut lru, MemcgId(0), (PageIdx(page), pfn, 0));
     }
     mem.lru_drain(&mut lru);
     (mem, lru, vma)

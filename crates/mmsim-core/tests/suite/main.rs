@@ -2,6 +2,7 @@
 
 mod buddy_twin;
 mod discard;
+mod harness;
 mod layout;
 mod migrate;
 mod model;

@@ -1,10 +1,11 @@
 //! The door of migration: every kind of folio moves, and the audit finds every frame, entry,
 //! slot and charge where it belongs.
 
+use crate::harness::{Fifo, fault_in};
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{
-    AsId, CpuId, DiskId, FileId, ListId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
+    AsId, CpuId, DiskId, FileId, MemcgId, NodeId, PageIdx, Pfn, VmaId, ZoneId,
 };
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
@@ -14,33 +15,10 @@ use mmsim_core::memory::{Memory, NotMoved};
 use mmsim_core::phys::frames::{FolioId, FrameKind, Mapped, flag};
 use mmsim_core::phys::gfp::AllocRequest;
 use mmsim_core::phys::watermarks::Mark;
-use mmsim_core::policy::{
-    Arrival, ArrivalKind, Departure, Inspect, ReclaimOutcome, ReclaimPolicy, ReclaimRequest,
-};
+use mmsim_core::policy::{Arrival, ArrivalKind};
 use mmsim_core::virt::pages::{Entry, pte};
 use mmsim_core::virt::space::VmaKind;
 use mmsim_core::workload::{RegionId, VmaFlags};
-
-/// One list; remembers how folios arrived.
-struct Fifo {
-    list: ListId,
-    arrived: Vec<(FolioId, ArrivalKind)>,
-}
-
-impl Inspect for Fifo {}
-
-impl ReclaimPolicy for Fifo {
-    fn folio_arrived(&mut self, mem: &mut Memory, folio: FolioId, how: Arrival) {
-        self.arrived.push((folio, how.kind));
-        mem.lru_add_head(self.list, folio);
-    }
-    fn folio_departed(&mut self, mem: &mut Memory, folio: FolioId, _why: Departure) {
-        mem.lru_del(folio);
-    }
-    fn reclaim(&mut self, _mem: &mut Memory, _req: &ReclaimRequest) -> ReclaimOutcome {
-        ReclaimOutcome::default()
-    }
-}
 
 const GROUP: MemcgId = MemcgId(1);
 const FRAMES: u32 = 1024;
@@ -69,7 +47,7 @@ impl Rig {
             run_ahead: SimDuration::ZERO,
             ..MachineConfig::new(kernel, vec![zone])
         });
-        let lru = Fifo { list: mem.lru.lists.create(), arrived: Vec::new() };
+        let lru = Fifo::new(&mut mem);
         let space = mem.virt.spaces.create("rig".into(), GROUP);
         let file = mem.open_file("file", 64);
         let mut map = |region: u16, kind| {
@@ -100,25 +78,27 @@ impl Rig {
         pfn
     }
 
-    fn map(&mut self, vma: VmaId, n: u32, folio: FolioId, bits: u8) -> PageIdx {
+    /// A page whose page table is there.
+    fn reached(&mut self, vma: VmaId, n: u32) -> PageIdx {
         let page = self.page(vma, n);
         if self.mem.virt.pages.group(page.group()).table.is_none() {
             let table = self.mem.try_alloc(NodeId(0), &AllocRequest::KERNEL, None).expect("one");
             self.mem.set_table(page.group(), table);
         }
+        page
+    }
+
+    fn map(&mut self, vma: VmaId, n: u32, folio: FolioId, bits: u8) -> PageIdx {
+        let page = self.reached(vma, n);
         self.mem.map(page, folio, bits);
         page
     }
 
     /// Page `n` of the anonymous region, present with these bits.
     fn anon(&mut self, n: u32, bits: u8) -> (PageIdx, FolioId) {
-        let pfn = self.frame();
-        self.mem.frames.reset(pfn, FrameKind::Anon);
-        self.mem.frames.rmap[pfn] = u32::MAX;
-        self.mem.frames.set(pfn, flag::SWAPBACKED);
-        let page = self.map(self.anon, n, pfn, bits);
-        let how = Arrival { kind: ArrivalKind::New, in_fault: None, position: 0 };
-        self.mem.lru_add(&mut self.lru, pfn, how);
+        let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
+        let page = self.reached(self.anon, n);
+        fault_in(&mut self.mem, &mut self.lru, GROUP, (page, pfn, bits));
         (page, pfn)
     }
 
