@@ -1,5 +1,6 @@
 //! The classic LRU.
 
+mod drawn;
 mod model;
 mod twin;
 mod witness;

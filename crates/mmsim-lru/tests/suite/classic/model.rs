@@ -1,6 +1,7 @@
 //! The naive twin of the whole policy is itself put to the test: small cases followed by hand, and
 //! the invariants of the lists under random operations.
 
+use super::drawn::{START, near_a_preset, op};
 use crate::model::classic::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
 use mmsim_lru::config::{
     AnonRatio, BalanceModel, ClassicConfig, NewAnonRotated, PRESETS, Row, Settings as _,
@@ -162,40 +163,6 @@ fn costs_follow_io_and_in_6_12_vain_scans() {
     assert_eq!(run(ClassicConfig::V6_12), [18, 0]);
 }
 
-fn op() -> impl Strategy<Value = Op> {
-    let nth = 0..1000usize;
-    let pass = (0..=12u32, 1..64u64, any::<[bool; 4]>(), 0..200u64).prop_map(
-        |(priority, target, [kswapd, no_swap, force, no_trim], free)| Pass {
-            may_swap: !no_swap || priority % 2 == 0,
-            force_deactivate: force && priority < 4,
-            no_cache_trim: no_trim,
-            free,
-            high_watermarks: 100,
-            ..Pass::new(priority, target, if kswapd { Kind::Kswapd } else { Kind::Direct })
-        },
-    );
-    prop_oneof![
-        20 => Just(Op::NewAnon),
-        12 => Just(Op::NewFile),
-        12 => nth.clone().prop_map(Op::Refault),
-        20 => nth.clone().prop_map(Op::Touch),
-        4 => (nth.clone(), any::<bool>()).prop_map(|(nth, exec)| Op::Map { nth, exec }),
-        2 => nth.clone().prop_map(Op::Unmap),
-        8 => nth.clone().prop_map(Op::MarkAccessed),
-        2 => nth.clone().prop_map(Op::Dirty),
-        2 => nth.clone().prop_map(Op::Clean),
-        1 => nth.clone().prop_map(Op::Deactivate),
-        10 => nth.clone().prop_map(Op::Write),
-        10 => nth.clone().prop_map(Op::FreeLazily),
-        2 => (nth.clone(), any::<bool>())
-            .prop_map(|(nth, ignore_references)| Op::PageOut { nth, ignore_references }),
-        1 => nth.prop_map(Op::Free),
-        2 => Just(Op::AgeNode),
-        1 => Just(Op::FinishRun),
-        6 => pass.prop_map(Op::Shrink),
-    ]
-}
-
 /// Runs from 150 anonymous and 80 file pages; `apply` does each operation, given the id of a new
 /// page.
 fn run(
@@ -204,8 +171,7 @@ fn run(
     mut apply: impl FnMut(&mut KernelModel, Op, u32),
 ) -> State {
     let mut m = KernelModel::new(config, 60, 120);
-    let start = [vec![Op::NewAnon; 150], vec![Op::NewFile; 80]].concat();
-    for (next, op) in start.iter().chain(ops).enumerate() {
+    for (next, op) in START.iter().chain(ops).enumerate() {
         apply(&mut m, *op, next as u32);
     }
     m.state()
@@ -233,29 +199,11 @@ fn checked_run(config: ClassicConfig, ops: &[Op]) -> State {
     })
 }
 
-/// Any point of the space that makes sense, near some preset.
-fn config() -> impl Strategy<Value = ClassicConfig> {
-    let knobs = ClassicConfig::ROWS;
-    let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..4);
-    (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
-        let mut config = PRESETS[preset].config;
-        for (knob, value) in flips {
-            let mut flipped = config;
-            let values: Vec<_> = knobs[knob].allowed().collect();
-            flipped.set(knobs[knob].name, values[value % values.len()]).unwrap();
-            if flipped.validate().is_ok() {
-                config = flipped;
-            }
-        }
-        config
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn invariants_hold_at_every_step(c in config(), ops in prop::collection::vec(op(), 0..300)) {
+    fn invariants_hold_at_every_step(c in near_a_preset(), ops in prop::collection::vec(op(), 0..300)) {
         checked_run(c, &ops);
     }
 

@@ -7,6 +7,7 @@
 //! bit, ages, costs, scan statistics, shadows, counters, what the pass reported, and the order in
 //! which pages left.
 
+use super::drawn::{START, near_a_preset, op};
 use crate::harness::memory::Bench;
 use crate::model::classic::{Counters, KernelModel, Kind, Op, Page, Pass, Shadow, State};
 use mmsim_core::base::id::PageIdx;
@@ -16,7 +17,7 @@ use mmsim_core::memory::trace::{Observer, TraceEvent};
 use mmsim_core::phys::frames::flag;
 use mmsim_core::policy::{ReclaimRequest, Reclaimer};
 use mmsim_lru::Classic;
-use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS, Settings as _};
+use mmsim_lru::config::{AgeModel, ClassicConfig, PRESETS};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -265,71 +266,11 @@ impl Pair {
 fn run(config: ClassicConfig, ops: &[Op]) {
     for watched in [true, false] {
         let mut pair = Pair::new(config, watched);
-        let start = [vec![Op::NewAnon; 150], vec![Op::NewFile; 80]].concat();
-        for (next, op) in start.iter().chain(ops).enumerate() {
+        for (next, op) in START.iter().chain(ops).enumerate() {
             pair.apply(*op, next as u32);
         }
         pair.bench.check();
     }
-}
-
-fn pass() -> impl Strategy<Value = Pass> {
-    (0..=12u32, 1..64u64, any::<[bool; 4]>(), 0..200u64).prop_map(
-        |(priority, target, [kswapd, no_swap, force, no_trim], free)| Pass {
-            may_swap: !no_swap || priority % 2 == 0,
-            force_deactivate: force && priority < 4,
-            no_cache_trim: no_trim,
-            free,
-            high_watermarks: 100,
-            ..Pass::new(priority, target, if kswapd { Kind::Kswapd } else { Kind::Direct })
-        },
-    )
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let nth = 0..1000usize;
-    prop_oneof![
-        20 => Just(Op::NewAnon),
-        12 => Just(Op::NewFile),
-        12 => nth.clone().prop_map(Op::Refault),
-        20 => nth.clone().prop_map(Op::Touch),
-        4 => (nth.clone(), any::<bool>()).prop_map(|(nth, exec)| Op::Map { nth, exec }),
-        2 => nth.clone().prop_map(Op::Unmap),
-        8 => nth.clone().prop_map(Op::MarkAccessed),
-        2 => nth.clone().prop_map(Op::Dirty),
-        2 => nth.clone().prop_map(Op::Clean),
-        1 => nth.clone().prop_map(Op::Deactivate),
-        10 => nth.clone().prop_map(Op::Write),
-        10 => nth.clone().prop_map(Op::FreeLazily),
-        2 => (nth.clone(), any::<bool>())
-            .prop_map(|(nth, ignore_references)| Op::PageOut { nth, ignore_references }),
-        1 => nth.prop_map(Op::Free),
-        2 => Just(Op::AgeNode),
-        1 => Just(Op::FinishRun),
-        8 => pass().prop_map(Op::Shrink),
-    ]
-}
-
-/// Any point of the space that makes sense, a few knobs away from some preset.
-fn near_a_preset() -> impl Strategy<Value = ClassicConfig> {
-    let knobs = ClassicConfig::ROWS;
-    let flips = prop::collection::vec((0..knobs.len(), 0..8usize), 0..5);
-    (0..PRESETS.len(), flips).prop_map(move |(preset, flips)| {
-        let mut config = PRESETS[preset].config;
-        for (knob, value) in flips {
-            // The twin knows scans of lists only.
-            if knobs[knob].name == "bits-found" {
-                continue;
-            }
-            let mut flipped = config;
-            let values: Vec<_> = knobs[knob].allowed().collect();
-            flipped.set(knobs[knob].name, values[value % values.len()]).unwrap();
-            if flipped.validate().is_ok() {
-                config = flipped;
-            }
-        }
-        config
-    })
 }
 
 fn cases(n: u32) -> ProptestConfig {
