@@ -11,8 +11,7 @@ fn requests() -> Vec<u8> {
 
 #[test]
 fn the_document_holds_times_in_one_place_only() {
-    let f = Folder::new();
-    f.write("t.u32", requests());
+    let f = Folder::with("t.u32", requests());
     let run = || {
         let said = f.mmsim(&["bench-trace", "t.u32", "--frames", "1000", "--format", "json"]);
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
@@ -40,8 +39,7 @@ fn the_document_holds_times_in_one_place_only() {
 
 #[test]
 fn people_are_told_the_same() {
-    let f = Folder::new();
-    f.write("t.bin", requests());
+    let f = Folder::with("t.bin", requests());
     let args = ["bench-trace", "t.bin", "--from", "raw-u32", "--frames", "3000"];
     let table = f.mmsim(&args).stdout;
     for line in ["requests                  20,000", "misses                    2,004", "assumed"] {
@@ -56,8 +54,7 @@ fn people_are_told_the_same() {
 /// Several sizes are the runs of each, whatever runs at the same time.
 #[test]
 fn several_sizes_in_one_command() {
-    let f = Folder::new();
-    f.write("t.u32", requests());
+    let f = Folder::with("t.u32", requests());
     let of = |args: &[&str]| {
         let said = f.mmsim(&[&["bench-trace", "t.u32"], args].concat());
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
@@ -88,8 +85,7 @@ fn several_sizes_in_one_command() {
 /// numbers of frames.
 #[test]
 fn several_policies_and_frames_in_any_unit() {
-    let f = Folder::new();
-    f.write("t.u32", requests());
+    let f = Folder::with("t.u32", requests());
     let rows = |args: &[&str]| {
         let all = [&["bench-trace", "t.u32", "--format", "csv"], args].concat();
         let said = f.mmsim(&all);
@@ -124,8 +120,7 @@ fn several_policies_and_frames_in_any_unit() {
 /// A run that dies has an outcome and no misses, beside whatever it is shown.
 #[test]
 fn a_run_that_died_has_no_miss_ratio() {
-    let f = Folder::new();
-    f.write("t.u32", requests());
+    let f = Folder::with("t.u32", requests());
     // Ten pages of swap: 1000 frames do not hold the rest.
     let few = ["bench-trace", "t.u32", "--set", "machine.swap.size=40KiB", "--frames"];
     let said = f.mmsim(&[&few[..], &["1000,3000", "--format", "csv"]].concat());

@@ -285,8 +285,7 @@ fn check_groups(f: &Folder, folder: &str, vm: &Named) {
 
 #[test]
 fn files_add_up_and_say_what_the_report_says() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     for run in runs(&f, "x.toml", "files") {
         check(&f, &run);
         let end = vmstat(&f.read(&format!("{}/end/vmstat", run.folder)));
@@ -349,8 +348,7 @@ fn tree(dir: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn names_are_predictable_and_jobs_do_not_matter() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     for (jobs, files) in [("1", "one"), ("3", "three")] {
         let args = ["run", "x.toml", "--jobs", jobs, "--emit", "pressure,vmstat"];
         assert_eq!(f.mmsim(&[&args[..], &["--emit-dir", files]].concat()).code, Some(0));

@@ -1,11 +1,14 @@
 //! Runs the program itself in a folder of its own. The tests of mmsim-lab include this file too.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use tempfile::TempDir;
+#[path = "../../../../tests/harness/folder.rs"]
+mod folder;
 
 use crate::program;
+pub(crate) use folder::Folder;
 
 /// Output of a command.
 pub(crate) struct Said {
@@ -15,45 +18,11 @@ pub(crate) struct Said {
     pub stderr: String,
 }
 
-/// A folder with the files of one test.
-pub(crate) struct Folder(TempDir);
-
 impl Folder {
-    pub(crate) fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).expect("writing a test's file");
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).expect("reading a result")
-    }
-
-    pub(crate) fn read_bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).expect("reading a result")
-    }
-
-    /// The names in it, sorted; those of temporary files too.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let name = |e: std::io::Result<std::fs::DirEntry>| {
-            e.expect("an entry").file_name().into_string().expect("a plain name")
-        };
-        let mut names: Vec<String> =
-            std::fs::read_dir(self.0.path()).expect("the folder").map(name).collect();
-        names.sort();
-        names
-    }
-
     /// The program with these arguments, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(program());
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command.args(args).current_dir(self.path("")).stdin(Stdio::null());
         command.env_remove("COLUMNS");
         command
     }
@@ -64,6 +33,47 @@ impl Folder {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("messages are UTF-8");
         Said { code: out.status.code(), stdout: text(out.stdout), stderr: text(out.stderr) }
     }
+}
+
+/// Needs a shell, and names of signals.
+#[cfg(unix)]
+impl Folder {
+    /// Runs a line of bash, `$M` being the program, and ends it after two minutes: its code, and
+    /// what it wrote.
+    pub(crate) fn bash(&self, line: &str) -> (Option<i32>, String, String) {
+        let out = Command::new("timeout")
+            .args(["120", "bash", "-c", line])
+            .env("M", program())
+            .current_dir(self.path(""))
+            .stdin(Stdio::null())
+            .output()
+            .expect("starting bash");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    }
+
+    /// Starts the program and waits until it writes two files or more.
+    pub(crate) fn begun(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("starting mmsim");
+        let temporaries = || self.names().iter().filter(|n| n.starts_with(".mmsim-")).count();
+        let mut left = 6000;
+        while left > 0 && temporaries() < 2 {
+            std::thread::sleep(Duration::from_millis(10));
+            left -= 1;
+        }
+        assert!(left > 0, "it has not begun: {:?}", self.names());
+        child
+    }
+}
+
+/// Sends a signal by its name, and gives the code with which the program ends.
+#[cfg(unix)]
+pub(crate) fn ended_by(signal: &str, mut child: Child) -> Option<i32> {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", signal, &id]).status().expect("kill").success());
+    child.wait().expect("the end of mmsim").code()
 }
 
 /// A machine of `memory` MiB with two processors, swap of 64 MiB on a device that works in its own

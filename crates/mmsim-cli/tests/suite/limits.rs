@@ -2,27 +2,16 @@
 //! behind.
 #![cfg(target_os = "linux")]
 
-use std::process::{Command, Stdio};
-
 use crate::harness::Folder;
-use crate::program;
 use flate2::{Compress, Compression, FlushCompress};
 
 fn scenario(machine: &str, task: &str) -> String {
     format!("name = \"x\"\n[machine]\nmemory = \"{machine}\"\n[[task]]\n{task}\n")
 }
 
-/// Runs a line of bash with 8 GiB of addresses, `$M` being the program; ends it after two minutes.
+/// Runs a line of bash with 8 GiB of addresses.
 fn bash(f: &Folder, line: &str) -> (Option<i32>, String, String) {
-    let out = Command::new("timeout")
-        .args(["120", "bash", "-c", &format!("ulimit -v 8388608; {line}")])
-        .env("M", program())
-        .current_dir(f.path("."))
-        .stdin(Stdio::null())
-        .output()
-        .expect("starting bash");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (out.status.code(), text(out.stdout), text(out.stderr))
+    f.bash(&format!("ulimit -v 8388608; {line}"))
 }
 
 #[test]
@@ -243,8 +232,7 @@ fn bomb() -> Vec<u8> {
 #[test]
 #[ignore = "`.ci/run` asks the program of the release"]
 fn input_is_read_up_to_a_limit() {
-    let f = Folder::new();
-    f.write("bomb.data", bomb());
+    let f = Folder::with("bomb.data", bomb());
     let (code, _, err) = bash(&f, "$M trace import --from damon bomb.data -o t.mmt");
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("it holds more than 1 GiB") && err.contains("= help: record"), "{err}");

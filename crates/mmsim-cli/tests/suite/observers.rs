@@ -59,8 +59,7 @@ fn evictions_and_refaults(events: &[Value], all_pages: bool) -> usize {
 
 #[test]
 fn refaults_name_their_evictions() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     let phased = shipped("phased-50-pages.toml");
     for (scenario, at_least) in [(phased.as_str(), 5), ("x.toml", 1000)] {
         let filter = "kind=sim_evict,kind=sim_refault";
@@ -136,8 +135,7 @@ fn a_refault_leads_back_to_the_fault_that_evicted_the_page() {
 
 #[test]
 fn events_agree_with_counters() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl", "--format", "json"];
     let said = done(f.mmsim(&args));
     let report: Value = serde_json::from_str(&said.stdout).expect("a report");
@@ -168,8 +166,7 @@ fn events_agree_with_counters() {
 
 #[test]
 fn filters_choose() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     let some = |filter: &str| {
         let filter = ["--events-filter", filter];
         let args = ["run", "x.toml", "--variant", "v6.12", "--events", "e.jsonl"];
@@ -202,8 +199,7 @@ fn filters_choose() {
 
 #[test]
 fn a_series_is_a_table() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     for (variants, runs) in [(&["--variant", "v5.9"][..], 1), (&[], 2)] {
         let args = ["run", "x.toml", "--series", "s.csv", "--every", "5ms", "--format", "json"];
         let said = done(f.mmsim(&[&args[..], variants].concat()));
@@ -246,8 +242,7 @@ fn a_series_is_a_table() {
 /// files of the observers.
 #[test]
 fn watching_changes_nothing() {
-    let f = Folder::new();
-    f.write("x.toml", asynchronous());
+    let f = Folder::with("x.toml", asynchronous());
     let run = |more: &[&str]| {
         let args = ["run", "x.toml", "--seeds", "2", "--format", "json"];
         done(f.mmsim(&[&args[..], more].concat())).stdout

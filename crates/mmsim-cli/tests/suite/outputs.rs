@@ -3,10 +3,9 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
-use crate::harness::Folder;
+use crate::harness::{Folder, ended_by};
 
 const SMALL: &str = "\
 name = \"x\"
@@ -29,25 +28,6 @@ accesses = 4000000000
 memory = \"24MiB\"
 ";
 
-fn folder(scenario: &str) -> Folder {
-    let f = Folder::new();
-    f.write("x.toml", scenario);
-    f
-}
-
-/// Runs a line of bash in the folder, `$M` being the program; ends it after two minutes.
-fn bash(f: &Folder, line: &str) -> (Option<i32>, String, String) {
-    let out = Command::new("timeout")
-        .args(["120", "bash", "-c", line])
-        .env("M", env!("CARGO_BIN_EXE_mmsim"))
-        .current_dir(f.path("."))
-        .stdin(Stdio::null())
-        .output()
-        .expect("starting bash");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (out.status.code(), text(out.stdout), text(out.stderr))
-}
-
 fn is_report(text: &str) {
     let report: serde_json::Value =
         serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
@@ -56,55 +36,55 @@ fn is_report(text: &str) {
 
 #[test]
 fn pipes_get_the_report_once_and_whole() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     let line = "mkfifo p; cat p > got & $M run x.toml --format json -o p; echo rc=$?; wait";
-    assert_eq!(bash(&f, line).1, "rc=0\n");
+    assert_eq!(f.bash(line).1, "rc=0\n");
     is_report(&f.read("got"));
 
     // A pipe for lines is opened by the run; nothing lies beside it afterwards.
     let line = "cat p > got & $M run x.toml -o r.json --series p; echo rc=$?; wait";
-    assert_eq!(bash(&f, line).1, "rc=0\n");
+    assert_eq!(f.bash(line).1, "rc=0\n");
     assert!(f.read("got").starts_with("time_ns,"), "{}", f.read("got"));
     assert_eq!(f.names(), ["got", "p", "r.json", "x.toml"]);
 
     let line = "$M run x.toml --format json -o >(cat > got2; touch done); echo rc=$?
                 until [ -e done ]; do sleep 0.1; done";
-    assert_eq!(bash(&f, line).1, "rc=0\n");
+    assert_eq!(f.bash(line).1, "rc=0\n");
     is_report(&f.read("got2"));
 
     // A reader that goes away behind what a pipe holds has all of it.
     let line = "$M list counters -o /dev/stdout | head -1; echo ${PIPESTATUS[0]}";
-    assert!(bash(&f, line).1.ends_with("\n0\n"));
+    assert!(f.bash(line).1.ends_with("\n0\n"));
 }
 
 #[test]
 fn stdout_has_several_names() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     symlink("/dev/stdout", f.path("out")).unwrap();
     for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "out"] {
-        let (code, piped, err) = bash(&f, &format!("$M run x.toml --format json -o {name} | cat"));
+        let (code, piped, err) = f.bash(&format!("$M run x.toml --format json -o {name} | cat"));
         assert_eq!(code, Some(0), "{name}: {err}");
         is_report(&piped);
         // A file behind it is written where it stands.
         let line = format!("echo HEAD > all; $M run x.toml --format json -o {name} >> all");
-        assert_eq!(bash(&f, &line).0, Some(0), "{name}");
+        assert_eq!(f.bash(&line).0, Some(0), "{name}");
         let all = f.read("all");
         is_report(all.strip_prefix("HEAD\n").unwrap_or_else(|| panic!("{name}: {all}")));
     }
     let line = "echo HEAD > all; $M run x.toml --format json -o /dev/fd/3 3>> all";
-    assert_eq!(bash(&f, line).0, Some(0));
+    assert_eq!(f.bash(line).0, Some(0));
     is_report(f.read("all").strip_prefix("HEAD\n").expect("what was there"));
 }
 
 #[test]
 fn one_stream_holds_one_thing() {
-    let f = folder(SMALL);
-    let (code, out, err) = bash(&f, "$M run x.toml --series - -o r.json");
+    let f = Folder::with("x.toml", SMALL);
+    let (code, out, err) = f.bash("$M run x.toml --series - -o r.json");
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("time_ns,"), "{out}");
     for line in ["--series -", "--events /dev/stdout", "--series - --events - -o r"] {
         let (code, out, err) =
-            bash(&f, &format!("$M run x.toml {line} | cat; exit ${{PIPESTATUS[0]}}"));
+            f.bash(&format!("$M run x.toml {line} | cat; exit ${{PIPESTATUS[0]}}"));
         assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");
         assert!(err.contains("name another file"), "{line}: {err}");
     }
@@ -112,8 +92,8 @@ fn one_stream_holds_one_thing() {
 
 #[test]
 fn stdin_is_a_minus() {
-    let f = folder(SMALL);
-    let (code, out, err) = bash(&f, "$M run - --format json < x.toml");
+    let f = Folder::with("x.toml", SMALL);
+    let (code, out, err) = f.bash("$M run - --format json < x.toml");
     assert_eq!(code, Some(0), "{err}");
     is_report(&out);
     // What is read from several places: by a pipe and by a name of one.
@@ -121,27 +101,27 @@ fn stdin_is_a_minus() {
                 cat t.mmt | $M trace info - --format csv | grep accesses
                 $M trace head <(cat t.mmt) | wc -l
                 cat t.mmt | $M bench-trace - --from mmt --frames 64 --format json | grep distinct";
-    let (code, out, err) = bash(&f, line);
+    let (code, out, err) = f.bash(line);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(out, "accesses,2\n2\n    \"distinct_pages\": 2,\n", "{err}");
     let line = "$M run x.toml -o a.json; cat a.json | $M compare a.json - --format csv | head -1";
-    assert!(bash(&f, line).1.contains(','));
+    assert!(f.bash(line).1.contains(','));
 }
 
 /// An import takes a pipe as it comes, and stores nothing of it: a wrong line ends it while the writer
 /// still has the pipe, and it has no file but its output.
 #[test]
 fn imports_read_pipes_as_they_come() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     // The writer waits until the import has ended; if it never does, `bash` gives up.
     let line = "mkfifo p; (echo 'this is no line of lackey'; while [ ! -e ended ]; do sleep 0.1; done) > p &
                 $M trace import --from lackey p -o t.mmt; echo rc=$?; touch ended; wait";
-    let (_, out, err) = bash(&f, line);
+    let (_, out, err) = f.bash(line);
     assert_eq!(out, "rc=2\n", "{err}");
     assert!(err.contains("p:1:1") && err.contains("1 | this is no line of lackey"), "{err}");
     let line =
         "rm ended; (echo 'R 1'; echo 'W 2'; echo 'R x') | $M trace import --from pages - -o t.mmt";
-    let (code, _, err) = bash(&f, line);
+    let (code, _, err) = f.bash(line);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("3 | R x"), "{err}");
     // Where no file can be made beside, all that is read once is read still. Nothing else is.
@@ -150,7 +130,7 @@ fn imports_read_pipes_as_they_come() {
                 $M trace import --from csv <(cat t.csv) -o 1.mmt | grep records
                 gzip -c t.csv | $M trace import --from csv - -o 2.mmt | grep records
                 $M trace import --from raw-u32 <(printf 'abcd') -o 3.mmt 2>&1 | head -1";
-    let (_, out, err) = bash(&f, line);
+    let (_, out, err) = f.bash(line);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 3, "{out}{err}");
     assert!(lines[0] == lines[1] && lines[0].ends_with(" 2"), "{out}{err}");
@@ -160,7 +140,7 @@ fn imports_read_pipes_as_they_come() {
 
 #[test]
 fn links_and_modes_are_kept() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     std::fs::create_dir(f.path("sub")).unwrap();
     symlink("sub/real.json", f.path("link.json")).unwrap();
     for mode in [0o644, 0o600, 0o664] {
@@ -178,7 +158,7 @@ fn links_and_modes_are_kept() {
 
 #[test]
 fn endings_mean_what_they_say() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     let args =
         ["run", "x.toml", "-o", "r.json.gz", "--events", "e.jsonl.zst", "--series", "s.csv.gz"];
     let said = f.mmsim(&args);
@@ -237,20 +217,9 @@ fn signals_leave_nothing() {
         if signal == "HUP" && hangup_is_ignored() {
             continue;
         }
-        let f = folder(ENDLESS);
+        let f = Folder::with("x.toml", ENDLESS);
         let args = ["run", "x.toml", "-o", "report", "--events", "e.jsonl", "--series", "s.csv"];
-        let mut child = f.command(&args).stderr(Stdio::null()).spawn().expect("starting mmsim");
-        let begun = || f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2;
-        for _ in 0..6000 {
-            if begun() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert!(begun(), "{:?}", f.names());
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert_eq!(ended_by(signal, f.begun(&args)), Some(code), "{signal}");
         assert_eq!(f.names(), ["x.toml"], "{signal}");
     }
 }
@@ -259,9 +228,9 @@ fn signals_leave_nothing() {
 /// of other programs, and other results are written nevertheless.
 #[test]
 fn a_report_that_is_not_taken_is_an_error() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     for line in ["$M run x.toml", "$M run x.toml -o /dev/stdout", "$M list counters", "$M man"] {
-        let (code, _, err) = bash(&f, &format!("{line} >/dev/full"));
+        let (code, _, err) = f.bash(&format!("{line} >/dev/full"));
         assert_eq!(code, Some(2), "{line}: {err}");
         assert!(err.contains("cannot write") && err.contains("No space left"), "{line}: {err}");
     }
@@ -269,7 +238,7 @@ fn a_report_that_is_not_taken_is_an_error() {
         let line = format!(
             "$M run x.toml --seeds 40 --format json --html h {to} | true; echo ${{PIPESTATUS[0]}}"
         );
-        assert!(bash(&f, &line).1.ends_with("141\n"), "{to}");
+        assert!(f.bash(&line).1.ends_with("141\n"), "{to}");
         assert_eq!(f.names(), ["h", "x.toml"], "{to}");
         std::fs::remove_file(f.path("h")).unwrap();
     }
@@ -278,24 +247,16 @@ fn a_report_that_is_not_taken_is_an_error() {
 /// A process that is killed removes nothing; whoever writes next into the folder does.
 #[test]
 fn what_a_killed_process_left_is_removed() {
-    let f = folder(ENDLESS);
+    let f = Folder::with("x.toml", ENDLESS);
     let args = ["run", "x.toml", "-o", "report", "--events", "e.jsonl", "--series", "s.csv"];
-    let mut child = f.command(&args).stderr(Stdio::null()).spawn().expect("starting mmsim");
-    let begun = || f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2;
-    for _ in 0..6000 {
-        if begun() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(begun(), "{:?}", f.names());
+    let mut child = f.begun(&args);
     let during = f.names();
     // Those of a process that lives are its own.
     assert_eq!(f.mmsim(&["list", "knobs", "-o", "a.json"]).code, Some(0));
     assert_eq!(f.names().len(), during.len() + 1, "{:?}", f.names());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(begun());
+    assert!(f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2);
     assert_eq!(f.mmsim(&["list", "knobs", "-o", "b.json"]).code, Some(0));
     assert_eq!(f.names(), ["a.json", "b.json", "x.toml"]);
 }
@@ -303,17 +264,17 @@ fn what_a_killed_process_left_is_removed() {
 /// Who is to outlive a terminal does.
 #[test]
 fn nohup_is_heard() {
-    let f = folder(ENDLESS);
+    let f = Folder::with("x.toml", ENDLESS);
     let line = "trap '' HUP; $M run x.toml --series s.csv -o r & sleep 2; kill -HUP $!; sleep 1
                 kill -0 $! && echo alive; kill -TERM $!; wait $!; echo $?";
-    assert_eq!(bash(&f, line).1, "alive\n143\n");
+    assert_eq!(f.bash(line).1, "alive\n143\n");
     assert_eq!(f.names(), ["x.toml"]);
 }
 
 /// Errors of writing are reported at once: the work would take hours.
 #[test]
 fn errors_of_outputs_come_when_they_happen() {
-    let f = folder(ENDLESS);
+    let f = Folder::with("x.toml", ENDLESS);
     for (line, why) in [
         ("--events /dev/full -o r", "cannot write /dev/full: No space left"),
         ("--seeds 2 --events no/such/e -o r", "cannot write no/such/e: there is no folder"),
@@ -321,13 +282,13 @@ fn errors_of_outputs_come_when_they_happen() {
         ("--seeds 2 --series s --emit vmstat --emit-dir no/such/d", "cannot write no/such/d"),
         ("--timing no/such/t", "cannot write no/such/t"),
     ] {
-        let (code, _, err) = bash(&f, &format!("$M run x.toml {line}"));
+        let (code, _, err) = f.bash(&format!("$M run x.toml {line}"));
         assert_eq!(code, Some(2), "{line}: {err}");
         assert!(err.contains(why), "{line}: {err}");
         assert_eq!(f.names(), ["x.toml"], "{line}");
     }
     // A limit on the size of files is a full disk too.
-    let (code, _, err) = bash(&f, "ulimit -f 2000; $M run x.toml --events e.jsonl -o r");
+    let (code, _, err) = f.bash("ulimit -f 2000; $M run x.toml --events e.jsonl -o r");
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("cannot write e.jsonl: File too large"), "{err}");
     assert_eq!(f.names(), ["x.toml"]);
@@ -335,9 +296,9 @@ fn errors_of_outputs_come_when_they_happen() {
 
 #[test]
 fn handles_are_as_many_as_runs_at_the_same_time() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     let line = "ulimit -n 40; $M run x.toml --seeds 120 --series s.csv --events e.jsonl -o r.csv";
-    let (code, _, err) = bash(&f, line);
+    let (code, _, err) = f.bash(line);
     assert_eq!(code, Some(0), "{err}");
     let series = f.read("s.csv");
     assert_eq!(series.matches("time_ns").count(), 1);
@@ -352,7 +313,7 @@ fn handles_are_as_many_as_runs_at_the_same_time() {
 
 #[test]
 fn events_end_at_their_limit() {
-    let f = folder(SMALL);
+    let f = Folder::with("x.toml", SMALL);
     let args = ["run", "x.toml", "--seeds", "2", "--events", "e.jsonl", "-o", "r.json"];
     assert_eq!(f.mmsim(&args).code, Some(0));
     let (all, report) = (f.read("e.jsonl"), f.read("r.json"));

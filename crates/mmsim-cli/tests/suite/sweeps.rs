@@ -28,8 +28,7 @@ seeds = 10
 ";
 
 fn folder() -> Folder {
-    let f = Folder::new();
-    f.write("x.toml", SCENARIO);
+    let f = Folder::with("x.toml", SCENARIO);
     f.write("p.toml", PLAN);
     f
 }
@@ -173,16 +172,8 @@ fn a_plan_of_any_size_begins_at_once() {
 #[test]
 fn a_full_disk_loses_nothing() {
     let f = folder();
-    let line = "ulimit -f 120; $M sweep p.toml --store s --jobs 1";
-    let out = Command::new("timeout")
-        .args(["120", "bash", "-c", line])
-        .env("M", env!("CARGO_BIN_EXE_mmsim"))
-        .current_dir(f.path("."))
-        .stdin(Stdio::null())
-        .output()
-        .expect("starting bash");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(2), "{said}");
+    let (code, _, said) = f.bash("ulimit -f 120; $M sweep p.toml --store s --jobs 1");
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("cannot write `s/shard-00000-of-00001.tail`: File too large"), "{said}");
     assert!(said.contains("what was finished is kept"), "{said}");
     let said = f.mmsim(&["sweep", "p.toml", "--store", "s"]);

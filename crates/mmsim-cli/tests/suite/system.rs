@@ -1,17 +1,7 @@
 //! `mmsim import-system`: what it writes, what it says, and the commands of its document.
 
-use std::path::Path;
-
-use crate::harness::Folder;
-
-fn repository(path: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
-}
-
-fn read(path: &str) -> String {
-    let path = repository(path);
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
+use crate::documents::read;
+use crate::harness::{Folder, repository};
 
 /// A folder with the copies of both boxes.
 fn boxes() -> Folder {

@@ -33,8 +33,7 @@ fn nothing_that_looks_at_runs_changes_them() {
     for seed in seeds(SEEDS) {
         let text = scenario(seed);
         let what = format!("MMSIM_WATCHED_SEED={seed}\n{text}");
-        let f = Folder::new();
-        f.write("x.toml", &text);
+        let f = Folder::with("x.toml", &text);
         let plain = report(&f, "x.toml", &["--jobs", "1"], &what);
 
         let everything = "--jobs 2 --check --series s.csv --every 7ms --events e.jsonl \

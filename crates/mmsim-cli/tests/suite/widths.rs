@@ -33,8 +33,7 @@ fn longest(text: &str) -> (usize, &str) {
 
 #[test]
 fn a_table_is_as_wide_as_columns_says_and_a_pipe_has_a_hundred() {
-    let f = Folder::new();
-    f.write("x.toml", SCENARIO);
+    let f = Folder::with("x.toml", SCENARIO);
     for (columns, most) in [(None, 100), (Some("64"), 64), (Some("140"), 140), (Some("0"), 100)] {
         let mut command = f.command(&["run", "x.toml"]);
         if let Some(columns) = columns {

@@ -7,7 +7,7 @@ use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim_score::{Facts, Score, Scored, Stopped};
 
-use super::{Folder, Policy, evaluated, evaluator, heap, module, score};
+use super::{Folder, Policy, Suite, evaluated, evaluator, heap, module, score, suite_of};
 
 /// A function of this program.
 struct Native(fn(&Facts) -> i64, Arc<Mutex<Vec<Facts>>>);
@@ -36,8 +36,7 @@ const LRU: &str = "(i64.sub (i64.const 0) (local.get $age))";
 /// A module and the same function in Rust decide alike. What they cost differs by fuel alone.
 #[test]
 fn a_module_is_the_function_that_it_says() {
-    let folder = heap();
-    let suite = folder.suite();
+    let (_folder, suite) = heap();
     let natives = Natives(|f| -f.age, Arc::default());
     let one = evaluator(&suite, 1);
     let native = one.evaluate(&Candidate::Own(&natives)).unwrap_or_else(|e| panic!("{e}"));
@@ -77,10 +76,9 @@ fn parameters_are_facts_in_their_order() {
 /// machine.
 #[test]
 fn facts_are_what_a_kernel_has() {
-    let folder = mixed();
+    let (_folder, suite) = mixed();
     let told = Arc::default();
     let natives = Natives(|f| f.seen * f.size - f.age, Arc::clone(&told));
-    let suite = folder.suite();
     let e = evaluator(&suite, 2).evaluate(&Candidate::Own(&natives));
     let e = e.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((e.unfinished.len(), e.below_min.len()), (0, 0), "{e:?}");
@@ -98,7 +96,7 @@ fn facts_are_what_a_kernel_has() {
 }
 
 /// A group with a limit, a file that is written, devices with queues and huge pages.
-fn mixed() -> Folder {
+fn mixed() -> (Folder, Suite) {
     let mixed = "\
 name = \"mixed\"
 [machine]
@@ -137,15 +135,14 @@ held-out = 0
 [[scenario]]
 file = \"mixed.toml\"
 ";
-    Folder::new(&[("mixed.toml", mixed), ("suite.toml", suite)])
+    suite_of("mixed.toml", mixed, suite)
 }
 
 /// The policies that are shipped as modules can be read, and do as their first lines say: on a heap
 /// by a zipf law frequency is worth something.
 #[test]
 fn shipped_modules_are_sound() {
-    let folder = heap();
-    let suite = folder.suite();
+    let (_folder, suite) = heap();
     let beside = evaluator(&suite, 2);
     let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/suites");
     let mut nr = 0;

@@ -1,10 +1,12 @@
 //! Score functions as policies, and those that cheat.
 
+#[path = "../../../../tests/harness/folder.rs"]
+#[allow(dead_code, reason = "the tests of mmsim use all of it")]
+mod folder;
 mod honest;
 mod red_team;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use folder::Folder;
 use mmsim::evaluate::{Candidate, Evaluation, Evaluator, KnobFile, Suite};
 use mmsim::{Error, RunOptions, Runner};
 use mmsim_score::{Facts, Module};
@@ -31,34 +33,15 @@ held-out = 2
 file = \"heap.toml\"
 ";
 
-/// Writes scenarios into a folder of their own, which is removed with what this gives.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(files: &[(&str, &str)]) -> Folder {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("mmsim-score-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        for (name, text) in files {
-            std::fs::write(path.join(name), text).expect("writing");
-        }
-        Folder(path)
-    }
-
-    fn suite(&self) -> Suite {
-        Suite::from_path(self.0.join("suite.toml")).unwrap_or_else(|e| panic!("{e}"))
-    }
+/// A suite beside its scenario.
+fn suite_of(name: &str, scenario: &str, suite: &str) -> (Folder, Suite) {
+    let folder = Folder::with(name, scenario);
+    let suite = Suite::from_path(folder.write("suite.toml", suite));
+    (folder, suite.unwrap_or_else(|e| panic!("{e}")))
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn heap() -> Folder {
-    Folder::new(&[("heap.toml", HEAP), ("suite.toml", SUITE)])
+fn heap() -> (Folder, Suite) {
+    suite_of("heap.toml", HEAP, SUITE)
 }
 
 /// The text of a module whose `score` has this body.

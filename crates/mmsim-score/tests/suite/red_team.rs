@@ -8,7 +8,7 @@ use mmsim::memory::Memory;
 use mmsim::policy::ReclaimPolicy;
 use mmsim_score::{Facts, Score, Scored, Stopped};
 
-use super::{Folder, HEAP, Policy, evaluated, evaluator, heap, module, score};
+use super::{HEAP, Policy, evaluated, evaluator, heap, module, score};
 
 /// Fate of a policy.
 enum Fate {
@@ -225,8 +225,7 @@ fn cheats() -> Vec<(&'static str, Policy, Fate)> {
 
 #[test]
 fn nobody_gains_by_cheating() {
-    let folder = heap();
-    let suite = folder.suite();
+    let (_folder, suite) = heap();
     let beside = evaluator(&suite, 2);
     let all = cheats();
     assert!(all.len() >= 20, "{}", all.len());
@@ -299,8 +298,7 @@ impl Author for Lots {
 #[test]
 fn luck_with_a_seed_does_not_hold() {
     let suite = "version = 1\nseeds = 1\nheld-out = 8\n[[scenario]]\nfile = \"heap.toml\"\n";
-    let folder = Folder::new(&[("heap.toml", HEAP), ("suite.toml", suite)]);
-    let suite = folder.suite();
+    let (_folder, suite) = super::suite_of("heap.toml", HEAP, suite);
     let beside = Evaluator::new(&suite, Runner::default());
     let beside = beside.unwrap_or_else(|e| panic!("{e}"));
     let of = |n: u64| {

@@ -419,36 +419,12 @@ fn machines_that_cannot_be() {
 #[cfg(unix)]
 #[test]
 fn interrupts_leave_nothing() {
-    use std::process::Stdio;
-    use std::time::Duration;
-
     let f = Folder::new();
     let long = "workload = \"uniform\"\naccesses = 4000000000\nmemory = \"24MiB\"";
     f.write("x.toml", GOOD.replace("workload = \"sequential\"\nmemory = \"8MiB\"", long));
     f.write("report", "before");
     let args = ["run", "x.toml", "-o", "report", "--events", "e.jsonl", "--series", "s.csv"];
-    let mut child = f
-        .command(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starting mmsim");
-    // It has begun when its temporary files are there.
-    let begun = |f: &Folder| f.names().iter().filter(|n| n.starts_with(".mmsim-")).count() >= 2;
-    for _ in 0..1000 {
-        if begun(&f) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(begun(&f), "{:?}", f.names());
-    let killed = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .expect("kill");
-    assert!(killed.success());
-    let status = child.wait().expect("the end of mmsim");
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(crate::harness::ended_by("INT", f.begun(&args)), Some(130));
     assert_eq!(f.names(), ["report", "x.toml"]);
     assert_eq!(f.read("report"), "before");
 }
