@@ -54,21 +54,55 @@ pub(crate) fn remarks(plans: &[Plan], report: &Report) -> impl Iterator<Item = S
     lines.chain(late_replays(plans, report)).chain(unexpected(plans, report))
 }
 
-/// One line for each run that panicked, or ran out of memory unexpectedly, who held it, or could
-/// not go on, who waited for what.
+/// One line for each way in which runs of a variant ended early: who held the memory that ran out,
+/// who waited for what, or what the panic said. Runs that ended alike share the line of the first.
 pub(crate) fn early_ends(plans: &[Plan], report: &Report) -> Vec<String> {
     let planned = plans.iter().flat_map(|plan| &plan.runs);
-    let line = |(planned, run): (&PlannedRun, &RunReport)| {
-        if let Some(message) = &run.panic {
-            return Some(format!("{}: panicked: {message}", planned.label));
+    let mut ends: Vec<EarlyEnd<'_>> = Vec::new();
+    for (planned, run) in planned.zip(&report.runs) {
+        let Some((cause, text)) = early_end(planned, run) else { continue };
+        match ends.iter_mut().find(|e| (e.variant, &e.cause) == (run.variant.as_str(), &cause)) {
+            Some(alike) => alike.more += 1,
+            None => {
+                let (variant, first) = (run.variant.as_str(), planned.label.as_str());
+                ends.push(EarlyEnd { variant, cause, first, text, more: 0 });
+            }
         }
-        if let Some(stuck) = &run.stuck {
-            return Some(format!("{}: {}", planned.label, stuck.who_waits()));
-        }
-        let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
-        Some(format!("{}: {}", planned.label, oom.who_held_it()))
+    }
+    let line = |e: EarlyEnd<'_>| match e.more {
+        0 => format!("{}: {}", e.first, e.text),
+        1 => format!("{} and 1 more run of it: {}", e.first, e.text),
+        n => format!("{} and {n} more runs of it: {}", e.first, e.text),
     };
-    planned.zip(&report.runs).filter_map(line).collect()
+    ends.into_iter().map(line).collect()
+}
+
+/// Runs of a variant that ended early for one cause.
+struct EarlyEnd<'a> {
+    variant: &'a str,
+    cause: String,
+    /// Label of the first run, and the words about its end.
+    first: &'a str,
+    text: String,
+    more: usize,
+}
+
+/// The cause of an early end without times and sizes, and the words about it.
+fn early_end(planned: &PlannedRun, run: &RunReport) -> Option<(String, String)> {
+    if let Some(message) = &run.panic {
+        return Some((message.clone(), format!("panicked: {message}")));
+    }
+    if let Some(stuck) = &run.stuck {
+        return Some((stuck.why.clone(), stuck.who_waits()));
+    }
+    let oom = run.oom.as_ref().filter(|_| !planned.expect_oom)?;
+    let zram = run.swap.as_ref().is_some_and(|s| s.device.contains("zram"));
+    let store = if zram && oom.swap_free < oom.swap_total {
+        "; the kernel's pages include those of zram's store"
+    } else {
+        ""
+    };
+    Some((format!("{} {}", oom.victim, oom.shortage), oom.who_held_it() + store))
 }
 
 /// One line for each target that was not reached.
@@ -166,7 +200,8 @@ mod tests {
             early_ends(&unexpected, &report),
             [
                 "v, seed 1: out of memory after 1.500 s; pages: ebizzy 900 resident and 100 swapped, \
-              page cache 3, kernel 90, free 7; swap slots: 0 of 100 free"
+              page cache 3, kernel 90, free 7; swap slots: 0 of 100 free; the kernel's pages \
+              include those of zram's store"
             ]
         );
         let expected = [plan("a", &["v, seed 1"], true)];

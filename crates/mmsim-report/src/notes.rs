@@ -3,7 +3,7 @@
 
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mmsim_core::base::kernel::Kernel;
 use mmsim_core::base::vmstat::VmEvent;
@@ -50,6 +50,7 @@ impl Report {
                 without_reclaim(&of),
                 same_variants(&of),
                 same_values(&of),
+                same_seeds(&of),
             ];
             let prefix = scenario.map_or(String::new(), |s| format!("{s}: "));
             notes.extend(said.into_iter().flatten().map(|note| format!("{prefix}{note}")));
@@ -329,8 +330,12 @@ fn at(points: &[&Group<'_>], all: usize) -> String {
 
 /// True if two runs are the same but for their settings.
 fn same(a: &RunReport, b: &RunReport) -> bool {
-    a.seed == b.seed
-        && a.digest == b.digest
+    a.seed == b.seed && alike(a, b)
+}
+
+/// True if two runs are the same but for settings and seed.
+fn alike(a: &RunReport, b: &RunReport) -> bool {
+    a.digest == b.digest
         && a.sim_time_ns == b.sim_time_ns
         && a.vmstat == b.vmstat
         && a.outcome == b.outcome
@@ -373,6 +378,27 @@ fn same_variants(groups: &[&Group<'_>]) -> Vec<String> {
         format!("{variant}: identical to {earlier}{}: {what}", at(&points, groups.len()))
     };
     pairs.into_iter().map(note).collect()
+}
+
+/// Variants whose seeds all gave the same run, wherever they ran.
+fn same_seeds(groups: &[&Group<'_>]) -> Vec<String> {
+    let (mut found, mut differ) = (Vec::<&str>::new(), BTreeSet::new());
+    for v in groups.iter().flat_map(|g| &g.variants) {
+        let first = v.runs[0];
+        match v.runs.len() > 1
+            && v.runs.iter().all(|run| run.outcome.is_whole() && alike(first, run))
+        {
+            true if !found.contains(&v.name) => found.push(v.name),
+            true => (),
+            false => drop(differ.insert(v.name)),
+        }
+    }
+    found.retain(|name| !differ.contains(name));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let who = found.join(", ");
+    vec![format!("{who}: all seeds gave the same run: one is enough")]
 }
 
 /// Values of an axis that give the same runs as a value before them, whatever else is set.
@@ -515,6 +541,18 @@ mod tests {
     #[test]
     fn runs_that_say_something_have_no_notes() {
         assert_eq!(notes(|_, _| {}), [""; 0]);
+    }
+
+    /// A replay draws nothing: more seeds say nothing.
+    #[test]
+    fn seeds_that_change_nothing() {
+        let replay = |run: &mut RunReport, i: usize| {
+            if i < 2 {
+                run.digest = "same".into();
+                (run.sim_time_ns, run.vmstat) = (7, Default::default());
+            }
+        };
+        assert_eq!(notes(replay), ["v5.5: all seeds gave the same run: one is enough"]);
     }
 
     #[test]

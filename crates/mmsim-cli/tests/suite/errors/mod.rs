@@ -129,7 +129,7 @@ fn runs_that_do_nothing() {
     let report: serde_json::Value = serde_json::from_str(&f.read("report")).unwrap();
     let notes: Vec<&str> =
         report["notes"].as_array().unwrap().iter().filter_map(|n| n.as_str()).collect();
-    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert_eq!(notes.len(), 4, "{notes:?}");
     let lines: Vec<&str> = said.stderr.lines().map(|l| l.trim_start_matches("mmsim: ")).collect();
     assert_eq!(lines, notes);
 }
