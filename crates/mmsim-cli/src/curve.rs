@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mmsim::bench::{BenchSettings, Frames, Trace};
-use mmsim::curve::Curve;
+use mmsim::curve::{Curve, POINTS, Sizes};
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
 use mmsim::{Error, Runner, Scenario, traces};
@@ -26,6 +26,11 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
     let files = [("--svg", args.svg.as_deref()), ("--html", args.html.as_deref())];
     output::distinct(&[&args.of], &files)?;
     files.into_iter().try_for_each(|(_, file)| output::check(file))?;
+    if args.points.is_some() && matches!(args.memory, Sizes::Given(_)) {
+        let title = "--points: the sizes are given one by one, and none is placed";
+        let help = "leave it out, or write a range, as in --memory 10%..150%";
+        return Err(Failure::Input(Error::of_option(title).help(help)));
+    }
     let figure = args.by.unwrap_or(Figure::MissRatio);
     // Files that are no trace yet lie in a temporary file until the end.
     let mut imported = None;
@@ -54,6 +59,11 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         true => Ending::Done,
         false => Ending::EndedEarly,
     })
+}
+
+/// Sizes that a range gets.
+fn points(args: &CurveArgs) -> usize {
+    args.points.unwrap_or(POINTS).into()
 }
 
 fn is_scenario(path: &Path) -> bool {
@@ -87,7 +97,7 @@ fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
     }
     let scenario = Scenario::load(&args.of, &sets)?;
     let axis = args.axis.as_deref();
-    Ok(Curve::of_scenario(scenario, axis, &args.memory, args.points.into(), figure)?)
+    Ok(Curve::of_scenario(scenario, axis, &args.memory, points(args), figure)?)
 }
 
 /// The curve of a trace, which is imported if it is of another format.
@@ -139,7 +149,7 @@ fn of_trace(
         false => args.reclaim.clone(),
     };
     let name = args.of.display().to_string();
-    Ok(Curve::of_trace(trace, &name, &policies, &args.memory, args.points.into(), figure)?)
+    Ok(Curve::of_trace(trace, &name, &policies, &args.memory, points(args), figure)?)
 }
 
 /// Imports a file as a trace into a temporary file. Objects that are read before they were written are

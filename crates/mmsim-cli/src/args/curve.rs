@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mmsim::curve::{POINTS, Sizes};
+use mmsim::curve::Sizes;
 use mmsim::report::derived::Figure;
 
 use super::OutputArgs;
@@ -27,10 +27,10 @@ pub(crate) struct CurveArgs {
     /// pages, or of the memory that the scenario has
     #[arg(long, visible_alias = "frames", value_name = "SIZES", default_value = "10%..150%")]
     pub memory: Sizes,
-    /// Number of sizes in a range
-    #[arg(long, value_name = "N", default_value_t = POINTS, value_parser = within::<u16>(2, 1000),
+    /// Number of sizes in a range [default: 12]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(2, 1000),
           allow_negative_numbers = true)]
-    pub points: u16,
+    pub points: Option<u16>,
     /// Key of the scenario that is the memory, as in `machine.memcg[0].max` [default: that of the
     /// machine]
     #[arg(long, value_name = "KEY")]

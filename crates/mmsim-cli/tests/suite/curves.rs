@@ -119,6 +119,7 @@ fn curves_that_cannot_be() {
     said("no-sizes", "t.u32 --memory much");
     said("too-small", "t.u32 --memory 1%..100%");
     said("one-point", "t.u32 --points 1");
+    said("points-of-given-sizes", "t.u32 --memory 100,200 --points 5");
     said("no-such-policy", "t.u32 --reclaim lru");
     said("name-of-another-picture", "t.u32 --svg c.html");
 }
