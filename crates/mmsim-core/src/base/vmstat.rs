@@ -57,7 +57,7 @@ vm_events! {
     /// Pages that swap readahead read.
     SwapRa = "swap_ra", Pages, Pages,
         .after("thp_deferred_split_page").within(VmEvent::PswpIn, "swap_cluster_readahead");
-    /// Of these, pages that a fault found in the swap cache.
+    /// Pages of swap readahead that a fault found in the swap cache.
     SwapRaHit = "swap_ra_hit", Pages, Pages, .within(VmEvent::SwapRa, "swap_cache_get_folio");
     /// KiB read from block devices, of files and of swap.
     PgpgIn = "pgpgin", KiB, Pages, .after("nr_memmap_boot_pages").series();
@@ -73,19 +73,19 @@ vm_events! {
     PgAllocMovable = "pgalloc_movable", Pages, Pages;
     /// Direct reclaims for requests that a zone `DMA` may serve at best.
     AllocStallDma = "allocstall_dma", Events, Batches, .minor().series();
-    /// The same of zones `DMA32`.
+    /// Direct reclaims for requests that a zone `DMA32` may serve at best.
     AllocStallDma32 = "allocstall_dma32", Events, Batches, .minor().series();
-    /// The same of zones `Normal`.
+    /// Direct reclaims for requests that a zone `Normal` may serve at best.
     AllocStallNormal = "allocstall_normal", Events, Batches, .series();
-    /// The same of zones `Movable`.
+    /// Direct reclaims for requests that a zone `Movable` may serve at best.
     AllocStallMovable = "allocstall_movable", Events, Batches, .series();
     /// Pages that a scan passed over, as their zone, `DMA`, is too high for the request.
     PgSkipDma = "pgskip_dma", Pages, Who, .minor();
-    /// The same of zones `DMA32`.
+    /// Pages that a scan passed over, as their zone, `DMA32`, is too high for the request.
     PgSkipDma32 = "pgskip_dma32", Pages, Who, .minor();
-    /// The same of zones `Normal`.
+    /// Pages that a scan passed over, as their zone, `Normal`, is too high for the request.
     PgSkipNormal = "pgskip_normal", Pages, Who, .minor();
-    /// The same of zones `Movable`.
+    /// Pages that a scan passed over, as their zone, `Movable`, is too high for the request.
     PgSkipMovable = "pgskip_movable", Pages, Who, .minor();
     /// Pages that were freed.
     PgFree = "pgfree", Pages, Pages;
@@ -96,7 +96,7 @@ vm_events! {
     PgDeactivate = "pgdeactivate", Pages, Active, .memory_stat().groups().series().bench(10);
     /// Pages marked by `MADV_FREE`.
     PgLazyFree = "pglazyfree", Pages, Pages, .memory_stat();
-    /// Of these, pages that reclaim freed.
+    /// Pages marked by `MADV_FREE` that reclaim freed.
     PgLazyFreed = "pglazyfreed", Pages, Pages,
         .after("pgmajfault").memory_stat()
         .within(VmEvent::PgLazyFree, "shrink_folio_list, lru_lazyfree");
@@ -178,9 +178,9 @@ vm_events! {
     CompactIsolated = "compact_isolated", Pages, Blocks;
     /// Direct compactions.
     CompactStall = "compact_stall", Events, Blocks, .series();
-    /// Of these, those after which the request was not served.
+    /// Direct compactions after which the request was not served.
     CompactFail = "compact_fail", Events, Blocks, .notable(2);
-    /// Of these, those after which the request was served.
+    /// Direct compactions after which the request was served.
     CompactSuccess = "compact_success", Events, Blocks, .series().notable(1);
     /// Times that kcompactd woke up.
     CompactDaemonWake = "compact_daemon_wake", Events, Blocks;
@@ -209,7 +209,7 @@ vm_events! {
         .memory_stat_after("pglazyfreed").series().notable(3);
     /// Faults that wanted a huge page and took a small one.
     ThpFaultFallback = "thp_fault_fallback", Events, Blocks, .notable(4);
-    /// Of these, those whose group could not pay for a huge page.
+    /// Faults that took a small page because their group could not pay for a huge one.
     ThpFaultFallbackCharge = "thp_fault_fallback_charge", Events, Blocks,
         .within(VmEvent::ThpFaultFallback, "vma_alloc_anon_folio_pmd").younger();
     /// Huge pages that were split.
@@ -223,10 +223,10 @@ vm_events! {
     /// Evicted file pages that were wanted again.
     WorkingsetRefaultFile = "workingset_refault_file", Pages, Pages,
         .memory_stat().shadows().groups().series();
-    /// Of the refaults of anonymous pages, those that were activated at once.
+    /// Refaults of anonymous pages that were activated at once.
     WorkingsetActivateAnon = "workingset_activate_anon", Pages, Active,
         .memory_stat().shadows().groups().series().bench(12);
-    /// Of the refaults of file pages, those that were activated at once.
+    /// Refaults of file pages that were activated at once.
     WorkingsetActivateFile = "workingset_activate_file", Pages, Active,
         .memory_stat().shadows().groups().series();
     /// Refaults of anonymous pages that were part of the working set when they were evicted.
@@ -248,10 +248,10 @@ vm_events! {
     SimEvictClean = "sim_evict_clean", Pages, Pages;
     /// Requests served from another migratetype (`mm_page_alloc_extfrag`).
     SimExtfrag = "sim_extfrag", Events, Blocks;
-    /// Of these, from a block smaller than a pageblock.
+    /// Requests served from another migratetype's block that is smaller than a pageblock.
     SimExtfragFragmenting = "sim_extfrag_fragmenting", Events, Blocks,
         .within(VmEvent::SimExtfrag, "mm_page_alloc_extfrag");
-    /// Of these, for unmovable memory.
+    /// Requests for unmovable memory served from a smaller block of another migratetype.
     SimExtfragSevere = "sim_extfrag_severe", Events, Blocks,
         .within(VmEvent::SimExtfragFragmenting, "mm_page_alloc_extfrag");
     /// Requests served from another migratetype whose pageblock has the request's type now.
@@ -269,22 +269,22 @@ vm_events! {
     SimExtfragMR = "sim_extfrag_movable_reclaimable", Events, Blocks;
     /// Requests for movable memory served from unmovable lists.
     SimExtfragMU = "sim_extfrag_movable_unmovable", Events, Blocks;
-    /// Of these, those whose pageblock is the request's now: unmovable, from reclaimable.
+    /// Reclaimable pageblocks that a request for unmovable memory took over.
     SimClaimUR = "sim_claim_unmovable_reclaimable", Events, Blocks;
-    /// The same: unmovable, from movable.
+    /// Movable pageblocks that a request for unmovable memory took over.
     SimClaimUM = "sim_claim_unmovable_movable", Events, Blocks;
-    /// The same: reclaimable, from unmovable.
+    /// Unmovable pageblocks that a request for reclaimable memory took over.
     SimClaimRU = "sim_claim_reclaimable_unmovable", Events, Blocks;
-    /// The same: reclaimable, from movable.
+    /// Movable pageblocks that a request for reclaimable memory took over.
     SimClaimRM = "sim_claim_reclaimable_movable", Events, Blocks;
-    /// The same: movable, from reclaimable.
+    /// Reclaimable pageblocks that a request for movable memory took over.
     SimClaimMR = "sim_claim_movable_reclaimable", Events, Blocks;
-    /// The same: movable, from unmovable.
+    /// Unmovable pageblocks that a request for movable memory took over.
     SimClaimMU = "sim_claim_movable_unmovable", Events, Blocks;
     /// Moves by compaction of a page that it had moved before.
     SimMigrateAgain = "sim_migrate_again", Pages, Blocks,
         .within(VmEvent::PgMigrateSuccess, "of the model");
-    /// Of these, moves back into the pageblock that the page had been moved out of.
+    /// Moves by compaction of a page back into a pageblock that it had been moved out of.
     SimMigrateBack = "sim_migrate_back", Pages, Blocks,
         .within(VmEvent::SimMigrateAgain, "of the model");
     /// Pageblocks that compaction took pages out of within two cycles after it had put some in.
@@ -300,36 +300,36 @@ vm_events! {
     SimDirectReclaimNs = "sim_direct_reclaim_ns", Nanos, Time;
     /// Pages that were written to `memory.reclaim`.
     SimMemcgReclaimAsked = "sim_memcg_reclaim_asked", Pages, Pages;
-    /// Of these, those that could not be reclaimed: the write ended with `EAGAIN`.
+    /// Pages written to `memory.reclaim` that could not be reclaimed: the write ended with `EAGAIN`.
     SimMemcgReclaimShort = "sim_memcg_reclaim_short", Pages, Events;
     /// Calls of `fsync(2)` that ended.
     SimFsync = "sim_fsync", Events, Events, .younger();
-    /// Simulated nanoseconds that threads spent in them.
+    /// Simulated nanoseconds that threads spent in `fsync(2)`.
     SimFsyncNs = "sim_fsync_ns", Nanos, Time, .younger();
     /// Writes to files of `lru_gen`.
     SimLruGenWrites = "sim_lru_gen_writes", Events, Events, .younger();
-    /// Of these, those that the kernel refuses.
+    /// Writes to files of `lru_gen` that the kernel refuses.
     SimLruGenRefused = "sim_lru_gen_refused", Events, Events, .younger();
     /// Blocks that workloads asked for on behalf of the kernel.
     SimKernelAlloc = "sim_kernel_alloc", Blocks, Blocks;
-    /// Of these, those that failed.
+    /// Blocks that workloads asked for on behalf of the kernel, and did not get.
     SimKernelAllocFail = "sim_kernel_alloc_fail", Blocks, Blocks,
         .within(VmEvent::SimKernelAlloc, "of the model");
     /// Blocks of more than one page that workloads asked for on behalf of the kernel.
     SimHighAlloc = "sim_highalloc", Blocks, Blocks;
-    /// Of these, those that the free lists had.
+    /// Blocks of more than one page for the kernel that the free lists had.
     SimHighAllocLists = "sim_highalloc_lists", Blocks, Blocks;
-    /// Of these, those that asynchronous compaction had made.
+    /// Blocks of more than one page for the kernel that asynchronous compaction had made.
     SimHighAllocAsync = "sim_highalloc_async", Blocks, Blocks;
-    /// Of these, those that were free after direct reclaim.
+    /// Blocks of more than one page for the kernel that were free after direct reclaim.
     SimHighAllocReclaim = "sim_highalloc_reclaim", Blocks, Blocks;
-    /// Of these, those that compaction that may wait had made.
+    /// Blocks of more than one page for the kernel that synchronous compaction had made.
     SimHighAllocSync = "sim_highalloc_sync", Blocks, Blocks;
-    /// Of these, those that failed.
+    /// Blocks of more than one page for the kernel that workloads did not get.
     SimHighAllocFail = "sim_highalloc_fail", Blocks, Blocks;
     /// Groups of the order asked for without a page that cannot be moved, at each survey.
     SimCandidates = "sim_candidates", Blocks, Blocks;
-    /// Of these, those that were free already.
+    /// Groups of the order asked for that were free already, at each survey.
     SimCandidatesFree = "sim_candidates_free", Blocks, Blocks,
         .within(VmEvent::SimCandidates, "of the model");
     /// Most blocks of that order that moving pages could make, at each survey.

@@ -19,9 +19,9 @@ pub enum Expression {
     Number(f64),
     /// A counter, a figure of the study, a constant or a key.
     Name(String),
-    /// Of another variant.
+    /// An expression under another variant.
     Of(Box<Expression>, String),
-    /// In some phases.
+    /// An expression in some phases.
     During(Box<Expression>, String),
     /// A function or an operator with its arguments.
     Apply(Function, Vec<Expression>),
