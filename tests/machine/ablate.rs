@@ -79,7 +79,7 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     let tiers = &a.switches[1].alone.of_seeds;
     assert!(tiers.iter().all(|more| *more >= 0.0), "{tiers:?}");
     assert_eq!(a.switches[0].share.whole.0, [0, 0]);
-    assert_ne!(a.difference.mean, 0.0);
+    assert_ne!(a.difference.estimate.mean, 0.0);
     assert_eq!(a, trial.run(Figure::SwapIns, &runner(1)).unwrap());
     // The figure of the base is that of the run itself.
     let runs = Runner::default().sound_results(&specs(MGLRU), |_, _| Default::default()).unwrap();

@@ -68,14 +68,14 @@ fn a_search_keeps_its_word() {
     assert_eq!(t.spent.held_out, 3 * (t.front.len() as u64 + own_is_outside));
     assert_eq!((t.seeds, t.held_out), (vec![1, 2, 3], vec![4, 5, 6]));
     assert!(t.front.len() >= 3, "{}", t.front.len());
-    let means = |m: usize| t.front.iter().map(|s| s.objectives[m].mean).collect::<Vec<_>>();
+    let means = |m: usize| t.front.iter().map(|s| s.objectives[m].search.mean).collect::<Vec<_>>();
     assert!(
         means(0).is_sorted() && means(1).iter().rev().is_sorted(),
         "{:?} {:?}",
         means(0),
         means(1)
     );
-    assert!(t.front.iter().all(|s| s.objectives.iter().all(|m| m.ci95.is_some())));
+    assert!(t.front.iter().all(|s| s.objectives.iter().all(|m| m.search.ci95.is_some())));
     assert!(t.hypervolume.of_means > t.hypervolume.own, "{:?}", t.hypervolume);
     // Memory is what both figures follow.
     let share = |knob: &str| {
@@ -104,7 +104,7 @@ fn plan_of(knobs: &str, objectives: [&str; 2]) -> String {
 fn holds_its_word(t: &Tuning) {
     let sign = |m: usize| if t.objectives[m].max { -1.0 } else { 1.0 };
     let means = |s: &Setting| -> Vec<f64> {
-        s.objectives.iter().enumerate().map(|(m, of)| of.mean * sign(m)).collect()
+        s.objectives.iter().enumerate().map(|(m, of)| of.search.mean * sign(m)).collect()
     };
     let dominates = |a: &Setting, b: &Setting| {
         let (a, b) = (means(a), means(b));
@@ -130,8 +130,8 @@ fn holds_its_word(t: &Tuning) {
                 all.iter().any(|moved| moved.figure == aim.figure)
             };
             let Some(change) = &m.change else { continue };
-            let half = change.ci95.expect("an interval");
-            let good = if aim.max { change.mean } else { -change.mean };
+            let half = change.difference.ci95.expect("an interval");
+            let good = if aim.max { change.difference.mean } else { -change.difference.mean };
             assert_eq!(listed(&advised.worse), good < -half, "{aim:?} {change:?}");
             if listed(&advised.better) {
                 assert!(good > half, "{aim:?} {change:?}");
@@ -187,7 +187,8 @@ fn what_helps_is_advised_with_its_price() {
         assert_eq!(names(&advised.better), ["swap-ins"], "{advised:?}");
         assert_eq!(names(&advised.worse), ["peak_resident"], "{advised:?}");
     }
-    let best = t.front.iter().map(|s| s.objectives[0].change.as_ref().map_or(0.0, |c| c.mean));
+    let best =
+        t.front.iter().map(|s| s.objectives[0].change.as_ref().map_or(0.0, |c| c.difference.mean));
     assert!(best.fold(0.0, f64::min) < 0.0);
     // What makes nothing worse comes first, and here is such a one: swap-ins and faults that wait.
     let t = tuned(&plan_of(knob, ["swap-ins", "major-faults"]), 2);
@@ -315,7 +316,7 @@ fn constraints_are_kept() {
     assert!(tuned(&with(10), 2).front.is_empty());
     let some = tuned(&with(2200), 2);
     assert!(!some.front.is_empty());
-    assert!(some.front.iter().all(|s| s.constraints[0].mean < 2200.0), "{:?}", some.front);
+    assert!(some.front.iter().all(|s| s.constraints[0].search.mean < 2200.0), "{:?}", some.front);
 }
 
 /// Every mistake is reported at its place in the plan, with a text to write instead.

@@ -88,6 +88,7 @@ fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
 
 /// A mean with its interval; signed if it is a change.
 fn shown(effect: &Effect, signed: bool) -> String {
+    let effect = effect.estimate;
     let sign = if signed && effect.mean > 0.0 { "+" } else { "" };
     // What rounding leaves of equal values is nothing.
     let whole = |x: f64| if (x - x.round()).abs() < 0.005 { x.round() } else { x };
@@ -97,11 +98,10 @@ fn shown(effect: &Effect, signed: bool) -> String {
 
 /// The part of the difference, where there is one to speak of.
 fn part(a: &Ablation, effect: &Effect) -> String {
-    match a.difference.mean != 0.0
-        && (a.difference.ci95.is_none() || a.difference.differs_from_zero())
-    {
+    let whole = a.difference.estimate;
+    match whole.differs_from_zero() {
         // Adding 0 takes the sign off a zero.
-        true => format!("{:.0} %", (effect.mean / a.difference.mean * 100.0).round() + 0.0),
+        true => format!("{:.0} %", (effect.estimate.mean / whole.mean * 100.0).round() + 0.0),
         false => "-".to_string(),
     }
 }
@@ -153,8 +153,8 @@ fn of_switch(a: &Ablation, s: &SwitchEffect) -> Vec<Vec<String>> {
 
 /// Statement of the sums of an ablation.
 fn sums(a: &Ablation) -> String {
-    let noise = match a.difference.ci95 {
-        Some(_) if !a.difference.differs_from_zero() => " The difference is within its noise.",
+    let noise = match a.difference.estimate.ci95 {
+        Some(_) if !a.difference.estimate.is_proven() => " The difference is within its noise.",
         None => " With one seed there are no intervals: run with `--seeds 5`.",
         _ => "",
     };
@@ -177,15 +177,14 @@ fn sums(a: &Ablation) -> String {
 /// Pairs that do more or less than their sum, beyond noise; the largest first.
 fn of_pairs(a: &Ablation) -> String {
     const SHOWN: usize = 12;
-    let one_seed = a.difference.ci95.is_none();
-    let told =
-        |p: &&PairEffect| p.together.differs_from_zero() || one_seed && p.together.mean != 0.0;
+    let told = |p: &&PairEffect| p.together.estimate.differs_from_zero();
     let mut pairs: Vec<&PairEffect> = a.pairs.iter().filter(told).collect();
     if pairs.is_empty() {
         let none = "No two switches do more or less together than their sum, beyond noise.";
         return if a.pairs.is_empty() { String::new() } else { table::wrap(none, 0) };
     }
-    pairs.sort_by(|x, y| y.together.mean.abs().total_cmp(&x.together.mean.abs()));
+    let size = |p: &PairEffect| p.together.estimate.mean.abs();
+    pairs.sort_by(|x, y| size(y).total_cmp(&size(x)));
     let line = |p: &&PairEffect| {
         vec![p.switches[0].clone(), p.switches[1].clone(), shown(&p.together, true)]
     };

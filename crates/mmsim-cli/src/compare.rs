@@ -63,10 +63,10 @@ fn name(row: &Row) -> String {
 }
 
 fn change(row: &Row) -> String {
-    match (row.change_pct, row.change_ci95) {
-        (None, _) => "from 0".to_string(),
-        (Some(change), None) => per_cent(change),
-        (Some(change), Some(half)) => format!("{} ±{half:.1}", per_cent(change)),
+    match row.change.map(|c| (c.mean, c.ci95)) {
+        None => "from 0".to_string(),
+        Some((change, None)) => per_cent(change),
+        Some((change, Some(half))) => format!("{} ±{half:.1}", per_cent(change)),
     }
 }
 
@@ -194,9 +194,9 @@ fn class(of: Option<Counted>, key: &str) -> String {
 
 /// Difference, with half the interval where there are several seeds.
 fn difference(row: &Row) -> String {
-    let sign = if row.difference > 0.0 { "+" } else { "" };
-    let more = format!("{sign}{}", grouped(row.difference));
-    match row.difference_ci95 {
+    let sign = if row.difference.mean > 0.0 { "+" } else { "" };
+    let more = format!("{sign}{}", grouped(row.difference.mean));
+    match row.difference.ci95 {
         None => more,
         Some(half) => format!("{more} ±{}", grouped(half)),
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use mmsim::Runner;
 use mmsim::report::Pairs;
 use mmsim::report::numbers::grouped;
+use mmsim::report::statistics::Estimate;
 use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
 use mmsim::tune::writes::Write;
@@ -70,9 +71,8 @@ fn number(x: f64) -> String {
     }
 }
 
-fn with_interval(mean: Option<f64>, ci95: Option<f64>) -> String {
-    let half = |half: f64| format!(" ±{}", number(half));
-    mean.map_or("-".into(), |m| number(m) + &ci95.map_or(String::new(), half))
+fn with_interval(e: Estimate) -> String {
+    number(e.mean) + &e.ci95.map_or(String::new(), |half| format!(" ±{}", number(half)))
 }
 
 /// The last part of a path, where it says enough.
@@ -144,14 +144,14 @@ fn front(t: &Tuning) -> String {
         let value = |path: &str| s.knobs.get(path).map_or("as it is", String::as_str).to_string();
         row.extend(t.knobs.iter().map(|(path, _)| value(path)));
         for m in &s.objectives {
-            row.push(with_interval(Some(m.mean), m.ci95));
+            row.push(with_interval(m.search));
             row.push(match (&m.change, s.own) {
                 (Some(change), _) => of_change(change),
                 (None, true) => String::new(),
                 (None, false) => "-".to_string(),
             });
         }
-        row.extend(s.constraints.iter().map(|m| with_interval(Some(m.mean), m.ci95)));
+        row.extend(s.constraints.iter().map(|m| with_interval(m.search)));
         row
     };
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -161,17 +161,17 @@ fn front(t: &Tuning) -> String {
 /// A change in per cent, or in the unit of its figure where the present value is zero.
 fn of_change(c: &Change) -> String {
     let half = |half: Option<String>| half.map_or(String::new(), |h| format!(" ±{h}"));
-    let plus = if c.mean > 0.0 { "+" } else { "" };
+    let plus = if c.difference.mean > 0.0 { "+" } else { "" };
     let Some(percent) = c.percent else {
-        return format!("{plus}{}{}", number(c.mean), half(c.ci95.map(number)));
+        return plus.to_string() + &with_interval(c.difference);
     };
-    let per_cent = |x: f64| match (percent.abs(), percent == 0.0) {
+    let per_cent = |x: f64| match (percent.mean.abs(), percent.mean == 0.0) {
         (100.0.., _) => grouped(x.round()),
         // Enough digits that a proven change is not printed as zero.
         (..0.1, false) => format!("{x:.3}"),
         _ => format!("{x:.1}"),
     };
-    format!("{plus}{} %{}", per_cent(percent), half(c.percent_ci95.map(per_cent)))
+    format!("{plus}{} %{}", per_cent(percent.mean), half(percent.ci95.map(per_cent)))
 }
 
 /// Meaning of the columns, with the place of the own setting relative to the front, and the verdict
@@ -314,9 +314,9 @@ fn hypervolume(t: &Tuning) -> String {
          scenario's own setting.",
         point.join(", "),
         number(h.of_means),
-        with_interval(Some(h.mean), h.ci95),
+        with_interval(h.search),
         number(h.held_out_of_means),
-        with_interval(Some(h.held_out), h.held_out_ci95),
+        with_interval(h.held_out),
         number(h.own)
     );
     table::wrap(&text, 0)

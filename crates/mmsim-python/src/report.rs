@@ -309,8 +309,8 @@ fn values(comparison: &compare::Comparison) -> Table {
         ("name".into(), repeated(all.iter().map(|row| (row.name.as_str(), 1)))),
         ("a".into(), number(&|row| Some(row.a))),
         ("b".into(), number(&|row| Some(row.b))),
-        ("change_pct".into(), number(&|row| row.change_pct)),
-        ("change_ci95".into(), number(&|row| row.change_ci95)),
+        ("change_pct".into(), number(&|row| row.change.map(|c| c.mean))),
+        ("change_ci95".into(), number(&|row| row.change.and_then(|c| c.ci95))),
     ])
 }
 

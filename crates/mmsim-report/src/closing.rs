@@ -19,7 +19,7 @@ use super::derived::{Figure, Scope};
 use super::explained;
 use super::groups::{Group, VariantRuns};
 use super::numbers::{grouped, per_cent};
-use super::statistics::{Estimate, estimate, paired_change};
+use super::statistics::{Estimate, estimate, paired_change, paired_difference};
 
 const YARDSTICKS: [(Figure, &str); 3] = [
     (Figure::MajorFaults, "Major faults"),
@@ -74,15 +74,13 @@ impl Measured<'_> {
     /// The change of each pair of equal seeds to `other`: its estimate in per cent, or that of the
     /// differences where one grew from zero.
     fn change_to(&self, other: &Measured<'_>) -> Option<Estimate> {
-        let difference =
-            |&(seed, v): &(u64, f64)| other.values.iter().find(|o| o.0 == seed).map(|o| o.1 - v);
-        let differences: Vec<f64> = self.values.iter().filter_map(difference).collect();
-        paired_change(&self.values, &other.values).or_else(|| estimate(&differences))
+        paired_change(&self.values, &other.values)
+            .or_else(|| paired_difference(&self.values, &other.values))
     }
 
     /// True if the paired difference exceeds the noise between seeds.
     fn is_told_from(&self, other: &Measured<'_>) -> bool {
-        self.change_to(other).is_some_and(|c| c.ci95.is_some() && c.differs_from_zero())
+        self.change_to(other).is_some_and(|c| c.is_proven())
     }
 }
 
@@ -120,7 +118,7 @@ impl<'a> Comparison<'a> {
     fn of(&self, figure: Figure, what: &str) -> Vec<String> {
         let measure = |&variant: &&'a VariantRuns<'a>| {
             let values = self.values(variant, figure);
-            let mean = estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>())?.mean;
+            let mean = estimate(values.iter().map(|v| v.1))?.mean;
             Some(Measured { variant, values, mean })
         };
         let all: Vec<Measured<'_>> = self.variants.iter().filter_map(measure).collect();

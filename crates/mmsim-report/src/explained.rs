@@ -19,7 +19,7 @@ use super::compare::that_differ;
 use super::document::{ClassReport, RunReport, WhyReport};
 use super::groups::{Group, VariantRuns};
 use super::numbers::grouped;
-use super::statistics::{Estimate, estimate};
+use super::statistics::{Estimate, estimate, ratio_of_means};
 
 /// The sentences of a group; none without followed runs of several variants and seeds.
 pub fn sentences(group: &Group<'_>) -> Vec<String> {
@@ -70,15 +70,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The ratio of two means in per cent, of values that belong together. Its interval is that of what
-/// the ratio leaves of each pair.
-fn ratio(of: &[f64], all: &[f64]) -> Option<Estimate> {
-    let ratio = mean(of) / mean(all);
-    let left: Vec<f64> = of.iter().zip(all).map(|(v, all)| v - ratio * all).collect();
-    let half = estimate(&left)?.ci95? / mean(all).abs() * 100.0;
-    Some(Estimate { mean: ratio * 100.0, ci95: Some(half), n: of.len() })
-}
-
 fn shown(e: &Estimate) -> String {
     let sign = if e.mean > 0.0 { "+" } else { "" };
     format!("{sign}{} ±{}", grouped(e.mean.round()), grouped(e.ci95.unwrap_or(0.0).round()))
@@ -109,7 +100,7 @@ fn sentence(first: &VariantRuns<'_>, other: &VariantRuns<'_>) -> Option<String> 
         .iter()
         .map(|class| (*class, changes(&pairs, &counters, Some(*class))))
         .reduce(|x, y| if mean(&y.1).abs() > mean(&x.1).abs() { y } else { x })?;
-    let part = ratio(&values, &all)?;
+    let part = ratio_of_means(&values, &all)?.map(|share| share * 100.0);
     let switch = match that_differ(runs[0].0, runs[0].1).as_slice() {
         [only] => format!("; all of it is by `{}`", only.name),
         _ => String::new(),
@@ -168,16 +159,6 @@ mod tests {
         assert_eq!(say(&r), [said]);
         r.runs[2..].iter_mut().for_each(|run| run.knobs.set("swappiness", KnobValue::Whole(1)));
         assert!(say(&r)[0].ends_with("; all of it is by `swappiness`."), "{:?}", say(&r));
-    }
-
-    /// 100 and 300, of which 150 and 210 are order: 360 of 400 are 90 %. What that leaves, 60 and
-    /// -60, has an interval of 762, and the mean is 200.
-    #[test]
-    fn a_part_is_the_ratio_of_means_with_an_interval() {
-        let part = ratio(&[150.0, 210.0], &[100.0, 300.0]).unwrap();
-        assert_eq!((part.mean.round(), part.n), (90.0, 2));
-        assert_eq!(part.ci95.unwrap().round(), (12.706 * 60.0 / 200.0 * 100.0_f64).round());
-        assert!(!part.differs_from_zero());
     }
 
     /// 200 refaults of capacity went, and 100 of order came.

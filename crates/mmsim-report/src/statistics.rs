@@ -4,11 +4,20 @@
 //! happened and not what to expect. Several seeds give a mean and a 95 % confidence
 //! interval of the mean: `mean ± t(0.975, n-1) · s / √n` with Student's t, since seeds are
 //! few. Variants with the same seed have the same accesses; comparing them seed by seed
-//! removes what the draw does to both, and leaves a much narrower interval than comparing
-//! two means would.
+//! ([`pairs`]) removes what the draw does to both, and leaves a much narrower interval than
+//! comparing two means would.
+//!
+//! Every mean with an interval is an [`Estimate`], and every document writes it by
+//! [`estimate_fields!`](crate::estimate_fields).
+
+use std::borrow::Borrow;
+
+use schemars::{Schema, json_schema};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 /// A mean with its 95 % confidence interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Estimate {
     /// The mean.
@@ -16,8 +25,12 @@ pub struct Estimate {
     /// Half the width of the interval; `None` for a single value.
     pub ci95: Option<f64>,
     /// Number of values.
+    #[serde(skip)]
     pub n: usize,
 }
+
+/// Values of a figure by seed.
+pub type Sample = [(u64, f64)];
 
 impl Estimate {
     /// A figure of `n` values that has no interval, such as a share of them.
@@ -30,6 +43,100 @@ impl Estimate {
     pub fn differs_from_zero(&self) -> bool {
         self.mean.abs() > self.ci95.unwrap_or(0.0)
     }
+
+    /// True if there is an interval, and it leaves out zero. A single value proves nothing.
+    pub fn is_proven(&self) -> bool {
+        self.ci95.is_some() && self.differs_from_zero()
+    }
+
+    /// True if the mean of further seeds is where this one lets expect it, in 95 of 100 cases: within
+    /// the interval of this mean, widened by the spread of those seeds. `None` without an interval.
+    pub fn foretells(&self, further: &Estimate) -> Option<bool> {
+        let wider = (1.0 + self.n as f64 / further.n as f64).sqrt();
+        Some((self.mean - further.mean).abs() <= self.ci95? * wider)
+    }
+
+    /// The estimate with mean and interval in another unit, or rounded.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
+        Estimate { mean: of(self.mean), ci95: self.ci95.map(of), n: self.n }
+    }
+
+    /// The mean of estimates from draws that have nothing in common, so that their intervals add as
+    /// squares. Those of a single value add nothing. `None` of none.
+    pub fn mean_of(all: &[Estimate]) -> Option<Estimate> {
+        let n = all.len() as f64;
+        let mean = all.iter().map(|e| e.mean).sum::<f64>() / n;
+        let squares: Vec<f64> = all.iter().filter_map(|e| e.ci95.map(|c| c * c)).collect();
+        let ci95 = (!squares.is_empty()).then(|| squares.iter().sum::<f64>().sqrt() / n);
+        (!all.is_empty()).then_some(Estimate { mean, ci95, n: all.len() })
+    }
+
+    /// Writes mean and half interval under two names: the work of
+    /// [`estimate_fields!`](crate::estimate_fields).
+    ///
+    /// # Errors
+    ///
+    /// The serializer refuses them.
+    pub fn write<S: Serializer>(
+        of: Option<Estimate>,
+        [mean, ci95]: [&'static str; 2],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry(mean, &of.map(|e| e.mean))?;
+        map.serialize_entry(ci95, &of.and_then(|e| e.ci95))?;
+        map.end()
+    }
+
+    /// The schema of these two fields, each with a sentence. `always`: there is a mean in any case.
+    pub fn schema(fields: [(&str, &str); 2], always: bool) -> Schema {
+        let [(mean, says), (ci95, of_ci95)] = fields;
+        let number = |says: &str, always: bool| match always {
+            true => json_schema!({ "description": says, "type": "number", "format": "double" }),
+            false => {
+                let either = ["number", "null"];
+                json_schema!({ "description": says, "type": either, "format": "double" })
+            }
+        };
+        let required = if always { vec![mean] } else { Vec::new() };
+        json_schema!({
+            "type": "object",
+            "properties": { mean: number(says, always), ci95: number(of_ci95, false) },
+            "required": required,
+        })
+    }
+}
+
+/// Modules that write an [`Estimate`], or `Option` of one, as two fields of a document: the names of
+/// the mean and of half the interval. A field takes one by `#[serde(flatten, with = "NAME")]`. Where
+/// the document has a schema, a sentence for each of the two follows, and the field takes
+/// `#[schemars(flatten, schema_with = "NAME::schema")]` besides.
+#[macro_export]
+macro_rules! estimate_fields {
+    ($(
+        $name:ident: $of:ty => $mean:literal, $ci95:literal $(: $says:literal, $of_ci95:literal)?;
+    )*) => {$(
+        mod $name {
+            use $crate::statistics::Estimate;
+
+            /// Writes the two fields.
+            pub(super) fn serialize<S: ::serde::Serializer>(
+                of: &$of,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                Estimate::write((*of).into(), [$mean, $ci95], serializer)
+            }
+
+            $(
+                /// The schema of the two fields.
+                pub(super) fn schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                    let always = Option::<Estimate>::from(<$of>::default()).is_some();
+                    Estimate::schema([($mean, $says), ($ci95, $of_ci95)], always)
+                }
+            )?
+        }
+    )*};
 }
 
 /// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, rounded to 3 decimals.
@@ -46,7 +153,8 @@ fn t_975(degrees_of_freedom: usize) -> f64 {
 }
 
 /// Mean and confidence interval of some values; `None` without values.
-pub fn estimate(values: &[f64]) -> Option<Estimate> {
+pub fn estimate(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<Estimate> {
+    let values: Vec<f64> = values.into_iter().map(|v| *v.borrow()).collect();
     let n = values.len();
     if n == 0 {
         return None;
@@ -67,24 +175,42 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     ascending.get(rank.max(1) - 1).copied()
 }
 
-/// The change from `first` to `other` in per cent: the mean of the changes of all pairs
-/// with the same seed.
+/// The values of two samples that have the same seed, in the order of the first. Seeds that only one
+/// side has are left out.
+pub fn pairs<'a>(first: &'a Sample, other: &'a Sample) -> impl Iterator<Item = (f64, f64)> + 'a {
+    let of = |seed: u64| other.iter().find(move |o| o.0 == seed);
+    first.iter().filter_map(move |&(seed, v)| Some((v, of(seed)?.1)))
+}
+
+/// Values that have no seeds as a sample: those of the same place are pairs.
+pub fn by_place(values: impl IntoIterator<Item = f64>) -> Vec<(u64, f64)> {
+    (0..).zip(values).collect()
+}
+
+/// The difference of all pairs, second minus first.
+pub fn paired_difference(first: &Sample, other: &Sample) -> Option<Estimate> {
+    estimate(pairs(first, other).map(|(before, after)| after - before))
+}
+
+/// The change from `first` to `other` in per cent: the mean of the changes of all pairs.
 ///
-/// Seeds that only one side has are left out. A pair of zeros has not changed; a change
-/// from zero to something has no percentage, and neither has the whole then: `None`.
-pub fn paired_change(first: &[(u64, f64)], other: &[(u64, f64)]) -> Option<Estimate> {
-    let mut changes = Vec::new();
-    for &(seed, before) in first {
-        let Some(&(_, after)) = other.iter().find(|(s, _)| *s == seed) else { continue };
-        if before == after {
-            changes.push(0.0);
-        } else if before == 0.0 {
-            return None;
-        } else {
-            changes.push((after - before) / before * 100.0);
-        }
-    }
-    estimate(&changes)
+/// A pair of zeros has not changed; a change from zero to something has no percentage, and neither
+/// has the whole then: `None`.
+pub fn paired_change(first: &Sample, other: &Sample) -> Option<Estimate> {
+    let change = |(before, after): (f64, f64)| match before == after {
+        true => Some(0.0),
+        false => (before != 0.0).then(|| (after - before) / before * 100.0),
+    };
+    estimate(pairs(first, other).map(change).collect::<Option<Vec<f64>>>()?)
+}
+
+/// The ratio of two means, of values that belong together. Its interval is that of what the ratio
+/// leaves of each pair. `None` where values are too few for one.
+pub fn ratio_of_means(of: &[f64], all: &[f64]) -> Option<Estimate> {
+    let whole = estimate(all)?.mean;
+    let ratio = estimate(of)?.mean / whole;
+    let half = estimate(of.iter().zip(all).map(|(v, all)| v - ratio * all))?.ci95? / whole.abs();
+    Some(Estimate { mean: ratio, ci95: Some(half), n: of.len() })
 }
 
 #[cfg(test)]
@@ -102,11 +228,49 @@ mod tests {
 
     #[test]
     fn few_values() {
-        assert_eq!(estimate(&[]), None);
+        assert_eq!(estimate::<[f64; 0]>([]), None);
         assert_eq!(estimate(&[3.0]), Some(Estimate { mean: 3.0, ci95: None, n: 1 }));
         // Two values a and b: half width 12.706 · |a-b| / 2.
         let e = estimate(&[1.0, 3.0]).unwrap();
         assert!((e.ci95.unwrap() - 12.706).abs() < 1e-9);
+    }
+
+    /// 100 and 300, of which 150 and 210: 360 of 400 are 90 %. What that leaves, 60 and -60, has an
+    /// interval of 762, and the mean is 200.
+    #[test]
+    fn a_ratio_of_means_has_the_interval_of_what_it_leaves() {
+        let part = ratio_of_means(&[150.0, 210.0], &[100.0, 300.0]).unwrap();
+        assert_eq!(((part.mean * 100.0).round(), part.n), (90.0, 2));
+        assert!((part.ci95.unwrap() - 12.706 * 60.0 / 200.0).abs() < 1e-9);
+        assert!(!part.differs_from_zero());
+    }
+
+    /// Intervals of 3 and 4 have 5 as the root of their squares, and the mean of two a half of it.
+    #[test]
+    fn intervals_of_different_draws_add_as_squares() {
+        let of = |mean, ci95| Estimate { mean, ci95, n: 2 };
+        let mean = Estimate::mean_of(&[of(1.0, Some(3.0)), of(3.0, Some(4.0))]);
+        assert_eq!(mean, Some(of(2.0, Some(2.5))));
+        assert_eq!(Estimate::mean_of(&[of(1.0, None)]).unwrap().ci95, None);
+        assert_eq!(Estimate::mean_of(&[]), None);
+    }
+
+    /// One further seed spreads as far as a seed does, so an interval of 2 over 3 seeds lets expect
+    /// it within 4 of the mean.
+    #[test]
+    fn further_seeds_lie_where_the_first_let_expect() {
+        let here = Estimate { mean: 10.0, ci95: Some(2.0), n: 3 };
+        let there = |mean| here.foretells(&Estimate::without_interval(mean, 1));
+        assert_eq!((there(14.0), there(5.9)), (Some(true), Some(false)));
+        assert_eq!(Estimate::without_interval(1.0, 1).foretells(&here), None);
+    }
+
+    /// A single value proves nothing, and neither does an interval with zero in it.
+    #[test]
+    fn only_an_interval_proves() {
+        let of = |ci95| Estimate { mean: -2.0, ci95, n: 1 };
+        assert_eq!([None, Some(1.0), Some(2.0)].map(|c| of(c).is_proven()), [false, true, false]);
+        assert!(of(None).differs_from_zero());
     }
 
     #[test]

@@ -481,10 +481,10 @@ impl Comparison {
             }
             for r in c.figures.iter().chain(&c.classes).chain(&c.values) {
                 let change = [
-                    r.difference.to_string(),
-                    or_empty(r.difference_ci95),
-                    or_empty(r.change_pct),
-                    or_empty(r.change_ci95),
+                    r.difference.mean.to_string(),
+                    or_empty(r.difference.ci95),
+                    or_empty(r.change.map(|c| c.mean)),
+                    or_empty(r.change.and_then(|c| c.ci95)),
                     or_empty(r.movement_pct),
                     r.moved.name().to_string(),
                 ];

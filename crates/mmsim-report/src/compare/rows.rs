@@ -20,7 +20,8 @@ use serde::Serialize;
 use super::Options;
 use crate::derived::{Figure, Scope};
 use crate::document::RunReport;
-use crate::statistics::{estimate, paired_change};
+use crate::estimate_fields;
+use crate::statistics::{Estimate, estimate, paired_change, paired_difference};
 
 /// Amount that is added to both means before they are compared.
 pub const FLOOR: f64 = 100.0;
@@ -64,19 +65,22 @@ pub struct Row {
     pub a: f64,
     /// Mean in the second.
     pub b: f64,
-    /// Mean of the differences of pairs, second minus first.
-    pub difference: f64,
-    /// Half the 95 % interval of the difference, with several seeds.
-    pub difference_ci95: Option<f64>,
-    /// Mean of the changes of pairs in per cent; none where one grew from zero.
-    pub change_pct: Option<f64>,
-    /// Half its 95 % interval, with several seeds.
-    pub change_ci95: Option<f64>,
+    /// The differences of pairs, second minus first.
+    #[serde(flatten, with = "difference")]
+    pub difference: Estimate,
+    /// The changes of pairs in per cent; none where one grew from zero.
+    #[serde(flatten, with = "change")]
+    pub change: Option<Estimate>,
     /// Difference of the means in per cent, after [`FLOOR`] was added to both. None for a figure
     /// that grew from zero: nothing is added to those that are no counts.
     pub movement_pct: Option<f64>,
     /// The verdict.
     pub moved: Moved,
+}
+
+estimate_fields! {
+    difference: Estimate => "difference", "difference_ci95";
+    change: Option<Estimate> => "change_pct", "change_ci95";
 }
 
 impl Row {
@@ -96,12 +100,10 @@ pub(super) fn row(
     let side = |of: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64)> {
         pairs.iter().map(|p| (p.0, of(p))).collect()
     };
-    let mean = |values: &[(u64, f64)]| {
-        estimate(&values.iter().map(|v| v.1).collect::<Vec<_>>()).map(|e| e.mean)
-    };
+    let mean = |values: &[(u64, f64)]| estimate(values.iter().map(|v| v.1)).map(|e| e.mean);
     let (in_a, in_b) = (side(|p| p.1), side(|p| p.2));
     let (a, b) = (mean(&in_a)?, mean(&in_b)?);
-    let difference = estimate(&pairs.iter().map(|p| p.2 - p.1).collect::<Vec<_>>())?;
+    let difference = paired_difference(&in_a, &in_b)?;
     let change = paired_change(&in_a, &in_b);
     let moved = if pairs.iter().all(|p| p.1 == p.2) {
         Moved::No
@@ -118,10 +120,8 @@ pub(super) fn row(
         name,
         a,
         b,
-        difference: difference.mean,
-        difference_ci95: difference.ci95,
-        change_pct: change.map(|c| c.mean),
-        change_ci95: change.and_then(|c| c.ci95),
+        difference,
+        change,
         movement_pct: Some(movement).filter(|m| m.is_finite()),
         moved,
     })
@@ -270,17 +270,21 @@ mod tests {
         row("vmstat", "x".into(), pairs, FLOOR).unwrap()
     }
 
+    fn pct(row: &Row) -> Option<f64> {
+        row.change.map(|c| c.mean)
+    }
+
     #[test]
     fn movement_by_hand() {
         // (200 + 100) / (100 + 100) = 1.5, up and down alike.
         let up = of(&[(1, 100.0, 200.0)]);
-        assert_eq!((up.movement(), up.change_pct, up.moved), (50.0, Some(100.0), Moved::Up));
+        assert_eq!((up.movement(), pct(&up), up.moved), (50.0, Some(100.0), Moved::Up));
         let down = of(&[(1, 200.0, 100.0)]);
-        assert_eq!((down.movement(), down.change_pct), (50.0, Some(-50.0)));
+        assert_eq!((down.movement(), pct(&down)), (50.0, Some(-50.0)));
         assert_eq!(down.moved, Moved::Down);
         // From nothing: no percentage, but a size. (100 + 100) / 100 = 2.
         let new = of(&[(1, 0.0, 100.0)]);
-        assert_eq!((new.movement(), new.change_pct, new.moved), (100.0, None, Moved::Up));
+        assert_eq!((new.movement(), pct(&new), new.moved), (100.0, None, Moved::Up));
         // 106 / 103.
         assert!((of(&[(1, 3.0, 6.0)]).movement() - 300.0 / 103.0).abs() < 1e-9);
     }
@@ -289,10 +293,10 @@ mod tests {
     fn noise_by_hand() {
         // Changes +10 %, -10 %: mean 0.
         let row = of(&[(1, 100.0, 110.0), (2, 100.0, 90.0)]);
-        assert_eq!((row.moved, row.difference), (Moved::WithinNoise, 0.0));
+        assert_eq!((row.moved, row.difference.mean), (Moved::WithinNoise, 0.0));
         // Changes 4, 6, 8 %: mean 6, s = 2, half width 4.303 * 2 / sqrt(3) = 4.969: moved.
         let row = of(&[(1, 100.0, 104.0), (2, 100.0, 106.0), (3, 100.0, 108.0)]);
-        assert!((row.change_ci95.unwrap() - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-9);
+        assert!((row.change.unwrap().ci95.unwrap() - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-9);
         assert_eq!(row.moved, Moved::Up);
         // 2, 6, 10 %: s = 4, half width 9.94: it may be nothing.
         let row = of(&[(1, 100.0, 102.0), (2, 100.0, 106.0), (3, 100.0, 110.0)]);
@@ -300,6 +304,6 @@ mod tests {
         assert_eq!(of(&[(1, 5.0, 5.0), (2, 7.0, 7.0)]).moved, Moved::No);
         // From zero in one pair: differences 0 and 50, mean 25, half width 12.706 * 25.
         let row = of(&[(1, 0.0, 50.0), (2, 10.0, 10.0)]);
-        assert_eq!((row.change_pct, row.moved), (None, Moved::WithinNoise));
+        assert_eq!((pct(&row), row.moved), (None, Moved::WithinNoise));
     }
 }

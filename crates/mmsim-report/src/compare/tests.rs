@@ -3,6 +3,7 @@ use crate::document::{
     ClassReport, Ending, KnobValue, ShareReport, TroubleClass, TroubleReport, WhyReport,
 };
 use crate::samples;
+use crate::statistics::Estimate;
 
 /// A report of one variant; swap-ins and deactivations per seed are given.
 fn report(variant: &str, runs: &[(u64, u64, u64)]) -> Report {
@@ -13,6 +14,11 @@ fn report(variant: &str, runs: &[(u64, u64, u64)]) -> Report {
         )
     };
     Report::new("ebizzy-anon", "", runs.iter().map(run).collect())
+}
+
+/// The estimate of one seed.
+fn one(mean: f64) -> Estimate {
+    Estimate::without_interval(mean, 1)
 }
 
 fn with(a: &Report, b: &Report, options: Options<'_>) -> Result<Comparison, Error> {
@@ -35,8 +41,8 @@ fn one_variant_each_is_paired_whatever_its_name() {
     let only = &c.comparisons[0];
     assert_eq!(only.label(), "v5.5 (A) and v5.9 (B), task[0].memory = 1536MiB");
     let row = value(only, "pswpin");
-    assert_eq!((row.a, row.b, row.difference), (1000.0, 800.0, -200.0));
-    assert_eq!((row.change_pct, row.change_ci95, row.moved), (Some(-20.0), None, Moved::Down));
+    assert_eq!((row.a, row.b, row.difference.mean), (1000.0, 800.0, -200.0));
+    assert_eq!((row.change, row.moved), (Some(one(-20.0)), Moved::Down));
     assert_eq!(value(only, "pgdeactivate").moved, Moved::No);
     // pgscan is 4 per swap-in, pgsteal 2, faults and refaults 1: with 100 added to both,
     // 4100/3300 is more than 2100/1700 and that more than 1100/900.
@@ -45,7 +51,7 @@ fn one_variant_each_is_paired_whatever_its_name() {
     let places = expected.map(|n| order.iter().position(|o| *o == n).unwrap());
     assert!(places.is_sorted(), "{order:?}");
     // One pair is all there is: its ratios are those of the samples.
-    assert_eq!(only.figures[0].change_pct, Some(-20.0));
+    assert_eq!(only.figures[0].change, Some(one(-20.0)));
     assert!(c.a.left_out.is_empty() && c.b.left_out.is_empty());
 }
 
@@ -60,7 +66,8 @@ fn several_seeds_have_intervals_and_unpaired_runs_are_named() {
     assert_eq!(c.a.left_out, ["v, task[0].memory = 1536MiB, seed 9"]);
     // Every seed has a tenth less, so the interval has no width.
     let row = value(only, "pswpin");
-    assert!((row.change_pct.unwrap() + 10.0).abs() < 1e-9 && row.change_ci95.unwrap() < 1e-9);
+    let change = row.change.unwrap();
+    assert!((change.mean + 10.0).abs() < 1e-9 && change.ci95.unwrap() < 1e-9);
     // -60 %, 0 %, +20 %: the mean is less than its interval.
     assert_eq!(value(only, "pgdeactivate").moved, Moved::WithinNoise);
 }
@@ -149,7 +156,7 @@ fn a_phase_alone() {
     let moved: Vec<&str> = c.comparisons[0].moved().map(|r| r.name.as_str()).collect();
     assert_eq!(moved, ["major_fault.count"]);
     let c = of("access").unwrap();
-    assert_eq!(value(&c.comparisons[0], "pswpin").change_pct, Some(-20.0));
+    assert_eq!(value(&c.comparisons[0], "pswpin").change, Some(one(-20.0)));
     assert!(of("acess").unwrap_err().to_string().contains("its phases are populate, access"));
 }
 
@@ -287,7 +294,7 @@ fn classes_are_compared_where_both_have_them() {
     let rows: Vec<(&str, &str, f64, f64, f64)> = c.comparisons[0]
         .classes
         .iter()
-        .map(|r| (r.kind, r.name.as_str(), r.a, r.b, r.difference))
+        .map(|r| (r.kind, r.name.as_str(), r.a, r.b, r.difference.mean))
         .collect();
     assert_eq!(
         rows,

@@ -255,7 +255,7 @@ pub fn cells(all: &[Ablation]) -> Cells {
         let mut row = |effect: &str, who: [&str; 2], nothing: Option<bool>, e: &Effect| {
             let texts = [&a.variant, &setting, &a.figure, effect, who[0], who[1]];
             let row = texts.into_iter().map(Cell::from).chain([nothing.into()]);
-            cells.rows.push(row.chain([e.mean.into(), e.ci95.into()]).collect());
+            cells.rows.push(row.chain([e.estimate.mean.into(), e.estimate.ci95.into()]).collect());
         };
         row("off", [""; 2], None, &a.off);
         row("on", [""; 2], None, &a.on);
@@ -281,9 +281,8 @@ fn millionths(value: f64) -> i128 {
 #[non_exhaustive]
 pub struct Effect {
     /// The mean over seeds.
-    pub mean: f64,
-    /// Half the width of its 95 % interval; none with one seed.
-    pub ci95: Option<f64>,
+    #[serde(flatten)]
+    pub estimate: Estimate,
     /// The value of each seed.
     pub of_seeds: Vec<f64>,
     /// The same as whole numbers, which sum without rounding: millionths.
@@ -294,14 +293,8 @@ pub struct Effect {
 impl Effect {
     fn of(whole: Vec<i128>, parts: i128) -> Effect {
         let of_seeds: Vec<f64> = whole.iter().map(|p| *p as f64 / (parts as f64 * 1e6)).collect();
-        let e = estimate(&of_seeds).unwrap_or(Estimate::without_interval(0.0, 0));
-        Effect { mean: e.mean, ci95: e.ci95, of_seeds, whole: (whole, parts) }
-    }
-
-    /// True if the interval leaves out zero. With one seed there is no interval, and the result is
-    /// false.
-    pub fn differs_from_zero(&self) -> bool {
-        self.ci95.is_some_and(|half| self.mean.abs() > half)
+        let estimate = estimate(&of_seeds).unwrap_or_default();
+        Effect { estimate, of_seeds, whole: (whole, parts) }
     }
 }
 

@@ -17,7 +17,7 @@
 //! let evaluator = Evaluator::new(&suite, Runner::new(&RunOptions::default()))?;
 //! let knobs = KnobFile::from_path("calm.toml")?;
 //! let evaluation = evaluator.evaluate(&Candidate::Knobs(&knobs))?;
-//! println!("{:?}", evaluation.own.score);
+//! println!("{:?}", evaluation.own.score.map(|e| e.mean));
 //! # Ok::<(), mmsim::RunError>(())
 //! ```
 
@@ -38,7 +38,8 @@ use mmsim_base::error::Error;
 use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::policy::PolicySpec;
-use mmsim_report::statistics::estimate;
+use mmsim_report::estimate_fields;
+use mmsim_report::statistics::{Estimate, estimate};
 
 /// Candidate that is scored.
 #[derive(Clone, Copy)]
@@ -87,9 +88,8 @@ pub struct SeedScore {
 #[non_exhaustive]
 pub struct Over {
     /// The mean score; none: there are no such seeds, or a run did not do all of its work.
-    pub score: Option<f64>,
-    /// Half the width of its 95 % interval.
-    pub ci95: Option<f64>,
+    #[serde(flatten, with = "score")]
+    pub score: Option<Estimate>,
     /// The share of the policy's fetches that MIN need not make, of all seeds.
     pub distance_to_min: Option<f64>,
     /// Seed by seed.
@@ -144,12 +144,16 @@ pub struct Cost {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Mean {
-    /// The mean of the scenarios' scores; none if one of them has none.
-    pub score: Option<f64>,
-    /// Half the width of its 95 % interval, by the seeds of each scenario that has several.
-    pub ci95: Option<f64>,
+    /// The mean of the scenarios' scores; none if one of them has none. Its interval is by the seeds
+    /// of each scenario that has several.
+    #[serde(flatten, with = "score")]
+    pub score: Option<Estimate>,
     /// The mean of the scenarios' distances.
     pub distance_to_min: Option<f64>,
+}
+
+estimate_fields! {
+    score: Option<Estimate> => "score", "ci95";
 }
 
 /// Result of an evaluation.
@@ -320,7 +324,7 @@ impl<'a> Evaluator<'a> {
             scenarios.push(ScenarioScore {
                 name: scenario.name().to_string(),
                 variant: scenario.variant().to_string(),
-                holds: holds(&own, &held_out),
+                holds: own.score.zip(held_out.score).and_then(|(own, other)| own.foretells(&other)),
                 own,
                 held_out,
             });
@@ -368,7 +372,7 @@ impl Scored<'_> {
 impl Over {
     fn of(runs: &[Scored<'_>]) -> Over {
         let scores: Option<Vec<f64>> = runs.iter().map(Scored::score).collect();
-        let of_all = scores.and_then(|s| estimate(&s));
+        let score = scores.and_then(estimate).map(|e| e.map(rounded));
         let sum = |of: fn(&Measured) -> u64| runs.iter().map(|r| of(&r.policy)).sum::<u64>() as f64;
         let (fetches, min) = (sum(|m| m.fetches), sum(|m| m.min));
         let distance = if fetches > 0.0 { (fetches - min) / fetches } else { 0.0 };
@@ -380,9 +384,8 @@ impl Over {
             min: r.baseline.min,
         };
         Over {
-            score: of_all.map(|e| rounded(e.mean)),
-            ci95: of_all.and_then(|e| e.ci95).map(rounded),
-            distance_to_min: of_all.map(|_| rounded(distance)),
+            score,
+            distance_to_min: score.map(|_| rounded(distance)),
             seeds: runs.iter().map(seed).collect(),
         }
     }
@@ -390,19 +393,11 @@ impl Over {
 
 impl Mean {
     fn of(all: &[&Over]) -> Mean {
-        let n = all.len() as f64;
-        let mean = |of: fn(&Over) -> Option<f64>| {
-            let values: Option<Vec<f64>> = all.iter().map(|over| of(over)).collect();
-            values.filter(|v| !v.is_empty()).map(|v| rounded(v.iter().sum::<f64>() / n))
-        };
-        // The intervals of scenarios are of different draws, so they add as squares.
-        let squares: Vec<f64> = all.iter().filter_map(|over| over.ci95.map(|c| c * c)).collect();
-        let score = mean(|over| over.score);
-        let ci95 = (!squares.is_empty()).then(|| squares.iter().sum::<f64>().sqrt() / n);
+        let scores: Option<Vec<Estimate>> = all.iter().map(|over| over.score).collect();
+        let distances: Option<Vec<f64>> = all.iter().map(|over| over.distance_to_min).collect();
         Mean {
-            score,
-            ci95: ci95.filter(|_| score.is_some()).map(rounded),
-            distance_to_min: mean(|over| over.distance_to_min),
+            score: scores.and_then(|all| Estimate::mean_of(&all)).map(|e| e.map(rounded)),
+            distance_to_min: distances.and_then(estimate).map(|e| rounded(e.mean)),
         }
     }
 }
@@ -412,13 +407,6 @@ fn rounded(x: f64) -> f64 {
     let x = (x * 1e6).round() / 1e6;
     // No minus before a zero.
     if x == 0.0 { 0.0 } else { x }
-}
-
-/// True if a mean of held-out seeds is where the others let expect it: within the interval of their
-/// mean, widened by the spread of the held-out seeds.
-fn holds(own: &Over, held_out: &Over) -> Option<bool> {
-    let wider = (1.0 + own.seeds.len() as f64 / held_out.seeds.len().max(1) as f64).sqrt();
-    Some((own.score? - held_out.score?).abs() <= own.ci95? * wider)
 }
 
 fn runs_of(scenario: &SuiteScenario) -> usize {
@@ -522,12 +510,14 @@ mod tests {
     #[test]
     fn scores_by_hand() {
         let e = evaluation([60, 80, 140]);
-        assert_eq!((e.own.score, e.own.ci95), (Some(0.375), Some(1.58825)));
+        let own = e.own.score.expect("two seeds");
+        assert_eq!((own.mean, own.ci95), (0.375, Some(1.58825)));
         assert_eq!(e.own.distance_to_min, Some(rounded(100.0 / 140.0)));
-        assert_eq!((e.held_out.score, e.held_out.ci95), (Some(-0.5), None));
+        assert_eq!(e.held_out.score, Some(Estimate::without_interval(-0.5, 1)));
         assert_eq!(e.scenarios[0].holds, Some(true));
         let at_min = evaluation([20, 20, 20]);
-        assert_eq!((at_min.own.score, at_min.own.distance_to_min), (Some(1.0), Some(0.0)));
+        assert_eq!(at_min.own.score.map(|e| e.mean), Some(1.0));
+        assert_eq!(at_min.own.distance_to_min, Some(0.0));
         assert_eq!(at_min.below_min.len(), 0);
     }
 

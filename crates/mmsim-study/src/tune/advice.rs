@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use mmsim_language::scenario::tune::{Constraint, TunePlan};
-use mmsim_report::Pairs;
-use mmsim_report::statistics::estimate;
+use mmsim_report::statistics::{Estimate, by_place, estimate, paired_difference};
+use mmsim_report::{Pairs, estimate_fields};
 
 use super::means::means;
 use super::writes::Write;
@@ -38,40 +38,41 @@ pub enum Verdict {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Change {
-    /// The mean of the differences, in the unit of the figure.
-    pub mean: f64,
-    /// Half the width of its 95 % interval.
-    pub ci95: Option<f64>,
-    /// The mean difference in per cent of the present setting's mean; none where that is zero.
-    pub percent: Option<f64>,
-    /// Half the width of its 95 % interval, in per cent of the same.
-    pub percent_ci95: Option<f64>,
+    /// The differences, in the unit of the figure.
+    #[serde(flatten, with = "difference")]
+    #[schemars(flatten, schema_with = "difference::schema")]
+    pub difference: Estimate,
+    /// The same in per cent of the present setting's mean; none where that is zero.
+    #[serde(flatten, with = "percent")]
+    #[schemars(flatten, schema_with = "percent::schema")]
+    pub percent: Option<Estimate>,
     /// Verdict of the interval: better or worse, if it proves either.
     pub verdict: Verdict,
+}
+
+estimate_fields! {
+    difference: Estimate => "mean", "ci95":
+        "The mean of the differences, in the unit of the figure.",
+        "Half the width of its 95 % interval.";
+    percent: Option<Estimate> => "percent", "percent_ci95":
+        "The mean difference in per cent of the present setting's mean; none where that is zero.",
+        "Half the width of its 95 % interval, in per cent of the same.";
 }
 
 impl Change {
     /// The change from the values of the present setting to those of another one with the same
     /// seeds. `None` without a pair.
     pub(super) fn of(own: &[f64], other: &[f64], more_is_better: bool) -> Option<Change> {
-        let differences: Vec<f64> = other.iter().zip(own).map(|(b, a)| b - a).collect();
-        let e = estimate(&differences)?;
-        // A single pair has no interval, and proves nothing.
-        let proven = e.ci95.is_some_and(|half| e.mean.abs() > half);
-        let verdict = match (proven, (e.mean > 0.0) == more_is_better) {
+        let seeds = |values: &[f64]| by_place(values.iter().copied());
+        let difference = paired_difference(&seeds(own), &seeds(other))?;
+        let verdict = match (difference.is_proven(), (difference.mean > 0.0) == more_is_better) {
             (false, _) => Verdict::Unproven,
             (true, true) => Verdict::Better,
             (true, false) => Verdict::Worse,
         };
         let base = estimate(own).map_or(0.0, |o| o.mean.abs());
-        let percent = |x: f64| (base > 0.0).then(|| x / base * 100.0);
-        Some(Change {
-            mean: e.mean,
-            ci95: e.ci95,
-            percent: percent(e.mean),
-            percent_ci95: e.ci95.and_then(percent),
-            verdict,
-        })
+        let percent = (base > 0.0).then(|| difference.map(|x| x / base * 100.0));
+        Some(Change { difference, percent, verdict })
     }
 }
 
@@ -279,9 +280,10 @@ fn judge(plan: &TunePlan, own: Option<&Measured>, s: Offered<'_>) -> Option<(Har
     let mut harm = Harm::None;
     for (of, objective) in all.iter().zip(plan.objectives()) {
         let Some(change) = of.held_out.clone() else { continue };
-        harm = harm.max(match (change.verdict, change.mean != 0.0) {
+        let mean = change.difference.mean;
+        harm = harm.max(match (change.verdict, mean != 0.0) {
             (Verdict::Worse, _) => Harm::Proven,
-            (Verdict::Unproven, true) if (change.mean > 0.0) != objective.max => Harm::Unproven,
+            (Verdict::Unproven, true) if (mean > 0.0) != objective.max => Harm::Unproven,
             _ => Harm::None,
         });
         let list = match change.verdict {
@@ -377,9 +379,11 @@ mod tests {
     fn a_change_by_hand() {
         let own = [10.0, 20.0, 30.0];
         let c = Change::of(&own, &[12.0, 24.0, 36.0], true).expect("pairs");
-        assert_eq!((c.mean, c.percent, c.verdict), (4.0, Some(20.0), Verdict::Unproven));
-        assert!((c.ci95.expect("three") - 4.303 * 2.0 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert!((c.percent_ci95.expect("three") - 5.0 * c.ci95.expect("three")).abs() < 1e-9);
+        let (difference, percent) = (c.difference, c.percent.expect("of the mean 20"));
+        assert_eq!((difference.mean, percent.mean, c.verdict), (4.0, 20.0, Verdict::Unproven));
+        let half = difference.ci95.expect("three");
+        assert!((half - 4.303 * 2.0 / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert!((percent.ci95.expect("three") - 5.0 * half).abs() < 1e-9);
     }
 
     /// Seeds differ by far more than the setting, and pairs see it; which side is good is the
@@ -397,7 +401,8 @@ mod tests {
     #[test]
     fn few_pairs() {
         let one = Change::of(&[4.0], &[1.0], false).expect("a pair");
-        assert_eq!((one.mean, one.ci95, one.verdict), (-3.0, None, Verdict::Unproven));
+        let difference = Estimate::without_interval(-3.0, 1);
+        assert_eq!((one.difference, one.verdict), (difference, Verdict::Unproven));
         assert_eq!(Change::of(&[], &[], false), None);
         let from_zero = Change::of(&[0.0, 0.0], &[5.0, 5.0], false).expect("pairs");
         assert_eq!((from_zero.percent, from_zero.verdict), (None, Verdict::Worse));

@@ -51,8 +51,8 @@ use advice::{Advice, Change, Changes, Measured, Offered};
 use contributions::Contribution;
 use means::means;
 pub use mmsim_language::scenario::tune::{Constraint, Knob, Objective, Takes, TunePlan, Wanted};
-use mmsim_report::Pairs;
-use mmsim_report::statistics::estimate;
+use mmsim_report::statistics::{Estimate, estimate};
+use mmsim_report::{Pairs, estimate_fields};
 use search::{Candidate, Figures, OWN, Search, State, turn};
 use writes::Write;
 
@@ -61,13 +61,13 @@ use writes::Write;
 #[non_exhaustive]
 pub struct Mean {
     /// Over the seeds of the search.
-    pub mean: f64,
-    /// Half the width of its 95 % interval.
-    pub ci95: Option<f64>,
+    #[serde(flatten, with = "search_mean")]
+    #[schemars(flatten, schema_with = "search_mean::schema")]
+    pub search: Estimate,
     /// Over held-out seeds; none where a run of them did not do its work.
-    pub held_out: Option<f64>,
-    /// Half the width of its 95 % interval.
-    pub held_out_ci95: Option<f64>,
+    #[serde(flatten, with = "held_out_mean")]
+    #[schemars(flatten, schema_with = "held_out_mean::schema")]
+    pub held_out: Option<Estimate>,
     /// True if the mean of held-out seeds is where that of the others lets expect it, in 95 of 100
     /// cases.
     pub holds: Option<bool>,
@@ -135,18 +135,31 @@ pub struct Aim {
 pub struct Hypervolume {
     /// Volume of the means over the seeds of the search.
     pub of_means: f64,
-    /// The mean of the volumes of single seeds.
-    pub mean: f64,
-    /// Half the width of its 95 % interval.
-    pub ci95: Option<f64>,
+    /// Volumes of single seeds.
+    #[serde(flatten, with = "search_volume")]
+    #[schemars(flatten, schema_with = "search_volume::schema")]
+    pub search: Estimate,
     /// Volume of the means over held-out seeds.
     pub held_out_of_means: f64,
-    /// The mean of the volumes of single held-out seeds.
-    pub held_out: f64,
-    /// Half the width of its 95 % interval.
-    pub held_out_ci95: Option<f64>,
+    /// Volumes of single held-out seeds.
+    #[serde(flatten, with = "held_out_volume")]
+    #[schemars(flatten, schema_with = "held_out_volume::schema")]
+    pub held_out: Estimate,
     /// Volume of the means of the scenario's own setting.
     pub own: f64,
+}
+
+estimate_fields! {
+    search_mean: Estimate => "mean", "ci95":
+        "Over the seeds of the search.", "Half the width of its 95 % interval.";
+    held_out_mean: Option<Estimate> => "held_out", "held_out_ci95":
+        "Over held-out seeds; none where a run of them did not do its work.",
+        "Half the width of its 95 % interval.";
+    search_volume: Estimate => "mean", "ci95":
+        "The mean of the volumes of single seeds.", "Half the width of its 95 % interval.";
+    held_out_volume: Estimate => "held_out", "held_out_ci95":
+        "The mean of the volumes of single held-out seeds.",
+        "Half the width of its 95 % interval.";
 }
 
 /// Use of the runs.
@@ -265,10 +278,10 @@ impl Tuning {
             let mut row: Vec<Cell> = vec![name.into()];
             row.extend(self.knobs.iter().map(|(path, _)| setting.knobs.get(path).cloned().into()));
             for m in setting.objectives.iter().chain(&setting.constraints) {
-                let change = m.change.as_ref();
-                let changes = [change.map(|c| c.mean), change.and_then(|c| c.ci95)];
-                let means = [Some(m.mean), m.ci95, m.held_out, m.held_out_ci95];
-                row.extend(means.into_iter().chain(changes).map(Cell::from));
+                let change = m.change.as_ref().map(|c| c.difference);
+                let parts = [Some(m.search), m.held_out, change];
+                let cells = parts.map(|e| [e.map(|e| e.mean), e.and_then(|e| e.ci95)]);
+                row.extend(cells.into_iter().flatten().map(Cell::from));
             }
             let in_front = self.front.contains(setting);
             row.push(if in_front { "yes" } else { "no" }.into());
@@ -379,21 +392,15 @@ impl<'a> Found<'a> {
         let own = self.measured(OWN).filter(|_| c != OWN);
         let changes = own.map(|own| advice::changes(plan, own, measured));
         let one = |m: usize| {
-            let of = |all: &[Vec<f64>]| estimate(&all.iter().map(|v| v[m]).collect::<Vec<_>>());
+            let of = |all: &[Vec<f64>]| estimate(all.iter().map(|v| v[m]));
             let here = of(&measured.search);
             let there = others.and_then(|all| of(all));
-            let holds = here.zip(there).and_then(|(a, b)| {
-                // A mean of further seeds: the interval of a mean, and what those seeds do.
-                let wider = (1.0 + a.n as f64 / b.n as f64).sqrt();
-                Some((a.mean - b.mean).abs() <= a.ci95? * wider)
-            });
+            let holds = here.zip(there).and_then(|(a, b)| a.foretells(&b));
             let Changes { search, held_out } =
                 changes.as_ref().map_or(Changes::default(), |all| all[m].clone());
             Mean {
-                mean: here.map_or(0.0, |e| e.mean),
-                ci95: here.and_then(|e| e.ci95),
-                held_out: there.map(|e| e.mean),
-                held_out_ci95: there.and_then(|e| e.ci95),
+                search: here.unwrap_or_default(),
+                held_out: there,
                 holds,
                 change: held_out,
                 change_in_search: search,
@@ -482,16 +489,14 @@ impl<'a> Found<'a> {
         let kept = || all().filter_map(|m| m.held_out.as_ref());
         let of_seed = |s: usize| volume(all().map(|m| cut(m.search[s].clone())).collect());
         let of_other = |s: usize| volume(kept().map(|all| cut(all[s].clone())).collect());
-        let here = estimate(&(0..plan.seeds().count()).map(of_seed).collect::<Vec<_>>());
-        let there = estimate(&(0..plan.held_out().count()).map(of_other).collect::<Vec<_>>());
+        let here = estimate((0..plan.seeds().count()).map(of_seed));
+        let there = estimate((0..plan.held_out().count()).map(of_other));
         let own = self.measured(OWN);
         Hypervolume {
             of_means: volume(all().map(|m| cut(means(&m.search))).collect()),
-            mean: here.map_or(0.0, |e| e.mean),
-            ci95: here.and_then(|e| e.ci95),
+            search: here.unwrap_or_default(),
             held_out_of_means: volume(kept().map(|all| cut(means(all))).collect()),
-            held_out: there.map_or(0.0, |e| e.mean),
-            held_out_ci95: there.and_then(|e| e.ci95),
+            held_out: there.unwrap_or_default(),
             own: own.map_or(0.0, |m| volume(vec![cut(means(&m.search))])),
         }
     }

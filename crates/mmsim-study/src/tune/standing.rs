@@ -3,7 +3,7 @@
 use super::means::{mean, means};
 use super::pareto::{self, Point};
 use super::search::{Candidate, Search, State};
-use mmsim_report::statistics::{Estimate, estimate};
+use mmsim_report::statistics::{by_place, paired_difference};
 
 impl Search<'_> {
     /// Effect of each seed on each figure: the mean over settings that have all seeds.
@@ -91,12 +91,13 @@ impl Search<'_> {
             return false;
         }
         let objectives = self.plan.objectives().len();
-        let differences = |m: usize| -> Vec<f64> {
-            a.values.iter().zip(&b.values).map(|(a, b)| b[m] - a[m]).collect()
+        let seeds = |c: &Candidate, m: usize| by_place(c.values.iter().map(|v| v[m]));
+        let worse = |m: usize| {
+            let change = paired_difference(&seeds(a, m), &seeds(b, m));
+            change.is_some_and(|e| e.is_proven() && e.mean > 0.0)
         };
         let kept = |c: &Candidate| self.plan.violation(&means(&c.values[..n])) == 0.0;
-        let worse = |e: &Estimate| e.mean - e.ci95.unwrap_or(f64::INFINITY) > 0.0;
-        kept(a) && (0..objectives).all(|m| estimate(&differences(m)).is_some_and(|e| worse(&e)))
+        kept(a) && (0..objectives).all(worse)
     }
 
     /// Settings that have all seeds and are in the race.
