@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn few_values() {
-        assert_eq!(estimate::<[f64; 0]>([]), None);
+        assert_eq!(estimate([0.0; 0]), None);
         assert_eq!(estimate(&[3.0]), Some(Estimate { mean: 3.0, ci95: None, n: 1 }));
         // Two values a and b: half width 12.706 · |a-b| / 2.
         let e = estimate(&[1.0, 3.0]).unwrap();
