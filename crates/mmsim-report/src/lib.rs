@@ -39,6 +39,8 @@ pub mod explained;
 
 mod notes;
 
+pub mod nearness;
+
 pub mod opt;
 
 pub mod events;

@@ -15,6 +15,7 @@ pub mod remains;
 use crate::reproduce::counts;
 use crate::validate::document::Validation;
 use crate::validate::point::Experiment;
+use crate::validate::rules;
 use calibrated::Calibrated;
 use mmsim::error::{Error, ErrorKind};
 use mmsim::prose::wrapped_document;
@@ -135,6 +136,39 @@ pub fn with_quick_part(document: &str, part: &str, name: &str) -> Result<String,
             .help("write the whole anew with `mmsim-lab accuracy`"));
     };
     Ok(format!("{before}{part}{after}"))
+}
+
+/// The heading of the table by kernel.
+const BY_KERNEL: &str = "## By kernel\n";
+
+/// The table *By kernel* of a document as the library reads it (`nearness.txt` of mmsim-report), with
+/// the counters of each rule; `name` is where the document came from.
+///
+/// # Errors
+/// The document has no such table.
+pub fn nearness(document: &str, name: &str) -> Result<String, Error> {
+    let part = document.split_once(BY_KERNEL).map_or("", |(_, rest)| rest);
+    let rows = part.lines().skip_while(|l| !l.starts_with('|')).take_while(|l| l.starts_with('|'));
+    let cells = |row: &str| -> Vec<String> {
+        row.trim_matches('|').split('|').map(|cell| cell.trim().to_string()).collect()
+    };
+    let mut rows = rows.map(cells);
+    let Some(header) = rows.next() else {
+        let title = format!("`{name}` has no table below `{}`", BY_KERNEL.trim());
+        return Err(Error::new(ErrorKind::File, title)
+            .help("write the whole anew with `mmsim-lab accuracy`"));
+    };
+    let line = |row: Vec<String>, counters: &str| {
+        let (names, cells) = row.split_at(2.min(row.len()));
+        format!("{}\t{counters}\t{}\n", names.join("\t"), cells.join("\t"))
+    };
+    let of_rule = |row: Vec<String>| {
+        let counters = rules::counters(&row[0], &row[1]).join(" ");
+        line(row, &counters)
+    };
+    // The line of dashes is skipped.
+    let lines: String = rows.skip(1).map(of_rule).collect();
+    Ok(line(header, "counters") + &lines)
 }
 
 const HEAD: &str = "\

@@ -1,6 +1,6 @@
 //! The parts of the document that come from recorded kernels.
 
-use super::{QuickValue, Sources};
+use super::{BY_KERNEL, QuickValue, Sources};
 use crate::validate::document::{Near, NotModelled, SummaryRow, Validation};
 use crate::validate::point::{Experiment, Point};
 use crate::validate::rows::PointRow;
@@ -183,7 +183,7 @@ pub(super) fn by_kernel(v: &Validation) -> String {
     });
     let header = [vec!["LRU", "rule"], kernels.clone()].concat();
     format!(
-        "## By kernel\n\nOf the counters of each rule, each in one experiment: the middle one of their median errors, and \
+        "{BY_KERNEL}\nOf the counters of each rule, each in one experiment: the middle one of their median errors, and \
          how many are as close\nas they should be.\n\n{}",
         table(&header, rows)
     )

@@ -243,6 +243,12 @@ pub fn version(kernel: &str) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
+/// The counters of the rule of this name about an LRU; none: there is no such rule.
+pub fn counters(policy: &str, name: &str) -> &'static [String] {
+    let rule = RULES.rule.iter().find(|r| (r.policy.as_str(), r.name.as_str()) == (policy, name));
+    rule.map_or(&[], |r| &r.counters)
+}
+
 /// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();

@@ -18,6 +18,23 @@ fn the_quick_part_is_what_the_program_writes() {
     assert!(out.status.success(), "{said}\nrun with MMSIM_BLESS=1 and look at the difference");
 }
 
+/// `mmsim run` says how near the model is by a table of the library: it is that of docs/accuracy.md
+/// with the counters of evidence/rules.toml. `MMSIM_BLESS=1` rewrites it.
+#[test]
+fn the_table_of_the_library_is_that_of_the_document() {
+    let document = std::fs::read_to_string(repository("docs/accuracy.md")).expect("the card");
+    let now = mmsim_lab::accuracy::nearness(&document, "docs/accuracy.md").expect("its table");
+    let path = repository("crates/mmsim-report/src/nearness.txt");
+    if std::env::var_os("MMSIM_BLESS").is_some() {
+        std::fs::write(&path, &now).expect("rewriting the table");
+    }
+    let table = std::fs::read_to_string(&path).expect("the table");
+    assert!(table.lines().count() > 10, "{table}");
+    assert_eq!(table, now, "run with MMSIM_BLESS=1 and look at the difference");
+    let said = mmsim_lab::accuracy::nearness("# x\n", "x.md").expect_err("no table").to_string();
+    assert!(said.contains("`x.md` has no table below `## By kernel`"), "{said}");
+}
+
 /// A recording of its own, with a gap that is explained, and one that is none any more.
 #[test]
 fn another_folder_has_a_card_of_its_own() {

@@ -13,13 +13,22 @@ use mmsim_view::validation::{self, LRU, Value};
 
 use crate::args::AccuracyArgs;
 
-/// Writes docs/accuracy.md and the picture beside it, or holds both against what would be written.
+/// The files of the repository: the document, and the table of it that the library has.
+const DOCUMENT: &str = "docs/accuracy.md";
+const NEARNESS: &str = "crates/mmsim-report/src/nearness.txt";
+
+/// Writes docs/accuracy.md, the picture beside it and the library's table, or holds them against what
+/// would be written.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
     let path = &args.output;
     let picture = path.with_extension("svg");
+    let library = (path == Path::new(DOCUMENT)).then(|| NEARNESS.as_ref());
+    let table = args.nearness.as_deref().or(library);
     if !args.check {
-        output::distinct(&[], &[("--output", Some(path)), ("its picture", Some(&picture))])?;
-        output::check(Some(path))?;
+        let files =
+            [("--output", Some(&**path)), ("its picture", Some(&picture)), ("--nearness", table)];
+        output::distinct(&[], &files)?;
+        files.iter().try_for_each(|(_, file)| output::check(*file))?;
     }
     // Reads the document first: an error of it must not come after minutes of runs.
     let before = if args.check || args.quick { Some(read_document(path)?) } else { None };
@@ -34,17 +43,21 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
     };
     let (text, values) = card(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
+    let nearness = accuracy::nearness(&text, &path.display().to_string())?;
+    let mut files = vec![(&**path, text), (&picture, drawn(&values))];
+    files.extend(table.map(|table| (table, nearness)));
     match before {
         Some(before) if args.check => {
-            compare(path, &before, &text, args.quick)?;
-            compare(&picture, &read_document(&picture)?, &drawn(&values), args.quick)
+            compare(path, &before, &files[0].1, args.quick)?;
+            for (file, now) in &files[1..] {
+                compare(file, &read_document(file)?, now, args.quick)?;
+            }
         }
-        _ => {
-            output::deliver(text.as_bytes(), Some(path))?;
-            output::deliver(drawn(&values).as_bytes(), Some(&picture))?;
-            Ok(Ending::Done)
-        }
+        _ => files
+            .iter()
+            .try_for_each(|(file, text)| output::deliver(text.as_bytes(), Some(file)))?,
     }
+    Ok(Ending::Done)
 }
 
 /// The picture of the quick subset. What is more than a tenth off is marked.
@@ -61,9 +74,9 @@ fn drawn(values: &[QuickValue]) -> String {
     validation::svg("The quick subset: simulated over recorded counters", &values, about)
 }
 
-fn compare(path: &Path, before: &str, now: &str, quick: bool) -> Result<Ending, Failure> {
+fn compare(path: &Path, before: &str, now: &str, quick: bool) -> Result<(), Failure> {
     if before == now {
-        return Ok(Ending::Done);
+        return Ok(());
     }
     let at = before.lines().zip(now.lines()).take_while(|(a, b)| a == b).count();
     let line = |text: &str| text.lines().nth(at).unwrap_or("the end of the file").to_string();
