@@ -39,6 +39,6 @@ pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection,
 pub use mmsim_report as report;
 pub use mmsim_study::{
     OwnPolicy, Plan, RunError, RunOptions, Runner, Watcher, ablate, assembled, attend, bench,
-    cells, curve, evaluate, live, miniature, plan, run, run_with, runner, store, sweep, tune, why,
-    with_own,
+    cells, curve, evaluate, live, miniature, plan, resemble, run, run_with, runner, store, sweep,
+    tune, why, with_own,
 };

@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod live;
 pub mod miniature;
 pub mod plan;
+pub mod resemble;
 pub mod run;
 pub mod runner;
 pub mod store;

@@ -28,7 +28,9 @@ pub(crate) enum SizesArg {
 Examples:
   mmsim import-system --script | ssh root@box sh > box.txt
   mmsim import-system box.txt -o box.toml
-  mmsim import-system box.txt -o box.toml --programs held --emit again")]
+  mmsim import-system box.txt -o box.toml --programs held --emit again
+  mmsim import-system --script --workload --seconds 60 | ssh root@box sh > box.txt
+  mmsim import-system box.txt --workload -o box.toml")]
 pub(crate) struct ImportSystemArgs {
     /// A folder that mirrors `/` (proc/zoneinfo, sys/..), or the output of `--script` on the
     /// machine
@@ -51,7 +53,21 @@ pub(crate) struct ImportSystemArgs {
     /// Watermarks and per-CPU lists of zones [default: copied]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub sizes: Option<SizesArg>,
-    /// Print the command that copies the files, for a shell on the machine
-    #[arg(long, conflicts_with_all = ["copies", "output", "emit", "kernel", "programs", "sizes"])]
+    /// Write a first guess of the work as tasks too, run it, and print its rates beside the recorded
+    /// ones; with `--script`: copy what that takes, two samples of the machine at work
+    #[arg(long)]
+    pub workload: bool,
+    /// With `--script --workload`: seconds from the first sample to the second [default: 60]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=86400), requires_all = ["script", "workload"])]
+    pub seconds: Option<u32>,
+    /// With `--script --workload`: the work is that of a memory cgroup, by its path below
+    /// /sys/fs/cgroup
+    #[arg(long, value_name = "PATH", requires_all = ["script", "workload"])]
+    pub group: Option<String>,
+    /// Print all remarks, not only the three that matter most for results
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print the commands that copy the files, for a shell on the machine
+    #[arg(long, conflicts_with_all = ["copies", "output", "emit", "kernel", "programs", "sizes", "verbose"])]
     pub script: bool,
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::note::Note;
+use super::note::{Note, Weight};
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files;
 
@@ -29,8 +29,71 @@ pub const FILES: [&str; 15] = [
     "sys/module/zswap/parameters/*",
 ];
 
-/// The command that copies them, for a shell on the machine.
-pub fn script() -> String {
+/// Files that describe the work of a machine, which `--workload` reads. Those below `later` are of the
+/// second sample, those below `group` of a memory cgroup.
+const OF_WORK: [&str; 9] = [
+    "proc/uptime",
+    "proc/pressure/memory",
+    "proc/*/comm",
+    "proc/*/smaps_rollup",
+    "group/*",
+    "later/proc/uptime",
+    "later/proc/vmstat",
+    "later/proc/pressure/memory",
+    "later/group/*",
+];
+
+/// Samples that a script takes of the work of a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Sampled {
+    /// Seconds from the first sample to the second.
+    pub seconds: u32,
+    /// The path of a memory cgroup below /sys/fs/cgroup.
+    pub group: Option<String>,
+}
+
+impl Sampled {
+    /// Two samples, `seconds` apart; of a memory cgroup too, if one is named.
+    pub fn new(seconds: u32, group: Option<String>) -> Sampled {
+        Sampled { seconds, group }
+    }
+
+    /// The rest of the script.
+    fn script(&self) -> String {
+        let group = match &self.group {
+            Some(path) => {
+                let path = path.trim_matches('/').replace('\'', "'\\''");
+                format!(
+                    "copy group '/sys/fs/cgroup/{path}' memory.stat memory.pressure memory.max \
+                     memory.swap.current\n"
+                )
+            }
+            None => String::new(),
+        };
+        let later = group.replace("copy group ", "copy later/group ");
+        format!(
+            "copy() {{
+    to=$1 from=$2; shift 2
+    for f; do echo \"==> /$to/$f <==\"; cat \"$from/$f\"; done
+}}
+copy proc /proc uptime pressure/memory
+{group}for p in $(grep -H VmRSS /proc/[0-9]*/status | sort -rnk2 | head -n {LARGEST}); do
+    p=${{p%%/status*}}; [ -d \"$p\" ] && copy \"${{p#/}}\" \"$p\" comm smaps_rollup
+done
+sleep {}
+copy later/proc /proc uptime vmstat pressure/memory
+{later}",
+            self.seconds
+        )
+    }
+}
+
+/// Processes that are copied.
+const LARGEST: u32 = 16;
+
+/// The command that copies them, for a shell on the machine, and two samples of its work, if wanted.
+pub fn script(work: Option<&Sampled>) -> String {
     let mut lines = vec![String::from("tail -n +1")];
     for file in FILES {
         if lines.last().is_some_and(|l| l.len() + file.len() + 4 > 90) {
@@ -39,7 +102,7 @@ pub fn script() -> String {
         }
         lines.last_mut().expect("there is one").push_str(&format!(" /{file}"));
     }
-    lines.join("\n") + "\n"
+    lines.join("\n") + "\n" + &work.map_or(String::new(), Sampled::script)
 }
 
 /// A copy.
@@ -109,7 +172,7 @@ impl Copies {
             return Copies::of_text(&text, &origin);
         }
         let mut copies = Copies { origin: origin.clone(), ..Copies::default() };
-        for pattern in FILES {
+        for pattern in FILES.iter().chain(&OF_WORK) {
             let parts: Vec<&str> = pattern.split('/').collect();
             let mut found = Vec::new();
             matching(path, &parts, String::new(), &mut found)?;
@@ -211,7 +274,7 @@ impl Copies {
     }
 
     /// A remark for each file of the list that is not there, but for those of a pattern.
-    pub fn missing(&self, why: impl Fn(&str) -> Option<&'static str>) -> Vec<Note> {
+    pub fn missing(&self, why: impl Fn(&str) -> Option<(Weight, &'static str)>) -> Vec<Note> {
         let mut notes = Vec::new();
         for pattern in FILES {
             let has = match pattern.split_once("/*") {
@@ -221,17 +284,17 @@ impl Copies {
             if has {
                 continue;
             }
-            if let Some(why) = why(pattern) {
+            if let Some((weight, why)) = why(pattern) {
                 let state = if self.is_empty(pattern) {
                     "empty (`cat` copies it, `tar` and `cp -a` see a size of 0)"
                 } else {
                     "missing"
                 };
-                notes.push(Note::new(pattern, state, why));
+                notes.push(Note::new(pattern, state, why).weighing(weight));
             }
         }
         // Files that are not read are no mistake in a folder, where they are not looked at either.
-        let known = |name: &str| FILES.iter().any(|pattern| fits(pattern, name));
+        let known = |name: &str| FILES.iter().chain(&OF_WORK).any(|pattern| fits(pattern, name));
         for name in self.files.keys().filter(|name| !known(name)) {
             notes.push(Note::new(name, "the file", "not one that is read"));
         }

@@ -5,7 +5,7 @@ use mmsim_core::config::{Kernel, SwapConfig, ZoneKind};
 
 use super::blocks::{self, Blocks};
 use super::copies::{Copies, Text};
-use super::note::Note;
+use super::note::{Note, Weight};
 use super::release::{self, Release};
 use super::zoneinfo::{self, Zone, number};
 use mmsim_base::error::{Error, ErrorKind};
@@ -81,7 +81,7 @@ fn kernel(
              another one",
             kernel.name()
         );
-        notes.push(Note::new(file, name, why));
+        notes.push(Note::new(file, name, why).weighing(Weight::Machine));
     }
     Ok((kernel, version, name.to_string()))
 }
@@ -163,7 +163,7 @@ fn nodes(text: &Text, notes: &mut Vec<Note>) -> Result<Vec<Vec<(ZoneKind, Zone)>
         let Some(kind) = kind(&zone.name) else {
             let item = format!("Node {}, zone {}", zone.node, zone.name);
             let why = "not modelled: its memory is left out";
-            notes.push(Note::new(file, &item, why));
+            notes.push(Note::new(file, &item, why).weighing(Weight::Machine));
             continue;
         };
         if let Some((found, write)) = inconsistency(&zone) {
@@ -266,7 +266,8 @@ fn total(
             "the zones of /proc/zoneinfo manage {managed} pages, which are taken: a guest may be given \
              its memory while it runs, else the files are not of one moment"
         );
-        notes.push(Note::new("proc/meminfo", &format!("MemTotal {total} pages"), why));
+        let note = Note::new("proc/meminfo", &format!("MemTotal {total} pages"), why);
+        notes.push(note.weighing(Weight::Machine));
     }
     if nodes.is_empty() && !(256..=MOST_PAGES).contains(&total) {
         let found = format!("MemTotal is {total} pages");

@@ -2,7 +2,7 @@
 
 use super::copies::Copies;
 use super::facts::Facts;
-use super::note::Note;
+use super::note::{Note, Weight};
 use super::options::Options;
 use super::writer::{Writer, run_of};
 use mmsim_base::error::Error;
@@ -16,30 +16,37 @@ pub struct Import {
     pub scenario: String,
     /// The layout that its first task loads, if there is one.
     pub layout: Option<String>,
-    /// Values that could not be taken, by file.
+    /// Values that could not be taken: those first that matter most, and of equals by file.
     pub notes: Vec<Note>,
 }
 
-/// Why a file that is not there would help.
-fn why_missing(pattern: &str) -> Option<&'static str> {
+/// The weight of a file that is not there, and what is taken in its place.
+fn why_missing(pattern: &str) -> Option<(Weight, &'static str)> {
+    use Weight::{Detail, Device, Machine};
     Some(match pattern {
-        "proc/cmdline" => "nothing: what it sets shows in the other files",
-        "proc/vmstat" => "nothing: a run begins with counters at 0",
-        "proc/version" => "kernel 6.12, or what `--kernel` says",
-        "proc/zoneinfo" => "zones follow from MemTotal, CPUs from sys/devices/system/cpu/online",
+        "proc/cmdline" => (Detail, "nothing: what it sets shows in the other files"),
+        "proc/vmstat" => (Detail, "nothing: a run begins with counters at 0"),
+        "proc/version" => (Machine, "kernel 6.12, or what `--kernel` says"),
+        "proc/zoneinfo" => {
+            (Machine, "zones follow from MemTotal, CPUs from sys/devices/system/cpu/online")
+        }
         "proc/buddyinfo" => {
-            "fragmentation is not known: what is free is free in the largest blocks"
+            (Detail, "fragmentation is not known: what is free is free in the largest blocks")
         }
         "proc/pagetypeinfo" => {
-            "types of free blocks and of pageblocks are not known; root can read it"
+            (Detail, "types of free blocks and of pageblocks are not known; root can read it")
         }
-        "proc/meminfo" => "nothing to compare the zones with",
-        "proc/swaps" => "no swap",
-        "proc/sys/vm/*" => "sysctls have the values that Linux boots with",
-        "sys/devices/system/cpu/online" => "as many CPUs as /proc/zoneinfo has lists of, else one",
-        "sys/kernel/mm/lru_gen/*" => "the classic LRU: a kernel without MGLRU has no such files",
-        "sys/kernel/mm/transparent_hugepage/*" => "no transparent huge pages",
-        "sys/block/*/queue/*" => "files lie on the preset nvme",
+        "proc/meminfo" => (Detail, "nothing to compare the zones with"),
+        "proc/swaps" => (Machine, "no swap"),
+        "proc/sys/vm/*" => (Machine, "sysctls have the values that Linux boots with"),
+        "sys/devices/system/cpu/online" => {
+            (Detail, "as many CPUs as /proc/zoneinfo has lists of, else one")
+        }
+        "sys/kernel/mm/lru_gen/*" => {
+            (Machine, "the classic LRU: a kernel without MGLRU has no such files")
+        }
+        "sys/kernel/mm/transparent_hugepage/*" => (Detail, "no transparent huge pages"),
+        "sys/block/*/queue/*" => (Device, "files lie on the preset nvme"),
         // The rest says nothing that would be taken.
         _ => return None,
     })
@@ -59,7 +66,8 @@ impl Import {
             && matches!(text.word(), "Y" | "y" | "1")
         {
             let why = "zswap is not modelled: pages go to the swap device at once";
-            notes.push(Note::new("sys/module/zswap/parameters/enabled", text.word(), why));
+            let note = Note::new("sys/module/zswap/parameters/enabled", text.word(), why);
+            notes.push(note.weighing(Weight::Machine));
         }
         if copies.get("proc/vmstat").is_some() {
             notes.push(Note::new("proc/vmstat", "counters", "a run begins with counters at 0"));

@@ -28,12 +28,13 @@ mod options;
 pub mod place;
 mod release;
 mod sysctls;
+pub mod work;
 mod writer;
 pub mod zoneinfo;
 
 pub use emit::lru_files;
 pub use emit::{Difference, Emitted, differences, emit};
 pub use import::Import;
-pub use note::Note;
+pub use note::{Note, Weight};
 pub use options::{Options, Programs, Sizes};
 pub use sysctls::{file_of_sysctl, sysctl_of};

@@ -5,7 +5,7 @@ use mmsim_core::config::{Kernel, MachineConfig, VmSysctl};
 use mmsim_core::phys::zones::Zones;
 
 use super::copies::{Copies, Text};
-use super::note::Note;
+use super::note::{Note, Weight};
 use mmsim_base::error::Error;
 use mmsim_language::scenario::tables::not_of_kernel;
 
@@ -121,7 +121,10 @@ pub(super) fn read(
         }
         let why = not_of_kernel(row, kernel).or_else(|| out_of_range(row, n, kernel));
         match why {
-            Some(why) => notes.push(Note::new(&file, &n.to_string(), why)),
+            Some(why) => {
+                let note = Note::new(&file, &n.to_string(), why);
+                notes.push(note.weighing(Weight::Machine));
+            }
             None => vm.push((row.name, n.to_string())),
         }
     }

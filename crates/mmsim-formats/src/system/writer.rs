@@ -15,7 +15,7 @@ use mmsim_lru::config::Settings as _;
 
 use super::copies::{Copies, Text};
 use super::facts::Facts;
-use super::note::Note;
+use super::note::{Note, Weight};
 use super::options::{Options, Programs, Sizes};
 use super::place::{self, Contents, Shape};
 use super::release;
@@ -68,7 +68,11 @@ impl<'a> Writer<'a> {
     }
 
     fn note(&mut self, file: &str, item: impl AsRef<str>, why: impl Into<String>) {
-        self.notes.push(Note::new(file, item.as_ref(), why));
+        self.weighing(Weight::Detail, file, item.as_ref(), why);
+    }
+
+    fn weighing(&mut self, weight: Weight, file: &str, item: &str, why: impl Into<String>) {
+        self.notes.push(Note::new(file, item, why).weighing(weight));
     }
 
     /// The LRU: of the two that kernels have, the one that is on.
@@ -97,7 +101,7 @@ impl<'a> Writer<'a> {
             let about = MglruConfig::preset(preset).map_or("", |p| p.about);
             let why =
                 format!("there is no MGLRU of {major}.{minor}: {preset}, the nearest ({about})");
-            self.note(file, word, why);
+            self.weighing(Weight::Machine, file, word, why);
         }
         let mut reclaim = format!("preset = \"{preset}\"");
         for (bit, knob) in [(2, "walk-mmu"), (4, "nonleaf-young")] {
@@ -125,7 +129,12 @@ impl<'a> Writer<'a> {
         let (preset, own) = release::classic(self.facts.kernel);
         if !own {
             let name = self.facts.kernel.name();
-            self.note(file, item, format!("there is no LRU of {name}: {preset}, the nearest"));
+            self.weighing(
+                Weight::Machine,
+                file,
+                item,
+                format!("there is no LRU of {name}: {preset}, the nearest"),
+            );
         }
     }
 
@@ -177,7 +186,7 @@ impl<'a> Writer<'a> {
                     "on the same disk as {other}; here each has a device of its own, so neither waits \
                      for the other"
                 );
-                self.note(file, &area.path, why);
+                self.weighing(Weight::Device, file, &area.path, why);
             }
             disks.push((disk, &area.path));
             let device = match (area.file, &files) {
@@ -185,7 +194,7 @@ impl<'a> Writer<'a> {
                 (true, None) => {
                     let why = "a file on a device that sys/block does not have: preset ssd, as a \
                                guess; write `device` of `swap`";
-                    self.note(file, &area.path, why);
+                    self.weighing(Weight::Device, file, &area.path, why);
                     "\"ssd\"".into()
                 }
                 (false, _) => self.device(&area.path, file)?,
@@ -204,7 +213,7 @@ impl<'a> Writer<'a> {
                     "{} pages are in use there; a run begins with swap that is empty",
                     area.used
                 );
-                self.note(file, &area.path, why);
+                self.weighing(Weight::Device, file, &area.path, why);
             }
         }
         let given = facts.swaps.iter().filter(|s| s.priority < 0).map(|s| s.priority);
@@ -265,7 +274,7 @@ impl<'a> Writer<'a> {
             let why = format!(
                 "taken for all files; one device under files is modelled, there are {all} disks"
             );
-            self.note("sys/block", &chosen, why);
+            self.weighing(Weight::Device, "sys/block", &chosen, why);
         }
         Some(chosen)
     }
@@ -301,7 +310,7 @@ impl<'a> Writer<'a> {
                     "a kind of device that is not known: preset {preset} as a guess; write `device`"
                 )
             };
-            self.note(file, path, why);
+            self.weighing(Weight::Device, file, path, why);
             preset
         };
         let of_preset = DeviceConfig::preset(preset, self.facts.cpus as u32);
@@ -340,11 +349,21 @@ impl<'a> Writer<'a> {
             Some("zstd") => "zram-zstd",
             Some(other) => {
                 let other = other.to_string();
-                self.note(&file, other, "there is no preset of it: that of lz4");
+                self.weighing(
+                    Weight::Device,
+                    &file,
+                    &other,
+                    "there is no preset of it: that of lz4",
+                );
                 "zram"
             }
             None => {
-                self.note(&file, disk, "its compressor is not known: lz4 as a guess");
+                self.weighing(
+                    Weight::Device,
+                    &file,
+                    disk,
+                    "its compressor is not known: lz4 as a guess",
+                );
                 "zram"
             }
         }
