@@ -19,6 +19,7 @@ mod miniature;
 mod observe;
 mod outcome;
 mod plan;
+mod policy;
 mod record;
 mod run;
 mod runner;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Tune(args) => tune::tune(&args),
         Verb::Evaluate(args) => evaluate::evaluate(&args),
+        Verb::Policy(args) => policy::policy(&args),
         Verb::Show(args) => show::show(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),

@@ -4,6 +4,7 @@ mod ablate;
 mod curve;
 mod evaluate;
 mod list;
+mod policy;
 mod sweep;
 mod system;
 mod traces;
@@ -27,6 +28,7 @@ pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
 use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 
 pub(crate) use list::{ListArgs, ListFormat, Listed, MachineArgs};
+pub(crate) use policy::{PolicyArgs, PolicyNewArgs, PolicyVerb};
 pub(crate) use sweep::{
     MergeFormat, ShowArgs, ShownArgs, SweepArgs, SweepMergeArgs, SweepPlace, SweepPlanArgs,
     SweepRunArgs, SweepStatusArgs, SweepVerb,
@@ -75,7 +77,7 @@ pub(crate) struct Cli {
 /// Verbs by subject, as the help lists them.
 #[cfg(test)]
 const SUBJECTS: [(&str, &[&str]); 6] = [
-    ("Run", &["run", "curve", "sweep", "tune", "evaluate"]),
+    ("Run", &["run", "curve", "sweep", "tune", "evaluate", "policy"]),
     ("Compare and explain", &["show", "compare", "view", "why", "ablate"]),
     ("Look up", &["list", "schema"]),
     ("Traces and monitors", &["trace", "bench-trace", "events", "damon"]),
@@ -90,6 +92,7 @@ pub(crate) enum Verb {
     Sweep(Box<SweepArgs>),
     Tune(TuneArgs),
     Evaluate(EvaluateArgs),
+    Policy(PolicyArgs),
     Show(ShowArgs),
     List(ListArgs),
     Trace(TraceArgs),

@@ -18,6 +18,7 @@ mod observers;
 mod outputs;
 mod perfetto;
 mod pictures;
+mod policy_crate;
 mod readme;
 mod resumed;
 mod shells;
@@ -26,6 +27,10 @@ mod system;
 mod tunes;
 mod watched;
 mod widths;
+
+// The template of `mmsim policy new` names its own crate.
+extern crate self as own_policy;
+use policy_crate::library::run;
 
 /// Beginnings of a command of this program in documents: from the tree, or installed.
 const COMMANDS: [&str; 2] = ["cargo run --release -- ", "mmsim "];
