@@ -33,7 +33,7 @@ fn blocks_of_the_readme() {
     let commands = fenced(after, "sh").replace("\\\n", " ");
     let reports = commands.lines().map(|command| output_of(command, folder.path()));
     assert!(reports.eq(["", ""]), "both write to files");
-    assert_eq!(blocks("README.md", folder.path()), 6);
+    assert_eq!(blocks("README.md", folder.path()), 5);
 }
 
 /// The README quotes a part of an example: that part is in the example, line by line.
@@ -120,7 +120,7 @@ fn blocks_about_facts() {
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_the_anonymous_workingset() {
-    assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
+    assert_eq!(blocks("docs/dev/anon-workingset.md", &root()), 1);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn blocks_about_compaction() {
 fn blocks_about_why() {
     assert_eq!(blocks("docs/why.md", &root()), 4);
     assert_eq!(blocks("docs/ablate.md", &root()), 3);
-    assert_eq!(blocks("docs/lazily-activate.md", &root()), 4);
+    assert_eq!(blocks("docs/dev/lazily-activate.md", &root()), 4);
 }
 
 #[test]
@@ -161,7 +161,14 @@ fn blocks_about_comparing() {
 #[test]
 #[ignore = "`.ci/run` asks the program of the release"]
 fn blocks_about_first_questions() {
-    let pages = [("kernel", 2), ("performance", 1), ("research", 1), ("damon", 2), ("cache", 1)];
+    let pages = [
+        ("kernel", 2),
+        ("performance", 1),
+        ("research", 1),
+        ("damon", 2),
+        ("cache", 1),
+        ("teaching", 3),
+    ];
     for (page, checked) in pages {
         let file = format!("docs/start-{page}.md");
         let text = read(&file);

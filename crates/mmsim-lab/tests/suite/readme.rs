@@ -9,14 +9,14 @@ use crate::documents::{blocks, root};
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_validation() {
-    assert_eq!(blocks("docs/validation.md", &root()), 2);
+    assert_eq!(blocks("docs/dev/validation.md", &root()), 2);
 }
 
 /// Generations over time, and all five experiments of the family, so that a change of any policy shows in the figures.
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_experiments_on_mglru() {
-    assert_eq!(blocks("docs/mglru-experiments.md", &root()), 2);
+    assert_eq!(blocks("docs/dev/mglru-experiments.md", &root()), 2);
 }
 
 /// Recorded points that no part of the model was made by.
@@ -29,7 +29,7 @@ fn blocks_about_recordings() {
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_large_files() {
-    assert_eq!(blocks("docs/pagecache-chain.md", &root()), 1);
+    assert_eq!(blocks("docs/dev/pagecache-chain.md", &root()), 1);
     assert_eq!(blocks("docs/published.md", &root()), 1);
 }
 
@@ -38,7 +38,7 @@ fn blocks_about_large_files() {
 #[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_the_anonymous_workingset() {
-    assert_eq!(blocks("docs/anon-workingset.md", &root()), 1);
+    assert_eq!(blocks("docs/dev/anon-workingset.md", &root()), 1);
 }
 
 /// One table with its demands: a change of the allocator or of any stage shows in it.
