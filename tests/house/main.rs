@@ -1,8 +1,9 @@
-//! The repository itself: edges between crates, layers, keys, recipes, licences.
+//! The repository itself: edges between crates, layers, keys, recipes, licences, documents.
 
 mod counters;
 mod keys;
 mod layers;
+mod links;
 mod manifests;
 mod parts;
 mod prose;

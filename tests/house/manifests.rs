@@ -282,32 +282,6 @@ fn columns(line: &str) -> usize {
     first + pieces.map(|p| 2 + p[p.find(')').unwrap_or(0)..].chars().count()).sum::<usize>()
 }
 
-/// Every relative link of a document leads to a file or folder that is there.
-#[test]
-fn links_of_documents_lead_somewhere() {
-    let mut files = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
-    for folder in ["docs", "evidence", "fuzz", "crates", "tools"] {
-        below(&root().join(folder), &mut files);
-    }
-    files.retain(|f| f.extension().is_some_and(|e| e == "md") && !f.iter().any(|p| p == "target"));
-    let (mut seen, mut broken) = (0, Vec::new());
-    for file in files {
-        let text = read(&file);
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().unwrap_or_default();
-            if path.is_empty() || path.contains("://") || path.contains(char::is_whitespace) {
-                continue;
-            }
-            seen += 1;
-            if !file.parent().expect("a folder").join(path).exists() {
-                broken.push(format!("{}: {link}", file.display()));
-            }
-        }
-    }
-    assert!(seen > 50, "only {seen} links");
-    assert!(broken.is_empty(), "{broken:#?}");
-}
-
 /// Tables and blocks of code may be wider.
 #[test]
 fn no_line_of_prose_is_over_100_columns() {
