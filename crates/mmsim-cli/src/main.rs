@@ -12,6 +12,7 @@ mod emit;
 mod endings;
 mod evaluate;
 mod events;
+mod explain;
 mod import_system;
 mod input;
 mod list;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Evaluate(args) => evaluate::evaluate(&args),
         Verb::Policy(args) => policy::policy(&args),
         Verb::Show(args) => show::show(&args),
+        Verb::Explain(args) => explain::explain(&args),
         Verb::List(args) => list::list(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Events(args) => events::events(&args),

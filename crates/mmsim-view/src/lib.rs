@@ -1,6 +1,7 @@
 //! Pictures of results. Reports go in, text and bytes come out: nothing here opens a file, prints,
 //! asks a clock or draws a random number, so equal runs give equal pictures.
 //!
+//! - [`glossary`]: what each figure counts, for the terminal and the page
 //! - [`rows`]: the rows of the table of variants, which the terminal and the page share
 //! - [`table`]: tables of reports and of sweeps as text
 //! - [`settings`]: a row for each setting of a sweep, and two axes against each other
@@ -18,6 +19,8 @@
 //! - [`validation`]: recorded beside simulated as SVG
 //! - [`page`]: one HTML file with all of it
 //! - [`perfetto`]: events of a run as a trace that Perfetto opens
+
+pub mod glossary;
 
 pub mod rows;
 

@@ -3,6 +3,7 @@
 mod ablate;
 mod curve;
 mod evaluate;
+mod explain;
 mod list;
 mod policy;
 mod sweep;
@@ -24,6 +25,7 @@ use mmsim::report::proc::Kind;
 pub(crate) use ablate::AblateArgs;
 pub(crate) use curve::CurveArgs;
 pub(crate) use evaluate::EvaluateArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use mmsim_terminal::args::{Format, OutputArgs};
 use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 
@@ -79,7 +81,7 @@ pub(crate) struct Cli {
 const SUBJECTS: [(&str, &[&str]); 6] = [
     ("Run", &["run", "curve", "sweep", "tune", "evaluate", "policy"]),
     ("Compare and explain", &["show", "compare", "view", "why", "ablate"]),
-    ("Look up", &["list", "schema"]),
+    ("Look up", &["explain", "list", "schema"]),
     ("Traces and monitors", &["trace", "bench-trace", "events", "damon"]),
     ("Machines", &["import-system"]),
     ("Shell", &["completions", "man", "help"]),
@@ -94,6 +96,7 @@ pub(crate) enum Verb {
     Evaluate(EvaluateArgs),
     Policy(PolicyArgs),
     Show(ShowArgs),
+    Explain(ExplainArgs),
     List(ListArgs),
     Trace(TraceArgs),
     Events(EventsArgs),
