@@ -143,6 +143,15 @@ pub(crate) fn step(length: f64) -> f64 {
     steps.into_iter().find(|s| *s >= raw * 0.999).unwrap_or(magnitude * 10.0)
 }
 
+/// A multiple of a round step, with as many decimals as the step needs.
+pub(crate) fn tick(value: f64, step: f64) -> String {
+    let decimals = (0..9).find(|d| (step * 10f64.powi(*d)).fract().abs() < 1e-6).unwrap_or(9);
+    match decimals {
+        0 => grouped(value),
+        decimals => format!("{value:.*}", decimals as usize),
+    }
+}
+
 /// Round numbers from `low` to `high`.
 fn between(low: f64, high: f64) -> Vec<f64> {
     if high <= low {

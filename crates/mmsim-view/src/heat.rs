@@ -10,6 +10,8 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use mmsim::record::heatmap::Heatmap;
 
+use crate::axis;
+
 /// Pixels that an image has in its shorter direction, at least, unless its cells are many.
 const SHORT: usize = 480;
 /// The widest that a cell is.
@@ -22,11 +24,13 @@ const HEIGHT: f64 = 320.0;
 /// Steps of the scale; the colour of nothing stands behind them.
 const STEPS: usize = 255;
 
-/// The colour of a share of the hottest: from nearly white over orange to a dark red, so that it is
+/// Colours at equal shares of the hottest: from nearly white over orange to a dark red, so that it is
 /// the darker the hotter, and without colours too.
+pub(crate) const STOPS: [[f64; 3]; 4] =
+    [[253.0, 246.0, 240.0], [245.0, 178.0, 110.0], [213.0, 94.0, 0.0], [84.0, 12.0, 0.0]];
+
+/// The colour of a share of the hottest.
 fn colour(share: f64) -> [u8; 3] {
-    const STOPS: [[f64; 3]; 4] =
-        [[253.0, 246.0, 240.0], [245.0, 178.0, 110.0], [213.0, 94.0, 0.0], [84.0, 12.0, 0.0]];
     let at = share.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;
     let i = (at as usize).min(STOPS.len() - 2);
     let part = at - i as f64;
@@ -115,6 +119,17 @@ fn cells(out: &mut String, map: &Heatmap) {
     }
 }
 
+/// Round numbers on an axis from `from` on, at their places from 0 to 1.
+fn round(from: f64, span: f64) -> Vec<(f64, String)> {
+    if span <= 0.0 {
+        return vec![(0.0, axis::tick(from, 1.0))];
+    }
+    let step = axis::step(span);
+    let first = (from / step - 1e-9).ceil() as u64;
+    let all = (first..).map(|i| i as f64 * step).take_while(|v| *v <= (from + span) * (1.0 + 1e-9));
+    all.map(|v| (((v - from) / span).min(1.0), axis::tick(v, step))).collect()
+}
+
 /// The image as SVG, with axes and a scale.
 pub fn svg(map: &Heatmap) -> String {
     let (across, most) = (map.cells.len(), map.max());
@@ -126,25 +141,42 @@ pub fn svg(map: &Heatmap) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"{LEFT}\" y=\"24\" font-size=\"13\" font-weight=\"600\">{title}</text>\n",
         LEFT + WIDTH + 110.0,
-        TOP + HEIGHT + 40.0,
+        TOP + HEIGHT + 50.0,
     );
     cells(&mut out, map);
     let bottom = TOP + HEIGHT;
-    for quarter in 0..=4_u64 {
-        let part = quarter as f64 / 4.0;
-        let ns = map.start_ns + map.row_ns * across as u64 * quarter / 4;
-        let address = map.address((u128::from(map.bytes) * u128::from(quarter) / 4) as u64);
+    // Times that are round numbers, places as their distance from the first byte watched.
+    let (from, span) = (map.start_ns as f64 / 1e9, map.row_ns as f64 * across as f64 / 1e9);
+    for (place, text) in round(from, span) {
+        let x = LEFT + place * WIDTH;
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{:.3} s</text>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{address:#x}</text>",
-            LEFT + part * WIDTH,
-            bottom + 16.0,
-            ns as f64 / 1e9,
-            LEFT - 6.0,
-            bottom - part * HEIGHT + 4.0,
+            "<path d=\"M{x:.1} {bottom}v5\" stroke=\"#1b1f24\"/>\
+             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            bottom + 18.0
         );
     }
+    for (place, text) in round(0.0, map.bytes as f64 / f64::from(1 << 20)) {
+        let y = bottom - place * HEIGHT;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{LEFT} {y:.1}h-5\" stroke=\"#1b1f24\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            LEFT - 9.0,
+            y + 4.0
+        );
+    }
+    let (middle, centre) = (LEFT + WIDTH / 2.0, TOP + HEIGHT / 2.0);
+    let (first, last) = (map.address(0), map.address(map.bytes));
+    let _ = writeln!(
+        out,
+        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">time, s</text>\
+         <text x=\"18\" y=\"{centre:.1}\" text-anchor=\"middle\" \
+         transform=\"rotate(-90 18 {centre:.1})\">watched memory, MiB</text>\
+         <text x=\"36\" y=\"{centre:.1}\" text-anchor=\"middle\" \
+         transform=\"rotate(-90 36 {centre:.1})\">{first:#x} to {last:#x}</text>",
+        bottom + 36.0
+    );
     let right = LEFT + WIDTH + 18.0;
     for tenth in 0..10 {
         let y = bottom - f64::from(tenth + 1) * HEIGHT / 10.0;
@@ -228,6 +260,16 @@ mod tests {
         let text = svg(&map());
         // The ground, three cells of different heat, ten of the scale.
         assert_eq!(text.matches("<rect").count(), 1 + 3 + 10);
-        assert!(text.contains(">20.0</text>") && text.contains(">0x2000</text>"), "{text}");
+        assert!(text.contains(">20.0</text>") && text.contains(">0x0 to 0x2000</text>"), "{text}");
+    }
+
+    /// Ticks are round, wherever a record begins and ends.
+    #[test]
+    fn ticks_are_round_numbers() {
+        let texts = |from, span| round(from, span).into_iter().map(|t| t.1).collect::<Vec<_>>();
+        assert_eq!(texts(8.255, 3.1), ["9", "10", "11"]);
+        assert_eq!(texts(0.0, 98.62), ["0", "20", "40", "60", "80"]);
+        assert_eq!(texts(0.0, 0.012), ["0.0000", "0.0025", "0.0050", "0.0075", "0.0100"]);
+        assert_eq!(texts(0.0, 0.0), ["0"]);
     }
 }

@@ -12,6 +12,7 @@
 //! - [`figure`]: figures in pictures and tables: names, means, and parts of drawings
 //! - [`chart`]: one figure of all variants as SVG
 //! - [`curve`]: one figure over an axis as SVG, with the optimum
+//! - [`over`]: what such a curve shows, in sentences
 //! - [`axis`]: values of an axis as places on a scale
 //! - [`time_line`]: one run over time as SVG
 //! - [`heat`]: a record of DAMON as PNG and SVG
@@ -51,6 +52,8 @@ pub mod damon;
 pub mod figure;
 
 pub mod curve;
+
+pub mod over;
 
 pub mod chart;
 

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use mmsim::base::vmstat::VmEvent;
 use mmsim::report::RunReport;
-use mmsim::report::numbers::grouped;
 
-use crate::figure::{COLOURS, escaped};
+use crate::axis::{step, tick};
+use crate::figure::{COLOURS, DASHES, escaped};
 use crate::series::Series;
 
 const WIDTH: f64 = 760.0;
@@ -16,12 +16,13 @@ const HEIGHT: f64 = 92.0;
 const GAP: f64 = 34.0;
 const MIB: f64 = 4096.0 / (1 << 20) as f64;
 
-/// A line of a chart: its name, its place among the colours, its values, and whether it is dashed.
+/// A line of a chart: its name, its place among the colours, its values, and whether it is a
+/// watermark.
 struct Line {
     name: &'static str,
     colour: usize,
     values: Vec<f64>,
-    dashed: bool,
+    mark: bool,
 }
 
 /// Changes per second, each from the sample before it; totals begin at 0 with the run.
@@ -41,18 +42,18 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
     let level = |column: &str| -> Vec<f64> {
         series.column(column).unwrap_or(&[]).iter().map(|&v| v as f64 * MIB).collect()
     };
-    let line = |name, colour, values| Line { name, colour, values, dashed: false };
+    let line = |name, colour, values| Line { name, colour, values, mark: false };
     let mark = |name, colour, pages: u64| {
         let values = vec![pages as f64 * MIB; series.time_ns.len()];
-        Line { name, colour, values, dashed: true }
+        Line { name, colour, values, mark: true }
     };
     let [mut min, mut low, mut high] = [0; 3];
     for zone in &run.zones {
         (min, low, high) = (min + zone.min, low + zone.low, high + zone.high);
     }
     let free = vec![
-        line("free", 0, level("nr_free_pages")),
-        mark("high", 2, high),
+        line("free", 2, level("nr_free_pages")),
+        mark("high", 5, high),
         mark("low", 4, low),
         mark("min", 1, min),
     ];
@@ -75,7 +76,7 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
         (
             "memory pressure, % of time",
             vec![
-                line("some", 4, rate(series, "sim_pressure_some_us", 1e-4)),
+                line("some", 0, rate(series, "sim_pressure_some_us", 1e-4)),
                 line("full", 1, rate(series, "sim_pressure_full_us", 1e-4)),
             ],
         ),
@@ -93,60 +94,84 @@ fn chart(
     let bottom = top + HEIGHT;
     let values = || lines.iter().flat_map(|l| l.values.iter().copied());
     let mut most = values().fold(0.0, f64::max);
-    let cut =
-        8.0 * lines.iter().filter(|l| l.dashed).flat_map(|l| &l.values).fold(0.0, |m, v| v.max(m));
-    if cut > 0.0 {
+    let marks = lines.iter().filter(|l| l.mark).flat_map(|l| &l.values);
+    let cut = 4.0 * marks.fold(0.0, |m, v| v.max(m));
+    let near = lines.iter().filter(|l| !l.mark).flat_map(|l| &l.values).any(|v| *v < cut);
+    if cut > 0.0 && near {
         most = most.min(cut);
     }
     let most = if most > 0.0 { most } else { 1.0 };
     let y = |v: f64| bottom - (v / most).clamp(0.0, 1.0) * HEIGHT;
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{name}</text>\n\
-         <path d=\"M{LEFT} {top:.1}H{RIGHT}M{LEFT} {bottom:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\n\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
-         <text x=\"{:.1}\" y=\"{bottom:.1}\" text-anchor=\"end\">0</text>\n",
-        top - 6.0,
-        LEFT - 6.0,
-        top + 8.0,
-        grouped(most),
-        LEFT - 6.0,
+        "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">{name}</text>",
+        top - 6.0
     );
+    // Two or three round numbers find room.
+    let apart = step(most * 2.0);
+    for v in (0..).map(|i| f64::from(i) * apart).take_while(|v| *v <= most) {
+        let at = y(v);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 6.0,
+            at + 4.0,
+            tick(v, apart)
+        );
+    }
     for phase in &run.phases {
         let at = x(phase.begin_ns + phase.sim_time_ns);
         let _ = writeln!(
             out,
             "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
-             <title>{} ends</title></path>",
+             <title>{0} ends</title></path>",
             escaped(&phase.name)
         );
+        // Its name, where the phase is wide enough for it.
+        let from = x(phase.begin_ns);
+        if at - from > phase.name.chars().count() as f64 * 6.5 + 8.0 {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5b6570\">{}</text>",
+                from + 4.0,
+                top + 10.0,
+                escaped(&phase.name)
+            );
+        }
     }
     let shown = lines.iter().filter(|l| l.values.iter().any(|&v| v > 0.0));
     let mut legend = RIGHT;
-    for line in shown {
+    for (nth, line) in shown.enumerate() {
         let mut path = String::new();
         for (j, v) in line.values.iter().enumerate() {
             let pen = if j == 0 { 'M' } else { 'L' };
             let _ = write!(path, "{pen}{:.1} {:.1}", x(series.time_ns[j]), y(*v));
         }
         let colour = COLOURS[line.colour];
-        let dash = if line.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let dash = match DASHES[nth % DASHES.len()] {
+            "" => String::new(),
+            dash => format!(" stroke-dasharray=\"{dash}\""),
+        };
+        let (above, width) = (top - 6.0, line.name.len() as f64 * 6.5);
         let _ = writeln!(
             out,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.3\"{dash}/>\
-             <text x=\"{legend:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{colour}\">{}</text>",
-            top - 6.0,
+             <path d=\"M{:.1} {:.1}h22\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>\
+             <text x=\"{legend:.1}\" y=\"{above:.1}\" text-anchor=\"end\">{}</text>",
+            legend - width - 26.0,
+            above - 4.0,
             line.name
         );
-        legend -= line.name.len() as f64 * 6.5 + 12.0;
+        legend -= width + 44.0;
     }
 }
 
-/// A run over time. Free memory is cut at eight times the high watermark, below which reclaim is
+/// A run over time. Free memory is cut at four times the high watermark, below which reclaim is
 /// what moves it.
 pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
     let charts = charts(run, series);
-    let height = 40.0 + charts.len() as f64 * (HEIGHT + GAP);
+    let height = 58.0 + charts.len() as f64 * (HEIGHT + GAP);
     let title = format!("{scenario}, {}, seed {}", run.variant, run.seed);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
@@ -163,11 +188,21 @@ pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
         chart(&mut out, (name, lines), top, (run, series), x);
     }
     let y = 46.0 + charts.len() as f64 * (HEIGHT + GAP) - GAP + 16.0;
+    let seconds = end / 1e9;
+    let apart = step(seconds);
+    for t in (0..).map(|i| f64::from(i) * apart).take_while(|t| *t <= seconds) {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+            x((t * 1e9) as u64),
+            tick(t, apart)
+        );
+    }
+    let middle = (LEFT + RIGHT) / 2.0;
     let _ = writeln!(
         out,
-        "<text x=\"{LEFT}\" y=\"{y:.1}\">0 s</text>\
-         <text x=\"{RIGHT}\" y=\"{y:.1}\" text-anchor=\"end\">{} s</text>",
-        grouped(end / 1e9)
+        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">simulated time, s</text>",
+        y + 16.0
     );
     out + "</svg>\n"
 }

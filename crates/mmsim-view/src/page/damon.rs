@@ -4,6 +4,7 @@ use mmsim::report::TruthReport;
 use serde::Serialize;
 
 use crate::damon::Picture;
+use crate::heat;
 
 /// Means of cells, row by row.
 type Cells = Vec<Vec<Option<f64>>>;
@@ -24,6 +25,8 @@ pub(super) struct DamonData<'a> {
     column_bytes: u64,
     areas: &'a [(u64, u64)],
     said: Cells,
+    /// Colours of shares, the hottest last.
+    ramp: [[f64; 3]; 4],
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<Cells>,
     applied: &'a [(usize, usize, usize, u64)],
@@ -70,6 +73,7 @@ impl<'a> DamonData<'a> {
             row_ns: p.said.row_ns,
             column_bytes: p.said.column_bytes,
             areas: &p.said.areas,
+            ramp: heat::STOPS,
             said: rounded(&p.said.cells),
             truth: p.truth.as_ref().map(rounded),
             applied: &p.applied,

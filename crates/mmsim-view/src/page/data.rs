@@ -4,6 +4,8 @@
 //! Names of fields are short, since a sweep has thousands of them. Totals over time are written as
 //! differences, which deflate packs several times better than the totals.
 
+use std::collections::BTreeSet;
+
 use mmsim::report::derived::Figure;
 use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::statistics::{Estimate, estimate, paired_change};
@@ -13,6 +15,8 @@ use serde::Serialize;
 use crate::axis::{Axis, Tick};
 use crate::curve::distinct;
 use crate::generations::{Generation, Generations};
+use crate::glossary;
+use crate::over;
 use crate::pages::Grid;
 use crate::rows::{Row, rows};
 use crate::series::Series;
@@ -32,6 +36,43 @@ pub(super) struct Data<'a> {
     over: Option<OverData>,
     /// Settings of the first run, which those of variants are compared with.
     base: Vec<(&'a str, String)>,
+    /// The conclusion over an axis.
+    said: Vec<String>,
+    /// Labels, and what the glossary says of them.
+    words: Vec<(Vec<String>, String)>,
+}
+
+/// Entries of the glossary under all labels that a page has for them, and counters of its runs.
+fn words(groups: &[GroupData<'_>], sources: &[Source<'_>]) -> Vec<(Vec<String>, String)> {
+    let entries = glossary::entries();
+    let mut labels: Vec<Vec<String>> =
+        entries.iter().map(|e| [&[e.label], e.also.as_slice()].concat()).map(owned).collect();
+    let place = |entry: &glossary::Entry| entries.iter().position(|e| e == entry);
+    for row in groups.iter().flat_map(|g| &g.rows) {
+        let label = row.l.trim();
+        if let Some(at) = glossary::of(&entries, label).and_then(place) {
+            if !labels[at].iter().any(|l| l == label) {
+                labels[at].push(label.to_string());
+            }
+        }
+    }
+    let counters: BTreeSet<&str> = sources
+        .iter()
+        .flat_map(|s| &s.report.runs)
+        .flat_map(|run| run.vmstat.iter())
+        .map(|c| c.0)
+        .collect();
+    let known: BTreeSet<String> = labels.iter().flatten().cloned().collect();
+    let counter = |name: &str| {
+        let free = !known.contains(name);
+        free.then(|| Some((vec![name.to_string()], glossary::counter(name)?.to_string()))).flatten()
+    };
+    let texts = entries.iter().map(|e| e.text.join("\n"));
+    labels.into_iter().zip(texts).chain(counters.into_iter().filter_map(counter)).collect()
+}
+
+fn owned(all: Vec<&str>) -> Vec<String> {
+    all.into_iter().map(str::to_string).collect()
 }
 
 /// An axis: places of its values and marks run from 0 to 1.
@@ -340,13 +381,24 @@ fn group<'a>(source: &Source<'a>, group: &Group<'a>, base: &[(&'a str, String)])
 }
 
 impl<'a> Data<'a> {
-    pub(super) fn of(sources: &[Source<'a>]) -> Data<'a> {
+    /// `shown`: the figure that the page begins with.
+    pub(super) fn of(sources: &[Source<'a>], shown: Option<Figure>) -> Data<'a> {
         let first = sources.iter().find_map(|s| s.report.runs.first());
         let base = first.map(settings).unwrap_or_default();
         let of = |source: &Source<'a>| {
             let groups = source.report.groups();
             groups.iter().map(|g| group(source, g, &base)).collect::<Vec<_>>()
         };
-        Data { groups: sources.iter().flat_map(of).collect(), over: OverData::of(sources), base }
+        let groups: Vec<GroupData<'a>> = sources.iter().flat_map(of).collect();
+        Data {
+            words: words(&groups, sources),
+            groups,
+            over: OverData::of(sources),
+            base,
+            said: match sources {
+                [source] => over::sentences(source.report, super::shown(source, shown)),
+                _ => Vec::new(),
+            },
+        }
     }
 }

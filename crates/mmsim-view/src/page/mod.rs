@@ -28,6 +28,7 @@ use crate::damon::Picture;
 use crate::figure::{self, escaped};
 use crate::film::Film;
 use crate::generations::Generations;
+use crate::over;
 use crate::pages::Grid;
 use crate::rows::rows;
 use crate::series::Series;
@@ -163,9 +164,6 @@ fn table(out: &mut String, group: &Group<'_>) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
-    for sentence in closing::sentences(group) {
-        let _ = writeln!(out, "<p>{}</p>", escaped(&sentence));
-    }
 }
 
 /// Contents of a page besides its script.
@@ -270,6 +268,21 @@ fn parts(sources: &[Source<'_>]) -> Vec<Part> {
     all.into_iter().filter(|p| p.1).map(|p| p.0).collect()
 }
 
+/// Text as it stands in HTML, with names between backticks as code.
+fn coded(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let part = |(i, part): (usize, &str)| match i % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    };
+    parts.map(part).collect()
+}
+
+/// The figure that the page of a report begins with.
+fn shown(source: &Source<'_>, shown: Option<Figure>) -> Figure {
+    shown.unwrap_or_else(|| figure::main_of(source.report))
+}
+
 /// Writes the top of the page of a report.
 fn about(out: &mut String, source: &Source<'_>) {
     let (name, about) = (source.name, source.report.about.as_str());
@@ -279,19 +292,26 @@ fn about(out: &mut String, source: &Source<'_>) {
     }
     facts(out, source.report);
     for note in &source.report.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", coded(note));
     }
     for e in source.report.expect.iter() {
         let holds = if e.holds { "As expected" } else { "Not as expected" };
         let line = format!("{holds}: {}; found: {}", e.expected, e.found);
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(&line));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", coded(&line));
     }
 }
 
 /// Writes the parts of a report that a page shows without its script.
 fn plain(out: &mut String, source: &Source<'_>, figure: Figure) {
-    out.push_str(&chart::svg(source.report, figure));
     let groups = source.report.groups();
+    let said = match groups.as_slice() {
+        [group] => closing::sentences(group),
+        _ => over::sentences(source.report, figure),
+    };
+    for sentence in said {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", coded(&sentence));
+    }
+    out.push_str(&chart::svg(source.report, figure));
     if let Some(group) = groups.first() {
         let heading = figure::heading(group);
         if !heading.is_empty() {
@@ -305,14 +325,13 @@ fn plain(out: &mut String, source: &Source<'_>, figure: Figure) {
     }
 }
 
-/// The page of these reports. `shown`: the figure that its drawing begins with.
-pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
+/// The page of these reports. `by`: the figure that its drawing begins with.
+pub fn html(sources: &[Source<'_>], by: Option<Figure>) -> String {
     let names: Vec<&str> = sources.iter().map(|s| s.report.scenario.as_str()).collect();
     let (mut header, mut below) = (String::new(), String::new());
     for source in sources {
         about(&mut header, source);
-        let figure = shown.unwrap_or_else(|| figure::main_of(source.report));
-        plain(&mut below, source, figure);
+        plain(&mut below, source, shown(source, by));
     }
     below.push_str(
         "<noscript><p>Charts over time, other settings and other seeds need the page's script, \
@@ -320,15 +339,15 @@ pub fn html(sources: &[Source<'_>], shown: Option<Figure>) -> String {
     );
     let parts = parts(sources);
     let series = sources.iter().flat_map(|s| s.observed).any(|o| o.series.is_some());
-    let main = |s: &Source<'_>| {
-        figure::label_of(s.report, shown.unwrap_or_else(|| figure::main_of(s.report)))
-    };
+    let main = |s: &Source<'_>| figure::label_of(s.report, shown(s, by));
     Document {
         title: &names.join(", "),
         header,
         plain: below,
         footer: missing(&parts, series),
-        data: visible(serde_json::to_string(&data::Data::of(sources)).expect("names and numbers")),
+        data: visible(
+            serde_json::to_string(&data::Data::of(sources, by)).expect("names and numbers"),
+        ),
         figure: sources.first().map_or("", main),
         parts: &parts,
     }

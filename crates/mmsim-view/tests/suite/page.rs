@@ -76,6 +76,30 @@ fn every_number_is_the_reports() {
     assert!(compared > 40, "{compared} cells");
 }
 
+/// Each figure of the table has its words, the same that docs/glossary.md has; without the script the
+/// conclusion stands above the drawing, with names as code.
+#[test]
+fn a_page_explains_and_concludes() {
+    let report = report("");
+    let html = page(&report, &[]);
+    let (data, _) = data(&html);
+    let words = data["words"].as_array().expect("words");
+    let of = |label: &str| {
+        let has = |w: &&Value| w[0].as_array().is_some_and(|all| all.contains(&label.into()));
+        words.iter().find(has).and_then(|w| w[1].as_str())
+    };
+    for row in rows(&report.groups()[0]).iter().filter(|row| !row.samples.is_empty()) {
+        assert!(of(row.label.trim()).is_some_and(|text| text.len() > 20), "{}", row.label);
+    }
+    let entry = mmsim_view::glossary::entries().into_iter().find(|e| e.label == "refaults");
+    assert_eq!(of("refaults"), entry.map(|e| e.text.join("\n")).as_deref());
+    assert!(of("pgscan_kswapd").is_some(), "a counter of the runs");
+    let plain = within(&html, "<div id=\"plain\"", "<div id=\"views\"");
+    let (said, drawn) = (plain.find("class=\"lead\""), plain.find("<svg"));
+    assert!(said.is_some() && said < drawn, "{plain}");
+    assert!(plain.contains("<code>v5.9</code>") && !plain.contains('`'), "{plain}");
+}
+
 /// Knobs that a variant does not have: of the first variant the script is given those that another
 /// lacks, and each variant has what the first does not.
 #[test]

@@ -12,6 +12,9 @@ window.mmsim = D;
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b8850a', '#3a93c9', '#7f6a00',
   '#6b6b6b'];
 const colour = i => COLOURS[i % COLOURS.length];
+/* Lines differ without colour too. */
+const DASHES = ['', '7 3', '2 3', '9 3 2 3', '5 5'];
+const dashed = k => DASHES[k % DASHES.length];
 const MIB = 1 << 20, PAGE = 4096 / MIB;
 const larger = Math.max, smaller = Math.min, whole = Math.floor;
 
@@ -40,10 +43,23 @@ const note = (host, ...children) => host.append(el('p.why', ...children));
 /* What can be read by keys, and where it is said. */
 const readable = label => el('div.box', {tabindex: 0, role: 'img', 'aria-label': label});
 const said = () => el('div.say', {'aria-live': 'polite'}, ' ');
+/* Text in which names stand between backticks. */
+const coded = text => text.split('`').map((t, i) => i % 2 ? el('code', t) : t);
+/* What a figure counts, by its labels: for who points at it or goes to it by keys. */
+const WORDS = new Map((D.words || []).flatMap(([labels, text]) => labels.map(l => [l, text])));
+function explained(e, ...labels) {
+  const text = labels.map(l => WORDS.get(l)).find(t => t);
+  if (!text) return e;
+  e.dataset.words = text;
+  if (e.tagName !== 'BUTTON') e.tabIndex = 0;
+  return e;
+}
 const svg = (tag, attrs, ...children) =>
   fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attrs, children);
 const drawing = (W, H, size, label) => svg('svg', {viewBox: `0 0 ${W} ${H}`, width: W, height: H,
   role: 'img', 'font-size': size, fill: 'currentColor', 'aria-label': label});
+/* The width of a drawing: text keeps its size in a narrow window. */
+const room = host => smaller(760, larger(320, host.clientWidth || 760));
 /* Text of a drawing: from x on, around it, or up to it. */
 const written = (x, y, text, anchor, more) => svg('text', {x, y, 'text-anchor': anchor, ...more}, text);
 /* options: pairs of a value and its text. */
@@ -90,6 +106,8 @@ function copyButton(make, what) {
   });
   return b;
 }
+/* A mean and half its interval, as precise as the mean. */
+const margin = m => m && m[1] != null ? '±' + num(m[1], Math.abs(m[0]) >= 100 ? 0 : 2) : '';
 /* Views in their order: id, title, what draws it, and when it is drawn anew. */
 const VIEWS = [];
 const none = () => el('p.why', 'This run has none.');
@@ -99,16 +117,20 @@ function sheet(caption, name, list, head, body, plain) {
     copyButton(list, name))), el('div.scroll', {tabindex: 0, role: 'region', 'aria-label': name},
   el(plain ? 'table' : 'table.num', el('thead', head), body)));
 }
-const heads = names => el('tr', ...names.map(h => el('th', {scope: 'col'}, h)));
+const heads = names => el('tr', ...names.map(h => el('th', {scope: 'col'}, explained(piece(h), h))));
 function table(head, rows, name, plain) {
   return sheet([name], name, () => [head, ...rows], heads(head), el('tbody', ...rows.map(r =>
-    el('tr', el(r[0][0] === ' ' ? 'th.in' : 'th', {scope: 'row'}, r[0].trim()),
+    el('tr', el(r[0][0] === ' ' ? 'th.in' : 'th', {scope: 'row'},
+      explained(piece(r[0].trim()), r[0].trim())),
       ...r.slice(1).map(c => el('td', c))))), plain);
 }
 function key(names) {
   return el('div.key', ...names.map(([n, k]) => el('span',
     swatch(typeof k === 'string' ? k : colour(k)), n)));
 }
+/* A piece of a line as charts draw it. */
+const stroked = more => svg('svg', {width: 28, height: 9, 'aria-hidden': 'true'},
+  svg('path', {d: 'M0 4.5h26', fill: 'none', ...more}));
 const soft = () => css('--soft');
 let charts = [];
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

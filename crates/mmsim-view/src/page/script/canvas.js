@@ -64,8 +64,12 @@ function nice(raw) {
   const m = 10 ** whole(Math.log10(raw || 1));
   return [1, 2, 5, 10].map(k => k * m).find(s => s >= raw);
 }
-/* Five numbers up the left side. */
+/* Round numbers up the left side. */
 function upAxis(ctx, h, most) {
   ctx.fillStyle = soft();
-  for (let k = 0; k <= 4; k++) ctx.fillText(short(most * k / 4), 2, larger(9, (h - 22) * (1 - k / 4)));
+  const step = nice(most / larger(2, h / 60));
+  for (let v = 0; v <= most; v += step) {
+    ctx.fillText(short(v), 2, larger(9, (h - 22) * (1 - v / most)));
+    ctx.fillRect(AXIS - 4, (h - 22) * (1 - v / most), 4, .6);
+  }
 }

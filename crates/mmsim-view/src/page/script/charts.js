@@ -42,9 +42,12 @@ function marks(phases, zones) {
 function chart(host, o) {
   let lines = o.lines.filter(l => l.values && l.values.some(v => v));
   if (!lines.length) return false;
-  lines.forEach((l, i) => l.colour = l.colour || colour(i));
+  lines.forEach((l, i) => {
+    l.colour = l.colour || colour(i);
+    l.dash = o.stack ? '' : dashed(i);
+  });
   const raw = lines.map(l => l.values);
-  let shown = raw;
+  let shown = o.most ? raw.map(v => v.map(x => smaller(x, o.most))) : raw;
   if (o.stack) {
     const base = o.t.map(() => 0);
     shown = raw.map(v => v.map((x, i) => base[i] += x || 0));
@@ -58,9 +61,10 @@ function chart(host, o) {
     el('span.right', copyButton(table, o.title))), box, say));
   const value = (l, i) => num(raw[l][i]);
   const tell = i => {
-    const parts = lines.map((l, k) => el('span',
-      swatch(l.colour + (l.pale ? '70' : '')), l.label + ' ',
-      i == null ? '' : bold(value(k, i))));
+    const parts = lines.map((l, k) => explained(el('span', o.stack
+      ? swatch(l.colour + (l.pale ? '70' : '')) : stroked({stroke: l.colour, 'stroke-width': 2,
+        'stroke-dasharray': l.dash || null}), l.label + ' ', i == null ? '' : bold(value(k, i))),
+    l.label, l.about));
     say.replaceChildren(...(i == null ? [] : [piece('at ', bold(time(o.t[i])))]),
       ...parts);
   };
@@ -76,7 +80,7 @@ function chart(host, o) {
     axes: [{...axis, values: (_, all) => all.map(v => short(v) + ' s')},
       {...axis, size: 62, values: (_, all) => all.map(short)}],
     series: [{}, ...order.map(i => ({label: lines[i].label, stroke: lines[i].colour,
-      width: o.stack ? .5 : 1.4, dash: lines[i].dash, fill: fill(lines[i]), paths: steps,
+      width: o.stack ? .5 : 1.4, dash: lines[i].dash ? lines[i].dash.split(' ').map(Number) : undefined, fill: fill(lines[i]), paths: steps,
       spanGaps: false, points: {show: false}}))],
     cursor: {sync: o.alone ? undefined : sync(), y: false, points: {size: 6},
       drag: {x: true, y: false, setScale: true}},

@@ -2,7 +2,8 @@ function counters(host) {
   const g = group();
   const of = g.variants.map(v => new Map(sameSeed(v).vmstat));
   const names = [...new Set(of.flatMap(m => [...m.keys()]))].sort();
-  const body = el('tbody', ...names.map(n => el('tr', el('th', {scope: 'row'}, n),
+  const body = el('tbody', ...names.map(n => el('tr', el('th', {scope: 'row'},
+    explained(piece(n), n)),
     ...of.map(m => el('td', num(m.get(n) ?? 0))))));
   const input = el('input', {type: 'search', placeholder: 'filter', 'aria-label': 'Filter counters',
     oninput: e => {

@@ -1,17 +1,17 @@
 /* One figure over one axis, or over two as a map. Places on axes come with the data. */
 const curveState = {figure: null, variant: 0}, O = D.over;
-const DASHES = ['', '7 3', '2 3', '9 3 2 3', '5 5'];
-const plusMinus = m => num(m[0]) + (m[1] != null ? ' ±' + num(m[1]) : '');
+const plusMinus = m => num(m[0]) + ' ' + margin(m);
 function curve(host) {
   curveState.figure ??= larger(0, O.figures.findIndex(f => f.label === store.dataset.figure));
   const pick = picker('Figure', O.figures.map((f, i) => [i, f.label]), curveState.figure, i => {
     curveState.figure = i;
     draw('curve');
   });
-  (O.axes.length === 1 ? over : heat)(host, pick, O.figures[curveState.figure]);
+  const figure = O.figures[curveState.figure];
+  (O.axes.length === 1 ? over : heat)(host, explained(piece(pick), figure.label), figure);
 }
 function over(host, pick, {label, optimum, at}) {
-  const axis = O.axes[0], W = 760, H = 380, left = 104, right = W - 30, top = 14, bottom = H - 60;
+  const axis = O.axes[0], W = room(host), H = 380, left = 84, right = W - 30, top = 14, bottom = H - 60;
   const where = D.groups.map(g => axis.values.indexOf(g.axes[axis.name]));
   const lines = O.variants.map((name, k) => ({name, points: where.map((i, g) => ({i,
     m: at[g][k]}))}));
@@ -33,7 +33,7 @@ function over(host, pick, {label, optimum, at}) {
       transform: `rotate(-90 16 ${(top + bottom) / 2})`}));
   const stroke = (l, k) => l.bound ? {stroke: 'currentColor', 'stroke-opacity': .7,
     'stroke-width': 1.2, 'stroke-dasharray': '1 3'} : {stroke: colour(k), 'stroke-width': 1.8,
-    'stroke-dasharray': DASHES[k % DASHES.length] || null};
+    'stroke-dasharray': dashed(k) || null};
   lines.forEach((l, k) => {
     let d = '', pen = 'M';
     for (const p of l.points) {
@@ -49,8 +49,8 @@ function over(host, pick, {label, optimum, at}) {
         svg('circle', {cx, cy: y(p.m[0]), r: 4, fill: colour(k)})));
     }
   });
-  const legend = el('div.key', ...lines.map((l, k) => el('span', svg('svg', {width: 30, height: 9},
-    svg('path', {d: 'M0 4.5h26', ...stroke(l, k)})), l.name)));
+  const legend = el('div.key', ...lines.map((l, k) => explained(el('span',
+    stroked(stroke(l, k)), l.name), l.bound ? 'optimum' : '')));
   const list = () => [[axis.name, ...lines.flatMap(l => [l.name, l.name + ' ±'])],
     ...lines[0].points.map((p, n) => [axis.values[p.i], ...lines.flatMap(l => {
       const m = l.points[n].m;

@@ -1,5 +1,10 @@
 /* What monitors said of memory, beside what its pages did. */
 const SCHEMES = ['#0072b2', '#009e73', '#7b3fa0', '#6b6b6b', '#b3005e'];
+/* The colour of a share, between colours at equal distances. */
+function shade(ramp, share) {
+  const at = larger(0, smaller(1, share)) * (ramp.length - 1), i = smaller(whole(at), ramp.length - 2);
+  return `rgb(${ramp[i].map((c, n) => Math.round(c + (ramp[i + 1][n] - c) * (at - i)))})`;
+}
 const monitor = {nth: 0, scheme: -1};
 function damon(host) {
   const all = run().damon;
@@ -20,14 +25,14 @@ function damon(host) {
   const place = (px, py, w, h) => [whole((px - AXIS) / (w - AXIS) * rows),
     whole((1 - py / (h - 22)) * cols)];
   const fill = values => (ctx, w, h) => {
-    const cw = (w - AXIS) / rows, ch = (h - 22) / cols;
+    const cw = (w - AXIS) / rows, ch = (h - 22) / cols, k = devicePixelRatio || 1;
+    /* Edges on whole pixels leave no seam. */
+    const sx = x => Math.round((AXIS + x * cw) * k) / k, sy = y => Math.round((h - 22 - y * ch) * k) / k;
     values.forEach((row, x) => row.forEach((v, y) => {
       if (v == null) return;
-      ctx.fillStyle = '#d55e00';
-      ctx.globalAlpha = .05 + .95 * v / most;
-      ctx.fillRect(AXIS + x * cw, h - 22 - (y + 1) * ch, cw + .3, ch + .3);
+      ctx.fillStyle = shade(d.ramp, v / most);
+      ctx.fillRect(sx(x), sy(y + 1), sx(x + 1) - sx(x), sy(y) - sy(y + 1));
     }));
-    ctx.globalAlpha = 1;
     if (values === d.said) for (const [x, y, s] of d.applied) {
       if (monitor.scheme >= 0 && monitor.scheme !== s) continue;
       ctx.strokeStyle = SCHEMES[s % SCHEMES.length];
@@ -58,9 +63,12 @@ function damon(host) {
   const marks = d.schemes.length ? [picker('Schemes', [[-1, 'all schemes'], [-2, 'no scheme'],
     ...d.schemes.map((s, i) => [i, s[0]])], monitor.scheme, i => { monitor.scheme = i; again(); })]
     : [];
-  const again = canvas(host, `${d.title}: nr_accesses, MiB over time`, 240, `What ${d.title} said of `
+  const again = canvas(host, `${d.title}: nr_accesses over time (across) and memory, MiB (up)`, 240, `What ${d.title} said of `
     + `${num(d.snapshots)} snapshots. Arrow keys read cells.`, fill(d.said), at,
   [...which, ...marks, el('span.right', copyButton(list, 'cells'))]);
+  host.append(el('div.key', el('span', 'accesses found in a cell: 0 ', el('i.ramp', {style:
+    `background:linear-gradient(to right,${d.ramp.map(c => `rgb(${c})`)})`}), ` ${num(most, 1)} of `
+    + `${num(d.window)} samples`)));
   if (d.truth) canvas(host, 'What the pages did', 240, 'Samples with an access, had every page been '
     + 'looked at. Arrow keys read cells.', fill(d.truth), at);
   if (d.schemes.length) host.append(key(d.schemes.map((s, i) => [`${s[0]} was applied`,
@@ -71,7 +79,7 @@ function damon(host) {
     num(v)]), 'The truth'));
   note(host, `A cell is ${num(d.column_bytes / 1024)} KiB for `
     + `${time(d.row_ns / 1e9)}, and has the mean of nr_accesses, 0 to ${d.window}, over its bytes and `
-    + `time; full colour is ${num(most, 2)}. Ranges that nobody watched are left out.`
+    + `time. Ranges that nobody watched are left out.`
     + (d.truth || !d.process ? '' : ' With truth = true in the scenario the truth stands below.'));
 }
 VIEWS.push(['damon', 'DAMON', damon, 1]);

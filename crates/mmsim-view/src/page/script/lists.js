@@ -1,14 +1,14 @@
 function lists(host) {
   const r = run(), c = columns(r);
   if (c) {
-    const of = (label, n, col, pale) => ({label, colour: col, pale,
+    const of = (label, n, use, pale) => ({label, colour: INK[use] || '#6b6b6b', pale,
       values: c[n] && c[n].map(v => v * PAGE)});
     const any = chart(host, {title: 'Lists, MiB', t: c.t, stack: true, phases: r.phases,
-      height: 220, lines: [of('active anon', 'nr_active_anon', '#0072b2'),
-        of('inactive anon', 'nr_inactive_anon', '#0072b2', true),
-        of('active file', 'nr_active_file', '#d55e00'),
-        of('inactive file', 'nr_inactive_file', '#d55e00', true),
-        of('unevictable', 'nr_unevictable', '#6b6b6b')]});
+      height: 220, lines: [of('active anon', 'nr_active_anon', 'anon'),
+        of('inactive anon', 'nr_inactive_anon', 'anon', true),
+        of('active file', 'nr_active_file', 'file'),
+        of('inactive file', 'nr_inactive_file', 'file', true),
+        of('unevictable', 'nr_unevictable')]});
     if (!any) note(host, 'This policy keeps no lists that the kernel names.');
   } else if (!r.gens) host.append(none());
   if (r.gens) generations(host, r);

@@ -9,6 +9,43 @@ function draw(what) {
     make(body);
   }
   bar();
+  cut();
+}
+/* Tables that are wider than their place say that they scroll. */
+function cut() {
+  for (const s of document.querySelectorAll('.scroll')) {
+    s.classList.toggle('cut', s.scrollWidth > s.clientWidth + 1);
+  }
+}
+/* Words on a figure below it, until the pointer or the focus goes elsewhere, or Escape. */
+function tips() {
+  const tip = el('div', {id: 'tip', role: 'tooltip', hidden: true});
+  let on = null;
+  const hide = () => {
+    if (on) on.removeAttribute('aria-describedby');
+    tip.hidden = true;
+    on = null;
+  };
+  const show = e => {
+    const to = e.target.closest('[data-words]');
+    if (!to) return e.target.closest('#tip') || hide();
+    if (to === on) return;
+    hide();
+    on = to;
+    tip.replaceChildren(...to.dataset.words.split('\n').map(t => el('p', ...coded(t))));
+    tip.hidden = false;
+    to.setAttribute('aria-describedby', 'tip');
+    const r = to.getBoundingClientRect(), t = tip.getBoundingClientRect();
+    tip.style.left = larger(8, smaller(r.left, innerWidth - t.width - 8)) + 'px';
+    tip.style.top = (r.bottom + t.height + 8 < innerHeight || r.top < t.height ? r.bottom + 4
+      : r.top - t.height - 4) + 'px';
+  };
+  document.addEventListener('pointerover', show);
+  document.addEventListener('focusin', show);
+  document.addEventListener('focusout', hide);
+  document.addEventListener('scroll', hide, true);
+  document.addEventListener('keydown', e => { if (e.key === 'Escape') hide(); });
+  document.body.append(tip);
 }
 function choice(label, options, at, set) {
   return el('label', label, el('select', {onchange: e => { set(+e.target.value);
@@ -60,6 +97,7 @@ if (VIEWS.length) {
   for (const [id, name] of VIEWS) $('views').append(el('section', {id,
     'aria-labelledby': id + '-h'}, el('h2', {id: id + '-h', tabindex: -1}, name),
   el('div.view')));
+  tips();
   draw();
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw());
   let width = innerWidth, wait;

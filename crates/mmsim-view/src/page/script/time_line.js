@@ -2,23 +2,25 @@ function timeline(host) {
   const r = run(), c = columns(r);
   if (!c) return host.append(phaseTable(r) || none());
   const t = c.t, phases = r.phases;
-  const mark = (k, label, col) => {
-    const pages = variant().zones.reduce((s, z) => s + z[k], 0);
-    return {label, values: t.map(() => pages * PAGE), colour: col, dash: [6, 4]};
-  };
+  const sumOf = k => variant().zones.reduce((s, z) => s + z[k], 0) * PAGE;
+  const mark = (k, col) => ({label: k, values: t.map(() => sumOf(k)), colour: col});
   const mib = name => c[name] && c[name].map(v => v * PAGE);
   const per = (label, names, col) => {
     const s = sum(c, [].concat(names));
     return {label, values: s && rate(t, s), colour: col};
   };
   const draw = (title, lines, more) => chart(host, {title, t, lines, phases, ...more});
-  draw('Free memory and watermarks, MiB', [{label: 'free', values: mib('nr_free_pages')},
-    mark('high', 'high', '#009e73'), mark('low', 'low', '#b8850a'), mark('min', 'min', '#d55e00')]);
+  /* Watermarks would lie at the bottom of a peak of free memory. */
+  const free = mib('nr_free_pages') || [], near = 4 * sumOf('high');
+  const cut = free.some(v => v > near) && free.some(v => v < near) ? near : 0;
+  draw('Free memory and watermarks, MiB' + (cut ? `, cut at ${short(cut)}` : ''), [
+    {label: 'free', values: free, colour: INK.free}, mark('high', '#3a93c9'),
+    mark('low', '#b8850a'), mark('min', '#d55e00')], {most: cut});
   draw('Reclaimed, pages per s', [per('by kswapd', 'pgsteal_kswapd'),
     per('by direct reclaim', 'pgsteal_direct', '#d55e00')]);
   draw('Scanned, pages per s', [per('by kswapd', 'pgscan_kswapd'),
     per('by direct reclaim', 'pgscan_direct', '#d55e00')], {height: 130});
-  draw('Swap, pages per s', [per('in', 'pswpin'), per('out', 'pswpout', '#d55e00')]);
+  draw('Swap, pages per s', [per('in', 'pswpin', '#0072b2'), per('out', 'pswpout', '#d55e00')]);
   draw('Major faults and refaults, per s', [per('major faults', 'pgmajfault'),
     per('refaults of anon', 'workingset_refault_anon', '#d55e00'),
     per('refaults of file', 'workingset_refault_file', '#009e73'),
@@ -26,13 +28,13 @@ function timeline(host) {
       'allocstall_movable'], '#cc79a7')]);
   const psi = (label, name, col) => ({label, colour: col,
     values: c[name] && rate(t, c[name], 1e-4)});
-  draw('Memory pressure (PSI), % of time', [psi('some', 'sim_pressure_some_us', '#b8850a'),
+  draw('Memory pressure (PSI), % of time', [psi('some', 'sim_pressure_some_us', '#0072b2'),
     psi('full', 'sim_pressure_full_us', '#d55e00')], {height: 130});
   const pages = [['anon', 'nr_anon_pages'], ['file', 'nr_file_pages'],
     ['page tables', 'nr_page_table_pages'], ['slab', 'nr_slab_reclaimable'],
     ['zram', 'nr_zram_store'], ['free', 'nr_free_pages']];
-  draw('Where memory is, MiB', pages.map(([label, n]) => ({label, values: mib(n)})),
-    {stack: true, step: false});
+  draw('Where memory is, MiB', pages.map(([label, n]) => ({label, values: mib(n),
+    colour: INK[label]})), {stack: true, step: false});
   draw('Compaction and huge pages, per s', [per('pages moved', 'pgmigrate_success'),
     per('stalls', 'compact_stall'), per('blocks made', 'compact_success'),
     per('huge faults', 'thp_fault_alloc'), per('huge pages split', 'thp_split_page')]);

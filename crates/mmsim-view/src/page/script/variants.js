@@ -14,9 +14,9 @@ function fullLabel(rows, i) {
   return rows[i].l.trim();
 }
 function dots(g, i) {
-  const row = g.rows[i], W = 760, H = 30 * g.variants.length + 62;
+  const row = g.rows[i], W = room($('compare')), H = 30 * g.variants.length + 62;
   const longest = larger(...g.variants.map(v => v.name.length));
-  const left = larger(90, smaller(40, longest) * 7.6 + 24), right = W - 120;
+  const left = larger(90, smaller(40, longest) * 7.6 + 24), right = W - 110;
   let most = 0;
   row.m.forEach(m => m && (most = larger(most, m[0] + (m[1] || 0))));
   row.s.forEach(s => s.forEach(p => most = larger(most, p[1])));
@@ -39,7 +39,7 @@ function dots(g, i) {
       return;
     }
     const half = m[1] || 0;
-    const words = num(m[0]) + (m[1] != null ? ' ±' + num(m[1]) : '');
+    const words = num(m[0]) + ' ' + margin(m);
     const node = svg('g', svg('title', v.name + ': ' + words),
       svg('path', {d: `M${x(m[0] - half)} ${y}H${x(m[0] + half)}`, stroke: c, 'stroke-width': 4,
         'stroke-opacity': .5, 'stroke-linecap': 'round'}));
@@ -61,14 +61,15 @@ function compare(host) {
   };
   g.rows.forEach((r, i) => {
     const inner = r.l.startsWith(' ') ? '.in' : '';
-    const name = r.m ? el('button', {type: 'button', title: 'Draw it', onclick: () => show(i)},
-      r.l.trim()) : r.l.trim();
+    const words = [r.l.trim(), fullLabel(g.rows, i).split(': ')[0]];
+    const name = explained(r.m ? el('button', {type: 'button', onclick: () => show(i)}, r.l.trim())
+      : piece(r.l.trim()), ...words);
     const cells = [];
     g.variants.forEach((v, k) => {
       const m = r.m && r.m[k];
       const title = m && m[1] != null ? num(m[0]) + ' ±' + num(m[1]) + ' over ' + r.s[k].length
         + ' seeds' : null;
-      cells.push(el('td', {title}, r.v[k]));
+      cells.push(el('td', {title}, r.v[k], m && m[1] != null ? el('small', ' ' + margin(m)) : null));
       if (k) cells.push(el(sure(r.d && r.d[k]) ? 'td.ch.sure' : 'td.ch', r.c[k]));
     });
     body.append(el('tr', {'data-i': i}, el('th' + inner, {scope: 'row'}, name), ...cells));
@@ -91,7 +92,6 @@ function compare(host) {
       + '± 95 % confidence, bold where the interval leaves out zero.' : '.')
     : 'One seed: no interval.', ' ');
   host.append(picture, sheet([''], 'Table of variants', table, el('tr', ...head), body));
-  for (const s of g.said) host.append(el('p', s));
   if (main(g.rows).length) show(S.row && g.rows[S.row] && g.rows[S.row].m ? S.row
     : pickRow(store.dataset.figure));
 }

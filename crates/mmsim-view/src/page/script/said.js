@@ -1,0 +1,8 @@
+/* The conclusion: what differs beyond the noise between seeds, and where. */
+function conclusion(host) {
+  const g = group(), several = D.groups.length > 1;
+  for (const s of D.said) host.append(el('p.lead', ...coded(s)));
+  if (several && g.said.length) note(host, `At ${g.heading}:`);
+  for (const s of g.said) host.append(el(several ? 'p' : 'p.lead', ...coded(s)));
+}
+if (D.said.length || D.groups.some(g => g.said.length)) VIEWS.push(['said', 'Conclusion', conclusion, 2]);
