@@ -30,7 +30,7 @@
 //! Structs of options and reports are `#[non_exhaustive]`: begin with `new` or `default`, then set
 //! fields.
 
-pub use mmsim_base::{Error, ErrorKind, error, files, layout, nearest, prose};
+pub use mmsim_base::{Error, ErrorKind, error, files, layout, marks, nearest, prose};
 pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt, workload};
 pub use mmsim_core::{settings, words};
 pub use mmsim_formats::{record, system, traces};

@@ -73,12 +73,10 @@ struct Timing {
 /// Runs a trace and prints what came out.
 pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
     args.output.ready(&[&args.file])?;
+    let &[frames] = args.frames.as_slice() else { return Err(several(args)) };
     let file = Seekable::open(&args.file)?;
-    let cells: Vec<(Frames, &str)> = args
-        .frames
-        .iter()
-        .flat_map(|&frames| args.reclaim.iter().map(move |policy| (frames, policy.as_str())))
-        .collect();
+    let cells: Vec<(Frames, &str)> =
+        args.reclaim.iter().map(|policy| (frames, policy.as_str())).collect();
     let mut settings = BenchSettings::new(file.path(), cells[0].0);
     settings.from = args.from.as_deref();
     settings.dense = args.dense;
@@ -121,6 +119,16 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         true => Ending::Done,
         false => Ending::EndedEarly,
     })
+}
+
+/// The error about several sizes, with the command that draws them.
+fn several(args: &BenchTraceArgs) -> Failure {
+    let sizes: Vec<String> = args.frames.iter().map(ToString::to_string).collect();
+    let title = format!("--frames: found {} sizes, and bench-trace replays one", sizes.len());
+    let from = args.from.as_ref().map_or(String::new(), |from| format!(" --from {from}"));
+    let (file, sizes) = (args.file.display(), sizes.join(","));
+    let help = format!("several are a curve: `mmsim curve {file}{from} --memory {sizes}`");
+    Failure::Input(mmsim::Error::of_option(title).help(help))
 }
 
 /// A counter of a run that did all its work; none if the policy does not keep it.

@@ -66,7 +66,10 @@ fn change(row: &Row) -> String {
     match row.change.map(|c| (c.mean, c.ci95)) {
         None => "from 0".to_string(),
         Some((change, None)) => per_cent(change),
-        Some((change, Some(half))) => format!("{} ±{half:.1}", per_cent(change)),
+        Some((change, Some(half))) => {
+            let cell = format!("{} ±{half:.1}", per_cent(change));
+            table::change(cell, &row.name, change, Some(half))
+        }
     }
 }
 

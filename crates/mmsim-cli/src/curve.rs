@@ -76,6 +76,8 @@ fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
         ("--from", args.from.is_some()),
         ("--columns", args.columns.is_some()),
         ("--like", args.like.is_some()),
+        ("--dense", args.dense),
+        ("--write", args.write.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         let title = format!("{option}: it is about a trace, and this is a scenario by its name");
@@ -128,6 +130,8 @@ fn of_trace(
     let mut settings = BenchSettings::new(&path, Frames::PerCent(100.0));
     settings.from = if of_import.is_some() { Some("mmt") } else { args.from.as_deref() };
     settings.swap = &args.swap;
+    settings.dense = args.dense;
+    settings.write_permille = args.write.unwrap_or(0);
     let mut sets = args.sets.clone();
     if !args.no_optimum && !sets.iter().any(|(key, _)| key == "bounds") {
         sets.push(("bounds".to_string(), "true".to_string()));

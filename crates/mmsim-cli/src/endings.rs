@@ -60,7 +60,8 @@ fn lines(option: &str, path: Option<&Path>) -> Result<(), Failure> {
 impl RunArgs {
     /// True if the report is a table on a terminal.
     pub(crate) fn on_terminal(&self) -> bool {
-        let shown = self.output.output.is_none() && self.output.form() == Format::Table;
+        let table = self.output.form() == Format::Table && !self.output.plain();
+        let shown = self.output.output.is_none() && table;
         shown && std::io::stdout().is_terminal()
     }
 
@@ -91,12 +92,14 @@ impl SweepMergeArgs {
             form::packable("--html", path)?;
             form::agree("--html", Some(path), Content::Html, &[])?;
         }
+        picture("--svg", self.svg.as_deref(), Content::Svg)?;
         if self.csv_safe && !matches!(self.form(), MergeFormat::Tidy | MergeFormat::Wide) {
             let title = "--csv-safe: nothing is written as CSV";
             let help = "write --format wide or tidy too, or leave it out";
             return Err(Failure::Input(mmsim::Error::of_option(title).help(help)));
         }
         let Some(path) = &self.output else { return Ok(()) };
+        mmsim_terminal::colours::leave_out();
         form::packable("--output", path)?;
         let form = match self.form() {
             MergeFormat::Table | MergeFormat::Parquet => Content::Table,

@@ -11,6 +11,7 @@ use mmsim::report::numbers::grouped;
 use mmsim::report::{ExpectReport, Report, Spreadsheet};
 use mmsim::sweep::{self, Distinct, Merged, Shard, SweepPlan, WriteError};
 use mmsim::{RunSpec, Watcher};
+use mmsim_view::chart;
 use mmsim_view::page::{self, Source};
 use mmsim_view::settings::{self, Gatherer, Setting};
 
@@ -255,10 +256,13 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
     let shown = self::shown(&args.shown);
     known_axes(&shown, &plan.axes(), plan.name())?;
     let inputs = [args.place.plan()];
-    let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
+    let outputs = [
+        ("--output", args.output.as_deref()),
+        ("--html", args.html.as_deref()),
+        ("--svg", args.svg.as_deref()),
+    ];
     output::distinct(&inputs, &outputs)?;
-    output::check(args.output.as_deref())?;
-    output::check(args.html.as_deref())?;
+    outputs.iter().try_for_each(|(_, file)| output::check(*file))?;
     let merged = Merged::open(&plan, &args.place.store())?;
     if let Some(title) = lacking(&merged) {
         if !args.partial {
@@ -282,8 +286,8 @@ fn merge(args: &SweepMergeArgs) -> Result<Ending, Failure> {
         MergeFormat::Wide => csv(args, |o| sweep::write_wide(&merged, o))?,
         MergeFormat::Parquet => parquet(args.output.as_deref(), &merged)?,
     };
-    if let Some(path) = &args.html {
-        html(&merged, &shown, path)?;
+    if args.html.is_some() || args.svg.is_some() {
+        pictures(args, &merged, &shown)?;
     }
     Ok(told(&plan, &answers))
 }
@@ -347,8 +351,8 @@ fn parquet(_: Option<&Path>, _: &Merged<'_>) -> Result<Vec<ExpectReport>, Failur
 /// Settings of a page: a browser holds that many with ease.
 const TOP_OF_PAGE: usize = 400;
 
-/// A page of the best settings.
-fn html(merged: &Merged<'_>, shown: &Shown, path: &Path) -> Result<(), Failure> {
+/// A page and a drawing of the best settings.
+fn pictures(args: &SweepMergeArgs, merged: &Merged<'_>, shown: &Shown) -> Result<(), Failure> {
     let (all, _) = settings_of(merged)?;
     let by = shown.by.unwrap_or_else(|| settings::main_of(&all));
     let top = shown.top.unwrap_or(TOP_OF_PAGE);
@@ -369,12 +373,18 @@ fn html(merged: &Merged<'_>, shown: &Shown, path: &Path) -> Result<(), Failure> 
         }
     }
     let report = Report::new(merged.name(), merged.about(), runs);
-    let source = Source { name: "", report: &report, observed: &[] };
-    output::deliver(page::html(&[source], shown.by).as_bytes(), Some(path))?;
+    if let Some(path) = &args.html {
+        let source = Source { name: "", report: &report, observed: &[] };
+        output::deliver(page::html(&[source], shown.by).as_bytes(), Some(path))?;
+    }
+    if let Some(path) = &args.svg {
+        output::deliver(chart::svg(&report, by).as_bytes(), Some(path))?;
+    }
     if points.len() > best.len() {
+        let what = if args.html.is_some() { "page" } else { "picture" };
         let (all, best) = (points.len(), best.len());
         exit::remark(&format!(
-            "the page has the best {best} of {all} settings; --top N takes more"
+            "the {what} has the best {best} of {all} settings; --top N takes more"
         ));
     }
     Ok(())

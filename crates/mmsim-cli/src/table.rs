@@ -19,7 +19,8 @@ fn width() -> Width {
     if cfg!(test) {
         return Width::default();
     }
-    mmsim_terminal::columns().map_or(Width::default(), Width::of)
+    let width = mmsim_terminal::columns().map_or(Width::default(), Width::of);
+    width.coloured(mmsim_terminal::colours::of_results())
 }
 
 /// Columns with two blanks between them and no lines. The first `names` columns are names
@@ -52,6 +53,11 @@ pub(crate) fn left_aligned(rows: impl IntoIterator<Item = Vec<String>>) -> Strin
 /// Breaks text between words; lines after the first are indented.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     table::wrap(text, indent, width())
+}
+
+/// A change in per cent as a cell, in colour if its interval leaves out zero.
+pub(crate) fn change(cell: String, label: &str, mean: f64, ci95: Option<f64>) -> String {
+    table::change(cell, label, mean, ci95, width())
 }
 
 /// Text in lines of at most `columns` columns.

@@ -9,6 +9,7 @@
 //! every page, so that it is never half full (Linux then gives slots up early), on a device
 //! that works on the caller's CPU and takes none of the frames.
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -85,6 +86,16 @@ impl Frames {
              has {LEAST_FRAMES} to {MOST_FRAMES}"
         );
         Err(Error::new(ErrorKind::Option, title).help("write another share, or a number of pages"))
+    }
+}
+
+impl fmt::Display for Frames {
+    /// As options write it: `1000` or `10%`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frames::Pages(pages) => write!(f, "{pages}"),
+            Frames::PerCent(share) => write!(f, "{share}%"),
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl OutputArgs {
     }
 
     /// True if the table is for a mail.
-    fn plain(&self) -> bool {
+    pub fn plain(&self) -> bool {
         self.format == Some(Written::Plain72)
     }
 
@@ -109,6 +109,9 @@ impl OutputArgs {
         if self.plain() {
             crate::limit_columns(PLAIN_COLUMNS);
         }
+        if self.plain() || self.output.is_some() {
+            crate::colours::leave_out();
+        }
         safe_csv(self.csv_safe, self.form() == Format::Csv)?;
         let Some(path) = &self.output else { return Ok(()) };
         form::packable("--output", path)?;
@@ -127,7 +130,9 @@ const PLAIN_COLUMNS: usize = 72;
 /// Text with the signs of tables in ASCII: `+-` for an interval, `~` where a name is cut.
 fn ascii(text: &str) -> String {
     // Columns keep their places where a blank stands before the sign.
-    text.replace(" ±", "+-").replace('±', "+-").replace('…', "~").replace('×', "x")
+    let text = text.replace(" ±", "+-").replace('±', "+-").replace('…', "~").replace('×', "x");
+    // Names of variants may have any letters.
+    text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }
 
 /// Refuses `--csv-safe` where no CSV is written.
@@ -166,3 +171,11 @@ impl fmt::Display for NoCount {
 }
 
 impl Error for NoCount {}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_plain_table_is_ascii() {
+        assert_eq!(super::ascii("+2.9 ±6.2 a…z 2×ü"), "+2.9+-6.2 a~z 2x?");
+    }
+}

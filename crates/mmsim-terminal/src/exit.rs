@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mmsim::error::{ErrorKind, printable};
 use mmsim::{Error, RunError};
 
+use crate::colours;
 use crate::output::signal;
 
 /// The exit code of a program that SIGPIPE ended, as shells give it.
@@ -127,7 +128,7 @@ impl From<RunError> for Failure {
 /// other runs are given up, and no temporary file is left.
 pub fn now(failure: Failure) -> ! {
     let (code, message) = failure.told();
-    let _ = writeln!(io::stderr(), "{}: {}", program(), printable(message.trim_end()));
+    complain(&message);
     signal::end(code.into())
 }
 
@@ -142,7 +143,13 @@ pub fn code(result: Result<Ending, Failure>) -> ExitCode {
         Ok(Ending::EndedEarly) => return ExitCode::from(3),
         Err(failure) => failure.told(),
     };
-    // If stderr is gone, the message has no reader.
-    let _ = writeln!(io::stderr(), "{}: {}", program(), printable(message.trim_end()));
+    complain(&message);
     ExitCode::from(code)
+}
+
+/// Prints the reason of a failure. If stderr is gone, it has no reader.
+fn complain(message: &str) {
+    let message = printable(message.trim_end()).to_string();
+    let message = colours::error(&message, colours::of(&io::stderr()));
+    let _ = writeln!(io::stderr(), "{}: {message}", program());
 }

@@ -2,6 +2,7 @@
 //! are there whole or not at all, progress, exit codes, and plain messages on mistakes in arguments.
 
 pub mod args;
+pub mod colours;
 pub mod exit;
 pub mod man;
 pub mod moved;

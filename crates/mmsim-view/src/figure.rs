@@ -51,6 +51,20 @@ pub fn more_is_better(figure: Figure) -> bool {
     figure == Figure::Throughput
 }
 
+/// True if less of it is better, false if more is; `None` where that depends on the rest, or where
+/// policies count different things.
+pub(crate) fn less_is_better(figure: Figure) -> Option<bool> {
+    use Figure::{
+        DirectReclaimStalls, MajorFaultP99, MajorFaults, MissRatio, ReadingTime, Refaults, SwapIns,
+    };
+    match figure {
+        figure if more_is_better(figure) => Some(false),
+        SwapIns | Refaults | MajorFaults | MissRatio | ReadingTime | DirectReclaimStalls
+        | MajorFaultP99 => Some(true),
+        _ => None,
+    }
+}
+
 /// The default figure of a picture of a report.
 pub fn main_of(report: &Report) -> Figure {
     let any = |figure: &Figure| {

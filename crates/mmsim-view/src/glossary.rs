@@ -1,4 +1,4 @@
-//! What each figure counts: the entries of docs/glossary.md, which the terminal and the page print.
+//! Entries of docs/glossary.md, which say what a figure counts, for the terminal and the page.
 //!
 //! An entry begins with `### LABEL`. Its paragraphs follow; those that begin with `Also:` and `Name:`
 //! hold other labels and the word that options take.
@@ -7,7 +7,7 @@ use mmsim::base::vmstat::VmEvent;
 use mmsim::nearest::nearest;
 
 /// The document, through a link within this crate, so that its package holds it too.
-const DOCUMENT: &str = include_str!("../glossary.md");
+const DOCUMENT: &str = include_str!("glossary.txt");
 
 /// Words of a label that stand for any word: `launch latency p50, us` is a `record latency p50, us`.
 const ANY: [&str; 4] = ["record", "TASK,", "N", "N,"];

@@ -1,4 +1,4 @@
-//! What a figure over one axis shows, in sentences: where it falls most, where variants differ, and
+//! A figure over one axis in sentences: where it falls most, where variants differ, and
 //! how far the optimum is.
 //!
 //! Composed by rule from means and paired changes; they claim no cause.
@@ -71,7 +71,7 @@ fn order(first: &VariantRuns<'_>, other: &VariantRuns<'_>, figure: Figure) -> Op
     Some(if proven { raw.total_cmp(&0.0) as i32 } else { 0 })
 }
 
-/// How often each other variant has less and more than the first.
+/// Numbers of values at which each other variant has less and more than the first.
 fn differences(groups: &[Group<'_>], figure: Figure) -> Option<String> {
     let first = groups.first()?.variants.first()?.name;
     let mut names: Vec<&str> = Vec::new();
@@ -163,7 +163,7 @@ reclaim = { preset = "classic-v6.12" }
     }
 
     /// At 10 MiB everything fits: the fall is between the two largest, wherever they stand in the
-    /// report, and nothing is told of equal variants but that they do not differ.
+    /// report, and equal variants differ nowhere.
     #[test]
     fn a_curve_has_a_conclusion() {
         let said = sentences(&sizes(), Figure::SwapIns);

@@ -61,6 +61,12 @@ pub(crate) struct CurveArgs {
     /// Layout of a public trace in lines, as `mmsim trace import` takes it
     #[arg(long, value_name = "SHAPE")]
     pub like: Option<String>,
+    /// Numbers of pages in a raw trace are only names; neighbours need not lie together
+    #[arg(long)]
+    pub dense: bool,
+    /// In a raw trace: writes per 1000 accesses besides the first one to each page [default: 0]
+    #[arg(long, value_name = "PERMILLE", value_parser = within::<u32>(0, 1000))]
+    pub write: Option<u32>,
     /// Preset of the swap device of a trace's machine; the default one works on the caller's CPU
     #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
     pub swap: String,

@@ -131,6 +131,7 @@ pub(crate) struct SweepStatusArgs {
 Examples:
   mmsim sweep merge swappiness.toml --by throughput
   mmsim sweep merge swappiness.toml --format wide -o swappiness.csv
+  mmsim sweep merge swappiness.toml --by swap-ins --svg swappiness.svg
   mmsim sweep merge swappiness.toml -o swappiness.json.zst --html swappiness.html")]
 pub(crate) struct SweepMergeArgs {
     #[command(flatten)]
@@ -149,6 +150,9 @@ pub(crate) struct SweepMergeArgs {
     /// Write the best settings as one HTML file with charts, which any browser opens
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Draw the figure of --by over the axis as an SVG picture, or the best settings in rows
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Merge the finished units, even if some are missing
     #[arg(long)]
     pub partial: bool,

@@ -258,18 +258,17 @@ pub(crate) struct BenchTraceArgs {
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
     /// Frames of the machine, page tables and free reserves among them: pages (1000), a size
-    /// (64MiB) or a share of the trace's distinct pages (10%); several with commas between them
-    /// are runs of their own
-    #[arg(long, value_name = "N,..", required = true, value_delimiter = ',')]
+    /// (64MiB) or a share of the trace's distinct pages (10%); `mmsim curve` takes several
+    #[arg(long, value_name = "N", required = true, value_delimiter = ',')]
     pub frames: Vec<Frames>,
-    /// Runs at the same time, of several sizes or policies [default: one per CPU]
+    /// Runs at the same time, of several policies [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,
     /// Folder that keeps each result as its run ends: the same command goes on from there
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
     /// Preset of the reclaim policy; several, with commas between them or given again, are runs of
-    /// their own at each size
+    /// their own
     #[arg(long, value_name = "PRESET,..", default_value = "classic-v6.12", value_delimiter = ',')]
     pub reclaim: Vec<String>,
     /// Preset of the swap device; the default one works on the caller's CPU

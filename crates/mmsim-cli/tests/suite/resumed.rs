@@ -51,7 +51,7 @@ fn killed_commands_go_on() {
         &["tune", "p.toml", "--format", "json"],
         &["evaluate", "--suite", "s.toml", "--policy", "k.toml"],
         &[&["ablate", "x.toml"], &ablate[..]].concat(),
-        &["bench-trace", "t.u32", "--frames", "1000,2000,3000", "--format", "csv"],
+        &["curve", "t.u32", "--memory", "1000,2000,3000", "--format", "csv"],
     ];
     for (nth, args) in commands.into_iter().enumerate() {
         let at_once = f.mmsim(args);

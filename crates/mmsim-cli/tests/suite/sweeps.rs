@@ -222,7 +222,8 @@ fn results_in_every_form() {
     };
     assert_eq!(merge(&["--by", "swap-ins"]), table.stdout);
     let json = merge(&["--format", "json"]);
-    merge(&["-o", "m.json.zst", "--html", "m.html"]);
+    merge(&["-o", "m.json.zst", "--html", "m.html", "--svg", "m.svg"]);
+    assert!(f.read("m.svg").starts_with("<svg "), "a drawing");
     let unpacked = zstd::decode_all(&std::fs::read(f.path("m.json.zst")).expect("m.json.zst")[..]);
     assert_eq!(unpacked.expect("zstd"), json.as_bytes());
     assert!(f.read("m.html").starts_with("<!DOCTYPE html>"));

@@ -15,7 +15,9 @@ use tempfile::NamedTempFile;
 use zstd::stream::write::Encoder as ZstdEncoder;
 
 use mmsim::error::escaped;
+use mmsim::marks;
 
+use crate::colours;
 use crate::exit::{self, Failure};
 
 pub mod form;
@@ -317,9 +319,14 @@ pub(crate) fn written_to_stdout(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// The same of a text that people may read: names in it come from input, and their control
-/// characters are shown and not done. To JSON an escaped character is the same character.
+/// characters are shown and not done. To JSON an escaped character is the same character. On a
+/// terminal with colours its marks become sequences.
 pub fn show(text: &str, file: Option<&Path>) -> Result<(), Failure> {
-    deliver(escaped(text).as_bytes(), file)
+    let text = escaped(text);
+    match file.is_none() && colours::of_results() {
+        true => deliver(marks::painted(&text).as_bytes(), file),
+        false => deliver(text.as_bytes(), file),
+    }
 }
 
 /// Refuses to write a file that is read, or one place twice. `outputs` are the options with

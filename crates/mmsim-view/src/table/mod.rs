@@ -5,10 +5,11 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use mmsim::base::digest::Digest;
 use mmsim::machines::policy;
+use mmsim::marks;
 use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::{grouped, grouped_row};
-use mmsim::report::statistics::Estimate;
+use mmsim::report::statistics::{Estimate, paired_change};
 use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing};
 
 use crate::curve::Curve;
@@ -16,10 +17,12 @@ use crate::page::Observed;
 use crate::rows::{Row, rows};
 use crate::settings;
 use crate::sparks;
+pub use colour::change;
 pub use sweep::{Shown, of_store, sweep};
-use width::GAP;
 pub use width::Width;
+use width::{GAP, glued};
 
+mod colour;
 mod short;
 mod sweep;
 mod width;
@@ -77,7 +80,7 @@ pub fn wrap(text: &str, indent: usize, width: Width) -> String {
     let limit = width.of_numbers();
     let mut out = String::new();
     let mut column = 0;
-    for word in text.split_whitespace() {
+    for word in &glued(text) {
         let length = word.chars().count();
         if column == 0 {
             column = length;
@@ -413,13 +416,23 @@ pub fn group(group: &Group<'_>, width: Width) -> String {
     out
 }
 
+/// The change of a variant in a row, in colour if it exceeds the noise.
+fn changed(row: &Row, i: usize, width: Width) -> String {
+    let cell = row.changes[i].clone();
+    let (Some(first), Some(own)) = (row.samples.first(), row.samples.get(i)) else { return cell };
+    match paired_change(first, own).filter(|_| cell != "-") {
+        Some(e) => change(cell, &row.label, e.mean, e.ci95, width),
+        None => cell,
+    }
+}
+
 /// The rows in as many blocks as the width asks for, the first variant in each.
 fn side_by_side(group: &Group<'_>, rows: &[Row], page: Width) -> String {
     let limit = page.of_numbers();
     // Two columns of names, a column of labels and the changes have to find room.
     let names: Vec<String> = group.variants.iter().map(|v| width::cut(v.name, limit / 4)).collect();
     let width = |head: &str, cell: &dyn Fn(&Row) -> &str| {
-        let cells = rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0);
+        let cells = rows.iter().map(|row| marks::columns(cell(row))).max().unwrap_or(0);
         GAP + cells.max(head.chars().count())
     };
     let value_width = |i: usize| width(&names[i], &|row| &row.values[i]);
@@ -445,7 +458,7 @@ fn side_by_side(group: &Group<'_>, rows: &[Row], page: Width) -> String {
         let line = |row: &Row| {
             let mut line = vec![row.label.clone(), row.values[0].clone()];
             line.extend(
-                others.iter().flat_map(|&i| [row.values[i].clone(), row.changes[i].clone()]),
+                others.iter().flat_map(|&i| [row.values[i].clone(), changed(row, i, page)]),
             );
             line
         };

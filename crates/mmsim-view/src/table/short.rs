@@ -1,6 +1,7 @@
 //! The short table: a line for each variant with the figures that differ, its change from the base
 //! below it, then the sentences, then the machine.
 
+use mmsim::marks;
 use mmsim::report::Report;
 use mmsim::report::derived::{Figure, Scope};
 use mmsim::report::groups::{Group, VariantRuns};
@@ -9,7 +10,7 @@ use mmsim::report::statistics::{Estimate, estimate, paired_change};
 use mmsim::report::{RunReport, closing};
 
 use super::width::{GAP, Width};
-use super::{Shown, based, grid, heading_of, machine, wrap};
+use super::{Shown, based, change, grid, heading_of, machine, wrap};
 use crate::figure::{mean_of, more_is_better};
 
 /// Columns that a short table takes at most.
@@ -84,7 +85,7 @@ fn half(mean: f64, half: f64) -> String {
 }
 
 /// The change of a variant from the base with its interval, or the interval of the base itself.
-fn below(samples: &Samples, i: usize, base: usize) -> String {
+fn below(of: Figure, samples: &Samples, i: usize, base: usize, width: Width) -> String {
     if i == base {
         let own = mean(&samples[i]).and_then(|e| Some(half(e.mean, e.ci95?)));
         return own.unwrap_or_default();
@@ -92,7 +93,8 @@ fn below(samples: &Samples, i: usize, base: usize) -> String {
     match paired_change(&samples[base], &samples[i]) {
         None => "-".to_string(),
         Some(Estimate { mean, ci95: Some(half), .. }) => {
-            format!("{} ±{half:.1}", per_cent(mean).trim_end_matches(" %"))
+            let cell = format!("{} ±{half:.1}", per_cent(mean).trim_end_matches(" %"));
+            change(cell, of.label(), mean, Some(half), width)
         }
         Some(change) => per_cent(change.mean).trim_end_matches(" %").to_string(),
     }
@@ -100,7 +102,7 @@ fn below(samples: &Samples, i: usize, base: usize) -> String {
 
 /// The columns of a group: figures that are not zero everywhere, of several variants only those that
 /// differ, if any does, and `by`.
-fn columns(group: &Group<'_>, base: usize, by: Option<Figure>) -> Vec<Column> {
+fn columns(group: &Group<'_>, base: usize, by: Option<Figure>, width: Width) -> Vec<Column> {
     let per_records = group.work_differs();
     let all: Vec<(&Candidate, Samples)> =
         CANDIDATES.iter().map(|c| (c, c.samples(group, per_records))).collect();
@@ -128,7 +130,7 @@ fn columns(group: &Group<'_>, base: usize, by: Option<Figure>) -> Vec<Column> {
             values: grouped_row(&means),
             below: match c.of {
                 Figure::Optimum => vec![String::new(); samples.len()],
-                _ => (0..samples.len()).map(|i| below(samples, i, base)).collect(),
+                _ => (0..samples.len()).map(|i| below(c.of, samples, i, base, width)).collect(),
             },
         }
     };
@@ -138,7 +140,7 @@ fn columns(group: &Group<'_>, base: usize, by: Option<Figure>) -> Vec<Column> {
 /// The columns that find room beside the names, those of the lowest rank first.
 fn fitting(columns: Vec<Column>, names: usize, limit: usize) -> Vec<Column> {
     let width = |c: &Column| {
-        let cells = c.values.iter().chain(&c.below).map(|t| t.chars().count());
+        let cells = c.values.iter().chain(&c.below).map(|t| marks::columns(t));
         GAP + cells.max().unwrap_or(0).max(c.head.chars().count())
     };
     let mut by_rank: Vec<(usize, u8)> = columns.iter().map(|c| c.rank).enumerate().collect();
@@ -184,7 +186,7 @@ fn table(group: &Group<'_>, shown: &Shown, width: Width) -> String {
     }
     let of_names = |i: usize| names.iter().map(|n| n[i].chars().count()).max().unwrap_or(0);
     let taken: usize = (0..names[0].len()).map(|i| of_names(i) + GAP).sum::<usize>() - GAP;
-    let columns = fitting(columns(group, base, shown.by), taken, limit);
+    let columns = fitting(columns(group, base, shown.by, width), taken, limit);
     let mut out = String::new();
     let mut said = Vec::new();
     if runs > 1 {

@@ -1,29 +1,46 @@
 //! Width of tables, and the fitting of tables to it.
 
+use mmsim::marks::columns;
+
 /// Default number of columns of the terminal.
 const DEFAULT: usize = 100;
 /// Columns that a text has at least.
 const LEAST: usize = 40;
 
 /// Columns that there are. A pipe or a file has none: tables of numbers are made for 100 columns
-/// then, and lists are as long as they are, so that each entry stays one line.
+/// then, and lists are as long as they are, so that each entry stays one line. A terminal may have
+/// colours too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Width(Option<usize>);
+pub struct Width {
+    columns: Option<usize>,
+    colours: bool,
+}
 
 impl Width {
     /// A width of `columns` columns, but at least 40.
     pub fn of(columns: usize) -> Width {
-        Width(Some(columns.max(LEAST)))
+        Width { columns: Some(columns.max(LEAST)), colours: false }
+    }
+
+    /// The same with colours, if the terminal has them.
+    #[must_use]
+    pub fn coloured(self, colours: bool) -> Width {
+        Width { colours, ..self }
+    }
+
+    /// True if changes beyond the noise have a colour.
+    pub(super) fn has_colours(self) -> bool {
+        self.colours
     }
 
     /// Columns of tables of numbers and of text.
     pub(super) fn of_numbers(self) -> usize {
-        self.0.unwrap_or(DEFAULT)
+        self.columns.unwrap_or(DEFAULT)
     }
 
     /// Columns of lists; `None`: as many as it takes.
     pub(super) fn of_lists(self) -> Option<usize> {
-        self.0
+        self.columns
     }
 }
 
@@ -46,9 +63,9 @@ pub(super) fn cut(name: &str, most: usize) -> String {
 
 /// Width of each column.
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let of = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max();
-    (0..columns).map(|i| of(i).unwrap_or(0)).collect()
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(|c| columns(c)).max();
+    (0..count).map(|i| of(i).unwrap_or(0)).collect()
 }
 
 fn total(widths: &[usize]) -> usize {
@@ -96,16 +113,37 @@ pub(super) fn fold(rows: Vec<Vec<String>>, limit: usize) -> Vec<Vec<String>> {
     rows.into_iter().flat_map(folded).collect()
 }
 
+/// Units that stay on the line of their number.
+const UNITS: [&str; 10] = ["%", "s", "ms", "us", "ns", "B", "KiB", "MiB", "GiB", "TiB"];
+
+/// Words of a text, a number with its unit and its interval as one.
+pub(super) fn glued(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+        match all.last_mut() {
+            Some(last) if unit && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                *last += &format!(" {word}");
+            }
+            Some(last) if word.starts_with('±') && word.len() > '±'.len_utf8() => {
+                *last += &format!(" {word}");
+            }
+            _ => all.push(word.to_string()),
+        }
+    }
+    all
+}
+
 /// Lines of at most `room` characters, broken between words.
 fn words(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in &glued(text) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_string()),
+            _ => lines.push(word.clone()),
         }
     }
     lines
@@ -139,6 +177,14 @@ mod tests {
         // What does not fit with names of twelve stays wider than asked for.
         fit(&mut all, 2, 5);
         assert_eq!(all[0], ["row", "a very l…ant", "123,456,789"].map(str::to_string));
+    }
+
+    /// `+38.5 %` and its interval are on one line; a sign for itself is a word.
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(glued("by +38.5 % ±8.5, in 3 s."), ["by", "+38.5 % ±8.5,", "in", "3 s."]);
+        assert_eq!(glued("seeds ± 95 % or s"), ["seeds", "±", "95 %", "or", "s"]);
+        assert_eq!(words("one two 38.5 % ±8.5", 9), ["one two", "38.5 % ±8.5"]);
     }
 
     #[test]

@@ -80,7 +80,11 @@ fn every_number_is_the_reports() {
 /// conclusion stands above the drawing, with names as code.
 #[test]
 fn a_page_explains_and_concludes() {
-    let report = report("");
+    let mut report = report("");
+    for run in report.runs.iter_mut().filter(|r| r.variant == "v5.9") {
+        let faults = run.vmstat.get("pgmajfault").copied().expect("the counter");
+        run.vmstat.set("pgmajfault", faults * 9);
+    }
     let html = page(&report, &[]);
     let (data, _) = data(&html);
     let words = data["words"].as_array().expect("words");
