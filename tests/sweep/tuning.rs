@@ -4,7 +4,7 @@ use crate::harness::{Folder, repository, runner};
 use mmsim::Runner;
 use mmsim::tune::advice::{Decision, Verdict};
 use mmsim::tune::writes::Write;
-use mmsim::tune::{Setting, TunePlan, Tuning, json_schema, tune};
+use mmsim::tune::{Setting, TunePlan, Tuning, json_schema, length, tune};
 
 const BOX: &str = "\
 name = \"box\"
@@ -197,6 +197,46 @@ fn what_helps_is_advised_with_its_price() {
     assert!(!t.front.iter().any(|s| s.own), "{:?}", t.front);
 }
 
+/// With one objective the front is the best setting. Less memory swaps more, so the best of those
+/// below the own one is the own one.
+#[test]
+fn one_objective_is_a_search_too() {
+    let of = |knob: &str| {
+        let plan = plan_of(knob, ["swap-ins", "peak_resident"]);
+        let (plan, _) = plan.rsplit_once("[[objective]]").expect("two objectives");
+        tuned(plan, 2)
+    };
+    let t = of("\"machine.memory\" = { from = \"9MiB\", to = \"16MiB\" }\n");
+    holds_its_word(&t);
+    assert_eq!((t.front.len(), t.front[0].own), (1, false), "{:?}", t.front);
+    assert_eq!((t.advice.decision, t.advice.settings.len()), (Decision::Change, 1));
+    assert!(t.advice.settings[0].worse.is_empty(), "{:?}", t.advice);
+    let t = of("\"machine.memory\" = { from = \"6MiB\", to = \"7MiB\" }\n");
+    holds_its_word(&t);
+    assert_eq!((t.front.len(), t.front[0].own), (1, true), "{:?}", t.front);
+    assert_eq!(t.advice.decision, Decision::ChangeNothing);
+}
+
+/// A knob that is a time is judged up to a quarter of the run, whichever unit its key has.
+#[test]
+fn times_that_a_run_is_too_short_for() {
+    let knobs = "\"reclaim.min-ttl-ms\" = { from = 1, to = 4000 }\n\
+                 \"machine.vm.swappiness\" = { from = 0, to = 200 }\n\
+                 \"damon[0].parameters.min_age\" = { from = 100000, to = 1000000 }\n\
+                 \"damon[0].parameters.quota_ms\" = { from = 1, to = 9000 }\n";
+    let plan = plan_of(knobs, ["swap-ins", "peak_resident"]);
+    let plan = plan.replace("[knobs]", "[set]\n\"reclaim.preset\" = \"mglru-v6.12\"\n[knobs]");
+    let (_dir, plan) = read(&plan);
+    let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+    let of = |run_ns| -> Vec<&str> {
+        length::too_long(plan.knobs(), run_ns).into_iter().map(|(path, _)| path).collect()
+    };
+    let (ttl, age) = ("reclaim.min-ttl-ms", "damon[0].parameters.min_age");
+    assert_eq!(of(3_900_000_000), [ttl, age]);
+    assert_eq!(of(4_000_000_000), [ttl]);
+    assert_eq!(of(16_000_000_000), [""; 0]);
+}
+
 /// Twelve MiB of heap and no swap: with less memory the heap is killed, and the setting is named with
 /// that. Where the own setting is killed, whatever finishes is advised.
 #[test]
@@ -326,7 +366,7 @@ fn mistakes_have_places() {
         assert!(PLAN.contains(from), "{from}");
         PLAN.replacen(from, to, 1)
     };
-    let objective = "[[objective]]\nfigure = \"peak_resident\"\ngoal = \"min\"\n";
+    let objectives = &PLAN[PLAN.find("[[objective]]").expect("objectives")..];
     for (plan, place, said) in [
         (
             change("vm.swappiness", "vm.swapiness"),
@@ -344,7 +384,7 @@ fn mistakes_have_places() {
             "machine.vm.swappiness: 300 is out of range, write a whole number from 0 to 200",
         ),
         (change("\"mglru-v6.12\"", "\"mglru-v6.13\""), (9, 38), "unknown preset `mglru-v6.13`"),
-        (change(objective, ""), (10, 1), "a tuning has 2 to 5 objectives, and this has 1"),
+        (change(objectives, ""), (1, 1), "a tuning has 1 to 5 objectives, and this has 0"),
         (
             change("\"swap-ins\"", "\"swap-inns\""),
             (11, 10),

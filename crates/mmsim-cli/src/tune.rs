@@ -4,13 +4,14 @@ use std::io;
 use std::path::Path;
 
 use mmsim::Runner;
-use mmsim::report::Pairs;
 use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::Estimate;
+use mmsim::report::{Pairs, nearness};
 use mmsim::tune::advice::{Advised, Change, Moved};
 use mmsim::tune::ask::{self, AskError};
+use mmsim::tune::length;
 use mmsim::tune::writes::Write;
-use mmsim::tune::{Aim, Failed, Mean, Setting, TunePlan, Tuning};
+use mmsim::tune::{Aim, Failed, Mean, TunePlan, Tuning};
 
 use crate::args::TuneArgs;
 use crate::runner::{Heard, options, store};
@@ -37,7 +38,8 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<Ending, Failure> {
     drop(runner);
     drop(heard);
     let tuning = tuning?;
-    args.output.emit(|| of_tuning(&tuning), || tuning.to_json(), || tuning.cells().to_csv())?;
+    let text = || of_tuning(&plan, &tuning, args.verbose);
+    args.output.emit(text, || tuning.to_json(), || tuning.cells().to_csv())?;
     Ok(match (tuning.spent.panicked, tuning.front.is_empty()) {
         (1.., _) => Ending::Panicked,
         (0, true) => {
@@ -80,25 +82,50 @@ fn short(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-fn of_tuning(t: &Tuning) -> String {
+fn of_tuning(plan: &TunePlan, t: &Tuning, verbose: bool) -> String {
     let mut out = String::new();
     let about = if t.about.is_empty() { String::new() } else { format!(": {}", t.about) };
     out += &table::wrap(&format!("{}{about}", t.name), 0);
     out += &table::wrap(&spent(t), 0);
     out.push('\n');
-    out += &front(t);
-    out += &judged(t);
-    out.push('\n');
     out += &advice(t);
+    out += &not_judged(plan, t);
     out.push('\n');
+    out += &front(t);
+    out += &legend(t);
     if !t.failed.is_empty() {
-        out += &failed(t);
         out.push('\n');
+        out += &failed(t);
     }
-    out += &hypervolume(t);
+    let figures = plan.objectives().iter().map(|o| &o.wanted.of);
+    out += &table::near(&[nearness::of_figures(&t.kernel, &t.policy, figures)]);
     out.push('\n');
-    out += &contributions(t);
+    if verbose {
+        out += &held(t);
+        out += &hypervolume(t);
+        out.push('\n');
+        out += &contributions(t);
+    } else {
+        out += &table::wrap("-v adds the hypervolume and what each knob contributes.", 0);
+    }
     out
+}
+
+/// Knobs that are times which a run of this length is too short for.
+fn not_judged(plan: &TunePlan, t: &Tuning) -> String {
+    let seconds = |ns: f64| format!("{} s", number(ns / 1e9));
+    let line = |(path, longest): (&str, f64)| {
+        let text = format!(
+            "{}: a run of {} of simulated time cannot judge values above {}, and the range ends at {}: \
+             make the work longer, or the range shorter.",
+            short(path),
+            seconds(t.run_ns as f64),
+            seconds(t.run_ns as f64 / length::TIMES),
+            seconds(longest)
+        );
+        table::wrap(&text, 2)
+    };
+    length::too_long(plan.knobs(), t.run_ns).into_iter().map(line).collect()
 }
 
 fn spent(t: &Tuning) -> String {
@@ -128,34 +155,76 @@ fn spent(t: &Tuning) -> String {
     format!("{text}; {} runs with held-out seeds", n(s.held_out))
 }
 
-fn head(aim: &Aim) -> String {
-    format!("{} ({})", aim.figure, if aim.max { "max" } else { "min" })
+/// Columns that the words of a header may take before it goes on below.
+const HEADER: usize = 12;
+
+/// A header in lines, broken behind hyphens, underscores, dots and blanks.
+fn folded(header: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in header.split_inclusive(['_', '-', '.', ' ']) {
+        let last = lines.last_mut().expect("there is one");
+        if !last.is_empty() && last.len() + part.trim_end().len() > HEADER {
+            lines.push(part.to_string());
+        } else {
+            *last += part;
+        }
+    }
+    lines.into_iter().map(|line| line.trim_end().to_string()).collect()
 }
 
-fn front(t: &Tuning) -> String {
-    let mut header = vec!["".to_string()];
-    header.extend(t.knobs.iter().map(|(path, _)| short(path).to_string()));
-    for aim in &t.objectives {
-        header.extend([head(aim), "change".to_string()]);
+/// Rows below headers of several lines; in two tables where one would be too wide.
+fn columns(header: &[String], rows: &[Vec<String>], knobs: usize) -> String {
+    let lines: Vec<Vec<String>> = header.iter().map(|h| folded(h)).collect();
+    let most = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |n: usize| -> Vec<String> {
+        let of = |l: &Vec<String>| (n + l.len()).checked_sub(most).and_then(|i| l.get(i).cloned());
+        lines.iter().map(|l| of(l).unwrap_or_default()).collect()
+    };
+    let all: Vec<Vec<String>> = (0..most).map(line).chain(rows.iter().cloned()).collect();
+    let widest = |i: usize| all.iter().map(|row| row[i].chars().count()).max().unwrap_or(0) + 2;
+    if (0..header.len()).map(widest).sum::<usize>() <= WIDTH + 2 || knobs + 1 == header.len() {
+        return table::grid(None, all, 1);
     }
+    let some = |columns: &dyn Fn(usize) -> bool| {
+        let cut = |row: &Vec<String>| -> Vec<String> {
+            let kept = row.iter().enumerate().filter(|(i, _)| *i == 0 || columns(*i));
+            kept.map(|(_, cell)| cell.clone()).collect()
+        };
+        let rows: Vec<Vec<String>> = all.iter().map(cut).collect();
+        let rows = rows.into_iter().filter(|row| row.iter().any(|cell| !cell.is_empty()));
+        table::grid(None, rows, 1)
+    };
+    format!("{}\n{}", some(&|i| i <= knobs), some(&|i| i > knobs))
+}
+
+/// Columns of a table that any terminal and any letter has room for.
+const WIDTH: usize = 80;
+
+/// The settings: knobs, then figures. Below those of the own setting stand their intervals, below
+/// those of others the changes from it.
+fn front(t: &Tuning) -> String {
+    let mut header = vec![String::new()];
+    header.extend(t.knobs.iter().map(|(path, _)| short(path).to_string()));
+    let goal = |aim: &Aim| if aim.max { "(max)" } else { "(min)" };
+    header.extend(t.objectives.iter().map(|aim| format!("{} {}", aim.figure, goal(aim))));
     header.extend(t.constraints.iter().map(|c| short(c).to_string()));
-    let row = |(name, s): (String, &Setting)| {
-        let mut row = vec![name];
-        let value = |path: &str| s.knobs.get(path).map_or("as it is", String::as_str).to_string();
+    let mut rows = Vec::new();
+    for (name, s) in t.rows() {
+        let (mut row, mut below) = (vec![name], vec![String::new()]);
+        let value = |path: &str| s.knobs.get(path).map_or("not known", String::as_str).to_string();
         row.extend(t.knobs.iter().map(|(path, _)| value(path)));
-        for m in &s.objectives {
-            row.push(with_interval(m.search));
-            row.push(match (&m.change, s.own) {
+        below.resize(row.len(), String::new());
+        for m in s.objectives.iter().chain(&s.constraints) {
+            row.push(number(m.search.mean));
+            below.push(match (&m.change, s.own) {
                 (Some(change), _) => of_change(change),
-                (None, true) => String::new(),
+                (None, true) => m.search.ci95.map_or(String::new(), |h| format!("±{}", number(h))),
                 (None, false) => "-".to_string(),
             });
         }
-        row.extend(s.constraints.iter().map(|m| with_interval(m.search)));
-        row
-    };
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table::grid(Some(&header), t.rows().into_iter().map(row), 1)
+        rows.extend([row, below]);
+    }
+    columns(&header, &rows, t.knobs.iter().count())
 }
 
 /// A change in per cent, or in the unit of its figure where the present value is zero.
@@ -174,21 +243,16 @@ fn of_change(c: &Change) -> String {
     format!("{plus}{} %{}", per_cent(percent.mean), half(percent.ci95.map(per_cent)))
 }
 
-/// Meaning of the columns, with the place of the own setting relative to the front, and the verdict
-/// of held-out seeds on the front.
-fn judged(t: &Tuning) -> String {
-    let (mut all, mut held) = (0, 0);
-    for holds in t.front.iter().flat_map(|s| &s.objectives).filter_map(|m: &Mean| m.holds) {
-        all += 1;
-        held += u32::from(holds);
-    }
+/// Meaning of the rows, with the place of the own setting relative to the front.
+fn legend(t: &Tuning) -> String {
     let seeds = |s: &[u64]| match (s.first(), s.last()) {
         (Some(first), Some(last)) => format!("{first} to {last}"),
         _ => String::new(),
     };
     let mut text = format!(
-        "Means over seeds {} ± 95 % confidence. Changes are from `own` on seeds {}, which the search \
-         did not use: means over pairs of equal seeds ± 95 % confidence.",
+        "`own` is the present setting. Means over seeds {}; below `own` their 95 % intervals, below \
+         others the changes from it on seeds {}, which the search did not use: means over pairs of \
+         equal seeds ± 95 % confidence.",
         seeds(&t.seeds),
         seeds(&t.held_out)
     );
@@ -197,17 +261,26 @@ fn judged(t: &Tuning) -> String {
         (Some(_), true) => " `own` is in the front.",
         (Some(_), false) => " `own` is not in the front.",
     };
-    if all > 0 {
-        text += &format!(
-            " {held} of {all} means over held-out seeds are within what the others let expect, at \
-             95 %."
-        );
-    }
     let breaks = t.names().into_iter().zip(&t.front).filter(|(_, s)| !s.keeps);
     let breaks: Vec<String> = breaks.map(|(name, _)| name).collect();
     if !breaks.is_empty() {
         text += &format!(" On held-out seeds a constraint is broken by {}.", breaks.join(", "));
     }
+    table::wrap(&text, 0)
+}
+
+/// The verdict of held-out seeds on the means of the front.
+fn held(t: &Tuning) -> String {
+    let all = t.front.iter().flat_map(|s| &s.objectives);
+    let holds: Vec<bool> = all.filter_map(|m: &Mean| m.holds).collect();
+    if holds.is_empty() {
+        return String::new();
+    }
+    let text = format!(
+        "{} of {} means over held-out seeds are within what the others let expect, at 95 %.",
+        holds.iter().filter(|holds| **holds).count(),
+        holds.len()
+    );
     table::wrap(&text, 0)
 }
 
@@ -228,16 +301,52 @@ fn advice(t: &Tuning) -> String {
         out += &table::wrap(&format!("- {name} ({values}): {}", effects(s)), 2);
     }
     out += &format!("Writes for {}:\n", names[first.setting]);
+    let digits = digits(first);
+    let ranged = |value: &str| {
+        t.knobs.iter().any(|(path, range)| {
+            range.contains(" to ") && first.knobs.get(path).is_some_and(|v| v == value)
+        })
+    };
+    let mut any = false;
     for write in &first.writes {
         out += &match write {
             Write::File { path, value } => {
-                format!("echo {} > {}\n", shell::word(value), shell::word(path))
+                let round = rounded(value, digits).filter(|_| ranged(value));
+                any |= round.is_some();
+                let ran = round.as_ref().map_or(String::new(), |_| format!("  # {value} ran"));
+                let value = round.as_ref().unwrap_or(value);
+                format!("echo {} > {}{ran}\n", shell::word(value), shell::word(path))
             }
             Write::Damo { arguments } => format!("damo start {arguments}\n"),
             Write::Nothing { knob, why } => format!("# {knob}: {why}\n"),
         };
     }
+    if any {
+        out += &table::wrap(
+            &format!("Values are rounded to {digits} digits: the intervals tell no more apart."),
+            0,
+        );
+    }
     out
+}
+
+/// Digits of values that the change of the best proven figure supports: one more than its mean has
+/// before the interval begins, from 2 to 4.
+fn digits(s: &Advised) -> usize {
+    let share = |m: &Moved| Some(m.change.difference.ci95? / m.change.difference.mean.abs());
+    let shares = s.better.iter().filter_map(share).filter(|share| share.is_finite());
+    match shares.min_by(f64::total_cmp) {
+        Some(share) => (2.0 - share.max(1e-9).log10()).floor().clamp(2.0, 4.0) as usize,
+        None => 2,
+    }
+}
+
+/// A whole number with this number of digits that count, if it has more.
+fn rounded(value: &str, digits: usize) -> Option<String> {
+    let n: u64 = value.parse().ok()?;
+    let unit = 10_u64.checked_pow(value.len().checked_sub(digits)? as u32)?;
+    let round = (n + unit / 2) / unit * unit;
+    (round != n).then(|| round.to_string())
 }
 
 /// Effects of a setting, better and worse, and those that are not proven.
@@ -285,7 +394,7 @@ fn failed(t: &Tuning) -> String {
     }
     let row = |f: &Failed| {
         let mut row = vec![if f.own { "own".to_string() } else { String::new() }];
-        let value = |path: &str| f.knobs.get(path).map_or("as it is", String::as_str).to_string();
+        let value = |path: &str| f.knobs.get(path).map_or("not known", String::as_str).to_string();
         row.extend(t.knobs.iter().map(|(path, _)| value(path)));
         let after = f.at_ns.map_or("-".to_string(), |at| format!("{:.3} s", at as f64 / 1e9));
         row.extend([f.seed.to_string(), after]);
@@ -342,4 +451,41 @@ fn contributions(t: &Tuning) -> String {
         0,
     );
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_the_digits_that_count() {
+        let of = |value, digits| rounded(value, digits);
+        assert_eq!(of("191111896", 3).as_deref(), Some("191000000"));
+        assert_eq!(of("146", 2).as_deref(), Some("150"));
+        assert_eq!(of("996", 2).as_deref(), Some("1000"));
+        // Few digits stay as they are, and so does what is no whole number.
+        assert_eq!(
+            (of("60", 2), of("150", 2), of("4MiB", 2), of("-1", 2)),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn headers_go_on_below() {
+        assert_eq!(folded("watermark_scale_factor"), ["watermark_", "scale_factor"]);
+        assert_eq!(folded("memory-pressure (min)"), ["memory-", "pressure", "(min)"]);
+        assert_eq!(folded("swappiness"), ["swappiness"]);
+    }
+
+    /// One table if it fits into 80 columns, else one of knobs and one of figures.
+    #[test]
+    fn tables_fit() {
+        let row = |n: usize| -> Vec<String> { (0..n).map(|i| format!("{i:>11}")).collect() };
+        let header = |n: usize| vec!["swappiness".to_string(); n];
+        let wide = |text: &str| text.lines().map(|l| l.chars().count()).max();
+        let one = columns(&header(6), &[row(6)], 2);
+        assert!(wide(&one) <= Some(WIDTH) && !one.contains("\n\n"), "{one}");
+        let two = columns(&header(9), &[row(9)], 3);
+        assert!(wide(&two) <= Some(WIDTH) && two.contains("\n\n"), "{two}");
+    }
 }

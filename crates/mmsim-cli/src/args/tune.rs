@@ -36,6 +36,9 @@ pub(crate) struct TuneArgs {
     /// Answer settings from stdin on stdout, a JSON object on a line each
     #[arg(long, conflicts_with_all = ["format", "output", "budget"])]
     pub ask_tell: bool,
+    /// Print the statistics of the search too: hypervolume, shares of knobs
+    #[arg(short, long, conflicts_with = "ask_tell")]
+    pub verbose: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -495,14 +495,14 @@ fn wanted(r: &Reader<'_>, path: &str) -> Result<Wanted, Error> {
 
 fn objectives(r: &Reader<'_>) -> Result<Vec<Objective>, Error> {
     let list = r.list("objective")?;
-    if !(2..=MOST_OBJECTIVES).contains(&list.len()) {
+    if !(1..=MOST_OBJECTIVES).contains(&list.len()) {
         let at = list.last().map_or(r.at, |n| n.at);
         let title = format!(
-            "objective: a tuning has 2 to {MOST_OBJECTIVES} objectives, and this has {}",
+            "objective: a tuning has 1 to {MOST_OBJECTIVES} objectives, and this has {}",
             list.len()
         );
         let label = match list.len() {
-            0 | 1 => "add [[objective]] with `figure` and `goal`",
+            0 => "add [[objective]] with `figure` and `goal`",
             _ => "leave some out, or make them [[constraint]]",
         };
         return Err(r.sources.error(at, title, label));

@@ -27,6 +27,7 @@ pub mod advice;
 pub mod ask;
 pub mod contributions;
 pub mod guess;
+pub mod length;
 mod means;
 mod measure;
 pub mod offspring;
@@ -45,7 +46,7 @@ use serde::Serialize;
 
 use crate::attend::Ahead;
 use crate::cells::{Cell, Cells, Column, Form};
-use crate::run::RunError;
+use crate::run::{RunError, meta};
 use crate::runner::Runner;
 use advice::{Advice, Change, Changes, Measured, Offered};
 use contributions::Contribution;
@@ -202,6 +203,12 @@ pub struct Tuning {
     pub scenario: String,
     /// The variant.
     pub variant: String,
+    /// The kernel of the own setting.
+    pub kernel: String,
+    /// The preset of its policy.
+    pub policy: String,
+    /// Simulated time of its first run.
+    pub run_ns: u64,
     /// Each knob, and its values.
     pub knobs: Pairs<String>,
     /// The objectives.
@@ -353,6 +360,7 @@ impl<'a> Found<'a> {
         let (search, plan) = (&self.search, self.search.plan);
         let held_out = (search.shown.len() * plan.held_out().count()) as u64;
         let reference = self.search.reference();
+        let own = meta(search.all[OWN].spec.as_ref().expect("the scenario has a run"));
         let aim = |(o, r): (&Objective, &f64)| Aim {
             figure: o.wanted.to_string(),
             max: o.max,
@@ -363,6 +371,9 @@ impl<'a> Found<'a> {
             about: plan.about().to_string(),
             scenario: plan.scenario().to_string(),
             variant: plan.variant().to_string(),
+            kernel: own.kernel,
+            policy: own.policy,
+            run_ns: search.run_ns,
             knobs: plan.knobs().iter().map(|k| (k.path().to_string(), k.described())).collect(),
             objectives: plan.objectives().iter().zip(&reference).map(aim).collect(),
             constraints: plan.constraints().iter().map(ToString::to_string).collect(),

@@ -118,6 +118,8 @@ pub(super) struct Search<'a> {
     pub(super) spent: u64,
     pub(super) panicked: u64,
     pub(super) rounds: u64,
+    /// Length of the own setting's first run; 0 before it.
+    pub(super) run_ns: u64,
 }
 
 impl<'a> Search<'a> {
@@ -162,6 +164,7 @@ impl<'a> Search<'a> {
             spent: 0,
             panicked: 0,
             rounds: 0,
+            run_ns: 0,
         })
     }
 
@@ -438,6 +441,9 @@ impl<'a> Search<'a> {
     fn take(&mut self, sheet: &Sheet<Try>) {
         let waiting = std::mem::take(&mut self.waiting);
         let made = self.figures(sheet, waiting.len());
+        if self.run_ns == 0 && waiting.first() == Some(&OWN) {
+            self.run_ns = sheet.lines[sheet.lines.len() - waiting.len()].made.sim_time_ns;
+        }
         for (c, (seed, values)) in waiting.into_iter().zip(made) {
             let candidate = &mut self.all[c];
             match values {

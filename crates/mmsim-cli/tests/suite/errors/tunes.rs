@@ -28,7 +28,7 @@ fn tunings_that_cannot_be() {
     f.write("p.toml", PLAN);
     f.write("knob.toml", PLAN.replace("vm.swappiness", "vm.swapiness"));
     f.write("range.toml", PLAN.replace("to = 200", "to = 201"));
-    f.write("one.toml", PLAN.split("[[objective]]\nfigure = \"pswpout\"").next().expect("all"));
+    f.write("none.toml", PLAN.split("[[objective]]").next().expect("all"));
     f.write("figure.toml", PLAN.replace("\"swap-ins\"", "\"damon[0].cpu_ns\""));
     f.write("budget.toml", PLAN.replace("budget = 20", "budget = 9"));
     f.write("sweep.toml", "version = 1\nscenarios = [\"x.toml\"]\n");
@@ -44,7 +44,7 @@ fn tunings_that_cannot_be() {
     said("a-plan-of-a-sweep", "tune sweep.toml");
     said("no-such-knob", "tune knob.toml");
     said("out-of-range", "tune range.toml");
-    said("one-objective", "tune one.toml");
+    said("no-objective", "tune none.toml");
     said("no-such-figure", "tune figure.toml");
     said("too-small-a-budget", "tune budget.toml");
     said("too-small-an-option", "tune p.toml --budget 9");

@@ -25,7 +25,7 @@ rows! {
         ("knobs", Axes, Required,
             "paths, each with a range or a list of values, as in `[sample.axes]` of a sweep")
         ("objective", Tables(&TUNE_OBJECTIVE), Required,
-            "what is wanted, two to five `[[objective]]`")
+            "what is wanted, one to five `[[objective]]`")
         ("constraint", Tables(&TUNE_CONSTRAINT), Auto("every run does all of its work"),
             "what must hold besides, one `[[constraint]]` each")
         ("budget", Count(1, 100_000_000), Required,
