@@ -9,8 +9,8 @@ use mmsim::base::vmstat::VmEvent;
 use mmsim::bench::{BenchSettings, BenchTrace, Frames};
 use mmsim::cells::{Cells, Column, Form};
 use mmsim::machines::policy;
-use mmsim::report::RunReport;
 use mmsim::report::numbers::grouped;
+use mmsim::report::{Report, RunReport};
 use mmsim::scenario::RunSpec;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use crate::input::Seekable;
 use crate::runner::{Heard, options, store};
 use crate::table;
 use crate::timing::cpu_seconds;
-use mmsim_terminal::exit::{Ending, Failure};
+use mmsim_terminal::exit::{Ending, Failure, remark};
 
 /// The version of the document's form.
 const SCHEMA: u32 = 1;
@@ -115,6 +115,11 @@ pub(crate) fn bench_trace(args: &BenchTraceArgs) -> Result<Ending, Failure> {
         }
     };
     args.output.show(&text)?;
+    let report = Report::new(name, "", runs);
+    if args.output.form() == Format::Table {
+        report.too_small().iter().for_each(|note| remark(note));
+    }
+    let runs = report.runs;
     Ok(match runs.iter().all(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,

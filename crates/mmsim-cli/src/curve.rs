@@ -12,7 +12,7 @@ use mmsim_terminal::output;
 use mmsim_view::chart;
 use mmsim_view::page::{self, Source};
 
-use crate::args::CurveArgs;
+use crate::args::{CurveArgs, Format};
 use crate::input::Seekable;
 use crate::runner::{Heard, options, store};
 use crate::table;
@@ -54,7 +54,10 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         let source = Source { name: "", report: &report, observed: &[] };
         output::deliver(page::html(&[source], Some(figure)).as_bytes(), Some(path))?;
     }
-    remarks.iter().chain(&report.notes).for_each(|remark| exit::remark(remark));
+    if args.output.form() == Format::Table {
+        remarks.extend(report.remarks());
+    }
+    report.notes.iter().chain(&remarks).for_each(|remark| exit::remark(remark));
     Ok(match report.runs.iter().any(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,

@@ -16,7 +16,7 @@ use mmsim_view::keep::Kept;
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::{chart, figure, folded, time_line};
 
-use crate::args::RunArgs;
+use crate::args::{Format, RunArgs};
 use crate::miniature;
 use crate::observe::{Observing, Results};
 use crate::outcome::{self, assemble};
@@ -138,7 +138,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         let _ = writeln!(io::stderr(), "mmsim: {}", cost.line());
     }
     let lines = outcome::remarks(&plans, &report);
-    for line in lines.chain(report.notes.iter().cloned()) {
+    // Programs read documents; the rest is for who reads the table.
+    let for_people =
+        if args.output.form() == Format::Table { report.remarks() } else { Vec::new() };
+    for line in lines.chain(report.notes.iter().cloned()).chain(for_people) {
         exit::remark(&line);
     }
     if let Some(path) = &args.timing {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use mmsim::attend::{Ahead, ProgressFn};
 use mmsim::report::numbers::grouped;
-use mmsim::report::{ExpectReport, Report, Spreadsheet};
+use mmsim::report::{ExpectReport, Report, Spreadsheet, Swept};
 use mmsim::sweep::{self, Distinct, Merged, Shard, SweepPlan, WriteError};
 use mmsim::{RunSpec, Watcher};
 use mmsim_view::chart;
@@ -149,19 +149,25 @@ fn lacking(merged: &Merged<'_>) -> Option<String> {
     Some(format!("{units} of {all} units are missing; the first is unit {n} ({id})"))
 }
 
-/// The settings of a sweep, and what came of expectations. Reports are in memory a few at a time.
-fn settings_of(merged: &Merged<'_>) -> Result<(Vec<Setting>, Vec<ExpectReport>), Failure> {
+/// The settings of a sweep, what came of expectations, and remarks on the runs. Reports are in memory
+/// a few at a time.
+fn settings_of(
+    merged: &Merged<'_>,
+) -> Result<(Vec<Setting>, Vec<ExpectReport>, Vec<String>), Failure> {
     let (mut gatherer, mut asked) = (Gatherer::default(), merged.asked());
+    let mut swept = Swept::default();
     for row in merged.rows() {
         let run = row?.run;
         asked.add(&run);
+        swept.add(&run);
         gatherer.add(run);
     }
-    Ok((gatherer.finish(), asked.finish()))
+    Ok((gatherer.finish(), asked.finish(), swept.remarks()))
 }
 
 fn table_of(merged: &Merged<'_>, shown: &Shown) -> Result<(String, Vec<ExpectReport>), Failure> {
-    let (settings, answers) = settings_of(merged)?;
+    let (settings, answers, remarks) = settings_of(merged)?;
+    remarks.iter().for_each(|remark| exit::remark(remark));
     Ok((table::of_store(merged.name(), merged.about(), &settings, shown), answers))
 }
 
@@ -353,7 +359,7 @@ const TOP_OF_PAGE: usize = 400;
 
 /// A page and a drawing of the best settings.
 fn pictures(args: &SweepMergeArgs, merged: &Merged<'_>, shown: &Shown) -> Result<(), Failure> {
-    let (all, _) = settings_of(merged)?;
+    let (all, ..) = settings_of(merged)?;
     let by = shown.by.unwrap_or_else(|| settings::main_of(&all));
     let top = shown.top.unwrap_or(TOP_OF_PAGE);
     // Settings that are shown, whole: in the order of the plan, all variants of each.

@@ -16,6 +16,7 @@
 
 use super::compare::{Setting, that_differ};
 use super::derived::{Figure, Scope};
+use super::document::RunReport;
 use super::explained;
 use super::groups::{Group, VariantRuns};
 use super::numbers::{grouped, per_cent};
@@ -84,6 +85,14 @@ impl Measured<'_> {
     }
 }
 
+/// True if every task of a run replays a trace, and its policy does not draw either.
+fn draws_nothing(run: &RunReport) -> bool {
+    let workload = |key: &str| key.starts_with("task[") && key.ends_with("].workload");
+    let workloads: Vec<&String> =
+        run.setup.iter().filter(|(key, _)| workload(key)).map(|(_, of)| of).collect();
+    run.policy != "random" && !workloads.is_empty() && workloads.iter().all(|of| *of == "replay")
+}
+
 impl<'a> Comparison<'a> {
     fn sentences(&self) -> Vec<String> {
         let fewest_seeds = self.variants.iter().map(|v| v.whole().count()).min().unwrap_or(0);
@@ -93,6 +102,12 @@ impl<'a> Comparison<'a> {
         let present: Vec<_> = YARDSTICKS.into_iter().filter(|(figure, _)| any(*figure)).collect();
         if present.is_empty() {
             return vec!["No variant had major faults or refaults.".to_string()];
+        }
+        let runs = || self.variants.iter().flat_map(|v| v.runs.iter().copied());
+        if fewest_seeds < 2 && runs().all(draws_nothing) {
+            let exact = "A replay draws nothing at random, so more seeds would give the same runs: the \
+                         differences are exact, for this trace.";
+            return vec![exact.to_string()];
         }
         if fewest_seeds < 2 {
             let none = "With one seed there is no interval, and no order is significant: run with \

@@ -68,5 +68,6 @@ pub use document::{
     TruthReport, WhyExample, WhyReport, ZoneReport, json_schema,
 };
 pub use expect::Expectation;
+pub use notes::Swept;
 pub use pairs::Pairs;
 pub use replayed::ReplayReport;

@@ -1,7 +1,11 @@
 //! Notes for a reader of a report: work that never took memory, runs without reclaim where reclaim
 //! is compared, lists that are too short for the kernel's batches, variants that are the same run.
 
+mod remarks;
 mod settings;
+mod swept;
+
+pub use swept::Swept;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +19,7 @@ use mmsim_damon::watch::MOST_KEPT;
 use super::compare::that_differ;
 use super::document::{Report, RunReport, ZoneReport};
 use super::groups::Group;
+use super::pairs::Pairs;
 
 /// A list's pages of which the first priority scans one, which is `MAX_LRU_BATCH` as well.
 const FIRST_SCAN: u64 = 4096;
@@ -56,6 +61,11 @@ impl Report {
             notes.extend(said.into_iter().flatten().map(|note| format!("{prefix}{note}")));
         }
         self.notes = notes;
+    }
+
+    /// The note on runs whose memory is too small to say how a kernel reclaims, if there are any.
+    pub fn too_small(&self) -> Vec<String> {
+        too_small(&self.groups().iter().collect::<Vec<_>>())
     }
 }
 
@@ -402,34 +412,46 @@ fn same_seeds(groups: &[&Group<'_>]) -> Vec<String> {
 }
 
 /// Values of an axis that give the same runs as a value before them, whatever else is set.
-fn same_values(groups: &[&Group<'_>]) -> Vec<String> {
-    let Some(first) = groups.first() else { return Vec::new() };
+fn same_values<'a>(groups: &[&'a Group<'a>]) -> Vec<String> {
+    let of = |g: &&'a Group<'a>| {
+        let runs: Vec<&RunReport> =
+            g.variants.iter().flat_map(|v| v.runs.iter().copied()).collect();
+        (g.axes, runs)
+    };
+    let points: Vec<(&Pairs<String>, Vec<&RunReport>)> = groups.iter().map(of).collect();
+    without_effect(&points, all_same)
+}
+
+/// Values of an axis whose points are the same as those of a value before them. Points come in one
+/// order, each with what is compared.
+fn without_effect<T: Clone>(
+    points: &[(&Pairs<String>, Vec<T>)],
+    same: impl Fn(&[T], &[T]) -> bool,
+) -> Vec<String> {
+    let Some((first, _)) = points.first() else { return Vec::new() };
     let mut notes = Vec::new();
-    for (path, _) in first.axes.iter() {
-        let value = |g: &Group<'_>| g.axes.get(path).cloned().unwrap_or_default();
-        let mut values: Vec<String> = groups.iter().map(|g| value(g)).collect();
+    for (path, _) in first.iter() {
+        let value = |axes: &Pairs<String>| axes.get(path).cloned().unwrap_or_default();
+        let mut values: Vec<String> = points.iter().map(|(axes, _)| value(axes)).collect();
         let mut seen = Vec::new();
         values.retain(|v| !seen.contains(v) && (seen.push(v.clone()), true).1);
-        // For each value, the runs in one order.
-        let of = |v: &String| -> Vec<&RunReport> {
-            let of_value = groups.iter().filter(|g| value(g) == *v);
-            of_value.flat_map(|g| &g.variants).flat_map(|v| v.runs.iter().copied()).collect()
+        // For each value, what is compared in one order.
+        let of = |v: &String| -> Vec<T> {
+            let of_value = points.iter().filter(|(axes, _)| value(axes) == *v);
+            of_value.flat_map(|(_, all)| all.iter().cloned()).collect()
         };
-        let all: Vec<Vec<&RunReport>> = values.iter().map(of).collect();
+        let all: Vec<Vec<T>> = values.iter().map(of).collect();
         let mut told: Vec<(usize, Vec<&str>)> = Vec::new();
-        for (i, runs) in all.iter().enumerate() {
-            let Some(j) = all[..i].iter().position(|e| all_same(e, runs)) else { continue };
+        for (i, of_value) in all.iter().enumerate() {
+            let Some(j) = all[..i].iter().position(|e| same(e, of_value)) else { continue };
             match told.iter_mut().find(|t| t.0 == j) {
                 Some(t) => t.1.push(&values[i]),
                 None => told.push((j, vec![&values[i]])),
             }
         }
         notes.extend(told.into_iter().map(|(j, same)| {
-            format!(
-                "{path} = {}: identical to {}: it had no effect here",
-                same.join(", "),
-                values[j]
-            )
+            let same = same.join(", ");
+            format!("{path} = {same}: identical to {}: it had no effect here", values[j])
         }));
     }
     notes

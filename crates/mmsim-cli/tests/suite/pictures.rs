@@ -1,6 +1,7 @@
 //! Pictures of runs: the same for the same runs, however they were made.
 
 use crate::harness::{self, Folder, repository};
+use crate::observers::complaints;
 
 /// The command of docs/pictures.md draws the picture that stands there; `MMSIM_BLESS=1` draws it anew.
 #[test]
@@ -10,7 +11,7 @@ fn the_documents_picture_is_current() {
     let scenario = scenario.to_str().expect("a plain path");
     let args = ["--variant", "v6.12", "--seeds", "1", "--svg", "x.svg", "-o", "r.json"];
     let said = f.mmsim(&[&["run", scenario], &args[..]].concat());
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    assert_eq!((said.code, complaints(&said)), (Some(0), vec![]));
     let (drawn, path) = (f.read("x.svg"), repository("docs/time-line.svg"));
     assert!(drawn.len() < 60_000, "{} bytes", drawn.len());
     if std::env::var_os("MMSIM_BLESS").is_some() {
@@ -27,7 +28,7 @@ fn a_page_is_the_same_for_any_number_of_jobs() {
     let run = |name: &str, more: &[&str]| {
         let json = format!("{name}.json");
         let said = f.mmsim(&[&["run", "x.toml", "--seeds", "2", "-o", &json], more].concat());
-        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+        assert_eq!((said.code, complaints(&said)), (Some(0), vec![]));
     };
     run("plain", &[]);
     run("one", &["--jobs", "1", "--html", "one.html", "--html-pages", "--svg", "one.svg"]);
@@ -52,7 +53,7 @@ fn a_page_is_the_same_for_any_number_of_jobs() {
     // What is made of the report and its series later has the same table, and the same points.
     run("late", &["--series", "s.csv", "--every", "10ms"]);
     let said = f.mmsim(&["view", "late.json", "--series", "s.csv", "-o", "late.html"]);
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    assert_eq!((said.code, complaints(&said)), (Some(0), vec![]));
     let plain = |name: &str| {
         let page = f.read(name);
         page[..page.find("<div id=\"views\"").expect("a place for views")].to_string()
@@ -71,7 +72,7 @@ fn what_pages_keep_is_the_runs() {
     let run = |name: &str, more: &[&str]| {
         let json = format!("{name}.json");
         let said = f.mmsim(&[&["run", "x.toml", "--why", "-o", &json], more].concat());
-        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+        assert_eq!((said.code, complaints(&said)), (Some(0), vec![]));
     };
     let all = ["--html-blocks", "--html-pages", "--folded"];
     run("plain", &[]);

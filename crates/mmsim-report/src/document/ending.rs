@@ -161,6 +161,14 @@ impl From<&OomSummary> for OomReport {
 }
 
 impl OomReport {
+    /// Who was killed, and for what; empty in reports of before this was written down.
+    pub fn who_was_killed(&self) -> String {
+        match self.victim.is_empty() {
+            true => String::new(),
+            false => format!("`{}` was killed: {}", self.victim, self.shortage),
+        }
+    }
+
     /// When memory ran out, and who held it, for people.
     pub fn who_held_it(&self) -> String {
         let mut holders: Vec<String> = self
@@ -175,8 +183,10 @@ impl OomReport {
         holders.push(format!("page cache {}", self.cache));
         holders.push(format!("kernel {}", self.kernel));
         holders.push(format!("free {}", self.free));
+        let killed = self.who_was_killed();
+        let killed = if killed.is_empty() { killed } else { format!(": {killed}") };
         format!(
-            "out of memory after {:.3} s; pages: {}; swap slots: {} of {} free",
+            "out of memory after {:.3} s{killed}; pages: {}; swap slots: {} of {} free",
             self.at_ns as f64 / 1e9,
             holders.join(", "),
             self.swap_free,

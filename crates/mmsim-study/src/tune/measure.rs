@@ -59,9 +59,7 @@ impl Failure {
         let outcome = report.outcome;
         let (cause, detail) = match (&report.oom, &report.stuck, &report.panic) {
             _ if outcome.is_whole() => return None,
-            (Some(oom), ..) => {
-                (format!("`{}` was killed: {}", oom.victim, oom.shortage), oom.who_held_it())
-            }
+            (Some(oom), ..) => (oom.who_was_killed(), oom.who_held_it()),
             (_, Some(stuck), _) => (stuck.why.clone(), stuck.who_waits()),
             (.., Some(message)) => ("the simulator failed".to_string(), message.clone()),
             _ => (outcome.name().to_string(), outcome.name().to_string()),

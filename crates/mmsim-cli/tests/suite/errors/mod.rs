@@ -86,6 +86,9 @@ fn the_scenario_is_right_as_it_is() {
     let f = Folder::new();
     f.write("x.toml", format!("{GOOD}write = true\n"));
     let said = f.mmsim(&["run", "x.toml", "--check"]);
+    assert_eq!((said.code, said.stderr.lines().count()), (Some(0), 1), "{}", said.stderr);
+    assert!(said.stderr.starts_with("mmsim: no run reclaimed a page: "), "{}", said.stderr);
+    let said = f.mmsim(&["run", "x.toml", "--check", "--format", "json"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
 }
 
