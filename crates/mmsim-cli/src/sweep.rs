@@ -149,11 +149,9 @@ fn lacking(merged: &Merged<'_>) -> Option<String> {
     Some(format!("{units} of {all} units are missing; the first is unit {n} ({id})"))
 }
 
-/// The settings of a sweep, what came of expectations, and remarks on the runs. Reports are in memory
-/// a few at a time.
-fn settings_of(
-    merged: &Merged<'_>,
-) -> Result<(Vec<Setting>, Vec<ExpectReport>, Vec<String>), Failure> {
+/// The settings of a sweep, what came of expectations, and what its runs give to remark. Reports are
+/// in memory a few at a time.
+fn settings_of(merged: &Merged<'_>) -> Result<(Vec<Setting>, Vec<ExpectReport>, Swept), Failure> {
     let (mut gatherer, mut asked) = (Gatherer::default(), merged.asked());
     let mut swept = Swept::default();
     for row in merged.rows() {
@@ -162,12 +160,12 @@ fn settings_of(
         swept.add(&run);
         gatherer.add(run);
     }
-    Ok((gatherer.finish(), asked.finish(), swept.remarks()))
+    Ok((gatherer.finish(), asked.finish(), swept))
 }
 
 fn table_of(merged: &Merged<'_>, shown: &Shown) -> Result<(String, Vec<ExpectReport>), Failure> {
-    let (settings, answers, remarks) = settings_of(merged)?;
-    remarks.iter().for_each(|remark| exit::remark(remark));
+    let (settings, answers, swept) = settings_of(merged)?;
+    swept.remarks().iter().for_each(|remark| exit::remark(remark));
     Ok((table::of_store(merged.name(), merged.about(), &settings, shown), answers))
 }
 

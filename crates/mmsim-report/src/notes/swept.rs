@@ -10,7 +10,7 @@ use super::without_effect;
 /// Fingerprint of a run: two with the same are the same run.
 type Print = (String, u64, String, u64, u64);
 
-/// What is kept of the runs of a sweep.
+/// Fingerprints and ends of the runs of a sweep.
 #[derive(Debug, Default)]
 pub struct Swept {
     /// Scenario and place on its axes, with the runs there.
