@@ -9,9 +9,11 @@ use crate::base::migratetype::Migratetype;
 use crate::base::rules::KernelRules;
 use crate::base::time::SimDuration;
 pub mod cost;
+pub mod host;
 pub mod vm;
 
 use cost::CostModel;
+use host::HostConfig;
 pub use vm::{DirtyLimit, SysctlWrite, Thp, ThpDefrag, VmSysctl};
 
 /// The kinds of zones, in address order.
@@ -199,6 +201,8 @@ pub struct MachineConfig {
     pub run_ahead: SimDuration,
     /// Cost of each operation.
     pub cost: CostModel,
+    /// The host, if the machine is a guest whose memory another kernel gives and takes.
+    pub host: Option<HostConfig>,
 }
 
 impl MachineConfig {
@@ -223,6 +227,7 @@ impl MachineConfig {
             tick: SimDuration::from_millis(4),
             run_ahead: SimDuration::from_micros(100),
             cost: CostModel::measured(),
+            host: None,
         }
     }
 

@@ -22,7 +22,8 @@ impl Machine {
         self.course.watch = watch;
         self.mem.telling.tracer.set_observer(self.course.watch.observer.take());
         self.mem.set_follower(self.course.watch.follower.take());
-        self.mem.given.slow_paths = self.course.watch.slow_paths;
+        self.start_on_host();
+        self.mem.given.slow_paths = self.course.watch.slow_paths || self.mem.is_on_host();
         self.course.series_at = match &self.course.watch.sample {
             Some((every, _)) => SimTime(every.0.max(1)),
             None => SimTime::NEVER,

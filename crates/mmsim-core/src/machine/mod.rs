@@ -32,6 +32,7 @@ mod kernel;
 mod ops;
 mod parts;
 mod reclaim;
+mod reporter;
 mod run;
 mod task;
 mod walk;

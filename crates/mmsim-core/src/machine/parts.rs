@@ -11,6 +11,7 @@ use super::fault::first_touch::Member;
 use super::kdamond::Kdamond;
 use super::reclaim::kswapd::Kswapd;
 use super::reclaim::lru_gen::OtherLru;
+use super::reporter::Reporter;
 use super::task::Task;
 use super::watch::Watch;
 use super::watch::collect::Resident;
@@ -87,6 +88,8 @@ pub(super) struct Daemons {
     pub kcompactds: IndexVec<NodeId, Kcompactd>,
     pub kdamonds: IndexVec<KdamondId, Kdamond>,
     pub flushers: IndexVec<DiskId, Flusher>,
+    /// Free page reporting, if the host asks for it.
+    pub reporter: Option<Reporter>,
 }
 
 impl Daemons {
@@ -97,6 +100,7 @@ impl Daemons {
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
             flushers: IndexVec::filled(1 + config.disks.len(), flusher),
+            reporter: None,
         }
     }
 }

@@ -139,6 +139,7 @@ impl Machine {
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
             Event::Flusher(d) | Event::FlusherGoesOn(d) => self.daemons.flushers[d].cpu,
             Event::Kdamond(k) => self.daemons.kdamonds[k].cpu,
+            Event::Report => CpuId(0),
         }
     }
 
@@ -164,6 +165,7 @@ impl Machine {
             Event::Flusher(d) => self.flusher_period(d),
             Event::FlusherGoesOn(d) => self.enqueue_flusher(d),
             Event::Kdamond(k) => self.wake_kdamond(k),
+            Event::Report => self.report_free_pages(at),
         }
     }
 
@@ -394,6 +396,7 @@ impl Machine {
                 self.mem.stats.node.quiet(cpu);
             }
         }
+        self.notice_freed_blocks();
     }
 
     /// Runs a thread: hits up to its bound, then, if it is still the earliest, one operation that

@@ -57,6 +57,7 @@ impl Memory {
         mark: Option<Mark>,
     ) -> Option<Pfn> {
         if req.order == 0
+            && !self.given.slow_paths
             && let Some(zone) = self.zones.asked(node, req.highest, mark)
             && mark.is_none_or(|m| zone.watermark_ok(m, req.highest))
             && let Some(pfn) = zone.take_from_pcp(self.acting.cpu, req.migratetype)
@@ -202,6 +203,9 @@ impl Memory {
     /// Makes the frames of a block that a zone gave those of an allocated one.
     #[inline(always)]
     pub(super) fn set_up_block(&mut self, z: ZoneId, pfn: Pfn, order: u8) {
+        if self.is_on_host() {
+            self.touch_host(pfn, order);
+        }
         if order == 0 {
             self.frames.reset(pfn, FrameKind::Fresh);
         } else {

@@ -83,7 +83,8 @@ impl Memory {
                     continue;
                 }
                 FrameKind::Pcp | FrameKind::Buddy => {
-                    assert_eq!(bits << 3 >> 11, 0, "{pfn} is free: {bits:#x}");
+                    let known = if kind == FrameKind::Buddy { flag::REPORTED } else { 0 };
+                    assert_eq!((bits & !known) << 3 >> 11, 0, "{pfn} is free: {bits:#x}");
                     tails = (pfn.0 + (1 << order), FrameKind::Free);
                     pcp += u64::from(kind == FrameKind::Pcp) << order;
                     continue;

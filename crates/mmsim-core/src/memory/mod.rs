@@ -15,6 +15,7 @@ mod fast_faults;
 mod file;
 pub mod follow;
 mod given;
+mod host;
 mod huge;
 mod hugetlb;
 mod idle;

@@ -21,8 +21,9 @@
 
 mod check;
 mod queries;
+mod report;
 
-use super::frames::{FrameKind, Frames, block_bits, free_block};
+use super::frames::{FrameKind, Frames, block_bits, flag, free_block};
 use super::free_lists::{Blocks, FreeLists};
 use crate::base::host;
 use crate::base::id::Pfn;
@@ -101,6 +102,8 @@ pub struct Buddy {
     pub(super) extfrag: Vec<Extfrag>,
     /// Attempts to steal below pageblock order since they were last taken.
     pub(super) boosts: u32,
+    /// Free page reporting, if the host asks for it.
+    report: report::Noticing,
 }
 
 impl Buddy {
@@ -125,6 +128,7 @@ impl Buddy {
             nr_reserved_highatomic: 0,
             extfrag: Vec::new(),
             boosts: 0,
+            report: report::Noticing::default(),
         }
     }
 
@@ -170,6 +174,7 @@ impl Buddy {
     /// free blocks are then is for the caller to say.
     pub fn clear(&mut self, types: &[Migratetype]) {
         let mut new = Buddy::new(Pfn(self.first), Pfn(self.end), self.rules);
+        new.report = self.report;
         new.blocks[..types.len()].iter_mut().zip(types).for_each(|(b, &mt)| *b = mt as u8);
         let reserved = types.iter().filter(|&&mt| mt == Migratetype::HighAtomic).count() as u64;
         new.nr_reserved_highatomic = reserved << self.rules.pageblock_order;
@@ -386,7 +391,7 @@ impl Buddy {
     /// Merging stays within a pageblock nearly always; what goes beyond is left to the
     /// slow path.
     pub fn free_pages(&mut self, frames: &mut Frames, pages: &[u32]) {
-        let limit = self.rules.pageblock_order.min(self.rules.max_order);
+        let limit = self.rules.pageblock_order.min(self.rules.max_order).min(self.report.from());
         // Each page's buddy is looked at, which nearly always stands in the same line.
         let b = Blocks::of(frames);
         for &p in pages {
@@ -543,6 +548,7 @@ impl Buddy {
             order += 1;
         }
         let end = end.unwrap_or_else(|| self.side(frames, p, order));
+        self.report.freed(order);
         self.add(frames, p, order, mt, end);
         None
     }
@@ -626,8 +632,7 @@ impl Buddy {
                 p += 1;
                 continue;
             };
-            self.remove(frames, p, order, from);
-            self.add(frames, p, order, to, self.rules.free_init);
+            self.relist(frames, FreeBlock { pfn: Pfn(p), order, migratetype: from }, to);
             p += 1 << order;
             moved += 1 << order;
         }
@@ -637,8 +642,19 @@ impl Buddy {
     /// Moves the first block of a list to the list of another type, at the end that the
     /// rules say.
     pub(super) fn move_first(&mut self, frames: &mut Frames, b: FreeBlock, to: Migratetype) {
-        self.take_first(frames, b.order, b.migratetype);
+        if self.untouched.contains(&b.pfn.0) {
+            self.take_first(frames, b.order, b.migratetype);
+            return self.add(frames, b.pfn.0, b.order, to, self.rules.free_init);
+        }
+        self.relist(frames, b, to);
+    }
+
+    /// Moves a listed block to the list of another type. It stays reported.
+    fn relist(&mut self, frames: &mut Frames, b: FreeBlock, to: Migratetype) {
+        let reported = frames.bits(b.pfn) & flag::REPORTED;
+        self.remove(frames, b.pfn.0, b.order, b.migratetype);
         self.add(frames, b.pfn.0, b.order, to, self.rules.free_init);
+        frames.set(b.pfn, reported);
     }
 
     /// Lets a list below the largest order begin with one of its blocks: those before it go to

@@ -6,6 +6,7 @@
 
 use crate::base::id::{IndexVec, MemcgId, Pfn, SwapSlot};
 use crate::base::migratetype::Migratetype;
+use crate::phys::backing::Backing;
 
 /// A folio: a naturally aligned group of frames handled as one, named by its first frame.
 /// The order has its bits in the flags of the first frame. Folios of one page are the rule; a huge
@@ -106,6 +107,8 @@ pub mod flag {
     pub const IN_BATCH: u32 = 1 << (BASE + 17);
     /// Freed by its owner while a device still works on it; the frame goes when that ends.
     pub const ORPHAN: u32 = 1 << (BASE + 18);
+    /// Of a free block: its memory was reported to the host, and not taken since.
+    pub(crate) const REPORTED: u32 = REFERENCED;
     /// The last bits belong to the policy, as a number: where it begins.
     pub const POLICY_SHIFT: u32 = BASE + 19;
     /// The bits of that number.
@@ -223,6 +226,8 @@ pub struct Frames {
     memcg: IndexVec<Pfn, u16>,
     slot: IndexVec<Pfn, u32>,
     lone_slot: Option<(FolioId, SwapSlot)>,
+    /// Frames that a host holds, where there is one.
+    pub(crate) backing: Option<Box<Backing>>,
 }
 
 impl Frames {
@@ -234,6 +239,7 @@ impl Frames {
             memcg: IndexVec::filled(if with_memcgs { n } else { 0 }, 0),
             slot: IndexVec::new(),
             lone_slot: None,
+            backing: None,
         }
     }
     /// Number of frames.

@@ -32,4 +32,8 @@ pub mod zones;
 // Zones of old kernels, which take turns.
 mod shares;
 
+// Memory of a guest that its host gives and takes.
+pub(crate) mod backing;
+pub(crate) mod reporting;
+
 pub use fallback::Mode;

@@ -165,6 +165,17 @@ impl Zone {
         got
     }
 
+    /// Notices blocks that are freed from an order on.
+    pub(crate) fn notice_from(&mut self, order: u8) {
+        self.buddy.notice_from(order);
+    }
+
+    /// True if such a block was freed since the last call.
+    #[inline]
+    pub(crate) fn take_noticed(&mut self) -> bool {
+        self.buddy.take_noticed()
+    }
+
     /// Changes the type of the pageblock of a frame; its free blocks stay on their lists. For
     /// zones that begin with a history.
     pub fn set_pageblock_type(&mut self, pfn: Pfn, mt: Migratetype) {

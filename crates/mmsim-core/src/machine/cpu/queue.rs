@@ -22,6 +22,8 @@ pub(in crate::machine) enum Event {
     Flusher(DiskId),
     /// It has waited for the device.
     FlusherGoesOn(DiskId),
+    /// A run of free page reporting begins, or the host has answered a report.
+    Report,
     /// A thread starts.
     Start(ThreadId),
 }
@@ -31,7 +33,8 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Wake(..) | Event::Start(_) | Event::Flusher(_) | Event::FlusherGoesOn(_) => 1,
+            Event::Wake(..) | Event::Start(_) => 1,
+            Event::Flusher(_) | Event::FlusherGoesOn(_) | Event::Report => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
         }
     }

@@ -1,0 +1,48 @@
+//! The host under a virtual machine: what it is told of free memory, and what its faults cost.
+
+use crate::base::kernel::NEWEST;
+use crate::base::time::SimDuration;
+use crate::settings;
+
+settings! {
+    /// The host of a guest, which takes back memory that is reported free.
+    ///
+    /// Source: Linux 6.12 mm/page_reporting.c; 7.3 for the delay as a parameter. The times that the
+    /// host takes are choices (evidence/calibration.toml).
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct HostConfig {
+        /// The balloon device reports free pages (`free-page-reporting=on`).
+        reporting: bool = false;
+        /// log2 of the pages of the least block that is reported (`page_reporting_order`).
+        order: u32 = 9, .range(0, 10);
+        /// Blocks in a report (`PAGE_REPORTING_CAPACITY`).
+        capacity: u32 = 32, .range(1, 32);
+        /// Time from a free to the report, and least time between two runs (`page_reporting_delay_ms`).
+        delay: SimDuration = SimDuration::from_millis(2_000);
+        /// Time that the host takes for each reported block.
+        answer: SimDuration = SimDuration::from_micros(20);
+        /// The host backs the guest by huge pages: a touch of one page takes the whole.
+        huge: bool = false;
+        /// Time of a fault of the host for a page of the guest.
+        fault: SimDuration = SimDuration::from_nanos(1_500);
+        /// Time of such a fault for a huge page.
+        huge_fault as "huge-fault": SimDuration = SimDuration::from_micros(60);
+    }
+}
+
+impl HostConfig {
+    /// A host that asks for nothing.
+    pub const fn linux() -> HostConfig {
+        HostConfig::of(NEWEST)
+    }
+
+    /// log2 of the pages that the host gives and takes at a time.
+    pub(crate) const fn page_order(&self) -> u8 {
+        if self.huge { 9 } else { 0 }
+    }
+
+    /// Time of a fault of the host.
+    pub(crate) const fn fault_time(&self) -> SimDuration {
+        if self.huge { self.huge_fault } else { self.fault }
+    }
+}
