@@ -30,6 +30,7 @@ const GAUGES: &[&str] = &[
     "nr_unevictable",
     "sim_pressure_some_us",
     "sim_pressure_full_us",
+    "sim_host_held",
 ];
 
 /// Points of one run that a page has room for, if it has `nr_runs` runs.

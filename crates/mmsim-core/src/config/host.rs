@@ -2,7 +2,15 @@
 
 use crate::base::kernel::NEWEST;
 use crate::base::time::SimDuration;
-use crate::settings;
+use crate::{settings, words};
+
+words! {
+    /// Size of the host's pages.
+    HostPage {
+        Small = "4KiB", "pages as small as the guest's";
+        Huge = "2MiB", "huge pages: a touch of one page of the guest takes 2 MiB";
+    }
+}
 
 settings! {
     /// The host of a guest, which takes back memory that is reported free.
@@ -12,7 +20,7 @@ settings! {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct HostConfig {
         /// The balloon device reports free pages (`free-page-reporting=on`).
-        reporting: bool = false;
+        reporting: bool = false, .toml();
         /// log2 of the pages of the least block that is reported (`page_reporting_order`).
         order: u32 = 9, .range(0, 10);
         /// Blocks in a report (`PAGE_REPORTING_CAPACITY`).
@@ -21,13 +29,20 @@ settings! {
         delay: SimDuration = SimDuration::from_millis(2_000);
         /// Time that the host takes for each reported block.
         answer: SimDuration = SimDuration::from_micros(20);
-        /// The host backs the guest by huge pages: a touch of one page takes the whole.
-        huge: bool = false;
+        /// Page of the host, which it gives and takes as a whole.
+        page: HostPage = HostPage::Small;
         /// Time of a fault of the host for a page of the guest.
         fault: SimDuration = SimDuration::from_nanos(1_500);
         /// Time of such a fault for a huge page.
         huge_fault as "huge-fault": SimDuration = SimDuration::from_micros(60);
     }
+    check contradiction;
+}
+
+/// A block below a page of the host gives nothing back.
+fn contradiction(host: &HostConfig) -> Option<(&'static str, String, &'static str)> {
+    let below = host.order < u32::from(host.page_order());
+    below.then(|| ("order", "9".to_owned(), "a block smaller than the host's pages frees none"))
 }
 
 impl HostConfig {
@@ -38,11 +53,17 @@ impl HostConfig {
 
     /// log2 of the pages that the host gives and takes at a time.
     pub(crate) const fn page_order(&self) -> u8 {
-        if self.huge { 9 } else { 0 }
+        match self.page {
+            HostPage::Small => 0,
+            HostPage::Huge => 9,
+        }
     }
 
     /// Time of a fault of the host.
     pub(crate) const fn fault_time(&self) -> SimDuration {
-        if self.huge { self.huge_fault } else { self.fault }
+        match self.page {
+            HostPage::Small => self.fault,
+            HostPage::Huge => self.huge_fault,
+        }
     }
 }

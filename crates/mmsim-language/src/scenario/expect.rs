@@ -56,6 +56,7 @@ pub const GAUGES: &[&str] = &[
     "nr_inactive_file",
     "nr_active_file",
     "nr_unevictable",
+    "sim_host_held",
 ];
 
 /// Error of a comparison that can show nothing.

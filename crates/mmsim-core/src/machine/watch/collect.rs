@@ -66,6 +66,9 @@ impl Machine {
         ] {
             g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
         }
+        if self.mem.is_on_host() {
+            g.push(("sim_host_held", self.mem.host_held()));
+        }
         g
     }
 

@@ -2,13 +2,15 @@
 
 use mmsim_core::backing::device::{DEVICE_PRESETS, DeviceConfig};
 use mmsim_core::base::id::GROUP_PAGES;
+use mmsim_core::base::settings::Settings as _;
+use mmsim_core::config::host::HostConfig;
 use mmsim_core::config::{
     DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl,
     ZoneConfig, ZoneKind,
 };
 
 use super::key;
-use super::settings::{COSTS, RULES};
+use super::settings::{COSTS, RULES, filled, keys_of};
 use super::vm::{VM, sysctls_of};
 use crate::scenario::fields::{each, one_or_more, within};
 use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec, U32};
@@ -78,6 +80,9 @@ rows! {
         cost: {cost(r)?;
             ("cost", Rows(&COSTS), Is("{}"),
                 "simulated CPU time of the steps of memory management")};
+        host: {within(r, "host", &HOST, host)?;
+            ("host", Table(&HOST), Auto("no host: memory is the machine's own"),
+            "host of a guest, which takes back memory that is reported free")};
         memcgs: {memcgs(r)?;
             ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
     }
@@ -383,6 +388,20 @@ rows! {
         swap_max: ("swap-max", Limit, Is("\"max\""),
             "limit of swapped memory, from kernel 5.5 on (Linux 4.5)");
     }
+}
+
+/// `machine.host`.
+static HOST: TableSpec = TableSpec {
+    title: "machine.host",
+    doc: "The host of a virtual machine, and free page reporting to it.",
+    groups: &[&HOST_KEYS],
+};
+
+static HOST_KEYS: [KeySpec; HostConfig::ROWS.len()] =
+    keys_of(HostConfig::ROWS, |row, kernel| HostConfig::of(kernel).number(row));
+
+fn host(r: &Reader<'_>) -> Result<HostConfig, Error> {
+    filled(r, HostConfig::linux())
 }
 
 /// Files of groups that came while the modelled kernels did. `memory.low`, `memory.high` and

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use mmsim_core::base::rules::KernelRules;
-use mmsim_core::base::settings::{Form, Row, Settings};
+use mmsim_core::base::settings::{Form, KnobError, Row, Settings};
 use mmsim_core::config::cost::CostModel;
 use mmsim_workload::law::Varying;
 use mmsim_workload::named::{Given, Misfit, Named, TaskOf};
@@ -133,6 +133,19 @@ fn fill<C: Settings>(r: &Reader<'_>, rows: &[Row], config: &mut C) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// A config with what a table gives in place of its values, unless they contradict each other.
+pub(super) fn filled<C: Settings>(r: &Reader<'_>, mut config: C) -> Result<C, Error> {
+    fill(r, C::ROWS, &mut config)?;
+    match config.validate() {
+        Ok(()) => Ok(config),
+        Err(KnobError::Contradiction { setting, instead, because }) => {
+            let key = setting.split_once(' ').map_or("", |s| s.0).to_owned();
+            Err(r.error(&key, format!("{setting}: {because}"), instead))
+        }
+        Err(other) => unreachable!("{other:?} of values that were read"),
+    }
 }
 
 /// Fills the field of a row with a value that may follow a law.
