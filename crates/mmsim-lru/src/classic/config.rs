@@ -204,6 +204,10 @@ settings! {
         inactive_ratio_scope as "inactive-ratio-scope": InactiveRatioScope =
             InactiveRatioScope::Target,
             .source("mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)");
+        /// Leaves anonymous pages alone where inactive file pages are many, although activated
+        /// refaults say that the active ones are not needed either.
+        trim_ignores_refaults as "trim-ignores-refaults": bool = false,
+            .source("mm: vmscan: enforce inactive:active ratio at the reclaim root (before: yes)");
         /// Lets an activation by the inactive scan move the age of the page's type. Part of the
         /// unified age model.
         age_on_scan_activation as "age-on-scan-activation": bool = false,

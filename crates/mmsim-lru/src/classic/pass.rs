@@ -175,8 +175,14 @@ impl Classic {
         let may = |t| self.opens(mem, req, scope, memcg, (&s, t));
         let may_deactivate = PerType::new([may(ANON), may(FILE)]);
         let priority = u32::from(req.priority);
+        let closes_trim = if self.config.trim_ignores_refaults {
+            let s = scaled(s, mem.given.scale_shift);
+            formulas::inactive_is_low(s[INACTIVE_FILE], s[ACTIVE_FILE])
+        } else {
+            may_deactivate[FILE]
+        };
         let cache_trim = !req.no_cache_trim
-            && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, may_deactivate[FILE]);
+            && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, closes_trim);
         let file_is_tiny = target(req).0 == 0 && {
             let all = self.sizes(mem, scope, MemcgId(0));
             let (mut free, mut high) = (0, 0);

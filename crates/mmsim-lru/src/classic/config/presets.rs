@@ -8,8 +8,8 @@
 //! [`Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, EvictWithoutMemcg, NewAnonRotated,
-    ShadowLimitScope, WsThreshold,
+    AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, EvictWithoutMemcg,
+    InactiveRatioScope, NewAnonRotated, ShadowLimitScope, WsThreshold,
 };
 use crate::settings;
 use mmsim_core::config::Kernel;
@@ -17,6 +17,13 @@ use mmsim_core::config::Kernel;
 impl ClassicConfig {
     /// Linux 5.5, the base of the anonymous workingset series.
     pub const V5_5: ClassicConfig = ClassicConfig::of(Kernel::V5_5);
+    /// Linux 5.1, as far as it differs from 5.5 without groups: before each scan of an active list
+    /// its own ratio is asked, and inactive file pages are trimmed whatever refaults say.
+    pub const V5_1: ClassicConfig = ClassicConfig {
+        inactive_ratio_scope: InactiveRatioScope::Lruvec,
+        trim_ignores_refaults: true,
+        ..ClassicConfig::V5_5
+    };
     /// Patch 1 of the series: one inactive anonymous page for each active one.
     pub const SEED_1: ClassicConfig =
         ClassicConfig { anon_ratio: AnonRatio::One, ..ClassicConfig::V5_5 };
@@ -124,6 +131,15 @@ macro_rules! posted {
 pub static PRESETS: &[Preset] = &[
     // Nothing older is known.
     shipped!("5.5", from "", V5_5, None),
+    Preset {
+        name: "classic-v5.1",
+        config: ClassicConfig::V5_1,
+        kernel: Kernel::V5_5,
+        shipped: None,
+        before: Some("classic-v5.5"),
+        about: "active and inactive lists as in Linux 5.1, on a machine of 5.5",
+        subject: None,
+    },
     posted!(
         "1",
         SEED_1,

@@ -403,6 +403,21 @@ fn kswapd_retry_without_cache_trim() {
     assert!(yes.n(PageOutRun) < no.n(PageOutRun), "{} {}", yes.n(PageOutRun), no.n(PageOutRun));
 }
 
+/// 90 pages of a file are active, and 170 more are read in a circle that memory is too small for, so
+/// that refaults are activated. Up to 5.4 the inactive file pages, which are many, are trimmed all
+/// the same, and anonymous memory is left alone; since 5.5 refaults let it be swapped.
+#[test]
+fn trim_ignores_refaults() {
+    let s = Steps::with_file(500).map(0, 40).write(0, 0..40);
+    let s = s.read_file(0..90).read_file(0..90);
+    let s = s.each(0..8, |s, _| s.read_file(100..270)).phase();
+    let knob = "trim-ignores-refaults";
+    let [yes, no] = pair(&fine(), ClassicConfig::V5_5, knob, ["yes", "no"], &[s]);
+    assert!(yes.n(WorkingsetActivateFile) > 0 && no.n(WorkingsetActivateFile) > 0);
+    let scans = [yes.n(PgScanAnon), no.n(PgScanAnon)];
+    assert!(scans[0] * 2 < scans[1], "{scans:?}");
+}
+
 /// All pages are those of a group, none the root's. By the group's pages alone the root may keep no
 /// node of shadows, though it has all nodes of the swap cache: they go pass by pass, and pages that
 /// come back were never there. By the pages of the node they are kept, and every return is seen.

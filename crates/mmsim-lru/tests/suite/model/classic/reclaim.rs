@@ -30,8 +30,13 @@ impl KernelModel {
         }
         let may_deactivate = [ANON, FILE].map(|t| self.may_deactivate(pass, t));
         let [inactive_anon, _, inactive_file, active_file] = self.sizes();
+        let wanted = if self.config.trim_ignores_refaults {
+            self.inactive_is_low(FILE)
+        } else {
+            may_deactivate[FILE]
+        };
         let cache_trim_mode =
-            (inactive_file >> pass.priority) > 0 && !may_deactivate[FILE] && !pass.no_cache_trim;
+            (inactive_file >> pass.priority) > 0 && !wanted && !pass.no_cache_trim;
         let file_is_tiny = inactive_file + active_file + pass.free <= pass.high_watermarks
             && !may_deactivate[ANON]
             && (inactive_anon >> pass.priority) > 0;
