@@ -546,6 +546,58 @@ mod tests {
         }
     }
 
+    /// What a loop over `d` pages holds in the end, of `f` pages of memory for files: it begins with
+    /// `h` of them active, beside `stale` active pages that are never used. A page that is missed
+    /// is admitted if its distance is below the threshold, else it enters the inactive list. The
+    /// frame is taken before the shadow is judged, and an eviction counts itself.
+    fn held(d: u64, f: u64, h: u64, stale: u64) -> u64 {
+        use std::collections::{HashMap, VecDeque};
+        let (mut held, mut shadows) = (h, HashMap::new());
+        let mut active: Vec<bool> = (0..d).map(|page| page < h).collect();
+        let mut inactive = VecDeque::new();
+        let mut evictions = 0;
+        for page in (0..d).cycle().take(60 * d as usize) {
+            if active[page as usize] || inactive.contains(&page) {
+                continue;
+            }
+            if held + stale + inactive.len() as u64 == f
+                && let Some(victim) = inactive.pop_back()
+            {
+                shadows.insert(victim, evictions);
+                evictions += 1;
+            }
+            let sizes = Sizes { anon: [0; 2], file: [inactive.len() as u64, held + stale] };
+            let distance = shadows.remove(&page).map(|left| evictions - left);
+            if distance.is_some_and(|distance| distance < sizes.threshold(true)) {
+                active[page as usize] = true;
+                held += 1;
+            } else {
+                inactive.push_front(page);
+            }
+        }
+        held
+    }
+
+    /// A loop that does not fit holds 2F - D - 2S - 2 pages, once D - F + 2 of them are held, and
+    /// only if D is below 1.5 F - 2: with fewer, nothing ever starts. Without stale pages the
+    /// bounds are closed formulas of the throttle; the sizes were worked out beside the posting.
+    #[test]
+    fn a_throttled_refault_distance_holds_part_of_a_loop() {
+        let formula = |d: u64, f: u64, s: u64| 2 * f - d - 2 * s - 2;
+        for (d, starts) in [(125, 27), (110, 12), (140, 42)] {
+            assert_eq!(starts, d - 100 + 2);
+            assert_eq!(held(d, 100, starts - 1, 0), starts - 1, "{d}: one page too few");
+        }
+        for (d, start, end) in [(125, 27, 73), (110, 12, 88), (140, 45, 58)] {
+            assert_eq!((held(d, 100, start, 0), formula(d, 100, 0)), (end, end), "{d}");
+        }
+        for start in [0, 51, 60] {
+            assert_eq!(held(150, 100, start, 0), start, "a loop of 1.5 F never grows");
+        }
+        assert_eq!((held(110, 100, 15, 10), formula(110, 100, 10)), (68, 68));
+        assert_eq!((held(110, 100, 12, 20), formula(110, 100, 20)), (48, 48));
+    }
+
     /// The smaller half decides, active or inactive.
     #[test]
     fn a_refault_competes_with_the_smaller_half() {
