@@ -14,6 +14,11 @@ const SCENARIO: &str = "[machine]\nmemory = \"4MiB\"\nswap = { size = \"8MiB\" }
 fn gauges_are_those_of_reports() {
     let report = report_of(&read(""));
     let gauges: Vec<&str> = report.runs[0].gauges.iter().map(|g| g.0).collect();
+    // The last is of guests.
+    assert_eq!(gauges, GAUGES[..GAUGES.len() - 1]);
+    let guest = SCENARIO.replacen("[machine]", "[machine]\nhost = {}", 1);
+    let report = report_of(&scenario(&guest));
+    let gauges: Vec<&str> = report.runs[0].gauges.iter().map(|g| g.0).collect();
     assert_eq!(gauges, GAUGES);
 }
 

@@ -157,6 +157,7 @@ fn place(t: &TableSpec) -> Place {
             let before = format!("{SCHEME}[[damon.scheme.filter]]\n");
             at(before, "damon[0].scheme[0].filter[0].", &[], TASK)
         }
+        "machine.host" => at(format!("{MACHINE}[machine.host]\n"), "machine.host.", &[], TASK),
         "[[expect]]" => at(
             format!("{MACHINE}[[expect]]\n"),
             "expect[0].",

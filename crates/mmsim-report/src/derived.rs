@@ -80,6 +80,13 @@ figures! {
     /// Mean of resident memory over time, in MiB, where the scenario has a monitor of accesses: what
     /// its schemes save is the change.
     MeanResident = "resident, mean MiB", Path::sum("resident", &[Term::MeanResident]);
+    /// Memory of a guest that its host holds at the end, in MiB, where the machine has a host.
+    HostHeld = "held by the host, MiB", Path::ratio(
+        "held-by-the-host",
+        &[Term::Number(Cow::Borrowed("sim_host_held"))],
+        &[],
+        1.0 / 256.0,
+    );
     /// Records per second; accesses per second where the work has no records.
     Throughput = "throughput, per s", Path::sum("throughput", &[Term::Throughput]);
 }

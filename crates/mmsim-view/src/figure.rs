@@ -55,12 +55,13 @@ pub fn more_is_better(figure: Figure) -> bool {
 /// policies count different things.
 pub(crate) fn less_is_better(figure: Figure) -> Option<bool> {
     use Figure::{
-        DirectReclaimStalls, MajorFaultP99, MajorFaults, MissRatio, ReadingTime, Refaults, SwapIns,
+        DirectReclaimStalls, HostHeld, MajorFaultP99, MajorFaults, MissRatio, ReadingTime,
+        Refaults, SwapIns,
     };
     match figure {
         figure if more_is_better(figure) => Some(false),
         SwapIns | Refaults | MajorFaults | MissRatio | ReadingTime | DirectReclaimStalls
-        | MajorFaultP99 => Some(true),
+        | MajorFaultP99 | HostHeld => Some(true),
         _ => None,
     }
 }

@@ -337,18 +337,18 @@ vm_events! {
     /// Movable pageblocks without a page that cannot be moved, at each survey.
     SimPureMovableBlocks = "sim_pure_movable_blocks", Pageblocks, Blocks;
     /// Pages of a guest that a fault of its host gave it.
-    SimHostFault = "sim_host_fault", Pages, Pages, .series();
+    SimHostFault = "sim_host_fault", Pages, Pages, .series().younger();
     /// Pages of a guest that its host took back, since they were reported free.
     SimHostReturned = "sim_host_returned", Pages, Pages, .series()
-        .within(VmEvent::SimHostFault, "of the model");
+        .within(VmEvent::SimHostFault, "of the model").younger();
     /// Pages in blocks that a guest reported free to its host.
-    SimHostReported = "sim_host_reported", Pages, Pages;
+    SimHostReported = "sim_host_reported", Pages, Pages, .younger();
     /// Reports of free blocks to the host, of 32 blocks at most.
-    SimHostReport = "sim_host_report", Events, Batches;
+    SimHostReport = "sim_host_report", Events, Batches, .younger();
     /// Runs of free page reporting.
-    SimHostRun = "sim_host_run", Events, Batches;
+    SimHostRun = "sim_host_run", Events, Batches, .younger();
     /// Zones that a run of free page reporting passed over, since they had too few free pages.
-    SimHostZoneSkip = "sim_host_zone_skip", Events, Batches;
+    SimHostZoneSkip = "sim_host_zone_skip", Events, Batches, .younger();
     /// Accesses that a workload made, hits included.
     SimAccesses = "sim_accesses", Events, Drawn, .series();
 }

@@ -1,7 +1,7 @@
 //! Free page reporting in the background: when runs begin, and the time that the host takes.
 //!
-//! A free that ends in a block of at least the reported order asks for a run, which begins after a
-//! delay. What is asked for during a run begins the delay after it. Its worker sleeps while the host
+//! A free that ends in a block of at least the reported order requests a run, which begins after a
+//! delay. A request during a run gives another one, the delay after its end. The worker sleeps while the host
 //! answers and costs no CPU time here.
 //!
 //! Source: Linux 6.12 mm/page_reporting.c (`__page_reporting_request`, `page_reporting_process`).
@@ -21,7 +21,7 @@ enum State {
     Idle,
     /// A run begins when its event is due.
     Requested,
-    /// A run is under way; whether another was asked for meanwhile.
+    /// A run is under way; true if another was requested meanwhile.
     Active(ReportRun, bool),
 }
 

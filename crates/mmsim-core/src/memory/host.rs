@@ -1,4 +1,4 @@
-//! What a host holds of a guest's memory: frames that the guest touched and did not report since.
+//! Memory that a host holds for a guest: frames that the guest touched and did not report since.
 //!
 //! A frame is touched when it is allocated: its owner clears or fills it. A touch of a frame that the
 //! host does not hold is a fault of the host, which takes time of the thread that touches. Per-CPU

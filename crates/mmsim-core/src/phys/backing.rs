@@ -16,7 +16,7 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// None, for a guest of so many frames.
+    /// No pages yet, for a guest of `frames` frames.
     pub(crate) fn new(host: &HostConfig, frames: usize) -> Backing {
         let pages = frames.div_ceil(1 << host.page_order());
         Backing {

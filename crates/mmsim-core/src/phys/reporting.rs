@@ -63,7 +63,7 @@ pub(crate) struct ReportRun {
     pub passed_over: u64,
 }
 
-/// What a run reports.
+/// Blocks that a run reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
     /// Least order.
@@ -182,10 +182,10 @@ mod tests {
     use crate::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
     use crate::phys::gfp::AllocFlags;
 
-    /// What 6.1 to 7.3 report by default on x86.
+    /// The defaults of 6.1 to 7.3 on x86.
     const DEFAULT: Reporting = Reporting { order: 9, capacity: 32 };
 
-    /// A zone Normal of so many pages with these watermarks and no per-CPU lists, all of it free.
+    /// A zone Normal of `pages` pages with these watermarks and no per-CPU lists, all of it free.
     fn zone(pages: u32, marks: [u32; 3]) -> (Zones, Frames) {
         let zone = ZoneConfig::new(ZoneKind::Normal, pages).bare(marks);
         let mut zones = Zones::new(&MachineConfig::new(Kernel::V6_12, vec![zone]));
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Leaves so many blocks of order 9 free, every other one, so that none merge.
+    /// Leaves `blocks` blocks of order 9 free, every other one, so that none merge.
     fn every_other(blocks: u32) -> (Zones, Frames) {
         let (mut zones, mut frames) = zone(blocks * 1024 + 64, [1, 2, 3]);
         let (z, flags) = (&mut zones[ZoneId(0)], AllocFlags::default());

@@ -546,7 +546,7 @@ mod tests {
         }
     }
 
-    /// What a loop over `d` pages holds in the end, of `f` pages of memory for files: it begins with
+    /// Pages that a loop over `d` pages holds in the end, of `f` pages of memory for files: it begins with
     /// `h` of them active, beside `stale` active pages that are never used. A page that is missed
     /// is admitted if its distance is below the threshold, else it enters the inactive list. The
     /// frame is taken before the shadow is judged, and an eviction counts itself.

@@ -28,7 +28,7 @@ struct Candidate {
 }
 
 /// Columns in their order from left to right.
-const CANDIDATES: [Candidate; 10] = [
+const CANDIDATES: [Candidate; 11] = [
     Candidate { head: "swap-ins", rank: 1, of: Figure::SwapIns },
     Candidate { head: "major faults", rank: 6, of: Figure::MajorFaults },
     Candidate { head: "miss ratio, %", rank: 8, of: Figure::MissRatio },
@@ -38,6 +38,7 @@ const CANDIDATES: [Candidate; 10] = [
     Candidate { head: "pressure, %", rank: 3, of: Figure::MemoryPressure },
     Candidate { head: "reads, s", rank: 7, of: Figure::ReadingTime },
     Candidate { head: "resident, MiB", rank: 2, of: Figure::MeanResident },
+    Candidate { head: "host, MiB", rank: 2, of: Figure::HostHeld },
     Candidate { head: "per s", rank: 2, of: Figure::Throughput },
 ];
 

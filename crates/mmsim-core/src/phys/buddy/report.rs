@@ -13,12 +13,12 @@ use crate::base::migratetype::Migratetype;
 use crate::base::rules::End;
 use crate::phys::frames::{Frames, flag};
 
-/// Whether a block was freed that is large enough to be reported.
+/// Notice of freed blocks that are large enough to be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Noticing {
     /// The least order that is reported; `None`: the host does not ask.
     order: Option<u8>,
-    /// Such a block was freed since this was last asked.
+    /// Such a block was freed since the last call.
     freed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Buddy {
     }
 
     /// Puts a block back that the host has answered for: at the tail of its list, and reported,
-    /// unless it merges. Nobody is to notice it.
+    /// unless it merges. It is not noticed as freed.
     pub(crate) fn put_back_reported(&mut self, frames: &mut Frames, pfn: Pfn, order: u8) {
         let noticed = self.report.freed;
         self.free_to(frames, pfn, order, Some(End::Tail));

@@ -391,7 +391,7 @@ rows! {
 }
 
 /// `machine.host`.
-static HOST: TableSpec = TableSpec {
+pub static HOST: TableSpec = TableSpec {
     title: "machine.host",
     doc: "The host of a virtual machine, and free page reporting to it.",
     groups: &[&HOST_KEYS],

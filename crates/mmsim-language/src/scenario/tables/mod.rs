@@ -131,8 +131,8 @@ rows! {
 /// All tables in the order of the documentation.
 pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut all: Vec<&'static TableSpec> =
-        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &DISK, &VM, &MEMCG, &VARIANT];
-    all.extend([&EXPECT, &THAN]);
+        vec![&ROOT, &MACHINE, &NODE, &ZONE, &PCP, &SWAP, &DEVICE, &DISK, &VM, &MEMCG, &HOST];
+    all.extend([&VARIANT, &EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);
     all.push(&TASK_COMMON);

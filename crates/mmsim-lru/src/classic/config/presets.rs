@@ -17,8 +17,8 @@ use mmsim_core::config::Kernel;
 impl ClassicConfig {
     /// Linux 5.5, the base of the anonymous workingset series.
     pub const V5_5: ClassicConfig = ClassicConfig::of(Kernel::V5_5);
-    /// Linux 5.1, as far as it differs from 5.5 without groups: before each scan of an active list
-    /// its own ratio is asked, and inactive file pages are trimmed whatever refaults say.
+    /// Linux 5.1, as far as it differs from 5.5 without groups: its own ratio opens an active list
+    /// before each scan, and inactive file pages are trimmed whatever refaults say.
     pub const V5_1: ClassicConfig = ClassicConfig {
         inactive_ratio_scope: InactiveRatioScope::Lruvec,
         trim_ignores_refaults: true,
