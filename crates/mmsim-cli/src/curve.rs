@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use mmsim::bench::{BenchSettings, Frames, Trace};
-use mmsim::curve::{Curve, POINTS, Sizes};
+use mmsim::curve::{self, Curve, POINTS, Sizes};
+use mmsim::miniature::{SAMPLES, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
-use mmsim::{Error, Runner, Scenario, traces};
+use mmsim::{Error, Plan, Runner, Scenario, traces};
 use mmsim_terminal::exit::{self, Ending, Failure};
 use mmsim_terminal::output;
 use mmsim_view::chart;
@@ -31,6 +32,11 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         let help = "leave it out, or write a range, as in --memory 10%..150%";
         return Err(Failure::Input(Error::of_option(title).help(help)));
     }
+    if let (Some(_), Some(_)) = (args.miniature, &args.html) {
+        let title = "--html with --miniature: a page has all figures, and samples estimate few";
+        let help = "leave one of them out; --svg draws the figure of --by";
+        return Err(Failure::Input(Error::of_option(title).help(help)));
+    }
     let figure = args.by.unwrap_or(Figure::MissRatio);
     // Files that are no trace yet lie in a temporary file until the end.
     let mut imported = None;
@@ -39,13 +45,10 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         true => of_scenario(args, figure)?,
         false => of_trace(args, figure, &mut imported, &mut remarks)?,
     };
-    let heard = Heard::of("runs", curve.runs()?);
-    let runner = Runner::watched(&options(args.jobs, false), &heard);
-    let runner =
-        runner.with_store(store("curve", &args.of.display().to_string(), args.store.as_deref())?);
-    let report = runner.run(curve)?;
-    drop(runner);
-    drop(heard);
+    if let Some(share) = args.miniature {
+        return sampled(args, curve, share, figure, &remarks);
+    }
+    let report = made(args, curve.runs()?, "curve", curve)?;
     args.output.emit(|| table::curve(&report, figure), || report.to_json(), || report.to_csv())?;
     if let Some(path) = &args.svg {
         output::deliver(chart::svg(&report, figure).as_bytes(), Some(path))?;
@@ -62,6 +65,46 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         true => Ending::Done,
         false => Ending::EndedEarly,
     })
+}
+
+/// Makes the runs of a plan.
+fn made<P: Plan>(args: &CurveArgs, runs: usize, verb: &str, plan: P) -> Result<P::Found, Failure> {
+    let heard = Heard::of("runs", runs);
+    let runner = Runner::watched(&options(args.jobs, false), &heard);
+    let name = args.of.display().to_string();
+    let runner = runner.with_store(store(verb, &name, args.store.as_deref())?);
+    Ok(runner.run(plan)?)
+}
+
+/// The curve from samples of the pages.
+fn sampled(
+    args: &CurveArgs,
+    curve: Curve,
+    share: Share,
+    figure: Figure,
+    remarks: &[String],
+) -> Result<Ending, Failure> {
+    let curve = curve.sampled(share, args.samples.unwrap_or(SAMPLES))?;
+    let found = made(args, curve.runs()?, "curve miniature", curve)?;
+    let (drawn, report) = (&found.drawn, &found.report);
+    args.output.emit(
+        || table::estimates(drawn, figure),
+        || report.to_json(),
+        || report.cells().to_csv(),
+    )?;
+    if let Some(path) = &args.svg {
+        output::deliver(chart::svg(drawn, figure).as_bytes(), Some(path))?;
+    }
+    remarks.iter().chain(&drawn.notes).for_each(|remark| exit::remark(remark));
+    Ok(match drawn.runs.iter().all(|run| run.outcome.is_whole()) {
+        true => Ending::Done,
+        false => Ending::EndedEarly,
+    })
+}
+
+/// True if the optimum is drawn: it needs every access, so samples have none.
+fn with_optimum(args: &CurveArgs) -> bool {
+    !args.no_optimum && args.miniature.is_none()
 }
 
 /// Sizes that a range gets.
@@ -86,20 +129,7 @@ fn of_scenario(args: &CurveArgs, figure: Figure) -> Result<Curve, Failure> {
         let title = format!("{option}: it is about a trace, and this is a scenario by its name");
         return Err(Failure::Input(Error::of_option(title).help("leave it out")));
     }
-    let mut sets = args.sets.clone();
-    let set = |key: &str, value: String| (key.to_string(), value);
-    if !args.reclaim.is_empty() {
-        let variant =
-            |name: &String| format!("{{ name = {name:?}, reclaim = {{ preset = {name:?} }} }}");
-        let all: Vec<String> = args.reclaim.iter().map(variant).collect();
-        sets.push(set("variant", format!("[{}]", all.join(", "))));
-    }
-    if let Some(seeds) = args.seeds {
-        sets.push(set("seeds", seeds.to_string()));
-    }
-    if !args.no_optimum && !sets.iter().any(|(key, _)| key == "bounds") {
-        sets.push(set("bounds", "true".into()));
-    }
+    let sets = curve::sets(&args.sets, &args.reclaim, args.seeds, with_optimum(args));
     let scenario = Scenario::load(&args.of, &sets)?;
     let axis = args.axis.as_deref();
     Ok(Curve::of_scenario(scenario, axis, &args.memory, points(args), figure)?)
@@ -135,10 +165,7 @@ fn of_trace(
     settings.swap = &args.swap;
     settings.dense = args.dense;
     settings.write_permille = args.write.unwrap_or(0);
-    let mut sets = args.sets.clone();
-    if !args.no_optimum && !sets.iter().any(|(key, _)| key == "bounds") {
-        sets.push(("bounds".to_string(), "true".to_string()));
-    }
+    let sets = curve::sets(&args.sets, &[], None, with_optimum(args));
     settings.sets = &sets;
     let trace = Trace::open(&settings).map_err(|e| file.named(e))?;
     let facts = trace.facts();

@@ -94,6 +94,11 @@ pub(crate) fn curve(report: &Report, figure: Figure) -> String {
     table::curve(report, figure, width())
 }
 
+/// The same of estimates, whose machines say nothing.
+pub(crate) fn estimates(report: &Report, figure: Figure) -> String {
+    table::estimates(report, figure, width())
+}
+
 impl TableArgs {
     /// Parts of a table that is shown, with what these options say of it.
     pub(crate) fn on(&self, shown: Shown) -> Shown {

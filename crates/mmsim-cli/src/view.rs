@@ -1,8 +1,9 @@
 //! `mmsim view`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mmsim::report::RunReport;
+use mmsim::report::{Report, RunReport};
 use mmsim_view::page::{self, Observed, Source};
 use mmsim_view::series::{self, Series};
 
@@ -42,6 +43,12 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
         }
         *observed = all.into_iter().map(one).collect();
     }
+    if let Some(report) = beside(&args.reports, &reports) {
+        let observed: Vec<Observed> = observed.into_iter().flatten().collect();
+        let source = Source { name: "", report: &report, observed: &observed };
+        output::deliver(page::html(&[source], args.by).as_bytes(), args.output.as_deref())?;
+        return Ok(Ending::Done);
+    }
     let several = reports.len() > 1;
     let source = |((name, report), observed)| Source {
         name: if several { name } else { "" },
@@ -52,6 +59,37 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Ending, Failure> {
         reports.iter().zip(&observed).map(|((n, r), o)| source(((n.as_str(), r), o))).collect();
     output::deliver(page::html(&sources, args.by).as_bytes(), args.output.as_deref())?;
     Ok(Ending::Done)
+}
+
+/// Several reports of one scenario as one, with an axis that names the report: the page draws them
+/// beside each other. `None` for reports of several scenarios.
+fn beside(paths: &[PathBuf], reports: &[(String, Report)]) -> Option<Report> {
+    let (first, others) = reports.split_first()?;
+    if others.is_empty() || others.iter().any(|(_, r)| r.scenario != first.1.scenario) {
+        return None;
+    }
+    // `64MiB.json.zst` is `64MiB`, which has its place on a scale.
+    let stem = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        Some(name.split(".json").next().unwrap_or(name).to_string())
+    };
+    let stems: Vec<String> = paths.iter().filter_map(stem).collect();
+    let distinct = stems.iter().collect::<BTreeSet<_>>().len() == reports.len();
+    let names = if distinct { stems } else { reports.iter().map(|r| r.0.clone()).collect() };
+    let mut whole = first.1.clone();
+    whole.runs.clear();
+    whole.notes.clear();
+    for (name, (_, report)) in names.iter().zip(reports) {
+        for run in &report.runs {
+            let axis = std::iter::once(("report".to_string(), name.clone()));
+            let own = run.axes.iter().map(|(axis, value)| (axis.to_string(), value.clone()));
+            let mut placed = run.clone();
+            placed.axes = axis.chain(own).collect();
+            whole.runs.push(placed);
+        }
+        whole.notes.extend(report.notes.iter().map(|note| format!("{name}: {note}")));
+    }
+    Some(whole)
 }
 
 /// Reads the series of a report with `nr_runs` runs.

@@ -4,6 +4,7 @@
 //! `python/mmsim` has what is plain Python, `python/mmsim/_mmsim.pyi` the types.
 
 mod arrow;
+mod curve;
 mod errors;
 mod events;
 mod machine;
@@ -31,6 +32,7 @@ fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<events::Events>()?;
     m.add_function(wrap_pyfunction!(events::read_events, m)?)?;
     m.add_function(wrap_pyfunction!(trace::write_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(curve::curve, m)?)?;
     m.add_function(wrap_pyfunction!(tune::tune, m)?)?;
     Ok(())
 }

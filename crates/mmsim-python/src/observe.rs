@@ -88,6 +88,42 @@ impl Watcher for Heard {
     }
 }
 
+/// Does work on another thread while this one hears signals and tells progress. A signal, or an
+/// exception of the one that hears of progress, ends all runs; a panic is a run that was cancelled.
+pub(crate) fn beside<T: Send>(
+    py: Python<'_>,
+    heard: &Heard,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce() -> Result<T, RunError> + Send,
+) -> PyResult<Result<T, RunError>> {
+    let main = std::thread::current();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let made = work();
+            main.unpark();
+            made
+        });
+        let mut told = None;
+        let mut interrupted = None;
+        while !work.is_finished() {
+            py.detach(|| std::thread::park_timeout(LOOKS_EVERY));
+            let now = [&heard.ended, &heard.most].map(|n| n.load(Ordering::Relaxed));
+            let heard_of = py.check_signals().and_then(|()| match progress {
+                Some(f) if told.replace(now) != Some(now) => {
+                    f.call1(py, (now[0], now[1])).map(drop)
+                }
+                _ => Ok(()),
+            });
+            if let (Err(e), None) = (heard_of, &interrupted) {
+                heard.stop.store(true, Ordering::Relaxed);
+                interrupted = Some(e);
+            }
+        }
+        let made = work.join().unwrap_or(Err(RunError::Cancelled));
+        interrupted.map_or(Ok(made), Err)
+    })
+}
+
 /// Makes runs on other threads. A signal, or an exception of the one that hears of progress, ends
 /// them all.
 pub(crate) fn make(py: Python<'_>, specs: &[RunSpec], how: &How<'_>) -> PyResult<Made> {

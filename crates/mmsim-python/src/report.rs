@@ -128,7 +128,7 @@ fn runs(report: &mmsim::report::Report) -> Table {
     Table::of_cells(&wide.columns_of_runs(), &rows.collect::<Vec<_>>())
 }
 
-fn figure(name: Option<&str>) -> PyResult<Option<Figure>> {
+pub(crate) fn figure(name: Option<&str>) -> PyResult<Option<Figure>> {
     let Some(name) = name else { return Ok(None) };
     mmsim_view::figure::named(name).map(Some).ok_or_else(|| {
         let known = mmsim_view::figure::names();

@@ -72,7 +72,7 @@ impl Scenario {
 const MOST_RUNS: u32 = 10_000;
 
 /// Texts: of a list that is not empty, or the only one.
-fn texts(value: Option<&Bound<'_, PyAny>>, what: &str) -> PyResult<Vec<String>> {
+pub(crate) fn texts(value: Option<&Bound<'_, PyAny>>, what: &str) -> PyResult<Vec<String>> {
     let Some(value) = value else { return Ok(Vec::new()) };
     if value.is_instance_of::<PyString>() {
         return Ok(vec![value.extract()?]);

@@ -37,6 +37,21 @@ class Tables(unittest.TestCase):
         self.assertEqual(rows["variant"], ["v5.9", "v6.12"] * 2)
         self.assertEqual(set(rows["vm.swappiness"]), {60.0})
 
+    def test_a_curve_has_a_row_for_each_size_and_policy(self):
+        scenario = mmsim.Scenario.from_text(SMALL).set("seeds", 1)
+        r = mmsim.curve(scenario, memory="100%,150%,200%", by="swap-ins", jobs=2)
+        rows = r.runs.to_pydict()
+        self.assertEqual(len(r.runs), 3 * len(scenario.variants))
+        swap_ins = [n for n, v in zip(rows["pswpin"], rows["variant"]) if v == "v6.12"]
+        self.assertEqual(sorted(swap_ins, reverse=True), swap_ins)
+        self.assertEqual(r.digests, mmsim.curve(scenario, memory="100%,150%,200%", jobs=1).digests)
+        with self.assertRaisesRegex(mmsim.OptionError, "points: the sizes are given"):
+            mmsim.curve(scenario, memory="50%,100%", points=4)
+        with self.assertRaisesRegex(mmsim.OptionError, "memory: write pages"):
+            mmsim.curve(scenario, memory="much")
+        with self.assertRaisesRegex(mmsim.FileError, "nowhere.mmt"):
+            mmsim.curve("nowhere.mmt")
+
     def test_bytes_that_are_no_whole_numbers(self):
         with self.assertRaisesRegex(ValueError, "^page has 3 bytes, which are no values of 8$"):
             mmsim.Table.from_whole({"page": b"123"})

@@ -6,6 +6,8 @@
 //! the points turns, or falls steeply, over a wide range. The sizes follow from the results alone, so
 //! any number of jobs gives the same curve, and a command that was killed goes on with it.
 
+mod sampled;
+
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use mmsim_language::machines;
 use mmsim_language::scenario::{RunSpec, Scenario, pages, show_pages};
 use mmsim_report::derived::{Figure, Scope};
 use mmsim_report::{Report, RunReport};
+
+pub use sampled::{ESTIMATED, Estimates, MadeSample, SampledCurve, SampledPoint};
 
 /// Sizes of a curve that is placed automatically, by default.
 pub const POINTS: u16 = 12;
@@ -79,6 +83,31 @@ pub struct Curve {
     points: usize,
     /// The figure by which sizes are placed.
     figure: Figure,
+}
+
+/// Keys of a scenario for a curve: a variant for each policy that is named, a number of seeds, and the
+/// optimum unless the keys that are given speak of it.
+pub fn sets(
+    given: &[(String, String)],
+    reclaim: &[String],
+    seeds: Option<u32>,
+    optimum: bool,
+) -> Vec<(String, String)> {
+    let mut sets = given.to_vec();
+    let set = |key: &str, value: String| (key.to_string(), value);
+    if !reclaim.is_empty() {
+        let variant =
+            |name: &String| format!("{{ name = {name:?}, reclaim = {{ preset = {name:?} }} }}");
+        let all: Vec<String> = reclaim.iter().map(variant).collect();
+        sets.push(set("variant", format!("[{}]", all.join(", "))));
+    }
+    if let Some(seeds) = seeds {
+        sets.push(set("seeds", seeds.to_string()));
+    }
+    if optimum && !sets.iter().any(|(key, _)| key == "bounds") {
+        sets.push(set("bounds", "true".into()));
+    }
+    sets
 }
 
 impl Curve {
@@ -302,17 +331,22 @@ impl Plan for Curve {
 /// The mean of the figure for each variant at each size; `None` where no run did all its work.
 type Drawn = BTreeMap<u64, BTreeMap<String, Option<f64>>>;
 
-fn drawn(sheet: &Sheet<CurvePoint>, figure: Figure) -> Drawn {
+/// The means of values by size and variant.
+fn mean_of(all: impl Iterator<Item = (u64, String, Option<f64>)>) -> Drawn {
     let mut values: BTreeMap<u64, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
-    for line in &sheet.lines {
-        let at = values.entry(line.point.size).or_default();
-        let own = at.entry(line.point.spec.variant.clone()).or_default();
-        let whole = line.made.outcome.is_whole();
-        own.extend(figure.of(Scope::from(&line.made)).filter(|_| whole));
+    for (size, variant, value) in all {
+        values.entry(size).or_default().entry(variant).or_default().extend(value);
     }
     let mean = |v: Vec<f64>| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
     let of = |all: BTreeMap<String, Vec<f64>>| all.into_iter().map(|(k, v)| (k, mean(v))).collect();
     values.into_iter().map(|(size, all)| (size, of(all))).collect()
+}
+
+fn drawn(sheet: &Sheet<CurvePoint>, figure: Figure) -> Drawn {
+    mean_of(sheet.lines.iter().map(|line| {
+        let value = figure.of(Scope::from(&line.made)).filter(|_| line.made.outcome.is_whole());
+        (line.point.size, line.point.spec.variant.clone(), value)
+    }))
 }
 
 /// Sizes in the middle of the intervals in which the curve may hide most, so that there are no more

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mmsim::curve::Sizes;
+use mmsim::miniature::Share;
 use mmsim::report::derived::Figure;
 
 use super::OutputArgs;
-use super::values::{at_least_one, figure, key_value, within};
+use super::values::{at_least_one, figure, key_value, share, within};
 
 /// Draw figures of a trace or a scenario over the size of memory: a miss-ratio curve
 #[derive(Args, Debug)]
@@ -17,6 +18,7 @@ Examples:
   mmsim curve requests.csv --reclaim classic-v6.12,mglru-v6.12 --svg curve.svg
   mmsim curve w01.oracleGeneral.bin --memory 1%..100% --points 20 --format csv -o curve.csv
   mmsim curve scenarios/zipf-anon.toml --memory 50%..150% --by swap-ins --html curve.html
+  mmsim curve large.mmt --miniature auto --svg curve.svg
   mmsim curve pod.toml --axis machine.memcg[0].max --store pod.curve")]
 pub(crate) struct CurveArgs {
     /// A trace, a file that is imported as one, or a scenario (`.toml`)
@@ -70,6 +72,14 @@ pub(crate) struct CurveArgs {
     /// Preset of the swap device of a trace's machine; the default one works on the caller's CPU
     #[arg(long, value_name = "DEVICE", default_value = "ramdisk")]
     pub swap: String,
+    /// Draw the curve from samples of the pages: `1/64` keeps one page of 64, `auto` as few as
+    /// estimates allow at each size
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub miniature: Option<Share>,
+    /// With --miniature: samples of each run, of which no two share a page [default: 4]
+    #[arg(long, value_name = "N", requires = "miniature", value_parser = within::<u32>(4, 1024),
+          allow_negative_numbers = true)]
+    pub samples: Option<u32>,
     /// Runs at the same time [default: one per CPU]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub jobs: Option<usize>,

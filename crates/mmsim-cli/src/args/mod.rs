@@ -276,7 +276,7 @@ pub(crate) struct TableArgs {
     pub base: Option<String>,
 }
 
-/// Compare two reports of runs: changed figures and changed settings
+/// Compare two saved reports in numbers: changed figures and changed settings
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -311,13 +311,13 @@ pub(crate) struct CompareArgs {
     pub output: OutputArgs,
 }
 
-/// Make one HTML file with tables and charts of reports
+/// Draw saved reports as one HTML page, several of one scenario beside each other
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   mmsim view report.json -o report.html
   mmsim view report.json --series series.csv -o report.html
-  mmsim view before.json after.json -o both.html")]
+  mmsim view 32MiB.json 64MiB.json -o both.html")]
 pub(crate) struct ViewArgs {
     /// Reports, as `mmsim run --format json -o REPORT` writes them
     #[arg(required = true, value_name = "REPORT")]

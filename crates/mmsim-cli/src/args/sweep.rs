@@ -175,7 +175,7 @@ pub(crate) enum MergeFormat {
     Parquet,
 }
 
-/// Print a saved report or the store of a sweep as the table that its command printed
+/// Print one saved report, or the store of a sweep, as the table that its command printed
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -54,6 +54,53 @@ fn jobs_and_stores_change_nothing() {
     }
 }
 
+/// A curve from samples is the same for any number of jobs, near to the one of whole runs, and says
+/// what it saved. Two of its sizes are too small for samples.
+#[test]
+fn samples_draw_the_same_curve() {
+    let f = Folder::new();
+    let large = SCENARIO
+        .replace("memory = \"16MiB\"", "zone = [{ kind = \"Normal\", managed = \"256MiB\" }]");
+    let large = large.replace("24MiB", "300MiB").replace("40000", "300000");
+    f.write("x.toml", large.replace("64MiB", "1GiB"));
+    let all = ["curve", "x.toml", "--memory", "32MiB,128MiB,256MiB", "--by", "swap-ins"];
+    let with = |more: &[&str]| {
+        let said = f.mmsim(&[&all[..], more].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        (said.stdout, said.stderr)
+    };
+    let of_samples = with(&["--miniature", "auto", "--jobs", "1", "--svg", "x.svg"]);
+    let store = ["--miniature", "auto", "--jobs", "3", "--store", "x.store"];
+    assert_eq!(with(&store), of_samples);
+    assert_eq!(with(&store), of_samples, "all from the store");
+    assert!(
+        of_samples.1.contains("estimated from 1/16 to 1/8 of the pages, 2 runs with all pages")
+    );
+    assert!(f.read("x.svg").contains("swap-ins"), "a drawing");
+    let whole = with(&["--no-optimum"]).0;
+    let value = |table: &str, line: &str, nth: usize| -> f64 {
+        let line = table.lines().find(|l| l.starts_with(line)).expect("a line");
+        let cell = line.split("  ").filter(|c| !c.trim().is_empty()).nth(nth).expect("a cell");
+        let number = cell.trim().split(' ').next().expect("a number");
+        number.replace(',', "").parse().expect("a number")
+    };
+    for (size, within) in [("32MiB", 0.0), ("128MiB", 0.05), ("256MiB", 0.1)] {
+        for policy in [1, 2] {
+            let (own, all) = (value(&of_samples.0, size, policy), value(&whole, size, policy));
+            assert!((own - all).abs() <= all * within, "{size}: {own} for {all}");
+        }
+    }
+    for (more, says) in [
+        (&["--by", "memory-pressure"][..], "samples say nothing of `memory-pressure`"),
+        (&["--html", "x.html"], "--html with --miniature"),
+        (&["--set", "bounds=true"], "bounds need every access"),
+    ] {
+        let said = f.mmsim(&[&["curve", "x.toml", "--miniature", "auto"], more].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(says), "{}", said.stderr);
+    }
+}
+
 /// No policy fetches less than the optimum, and with all pages in memory none fetches again.
 #[test]
 fn the_optimum_bounds_all_policies() {

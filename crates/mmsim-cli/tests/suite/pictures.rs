@@ -63,6 +63,32 @@ fn a_page_is_the_same_for_any_number_of_jobs() {
     assert!(to_stdout == f.read("late.html"));
 }
 
+/// Reports of two sizes, by the sizes that their names are, are drawn beside each other as a curve;
+/// reports of two scenarios are not.
+#[test]
+fn reports_of_two_sizes_are_a_curve() {
+    let f = Folder::new();
+    f.write("x.toml", harness::heap_and_file(8, 10, 4));
+    for size in ["8MiB", "12MiB"] {
+        let set = format!("machine.memory={size}");
+        let said = f.mmsim(&["run", "x.toml", "--set", &set, "-o", &format!("{size}.json")]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+    }
+    f.write(
+        "other.json",
+        f.read("8MiB.json").replacen("\"scenario\": \"", "\"scenario\": \"o-", 1),
+    );
+    let page = |args: &[&str]| {
+        let said = f.mmsim(&[&["view"], args].concat());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+        said.stdout
+    };
+    let both = page(&["8MiB.json", "12MiB.json", "--by", "swap-ins"]);
+    assert!(both.contains(": swap-ins over report") && both.contains("report, MiB"));
+    let others = page(&["8MiB.json", "other.json", "--by", "swap-ins"]);
+    assert!(!others.contains("over report"));
+}
+
 /// Data that pages keep of a run change no report, and are the same for any number of jobs; the
 /// folded stacks sum to the report's refaults.
 #[test]

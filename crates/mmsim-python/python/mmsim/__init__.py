@@ -21,6 +21,7 @@ from ._mmsim import (
     SweepPlan,
     Table,
     __version__,
+    curve,
     read_events,
     tune,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Table",
     "Trace",
     "__version__",
+    "curve",
     "read_events",
     "sweep",
     "tune",

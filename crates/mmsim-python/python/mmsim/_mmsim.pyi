@@ -19,6 +19,7 @@ __all__ = [
     "Events",
     "read_events",
     "write_trace",
+    "curve",
     "tune",
 ]
 
@@ -285,6 +286,26 @@ def read_events(path: _Path, filter: str | None = None) -> Events:
 
 def write_trace(frame: ArrowFrame, path: _Path, name: str) -> list[tuple[str, str]]:
     """Writes a frame as a trace. :class:`mmsim.Trace` is for users."""
+
+def curve(
+    of: Scenario | _Path,
+    *,
+    memory: str = "10%..150%",
+    points: int | None = None,
+    axis: str | None = None,
+    reclaim: str | Sequence[str] | None = None,
+    by: str | None = None,
+    optimum: bool = True,
+    jobs: int | None = None,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> Report:
+    """Runs a scenario, or a trace by its path, at several sizes of memory, as ``mmsim curve`` does.
+
+    ``memory`` is a range in which ``points`` sizes are placed where the curve of ``by`` bends, or
+    sizes with commas between them. ``Report.runs`` has a row for each size, policy and seed,
+    ``Report.table(by=...)`` a line for each size, and ``Report.page`` opens with the curve. A file
+    of another format is imported with :class:`mmsim.Trace` first.
+    """
 
 def tune(
     plan: _Path,

@@ -183,17 +183,27 @@ impl Point for Sampled<'_> {
     }
 
     fn make(&self, how: &Making<'_>) -> Result<Made, RunError> {
-        let Miniature { run, scaling, .. } = self.of;
-        let mut accesses = 0;
-        let made = caught(run, || {
-            let (mut machine, counted) = machine(run, self.sample, *scaling)?;
-            let result = machine.run(how.watch(run));
-            accesses = counted.load(Ordering::Relaxed);
-            Ok((meta(run), result))
-        });
-        let (meta, result) = or_panicked(run, made)?;
-        Ok(Made { report: RunReport::from_result(meta, &result), accesses })
+        let (report, accesses) = sample(self.of, self.sample, how)?;
+        Ok(Made { report, accesses })
     }
+}
+
+/// Makes a sample of a run: its report, and the accesses of the full run.
+pub(crate) fn sample(
+    of: &Miniature,
+    sample: Sample,
+    how: &Making<'_>,
+) -> Result<(RunReport, u64), RunError> {
+    let Miniature { run, scaling, .. } = of;
+    let mut accesses = 0;
+    let made = caught(run, || {
+        let (mut machine, counted) = machine(run, sample, *scaling)?;
+        let result = machine.run(how.watch(run));
+        accesses = counted.load(Ordering::Relaxed);
+        Ok((meta(run), result))
+    });
+    let (meta, result) = or_panicked(run, made)?;
+    Ok((RunReport::from_result(meta, &result), accesses))
 }
 
 /// Makes the samples of runs.

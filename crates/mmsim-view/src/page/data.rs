@@ -50,10 +50,11 @@ fn words(groups: &[GroupData<'_>], sources: &[Source<'_>]) -> Vec<(Vec<String>, 
     let place = |entry: &glossary::Entry| entries.iter().position(|e| e == entry);
     for row in groups.iter().flat_map(|g| &g.rows) {
         let label = row.l.trim();
-        if let Some(at) = glossary::of(&entries, label).and_then(place) {
-            if !labels[at].iter().any(|l| l == label) {
-                labels[at].push(label.to_string());
-            }
+        let at = glossary::of(&entries, label).and_then(place);
+        if let Some(labels) =
+            at.map(|at| &mut labels[at]).filter(|all| all.iter().all(|l| l != label))
+        {
+            labels.push(label.to_string());
         }
     }
     let counters: BTreeSet<&str> = sources

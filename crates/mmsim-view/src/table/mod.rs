@@ -13,6 +13,7 @@ use mmsim::report::statistics::{Estimate, paired_change};
 use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing};
 
 use crate::curve::Curve;
+use crate::over;
 use crate::page::Observed;
 use crate::rows::{Row, rows};
 use crate::settings;
@@ -109,11 +110,17 @@ fn heading_of(report: &Report) -> String {
 /// A curve of a report over one axis: a line for each size, a column for each variant, the optimum
 /// last; then the machine.
 pub fn curve(report: &Report, figure: Figure, width: Width) -> String {
+    match estimates(report, figure, width) {
+        text if text.is_empty() => self::report(report, None, width),
+        text => text + "\n" + &machine(report, width),
+    }
+}
+
+/// The lines of such a curve alone; empty where the report is none.
+pub fn estimates(report: &Report, figure: Figure, width: Width) -> String {
     let mut out = wrap(&heading_of(report), 0, width);
     let settings = settings::of_report(report);
-    let Some(curve) = Curve::of(&settings, figure) else {
-        return out + "\n" + &self::report(report, None, width);
-    };
+    let Some(curve) = Curve::of(&settings, figure) else { return String::new() };
     let head = std::iter::once(crate::figure::short(&curve.axis.name, &[]).to_string());
     let head: Vec<String> = head.chain(curve.lines.iter().map(|l| l.name.clone())).collect();
     let columns: Vec<Vec<String>> = curve
@@ -140,7 +147,9 @@ pub fn curve(report: &Report, figure: Figure, width: Width) -> String {
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     out += &format!("\n{}\n", curve.label);
     out += &grid(Some(&head), curve.axis.order().into_iter().map(row), 1, width);
-    out + "\n" + &machine(report, width)
+    let said = over::sentences(report, figure);
+    out += if said.is_empty() { "" } else { "\n" };
+    out + &said.iter().map(|sentence| wrap(sentence, 2, width)).collect::<String>()
 }
 
 /// A group with the variant `base` first, if it has one of that name.
