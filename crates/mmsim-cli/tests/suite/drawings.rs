@@ -68,7 +68,7 @@ fn facts(text: &str) -> Vec<Fact> {
     all
 }
 
-/// A bar for each figure, variant by variant; the bars of one counter share a scale.
+/// A bar for each figure, variant by variant, on one scale: a longer bar is a larger number.
 fn bars(fact: &Fact) -> String {
     const LEFT: f64 = 200.0;
     const WIDTH: f64 = 400.0;
@@ -94,11 +94,8 @@ fn bars(fact: &Fact) -> String {
             escaped(name)
         );
     }
-    let figures = || fact.variants.iter().flat_map(|v| &v.1);
-    let most = |counter: &str| {
-        let of = figures().filter(|f| f.0.ends_with(counter)).filter_map(|f| f.1);
-        of.fold(1.0, f64::max)
-    };
+    let all = fact.variants.iter().flat_map(|v| &v.1).filter_map(|f| f.1);
+    let most = all.fold(1.0, f64::max);
     let mut y = 52.0 + 14.0 * names.len() as f64;
     for (variant, figures) in &fact.variants {
         let middle = y + row * figures.len() as f64 / 2.0 + 4.0;
@@ -110,8 +107,7 @@ fn bars(fact: &Fact) -> String {
         );
         for (i, (name, value)) in figures.iter().enumerate() {
             assert_eq!(name, names[i], "{}: figures in another order", fact.heading);
-            let counter = &name[name.rfind(' ').expect("a phase")..];
-            let width = value.unwrap_or_default() / most(counter) * WIDTH;
+            let width = value.unwrap_or_default() / most * WIDTH;
             let _ = writeln!(
                 out,
                 "<rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"11\" fill=\"{}\"/>\
@@ -125,7 +121,7 @@ fn bars(fact: &Fact) -> String {
         }
         y += 12.0;
     }
-    let below = "Bars of one counter share a scale.";
+    let below = "All bars share one scale.";
     let _ =
         writeln!(out, "<text x=\"{LEFT}\" y=\"{:.1}\" fill=\"#5b6570\">{below}</text>", y + 6.0);
     out + "</svg>\n"

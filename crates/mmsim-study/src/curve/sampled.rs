@@ -84,8 +84,14 @@ impl SampledCurve {
             let smaller = || Miniature::new(&point.spec, Share::Auto, self.of).ok().filter(saves);
             let whole = || Miniature::unchecked(&point.spec, 0, 1);
             let of = of.or_else(smaller).unwrap_or_else(whole);
+            let small = Arc::new(miniature::small(&of.run, of.samples[0], of.scaling));
             let (of, point) = (Arc::new(of), Arc::new(point));
-            let one = |nth| SampledPoint { of: Arc::clone(&of), nth, point: Arc::clone(&point) };
+            let one = |nth| SampledPoint {
+                of: Arc::clone(&of),
+                nth,
+                point: Arc::clone(&point),
+                small: Arc::clone(&small),
+            };
             all.extend((0..of.samples.len()).map(one));
         }
         Ok(all)
@@ -98,6 +104,8 @@ pub struct SampledPoint {
     of: Arc<Miniature>,
     nth: usize,
     point: Arc<CurvePoint>,
+    /// The run on the small machine, whose memory the host needs.
+    small: Arc<RunSpec>,
 }
 
 /// Result of a sample: its report, and the accesses of the full run.
@@ -120,9 +128,9 @@ impl Point for SampledPoint {
         format!("{}, sample {}", self.point.spec.label(), self.nth)
     }
 
-    /// The full run needs more memory than its sample.
+    /// The host holds the small machine.
     fn spec(&self) -> Option<&RunSpec> {
-        Some(&self.of.run)
+        Some(&self.small)
     }
 
     fn make(&self, how: &Making<'_>) -> Result<MadeSample, RunError> {

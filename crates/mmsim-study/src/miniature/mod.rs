@@ -102,6 +102,12 @@ impl Estimated {
     }
 }
 
+/// The run on the small machine of a sample.
+pub(crate) fn small(run: &RunSpec, sample: Sample, scaling: Scaling) -> RunSpec {
+    let machine = scaled::machine(&run.machine, sample.shift, scaling);
+    RunSpec { machine, ..run.clone() }
+}
+
 /// The machine of one sample of a run, and where the accesses of the full run are counted.
 ///
 /// # Errors
@@ -111,8 +117,7 @@ pub fn machine(
     sample: Sample,
     scaling: Scaling,
 ) -> Result<(Machine, Arc<AtomicU64>), Error> {
-    let mut small = run.clone();
-    small.machine = scaled::machine(&run.machine, sample.shift, scaling);
+    let small = small(run, sample, scaling);
     let accesses = Arc::new(AtomicU64::new(0));
     let machine = machines::machine_of(&small, &|task, seed, index| {
         let process = Process::new(&format!("{}-{index}", task.name));
