@@ -122,11 +122,15 @@ impl Axis {
         };
         let (low, high) = ends(at);
         let size = self.shown_in().0;
-        let numbers = match self.log {
-            true => powers(low / size, high / size),
-            false => between(low / size, high / size),
-        };
-        numbers.into_iter().map(|n| (self.place_of(n * size), grouped(n))).collect()
+        let (low, high) = (low / size, high / size);
+        let mark = |(n, text): (f64, String)| (self.place_of(n * size), text);
+        match self.log {
+            true => powers(low, high).into_iter().map(|n| mark((n, grouped(n)))).collect(),
+            false => {
+                let apart = if high > low { step(high - low) } else { 1.0 };
+                between(low, high).into_iter().map(|n| mark((n, tick(n, apart)))).collect()
+            }
+        }
     }
 }
 

@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use mmsim::report::Report;
 use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
-use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::Estimate;
 
 use crate::curve::Curve;
 use crate::figure::{
-    WIDTH, colour, escaped, label_of, mean, open, point, short, ticks, upper, words,
+    WIDTH, colour, escaped, label_of, mean, open, point, short, tick_texts, ticks, upper, words,
 };
 use crate::settings::of_report;
 
@@ -76,15 +75,15 @@ fn in_rows(report: &Report, groups: &[Group<'_>], figure: Figure) -> String {
     let mut out = open(WIDTH, height, &title, &list.collect::<Vec<_>>().join("; "));
     let _ = writeln!(out, "<text x=\"10\" y=\"22\" font-weight=\"600\">{}</text>", escaped(&title));
     let bottom = TOP + rows.len() as f64 * ROW;
-    for tick in &scale {
-        let at = x(*tick);
+    for (tick, text) in tick_texts(&scale) {
+        let at = x(tick);
         let _ = writeln!(
             out,
             "<path d=\"M{at:.1} {TOP}V{bottom:.1}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
              <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" \
              fill-opacity=\".75\">{}</text>",
             bottom + 16.0,
-            grouped(*tick)
+            text
         );
     }
     for (i, row) in rows.iter().enumerate() {

@@ -4,11 +4,10 @@
 use std::fmt::Write as _;
 
 use mmsim::report::derived::Figure;
-use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::Estimate;
 
 use crate::axis::Axis;
-use crate::figure::{DASHES, WIDTH, colour, escaped, open, point, ticks, upper, words};
+use crate::figure::{DASHES, WIDTH, colour, escaped, open, point, tick_texts, ticks, upper, words};
 use crate::settings::{Setting, label_of};
 
 const LEFT: f64 = 104.0;
@@ -104,7 +103,8 @@ impl Curve {
         let end = scale.last().copied().unwrap_or(1.0);
         let x = |i: usize| across(self.axis.place(i));
         let y = |v: f64| BOTTOM - (v / end).clamp(0.0, 1.0) * (BOTTOM - TOP);
-        let height = BOTTOM + 66.0 + 20.0 * self.lines.len().div_ceil(3) as f64;
+        let places = self.legend();
+        let height = BOTTOM + 86.0 + 20.0 * places.last().map_or(0.0, |place| place.1);
         let title = format!("{title}: {} over {}", self.label, self.axis.name);
         let mut out = open(WIDTH, height, &title, &self.in_words());
         let text = escaped(&title);
@@ -112,8 +112,7 @@ impl Curve {
         self.scales(&mut out, &scale, &y);
         for (nth, line) in self.lines.iter().enumerate() {
             self.line(&mut out, nth, line, &x, &y);
-            let lx = LEFT + (nth % 3) as f64 * 220.0;
-            let ly = BOTTOM + 64.0 + (nth / 3) as f64 * 20.0;
+            let (lx, ly) = (places[nth].0, BOTTOM + 64.0 + places[nth].1 * 20.0);
             let _ = writeln!(
                 out,
                 "<path d=\"M{lx:.1} {:.1}h24\" {}/><text x=\"{:.1}\" y=\"{ly:.1}\">{}</text>",
@@ -126,10 +125,25 @@ impl Curve {
         out + "</svg>\n"
     }
 
+    /// The place of each line's name below the drawing: its left side, and its row.
+    fn legend(&self) -> Vec<(f64, f64)> {
+        let (mut left, mut row) = (LEFT, 0.0);
+        let place = |line: &Line| {
+            let width = 30.0 + line.name.chars().count() as f64 * 7.6 + 20.0;
+            if left > LEFT && left + width > WIDTH {
+                (left, row) = (LEFT, row + 1.0);
+            }
+            let at = (left, row);
+            left += width;
+            at
+        };
+        self.lines.iter().map(place).collect()
+    }
+
     /// Draws both scales with their titles.
     fn scales(&self, out: &mut String, scale: &[f64], y: &dyn Fn(f64) -> f64) {
-        for tick in scale {
-            let at = y(*tick);
+        for (tick, text) in tick_texts(scale) {
+            let at = y(tick);
             let _ = writeln!(
                 out,
                 "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" stroke=\"currentColor\" stroke-opacity=\".15\"/>\
@@ -137,7 +151,7 @@ impl Curve {
                  fill-opacity=\".75\">{}</text>",
                 LEFT - 8.0,
                 at + 4.0,
-                grouped(*tick)
+                text
             );
         }
         for (place, text) in self.axis.ticks() {

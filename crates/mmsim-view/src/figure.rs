@@ -11,7 +11,7 @@ use mmsim::report::groups::{Group, VariantRuns};
 use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::{Estimate, estimate};
 
-use crate::axis::step;
+use crate::axis::{step, tick};
 
 /// Colours of variants in their order, after Okabe and Ito, which the colour-blind tell apart. Each
 /// has a contrast of at least 3 to 1 against both grounds of a page.
@@ -129,6 +129,12 @@ pub(crate) fn ticks(most: f64) -> Vec<f64> {
     let step = step(most);
     let count = (most / step).ceil() as usize;
     (0..=count).map(|i| i as f64 * step).collect()
+}
+
+/// Texts of such a scale, all with the decimals that its step needs.
+pub(crate) fn tick_texts(scale: &[f64]) -> impl Iterator<Item = (f64, String)> + '_ {
+    let apart = scale.get(1).copied().unwrap_or(1.0);
+    scale.iter().map(move |v| (*v, tick(*v, apart)))
 }
 
 pub(crate) const WIDTH: f64 = 760.0;

@@ -67,7 +67,7 @@ function nice(raw) {
 /* Round numbers up the left side. */
 function upAxis(ctx, h, most) {
   ctx.fillStyle = soft();
-  const step = nice(most / larger(2, h / 60));
+  const step = nice(most / larger(2, h / 45));
   for (let v = 0; v <= most; v += step) {
     ctx.fillText(short(v), 2, larger(9, (h - 22) * (1 - v / most)));
     ctx.fillRect(AXIS - 4, (h - 22) * (1 - v / most), 4, .6);
