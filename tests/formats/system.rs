@@ -3,11 +3,14 @@
 
 use mmsim::layout;
 use mmsim::system::copies::Copies;
+use mmsim::system::copies::{Sampled, script};
+use mmsim::system::work::Work;
 use mmsim::system::{Difference, Import, Options, Programs, Sizes, differences, emit};
 
 const BOX_6_12: &str = include_str!("boxes/6.12.txt");
 const BOX_6_18: &str = include_str!("boxes/6.18.txt");
 const BOX_7_3: &str = include_str!("boxes/7.3.txt");
+const BUSY: &str = include_str!("boxes/busy.txt");
 
 fn import(text: &str, programs: Programs) -> (Copies, Import) {
     let copies = Copies::of_text(text, "box.txt").unwrap_or_else(|e| panic!("{e}"));
@@ -500,4 +503,43 @@ fn mangled_copies_are_refused_or_taken() {
         }
     }
     assert!(taken > 50 && refused > 50, "{taken} taken, {refused} refused");
+}
+
+/// Samples with a line gone, doubled or with other numbers describe some work or are refused, and
+/// what they describe is a scenario or has an error, never a panic.
+#[test]
+fn mangled_samples_describe_work_or_are_refused() {
+    let lines: Vec<&str> = BUSY.lines().collect();
+    let (mut described, mut scenarios) = (0, 0);
+    for at in 0..lines.len() {
+        let nines = lines[at].replace(char::is_numeric, "9999999");
+        let halves = &lines[at][..lines[at].len() / 2];
+        for other in ["", &nines, halves, "-1", "x 18446744073709551615"] {
+            let mut changed = lines.clone();
+            changed[at] = other;
+            let text = format!("{BOX_7_3}{}", changed.join("\n"));
+            let Ok(copies) = Copies::of_text(&text, "box.txt") else { continue };
+            let Ok(work) = Work::of(&copies) else { continue };
+            described += 1;
+            let import = Import::of(&copies, &Options::default(), None).expect("a machine");
+            let whole = import.scenario + &work.text();
+            scenarios += usize::from(mmsim::Scenario::from_str(&whole, "box.toml").is_ok());
+        }
+    }
+    assert!(described > 150 && scenarios > 150, "{described} described, {scenarios} scenarios");
+}
+
+/// The script of the work begins with that of the machine, takes two samples, and quotes the group.
+#[test]
+fn the_script_takes_two_samples() {
+    let machine = script(None);
+    let of = |group: Option<&str>| script(Some(&Sampled::new(7, group.map(str::to_string))));
+    let work = of(None);
+    assert!(work.starts_with(&machine) && work.contains("\nsleep 7\n"), "{work}");
+    assert!(work.ends_with("copy later/proc /proc uptime vmstat pressure/memory\n"), "{work}");
+    let group = of(Some("/it's/a.slice"));
+    for folder in ["copy group", "copy later/group"] {
+        let line = format!("\n{folder} '/sys/fs/cgroup/it'\\''s/a.slice' memory.stat ");
+        assert!(group.contains(&line), "{group}");
+    }
 }

@@ -27,6 +27,8 @@ const MOST_ACCESSES: f64 = (1_u64 << 24) as f64;
 /// Shortest run and longest pause, in nanoseconds.
 const SHORTEST: f64 = 4e9;
 const LONGEST_THINK: f64 = 1e9;
+/// KiB of a process at most: all that its addresses reach.
+const MOST_KIB: u64 = 1 << 37;
 /// Processes that a comment names.
 const NAMED: usize = 5;
 
@@ -132,7 +134,7 @@ fn recorded(copies: &Copies, group: bool, notes: &mut Vec<Note>) -> Option<Recor
     };
     let rate = |(_, counters): &Rate| {
         let found: Vec<u64> = counters.iter().filter_map(|c| moved(c.name())).collect();
-        (!found.is_empty()).then(|| found.iter().sum::<u64>() as f64 / seconds)
+        (!found.is_empty()).then(|| found.iter().map(|n| *n as f64).sum::<f64>() / seconds)
     };
     let pressure = match pair(files[1]) {
         Some((a, b)) => PRESSURE.map(|word| {
@@ -203,7 +205,7 @@ fn processes(copies: &Copies) -> (Vec<String>, Option<u64>) {
     let (mut dirty, mut private) = (0, 0);
     for (path, text) in copies.under("proc").filter(|(path, _)| path.ends_with("/smaps_rollup")) {
         let id = path.trim_end_matches("/smaps_rollup");
-        let kib = |name: &str| item(text, name).unwrap_or(0);
+        let kib = |name: &str| item(text, name).unwrap_or(0).min(MOST_KIB);
         let name = copies.get(&format!("proc/{id}/comm")).map_or(id, Text::word);
         let plain: String = name.chars().filter(|c| !c.is_control()).collect();
         let (rss, used) = (kib("Rss"), kib("Referenced"));
