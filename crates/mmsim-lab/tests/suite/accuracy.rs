@@ -55,6 +55,14 @@ fn another_folder_has_a_card_of_its_own() {
     assert!(text.contains("| `pswpin` | 6.12 | predicted | 0 |"), "{text}");
     let why = "its LRU is \"mglru\", and its commands set up another one";
     assert!(text.contains(&format!("| zipf-anon | 1 | {why} | other |")), "{text}");
+    // The table by kernel goes to a file as the library reads it.
+    let said = f.mmsim(&[&card[..], &["--nearness", "near.txt"]].concat());
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    let near = f.read("near.txt");
+    assert!(
+        near.starts_with("LRU\trule\tcounters\t6.12\nclassic\tswap traffic\tpswpin "),
+        "{near}"
+    );
     // The check compares with the file that was written.
     for more in [&["--check"][..], &["--check", "--quick"]] {
         let said = f.mmsim(&[&card[..], more].concat());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mmsim::Error;
 use mmsim_lab::accuracy::calibrated::Calibrated;
 use mmsim_lab::accuracy::remains::Remains;
 use mmsim_lab::accuracy::{self, QuickValue, Sources};
@@ -22,7 +23,9 @@ const NEARNESS: &str = "crates/mmsim-report/src/nearness.txt";
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
     let path = &args.output;
     let picture = path.with_extension("svg");
-    let library = (path == Path::new(DOCUMENT)).then(|| NEARNESS.as_ref());
+    let of_repository =
+        path == Path::new(DOCUMENT) && Path::new(NEARNESS).parent().is_some_and(Path::is_dir);
+    let library = of_repository.then(|| NEARNESS.as_ref());
     let table = args.nearness.as_deref().or(library);
     if !args.check {
         let files =
@@ -43,9 +46,11 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Result<Ending, Failure> {
     };
     let (text, values) = card(&request, &|done, total| progress.show(done, total, ""))?;
     drop(progress);
-    let nearness = accuracy::nearness(&text, &path.display().to_string())?;
+    let name = path.display().to_string();
+    let nearness = table.map(|table| Ok::<_, Error>((table, accuracy::nearness(&text, &name)?)));
+    let nearness = nearness.transpose()?;
     let mut files = vec![(&**path, text), (&picture, drawn(&values))];
-    files.extend(table.map(|table| (table, nearness)));
+    files.extend(nearness);
     match before {
         Some(before) if args.check => {
             compare(path, &before, &files[0].1, args.quick)?;

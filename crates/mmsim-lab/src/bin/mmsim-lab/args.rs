@@ -149,8 +149,8 @@ pub(crate) struct AccuracyArgs {
     /// The file that is written, with a picture beside it, whose name ends with `.svg`
     #[arg(short, long, value_name = "FILE", default_value = "docs/accuracy.md")]
     pub output: PathBuf,
-    /// The file with the table by kernel, as `mmsim run` and `mmsim tune` read it [default:
-    /// crates/mmsim-report/src/nearness.txt beside docs/accuracy.md, else none]
+    /// The file with the table by kernel, as `mmsim run` and `mmsim tune` read it [default: that of
+    /// the repository with docs/accuracy.md, else none]
     #[arg(long, value_name = "FILE")]
     pub nearness: Option<PathBuf>,
 }
