@@ -79,14 +79,19 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
             }
             continue;
         }
-        // A group is there if the first of its own counters that runs have counted anything. Those
-        // that a group before it has are not its own.
+        // A group is there if its own counters, which no group before it has, counted anything: those
+        // of anonymous memory, or the first that runs have. (Reclaim of files activates too.)
         let mut before: Vec<&str> = Vec::new();
         let mut groups = Vec::new();
         for near in known {
-            let mut own = near.counters.iter().filter(|c| !before.contains(c));
-            let counted = own.clone().find_map(|c| count(c)).is_some_and(|n| *n > 0);
-            if counted || monitored && own.any(|c| of_monitor(c)) {
+            let own: Vec<&str> =
+                near.counters.iter().copied().filter(|c| !before.contains(c)).collect();
+            let of_anon = own.iter().filter(|c| c.ends_with("_anon"));
+            let counted = match of_anon.clone().next() {
+                Some(_) => of_anon.filter_map(|c| count(c)).any(|n| *n > 0),
+                None => own.iter().find_map(|c| count(c)).is_some_and(|n| *n > 0),
+            };
+            if counted || monitored && own.iter().any(|c| of_monitor(c)) {
                 groups.push(near.to_string());
             }
             before.extend(&near.counters);
@@ -177,7 +182,7 @@ mod tests {
     /// Only what a run did is spoken of, and a kernel without recordings says so.
     #[test]
     fn runs_of_several_kernels() {
-        let anon = [("pswpin", 1), ("pgscan_anon", 1), ("pgsteal_anon", 1)];
+        let anon = [("workingset_refault_anon", 1), ("pgscan_anon", 1), ("pgsteal_anon", 1)];
         let of = |kernel: &str, policy: &str| of_runs([&run(kernel, policy, &anon)]);
         let [[name, groups]] = &of("7.3", "mglru-v7.3")[..] else { panic!("one statement") };
         assert_eq!(name, "mglru-v7.3");
@@ -187,6 +192,13 @@ mod tests {
         assert_eq!(of("5.5", "classic-v5.5"), no("classic-v5.5"));
         assert_eq!(of("7.3", "mglru-v6.12"), no("mglru-v6.12 on 7.3"));
         assert_eq!(of("7.3", "random"), no("random on 7.3"));
+        // Files are activated too, and activation was recorded of anonymous memory alone.
+        let file =
+            [("workingset_refault_file", 1), ("pgactivate", 1), ("workingset_activate_anon", 0)];
+        let [[_, groups]] = &of_runs([&run("7.3", "classic-v7.3", &file)])[..] else {
+            panic!("one")
+        };
+        assert!(groups.starts_with("file and balance ") && !groups.contains(';'), "{groups}");
         // Without reclaim there is nothing to compare.
         assert_eq!(of_runs([&run("7.3", "mglru-v7.3", &[]), &run("5.5", "x", &[])]).len(), 0);
     }
