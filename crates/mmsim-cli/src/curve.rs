@@ -57,10 +57,11 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         let source = Source { name: "", report: &report, observed: &[] };
         output::deliver(page::html(&[source], Some(figure)).as_bytes(), Some(path))?;
     }
+    remarks.extend(report.notes.iter().cloned());
     if args.output.form() == Format::Table {
         remarks.extend(report.remarks());
     }
-    report.notes.iter().chain(&remarks).for_each(|remark| exit::remark(remark));
+    remarks.iter().for_each(|remark| exit::remark(remark));
     Ok(match report.runs.iter().any(|run| run.outcome.is_whole()) {
         true => Ending::Done,
         false => Ending::EndedEarly,
