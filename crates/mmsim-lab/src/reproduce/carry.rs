@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mmsim_core::base::rng::Rng;
 use toml::Value;
 
-use super::demand::{Kind, band_words, in_band};
+use super::demand::Kind;
 use super::document::{Asks, FigureRow, Picture};
 use super::expression::Expression;
 use super::lab::{Lab, ScenarioFile, Sets};
@@ -26,6 +26,7 @@ use super::study::{
 };
 use super::{Family, Figures, row_by_seed, unpublished_row};
 use mmsim::error::Error;
+use mmsim::report::claim::Bounds;
 use mmsim::report::statistics::{Estimate, estimate};
 use mmsim::run::RunError;
 use mmsim::scenario::RunSpec;
@@ -521,7 +522,7 @@ impl<'a> Carrier<'a> {
             Some(published) => self.published_figure(published, names)?,
             None => None,
         };
-        let mut bounds = line.above.map(|low| (Some(low), None, true));
+        let mut bounds = line.above.map(|low| Bounds { low: Some(low), high: None, open: true });
         if let Some(id) = &line.expectation {
             let e = self.published.expectation(&self.filled(id, names)?);
             let around = match &line.around {
@@ -532,16 +533,15 @@ impl<'a> Carrier<'a> {
             };
             let low = e.low.or(e.tolerance.map(|t| around - t));
             let high = e.high.or(e.tolerance.map(|t| around + t));
-            bounds = bounds.or(Some((low, high, e.open)));
+            bounds = bounds.or(Some(Bounds { low, high, open: e.open }));
             (row.gates, row.basis, row.asks) = (e.gate, e.basis, Asks::OwnBound);
             row.note = e.about.clone();
         }
-        if let Some((low, high, open)) = bounds {
-            row.demand = band_words(low, high, open);
-            let within = |x: f64| in_band(x, low, high, open);
+        if let Some(bounds) = bounds {
+            row.demand = bounds.words();
             row.met = simulated.map(|e| match line.every_seed {
-                true => figures.iter().all(|x| within(*x)),
-                false => within(e.mean),
+                true => figures.iter().all(|x| bounds.holds(*x)),
+                false => bounds.holds(e.mean),
             });
         }
         Ok(Some(with_own(row, line)))

@@ -6,7 +6,6 @@
 
 use mmsim_damon::DamonConfig;
 
-use super::demand::{band_words, in_band};
 use super::lab::{Lab, ScenarioFile, Sets};
 use super::published::{Cell, Published, Table};
 use super::ran::{Ran, Watching};
@@ -15,6 +14,7 @@ use super::{Family, Figures, row, row_by_seed, unpublished_row};
 use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::record::summary::{SKIPPED, percentile, validate, working_set};
 use mmsim::record::{Record, Region, of_run};
+use mmsim::report::claim::Bounds;
 use mmsim::report::statistics::estimate;
 use mmsim::run::RunError;
 
@@ -159,8 +159,8 @@ fn lines(published: &Published, table: &Table, runs: &[Recorded], variant: &str)
         });
         let (e, mean) = (published.expectation("ages-grow"), estimate(&grown));
         rows.push(FigureRow {
-            demand: band_words(e.low, e.high, e.open),
-            met: mean.map(|m| in_band(m.mean, e.low, e.high, e.open)),
+            demand: e.bounds().words(),
+            met: mean.map(|m| e.bounds().holds(m.mean)),
             gates: e.gate,
             basis: e.basis,
             asks: Asks::OwnBound,
@@ -239,18 +239,19 @@ fn validity(runs: &[Recorded]) -> String {
 
 /// A row whose two figures are the bounds of the median.
 fn band(low: &Cell<'_>, runs: &[Recorded]) -> FigureRow {
-    let bounds = (Some(low.row.values[0]), Some(low.row.values[1]));
+    let [least, most] = [0, 1].map(|i| Some(low.row.values[i]));
+    let bounds = Bounds { low: least, high: most, open: false };
     let (pattern, thp) = (low.key("pattern"), low.key("thp"));
     let medians =
         by_seed(runs, &variant_of(&pattern, &thp), |r| percentile(&sizes(r), 50) as f64 / MB);
-    let inside = |m: &f64| in_band(*m, bounds.0, bounds.1, false);
+    let inside = |m: &f64| bounds.holds(*m);
     let note = match thp.as_str() {
         "hugetlb" => "2.1 MB of the region, and 4 MB of random numbers that masim keeps",
         "hugetlb-8" => "2.1 MB of the region, and 8 MB of random numbers",
         _ => "",
     };
     FigureRow {
-        demand: format!("{}, each seed", band_words(bounds.0, bounds.1, false)),
+        demand: format!("{}, each seed", bounds.words()),
         met: Some(!medians.is_empty() && medians.iter().all(inside)),
         basis: low.demand.basis,
         note: note.into(),

@@ -234,20 +234,11 @@ impl Demand {
         }
         words += &self.over().words();
         if self.aim_low.is_some() || self.aim_high.is_some() {
-            words += &format!("; aim: {}", band_words(self.aim_low, self.aim_high, false));
+            let aim = Bounds { low: self.aim_low, high: self.aim_high, open: false };
+            words += &format!("; aim: {}", aim.words());
         }
         words
     }
-}
-
-/// True if a figure lies between bounds; a bound that is missing does not bind.
-pub fn in_band(x: f64, low: Option<f64>, high: Option<f64>, open: bool) -> bool {
-    Bounds { low, high, open }.holds(x)
-}
-
-/// Bounds in a few words.
-pub fn band_words(low: Option<f64>, high: Option<f64>, open: bool) -> String {
-    Bounds { low, high, open }.words()
 }
 
 #[cfg(test)]

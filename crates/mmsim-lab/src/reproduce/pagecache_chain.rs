@@ -12,7 +12,6 @@
 
 use mmsim_core::config::cost::CostModel;
 
-use super::demand::{band_words, in_band};
 use super::lab::{Lab, Sets};
 use super::published::{Cell, Published, Row};
 use super::study::Study;
@@ -172,8 +171,8 @@ pub(super) fn figures(
             let e = published.expectation("mean-error");
             let mean = mean_error(published, &runs);
             let demanded = FigureRow {
-                demand: band_words(e.low, e.high, e.open),
-                met: mean.map(|m| in_band(m, e.low, e.high, e.open)),
+                demand: e.bounds().words(),
+                met: mean.map(|m| e.bounds().holds(m)),
                 gates: e.gate,
                 basis: e.basis,
                 note: e.about.clone(),

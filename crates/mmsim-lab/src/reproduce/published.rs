@@ -435,7 +435,6 @@ pub(super) fn show(value: &toml::Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::demand::in_band;
     use super::*;
 
     fn of(family: &str) -> &'static str {
@@ -513,7 +512,7 @@ mod tests {
                             let half = 0.5 * 10f64.powi(-(decimals as i32));
                             assert!((ratio - published).abs() <= half, "{}: {ratio}", r.id);
                         }
-                        assert!(in_band(ratio, r.low, r.high, r.open), "{}: {ratio}", r.id);
+                        assert!(r.bounds().holds(ratio), "{}: {ratio}", r.id);
                     }
                     RelationKind::Order => {
                         let v = values(&r.cells);
@@ -524,7 +523,7 @@ mod tests {
                     RelationKind::RankCorrelation => assert!(p.ranked(r).len() > 2, "{}", r.id),
                     RelationKind::Value => {
                         let v = p.cell(r.cell.as_ref().expect("a cell")).value();
-                        assert!(in_band(v, r.low, r.high, r.open), "{}: {v}", r.id);
+                        assert!(r.bounds().holds(v), "{}: {v}", r.id);
                     }
                 }
             }

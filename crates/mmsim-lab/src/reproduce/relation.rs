@@ -6,10 +6,24 @@
 //! demand names one. Without one the means have to be in that order.
 
 use super::demand::CellRef;
-use super::published::{Cell, Comparison, Published, Relation, RelationKind, Row};
+use super::published::{Cell, Comparison, Expectation, Published, Relation, RelationKind, Row};
 use crate::reproduce::document::{Asks, FigureRow};
 use mmsim::report::claim::{Against, Bounds, Claim, Over};
 use mmsim::report::statistics::{Estimate, estimate};
+
+impl Relation {
+    /// What its value must lie between.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { low: self.low, high: self.high, open: self.open }
+    }
+}
+
+impl Expectation {
+    /// What its figure must lie between.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { low: self.low, high: self.high, open: self.open }
+    }
+}
 
 /// A figure of each seed.
 pub type BySeed = Vec<(u64, f64)>;
@@ -78,7 +92,7 @@ pub fn row(
         };
         refs.iter().map(of).collect()
     };
-    let bounds = Bounds { low: relation.low, high: relation.high, open: relation.open };
+    let bounds = relation.bounds();
     let asked = bounds.low.is_some() || bounds.high.is_some();
     let within = |e: Option<Estimate>| e.map(|e| bounds.holds(e.mean));
     let (quantity, estimate, unit, demand, met) = match relation.kind {

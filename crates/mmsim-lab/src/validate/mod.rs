@@ -121,8 +121,10 @@ pub fn validate(
     let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);
     let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
     let all: Vec<_> = selected.into_iter().filter(|(_, p)| replayed(p)).collect();
-    let row = |_: usize, &(e, p): &(&Experiment, &Point)| Ok::<_, Error>(outcomes::row(e, p));
-    validation.outcomes = runner(what.jobs).each(&all, row)?.into_iter().flatten().collect();
+    let runner = runner(what.jobs);
+    let row =
+        |_: usize, &(e, p): &(&Experiment, &Point)| Ok::<_, Error>(outcomes::row(e, p, &runner));
+    validation.outcomes = runner.each(&all, row)?.into_iter().flatten().collect();
     Ok(validation)
 }
 

@@ -7,7 +7,9 @@
 //! little may lie between. A point that was recorded more often is replayed as it was recorded, and its
 //! shares say more.
 
-use rayon::prelude::*;
+use std::convert::Infallible;
+
+use mmsim::Runner;
 
 use super::machine::machine;
 use super::point::{Experiment, Point};
@@ -60,7 +62,7 @@ fn moved(p: &Point, offset: i64) -> Option<Point> {
 }
 
 /// Row of a point whose repetitions went apart, over the offsets.
-pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
+pub(super) fn row(e: &Experiment, p: &Point, runner: &Runner<'_>) -> Option<OutcomeRow> {
     let phase = p.phases.iter().position(|x| x.phase == "asked")?;
     let (command, key) = RETURNED.into_iter().find(|(c, k)| p.result(c, k).is_some())?;
     let each = p.result_each(command, key);
@@ -78,13 +80,14 @@ pub(super) fn row(e: &Experiment, p: &Point) -> Option<OutcomeRow> {
     };
     let groups = outcomes(recorded)?;
     let name = format!("result.{command}.{key}");
-    let replay = |(q, repetition): &(Point, usize)| -> Option<f64> {
-        let replay = Replay::run(q, machine(q, *repetition).ok()?);
+    let replay = |_: usize, (q, repetition): &(Point, usize)| -> Result<Option<f64>, Infallible> {
+        let Ok(machine) = machine(q, *repetition) else { return Ok(None) };
+        let replay = Replay::run(q, machine);
         let rows = further(q, phase, std::slice::from_ref(&replay));
-        rows.into_iter().find(|r| r.0 == name).map(|r| r.2)
+        Ok(rows.into_iter().find(|r| r.0 == name).map(|r| r.2))
     };
-    let simulated: Vec<f64> =
-        replayed.par_iter().map(replay).collect::<Vec<_>>().into_iter().flatten().collect();
+    let Ok(each) = runner.each(&replayed, replay);
+    let simulated: Vec<f64> = each.into_iter().flatten().collect();
     let (near, between) = shares(&groups, &simulated);
     Some(OutcomeRow {
         experiment: e.experiment.clone(),
