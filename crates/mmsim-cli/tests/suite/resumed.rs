@@ -3,25 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::errors::tunes::PLAN;
 use crate::harness::{Folder, heap_and_file};
-
-const PLAN: &str = "\
-version = 1
-name = \"p\"
-scenario = \"x.toml\"
-variant = \"v6.12\"
-budget = 12
-population = 4
-seeds = 2
-[knobs]
-\"machine.vm.swappiness\" = { from = 0, to = 200 }
-[[objective]]
-figure = \"swap-ins\"
-goal = \"min\"
-[[objective]]
-figure = \"memory-pressure\"
-goal = \"min\"
-";
 
 const SUITE: &str = "\
 version = 1
@@ -39,7 +22,8 @@ variant = \"v6.12\"
 fn killed_commands_go_on() {
     let f = Folder::new();
     f.write("x.toml", heap_and_file(8, 10, 4));
-    f.write("p.toml", PLAN);
+    let plan = "name = \"p\"\nvariant = \"v6.12\"\nbudget = 12";
+    f.write("p.toml", PLAN.replace("budget = 20", plan));
     f.write("s.toml", SUITE);
     f.write("k.toml", "version = 1\npolicy = \"random\"\n");
     let requests: Vec<u8> = (0..60_000_u32).flat_map(|i| (i * i % 4001).to_le_bytes()).collect();

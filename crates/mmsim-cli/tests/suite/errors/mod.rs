@@ -11,7 +11,7 @@ mod evaluations;
 mod events;
 mod sweeps;
 mod traces;
-mod tunes;
+pub(crate) mod tunes;
 mod views;
 mod why;
 

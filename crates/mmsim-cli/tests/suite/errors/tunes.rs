@@ -4,7 +4,8 @@ use super::GOOD;
 use crate::golden::Golden;
 use crate::harness::Folder;
 
-const PLAN: &str = "\
+/// A plan of a search that few runs carry out.
+pub(crate) const PLAN: &str = "\
 version = 1
 scenario = \"x.toml\"
 budget = 20
