@@ -13,7 +13,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use mmsim_workload::trace::{self, Backing, RequestFormat, Requests, TraceInfo, UnknownWord};
 
@@ -242,9 +242,37 @@ pub struct Trace {
     swap: String,
     seed: u64,
     sets: Vec<(String, String)>,
-    /// All that decides the accesses besides the file's contents.
+    accesses: Arc<Accesses>,
+}
+
+/// All that decides the accesses of a trace. The file counts by what is in it: it may lie in a
+/// temporary folder.
+#[derive(Debug)]
+struct Accesses {
+    file: PathBuf,
+    /// The settings by which it is read.
     read: String,
     contents: OnceLock<String>,
+}
+
+impl Accesses {
+    fn of(settings: &BenchSettings<'_>) -> Arc<Accesses> {
+        Arc::new(Accesses {
+            file: settings.file.to_path_buf(),
+            read: format!("{:?} {} {}", settings.from, settings.dense, settings.write_permille),
+            contents: OnceLock::new(),
+        })
+    }
+
+    /// The name of a run of them in stores.
+    fn id(&self, spec: &RunSpec) -> UnitId {
+        let contents = self.contents.get_or_init(|| {
+            let contents = File::open(&self.file).and_then(trace::contents).ok();
+            format!("{contents:?} {}", self.read)
+        });
+        let machine = RunSpec { tasks: Vec::new(), ..spec.clone() };
+        id_of(&machine, &("bench-trace", contents))
+    }
 }
 
 impl Trace {
@@ -262,8 +290,7 @@ impl Trace {
             swap: settings.swap.to_string(),
             seed: settings.seed,
             sets: settings.sets.to_vec(),
-            read: format!("{:?} {} {}", settings.from, settings.dense, settings.write_permille),
-            contents: OnceLock::new(),
+            accesses: Accesses::of(settings),
         })
     }
 
@@ -300,15 +327,9 @@ impl Trace {
         Ok(run)
     }
 
-    /// The name of a run of this trace in stores. The trace counts by what is in it: it may lie in a
-    /// temporary file.
-    pub(crate) fn id(&self, spec: &RunSpec) -> UnitId {
-        let contents = self.contents.get_or_init(|| {
-            let contents = File::open(&self.facts.file).and_then(trace::contents).ok();
-            format!("{contents:?} {}", self.read)
-        });
-        let machine = RunSpec { tasks: Vec::new(), ..spec.clone() };
-        id_of(&machine, &("bench-trace", contents))
+    /// A run of it, as a point of a plan.
+    pub(crate) fn replay(&self, spec: RunSpec) -> Replay {
+        Replay { spec, accesses: Some(Arc::clone(&self.accesses)) }
     }
 }
 
@@ -322,12 +343,10 @@ pub fn run(
     specs: &[RunSpec],
     runner: &Runner<'_>,
 ) -> Result<Vec<RunReport>, RunError> {
-    let contents = || File::open(settings.file).and_then(trace::contents).ok();
-    let contents = runner.keeps().then(contents).flatten();
-    let trace =
-        format!("{contents:?} {:?} {} {}", settings.from, settings.dense, settings.write_permille);
-    let replayed = |spec: &RunSpec| Replayed { spec: spec.clone(), trace: trace.clone() };
-    let runs = runner.run(specs.iter().map(replayed).collect::<Vec<_>>())?;
+    let accesses = Accesses::of(settings);
+    let replay =
+        |spec: &RunSpec| Replay { spec: spec.clone(), accesses: Some(Arc::clone(&accesses)) };
+    let runs = runner.run(specs.iter().map(replay).collect::<Vec<_>>())?;
     for (spec, run) in specs.iter().zip(&runs) {
         if let Some(message) = run.panic.clone() {
             return Err(RunError::Invariant { run: spec.label(), message });
@@ -336,18 +355,28 @@ pub fn run(
     Ok(runs)
 }
 
-/// A run of a trace. The trace counts by what is in it: it may lie in a temporary file.
-struct Replayed {
-    spec: RunSpec,
-    trace: String,
+/// A run of a trace, or of a scenario.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    pub(crate) spec: RunSpec,
+    /// None: those of the scenario.
+    accesses: Option<Arc<Accesses>>,
 }
 
-impl Point for Replayed {
+impl From<RunSpec> for Replay {
+    fn from(spec: RunSpec) -> Replay {
+        Replay { spec, accesses: None }
+    }
+}
+
+impl Point for Replay {
     type Made = RunReport;
 
     fn id(&self) -> Option<UnitId> {
-        let machine = RunSpec { tasks: Vec::new(), ..self.spec.clone() };
-        Some(id_of(&machine, &("bench-trace", &self.trace)))
+        match &self.accesses {
+            None => self.spec.id(),
+            Some(accesses) => Some(accesses.id(&self.spec)),
+        }
     }
 
     fn spec(&self) -> Option<&RunSpec> {

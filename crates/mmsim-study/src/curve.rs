@@ -10,18 +10,15 @@ mod sampled;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use crate::attend::Making;
-use crate::bench::{Frames, FramesError, LEAST_FRAMES, Trace};
-use crate::plan::{Plan, Point, Sheet};
+use crate::bench::{Frames, FramesError, LEAST_FRAMES, Replay, Trace};
+use crate::plan::{Plan, Sheet};
 use crate::run::RunError;
-use crate::store::UnitId;
 use mmsim_base::error::Error;
 use mmsim_language::machines;
 use mmsim_language::scenario::{RunSpec, Scenario, pages, show_pages};
+use mmsim_report::Report;
 use mmsim_report::derived::{Figure, Scope};
-use mmsim_report::{Report, RunReport};
 
 pub use sampled::{ESTIMATED, Estimates, MadeSample, SampledCurve, SampledPoint};
 
@@ -67,7 +64,7 @@ enum Base {
     /// A scenario, whose memory this key sets.
     Scenario { scenario: Box<Scenario>, key: String },
     /// A trace under these policies.
-    Trace { trace: Arc<Trace>, reclaim: Vec<String> },
+    Trace { trace: Box<Trace>, reclaim: Vec<String> },
 }
 
 /// A curve that is to be drawn.
@@ -155,7 +152,7 @@ impl Curve {
         let (whole, name) = (known.distinct_pages, name.to_string());
         let (requests, pages) = (known.requests, known.distinct_pages);
         let about = format!("{requests} requests to {pages} distinct pages");
-        let base = Base::Trace { trace: Arc::new(trace), reclaim: reclaim.to_vec() };
+        let base = Base::Trace { trace: Box::new(trace), reclaim: reclaim.to_vec() };
         Curve { base, whole, name, about, first: Vec::new(), points, figure }.placed(sizes)
     }
 
@@ -207,7 +204,7 @@ impl Curve {
     }
 
     /// Its runs with this number of pages.
-    fn at(&self, size: u64) -> Result<Vec<CurvePoint>, Error> {
+    fn at(&self, size: u64) -> Result<Vec<Replay>, Error> {
         let value = show_pages(size);
         let mut specs = match &self.base {
             Base::Scenario { scenario, key } => {
@@ -223,14 +220,13 @@ impl Curve {
         if let Base::Trace { reclaim, .. } = &self.base {
             specs.iter_mut().zip(reclaim).for_each(|(spec, name)| spec.variant.clone_from(name));
         }
-        let trace = match &self.base {
-            Base::Scenario { .. } => None,
-            Base::Trace { trace, .. } => Some(Arc::clone(trace)),
-        };
         let axis = self.axis();
         let point = |mut spec: RunSpec| {
             spec.axes = vec![(axis.to_string(), value.clone())];
-            CurvePoint { spec, size, trace: trace.clone() }
+            match &self.base {
+                Base::Scenario { .. } => Replay::from(spec),
+                Base::Trace { trace, .. } => trace.replay(spec),
+            }
         };
         Ok(specs.into_iter().map(point).collect())
     }
@@ -274,38 +270,17 @@ fn spaced(low: u64, high: u64, n: usize) -> Vec<u64> {
     (0..n).map(at).collect()
 }
 
-/// A run of a curve.
-#[derive(Clone, Debug)]
-pub struct CurvePoint {
-    spec: RunSpec,
-    size: u64,
-    trace: Option<Arc<Trace>>,
-}
-
-impl Point for CurvePoint {
-    type Made = RunReport;
-
-    fn id(&self) -> Option<UnitId> {
-        match &self.trace {
-            None => self.spec.id(),
-            Some(trace) => Some(trace.id(&self.spec)),
-        }
-    }
-
-    fn spec(&self) -> Option<&RunSpec> {
-        Some(&self.spec)
-    }
-
-    fn make(&self, how: &Making<'_>) -> Result<RunReport, RunError> {
-        self.spec.make(how)
-    }
+/// Pages of the machine of a run: its place on the one axis.
+fn size_of(run: &Replay) -> u64 {
+    let axis = run.spec.axes.first().and_then(|(_, value)| pages(value).ok());
+    axis.expect("a curve has one axis, and its values are sizes")
 }
 
 impl Plan for Curve {
-    type Point = CurvePoint;
+    type Point = Replay;
     type Found = Report;
 
-    fn next(&mut self, sheet: &Sheet<CurvePoint>) -> Result<Vec<CurvePoint>, RunError> {
+    fn next(&mut self, sheet: &Sheet<Replay>) -> Result<Vec<Replay>, RunError> {
         let sizes = match sheet.lines.is_empty() {
             true => self.first.clone(),
             false => bends(&drawn(sheet, self.figure), self.points),
@@ -317,8 +292,9 @@ impl Plan for Curve {
         Ok(wave)
     }
 
-    fn judge(self, sheet: Sheet<CurvePoint>) -> Result<Report, RunError> {
-        let mut lines: Vec<_> = sheet.lines.into_iter().map(|l| (l.point.size, l.made)).collect();
+    fn judge(self, sheet: Sheet<Replay>) -> Result<Report, RunError> {
+        let mut lines: Vec<_> =
+            sheet.lines.into_iter().map(|l| (size_of(&l.point), l.made)).collect();
         // Within a size runs stay in their order.
         lines.sort_by_key(|line| line.0);
         let runs = lines.into_iter().map(|line| line.1).collect();
@@ -342,10 +318,10 @@ fn mean_of(all: impl Iterator<Item = (u64, String, Option<f64>)>) -> Drawn {
     values.into_iter().map(|(size, all)| (size, of(all))).collect()
 }
 
-fn drawn(sheet: &Sheet<CurvePoint>, figure: Figure) -> Drawn {
+fn drawn(sheet: &Sheet<Replay>, figure: Figure) -> Drawn {
     mean_of(sheet.lines.iter().map(|line| {
         let value = figure.of(Scope::from(&line.made)).filter(|_| line.made.outcome.is_whole());
-        (line.point.size, line.point.spec.variant.clone(), value)
+        (size_of(&line.point), line.point.spec.variant.clone(), value)
     }))
 }
 

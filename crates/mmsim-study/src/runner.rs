@@ -73,11 +73,6 @@ impl<'a> Runner<'a> {
         self
     }
 
-    /// True if a store keeps the results of plans.
-    pub(crate) fn keeps(&self) -> bool {
-        self.store.is_some()
-    }
-
     /// The number of runs at the same time, at least 1.
     pub fn jobs(&self) -> usize {
         self.jobs

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Curve, CurvePoint, Drawn, bends, mean_of};
+use super::{Curve, Drawn, bends, mean_of, size_of};
+use crate::bench::Replay;
 use crate::attend::Making;
 use crate::miniature::{self, Estimated, Miniature, MiniatureReport, Share, Worth, worth};
 use crate::plan::{Plan, Point, Sheet};
@@ -103,7 +104,7 @@ impl SampledCurve {
 pub struct SampledPoint {
     of: Arc<Miniature>,
     nth: usize,
-    point: Arc<CurvePoint>,
+    point: Arc<Replay>,
     /// The run on the small machine, whose memory the host needs.
     small: Arc<RunSpec>,
 }
@@ -181,7 +182,7 @@ impl Plan for SampledCurve {
 
     fn judge(self, sheet: Sheet<SampledPoint>) -> Result<Estimates, RunError> {
         let mut lines = sheet.lines;
-        lines.sort_by_key(|line| line.point.point.size);
+        lines.sort_by_key(|line| size_of(&line.point.point));
         let saved = saving(&lines.iter().map(|l| (&l.point, &l.made)).collect::<Vec<_>>());
         let runs = lines.iter().map(|line| line.point.estimate(&line.made)).collect();
         let mut miniatures = Vec::new();
@@ -209,7 +210,7 @@ fn drawn(sheet: &Sheet<SampledPoint>, figure: Figure) -> Drawn {
     mean_of(sheet.lines.iter().map(|line| {
         let run = line.point.estimate(&line.made);
         let value = figure.of(Scope::from(&run)).filter(|_| run.outcome.is_whole());
-        (line.point.point.size, line.point.of.run.variant.clone(), value)
+        (size_of(&line.point.point), line.point.of.run.variant.clone(), value)
     }))
 }
 
