@@ -20,7 +20,7 @@ use super::document::RunReport;
 use super::explained;
 use super::groups::{Group, VariantRuns};
 use super::numbers::{grouped, per_cent};
-use super::statistics::{Estimate, estimate, paired_change, paired_difference};
+use super::statistics::{Estimate, paired_change, paired_difference};
 
 const YARDSTICKS: [(Figure, &str); 3] = [
     (Figure::MajorFaults, "Major faults"),
@@ -133,7 +133,7 @@ impl<'a> Comparison<'a> {
     fn of(&self, figure: Figure, what: &str) -> Vec<String> {
         let measure = |&variant: &&'a VariantRuns<'a>| {
             let values = self.values(variant, figure);
-            let mean = estimate(values.iter().map(|v| v.1))?.mean;
+            let mean = Estimate::of(values.iter().map(|v| v.1))?.mean;
             Some(Measured { variant, values, mean })
         };
         let all: Vec<Measured<'_>> = self.variants.iter().filter_map(measure).collect();

@@ -10,8 +10,6 @@
 //! Every mean with an interval is an [`Estimate`], and every document writes it by
 //! [`estimate_fields!`](crate::estimate_fields).
 
-use std::borrow::Borrow;
-
 use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -33,6 +31,11 @@ pub struct Estimate {
 pub type Sample = [(u64, f64)];
 
 impl Estimate {
+    /// Mean and interval of some values as they come; `None` without values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
+        estimate(&values.into_iter().collect::<Vec<f64>>())
+    }
+
     /// A figure of `n` values that has no interval, such as a share of them.
     pub fn without_interval(mean: f64, n: usize) -> Estimate {
         Estimate { mean, ci95: None, n }
@@ -54,6 +57,15 @@ impl Estimate {
     pub fn foretells(&self, further: &Estimate) -> Option<bool> {
         let wider = (1.0 + self.n as f64 / further.n as f64).sqrt();
         Some((self.mean - further.mean).abs() <= self.ci95? * wider)
+    }
+
+    /// The number of values from which the interval would leave out zero, if mean and spread stay what
+    /// they are. `None`: one value tells no spread, the mean is zero, or it would take too many.
+    pub fn enough(&self) -> Option<usize> {
+        const MOST: usize = 10_000;
+        let deviation = self.ci95? * (self.n as f64).sqrt() / t_975(self.n.checked_sub(1)?);
+        let half = |n: usize| t_975(n - 1) * deviation / (n as f64).sqrt();
+        (self.n.max(2)..=MOST).find(|&n| half(n) < self.mean.abs())
     }
 
     /// The estimate with mean and interval in another unit, or rounded.
@@ -153,8 +165,7 @@ fn t_975(degrees_of_freedom: usize) -> f64 {
 }
 
 /// Mean and confidence interval of some values; `None` without values.
-pub fn estimate(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<Estimate> {
-    let values: Vec<f64> = values.into_iter().map(|v| *v.borrow()).collect();
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let n = values.len();
     if n == 0 {
         return None;
@@ -189,7 +200,7 @@ pub fn by_place(values: impl IntoIterator<Item = f64>) -> Vec<(u64, f64)> {
 
 /// The difference of all pairs, second minus first.
 pub fn paired_difference(first: &Sample, other: &Sample) -> Option<Estimate> {
-    estimate(pairs(first, other).map(|(before, after)| after - before))
+    Estimate::of(pairs(first, other).map(|(before, after)| after - before))
 }
 
 /// The change from `first` to `other` in per cent: the mean of the changes of all pairs.
@@ -201,7 +212,7 @@ pub fn paired_change(first: &Sample, other: &Sample) -> Option<Estimate> {
         true => Some(0.0),
         false => (before != 0.0).then(|| (after - before) / before * 100.0),
     };
-    estimate(pairs(first, other).map(change).collect::<Option<Vec<f64>>>()?)
+    estimate(&pairs(first, other).map(change).collect::<Option<Vec<f64>>>()?)
 }
 
 /// The ratio of two means, of values that belong together. Its interval is that of what the ratio
@@ -209,7 +220,8 @@ pub fn paired_change(first: &Sample, other: &Sample) -> Option<Estimate> {
 pub fn ratio_of_means(of: &[f64], all: &[f64]) -> Option<Estimate> {
     let whole = estimate(all)?.mean;
     let ratio = estimate(of)?.mean / whole;
-    let half = estimate(of.iter().zip(all).map(|(v, all)| v - ratio * all))?.ci95? / whole.abs();
+    let left = of.iter().zip(all).map(|(v, all)| v - ratio * all);
+    let half = Estimate::of(left)?.ci95? / whole.abs();
     Some(Estimate { mean: ratio, ci95: Some(half), n: of.len() })
 }
 
@@ -228,7 +240,7 @@ mod tests {
 
     #[test]
     fn few_values() {
-        assert_eq!(estimate([0.0; 0]), None);
+        assert_eq!(estimate(&[]), None);
         assert_eq!(estimate(&[3.0]), Some(Estimate { mean: 3.0, ci95: None, n: 1 }));
         // Two values a and b: half width 12.706 · |a-b| / 2.
         let e = estimate(&[1.0, 3.0]).unwrap();
@@ -271,6 +283,16 @@ mod tests {
         let of = |ci95| Estimate { mean: -2.0, ci95, n: 1 };
         assert_eq!([None, Some(1.0), Some(2.0)].map(|c| of(c).is_proven()), [false, true, false]);
         assert!(of(None).differs_from_zero());
+    }
+
+    /// 0 and 4 have a deviation of 2.83 around 2. With 10 values t is 2.262 and half the interval
+    /// 2.02, with 11 it is 2.228 and 1.90.
+    #[test]
+    fn seeds_that_would_do() {
+        assert_eq!(estimate(&[0.0, 4.0]).unwrap().enough(), Some(11));
+        assert_eq!(estimate(&[1.0, 1.1]).unwrap().enough(), Some(3));
+        assert_eq!(estimate(&[-1.0, 1.0]).unwrap().enough(), None);
+        assert_eq!(estimate(&[3.0]).unwrap().enough(), None);
     }
 
     #[test]

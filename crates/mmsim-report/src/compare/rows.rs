@@ -21,7 +21,7 @@ use super::Options;
 use crate::derived::{Figure, Scope};
 use crate::document::RunReport;
 use crate::estimate_fields;
-use crate::statistics::{Estimate, estimate, paired_change, paired_difference};
+use crate::statistics::{Estimate, paired_change, paired_difference};
 
 /// Amount that is added to both means before they are compared.
 pub const FLOOR: f64 = 100.0;
@@ -100,7 +100,7 @@ pub(super) fn row(
     let side = |of: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64)> {
         pairs.iter().map(|p| (p.0, of(p))).collect()
     };
-    let mean = |values: &[(u64, f64)]| estimate(values.iter().map(|v| v.1)).map(|e| e.mean);
+    let mean = |values: &[(u64, f64)]| Estimate::of(values.iter().map(|v| v.1)).map(|e| e.mean);
     let (in_a, in_b) = (side(|p| p.1), side(|p| p.2));
     let (a, b) = (mean(&in_a)?, mean(&in_b)?);
     let difference = paired_difference(&in_a, &in_b)?;

@@ -39,7 +39,7 @@ use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::policy::PolicySpec;
 use mmsim_report::estimate_fields;
-use mmsim_report::statistics::{Estimate, estimate};
+use mmsim_report::statistics::Estimate;
 
 /// Candidate that is scored.
 #[derive(Clone, Copy)]
@@ -372,7 +372,7 @@ impl Scored<'_> {
 impl Over {
     fn of(runs: &[Scored<'_>]) -> Over {
         let scores: Option<Vec<f64>> = runs.iter().map(Scored::score).collect();
-        let score = scores.and_then(estimate).map(|e| e.map(rounded));
+        let score = scores.and_then(Estimate::of).map(|e| e.map(rounded));
         let sum = |of: fn(&Measured) -> u64| runs.iter().map(|r| of(&r.policy)).sum::<u64>() as f64;
         let (fetches, min) = (sum(|m| m.fetches), sum(|m| m.min));
         let distance = if fetches > 0.0 { (fetches - min) / fetches } else { 0.0 };
@@ -397,7 +397,7 @@ impl Mean {
         let distances: Option<Vec<f64>> = all.iter().map(|over| over.distance_to_min).collect();
         Mean {
             score: scores.and_then(|all| Estimate::mean_of(&all)).map(|e| e.map(rounded)),
-            distance_to_min: distances.and_then(estimate).map(|e| rounded(e.mean)),
+            distance_to_min: distances.and_then(Estimate::of).map(|e| rounded(e.mean)),
         }
     }
 }

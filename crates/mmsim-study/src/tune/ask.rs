@@ -35,7 +35,7 @@ use mmsim_language::machines::{self, Catalogue};
 use mmsim_language::scenario::RunSpec;
 use mmsim_language::scenario::tune::KnobValue;
 use mmsim_report::Pairs;
-use mmsim_report::statistics::estimate;
+use mmsim_report::statistics::Estimate;
 
 /// Why answering ended early.
 #[derive(Debug, thiserror::Error)]
@@ -335,7 +335,7 @@ impl<'a> Session<'a> {
         let (own, known) = (&self.all[OWN], &self.all[c]);
         let figures = known.figures(seeds.clone());
         let column = |all: &[Vec<f64>], m: usize| all.iter().map(|v| v[m]).collect::<Vec<f64>>();
-        let of = |m: usize| figures.as_ref().and_then(|all| estimate(column(all, m)));
+        let of = |m: usize| figures.as_ref().and_then(|all| Estimate::of(column(all, m)));
         let (mut objectives, mut ci95) = (Map::new(), Map::new());
         let (mut constraints, mut kept) = (Map::new(), figures.is_some());
         let mut changes = Map::new();

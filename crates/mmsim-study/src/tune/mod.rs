@@ -52,7 +52,7 @@ use advice::{Advice, Change, Changes, Measured, Offered};
 use contributions::Contribution;
 use means::means;
 pub use mmsim_language::scenario::tune::{Constraint, Knob, Objective, Takes, TunePlan, Wanted};
-use mmsim_report::statistics::{Estimate, estimate};
+use mmsim_report::statistics::Estimate;
 use mmsim_report::{Pairs, estimate_fields};
 use search::{Candidate, Figures, OWN, Search, State, turn};
 use writes::Write;
@@ -403,7 +403,7 @@ impl<'a> Found<'a> {
         let own = self.measured(OWN).filter(|_| c != OWN);
         let changes = own.map(|own| advice::changes(plan, own, measured));
         let one = |m: usize| {
-            let of = |all: &[Vec<f64>]| estimate(all.iter().map(|v| v[m]));
+            let of = |all: &[Vec<f64>]| Estimate::of(all.iter().map(|v| v[m]));
             let here = of(&measured.search);
             let there = others.and_then(|all| of(all));
             let holds = here.zip(there).and_then(|(a, b)| a.foretells(&b));
@@ -500,8 +500,8 @@ impl<'a> Found<'a> {
         let kept = || all().filter_map(|m| m.held_out.as_ref());
         let of_seed = |s: usize| volume(all().map(|m| cut(m.search[s].clone())).collect());
         let of_other = |s: usize| volume(kept().map(|all| cut(all[s].clone())).collect());
-        let here = estimate((0..plan.seeds().count()).map(of_seed));
-        let there = estimate((0..plan.held_out().count()).map(of_other));
+        let here = Estimate::of((0..plan.seeds().count()).map(of_seed));
+        let there = Estimate::of((0..plan.held_out().count()).map(of_other));
         let own = self.measured(OWN);
         Hypervolume {
             of_means: volume(all().map(|m| cut(means(&m.search))).collect()),
