@@ -16,6 +16,8 @@ mod document;
 
 mod csv;
 
+pub mod cells;
+
 pub mod groups;
 
 pub mod blocks;

@@ -4,7 +4,6 @@
 pub mod ablate;
 pub mod attend;
 pub mod bench;
-pub mod cells;
 pub mod curve;
 pub mod evaluate;
 pub mod live;
@@ -20,6 +19,7 @@ pub mod whole;
 pub mod why;
 
 pub use attend::{RunOptions, Watcher};
+pub use mmsim_report::cells;
 pub use plan::Plan;
 pub use run::{OwnPolicy, RunError};
 pub use runner::Runner;

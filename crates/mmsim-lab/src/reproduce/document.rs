@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::reproduce::demand::Basis;
 use crate::reproduce::study::Constant;
+use mmsim::cells::{Cell, Cells};
 use mmsim::report::SCHEMA;
-use mmsim::report::{Rows, or_empty};
 
 /// All experiments of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -250,32 +250,38 @@ impl Reproduction {
         json
     }
 
-    /// The figures as CSV, one row for each; what is missing is an empty field.
-    pub fn to_csv(&self) -> String {
-        let mut rows = Rows::below(
+    /// The figures as a table, one row for each; what is missing is an empty cell.
+    pub fn cells(&self) -> Cells {
+        let mut cells = Cells::headed(
             "experiment,id,quantity,unit,published,deviation,simulated,ci95,seeds,demand,met,gates,\
              basis,asks,note",
+            &["published", "deviation", "simulated", "ci95", "seeds"],
         );
         for (e, r) in self.experiments.iter().flat_map(|e| e.rows.iter().map(move |r| (e, r))) {
-            rows.row(&[
-                &e.name,
-                &r.id,
-                &r.quantity,
-                &r.unit,
-                &or_empty(r.published),
-                &or_empty(r.deviation),
-                &or_empty(r.simulated),
-                &or_empty(r.ci95),
-                &r.seeds,
-                &r.demand,
-                &or_empty(r.met),
-                &r.gates,
-                &r.basis.name(),
-                &r.shows().name(),
-                &r.note,
+            cells.row([
+                Cell::from(&e.name),
+                Cell::from(&r.id),
+                Cell::from(&r.quantity),
+                Cell::from(&r.unit),
+                r.published.into(),
+                r.deviation.into(),
+                r.simulated.into(),
+                r.ci95.into(),
+                r.seeds.into(),
+                Cell::from(&r.demand),
+                r.met.into(),
+                r.gates.into(),
+                r.basis.name().into(),
+                r.shows().name().into(),
+                Cell::from(&r.note),
             ]);
         }
-        rows.into_text()
+        cells
+    }
+
+    /// The same as CSV.
+    pub fn to_csv(&self) -> String {
+        self.cells().to_csv()
     }
 }
 

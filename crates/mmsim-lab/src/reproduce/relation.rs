@@ -12,14 +12,14 @@ use mmsim::report::claim::{Against, Bounds, Claim, Over};
 use mmsim::report::statistics::{Estimate, estimate};
 
 impl Relation {
-    /// What its value must lie between.
+    /// Bounds of its value.
     pub fn bounds(&self) -> Bounds {
         Bounds { low: self.low, high: self.high, open: self.open }
     }
 }
 
 impl Expectation {
-    /// What its figure must lie between.
+    /// Bounds of its figure.
     pub fn bounds(&self) -> Bounds {
         Bounds { low: self.low, high: self.high, open: self.open }
     }

@@ -24,10 +24,11 @@ use super::machine;
 use super::point::Point;
 use super::reading::{json_files, read_folder};
 use alike::steps_alike;
+use mmsim::cells::{Cell, Cells};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::files;
 use mmsim::machines::Policy;
-use mmsim::report::{Rows, SCHEMA, or_empty};
+use mmsim::report::SCHEMA;
 use recording::{Call, Recording};
 
 pub use recording::Done;
@@ -173,33 +174,39 @@ impl Decisions {
         json
     }
 
-    /// Every recorded call as CSV; where the model has no partner, its fields are empty.
-    pub fn to_csv(&self) -> String {
-        let mut rows = Rows::below(
+    /// Every recorded call as a table; where the model has no partner, its cells are empty.
+    pub fn cells(&self) -> Cells {
+        let mut cells = Cells::headed(
             "experiment,point,kernel,lru,call,phase,by,priority,scanned,reclaimed,here_scanned,\
              here_reclaimed,near",
+            &["call", "priority", "scanned", "reclaimed", "here_scanned", "here_reclaimed"],
         );
         for r in &self.recordings {
             for p in &r.pairs {
                 let PairRow { call, phase, by, priority, recorded, simulated, .. } = p;
-                rows.row(&[
-                    &r.experiment,
-                    &r.point,
-                    &r.kernel,
-                    &r.lru,
-                    call,
-                    phase,
-                    by,
-                    priority,
-                    &recorded.scanned,
-                    &recorded.reclaimed,
-                    &or_empty(simulated.map(|s| s.scanned)),
-                    &or_empty(simulated.map(|s| s.reclaimed)),
-                    &p.near(),
+                cells.row([
+                    Cell::from(&r.experiment),
+                    Cell::from(&r.point),
+                    Cell::from(&r.kernel),
+                    Cell::from(&r.lru),
+                    (*call as u64).into(),
+                    phase.into(),
+                    (*by).into(),
+                    (*priority).into(),
+                    recorded.scanned.into(),
+                    recorded.reclaimed.into(),
+                    simulated.map(|s| s.scanned).into(),
+                    simulated.map(|s| s.reclaimed).into(),
+                    p.near().into(),
                 ]);
             }
         }
-        rows.into_text()
+        cells
+    }
+
+    /// The same as CSV.
+    pub fn to_csv(&self) -> String {
+        self.cells().to_csv()
     }
 }
 

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::validate::COUNTERS;
 use crate::validate::rows::PointRow;
 use crate::validate::rules::{self, Verdict};
+use mmsim::cells::{Cell, Cells};
 use mmsim::error::{Error, ErrorKind};
 use mmsim::files::bad_json;
+use mmsim::report::SCHEMA;
 use mmsim::report::numbers::grouped;
 use mmsim::report::statistics::quantile;
-use mmsim::report::{Rows, SCHEMA, or_empty};
 
 /// All points of one command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -244,29 +245,35 @@ impl Validation {
         json
     }
 
-    /// The points as CSV, one row per entry; a missing error is an empty field.
-    pub fn to_csv(&self) -> String {
-        let mut rows = Rows::below(
+    /// The points as a table, one row per entry; a missing error is an empty cell.
+    pub fn cells(&self) -> Cells {
+        let mut cells = Cells::headed(
             "experiment,point,kernel,policy,phase,counter,recorded,min,max,simulated,rel_error,\
              inside",
+            &["recorded", "min", "max", "simulated", "rel_error"],
         );
         for r in &self.points {
-            rows.row(&[
-                &r.experiment,
-                &r.point,
-                &r.kernel,
-                &r.policy,
-                &r.phase,
-                &r.counter,
-                &r.recorded,
-                &r.min,
-                &r.max,
-                &r.simulated,
-                &or_empty(r.rel_error),
-                &r.inside,
+            cells.row([
+                Cell::from(&r.experiment),
+                Cell::from(&r.point),
+                Cell::from(&r.kernel),
+                Cell::from(&r.policy),
+                Cell::from(&r.phase),
+                Cell::from(&r.counter),
+                r.recorded.into(),
+                r.min.into(),
+                r.max.into(),
+                r.simulated.into(),
+                r.rel_error.into(),
+                r.inside.into(),
             ]);
         }
-        rows.into_text()
+        cells
+    }
+
+    /// The same as CSV.
+    pub fn to_csv(&self) -> String {
+        self.cells().to_csv()
     }
 }
 

@@ -23,11 +23,9 @@ mod classes;
 
 mod settings;
 
-use std::fmt::Display;
-
 use serde::Serialize;
 
-use super::csv::{Rows, or_empty};
+use super::cells::{Cell, Cells};
 use super::derived::Scope;
 use super::document::{Report, RunReport, SCHEMA};
 use super::groups::outcome_of;
@@ -455,43 +453,52 @@ impl Comparison {
 
     /// One row per outcome, per setting that differs, per assumption that only one side rests on, and per
     /// value; what is undefined is empty.
-    pub fn to_csv(&self) -> String {
-        let mut rows = Rows::below(
+    pub fn cells(&self) -> Cells {
+        const NUMBERS: [&str; 5] =
+            ["difference", "difference_ci95", "change_pct", "change_ci95", "movement_pct"];
+        let mut cells = Cells::headed(
             "scenario,variant_a,variant_b,axes,outcome_a,outcome_b,kind,name,a,b,difference,\
              difference_ci95,change_pct,change_ci95,movement_pct,moved",
+            &NUMBERS,
         );
         for c in &self.comparisons {
             let axes: Vec<String> = c.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
             let scenario = c.scenario.as_ref().unwrap_or(&self.a.scenario);
             let axes = axes.join(";");
-            let who: [&dyn Display; 6] =
-                [scenario, &c.variant_a, &c.variant_b, &axes, &c.outcome_a, &c.outcome_b];
-            let mut row = |cells: [&dyn Display; 4], change: [String; 6]| {
-                let change = change.iter().map(|cell| cell as &dyn Display);
-                rows.texts(who.into_iter().chain(cells).chain(change));
+            let outcomes = [&c.outcome_a, &c.outcome_b];
+            let who = [scenario, &c.variant_a, &c.variant_b, &axes, outcomes[0], outcomes[1]];
+            let who = who.map(Cell::from);
+            let mut row = |kind: &str, name: &str, values: [Cell; 2], change: [Cell; 6]| {
+                let row = who.iter().cloned().chain([kind, name].map(Cell::from));
+                cells.row(row.chain(values).chain(change));
             };
-            let none = || [const { String::new() }; 6];
+            let none = || [const { Cell::Empty }; 6];
             // A pair without values has a row all the same.
-            row([&"outcome", &"outcome", &c.outcome_a, &c.outcome_b], none());
+            row("outcome", "outcome", outcomes.map(Cell::from), none());
             for s in &c.settings {
-                row([&"setting", &s.name, &s.a, &s.b], none());
+                row("setting", &s.name, [&s.a, &s.b].map(Cell::from), none());
             }
-            for (sentences, in_a, in_b) in [(&c.assumed_in_a, 1, 0), (&c.assumed_in_b, 0, 1)] {
-                sentences.iter().for_each(|s| row([&"assumed", s, &in_a, &in_b], none()));
+            for (sentences, of) in [(&c.assumed_in_a, [1, 0]), (&c.assumed_in_b, [0, 1])] {
+                sentences.iter().for_each(|s| row("assumed", s, of.map(Cell::Whole), none()));
             }
             for r in c.figures.iter().chain(&c.classes).chain(&c.values) {
                 let change = [
-                    r.difference.mean.to_string(),
-                    or_empty(r.difference.ci95),
-                    or_empty(r.change.map(|c| c.mean)),
-                    or_empty(r.change.and_then(|c| c.ci95)),
-                    or_empty(r.movement_pct),
-                    r.moved.name().to_string(),
+                    r.difference.mean.into(),
+                    r.difference.ci95.into(),
+                    r.change.map(|c| c.mean).into(),
+                    r.change.and_then(|c| c.ci95).into(),
+                    r.movement_pct.into(),
+                    r.moved.name().into(),
                 ];
-                row([&r.kind, &r.name, &r.a, &r.b], change);
+                row(r.kind, &r.name, [r.a.into(), r.b.into()], change);
             }
         }
-        rows.into_text()
+        cells
+    }
+
+    /// The same as CSV.
+    pub fn to_csv(&self) -> String {
+        self.cells().to_csv()
     }
 }
 

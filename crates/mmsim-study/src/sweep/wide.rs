@@ -67,7 +67,7 @@ fn learn<V: ToString>(all: &mut Vec<Given>, name: &str, value: &V) {
 impl Given {
     fn column(&self) -> Column {
         let form = if self.numbers { Form::Number } else { Form::Text };
-        Column { name: self.name.clone(), form }
+        Column::new(&self.name, form)
     }
 
     fn cell(&self, value: Option<String>) -> Cell {
@@ -139,7 +139,7 @@ impl<'a> Wide<'a> {
         all.extend(self.knobs.iter().map(|k| {
             let knob = k.column();
             match self.axes.iter().any(|a| a.name == k.name) {
-                true => Column { name: format!("knob {}", k.name), ..knob },
+                true => Column::new(format!("knob {}", k.name), knob.form),
                 false => knob,
             }
         }));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mmsim_report::Rows;
+use crate::csv::Rows;
 
 /// Contents of a cell.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,6 +49,12 @@ impl From<u64> for Cell {
 impl From<f64> for Cell {
     fn from(x: f64) -> Cell {
         Cell::Number(x)
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Cell {
+        Cell::Text(text.clone())
     }
 }
 
@@ -105,6 +111,18 @@ impl Cells {
     /// A table of these columns, without a row.
     pub fn below(columns: impl IntoIterator<Item = Column>) -> Cells {
         Cells { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// A table below these heads, which have commas between them. Columns are texts, but for those
+    /// that are `numbers`.
+    pub fn headed(heads: &str, numbers: &[&str]) -> Cells {
+        let form = |name| if numbers.contains(&name) { Form::Number } else { Form::Text };
+        Cells::below(heads.split(',').map(|name| Column::new(name, form(name))))
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().collect());
     }
 
     /// The table as CSV.
