@@ -1,8 +1,9 @@
 //! Switches: all off is the base and all on the other preset, to the byte; shares sum; switches
 //! without effect are named.
 
-use crate::harness::{runner, specs};
+use crate::harness::{runner, scenario, specs};
 use mmsim::ablate::{Ablation, Depth, Effect, Trial, Wanted};
+use mmsim::config::Kernel;
 use mmsim::report::derived::Figure;
 use mmsim::scenario::policy::PolicySpec;
 use mmsim::{RunSpec, Runner};
@@ -52,7 +53,8 @@ fn all_off_is_the_base_and_all_on_the_other_preset() {
         ("mglru-v6.12", "mglru-v6.14", Depth::Orders(2)),
         ("mglru-v6.14", "mglru-v6.18", Depth::Usual),
     ] {
-        let trial = Trial::new(specs.clone(), Some(from), Wanted::To(to), depth).unwrap();
+        let trial =
+            Trial::new(&scenario(MGLRU), specs.clone(), Some(from), Wanted::To(to), depth).unwrap();
         let all = trial.runs();
         let per_seed = all.len() / 2;
         let ends = [&all[..1], &all[per_seed - 1..=per_seed], &all[all.len() - 1..]].concat();
@@ -70,7 +72,10 @@ fn all_off_is_the_base_and_all_on_the_other_preset() {
 fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     let words = ["ttl-rule=aging-6.1", "nr-tiers=1", "walk-mmu=no,nonleaf-young=no"];
     let words: Vec<String> = words.map(String::from).to_vec();
-    let trial = Trial::new(specs(MGLRU), None, Wanted::Switches(&words), Depth::AllSets).unwrap();
+    let wanted = Wanted::Switches(&words);
+    let trial = Trial::new(&scenario(MGLRU), specs(MGLRU), None, wanted, Depth::AllSets).unwrap();
+    // Two seeds have wide intervals.
+    let trial = trial.anyway(true);
     let a = trial.run(Figure::SwapIns, &runner(2)).unwrap();
     sums_are_exact(&a);
     assert!(a.exact && a.runs == 16);
@@ -90,10 +95,45 @@ fn shares_of_real_runs_sum_and_idle_switches_are_named() {
     assert_eq!(a.off.of_seeds, expected);
 }
 
+/// Where the whole difference is noise, or nothing, only the ends are run; on demand all sets are.
+#[test]
+fn noise_is_not_taken_apart() {
+    // No file is written, and no page has to stay for a time.
+    let words = ["flusher-rule=never", "ttl-rule=aging-6.1"].map(String::from);
+    let wanted = Wanted::Switches(&words);
+    let trial = Trial::new(&scenario(MGLRU), specs(MGLRU), None, wanted, Depth::Usual).unwrap();
+    let run = |trial: Trial| trial.run(Figure::SwapIns, &Runner::default()).unwrap();
+    let a = run(trial.clone());
+    let noise = a.noise.expect("nothing differs");
+    assert_eq!((a.runs, noise.switches, noise.enough_seeds), (4, 2, None));
+    assert_eq!((a.switches.len(), a.pairs.len(), a.difference.estimate.mean), (0, 0, 0.0));
+    let whole = run(trial.anyway(true));
+    assert_eq!((whole.runs, whole.noise, whole.switches.len()), (8, None, 2));
+    assert_eq!((&whole.off, &whole.on), (&a.off, &a.on));
+}
+
+/// With all switches of two kernels on, a run is that of the other kernel, to the byte.
+#[test]
+fn a_kernel_is_taken_apart_to_the_byte() {
+    let on = |kernel: &str| {
+        let machine = format!("[machine]\nkernel = \"{kernel}\"");
+        MGLRU.replace("[machine]", &machine).replace("6.12\"", &format!("{kernel}\""))
+    };
+    let kernels = Wanted::Kernels(Kernel::V6_18, Kernel::V7_3);
+    let trial =
+        Trial::new(&scenario(MGLRU), specs(MGLRU), None, kernels, Depth::Orders(2)).unwrap();
+    let all = trial.runs();
+    let ends = [all[0].clone(), all[all.len() / 2 - 1].clone()];
+    let expected = [specs(&on("6.18"))[0].clone(), specs(&on("7.3"))[0].clone()];
+    assert_eq!(digests(&ends), digests(&expected));
+    assert_ne!(digests(&ends[..1]), digests(&ends[1..]));
+}
+
 #[test]
 fn orders_of_many_switches_sum_too() {
     let to = Wanted::To("mglru-v6.14");
-    let trial = Trial::new(specs(MGLRU), None, to, Depth::Orders(2)).unwrap();
+    let trial = Trial::new(&scenario(MGLRU), specs(MGLRU), None, to, Depth::Orders(2)).unwrap();
+    let trial = trial.anyway(true);
     let a = trial.run(Figure::SwapIns, &Runner::default()).unwrap();
     sums_are_exact(&a);
     assert!(!a.exact && a.orders == 2 && a.switches.len() > 6);
@@ -105,7 +145,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     let words = ["walk-mmu=no,nonleaf-young=no".to_string()];
     let said = |text: &str| {
         let wanted = Wanted::Switches(&words);
-        let trial = Trial::new(specs(text), None, wanted, Depth::AllSets).unwrap();
+        let trial = Trial::new(&scenario(text), specs(text), None, wanted, Depth::AllSets).unwrap();
         trial.run(Figure::SwapIns, &Runner::default()).unwrap_err().to_string()
     };
     assert!(said(&no_room).contains("did not do all its work"), "{}", said(&no_room));

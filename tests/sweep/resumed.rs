@@ -9,7 +9,7 @@ use mmsim::miniature::{Miniature, MiniatureReport, Share};
 use mmsim::report::derived::Figure;
 use mmsim::store::{Shard, Store};
 use mmsim::tune::{TunePlan, tune};
-use mmsim::{RunError, RunOptions, Runner, Watcher};
+use mmsim::{RunError, RunOptions, Runner, Scenario, Watcher};
 
 use crate::harness::{Folder, specs};
 use crate::support::SCENARIO;
@@ -82,10 +82,11 @@ fn runs_go_on() {
 #[test]
 fn an_ablation_goes_on() {
     goes_on("ablate", &[2, 3], &|runner| {
+        let scenario = Scenario::from_str(&format!("seeds = 3\n{SCENARIO}"), "small.toml")?;
         let seeds = small().into_iter().filter(|spec| spec.variant == "classic").collect();
         let switches = ["anon-workingset=no".to_string(), "anon-start=active".to_string()];
         let switches = Wanted::Switches(&switches);
-        let trial = Trial::new(seeds, Some("classic-v6.12"), switches, Depth::Usual)?;
+        let trial = Trial::new(&scenario, seeds, Some("classic-v6.12"), switches, Depth::Usual)?;
         Ok(format!("{:?}", trial.run(Figure::SwapIns, &runner)?))
     });
 }

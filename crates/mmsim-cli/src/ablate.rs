@@ -1,6 +1,7 @@
 //! `mmsim ablate`.
 
-use mmsim::ablate::{Ablation, Depth, Effect, PairEffect, SwitchEffect, Trial, Wanted};
+use mmsim::ablate::{Ablation, Depth, Effect, Noise, PairEffect, SwitchEffect, Trial, Wanted};
+use mmsim::config::Kernel;
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
 use mmsim::scenario::RunSpec;
@@ -64,10 +65,12 @@ fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
         let help = format!("write --variant NAME: {}", names.join(", "));
         return Err(Failure::Input(Error::plain(title).help(help)));
     }
-    let wanted = match (&args.to, &args.stage) {
-        (Some(name), _) => Wanted::To(name),
-        (None, Some(name)) => Wanted::Stage(name),
-        (None, None) => Wanted::Switches(&args.switches),
+    let own_kernel = first.first().map_or(Kernel::LAST, |run| run.machine.kernel);
+    let wanted = match (&args.to, &args.stage, args.to_kernel) {
+        (Some(name), ..) => Wanted::To(name),
+        (_, Some(name), _) => Wanted::Stage(name),
+        (.., Some(to)) => Wanted::Kernels(args.from_kernel.unwrap_or(own_kernel), to),
+        (None, None, None) => Wanted::Switches(&args.switches),
     };
     let mut settings: Vec<Vec<RunSpec>> = Vec::new();
     for spec in first {
@@ -81,7 +84,10 @@ fn trials(args: &AblateArgs) -> Result<(String, Vec<Trial>), Failure> {
         Some(n) => Depth::Orders(n),
         None => Depth::Usual,
     };
-    let trial = |seeds| Trial::new(seeds, args.from.as_deref(), wanted, depth);
+    let trial = |seeds| {
+        let trial = Trial::new(&plan.scenario, seeds, args.from.as_deref(), wanted, depth)?;
+        Ok(trial.anyway(args.anyway))
+    };
     let trials = settings.into_iter().map(trial).collect::<Result<_, Error>>()?;
     Ok((plan.name, trials))
 }
@@ -113,10 +119,14 @@ fn of_setting(a: &Ablation) -> String {
         n => format!("means over {n} seeds ± 95 % confidence"),
     };
     let mut out = table::wrap(&format!("{}{axes}: {seeds}", a.figure), 0);
-    let on = [("all off", &a.off, false), ("all on", &a.on, false)];
-    let lines = on.map(|(name, e, signed)| vec![name.to_string(), shown(e, signed)]);
+    let mut ends = vec![("all off", &a.off, false), ("all on", &a.on, false)];
+    ends.extend(a.noise.map(|_| ("difference", &a.difference, true)));
+    let lines = ends.iter().map(|(name, e, signed)| vec![name.to_string(), shown(e, *signed)]);
     out += &table::grid(None, lines, 1);
     out.push('\n');
+    if let Some(noise) = a.noise {
+        return out + &table::wrap(&not_taken_apart(a, noise), 0);
+    }
     let header = ["switch", &a.base, "to", "alone", "share", "of it"];
     let mut lines: Vec<Vec<String>> = Vec::new();
     for s in a.switches.iter().filter(|s| !s.does_nothing) {
@@ -136,6 +146,28 @@ fn of_setting(a: &Ablation) -> String {
     }
     out += &table::wrap(&sums(a), 0);
     out + &of_pairs(a)
+}
+
+/// Reason why nothing was taken apart, and what would help.
+fn not_taken_apart(a: &Ablation, noise: Noise) -> String {
+    let (why, enough) = match noise.enough_seeds {
+        _ if a.difference.of_seeds.iter().all(|d| *d == 0.0) => {
+            ("All switches together change the figure with no seed".to_string(), String::new())
+        }
+        Some(n) => (
+            format!("The difference is within the noise of {} seeds", a.seeds.len()),
+            format!(" About {n} seeds would tell the ends apart: `--seeds {n}`."),
+        ),
+        None => (
+            format!("The difference is within the noise of {} seeds", a.seeds.len()),
+            " Not even 10,000 seeds would tell the ends apart.".to_string(),
+        ),
+    };
+    format!(
+        "{why}, so only the ends were run, and none of the {} switches.{enough} `--anyway` takes them \
+         apart all the same.",
+        noise.switches
+    )
 }
 
 /// The lines of a switch, one for each knob.

@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use mmsim::config::Kernel;
 use mmsim::report::derived::Figure;
 
 use super::OutputArgs;
-use super::values::{at_least_one, even, figure, key_value, whole, within};
+use super::values::{at_least_one, even, figure, kernel, key_value, whole, within};
 
-/// Measure the effect of each difference between two presets: alone, in pairs, together
+/// Measure the effect of each difference between two presets or kernels: alone, in pairs, together
 #[derive(Args, Debug)]
 #[command(
-    group = ArgGroup::new("what").args(["to", "stage", "switches"]).required(true),
+    group = ArgGroup::new("what").args(["to", "stage", "switches", "to_kernel"]).required(true),
     after_help = "\
 Examples:
   mmsim ablate scenarios/phased-50-pages.toml --variant v5.8 --to classic-v5.9
+  mmsim ablate scenarios/suites/mapped.toml --from-kernel 6.18 --to-kernel 7.3 --figure throughput
+  mmsim ablate scenarios/zipf-anon.toml --variant v6.12 --switch machine.vm.swappiness=10
   mmsim ablate scenarios/mglru-stages.toml --from mglru-v6.12 --stage mglru-v6.14
   mmsim ablate scenarios/lazily-activate.toml --variant base --at task[0].apps=24 \\
       --at machine.memory=80MiB --at machine.swap.size=96MiB --at task[0].mapped=3456KiB \\
@@ -30,10 +33,18 @@ pub(crate) struct AblateArgs {
     /// The preset with all switches on: each knob that differs is a switch
     #[arg(long, value_name = "PRESET")]
     pub to: Option<String>,
+    /// The kernel with all switches off [default: that of the scenario]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel, conflicts_with = "from",
+          requires = "to_kernel")]
+    pub from_kernel: Option<Kernel>,
+    /// The kernel with all switches on: each rule, sysctl and knob that differs is a switch
+    #[arg(long, value_name = "KERNEL", value_parser = kernel, conflicts_with = "from")]
+    pub to_kernel: Option<Kernel>,
     /// The knobs that this preset changed when it was built on the one before it
     #[arg(long, value_name = "PRESET")]
     pub stage: Option<String>,
-    /// A switch; with commas between knobs that change together; can be given several times
+    /// A switch: a knob of the LRU or any key of the scenario, as in `machine.vm.swappiness=10`; with
+    /// commas between those that change together; can be given several times
     #[arg(long = "switch", value_name = "KNOB=VALUE")]
     pub switches: Vec<String>,
     /// Figure to take apart [default: swap-ins]
@@ -47,6 +58,9 @@ pub(crate) struct AblateArgs {
     #[arg(long, value_name = "N", value_parser = even, conflicts_with = "all_sets",
           allow_negative_numbers = true)]
     pub orders: Option<usize>,
+    /// Take the difference apart even if it is within the noise of the seeds
+    #[arg(long)]
+    pub anyway: bool,
     /// The variant whose machine and work it is [default: the first, if they differ in policy only]
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mmsim::base::time::SimDuration;
-use mmsim::config::ZoneKind;
+use mmsim::config::{Kernel, ZoneKind};
 use mmsim::miniature::{SMALLEST, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
@@ -100,6 +100,19 @@ pub(super) fn at_least_a_line(text: &str) -> Result<u64, String> {
         bytes if bytes < 4096 => Err("write a size of at least 4KiB, as in 1GiB".to_string()),
         bytes => Ok(bytes),
     }
+}
+
+/// A kernel by its version.
+pub(super) fn kernel(text: &str) -> Result<Kernel, String> {
+    let known = || Kernel::ALL.map(Kernel::name).join(", ");
+    Kernel::from_name(text.trim()).ok_or_else(|| format!("write one of {}", known()))
+}
+
+/// Refuses several seeds where single runs are compared.
+pub(super) fn one_seed(_: &str) -> Result<u64, String> {
+    Err("why follows the pages of single runs: write --seed N, for one seed at a time; \
+         `mmsim run --why --seeds 5` has the classes of several seeds"
+        .to_string())
 }
 
 pub(super) fn even(text: &str) -> Result<usize, String> {

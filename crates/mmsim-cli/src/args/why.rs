@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::OutputArgs;
-use super::values::{key_value, whole};
+use super::values::{key_value, one_seed, whole};
 
 /// Explain why pages came back: refaults by class, or the differences of two runs
 #[derive(Args, Debug)]
@@ -31,6 +31,9 @@ pub(crate) struct WhyArgs {
     /// The seed [default: the scenario's first]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub seed: Option<u64>,
+    /// Refused: runs are compared one by one
+    #[arg(long, value_name = "N", value_parser = one_seed, hide = true)]
+    pub seeds: Option<u64>,
     /// Only the settings where this axis has this value; can be given for several axes
     #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
     pub at: Vec<(String, String)>,

@@ -134,7 +134,7 @@ fn blocks_about_compaction() {
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_why() {
     assert_eq!(blocks("docs/why.md", &root()), 4);
-    assert_eq!(blocks("docs/ablate.md", &root()), 3);
+    assert_eq!(blocks("docs/ablate.md", &root()), 5);
     assert_eq!(blocks("docs/dev/lazily-activate.md", &root()), 4);
 }
 

@@ -48,6 +48,20 @@ pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>
     Ok(runs)
 }
 
+/// A run of a scenario with settings on top of all that it, its variant and its axes say; `option`
+/// gave them.
+///
+/// # Errors
+/// There is no such key, or the run cannot have this value.
+pub fn spec_above(
+    scenario: &Scenario,
+    run: &RunSpec,
+    option: &str,
+    sets: &[(String, String)],
+) -> Result<RunSpec, Error> {
+    scenario.above(run, option, sets, sound)
+}
+
 /// Checks that a run can have the figures of its expectations; the error has the path of the wrong
 /// key.
 pub fn askable(expect: &[Expectation], run: &RunSpec) -> Result<(), (String, Error)> {

@@ -72,7 +72,7 @@ mod workloads;
 
 pub use crate::registry::{Catalogue, ConfiguredPolicy, Registry};
 pub use check::{askable, shape, sound};
-pub use check::{specs, specs_of};
+pub use check::{spec_above, specs, specs_of};
 pub use compaction::compaction_knobs;
 pub use damon::truth;
 pub use damon::{damon_knobs, kdamond_of, monitored};

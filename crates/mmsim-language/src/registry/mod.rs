@@ -81,6 +81,8 @@ trait Configurable: Send + Sync {
     fn presets(&self) -> Vec<&'static str>;
     /// Description of a preset in one line; `None`: it is no preset of this thing.
     fn about(&self, preset: &str) -> Option<&'static str>;
+    /// The preset that a kernel shipped.
+    fn shipped(&self, kernel: Kernel) -> Option<&'static str>;
     /// Its settings.
     fn rows(&self) -> &'static [Row];
     /// The settings of a preset with those of a scenario on top.
@@ -104,6 +106,9 @@ impl<C: Settings> Configurable for Of<C> {
     }
     fn about(&self, preset: &str) -> Option<&'static str> {
         C::preset(preset).map(|p| p.about)
+    }
+    fn shipped(&self, kernel: Kernel) -> Option<&'static str> {
+        C::preset_of(kernel).map(|p| p.name)
     }
     fn rows(&self) -> &'static [Row] {
         C::ROWS
@@ -137,6 +142,9 @@ impl<P: ConfiguredPolicy> Configurable for OfPolicy<P> {
     }
     fn about(&self, preset: &str) -> Option<&'static str> {
         Self::SETTINGS.about(preset)
+    }
+    fn shipped(&self, kernel: Kernel) -> Option<&'static str> {
+        Self::SETTINGS.shipped(kernel)
     }
     fn rows(&self) -> &'static [Row] {
         Self::SETTINGS.rows()
@@ -175,6 +183,9 @@ impl Configurable for Bare {
     }
     fn about(&self, preset: &str) -> Option<&'static str> {
         (preset == self.name).then_some(self.about)
+    }
+    fn shipped(&self, _: Kernel) -> Option<&'static str> {
+        Some(self.name)
     }
     fn rows(&self) -> &'static [Row] {
         &[]
@@ -385,6 +396,13 @@ impl Registry {
     /// without history.
     pub fn before(&self, preset: &str) -> Option<Before> {
         self.of(preset)?.what.before(preset)
+    }
+
+    /// The preset that a kernel shipped of the thing that has this preset: `mglru-v7.3` of
+    /// `mglru-v6.18` and 7.3. A policy without settings is the same on every kernel. `None`: the
+    /// kernel has no such thing.
+    pub fn shipped_like(&self, preset: &str, kernel: Kernel) -> Option<&'static str> {
+        self.of(preset)?.what.shipped(kernel)
     }
 
     /// A value of a knob as reports write it, whether or not it goes with the other knobs.

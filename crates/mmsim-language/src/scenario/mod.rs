@@ -9,6 +9,7 @@
 //!
 //! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
+mod above;
 pub mod damon;
 mod depth;
 pub mod evaluate;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 
 use mmsim_core::config::MachineConfig;
 
+pub use above::settings_of;
 pub use damon::{DamonContext, DamonSpec};
 pub use expect::GAUGES;
 pub use machine::zones_of;
@@ -162,7 +164,7 @@ impl Scenario {
     /// are TOML, or plain text where that is no TOML.
     pub fn with_sets(mut self, sets: &[(String, String)]) -> Result<Scenario, Error> {
         for (path, value) in sets {
-            let (path, node) = self.sources.parse_option(path, value)?;
+            let (path, node) = self.sources.parse_option("--set", path, value)?;
             machine::set(&self.sources, &mut self.doc, &path, &node)?;
         }
         words::of_options(&self.sources, &mut self.doc);

@@ -229,11 +229,16 @@ impl Sources {
         Ok(table(source, parsed.get_ref()))
     }
 
-    /// Takes an option `--set path=value`. A value that is not TOML is a string, so
+    /// Takes an option such as `--set path=value`. A value that is not TOML is a string, so
     /// quotes are not needed around `64MiB`.
-    pub(super) fn parse_option(&mut self, path: &str, value: &str) -> Result<(Path, Node), Error> {
+    pub(super) fn parse_option(
+        &mut self,
+        option: &str,
+        path: &str,
+        value: &str,
+    ) -> Result<(Path, Node), Error> {
         let text = format!("{path}={value}");
-        let source = self.add("--set", &text, ErrorKind::Option);
+        let source = self.add(option, &text, ErrorKind::Option);
         let from = path.len() as u32 + 1;
         let at = At { source, start: from, end: text.len() as u32 };
         let path = self.path(path, At { source, start: 0, end: path.len() as u32 })?;

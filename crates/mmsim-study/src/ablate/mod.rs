@@ -1,32 +1,36 @@
 //! Which switch does what: runs with each switch alone, each pair, all together.
 //!
-//! Two points of one LRU differ by *switches*: knobs that can be off or on one by one
-//! ([`switches`]). All runs have the same machine, the same work and, seed by seed, the same draws.
-//! So a difference between two sets of switches comes from the switches. [`effects`] says what is
-//! made of the runs.
+//! Two points differ by *switches*: settings that can be off or on one by one ([`switches`]), be they
+//! knobs of one LRU, or all that two kernels do differently. All runs have the same work and, seed by
+//! seed, the same draws. So a difference between two sets of switches comes from the switches.
+//! [`effects`] says what is made of the runs.
 //!
 //! With all switches off a run is that of the base, to the byte, and with all on that of the other
-//! point: each is one machine with the same configuration.
+//! point: each is one machine with the same configuration. These ends are run first. Where the whole
+//! difference is within the noise of the seeds, there is nothing to take apart, and nothing else is
+//! run.
 
 pub mod effects;
 pub mod switches;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::Serialize;
 
 use crate::cells::{Cell, Cells, Column, Form};
+use crate::plan::{Plan, Sheet};
 use crate::run::RunError;
 use crate::runner::Runner;
 use effects::{MOST_EXACT, Orders, Set};
 use mmsim_base::error::Error;
-use mmsim_language::scenario::RunSpec;
-use mmsim_language::scenario::policy::PolicySpec;
+use mmsim_core::config::Kernel;
+use mmsim_language::scenario::{RunSpec, Scenario};
 use mmsim_report::derived::{Figure, Scope};
 use mmsim_report::path::Instrument;
 use mmsim_report::statistics::{Estimate, estimate};
 use mmsim_report::{Ending, RunReport};
-use switches::{MOST, Switch};
+use switches::{Base, MOST, Switch};
 
 /// Things to switch.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +39,12 @@ pub enum Wanted<'a> {
     To(&'a str),
     /// Changes of this preset against the one that it was built on.
     Stage(&'a str),
-    /// Knobs and values, as `knob=value`; with commas between those of one switch.
+    /// Knobs or paths of the scenario and values, as `knob=value`; with commas between those of one
+    /// switch.
     Switches(&'a [String]),
+    /// All that the second kernel has otherwise than the first: rules, sysctls, knobs of the LRU, of
+    /// compaction and of DAMON. The LRU is of the kind that the runs have.
+    Kernels(Kernel, Kernel),
 }
 
 /// Default number of orders that are drawn for each seed.
@@ -56,39 +64,58 @@ pub enum Depth {
 /// Runs of one setting and variant, and the switches to try on them.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    base: PolicySpec,
+    /// Name of what has all switches off.
+    base: String,
     switches: Vec<Switch>,
-    /// The runs of the scenario, one for each seed.
+    /// The runs with all switches off, one for each seed.
     seeds: Vec<RunSpec>,
     /// For each seed the orders that shares are estimated by.
     orders: Vec<Orders>,
     /// All runs: a place among the seeds, and a set.
     runs: Vec<(usize, Set)>,
+    specs: Vec<RunSpec>,
+    anyway: bool,
 }
 
 impl Trial {
-    /// Switches on the runs of one variant and setting, one for each seed. The base is the preset
-    /// `from`, or the policy of the runs.
+    /// Switches on the runs of one variant and setting of a scenario, one for each seed. The base is
+    /// the preset `from`, or the policy of the runs.
     ///
     /// # Errors
     ///
     /// A name is unknown; the switches make no sense on the base; there are more than [`MOST`],
     /// more than [`MOST_EXACT`] for all sets, or no more for orders.
     pub fn new(
-        seeds: Vec<RunSpec>,
+        scenario: &Scenario,
+        mut seeds: Vec<RunSpec>,
         from: Option<&str>,
         wanted: Wanted<'_>,
         depth: Depth,
     ) -> Result<Trial, Error> {
-        let base = match (from, seeds.first()) {
-            (Some(name), _) => switches::preset("--from", name)?,
-            (None, Some(run)) => run.policy.clone(),
-            (None, None) => return Err(Error::plain("a trial has a run at least")),
+        if let Some(name) = from {
+            let policy = switches::preset("--from", name)?;
+            seeds.iter_mut().for_each(|run| run.policy = policy.clone());
+        }
+        let Some(run) = seeds.first().cloned() else {
+            return Err(Error::plain("a trial has a run at least"));
         };
-        let switches = match wanted {
-            Wanted::To(name) => switches::between(&base, &switches::preset("--to", name)?)?,
-            Wanted::Stage(name) => switches::stage(&base, name)?,
-            Wanted::Switches(words) => switches::written(&base, words)?,
+        let base = Base { scenario: Some(scenario), run, under: Vec::new() };
+        let policy = &base.run.policy;
+        let (base, switches) = match wanted {
+            Wanted::To(name) => {
+                let switches = switches::between(policy, &switches::preset("--to", name)?)?;
+                let switches = base.joined(switches)?;
+                (base, switches)
+            }
+            Wanted::Stage(name) => {
+                let switches = base.joined(switches::stage(policy, name)?)?;
+                (base, switches)
+            }
+            Wanted::Switches(words) => {
+                let switches = switches::written(&base, words)?;
+                (base, switches)
+            }
+            Wanted::Kernels(from, to) => switches::kernels(scenario, &base.run, from, to)?,
         };
         let k = switches.len();
         if depth == Depth::AllSets && k > MOST_EXACT {
@@ -105,8 +132,21 @@ impl Trial {
             return Err(Error::of_option(title).help("leave it out"));
         }
         if k > MOST {
-            let title = format!("--switch: {k} switches, write {MOST} at most");
-            return Err(Error::of_option(title));
+            let (title, help) = match wanted {
+                Wanted::Kernels(from, to) => (
+                    format!(
+                        "--to-kernel: {} and {} differ in {k} switches, and {MOST} are the most",
+                        from.name(),
+                        to.name()
+                    ),
+                    "write kernels that are nearer to one another, or some of the settings as --switch",
+                ),
+                _ => {
+                    let title = format!("--switch: {k} switches, write {MOST} at most");
+                    (title, "join some with commas: `--switch a=1,b=2` is one switch")
+                }
+            };
+            return Err(Error::of_option(title).help(help));
         }
         let orders = if let Depth::Orders(n) = depth { n } else { ORDERS };
         let pairs = orders.div_ceil(2);
@@ -114,17 +154,33 @@ impl Trial {
         let of_seed = |(at, orders): (usize, &Orders)| {
             effects::sets(k, orders).into_iter().map(move |set| (at, set)).collect::<Vec<_>>()
         };
-        let runs = orders.iter().enumerate().flat_map(of_seed).collect();
-        Ok(Trial { base, switches, seeds, orders, runs })
+        let runs: Vec<(usize, Set)> = orders.iter().enumerate().flat_map(of_seed).collect();
+        let mut of_set: BTreeMap<Set, RunSpec> = BTreeMap::new();
+        for &(_, set) in &runs {
+            if let Entry::Vacant(vacant) = of_set.entry(set) {
+                vacant.insert(base.with(&switches, set)?);
+            }
+        }
+        let numbers: Vec<u64> = seeds.iter().map(|run| run.seed).collect();
+        let spec = |set: Set, seed: u64| RunSpec { seed, ..of_set[&set].clone() };
+        let specs = runs.iter().map(|&(nth, set)| spec(set, numbers[nth])).collect();
+        let seeds = numbers.iter().map(|&seed| spec(0, seed)).collect();
+        let base = match wanted {
+            Wanted::Kernels(from, _) => from.name().to_string(),
+            _ => base.run.policy.preset,
+        };
+        Ok(Trial { base, switches, seeds, orders, runs, specs, anyway: false })
+    }
+
+    /// Takes a difference apart that is within the noise of the seeds, too.
+    #[must_use]
+    pub fn anyway(self, anyway: bool) -> Trial {
+        Trial { anyway, ..self }
     }
 
     /// The runs: seed by seed, in each seed set by set.
-    pub fn runs(&self) -> Vec<RunSpec> {
-        let run = |&(seed, set): &(usize, Set)| RunSpec {
-            policy: switches::with(&self.base, &self.switches, set),
-            ..self.seeds[seed].clone()
-        };
-        self.runs.iter().map(run).collect()
+    pub fn runs(&self) -> &[RunSpec] {
+        &self.specs
     }
 
     /// Makes the runs and takes them apart.
@@ -133,15 +189,21 @@ impl Trial {
     ///
     /// A run ended early or made other accesses than its base; the figure is undefined in one.
     pub fn run(&self, figure: Figure, runner: &Runner<'_>) -> Result<Ablation, RunError> {
-        let mut specs = self.runs();
-        let measured = figure.path().needs(Instrument::MeanResident);
-        specs.iter_mut().for_each(|spec| spec.mean_resident |= measured);
-        let runs = runner.run(specs)?;
-        self.comparable(&runs)?;
-        let of = |run: &RunReport| figure.of(Scope::from(run)).map(millionths);
-        let value = |(run, &(_, set)): (&RunReport, &(usize, Set))| {
-            of(run).ok_or_else(|| {
-                let (name, figure) = (self.words(set), figure.label());
+        runner.run(Taking { trial: self, figure, places: Vec::new() })
+    }
+
+    /// The values of the runs at some places, in millionths.
+    fn values(
+        &self,
+        figure: Figure,
+        places: &[usize],
+        runs: &[&RunReport],
+    ) -> Result<Vec<i128>, RunError> {
+        self.comparable(places, runs)?;
+        let value = |(run, &place): (&&RunReport, &usize)| {
+            figure.of(Scope::from(*run)).map(millionths).ok_or_else(|| {
+                let name = self.words(self.runs[place].1);
+                let figure = figure.label();
                 let title = format!("--figure: {name}, seed {}, has no {figure}", run.seed);
                 Error::of_option(title).help(
                     "the policy does not count it, or it is a ratio to nothing; write a figure \
@@ -149,9 +211,7 @@ impl Trial {
                 )
             })
         };
-        let values =
-            runs.iter().zip(&self.runs).map(value).collect::<Result<Vec<i128>, Error>>()?;
-        Ok(self.report(figure, &runs, &values))
+        Ok(runs.iter().zip(places).map(value).collect::<Result<Vec<i128>, Error>>()?)
     }
 
     /// The name of a set: its switches.
@@ -159,16 +219,17 @@ impl Trial {
         let on = self.switches.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
         let on: Vec<&str> = on.map(|(_, s)| s.name.as_str()).collect();
         match on.len() {
-            0 => format!("{}, all off", self.base.preset),
-            n if n == self.switches.len() => format!("{}, all on", self.base.preset),
-            _ => format!("{}, on: {}", self.base.preset, on.join(", ")),
+            0 => format!("{}, all off", self.base),
+            n if n == self.switches.len() => format!("{}, all on", self.base),
+            _ => format!("{}, on: {}", self.base, on.join(", ")),
         }
     }
 
     /// Refuses runs that did other work than the base.
-    fn comparable(&self, runs: &[RunReport]) -> Result<(), RunError> {
-        let mut base = &runs[0];
-        for (run, &(_, set)) in runs.iter().zip(&self.runs) {
+    fn comparable(&self, places: &[usize], runs: &[&RunReport]) -> Result<(), RunError> {
+        let mut base = runs[0];
+        for (&run, &place) in runs.iter().zip(places) {
+            let set = self.runs[place].1;
             // The empty set comes first in each seed.
             base = if set == 0 { run } else { base };
             let name = format!("{}, seed {}", self.words(set), run.seed);
@@ -192,15 +253,26 @@ impl Trial {
         Ok(())
     }
 
-    fn report(&self, figure: Figure, runs: &[RunReport], values: &[i128]) -> Ablation {
+    /// Effects by the runs at some places: all of them, or the ends, of which nothing is taken apart.
+    fn report(
+        &self,
+        figure: Figure,
+        places: &[usize],
+        runs: &[&RunReport],
+        values: &[i128],
+    ) -> Ablation {
         let (k, n) = (self.switches.len(), self.seeds.len());
-        let place: BTreeMap<(usize, Set), usize> = self.runs.iter().copied().zip(0..).collect();
+        let whole = places.len() == self.runs.len();
+        let made = places.iter().map(|&place| self.runs[place]);
+        let place: BTreeMap<(usize, Set), usize> = made.zip(0..).collect();
         let v = |seed: usize| {
             let place = &place;
             move |set: Set| values[place[&(seed, set)]]
         };
-        let of_seeds: Vec<(Vec<i128>, i128)> =
-            (0..n).map(|s| effects::shares(k, &self.orders[s], v(s))).collect();
+        let of_seeds: Vec<(Vec<i128>, i128)> = match whole {
+            true => (0..n).map(|s| effects::shares(k, &self.orders[s], v(s))).collect(),
+            false => Vec::new(),
+        };
         let over_seeds = |of: &dyn Fn(usize) -> i128| Effect::of((0..n).map(of).collect(), 1);
         let share = |i: usize| {
             Effect::of(of_seeds.iter().map(|(shares, _)| shares[i]).collect(), of_seeds[0].1)
@@ -218,17 +290,19 @@ impl Trial {
             alone: over_seeds(&|s| effects::alone(i, v(s))),
             share: share(i),
         };
-        let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
+        let apart = if whole { k } else { 0 };
+        let pairs = (0..apart).flat_map(|i| (i + 1..apart).map(move |j| (i, j)));
         let pair = |(i, j): (usize, usize)| PairEffect {
             switches: [self.switches[i].name.clone(), self.switches[j].name.clone()],
             together: over_seeds(&|s| effects::together(i, j, v(s))),
         };
         let all = effects::all(k);
         let first = &self.seeds[0];
+        let difference = over_seeds(&|s| v(s)(all) - v(s)(0));
         Ablation {
             variant: first.variant.clone(),
             axes: first.axes.clone(),
-            base: self.base.preset.clone(),
+            base: self.base.clone(),
             figure: figure.label_of(runs.iter().map(|run| run.records)).to_string(),
             seeds: self.seeds.iter().map(|r| r.seed).collect(),
             runs: runs.len() as u64,
@@ -236,10 +310,72 @@ impl Trial {
             orders: self.orders[0].len() as u64,
             off: over_seeds(&|s| v(s)(0)),
             on: over_seeds(&|s| v(s)(all)),
-            difference: over_seeds(&|s| v(s)(all) - v(s)(0)),
-            switches: self.switches.iter().enumerate().map(one).collect(),
+            noise: (!whole).then(|| Noise {
+                switches: k as u64,
+                enough_seeds: difference.estimate.enough().map(|n| n as u64),
+            }),
+            difference,
+            switches: self.switches.iter().take(apart).enumerate().map(one).collect(),
             pairs: pairs.map(pair).collect(),
         }
+    }
+}
+
+/// A trial under way: its ends, and then the rest.
+struct Taking<'a> {
+    trial: &'a Trial,
+    figure: Figure,
+    /// The places of the runs so far, in their order.
+    places: Vec<usize>,
+}
+
+impl Plan for Taking<'_> {
+    type Point = RunSpec;
+    type Found = Ablation;
+
+    fn next(&mut self, sheet: &Sheet<RunSpec>) -> Result<Vec<RunSpec>, RunError> {
+        let trial = self.trial;
+        let all = effects::all(trial.switches.len());
+        let is_end = |place: &usize| [0, all].contains(&trial.runs[*place].1);
+        let every = 0..trial.runs.len();
+        let wave: Vec<usize> = match self.places.len() {
+            0 => every.filter(is_end).collect(),
+            n if n < trial.runs.len() && !self.is_noise(sheet)? => {
+                every.filter(|place| !is_end(place)).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.places.extend(&wave);
+        Ok(wave.into_iter().map(|place| self.measured(place)).collect())
+    }
+
+    fn judge(self, sheet: Sheet<RunSpec>) -> Result<Ablation, RunError> {
+        let mut lines: Vec<(usize, &RunReport)> =
+            self.places.iter().copied().zip(sheet.lines.iter().map(|line| &line.made)).collect();
+        lines.sort_by_key(|line| line.0);
+        let (places, runs): (Vec<usize>, Vec<&RunReport>) = lines.into_iter().unzip();
+        let values = self.trial.values(self.figure, &places, &runs)?;
+        Ok(self.trial.report(self.figure, &places, &runs, &values))
+    }
+}
+
+impl Taking<'_> {
+    fn measured(&self, place: usize) -> RunSpec {
+        let mut spec = self.trial.specs[place].clone();
+        spec.mean_resident |= self.figure.path().needs(Instrument::MeanResident);
+        spec
+    }
+
+    /// True if the ends differ by no more than the noise of several seeds.
+    fn is_noise(&self, sheet: &Sheet<RunSpec>) -> Result<bool, RunError> {
+        let runs: Vec<&RunReport> = sheet.lines.iter().map(|line| &line.made).collect();
+        let values = self.trial.values(self.figure, &self.places, &runs)?;
+        if self.trial.anyway {
+            return Ok(false);
+        }
+        let ends = self.trial.report(self.figure, &self.places, &runs, &values);
+        let difference = ends.difference.estimate;
+        Ok(difference.ci95.is_some() && !difference.is_proven())
     }
 }
 
@@ -331,7 +467,7 @@ pub struct Ablation {
     pub variant: String,
     /// The setting of the axes.
     pub axes: Vec<(String, String)>,
-    /// The preset with all switches off.
+    /// The preset with all switches off, or the kernel.
     pub base: String,
     /// The figure.
     pub figure: String,
@@ -353,4 +489,18 @@ pub struct Ablation {
     pub switches: Vec<SwitchEffect>,
     /// Effect of each pair.
     pub pairs: Vec<PairEffect>,
+    /// Where only the ends were run, because the difference is within the noise of the seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
+}
+
+/// A difference that was not taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Noise {
+    /// Number of switches, of which none was run.
+    pub switches: u64,
+    /// The number of seeds that would tell the ends apart, if mean and spread stay what they are; none
+    /// if the means are equal, or more than 10,000 would be needed.
+    pub enough_seeds: Option<u64>,
 }

@@ -56,6 +56,7 @@ fn whys_that_cannot_be() {
     for (case, args) in [
         ("unknown-variant", &["why", "a.toml", "--variant", "middle"][..]),
         ("unknown-one-of-two", &["why", "a.toml", "--variants", "old,middle"]),
+        ("several-seeds", &["why", "a.toml", "--variants", "old,new", "--seeds", "5"]),
         ("one-variant", &["why", "a.toml", "--variants", "old"]),
         ("page-of-two-runs", &["why", "a.toml", "--page", "sequential:0:1"]),
         ("page-that-never-was", &["why", "b.toml", "--page", "uniform:0:999999"]),
