@@ -252,8 +252,12 @@ fn nobody_gains_by_cheating() {
             }
             Fate::Below(most) => {
                 let e = found.as_ref().unwrap_or_else(|e| panic!("{name}: {e}"));
-                assert!(e.own.score.is_some_and(|s| s < *most), "{name}: {:?}", e.own);
-                assert!(e.held_out.score.is_some_and(|s| s < *most), "{name}: {:?}", e.held_out);
+                assert!(e.own.score.is_some_and(|s| s.mean < *most), "{name}: {:?}", e.own);
+                assert!(
+                    e.held_out.score.is_some_and(|s| s.mean < *most),
+                    "{name}: {:?}",
+                    e.held_out
+                );
             }
             Fate::As(body) => {
                 let e = found.as_ref().unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -303,7 +307,7 @@ fn luck_with_a_seed_does_not_hold() {
     let beside = beside.unwrap_or_else(|e| panic!("{e}"));
     let of = |n: u64| {
         let e = beside.evaluate(&Candidate::Own(&Lots(n))).unwrap_or_else(|e| panic!("{e}"));
-        (e.own.score.expect("a score"), e.held_out.score.expect("a score"))
+        (e.own.score.expect("a score").mean, e.held_out.score.expect("a score").mean)
     };
     let all: Vec<(f64, f64)> = (0..12).map(of).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;

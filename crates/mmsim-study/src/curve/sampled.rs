@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Curve, Drawn, bends, mean_of, size_of};
-use crate::bench::Replay;
 use crate::attend::Making;
+use crate::bench::Replay;
 use crate::miniature::{self, Estimated, Miniature, MiniatureReport, Share, Worth, worth};
 use crate::plan::{Plan, Point, Sheet};
 use crate::run::RunError;
