@@ -37,6 +37,7 @@ pub use error::MasimError;
 pub use run::{MasimOptions, MasimTask, MasimWorkload};
 
 use mmsim_core::base::time::SimDuration;
+use mmsim_core::words;
 
 /// Accesses of a batch unless told otherwise, as in masim.
 pub const BATCH: u32 = 131_072;
@@ -109,15 +110,13 @@ pub enum Walk {
     Random,
 }
 
-/// Operation of an access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// `ro`: reads.
-    Read,
-    /// `wo`: writes.
-    Write,
-    /// `rw`: reads, then writes the same byte.
-    ReadWrite,
+words! {
+    /// Operation of an access.
+    Mode {
+        Write = "wo", "Writes.";
+        Read = "ro", "Reads.";
+        ReadWrite = "rw", "Reads, then writes the same byte.";
+    }
 }
 
 const PAGE: u64 = 4096;

@@ -10,6 +10,8 @@ use super::{BATCH, MasimConfig, Mode, PAGE, Pattern, Walk};
 use crate::work::{Pages, Threads, Work, WorkError};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::config::Kernel;
+use mmsim_core::settings;
 use mmsim_core::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
 use std::sync::Arc;
 
@@ -20,28 +22,31 @@ const RUN_PAGES: u32 = 4096;
 /// The parts in which an idle phase computes.
 const IDLE: SimDuration = SimDuration::from_millis(1);
 
-/// The options of masim's command line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MasimOptions {
-    /// Number of times that the whole file is carried out (`--repeat`); each time its regions are
-    /// allocated and freed.
-    pub repeat: u32,
-    /// Operation of accesses where the pattern does not say (`--default_rw_mode`).
-    pub mode: Mode,
-    /// Accesses of a batch, at least 1 (`--nr_accesses_per_region`).
-    pub batch: u32,
-    /// Regions are private huge pages of hugetlbfs (`--use_hugetlb`).
-    pub hugetlb: bool,
-    /// Bytes of a prepared number, at most 8, in the program's table of a million of them. It
-    /// lies in pages of their own that are written at the beginning of a turn and read by draws:
-    /// 4 in masim until 4b9bded (September 2024), 8 since. With 0 there is no table.
-    pub number_bytes: u32,
+settings! {
+    /// The options of masim's command line.
+    ///
+    /// The table of random numbers lies in pages of its own, which are written at the beginning of a
+    /// turn and read by draws.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct MasimOptions {
+        /// how often the file is carried out, each time with fresh regions; masim's `--repeat`
+        repeat: u32 = 1, .range(1, u32::MAX as u64);
+        /// what accesses do where the file does not say; masim's `--default_rw_mode`
+        mode as "default-mode": Mode = Mode::Write;
+        /// accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`
+        batch: u32 = BATCH, .range(1, u32::MAX as u64);
+        /// regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`
+        hugetlb: bool = false, .toml();
+        /// bytes of each of the million random numbers that the program keeps: 4 in masim to
+        /// September 2024, 8 since; 0: they take no memory
+        number_bytes as "number-bytes": u32 = 0, .range(0, 8);
+    }
 }
 
 impl MasimOptions {
     /// Without any option: once, writes, batches of [`BATCH`].
     pub const fn plain() -> Self {
-        MasimOptions { repeat: 1, mode: Mode::Write, batch: BATCH, hugetlb: false, number_bytes: 0 }
+        MasimOptions::of(Kernel::LAST)
     }
 }
 

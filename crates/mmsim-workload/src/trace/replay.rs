@@ -21,10 +21,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::rng::Rng;
+use mmsim_core::base::settings::{Form, Formed, Row, Value};
 use mmsim_core::base::time::{SimDuration, SimTime};
+use mmsim_core::config::Kernel;
 use mmsim_core::workload::{
     FileSlot, FileSpec, MapKind, Op, RegionId, Replayed, Run, Touch, VmaFlags, Workload, WorkloadCx,
 };
+use mmsim_core::{settings, words};
 
 use super::error::TraceError;
 use super::info::TraceInfo;
@@ -105,32 +108,54 @@ pub enum Think {
     None,
 }
 
-/// Effect of a late machine on the records that follow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReplayMode {
-    /// As the trace says.
-    Recorded,
-    /// The process computes for the recorded spans between its accesses.
-    Closed,
-    /// Each access waits for its recorded instant; what is late comes at once.
-    Arrivals,
+impl Formed for Think {
+    const FORM: Form = Form::Whole;
+}
+impl Value for Think {
+    fn number(&self, _: &Row) -> Option<u64> {
+        Some(match *self {
+            Think::None => 0,
+            Think::Recorded => 1000,
+            Think::Scaled { per_mille } => per_mille.into(),
+        })
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        *self = match n {
+            0 => Think::None,
+            1000 => Think::Recorded,
+            n => Think::Scaled { per_mille: u32::try_from(n).unwrap_or(u32::MAX) },
+        };
+    }
 }
 
-/// Options of a replay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReplayOptions {
-    /// Number of repetitions, at least one.
-    pub repeat: u32,
-    /// Think time.
-    pub think: Think,
-    /// Closed loop or arrivals.
-    pub mode: ReplayMode,
+words! {
+    /// Effect of a late machine on the records that follow.
+    ReplayMode {
+        Recorded = "recorded", "As the trace says.";
+        Closed = "closed", "The process computes for the recorded spans between its accesses.";
+        Arrivals = "timed",
+            "Each access waits for its recorded instant; what is late comes at once.";
+    }
+}
+
+settings! {
+    /// Options of a replay.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct ReplayOptions {
+        /// how often
+        repeat: u32 = 1, .range(1, u32::MAX as u64);
+        /// recorded time between accesses, in thousandths: 500 halves it, 0 leaves none
+        think as "think-permille": Think = Think::Recorded, .range(0, 1_000_000);
+        /// as the trace says, or computing for the recorded time between accesses, or each access not
+        /// before its recorded instant
+        mode: ReplayMode = ReplayMode::Recorded;
+    }
 }
 
 impl Default for ReplayOptions {
     /// Once, as recorded.
     fn default() -> Self {
-        ReplayOptions { repeat: 1, think: Think::Recorded, mode: ReplayMode::Recorded }
+        ReplayOptions::of(Kernel::LAST)
     }
 }
 

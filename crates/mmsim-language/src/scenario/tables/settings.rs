@@ -4,6 +4,7 @@ use std::any::Any;
 
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::settings::{Form, KnobError, Row, Settings};
+use mmsim_core::config::Kernel;
 use mmsim_core::config::cost::CostModel;
 use mmsim_workload::law::Varying;
 use mmsim_workload::named::{Given, Misfit, Named, TaskOf};
@@ -168,6 +169,18 @@ impl Given for Reader<'_> {
     fn is_default(&self, key: &str) -> bool {
         Reader::is_default(self, key)
     }
+}
+
+/// Default of a row of `C` on a kernel.
+pub(super) fn default_of<C: Settings>(row: &Row, kernel: Kernel) -> Option<u64> {
+    C::of_kernel(kernel)?.number(row)
+}
+
+/// Reads options that no kernel decides.
+pub(super) fn options<C: Settings>(r: &Reader<'_>) -> Result<C, Error> {
+    let mut options = C::of_kernel(Kernel::LAST).expect("options have defaults");
+    fill(r, C::ROWS, &mut options)?;
+    Ok(options)
 }
 
 /// Reads the config of a workload.

@@ -3,20 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mmsim_core::base::settings::Settings as _;
 use mmsim_workload::generators::WorkloadSpec;
-use mmsim_workload::masim::{MasimConfig, MasimOptions, MasimTask, Mode};
+use mmsim_workload::masim::{MasimConfig, MasimOptions, MasimTask};
 use mmsim_workload::script::ScriptTask;
-use mmsim_workload::trace::{ReplayMode, ReplayOptions, ReplayTask, Think};
+use mmsim_workload::trace::{ReplayOptions, ReplayTask};
 
 use super::key;
+use super::settings::{default_of, keys_of, options};
 use crate::scenario::fields::{TaskCx, file};
-use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec, U32};
+use crate::scenario::keys::{Fallback, KeySpec, Kind, TableSpec};
 use crate::scenario::read::Reader;
-use crate::scenario::rows::{rows, words};
+use crate::scenario::rows::rows;
 use mmsim_base::error::{Error, ErrorKind};
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, File, Flag, Text, Texts, Time, Whole};
+use Kind::{Choice, Count, File, Text, Texts, Time, Whole};
 
 /// Keys with which [`TASK_COMMON`] and every workload's table begin.
 pub(super) const TASK: &[KeySpec] = &[
@@ -48,34 +50,22 @@ rows! {
     keys {}
 }
 
+static REPLAY_OPTIONS: [KeySpec; ReplayOptions::ROWS.len()] =
+    keys_of(ReplayOptions::ROWS, default_of::<ReplayOptions>);
+
 rows! {
     /// `replay`.
     REPLAY: TASK,
     "workload = \"replay\"",
     "The accesses of a stored trace: one process for each process in it.";
-    fn replay(r, task: &TaskCx<'_>) -> ReplayTask {
-        trace: {file(r, "trace", task.dir)?; ("trace", File, Required, "trace file")};
-        options: (struct ReplayOptions {
-            repeat: ("repeat", Count(1, U32), Is("1"), "how often");
-            think: {think(r.get("think-permille")?);
-                ("think-permille", Count(0, 1_000_000), Is("1000"),
-                    "recorded time between accesses, in thousandths: 500 halves it, 0 leaves none")};
-            mode: ("mode", one of {
-                    "recorded" => ReplayMode::Recorded,
-                    "closed" => ReplayMode::Closed,
-                    "timed" => ReplayMode::Arrivals,
-                }, Is("\"recorded\""),
-                "as the trace says, or computing for the recorded time between accesses, or each access not before its recorded instant");
-        });
+    keys {
+        ("trace", File, Required, "trace file")
+        {..&REPLAY_OPTIONS}
     }
 }
 
-fn think(per_mille: u32) -> Think {
-    match per_mille {
-        0 => Think::None,
-        1000 => Think::Recorded,
-        per_mille => Think::Scaled { per_mille },
-    }
+pub(in crate::scenario) fn replay(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<ReplayTask, Error> {
+    Ok(ReplayTask { trace: file(r, "trace", task.dir)?, options: options(r)? })
 }
 
 rows! {
@@ -100,30 +90,23 @@ pub(in crate::scenario) fn script(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<S
     Ok(ScriptTask::Commands(commands.into_iter().map(|(text, _)| text.to_string()).collect()))
 }
 
+static MASIM_OPTIONS: [KeySpec; MasimOptions::ROWS.len()] =
+    keys_of(MasimOptions::ROWS, default_of::<MasimOptions>);
+
 rows! {
     /// `masim`.
     MASIM: TASK,
     "workload = \"masim\"",
     "A configuration file of masim, unchanged: regions, and phases by the clock with patterns by weight (see [masim.md](masim.md)). Give `config` or `text`.";
-    fn masim(r, task: &TaskCx<'_>) -> MasimTask {
-        config: {Arc::new(masim_config(r, task.dir)?);
-            ("config", File, Auto("`text` decides"), "configuration file"),
-            ("text", Text, Auto("`config` decides"), "the configuration itself")};
-        options: (struct MasimOptions {
-            repeat: ("repeat", Count(1, U32), Is("1"),
-                "how often the file is carried out, each time with fresh regions; masim's `--repeat`");
-            mode: ("default-mode",
-                one of { "wo" => Mode::Write, "ro" => Mode::Read, "rw" => Mode::ReadWrite },
-                Is("\"wo\""),
-                "what accesses do where the file does not say; masim's `--default_rw_mode`");
-            batch: ("batch", Count(1, U32), Is("131072"),
-                "accesses from one look at the clock to the next; masim's `--nr_accesses_per_region`");
-            hugetlb: ("hugetlb", Flag, Is("false"),
-                "regions are huge pages of `vm.nr_hugepages`, whole ones; masim's `--use_hugetlb`");
-            number_bytes: ("number-bytes", Count(0, 8), Is("0"),
-                "bytes of each of the million random numbers that the program keeps: 4 in masim to September 2024, 8 since; 0: they take no memory");
-        });
+    keys {
+        ("config", File, Auto("`text` decides"), "configuration file")
+        ("text", Text, Auto("`config` decides"), "the configuration itself")
+        {..&MASIM_OPTIONS}
     }
+}
+
+pub(in crate::scenario) fn masim(r: &Reader<'_>, task: &TaskCx<'_>) -> Result<MasimTask, Error> {
+    Ok(MasimTask { config: Arc::new(masim_config(r, task.dir)?), options: options(r)? })
 }
 
 /// The file is read here and not when the machine is built, so that all errors in it are reported

@@ -4,7 +4,7 @@ use mmsim_core::base::settings::{Row, Settings as _, Unfit};
 use mmsim_core::config::{Kernel, SysctlWrite, VmSysctl};
 use mmsim_core::workload::Op;
 
-use super::settings::{keys_of, number};
+use super::settings::{default_of, keys_of, number};
 use crate::scenario::keys::{KeySpec, TableSpec, one_of, toml_of};
 use crate::scenario::raw::{At, Node, Table as Doc, Value};
 use crate::scenario::read::Reader;
@@ -18,12 +18,7 @@ pub static VM: TableSpec = TableSpec {
     groups: &[&KEYS],
 };
 
-static KEYS: [KeySpec; VmSysctl::ROWS.len()] = keys_of(VmSysctl::ROWS, default_of);
-
-/// Default of a sysctl on a kernel.
-fn default_of(row: &Row, kernel: Kernel) -> Option<u64> {
-    VmSysctl::of(kernel).number(row)
-}
+static KEYS: [KeySpec; VmSysctl::ROWS.len()] = keys_of(VmSysctl::ROWS, default_of::<VmSysctl>);
 
 /// Reads a table of sysctls of a kernel.
 pub(super) fn sysctls_of(r: &Reader<'_>, kernel: Kernel) -> Result<VmSysctl, Error> {
@@ -70,10 +65,12 @@ pub(in crate::scenario) fn fill_of_kernel(doc: &mut Doc, kernel: Kernel) {
     let Some(Value::Table(machine)) = machine else { return };
     let Some(Value::Table(vm)) = machine.get_mut("vm").map(|n| &mut n.value) else { return };
     for row in VmSysctl::ROWS.iter().filter(|row| row.is_of(kernel)) {
-        let first = default_of(row, Kernel::ALL[0]);
+        let first = default_of::<VmSysctl>(row, Kernel::ALL[0]);
         let changes = vm.get(row.name).is_none()
-            && Kernel::ALL.into_iter().any(|k| row.is_of(k) && default_of(row, k) != first);
-        let toml = || toml_of(row, default_of(row, kernel));
+            && Kernel::ALL
+                .into_iter()
+                .any(|k| row.is_of(k) && default_of::<VmSysctl>(row, k) != first);
+        let toml = || toml_of(row, default_of::<VmSysctl>(row, kernel));
         if let Some(node) = changes.then(|| Node::of_default(&toml())).flatten() {
             vm.push(row.name, At::DEFAULT, node);
         }
