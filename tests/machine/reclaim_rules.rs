@@ -220,7 +220,7 @@ fn badness_below_one() {
 
 /// The write requests 700 of 1500 pages, all of them accessed. A quarter of the rest each time ends
 /// within a batch, and so does a batch each time, in more tries; all of the rest at once goes
-/// beyond it.
+/// beyond it. A number is a batch of its own size.
 #[test]
 fn memory_reclaim_try() {
     let ops = [anon(1500), write(0, 0, 1500), reclaim(700)];
@@ -232,6 +232,10 @@ fn memory_reclaim_try() {
     assert!((700..764).contains(&quarter) && (700..764).contains(&batch), "{batch} {quarter}");
     assert!(whole > quarter.max(batch), "{whole} {batch} {quarter}");
     assert_ne!(runs[1].digest, runs[2].digest);
+    assert_eq!(of("32").digest, runs[1].digest);
+    assert_eq!(of("700").digest, runs[0].digest);
+    let larger = of("200").digest;
+    assert!(runs.iter().all(|run| run.digest != larger));
 }
 
 /// Pages of a mapped file are used once each, and then memory is short. Those of an executable mapping

@@ -17,6 +17,7 @@ mod presets;
 pub use mmsim_core::base::settings::{KnobError, Row, Settings};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
+use mmsim_core::base::settings::OrNumber;
 use mmsim_core::{settings, words};
 
 words! {
@@ -195,7 +196,9 @@ settings! {
         whole_zone_sweep as "whole-zone-sweep": bool = false,
             .source("mm/compaction: redesign compaction (2015, not merged)");
         /// Number of successes in a cycle that keep a zone from being depleted.
-        deplete_threshold as "deplete-threshold": DepleteThreshold = DepleteThreshold::One,
+        deplete_threshold as "deplete-threshold": OrNumber<DepleteThreshold> =
+            OrNumber::Word(DepleteThreshold::One),
+            .numbers(1, 1_000_000)
             .source("mm/compaction: new threshold for compaction depleted zone (2015, not merged)");
         /// Lets each scanner skip a pageblock for reasons of its own.
         two_skip_bits as "two-skip-bits": bool = false,

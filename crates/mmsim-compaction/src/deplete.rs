@@ -8,6 +8,7 @@
 //! Source: the patches named at the knobs.
 
 use crate::config::{CompactionConfig, DepleteThreshold, Depletion as Rule, ScanLimit};
+use mmsim_core::base::settings::OrNumber::{self, Number, Word};
 
 /// State of a zone's successes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,10 +25,11 @@ pub struct Depletion {
 
 /// Number of successes that a cycle needs, in a zone of `managed` pages where requests of this
 /// order and above fail.
-pub fn threshold(rule: DepleteThreshold, managed: u64, order_failed: u8) -> u64 {
+pub fn threshold(rule: OrNumber<DepleteThreshold>, managed: u64, order_failed: u8) -> u64 {
     match rule {
-        DepleteThreshold::One => 1,
-        DepleteThreshold::BySize => (managed >> order_failed >> 2 >> 7).max(4),
+        Number(successes) => successes.into(),
+        Word(DepleteThreshold::One) => 1,
+        Word(DepleteThreshold::BySize) => (managed >> order_failed >> 2 >> 7).max(4),
     }
 }
 
@@ -110,8 +112,8 @@ mod tests {
                 (d.depleted, d.depth, limit(rules, MANAGED, 512, d.limiting_depth()))
             })
         };
-        assert_eq!(threshold(DepleteThreshold::BySize, MANAGED, 3), 30);
-        assert_eq!(threshold(DepleteThreshold::BySize, 64, 3), 4);
+        assert_eq!(threshold(Word(DepleteThreshold::BySize), MANAGED, 3), 30);
+        assert_eq!(threshold(Word(DepleteThreshold::BySize), 64, 3), 4);
         let none = (false, 0, None);
         let want = [none, none, (true, 0, None), (true, 1, Some(1940)), (true, 2, Some(970))];
         assert_eq!(after(&redesign), want);

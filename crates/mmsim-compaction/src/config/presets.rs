@@ -4,8 +4,8 @@
 //! [`mmsim_core::base::settings::Preset::changes`] tells any two neighbours apart.
 
 use super::{
-    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion, ScanLimit,
-    SpareFree, TargetTypes,
+    CachedAlways, CachedPfn, CompactionConfig, Deferral, DepleteThreshold, Depletion, OrNumber,
+    ScanLimit, SpareFree, TargetTypes,
 };
 use mmsim_core::base::settings;
 use mmsim_core::config::Kernel;
@@ -31,7 +31,7 @@ impl CompactionConfig {
     };
     /// All ten patches: more successes are needed in a large zone.
     pub const V1_THRESHOLD: CompactionConfig = CompactionConfig {
-        deplete_threshold: DepleteThreshold::BySize,
+        deplete_threshold: OrNumber::Word(DepleteThreshold::BySize),
         ..CompactionConfig::V1_REDESIGN
     };
     /// Second series, up to the limit.
@@ -57,7 +57,7 @@ impl CompactionConfig {
     };
     /// All of the second series.
     pub const V2_THRESHOLD: CompactionConfig = CompactionConfig {
-        deplete_threshold: DepleteThreshold::BySize,
+        deplete_threshold: OrNumber::Word(DepleteThreshold::BySize),
         spare_free: SpareFree::Requested,
         ..CompactionConfig::V2_REDESIGN
     };

@@ -179,16 +179,20 @@ fn whole_zone_sweep() {
     assert_eq!((meet, sweep), (false, true));
 }
 
-/// A cycle with two successes is enough for a small zone by one threshold, not by the other.
+/// A cycle with two successes is enough for a small zone by one threshold, not by the other, be they
+/// words or numbers.
 #[test]
 fn deplete_threshold() {
     let (t, m) = before_singles("mPPPPPPP", 4);
-    let [one, size] = both(V1, &[], "deplete-threshold", ["one", "by-size"], (&t, &m), |mut r| {
-        depleted(&mut r, 0, 2);
-        let _ = r.run(&Rig::run_request(None, Sync));
-        r.compaction.zone(Z).depletion.depleted
-    });
-    assert_eq!((one, size), (false, true));
+    for values in [["one", "by-size"], ["2", "3"]] {
+        let zone = (&*t, &*m);
+        let few_are_enough = both(V1, &[], "deplete-threshold", values, zone, |mut r| {
+            depleted(&mut r, 0, 2);
+            let _ = r.run(&Rig::run_request(None, Sync));
+            r.compaction.zone(Z).depletion.depleted
+        });
+        assert_eq!(few_are_enough, [false, true], "{values:?}");
+    }
 }
 
 /// The second pageblock has no free frame. When the sweep comes around it looks there again, unless

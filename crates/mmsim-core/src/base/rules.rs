@@ -9,7 +9,7 @@
 //! ([`MachineConfig::rules`](crate::config::MachineConfig)), one at a time.
 
 use super::kernel::{Kernel, NR_KERNELS};
-use super::settings::Preset;
+use super::settings::{OrNumber, Preset};
 use crate::{settings, words};
 
 words! {
@@ -407,9 +407,12 @@ settings! {
         /// and pgsteal_direct
         counts_proactive as "counts-proactive": bool = false, "6.18" => true,
             .source("absent in 6.12, present in 6.17, mm/vmscan.c, reclaimer_offset");
-        /// how much of what is missing a try of memory.reclaim asks for
-        memory_reclaim_try as "memory-reclaim-try": ReclaimTry =
-            ReclaimTry::Whole, "6.6" => ReclaimTry::Batch, "6.9" => ReclaimTry::Quarter,
+        /// how much of what is missing a try of memory.reclaim asks for; a number is a limit in
+        /// pages
+        memory_reclaim_try as "memory-reclaim-try": OrNumber<ReclaimTry> =
+            OrNumber::Word(ReclaimTry::Whole), "6.6" => OrNumber::Word(ReclaimTry::Batch),
+            "6.9" => OrNumber::Word(ReclaimTry::Quarter),
+            .numbers(1, 1 << 20)
             .source(
                 "6.6 \"mm:vmscan: fix inaccurate reclaim during proactive reclaim\"; 6.9 \"mm: \
                  memcg: use larger batches for proactive reclaim\"",

@@ -11,7 +11,7 @@ mod value;
 
 pub use refusal::{KnobError, Unfit};
 pub use row::{Form, MANY, Row, Word};
-pub use value::{Formed, Value, show_pages};
+pub use value::{Formed, OrNumber, Value, Worded, show_pages};
 
 use super::kernel::Kernel;
 use refusal::unknown_knob;
@@ -181,6 +181,9 @@ macro_rules! words {
                     doc: $doc,
                     since: $crate::base::kernel::checked(concat!($($since)?)),
                 },)+], &[$($text),+]);
+        }
+        impl $crate::base::settings::Worded for $name {
+            const WORDS: &'static [Self] = Self::ALL;
         }
         impl $crate::base::settings::Value for $name {
             fn number(&self, _: &$crate::base::settings::Row) -> Option<u64> {

@@ -82,7 +82,10 @@ pub(super) fn rules(r: &Reader<'_>, kernel: Kernel) -> Result<Option<KernelRules
             error => {
                 let title = format!("{name}: {}", error.remark());
                 let label = match &error {
-                    KnobError::UnknownValue { allowed, .. } => one_of(allowed),
+                    KnobError::UnknownValue { allowed, numbers: None, .. } => one_of(allowed),
+                    KnobError::UnknownValue { allowed, numbers: Some((low, high)), .. } => {
+                        format!("{}, or a whole number from {low} to {high}", one_of(allowed))
+                    }
                     KnobError::OutOfRange { range: (low, high), .. } => {
                         format!("a whole number from {low} to {high}")
                     }

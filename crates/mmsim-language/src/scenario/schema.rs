@@ -201,14 +201,23 @@ fn presets(registry: &Registry, presets: Vec<String>) -> Json {
 /// A knob that takes these values, besides those that one of its name takes already.
 fn add_knob(properties: &mut Map<String, Json>, name: String, doc: &str, values: &str) {
     let schema = properties.entry(name).or_insert_with(|| json!({ "description": doc }));
-    let range = values.split_once(" to ");
-    if let Some((low, high)) = range.and_then(|(a, b)| Some((number(a)?, number(b)?))) {
+    if let Some((low, high)) = range_of(values) {
         schema["type"] = "integer".into();
         schema["minimum"] = low.into();
         schema["maximum"] = high.into();
         return;
     }
-    let words: Vec<&str> = values.split(" | ").collect();
+    // Words, and numbers that may stand in their place.
+    let (words, numbers): (Vec<&str>, Vec<&str>) =
+        values.split(" | ").partition(|part| range_of(part).is_none());
+    if let [numbers] = numbers[..] {
+        let (low, high) = range_of(numbers).unwrap_or_default();
+        schema["anyOf"] = json!([
+            { "enum": words },
+            { "type": "integer", "minimum": low, "maximum": high },
+        ]);
+        return;
+    }
     if words.iter().all(|w| !w.is_empty() && !w.contains(' ')) {
         let mut all = schema["enum"].as_array().cloned().unwrap_or_default();
         // A number may be written as one or as a word.
@@ -220,6 +229,12 @@ fn add_knob(properties: &mut Map<String, Json>, name: String, doc: &str, values:
         }
         schema["enum"] = all.into();
     }
+}
+
+/// `1 to 9`.
+fn range_of(text: &str) -> Option<(i64, i64)> {
+    let (low, high) = text.split_once(" to ")?;
+    Some((number(low)?, number(high)?))
 }
 
 fn number(word: &str) -> Option<i64> {

@@ -19,6 +19,7 @@ mod presets;
 pub use crate::settings::{KnobError, Row, Settings};
 pub use presets::{PRESETS, Preset, preset, preset_for_kernel};
 
+use mmsim_core::base::settings::OrNumber;
 use mmsim_core::{settings, words};
 
 words! {
@@ -145,7 +146,8 @@ settings! {
     pub struct ClassicConfig {
         /// Number of active anonymous pages that one inactive anonymous page may face before the
         /// active list is scanned.
-        anon_ratio as "anon-ratio": AnonRatio = AnonRatio::Sqrt,
+        anon_ratio as "anon-ratio": OrNumber<AnonRatio> = OrNumber::Word(AnonRatio::Sqrt),
+            .numbers(1, 1_000_000)
             .source("mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)");
         /// The list on which a new anonymous page starts.
         anon_start as "anon-start": AnonStart = AnonStart::Active, "5.9" => AnonStart::Inactive,

@@ -13,6 +13,7 @@
 
 use super::config::{AnonRatio, ScanRounding, WsThreshold};
 use crate::index::{ANON, FILE, LruType, PerType};
+use mmsim_core::base::settings::OrNumber::{self, Number, Word};
 use mmsim_core::policy::{ANON_ONLY, SWAP_CLUSTER_MAX};
 
 /// Index of the inactive anonymous list.
@@ -48,12 +49,13 @@ pub const fn inactive_is_low(inactive: u64, active: u64) -> bool {
     inactive * inactive_ratio(inactive, active) < active
 }
 
-/// [`inactive_is_low`] of the anonymous lists under either rule.
+/// [`inactive_is_low`] of the anonymous lists under each rule.
 #[inline]
-pub const fn inactive_anon_is_low(rule: AnonRatio, inactive: u64, active: u64) -> bool {
+pub const fn inactive_anon_is_low(rule: OrNumber<AnonRatio>, inactive: u64, active: u64) -> bool {
     match rule {
-        AnonRatio::Sqrt => inactive_is_low(inactive, active),
-        AnonRatio::One => inactive < active,
+        Word(AnonRatio::Sqrt) => inactive_is_low(inactive, active),
+        Word(AnonRatio::One) => inactive < active,
+        Number(ratio) => inactive.saturating_mul(ratio as u64) < active,
     }
 }
 
@@ -445,8 +447,8 @@ mod tests {
         assert!(!inactive_is_low(65_536, 196_608));
         assert!(inactive_is_low(65_535, 196_609));
         assert!(!inactive_is_low(50, 50) && inactive_is_low(49, 50));
-        assert!(inactive_anon_is_low(AnonRatio::One, 65_536, 196_608));
-        assert!(!inactive_anon_is_low(AnonRatio::Sqrt, 65_536, 196_608));
+        assert!(inactive_anon_is_low(Word(AnonRatio::One), 65_536, 196_608));
+        assert!(!inactive_anon_is_low(Word(AnonRatio::Sqrt), 65_536, 196_608));
     }
 
     const SIZES: PerList = [40_000, 60_000, 20_000, 10_000];

@@ -12,6 +12,7 @@ mod presets;
 
 pub use presets::PRESETS;
 
+use mmsim_core::base::settings::OrNumber;
 use mmsim_core::phys::frames::flag;
 use mmsim_core::{settings, words};
 
@@ -275,8 +276,11 @@ settings! {
         /// Choice of the type to evict.
         type_rule as "type-rule": TypeRule = TypeRule::FirstTier, "6.18" => TypeRule::AllTiers,
             .source("mm/mglru: rework type selection (Linux 6.14)");
-        /// Factor by which a tier has to be worse than the first before it is protected.
-        tier_gain as "tier-gain": TierGain = TierGain::OneToTwo, "6.18" => TierGain::TwoToThree,
+        /// Factor by which a tier has to be worse than the first before it is protected. A number
+        /// is in per cent: 200 is `1:2`.
+        tier_gain as "tier-gain": OrNumber<TierGain> =
+            OrNumber::Word(TierGain::OneToTwo), "6.18" => OrNumber::Word(TierGain::TwoToThree),
+            .numbers(100, 10_000)
             .source("mm/mglru: rework type selection (Linux 6.14)");
         /// Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.
         nr_tiers as "nr-tiers": u32 = 4,
@@ -327,9 +331,12 @@ settings! {
         aging_site as "aging-site": AgingSite =
             AgingSite::Kswapd, "6.6" => AgingSite::Evictor, "7.3" => AgingSite::Loop,
             .source("mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)");
-        /// Largest number of pages that one step of eviction looks at.
-        step_size as "step-size": StepSize =
-            StepSize::Whole, "6.18" => StepSize::Budget, "7.3" => StepSize::Batch,
+        /// Largest number of pages that one step of eviction looks at. A number, 4096 apart, is
+        /// bounded by what is left of the budget.
+        step_size as "step-size": OrNumber<StepSize> =
+            OrNumber::Word(StepSize::Whole), "6.18" => OrNumber::Word(StepSize::Budget),
+            "7.3" => OrNumber::Word(StepSize::Batch),
+            .numbers(1, 1 << 20)
             .source("budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec");
         /// End of a pass over a group.
         budget_rule as "budget-rule": BudgetRule = BudgetRule::EachStep, "7.3" => BudgetRule::Once,
@@ -497,6 +504,14 @@ mod tests {
             said(c.set("hist-gens", "5")),
             "hist-gens: unknown value \"5\", write one of \"1\", \"4\""
         );
+        assert_eq!(
+            said(c.set("step-size", "0")),
+            "step-size: unknown value \"0\", write one of \"4096\", \"budget\", \"64\", or a whole \
+             number from 1 to 1048576"
+        );
+        c.set("step-size", "65").unwrap();
+        assert_eq!(c.get("step-size").as_deref(), Some("65"));
+        c.set("step-size", "4096").unwrap();
         assert_eq!(
             said(c.set("refault_distanc", "v3")),
             "unknown knob \"refault_distanc\", did you mean \"refault-distance\"?"

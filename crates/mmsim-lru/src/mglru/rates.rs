@@ -12,6 +12,7 @@
 use super::config::{MglruConfig, TierGain, TypeRule};
 use crate::classic::formulas::CostState;
 use crate::index::{ANON, FILE, LruType, MAX_NR_TIERS, PerTier, PerType, Tier};
+use mmsim_core::base::settings::OrNumber::{Number, Word};
 
 /// Refaults below which a position may be evicted without a comparison, and the amount that
 /// makes a set point hard to beat while little is known of it (`MIN_LRU_BATCH`).
@@ -156,8 +157,9 @@ impl Control<'_> {
     /// The last tier of a type that may be evicted, compared with its first (`get_tier_idx`).
     pub fn own_limit(&self, t: LruType) -> Tier {
         let (sp, pv) = match self.config.tier_gain {
-            TierGain::OneToTwo => (1, 2),
-            TierGain::TwoToThree => (2, 3),
+            Word(TierGain::OneToTwo) => (1, 2),
+            Word(TierGain::TwoToThree) => (2, 3),
+            Number(per_cent) => (100, per_cent.into()),
         };
         self.limit(t, self.position(t, Tier::FIRST, sp), pv)
     }

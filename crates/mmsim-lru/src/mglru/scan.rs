@@ -13,6 +13,7 @@ use super::config::{
 use super::lruvec::{GEN_MASK, GenList, NAMES, gen_bits, gen_of};
 use crate::index::{ANON, FILE, Gen, LruType, LruvecId, MIN_NR_GENS, PerType, Tier};
 use mmsim_core::base::id::Idx as _;
+use mmsim_core::base::settings::OrNumber::{Number, Word};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::ZoneKind;
 use mmsim_core::memory::{Memory, Run, Scan, ScanFor, Scanned, Sorting};
@@ -66,9 +67,10 @@ impl Mglru {
             return 0;
         }
         let most = match self.config.step_size {
-            StepSize::Whole => self.max_batch,
-            StepSize::Budget => self.max_batch.min(left),
-            StepSize::Batch => self.min_batch.min(left),
+            Word(StepSize::Whole) => self.max_batch,
+            Word(StepSize::Budget) => self.max_batch.min(left),
+            Word(StepSize::Batch) => self.min_batch.min(left),
+            Number(pages) => (u64::from(pages) >> mem.given.batch_shift).max(1).min(left),
         };
         let scan = Scanning { lv, t, limit, most, req };
         let generation = self.lruvecs[lv].oldest(t);

@@ -43,6 +43,7 @@ pub use examples::{fifty_hot_pages, will_be_hot};
 use crate::classic::config::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, Settings as _, WsThreshold,
 };
+use mmsim_core::base::settings::OrNumber;
 use std::collections::BTreeMap;
 
 /// When the lists are brought back into proportion.
@@ -218,7 +219,7 @@ impl Model {
 
     /// Below 1 GiB, which no example exceeds, both ratios are 1.
     fn inactive_is_low(&self) -> bool {
-        assert!(self.frames < 1 << 18 || self.config.anon_ratio == AnonRatio::One);
+        assert!(self.frames < 1 << 18 || self.config.anon_ratio == OrNumber::Word(AnonRatio::One));
         self.inactive.len() < self.active.len()
     }
 

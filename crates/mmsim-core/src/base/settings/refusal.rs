@@ -34,6 +34,8 @@ pub enum KnobError {
         value: String,
         /// Allowed values.
         allowed: Vec<&'static str>,
+        /// The smallest and the largest number that it takes besides.
+        numbers: Option<(u64, u64)>,
     },
     /// The knob takes a number, and this is none or too small or too large.
     OutOfRange {
@@ -63,8 +65,12 @@ impl KnobError {
                 format!("unknown knob \"{name}\", did you mean \"{nearest}\"?")
             }
             KnobError::UnknownKnob { name, nearest: None } => format!("unknown knob \"{name}\""),
-            KnobError::UnknownValue { value, allowed, .. } => {
-                format!("unknown value \"{value}\", write one of \"{}\"", allowed.join("\", \""))
+            KnobError::UnknownValue { value, allowed, numbers, .. } => {
+                let number = numbers.map_or(String::new(), |(low, high)| {
+                    format!(", or a whole number from {low} to {high}")
+                });
+                let words = allowed.join("\", \"");
+                format!("unknown value \"{value}\", write one of \"{words}\"{number}")
             }
             KnobError::OutOfRange { value, range: (low, high), .. } => {
                 format!("found {value}, write a whole number from {low} to {high}")

@@ -67,6 +67,8 @@ pub struct Row {
     fraction: u64,
     /// The release with which it came and the last that has it.
     life: [&'static str; 2],
+    /// Numbers that may stand in place of its words.
+    numbers: Option<(u64, u64)>,
     /// In order of releases: the last that a kernel has counts.
     ranges: [Option<Range>; 2],
     /// Units of the number in one of what the field counts.
@@ -97,6 +99,7 @@ impl Row {
             or: "",
             fraction: 0,
             life: ["", ""],
+            numbers: None,
             ranges: [None; 2],
             scale: 1,
             required: false,
@@ -134,6 +137,12 @@ impl Row {
     #[must_use]
     pub const fn file(self, file: &'static str) -> Row {
         Row { file, ..self }
+    }
+    /// Numbers that may stand in place of its words. The setting's number is that of the words plus
+    /// this one.
+    #[must_use]
+    pub const fn numbers(self, low: u64, high: u64) -> Row {
+        Row { numbers: Some((low, high)), ..self }
     }
     /// The release with which it came.
     #[must_use]
@@ -260,6 +269,13 @@ impl Row {
         if let Some(word) = self.words().get(n as usize) {
             return (!kernel.has(word.since)).then_some(Unfit::Word(word));
         }
+        if let Some((low, high)) = self.numbers {
+            return match n - self.words().len() as u64 {
+                n if n < low => Some(Unfit::Below(low)),
+                n if n > high => Some(Unfit::Above(high, "")),
+                _ => None,
+            };
+        }
         match self.bounds_of(kernel) {
             Some((low, _)) if n < low => Some(Unfit::Below(low)),
             Some((_, high)) if n > high => Some(Unfit::Above(high, self.higher_since())),
@@ -292,11 +308,13 @@ impl Row {
         flags.into_iter().chain(self.words().iter().map(|w| w.name))
     }
 
-    /// Allowed values as text for people: `a | b`, or `0 to 7`.
+    /// Allowed values as text for people: `a | b`, `0 to 7`, or `a | 0 to 7`.
     pub fn takes(&self) -> String {
         match (self.form, self.bounds()) {
             (Form::Flag(_) | Form::Bool | Form::Word(..), _) => {
-                self.allowed().collect::<Vec<_>>().join(" | ")
+                let numbers = self.numbers.map(|(low, high)| format!("{low} to {high}"));
+                let words = self.allowed().map(String::from);
+                words.chain(numbers).collect::<Vec<_>>().join(" | ")
             }
             (Form::Time, _) => "a duration".into(),
             (Form::Pages, _) => "a size".into(),
@@ -317,7 +335,10 @@ impl Row {
             Form::Bool => (n > 0).to_string(),
             Form::Real => format!("{:?}", f64::from_bits(n)),
             Form::Pages => size(n),
-            Form::Word(_, names) => names[n as usize].into(),
+            Form::Word(_, names) => match names.get(n as usize) {
+                Some(name) => (*name).into(),
+                None => (n - names.len() as u64).to_string(),
+            },
             Form::Whole => n.to_string(),
             Form::Time => SimDuration::from_nanos(n).to_string(),
         }
@@ -334,7 +355,11 @@ impl Row {
                 "no" | "false" | "off" => Some(0),
                 _ => None,
             }),
-            Form::Word(_, names) => names.iter().position(|name| *name == text),
+            Form::Word(_, names) => {
+                let number = |text: &str| Some(names.len() + text.parse::<u32>().ok()? as usize);
+                let number = || number(text).filter(|n| self.admits(*n as u64));
+                names.iter().position(|name| *name == text).or_else(number)
+            }
             Form::Whole | Form::Time | Form::Pages | Form::Real => {
                 let number = match self.form {
                     Form::Real => text.parse().ok().map(f64::to_bits),
@@ -352,7 +377,10 @@ impl Row {
     pub(super) fn admits(&self, n: u64) -> bool {
         let bounds = self.bounds().or(self.flag_bounds());
         let is_fraction = n == 0 || n >= self.fraction;
-        let is_word = !matches!(self.form, Form::Word(..)) || n < self.words().len() as u64;
+        let words = self.words().len() as u64;
+        let is_number =
+            || self.numbers.is_some_and(|(low, high)| (low..=high).contains(&(n - words)));
+        let is_word = !matches!(self.form, Form::Word(..)) || n < words || is_number();
         is_word && is_fraction && bounds.is_none_or(|(low, high)| (low..=high).contains(&n))
     }
 
@@ -363,7 +391,10 @@ impl Row {
             (Form::Whole | Form::Time | Form::Pages | Form::Real, bounds) => {
                 KnobError::OutOfRange { knob, value, range: bounds.unwrap_or((0, u64::MAX)) }
             }
-            _ => KnobError::UnknownValue { knob, value, allowed: self.allowed().collect() },
+            _ => {
+                let (allowed, numbers) = (self.allowed().collect(), self.numbers);
+                KnobError::UnknownValue { knob, value, allowed, numbers }
+            }
         }
     }
 }

@@ -22,6 +22,42 @@ pub trait Formed: Value {
     const DRAWN: bool = false;
 }
 
+/// An enum whose values are words of settings.
+pub trait Worded: Formed + Copy {
+    /// All of them, in the order of their words.
+    const WORDS: &'static [Self];
+}
+
+/// A word of a setting, or a number in its place (`Row::numbers`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OrNumber<W> {
+    /// The word.
+    Word(W),
+    /// The number.
+    Number(u32),
+}
+
+impl<W: Worded> Formed for OrNumber<W> {
+    const FORM: Form = W::FORM;
+}
+impl<W: Worded> Value for OrNumber<W> {
+    fn number(&self, row: &Row) -> Option<u64> {
+        match self {
+            OrNumber::Word(word) => word.number(row),
+            OrNumber::Number(n) => Some(W::WORDS.len() as u64 + u64::from(*n)),
+        }
+    }
+    fn set_number(&mut self, _: &Row, n: u64) {
+        *self = match W::WORDS.get(n as usize) {
+            Some(word) => OrNumber::Word(*word),
+            None => {
+                let n = n - W::WORDS.len() as u64;
+                OrNumber::Number(u32::try_from(n).unwrap_or(u32::MAX))
+            }
+        };
+    }
+}
+
 /// The shortest exact spelling of a number of pages: `64MiB`, `3840 pages`.
 pub fn show_pages(pages: u64) -> String {
     let bytes = u128::from(pages) * u128::from(PAGE_SIZE);

@@ -6,6 +6,7 @@
 
 use crate::base::id::{MemcgId, ThreadId};
 use crate::base::rules::ReclaimTry;
+use crate::base::settings::OrNumber::{Number, Word};
 use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::config::ZoneKind;
@@ -78,12 +79,15 @@ impl Machine {
         pages: u64,
         swappiness: Option<u8>,
     ) {
-        let (amount, batch) =
-            (self.mem.given.rules.memory_reclaim_try, self.config.batch(SWAP_CLUSTER_MAX));
+        let amount = self.mem.given.rules.memory_reclaim_try;
+        let batch = self.config.batch(match amount {
+            Number(pages) => pages.into(),
+            Word(_) => SWAP_CLUSTER_MAX,
+        });
         let asks = |missing: u64| match amount {
-            ReclaimTry::Whole => missing,
-            ReclaimTry::Batch => missing.min(batch),
-            ReclaimTry::Quarter => missing / 4,
+            Word(ReclaimTry::Whole) => missing,
+            Word(ReclaimTry::Batch) | Number(_) => missing.min(batch),
+            Word(ReclaimTry::Quarter) => missing / 4,
         };
         let mut reclaimed = 0;
         let mut retries = MAX_RECLAIM_RETRIES;

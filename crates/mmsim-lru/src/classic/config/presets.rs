@@ -9,7 +9,7 @@
 
 use super::{
     AgeModel, AnonRatio, AnonRefRule, AnonStart, ClassicConfig, EvictWithoutMemcg,
-    InactiveRatioScope, NewAnonRotated, ShadowLimitScope, WsThreshold,
+    InactiveRatioScope, NewAnonRotated, OrNumber, ShadowLimitScope, WsThreshold,
 };
 use crate::settings;
 use mmsim_core::config::Kernel;
@@ -26,7 +26,7 @@ impl ClassicConfig {
     };
     /// Patch 1 of the series: one inactive anonymous page for each active one.
     pub const SEED_1: ClassicConfig =
-        ClassicConfig { anon_ratio: AnonRatio::One, ..ClassicConfig::V5_5 };
+        ClassicConfig { anon_ratio: OrNumber::Word(AnonRatio::One), ..ClassicConfig::V5_5 };
     /// Patch 2: new and swapped-in anonymous pages start inactive and need two touches.
     pub const SEED_2: ClassicConfig = ClassicConfig {
         anon_start: AnonStart::Inactive,
@@ -60,7 +60,7 @@ impl ClassicConfig {
     };
     /// Patch 8: the ratio by formula again.
     pub const SEED_8: ClassicConfig =
-        ClassicConfig { anon_ratio: AnonRatio::Sqrt, ..ClassicConfig::SEED_7 };
+        ClassicConfig { anon_ratio: OrNumber::Word(AnonRatio::Sqrt), ..ClassicConfig::SEED_7 };
     /// Patch 9: a new anonymous page counts as rotated, and whatever follows it in its batch.
     pub const SEED_9: ClassicConfig =
         ClassicConfig { new_anon_rotated: NewAnonRotated::ForcedLeaky, ..ClassicConfig::SEED_8 };

@@ -6,8 +6,8 @@
 
 use super::{
     AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, FaultArrival, FlusherRule,
-    MglruConfig, Placement, RecentRule, RefaultCount, RestoreRule, SecondTouch, TierGain, TtlRule,
-    TypeRule,
+    MglruConfig, OrNumber, Placement, RecentRule, RefaultCount, RestoreRule, SecondTouch, TierGain,
+    TtlRule, TypeRule,
 };
 use crate::settings::Preset;
 use mmsim_core::config::Kernel;
@@ -44,7 +44,7 @@ impl MglruConfig {
         restore_rule: RestoreRule::Ws614,
         recent_rule: RecentRule::Within4OfMax,
         type_rule: TypeRule::AllTiers,
-        tier_gain: TierGain::TwoToThree,
+        tier_gain: OrNumber::Word(TierGain::TwoToThree),
         min_seq_coupling: false,
         aging_rule: AgingRule::GensOnly,
         flusher_rule: FlusherRule::Pass613,

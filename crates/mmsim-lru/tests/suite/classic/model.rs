@@ -3,6 +3,7 @@
 
 use super::drawn::{START, near_a_preset, op};
 use crate::model::classic::{ANON, FILE, KernelModel, Kind, Op, Pass, State};
+use mmsim_core::base::settings::OrNumber;
 use mmsim_lru::config::{
     AnonRatio, BalanceModel, ClassicConfig, InactiveRatioScope, NewAnonRotated, PRESETS, Row,
     Settings as _,
@@ -213,7 +214,7 @@ proptest! {
     /// Below 1 GiB of a type the ratio is 1 by either rule.
     #[test]
     fn ratio_rule_changes_nothing_in_little_memory(ops in prop::collection::vec(op(), 0..300)) {
-        let one = ClassicConfig { anon_ratio: AnonRatio::One, ..ClassicConfig::V5_5 };
+        let one = ClassicConfig { anon_ratio: OrNumber::Word(AnonRatio::One), ..ClassicConfig::V5_5 };
         prop_assert_eq!(checked_run(ClassicConfig::V5_5, &ops), checked_run(one, &ops));
     }
 }

@@ -5,6 +5,7 @@ use crate::harness::memory::small_machine;
 use crate::model::mglru::{self as naive, Config, Naive, Page, Reclaim};
 use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{AsId, CpuId, FileId, Idx, MemcgId, NodeId, PageIdx, Pfn, VmaId};
+use mmsim_core::base::settings::OrNumber;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
@@ -63,8 +64,8 @@ pub(crate) fn knobs(c: &Config) -> MglruConfig {
             false => TypeRule::FirstTier,
         },
         tier_gain: match c.tier_gain {
-            [1, 2] => TierGain::OneToTwo,
-            [2, 3] => TierGain::TwoToThree,
+            [1, 2] => OrNumber::Word(TierGain::OneToTwo),
+            [2, 3] => OrNumber::Word(TierGain::TwoToThree),
             other => panic!("gains {other:?}"),
         },
         nr_tiers: 4,

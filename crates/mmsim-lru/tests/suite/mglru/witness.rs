@@ -283,16 +283,19 @@ fn type_rule() {
     assert_eq!((first, all), (FILE, ANON));
 }
 
-/// A tier that comes back 1.75 times as often as the first is protected only if 1.5 is enough.
+/// A tier that comes back 1.75 times as often as the first is protected only if 1.5 is enough, or
+/// another factor below 1.75.
 #[test]
 fn tier_gain() {
     let file = rates(&[(400, 2000), (105, 300)]);
-    let [two, one_and_a_half] = ["1:2", "2:3"].map(|value| {
-        let mut c = MglruConfig::V6_12;
-        c.set("tier-gain", value).unwrap();
-        control(&c, &Rates::default(), &file, |c| c.own_limit(FILE))
-    });
-    assert_eq!((two, one_and_a_half), (Tier(3), Tier(0)));
+    for values in [["1:2", "2:3"], ["200", "150"], ["190", "120"]] {
+        let [more, less] = values.map(|value| {
+            let mut c = MglruConfig::V6_12;
+            c.set("tier-gain", value).unwrap();
+            control(&c, &Rates::default(), &file, |c| c.own_limit(FILE))
+        });
+        assert_eq!((more, less), (Tier(3), Tier(0)), "{values:?}");
+    }
 }
 
 /// Evictions of a page that was read three times are booked in its tier, or in the only one.

@@ -1,6 +1,7 @@
 //! The four lists, and what can be seen of a state.
 
 use super::{ANON, FILE, KernelModel, Page, PageId, State};
+use mmsim_core::base::settings::OrNumber;
 use mmsim_lru::config::AnonRatio;
 
 impl KernelModel {
@@ -14,7 +15,9 @@ impl KernelModel {
         let (inactive, active) = (sizes[2 * page_type], sizes[2 * page_type + 1]);
         let gib = (inactive + active) / (1 << 18);
         let mut ratio = 1;
-        if gib > 0 && !(page_type == ANON && self.config.anon_ratio == AnonRatio::One) {
+        if gib > 0
+            && !(page_type == ANON && self.config.anon_ratio == OrNumber::Word(AnonRatio::One))
+        {
             while (ratio + 1) * (ratio + 1) <= 10 * gib {
                 ratio += 1;
             }
