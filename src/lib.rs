@@ -35,7 +35,7 @@ pub use mmsim_core::{backing, base, config, machine, memory, phys, policy, virt,
 pub use mmsim_core::{settings, words};
 pub use mmsim_formats::{record, system, traces};
 pub use mmsim_language::registry::{ConfiguredPolicy, Registry, registry};
-pub use mmsim_language::{RunSpec, Scenario, host, machines, scenario, selection, setup};
+pub use mmsim_language::{RunSpec, Scenario, host, knobs, machines, scenario, selection, setup};
 pub use mmsim_report as report;
 pub use mmsim_study::{
     OwnPolicy, Plan, RunError, RunOptions, Runner, Watcher, ablate, assembled, attend, bench,

@@ -1,7 +1,10 @@
 //! `mmsim list`.
 
+mod counters;
 mod entries;
+mod knobs;
 
+use mmsim::nearest::nearest;
 use mmsim::report::Rows;
 
 use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
@@ -17,6 +20,11 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
             "only knobs have values in a preset, write `mmsim list knobs --preset NAME`",
         ));
     }
+    if args.word.is_some() && !matches!(args.what, Listed::Knobs | Listed::Counters) {
+        return Err(Failure::said(
+            "only knobs and counters are searched, write `mmsim list knobs WORD`",
+        ));
+    }
     if args.what == Listed::Zoneinfo {
         let text = zoneinfo::list(&args.machine, args.form())?;
         output::show(&text, args.output.as_deref())?;
@@ -27,13 +35,24 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
             "only zoneinfo is of a machine, write `mmsim list zoneinfo --memory SIZE`",
         ));
     }
+    let word = args.word.as_deref();
+    match (args.what, &args.preset) {
+        (Listed::Counters, _) => {
+            output::show(&counters::list(word, args.form())?, args.output.as_deref())?;
+            return Ok(Ending::Done);
+        }
+        (Listed::Knobs, None) => {
+            output::show(&knobs::list(word, args.form())?, args.output.as_deref())?;
+            return Ok(Ending::Done);
+        }
+        _ => {}
+    }
     let (key, entries) = match args.what {
         Listed::Presets => ("presets", entries::presets()),
         Listed::Workloads => ("workloads", entries::workloads()),
-        Listed::Counters => ("counters", entries::counters()),
         Listed::Devices => ("devices", entries::devices()),
-        Listed::Knobs => ("knobs", entries::knobs(args.preset.as_deref())?),
-        Listed::Zoneinfo => unreachable!("it is of a machine"),
+        Listed::Knobs => ("knobs", entries::of_preset(args.preset.as_deref(), word)?),
+        Listed::Zoneinfo | Listed::Counters => unreachable!("they have a form of their own"),
         Listed::Kernels => ("kernels", entries::kernels()),
         Listed::Formats => ("formats", entries::formats()),
         Listed::Events => ("events", entries::events()),
@@ -43,16 +62,25 @@ pub(crate) fn list(args: &ListArgs) -> Result<Ending, Failure> {
     };
     let text = match args.form() {
         ListFormat::Table => lines(&entries),
-        ListFormat::Json => json(key, &entries),
+        ListFormat::Json => document(key, &entries),
         ListFormat::Csv => csv(&entries, args.preset.is_some()),
-        ListFormat::Text => {
-            return Err(Failure::said(
-                "only zoneinfo has a text of the kernel's, write --format table, json or csv",
-            ));
-        }
+        ListFormat::Text => return Err(no_text()),
     };
     output::show(&text, args.output.as_deref())?;
     Ok(Ending::Done)
+}
+
+fn no_text() -> Failure {
+    Failure::said("only zoneinfo has a text of the kernel's, write --format table, json or csv")
+}
+
+/// The error of a word that names nothing of a list.
+fn nothing_of(what: &str, word: &str, known: &[&str]) -> Failure {
+    let instead = match nearest(word, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`mmsim list {what}` prints all"),
+    };
+    Failure::said(format!("nothing of the {what} is called or mentions `{word}`; {instead}"))
 }
 
 fn lines(entries: &[Entry]) -> String {
@@ -79,7 +107,7 @@ fn lines(entries: &[Entry]) -> String {
     table::left_aligned(entries.iter().map(row))
 }
 
-fn json(key: &str, entries: &[Entry]) -> String {
+fn document<T: serde::Serialize>(key: &str, entries: &[T]) -> String {
     // `schema` first, as in every document.
     let entries = serde_json::to_string_pretty(entries).expect("entries are plain data");
     let entries = entries.replace('\n', "\n  ");
@@ -135,7 +163,7 @@ mod tests {
              anon-start,active,\"where new anonymous pages begin, active or inactive\"\n\
              seed,,x\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&json("knobs", &knobs())).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&document("knobs", &knobs())).unwrap();
         assert_eq!(json["knobs"][0]["value"], "active");
         assert_eq!(json["knobs"][1].get("value"), None);
     }
@@ -156,7 +184,7 @@ mod tests {
              anon-start,active,x,inactive,p\n\
              seed,,x,,\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&json("knobs", &changed)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&document("knobs", &changed)).unwrap();
         assert_eq!(json["knobs"][0]["before"]["value"], "inactive");
         assert_eq!(json["knobs"][0]["before"]["preset"], "p");
         assert_eq!(json["knobs"][1].get("before"), None);

@@ -1,6 +1,7 @@
 //! Tables as wide as the terminal: what `mmsim_view` lays out, and values in any form.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use mmsim::cells::{Cell, Cells};
 use mmsim::report::derived::Figure;
@@ -60,9 +61,17 @@ pub(crate) fn change(cell: String, label: &str, mean: f64, ci95: Option<f64>) ->
     table::change(cell, label, mean, ci95, width())
 }
 
+/// Text behind its label, in lines of at most 80 columns, below one another.
+pub(crate) fn indented(label: &str, text: &str) -> String {
+    let (indent, mut out) = (label.chars().count(), String::new());
+    for (i, line) in folded(text, 80 - indent).iter().enumerate() {
+        let _ = writeln!(out, "{:indent$}{line}", if i == 0 { label } else { "" });
+    }
+    out
+}
+
 /// Text in lines of at most `columns` columns.
-#[cfg(test)]
-pub(crate) fn fold_words(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn folded(text: &str, columns: usize) -> Vec<String> {
     table::wrap(text, 0, Width::of(columns)).lines().map(str::to_string).collect()
 }
 

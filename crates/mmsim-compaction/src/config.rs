@@ -161,12 +161,14 @@ settings! {
         /// Skips a pageblock only if one call looked at all of it and took nothing; else the rest
         /// of it is enough.
         skip_needs_full_block as "skip-needs-full-block": bool = false,
+            .kernel("set_pageblock_skip")
             .source(
                 "mm/compaction: update skip-bit if whole pageblock is really scanned (2015, not \
                  merged)",
             );
         /// Which frame is remembered of a pageblock where a scanner took nothing.
         cached_pfn as "cached-pfn": CachedPfn = CachedPfn::FirstScanned,
+            .kernel("compact_cached_migrate_pfn")
             .source(
                 "mm/compaction: skip useless pfn for scanner's cached pfn (2015; Linux 4.6 in part)",
             );
@@ -175,6 +177,7 @@ settings! {
             .source("mm/compaction: always update cached pfn (2015, not merged)");
         /// Types of pageblocks that pages may move to.
         target_types as "target-types": TargetTypes = TargetTypes::Movable,
+            .kernel("suitable_migration_target")
             .source(
                 "mm/compaction: make freepage scanner scans non-movable pageblock (2015, not \
                  merged)",
@@ -190,6 +193,7 @@ settings! {
             );
         /// Treatment of requests after failed runs.
         deferral: Deferral = Deferral::Defer,
+            .kernel("defer_compaction, compaction_deferred")
             .source("mm/compaction: remove compaction deferring (2015, not merged)");
         /// Lets both scanners go upwards over the whole zone, past each other, and leave alone the
         /// blocks that the other one filled.
@@ -215,9 +219,11 @@ settings! {
             .source("mm/compaction: redesign compaction (second revision, 2015, not merged)");
         /// Way of the scanners through a pageblock, and the end of a run.
         scanners: Scanners = Scanners::V4_1, "5.1" => Scanners::V6,
+            .kernel("isolate_migratepages_block")
             .source("the compaction series of Linux 5.1, and what followed to 6.12");
         /// Finds pageblocks by a look at the free lists before frames are scanned.
         fast_search as "fast-search": bool = false, "5.1" => true,
+            .kernel("fast_find_migrateblock, fast_isolate_freepages")
             .source(
                 "mm, compaction: use free lists to quickly locate a migration source; ... target \
                  (Linux 5.1)",
@@ -232,6 +238,7 @@ settings! {
         /// Lets the search for targets look at every 32nd frame only, the more so the longer it
         /// finds none.
         free_stride as "free-stride": bool = false, "5.1" => true,
+            .kernel("isolate_freepages_block")
             .source(
                 "mm, compaction: round-robin the order while searching the free lists for a target; \
                  ... sample pageblocks for free pages (Linux 5.1)",
@@ -239,6 +246,7 @@ settings! {
         /// Lets an asynchronous run on behalf of a request take pages only where a whole block of
         /// the wanted order can be taken, and from pageblocks of the request's type.
         abandon_groups as "abandon-groups": bool = false, "5.1" => true,
+            .kernel("next_skip_pfn")
             .source(
                 "mm, compaction: abort free scanner if split fails; ... skip blocks where isolation \
                  fails in async direct compaction (Linux 4.7, 4.13)",
@@ -247,6 +255,7 @@ settings! {
         /// takes from. The look at the free lists is for the same requests.
         async_sources as "async-sources": AsyncSources =
             AsyncSources::OwnType, "7.3" => AsyncSources::LargeFromMovable,
+            .kernel("suitable_migration_source")
             .source(
                 "mm/compaction.c of Linux 7.2 (suitable_migration_source, fast_find_migrateblock)",
             );
@@ -254,15 +263,18 @@ settings! {
         finish_pageblock as "finish-pageblock": FinishPageblock =
             FinishPageblock::Never, "5.1" => FinishPageblock::Revisited,
             "6.12" => FinishPageblock::Failed,
+            .kernel("finish_pageblock")
             .source(
                 "mm, compaction: avoid rescanning the same pageblock multiple times (Linux 5.1); \
                  ... finish pageblocks on complete migration failure (Linux 6.3)",
             );
         /// Lets a request take its block the moment it forms.
         capture: bool = false, "5.1" => true,
+            .kernel("capture_control")
             .source("mm, compaction: capture a page under direct compaction (Linux 5.1)");
         /// Which page that is taken marks its pageblock as visited.
         skip_mark as "skip-mark": SkipMark = SkipMark::FirstFrame, "6.12" => SkipMark::FirstPage,
+            .kernel("test_and_set_skip")
             .source("mm/compaction.c of Linux 6.1 and 6.12 (test_and_set_skip)");
         /// When a run sees that its block was captured.
         capture_seen as "capture-seen": CaptureSeen =
@@ -273,6 +285,7 @@ settings! {
             );
         /// Where later searches for targets begin.
         target_hint as "target-hint": TargetHint = TargetHint::Scanned, "6.12" => TargetHint::Below,
+            .kernel("fast_isolate_around")
             .source(
                 "mm/compaction: set compact_cached_free_pfn correctly in update_pageblock_skip \
                  (Linux 6.6); mm/compaction.c of 6.1 and 6.12 (fast_isolate_around)",
@@ -296,15 +309,18 @@ settings! {
         /// Pages that are moved together (COMPACT_CLUSTER_MAX).
         cluster_max as "cluster-max": u32 = 32,
             .range(1, 512)
+            .kernel("COMPACT_CLUSTER_MAX, SWAP_CLUSTER_MAX")
             .source("Linux 3.5");
         /// At most one request in this power of two is refused or limited after failures
         /// (COMPACT_MAX_DEFER_SHIFT).
         max_defer_shift as "max-defer-shift": u32 = 6,
             .range(0, 31)
+            .kernel("COMPACT_MAX_DEFER_SHIFT")
             .source("Linux 2.6.35");
         /// Failures in a row after which what was learned is forgotten (COMPACT_MAX_FAILED).
         max_failed as "max-failed": u32 = 4,
             .range(1, 1000)
+            .kernel("COMPACT_MAX_FAILED")
             .source("mm/compaction: remove compaction deferring (2015, not merged)");
     }
     presets PRESETS;

@@ -130,25 +130,30 @@ settings! {
         /// Clock that ends an aggregation.
         interval_clock as "interval-clock": IntervalClock =
             IntervalClock::Wall, "6.12" => IntervalClock::SampleCount,
+            .kernel("passed_sample_intervals")
             .source("mm/damon/core: use number of passed access sampling as a timer (Linux 6.7)");
         /// Action when regions are too many after merging.
         merge_cap as "merge-cap": MergeCap =
             MergeCap::None, "6.1" => MergeCap::RetryAgeOnce, "6.18" => MergeCap::RetryAgeEachPass,
             "7.3" => MergeCap::RetryAgeOnce,
+            .kernel("kdamond_merge_regions")
             .source(
                 "mm/damon/core: merge regions aggressively when max_nr_regions is unmet (Linux \
                  6.10); Linux 7.3 mm/damon/core.c, kdamond_merge_regions()",
             );
         /// Makes a region new again when its accesses begin or end, however few they are.
         age_zero_rule as "age-zero-rule": bool = false, "6.18" => true,
+            .kernel("damon_merge_regions_of")
             .source("Linux 6.18 mm/damon/core.c, damon_merge_regions_of()");
         /// Lets a region that is cut off inherit the running counts.
         split_copies_counts as "split-copies-counts": bool = false, "6.12" => true,
+            .kernel("damon_split_region_at")
             .source("mm/damon/core: handle nr_accesses and its moving sum at splits (Linux 6.7)");
         /// Which count is compared to access patterns.
         pattern_counter as "pattern-counter": PatternCounter =
             PatternCounter::NrAccesses, "6.12" => PatternCounter::Moving,
             "7.3" => PatternCounter::WindowSum,
+            .kernel("nr_accesses_bp")
             .source(
                 "mm/damon/core: use pseudo-moving sum for nr_accesses (Linux 6.7); Linux 7.3 \
                  mm/damon/core.c, damon_nr_accesses_mvsum()",
@@ -157,17 +162,21 @@ settings! {
         score_counter as "score-counter": ScoreCounter =
             ScoreCounter::Pattern, "6.18" => ScoreCounter::NrAccesses,
             "7.3" => ScoreCounter::Pattern,
+            .kernel("damon_hot_score")
             .source("Linux 6.18 and 7.3 mm/damon/ops-common.c, damon_hot_score()");
         /// Lets a context tune the length of its intervals.
         interval_tuning as "interval-tuning": bool = false, "6.18" => true,
+            .kernel("kdamond_tune_intervals")
             .source("Linux 6.18 mm/damon/core.c, kdamond_tune_intervals() (since 6.15)");
         /// Which regions are cut at random.
         split_rule as "split-rule": SplitRule =
             SplitRule::UpToHalf, "7.3" => SplitRule::PartialAboveHalf,
+            .kernel("kdamond_split_regions")
             .source("Linux 7.3 mm/damon/core.c, damon_split_some_regions()");
         /// Cuts large regions for the least number of regions.
         min_regions as "min-regions": MinRegions =
             MinRegions::MergeLimit, "7.3" => MinRegions::Enforced,
+            .kernel("damon_apply_min_nr_regions")
             .source("Linux 7.3 mm/damon/core.c, damon_apply_min_nr_regions()");
         /// Merges regions that a quota cut again in the same pass, if nothing is lost by it.
         merge_slices as "merge-slices": bool = false, "7.3" => true,
@@ -176,6 +185,7 @@ settings! {
         resume: Resume =
             Resume::Plus1SkipLast, "6.1" => Resume::Exact, "6.18" => Resume::Plus1SkipLast,
             "7.3" => Resume::Exact,
+            .kernel("charge_target_from, charge_addr_from")
             .source(
                 "mm/damon/schemes: skip already charged targets and regions (Linux 5.16); fixes in \
                  stable kernels 6.1 and 6.12",
@@ -183,6 +193,7 @@ settings! {
         /// When the first charge window begins.
         first_window as "first-window": FirstWindow =
             FirstWindow::AtOnce, "6.12" => FirstWindow::Unlimited, "6.18" => FirstWindow::AtOnce,
+            .kernel("charged_from")
             .source("mm/damon/core: initialize charged_from (stable kernels 6.12)");
         /// Meaning of the first look at stall time for a goal.
         first_psi as "first-psi": FirstPsi = FirstPsi::Total, "7.3" => FirstPsi::Neutral,
@@ -194,40 +205,49 @@ settings! {
         esz_floor as "esz-floor": EszFloor =
             EszFloor::None, "6.1" => EszFloor::MinRegion, "6.18" => EszFloor::None,
             "7.3" => EszFloor::TimePart,
+            .kernel("damos_set_effective_quota")
             .source(
                 "mm/damon/core: avoid a quota of zero bytes (Linux 6.1, stable kernels); Linux 7.3 \
                  mm/damon/core.c, damos_set_effective_quota()",
             );
         /// When a window is limited.
         quota_set as "quota-set": QuotaSet = QuotaSet::Esz, "7.3" => QuotaSet::Configured,
+            .kernel("damos_quota_is_set")
             .source("Linux 7.3 mm/damon/core.c, damos_quota_is_set() and damos_quota_is_full()");
         /// Lets a scheme count how often it came to the end of a target, and stop after a number of
         /// times.
         count_snapshots as "count-snapshots": bool = false, "7.3" => true,
+            .kernel("max_nr_snapshots")
             .source("Linux 7.3 mm/damon/core.c, damon_do_apply_schemes() (since 7.0 or 7.1)");
         /// Gives a quota to the regions with the best score first.
         prioritization: bool = true,
+            .kernel("damos_adjust_quota")
             .source("mm/damon/schemes: prioritize regions within the quotas (Linux 5.16)");
         /// Lets watermarks of free memory switch schemes.
         watermarks: bool = true,
+            .kernel("damos_wmark_wait_us")
             .source(
                 "mm/damon/schemes: activate schemes based on a watermarks mechanism (Linux 5.16)",
             );
         /// Sleep of a context with several schemes that waits for their watermarks.
         wmark_wait as "wmark-wait": WmarkWait = WmarkWait::OrderBug, "6.1" => WmarkWait::Min,
+            .kernel("kdamond_wait_activation")
             .source("mm/damon/core: fix wrong comparison of minimum wait times (Linux 6.1)");
         /// Check of a page before it is paged out in physical memory.
         pageout_ref as "pageout-ref": PageoutRef =
             PageoutRef::Respect, "6.12" => PageoutRef::YoungFilter,
+            .kernel("damon_pa_pageout")
             .source(
                 "mm/damon/paddr: do page level access check for pageout DAMOS action on its own \
                  (Linux 6.10)",
             );
         /// Effect of moving a page up on the LRU lists.
         lru_prio as "lru-prio": LruPrio = LruPrio::MarkAccessed, "7.3" => LruPrio::Activate,
+            .kernel("damon_pa_de_activate")
             .source("Linux 7.3 mm/damon/paddr.c, damon_pa_de_activate()");
         /// Sees accesses to hugetlb pages in processes.
         hugetlb_check as "hugetlb-check": bool = false, "6.1" => true,
+            .kernel("damon_hugetlb_mkold")
             .source("mm/damon: add access checking for hugetlb pages (Linux 5.17)");
         /// Name of a target in records.
         trace_target as "trace-target": TraceTarget =
@@ -239,13 +259,16 @@ settings! {
         /// Sleeps above this many µs are rounded up to ticks.
         sleep_hr_limit_us as "sleep-hr-limit-us": u32 = 100_000, "6.1" => 20_000,
             .range(0, 1_000_000)
+            .kernel("kdamond_usleep")
             .source("mm/damon/core: use better timer mechanisms selection threshold (Linux 5.17)");
         /// Draw of a sampling address in a region above 4 GiB.
         rand32: Rand32 = Rand32::Prandom, "6.1" => Rand32::Truncated, "7.3" => Rand32::Uniform,
+            .kernel("damon_rand")
             .source("include/linux/damon.h, damon_rand() (Linux 5.16 to 6.12, and 7.3)");
         /// The tick of the coarse clock that quotas are measured with, in µs; 0: an exact clock.
         coarse_tick_us as "coarse-tick-us": u32 = 4_000,
             .range(0, 100_000)
+            .kernel("CONFIG_HZ")
             .source("CONFIG_HZ; 250 is usual");
         /// Rounds a quota down to whole smallest regions, so that it can be used up.
         aligned_esz as "aligned-esz": bool = false,

@@ -2,6 +2,7 @@
 //! describe.
 
 pub mod host;
+pub mod knobs;
 pub mod machines;
 pub mod registry;
 pub mod scenario;

@@ -14,11 +14,12 @@ pub(crate) enum Listed {
     Presets,
     /// Generators of accesses.
     Workloads,
-    /// Event counters.
+    /// Event counters, with units.
     Counters,
     /// Swap and file devices.
     Devices,
-    /// Every mechanism that can be switched.
+    /// All that can be set of machine, policies and monitors: values, defaults by kernel, names in
+    /// the kernel.
     Knobs,
     /// Kernels whose machines are modelled.
     Kernels,
@@ -54,6 +55,9 @@ pub(crate) enum ListFormat {
 #[command(after_help = "\
 Examples:
   mmsim list presets
+  mmsim list knobs step-size            # by its name, or by a part of it
+  mmsim list knobs MIN_LRU_BATCH        # by the kernel's name
+  mmsim list counters refault
   mmsim list knobs --preset classic-v5.9
   mmsim list knobs --preset classic-seed-2   # what one patch of a series changed
   mmsim list zoneinfo --memory 16GiB --cpus 8 --thp
@@ -62,6 +66,10 @@ pub(crate) struct ListArgs {
     /// The list to print
     #[arg(value_enum, value_name = "WHAT")]
     pub what: Listed,
+    /// With `knobs` and `counters`: only those that this names, by a part of the name here or in the
+    /// kernel
+    #[arg(value_name = "WORD")]
+    pub word: Option<String>,
     /// With `knobs`: their values in this preset, and what it changed
     #[arg(long, value_name = "PRESET")]
     pub preset: Option<String>,

@@ -371,7 +371,7 @@ mod tests {
         for (subject, verbs) in SUBJECTS {
             text += &format!("\n{subject}:\n");
             for verb in verbs {
-                let folded = crate::table::fold_words(&about(verb), 78);
+                let folded = crate::table::folded(&about(verb), 78);
                 let mut lines = folded.iter();
                 text += &format!("  {verb:<14} {}\n", lines.next().map_or("", String::as_str));
                 text.extend(lines.map(|line| format!("{:17}{line}\n", "")));

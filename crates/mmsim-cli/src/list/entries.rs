@@ -1,10 +1,9 @@
-//! Lists of everything there is: presets, knobs, counters, devices, and the rest of `mmsim list`.
+//! Lists of a line each: presets and their knobs, devices, and the rest of `mmsim list`.
 
 use mmsim::Error;
 use mmsim::backing::device::{DEVICE_PRESETS, Row};
 use mmsim::base::settings::Settings as _;
 use mmsim::base::time::SimDuration;
-use mmsim::base::vmstat::VmEvent;
 use mmsim::config::Kernel;
 use mmsim::config::cost::CostModel;
 use mmsim::machines::Catalogue;
@@ -68,38 +67,28 @@ pub(crate) fn workloads() -> Vec<Entry> {
     tables::WORKLOADS.iter().map(|w| Entry::new(w.name, w.about)).collect()
 }
 
-/// Knobs: what they do; with a preset, their values in it and what it changed as well.
-pub(crate) fn knobs(preset: Option<&str>) -> Result<Vec<Entry>, Error> {
-    let name = preset.unwrap_or("classic-v6.12");
+/// The knobs of a preset, or those that a word names: their values in it, and what it changed.
+pub(crate) fn of_preset(preset: Option<&str>, word: Option<&str>) -> Result<Vec<Entry>, Error> {
+    let name = preset.unwrap_or_default();
     let presets = preset_names();
     if !presets.iter().any(|p| p == name) {
         return Err(unknown_preset("--preset", name, &presets));
     }
-    let before = preset.and_then(|p| Catalogue.before(p));
+    let before = Catalogue.before(name);
     let changed = |knob: &str| {
         let (preset, values) = before.as_ref()?;
         let (_, value) = values.iter().find(|(k, _)| *k == knob)?;
         Some(Before { preset: preset.to_string(), value: value.clone() })
     };
-    Ok(Catalogue
-        .knobs(name)
-        .into_iter()
-        .map(|k| Entry {
-            before: changed(&k.key),
-            name: k.key,
-            value: Some(preset.map_or(k.values, |_| k.value)),
-            about: k.doc,
-        })
-        .collect())
-}
-
-/// All counters in the order of reports.
-pub(crate) fn counters() -> Vec<Entry> {
-    let about = |name: &str| match name.starts_with("sim_") {
-        true => "counted by mmsim only",
-        false => "as in /proc/vmstat",
+    let word = word.unwrap_or_default().to_lowercase().replace('_', "-");
+    let knobs = Catalogue.knobs(name).into_iter().filter(|k| k.key.contains(&word));
+    let entry = |k: mmsim::scenario::KnobInfo| Entry {
+        before: changed(&k.key),
+        name: k.key,
+        value: Some(k.value),
+        about: k.doc,
     };
-    VmEvent::ALL.iter().map(|e| Entry::new(e.name(), about(e.name()))).collect()
+    Ok(knobs.map(entry).collect())
 }
 
 /// Presets of devices, with their figures and where these come from.

@@ -16,7 +16,7 @@ settings! {
     pub struct VmSysctl {
         /// weight of anonymous memory in reclaim; at most 100 before kernel 5.8
         swappiness: u32 = 60,
-            .range(0, 100).range_since("5.8", 0, 200).file("/proc/sys/vm/swappiness");
+            .range(0, 100).range_since("5.8", 0, 200).file("/proc/sys/vm/swappiness").kernel("vm_swappiness");
         /// log2 of the pages of swap readahead
         page_cluster as "page-cluster": u32 = 3,
             .range(0, 31).file("/proc/sys/vm/page-cluster");
@@ -45,18 +45,18 @@ settings! {
             .file("/proc/sys/vm/dirty_background_ratio");
         /// percent at which writers are throttled
         dirty as "dirty_ratio": DirtyLimit = DirtyLimit::Ratio(20),
-            .unit("%").range(0, 100).or("dirty_bytes").file("/proc/sys/vm/dirty_ratio");
+            .unit("%").range(0, 100).or("dirty_bytes").file("/proc/sys/vm/dirty_ratio").kernel("vm_dirty_ratio");
         /// age at which dirty pages are written, 1/100 s
         dirty_expire as "dirty_expire_centisecs": SimDuration = SimDuration::from_secs(30),
-            .count_of_nanos(CENTISECOND).range(0, INT).file("/proc/sys/vm/dirty_expire_centisecs");
+            .count_of_nanos(CENTISECOND).range(0, INT).file("/proc/sys/vm/dirty_expire_centisecs").kernel("dirty_expire_interval");
         /// time between two looks for such pages, 1/100 s; 0 is off
         dirty_writeback as "dirty_writeback_centisecs": SimDuration = SimDuration::from_secs(5),
             .count_of_nanos(CENTISECOND).range(0, INT)
-            .file("/proc/sys/vm/dirty_writeback_centisecs");
+            .file("/proc/sys/vm/dirty_writeback_centisecs").kernel("dirty_writeback_interval");
         /// largest file readahead, KiB
         ra_pages as "read_ahead_kb": u32 = 32,
             .per_page(4).unit("KiB").range(0, 1 << 20)
-            .file("/sys/block/DEVICE/queue/read_ahead_kb");
+            .file("/sys/block/DEVICE/queue/read_ahead_kb").kernel("VM_READAHEAD_PAGES");
         /// mapped around a file fault, a power of two; 4096 is off
         fault_around as "fault_around_bytes": u32 = 16,
             .per_page(4096).unit("bytes").range(4096, 1 << 21)
@@ -64,20 +64,20 @@ settings! {
         /// how little fragmentation kcompactd leaves in the background, from kernel 5.9 on; 0 is
         /// off
         compaction_proactiveness: u32 = 20,
-            .since("5.9").range(0, 100).file("/proc/sys/vm/compaction_proactiveness");
+            .since("5.9").range(0, 100).file("/proc/sys/vm/compaction_proactiveness").kernel("sysctl_compaction_proactiveness");
         /// fragmentation index up to which memory is reclaimed rather than compacted
         extfrag_threshold: u32 = 500,
-            .range(0, 1000).file("/proc/sys/vm/extfrag_threshold");
+            .range(0, 1000).file("/proc/sys/vm/extfrag_threshold").kernel("sysctl_extfrag_threshold");
         /// whether requests stay out of pageblocks of other migratetypes until reclaim and
         /// compaction fail, from kernel 6.18 on
         defrag_mode: bool = false,
             .flag("0", "1").since("6.16").file("/proc/sys/vm/defrag_mode");
         /// whether compaction moves pages of locked mappings
         compact_unevictable_allowed: bool = true,
-            .flag("0", "1").file("/proc/sys/vm/compact_unevictable_allowed");
+            .flag("0", "1").file("/proc/sys/vm/compact_unevictable_allowed").kernel("sysctl_compact_unevictable_allowed");
         /// huge pages of hugetlbfs, set aside from free memory before anything runs
         nr_hugepages: u32 = 0,
-            .range(0, u32::MAX as u64).file("/proc/sys/vm/nr_hugepages");
+            .range(0, u32::MAX as u64).file("/proc/sys/vm/nr_hugepages").kernel("max_huge_pages");
         /// anonymous mappings whose first write takes a huge page: all, those with advice, none;
         /// the first two raise the kernel's choice of `min_free_kbytes`
         thp as "transparent_hugepage": Thp = Thp::Never,
@@ -100,7 +100,7 @@ settings! {
         /// bytes at which writers are throttled, instead of the ratio
         dirty as "dirty_bytes": DirtyLimit, after "dirty_background_bytes",
             .unit("bytes").range(8192, MANY).auto("`dirty_ratio`")
-            .file("/proc/sys/vm/dirty_bytes");
+            .file("/proc/sys/vm/dirty_bytes").kernel("vm_dirty_bytes");
     }
 }
 

@@ -75,6 +75,12 @@ pub type Values = Vec<(&'static str, String)>;
 /// The preset before one, and the settings that differ there.
 pub type Before = (&'static str, Values);
 
+/// The value of a setting on a kernel that has it.
+pub(crate) type DefaultOf<'a> = dyn Fn(&Row, Kernel) -> Option<u64> + 'a;
+
+/// The name of a thing, its settings, and their values on kernels.
+pub(crate) type OfKernels<'a> = (&'static str, &'static [Row], Box<DefaultOf<'a>>);
+
 /// A thing that can be configured, whatever its type.
 trait Configurable: Send + Sync {
     /// Names of its presets.
@@ -85,6 +91,10 @@ trait Configurable: Send + Sync {
     fn shipped(&self, kernel: Kernel) -> Option<&'static str>;
     /// Its settings.
     fn rows(&self) -> &'static [Row];
+    /// The value of a setting on a kernel that has it.
+    fn default(&self, _row: &Row, _kernel: Kernel) -> Option<u64> {
+        None
+    }
     /// The settings of a preset with those of a scenario on top.
     fn values(&self, spec: &PolicySpec) -> Result<Values, KnobError>;
     /// A value of one setting as reports write it, whether or not it goes with the others.
@@ -112,6 +122,9 @@ impl<C: Settings> Configurable for Of<C> {
     }
     fn rows(&self) -> &'static [Row] {
         C::ROWS
+    }
+    fn default(&self, row: &Row, kernel: Kernel) -> Option<u64> {
+        C::of_kernel(kernel)?.number(row)
     }
     fn values(&self, spec: &PolicySpec) -> Result<Values, KnobError> {
         resolve::<C>(spec).map(|config| values(&config))
@@ -148,6 +161,9 @@ impl<P: ConfiguredPolicy> Configurable for OfPolicy<P> {
     }
     fn rows(&self) -> &'static [Row] {
         Self::SETTINGS.rows()
+    }
+    fn default(&self, row: &Row, kernel: Kernel) -> Option<u64> {
+        Self::SETTINGS.default(row, kernel)
     }
     fn values(&self, spec: &PolicySpec) -> Result<Values, KnobError> {
         Self::SETTINGS.values(spec)
@@ -322,6 +338,16 @@ impl Registry {
     pub fn presets_of(&self, slot: Slot) -> Vec<String> {
         let of_slot = self.0.iter().filter(|e| e.slot == slot);
         of_slot.flat_map(|e| e.what.presets()).map(String::from).collect()
+    }
+
+    /// The settings of each thing of a slot: its name, their rows, and the value of a row on a
+    /// kernel.
+    pub(crate) fn rows_of(&self, slot: Slot) -> impl Iterator<Item = OfKernels<'_>> {
+        let of_slot = self.0.iter().filter(move |e| e.slot == slot);
+        of_slot.map(|e| {
+            let default = |row: &Row, kernel| e.what.default(row, kernel);
+            (e.name, e.what.rows(), Box::new(default) as Box<DefaultOf<'_>>)
+        })
     }
 
     /// Names of all presets of replacement policies.

@@ -97,7 +97,7 @@ pub type Defaults = fn(&Row, Kernel) -> Option<u64>;
 
 impl Fallback {
     /// The value that holds on all kernels, as TOML.
-    pub(super) fn value(self) -> Option<Cow<'static, str>> {
+    pub(crate) fn value(self) -> Option<Cow<'static, str>> {
         match self {
             Fallback::Is(toml) => Some(Cow::Borrowed(toml)),
             Fallback::Row(row, defaults) if row.life().is_none() && row.or.is_empty() => {
@@ -109,7 +109,7 @@ impl Fallback {
     }
 
     /// The rule in words, where no value holds on all kernels.
-    pub(super) fn words(self) -> Option<Cow<'static, str>> {
+    pub(crate) fn words(self) -> Option<Cow<'static, str>> {
         match self {
             Fallback::Auto(words) => Some(Cow::Borrowed(words)),
             Fallback::Row(row, defaults) if self.value().is_none() => Some(match row.auto {

@@ -148,9 +148,11 @@ settings! {
         /// active list is scanned.
         anon_ratio as "anon-ratio": OrNumber<AnonRatio> = OrNumber::Word(AnonRatio::Sqrt),
             .numbers(1, 1_000_000)
+            .kernel("inactive_is_low")
             .source("mm/vmscan: make active/inactive ratio as 1:1 for anon lru (2020, not merged)");
         /// The list on which a new anonymous page starts.
         anon_start as "anon-start": AnonStart = AnonStart::Active, "5.9" => AnonStart::Inactive,
+            .kernel("lru_cache_add_inactive_or_unevictable")
             .source("mm/vmscan: protect the workingset on anonymous LRU (Linux 5.9)");
         /// Activates a page read from swap once it is mapped. Without effect on a page that is
         /// still in a batch.
@@ -160,6 +162,7 @@ settings! {
         anon_ref_rule as "anon-ref-rule": AnonRefRule =
             AnonRefRule::OneTouch, "5.9" => AnonRefRule::MappedFileRule,
             "6.1" => AnonRefRule::V6_1, "6.12" => AnonRefRule::V6_12,
+            .kernel("folio_check_references")
             .source(
                 "mm/vmscan: protect the workingset on anonymous LRU (first and later revisions), \
                  Linux 6.1",
@@ -176,6 +179,7 @@ settings! {
         /// The number of pages within whose distance a refault is activated.
         ws_threshold as "ws-threshold": WsThreshold =
             WsThreshold::ActiveFile, "5.8" => WsThreshold::V5_8, "5.9" => WsThreshold::V5_9,
+            .kernel("workingset_refault")
             .source(
                 "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: let \
                  cache workingset challenge anon (Linux 5.8)",
@@ -186,12 +190,14 @@ settings! {
             .source("mm/workingset: extend the workingset detection for anon LRU (as first posted)");
         /// Lets a swap slot hold a shadow entry.
         swapcache_shadows as "swapcache-shadows": bool = false, "5.9" => true,
+            .kernel("get_shadow_from_swap_cache")
             .source(
                 "mm/swapcache: support to handle the exceptional entries in swapcache (Linux 5.9)",
             );
         /// Whose pages limit the number of tree nodes that hold only shadows. Without groups it is
         /// all memory.
         shadow_limit_scope as "shadow-limit-scope": ShadowLimitScope = ShadowLimitScope::Memcg,
+            .kernel("count_shadow_nodes")
             .source(
                 "mm/workingset: use the node counter if memcg is the root memcg (2020, not merged)",
             );
@@ -205,6 +211,7 @@ settings! {
         /// each group.
         inactive_ratio_scope as "inactive-ratio-scope": InactiveRatioScope =
             InactiveRatioScope::Target,
+            .kernel("may_deactivate")
             .source("mm: vmscan: enforce inactive:active ratio at the reclaim root (Linux 5.5)");
         /// Leaves anonymous pages alone where inactive file pages are many, although activated
         /// refaults say that the active ones are not needed either.
@@ -217,6 +224,7 @@ settings! {
         /// Which pages count as rotated when they are put on an anonymous list. Without effect in
         /// the cost models.
         new_anon_rotated as "new-anon-rotated": NewAnonRotated = NewAnonRotated::ByActive,
+            .kernel("update_page_reclaim_stat")
             .source(
                 "mm/swap: count a new anonymous page as a reclaim_state's rotate (2020, not merged)",
             );
@@ -226,6 +234,7 @@ settings! {
             .source("Linux up to 5.9; gone in 6.1");
         /// Which events move the age counter that refault distances are measured with.
         age_model as "age-model": AgeModel = AgeModel::FileOnly, "5.8" => AgeModel::Unified,
+            .kernel("workingset_age_nonresident")
             .source(
                 "mm/workingset: extend the workingset detection for anon LRU; mm: workingset: age \
                  nonresident information alongside anonymous pages (Linux 5.8)",
@@ -234,16 +243,19 @@ settings! {
         balance_model as "balance-model": BalanceModel =
             BalanceModel::Rotate, "5.8" => BalanceModel::Cost58, "5.9" => BalanceModel::Cost59,
             "6.6" => BalanceModel::Cost612, "7.3" => BalanceModel::Cost73,
+            .kernel("get_scan_count, lru_note_cost")
             .source(
                 "mm: balance LRU lists based on relative thrashing (Linux 5.8); cost-7.3: Linux \
                  7.3, prepare_scan_control",
             );
         /// Lets kswapd write a dirty file page that it meets again, while many are dirty.
         file_writeout as "file-writeout": bool = true, "6.18" => false,
+            .kernel("pageout")
             .source("mm: vmscan: remove writeback of file pages from reclaim (by Linux 6.17: no)");
         /// Rounding of a list's share of the scan work when the work is split by fractions.
         scan_rounding as "scan-rounding": ScanRounding =
             ScanRounding::Up, "5.8" => ScanRounding::Down,
+            .kernel("DIV64_U64_ROUND_UP")
             .source("mm/vmscan.c: don't round up scan size for online memory cgroup (Linux 5.6)");
         /// Advances the age before it is stored in the shadow, which makes refault distances
         /// smaller by one.
@@ -251,10 +263,12 @@ settings! {
             .source("Linux up to 5.9; the other order in 6.1");
         /// Place of a page after MADV_FREE.
         lazyfree: LazyfreePlace = LazyfreePlace::Classic,
+            .kernel("lru_lazyfree")
             .source("mm: add lazyfree folio to lru tail (2024, not merged)");
         /// Where accessed bits are looked for, besides at the tail of a list. Whose is found is
         /// judged as if the scan had met it.
         bits_found as "bits-found": BitsFound = BitsFound::Tail,
+            .kernel("lru_gen_look_around")
             .source(
                 "MGLRU on two lists, not posted: mm: multi-gen LRU: exploit locality in rmap, \
                  support page table walks (Linux 6.1)",
@@ -262,11 +276,13 @@ settings! {
         /// Ends a scan that met its target and gave up the smaller type after the next round.
         /// Otherwise it finishes the reduced work of the larger type.
         stop_after_adjust as "stop-after-adjust": bool = false, "6.1" => true,
+            .kernel("shrink_lruvec")
             .source("mm: vmscan: fix extreme overreclaim and swap floods (Linux 6.1)");
         /// Lets kswapd start over without cache trim mode when a whole run reclaimed nothing and
         /// had used it.
         kswapd_retry_without_cache_trim as "kswapd-retry-without-cache-trim": bool =
             false, "6.12" => true,
+            .kernel("cache_trim_mode_failed")
             .source(
                 "mm, vmscan: retry kswapd's priority loop with cache_trim_mode off on failure (in \
                  Linux 6.12)",

@@ -233,19 +233,23 @@ settings! {
         /// kswapd calls the OOM killer. 0: off.
         min_ttl_ms as "min-ttl-ms": u32 = 0,
             .range(0, 3_600_000)
+            .kernel("lru_gen_min_ttl")
             .source("/sys/kernel/mm/lru_gen/min_ttl_ms (Linux 6.1)");
         /// When min-ttl-ms is looked at. Without effect if that is 0.
         ttl_rule as "ttl-rule": TtlRule =
             TtlRule::Aging61, "6.6" => TtlRule::Pressed67, "6.12" => TtlRule::Fitted612,
+            .kernel("lru_gen_age_node")
             .source(
                 "mm: multi-gen LRU: thrashing prevention (Linux 6.1); per-node lru_gen_folio lists \
                  (Linux 6.3); mm/mglru: fix ineffective protection calculation (Linux 6.11)",
             );
         /// Lets aging walk page tables for accessed bits; else they are met by eviction only.
         walk_mmu as "walk-mmu": bool = true,
+            .kernel("LRU_GEN_MM_WALK")
             .source("/sys/kernel/mm/lru_gen/enabled, bit 0x2 (Linux 6.1)");
         /// Lets walks skip page tables whose own entry was not accessed, and clear its bit.
         nonleaf_young as "nonleaf-young": bool = true,
+            .kernel("LRU_GEN_NONLEAF_YOUNG")
             .source("/sys/kernel/mm/lru_gen/enabled, bit 0x4 (Linux 6.1)");
         /// Lets walks, and looks at neighbours, clear the accessed bits of folios that are on no
         /// list: isolated, or in a batch. Else these keep them.
@@ -253,10 +257,12 @@ settings! {
             .source("mm/mglru: rework workingset protection (Linux 6.14: no)");
         /// Lets walks skip page tables in which few accessed bits were found before.
         bloom: bool = true,
+            .kernel("BLOOM_FILTER_SHIFT, test_bloom_filter")
             .source("mm: multi-gen LRU: support page table walks (Linux 6.1)");
         /// The generation in which a folio starts that was not faulted in.
         placement: Placement =
             Placement::PostFix, "6.18" => Placement::Distance614, "7.3" => Placement::Distance72,
+            .kernel("lru_gen_add_folio, lru_gen_folio_seq")
             .source("mm/mglru: fix underprotected page cache (Linux 6.8)");
         /// Protects a folio with all access counts set whatever the refault rates say.
         overflow_protect as "overflow-protect": bool = true,
@@ -264,51 +270,63 @@ settings! {
         /// Which recent refaults through descriptors count as restored, and what they get.
         restore_rule as "restore-rule": RestoreRule =
             RestoreRule::Refs3All, "6.18" => RestoreRule::Ws614, "7.3" => RestoreRule::Ws72,
+            .kernel("lru_gen_refault")
             .source("mm/mglru: fix underprotected page cache (Linux 6.8)");
         /// Which refaults are counted as refaults.
         refault_count as "refault-count": RefaultCount =
             RefaultCount::RecentOnly, "6.6" => RefaultCount::All,
+            .kernel("lru_gen_refault")
             .source("Multi-gen LRU: Fix workingset accounting");
         /// Which refaults are recent.
         recent_rule as "recent-rule": RecentRule =
             RecentRule::SameMinSeq, "6.18" => RecentRule::Within4OfMax,
+            .kernel("lru_gen_test_recent")
             .source("mm/mglru: rework refault detection (Linux 6.14)");
         /// Choice of the type to evict.
         type_rule as "type-rule": TypeRule = TypeRule::FirstTier, "6.18" => TypeRule::AllTiers,
+            .kernel("get_type_to_scan")
             .source("mm/mglru: rework type selection (Linux 6.14)");
         /// Factor by which a tier has to be worse than the first before it is protected. A number
         /// is in per cent: 200 is `1:2`.
         tier_gain as "tier-gain": OrNumber<TierGain> =
             OrNumber::Word(TierGain::OneToTwo), "6.18" => OrNumber::Word(TierGain::TwoToThree),
             .numbers(100, 10_000)
+            .kernel("get_tier_idx")
             .source("mm/mglru: rework type selection (Linux 6.14)");
         /// Number of tiers in use; 4 in every kernel, 1 protects nothing by access counts.
         nr_tiers as "nr-tiers": u32 = 4,
             .range(1, 4)
+            .kernel("MAX_NR_TIERS")
             .source("MAX_NR_TIERS (Linux 6.1)");
         /// Bits of a folio that count its accesses through descriptors: 2, or 1 where other flags
         /// leave no room. With 1 a third access is as many as it can note, with 2 a fifth.
         refs_width as "refs-width": u32 = 2,
             .range(1, 2)
+            .kernel("LRU_REFS_WIDTH")
             .source("LRU_REFS_WIDTH (Linux 6.1)");
         /// For how many generations refaults are kept apart.
         hist_gens as "hist-gens": HistGens = HistGens::One,
+            .kernel("NR_HIST_GENS, CONFIG_LRU_GEN_STATS")
             .source("CONFIG_LRU_GEN_STATS (Linux 6.1)");
         /// Advances the oldest generations of both types together.
         min_seq_coupling as "min-seq-coupling": bool = true, "6.18" => false,
+            .kernel("try_to_inc_min_seq")
             .source("mm/mglru: rework aging feedback (Linux 6.14: no)");
         /// Lets a type whose oldest generation is empty wait at the third youngest while the other
         /// type has older ones.
         min_seq_clamp as "min-seq-clamp": bool = false, "6.18" => true,
+            .kernel("try_to_inc_min_seq")
             .source("mm/mglru: rework aging feedback, as merged (Linux 6.18, try_to_inc_min_seq)");
         /// When a new generation is wanted.
         aging_rule as "aging-rule": AgingRule =
             AgingRule::Distribution, "6.18" => AgingRule::GensOnly,
+            .kernel("should_run_aging")
             .source("mm/mglru: rework aging feedback (Linux 6.14)");
         /// Action of a scan on folios that are dirty or under write.
         writeback_rule as "writeback-rule": WritebackRule =
             WritebackRule::Bounce, "6.12" => WritebackRule::Activate,
             "6.18" => WritebackRule::Bounce, "7.3" => WritebackRule::Shrink72,
+            .kernel("sort_folio")
             .source(
                 "mm: multi-gen LRU: minimal implementation (Linux 6.1); activate: Linux 6.12 \
                  stable; shrink-7.2: Linux 7.2, sort_folio and isolate_folio",
@@ -316,6 +334,7 @@ settings! {
         /// When reclaim wakes the flusher.
         flusher_rule as "flusher-rule": FlusherRule =
             FlusherRule::Never, "6.12" => FlusherRule::Pass613, "7.3" => FlusherRule::Batch72,
+            .kernel("wakeup_flusher_threads")
             .source(
                 "mm/vmscan: wake up flushers conditionally to avoid cgroup OOM (Linux 6.13, and \
                  6.12 stable)",
@@ -330,6 +349,7 @@ settings! {
         /// Who creates generations in global reclaim.
         aging_site as "aging-site": AgingSite =
             AgingSite::Kswapd, "6.6" => AgingSite::Evictor, "7.3" => AgingSite::Loop,
+            .kernel("try_to_inc_max_seq")
             .source("mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)");
         /// Largest number of pages that one step of eviction looks at. A number, 4096 apart, is
         /// bounded by what is left of the budget.
@@ -337,35 +357,43 @@ settings! {
             OrNumber::Word(StepSize::Whole), "6.18" => OrNumber::Word(StepSize::Budget),
             "7.3" => OrNumber::Word(StepSize::Batch),
             .numbers(1, 1 << 20)
+            .kernel("MIN_LRU_BATCH, MAX_LRU_BATCH")
             .source("budget: Linux 6.18, isolate_folios; 64: Linux 7.2, try_to_shrink_lruvec");
         /// End of a pass over a group.
         budget_rule as "budget-rule": BudgetRule = BudgetRule::EachStep, "7.3" => BudgetRule::Once,
+            .kernel("get_nr_to_scan")
             .source("once: Linux 7.2, try_to_shrink_lruvec");
         /// Next step after a type of which a step could isolate nothing.
         type_fallback as "type-fallback": TypeFallback =
             TypeFallback::NoneIsolated, "7.3" => TypeFallback::NoneScanned,
+            .kernel("isolate_folios")
             .source("none-scanned: Linux 7.2, isolate_folios");
         /// Protection of a group by memory.low and memory.min.
         protection: Protection = Protection::Whole, "6.18" => Protection::Share,
+            .kernel("apply_proportional_protection")
             .source("share: by Linux 6.17, apply_proportional_protection");
         /// When a pass over a node stops early.
         abort_rule as "abort-rule": AbortRule =
             AbortRule::V6_1, "6.6" => AbortRule::Simple67, "6.12" => AbortRule::Wmark612,
             "7.3" => AbortRule::Wmark72,
+            .kernel("should_abort_scan")
             .source("mm/mglru: try to stop at high watermarks (Linux 6.8)");
         /// Derives the first priority of kswapd from the number of reclaimable pages.
         initial_priority as "initial-priority": bool = false, "6.12" => true,
+            .kernel("set_initial_priority")
             .source(
                 "mm/mglru: try to stop at high watermarks; mm: multi-gen LRU: adjust scan priority",
             );
         /// Where lazily freed memory is kept.
         lazyfree: Lazyfree = Lazyfree::Base,
+            .kernel("lru_lazyfree")
             .source(
                 "mm: add lazyfree folio to lru tail (2024); mm: mglru: provide a separate list for \
                  lazyfree anon folios (2024)",
             );
         /// Lets a page keep the marks of its accesses when it becomes lazily freed memory.
         lazyfree_keeps_marks as "lazyfree-keeps-marks": bool = false, "6.18" => true,
+            .kernel("lru_gen_clear_refs")
             .source(
                 "mm/mglru: optimize deactivation (Linux 6.14: yes, lru_gen_clear_refs finds no \
                  generation)",
@@ -379,10 +407,12 @@ settings! {
         /// Marks of accesses on a folio.
         access_marks as "access-marks": AccessMarks =
             AccessMarks::WorkingsetSecond, "6.18" => AccessMarks::Counted614,
+            .kernel("folio_inc_refs")
             .source("mm/mglru: rework workingset protection (Linux 6.14)");
         /// Place of a page that arrives in a fault.
         fault_arrival as "fault-arrival": FaultArrival =
             FaultArrival::Active, "7.3" => FaultArrival::Marked,
+            .kernel("folio_add_lru")
             .source(
                 "marked: Linux 7.2, folio_add_lru; mapped: mm/mglru: lazily activate folios while \
                  folios are really mapped (February 2026, not merged)",
@@ -390,6 +420,7 @@ settings! {
         /// Promotes an executable page of a file when a page table shows it accessed for the first
         /// time. Without effect while access-marks is workingset-second.
         exec_promotes as "exec-promotes": bool = false, "7.3" => true,
+            .kernel("is_exec_file_folio")
             .source(
                 "Linux 7.3 mm/vmscan.c (is_exec_file_folio in folio_update_gen and \
                  lru_gen_set_refs)",
@@ -398,6 +429,7 @@ settings! {
         /// access-marks is workingset-second.
         second_touch as "second-touch": SecondTouch =
             SecondTouch::Workingset, "7.3" => SecondTouch::Mark,
+            .kernel("lru_gen_set_refs")
             .source("mark: Linux 7.2, lru_gen_set_refs");
     }
     since "6.1";

@@ -59,6 +59,9 @@ pub struct Row {
     pub source: &'static str,
     /// The file of `/proc` or `/sys`.
     pub file: &'static str,
+    /// The kernel's own names of it, with commas between them: a constant, a variable, an option of
+    /// the build, or else a function; empty: it has none.
+    pub kernel: &'static str,
     /// The default in words, where it is no value.
     pub auto: &'static str,
     /// The row of the same field that may be given instead.
@@ -95,6 +98,7 @@ impl Row {
             unit: "",
             source: "",
             file: "",
+            kernel: "",
             auto: "",
             or: "",
             fraction: 0,
@@ -137,6 +141,11 @@ impl Row {
     #[must_use]
     pub const fn file(self, file: &'static str) -> Row {
         Row { file, ..self }
+    }
+    /// The kernel's own names of it, with commas between them.
+    #[must_use]
+    pub const fn kernel(self, names: &'static str) -> Row {
+        Row { kernel: names, ..self }
     }
     /// Numbers that may stand in place of its words. The setting's number is that of the words plus
     /// this one.

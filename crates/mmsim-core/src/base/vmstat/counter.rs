@@ -22,6 +22,21 @@ pub enum Unit {
     Nanos,
 }
 
+impl Unit {
+    /// As lists show it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Pages => "pages",
+            Unit::KiB => "KiB",
+            Unit::Events => "events",
+            Unit::Blocks => "blocks",
+            Unit::Pageblocks => "pageblocks",
+            Unit::Objects => "objects",
+            Unit::Nanos => "ns",
+        }
+    }
+}
+
 /// The relation between a counter of a machine and that of a miniature, whose pages stand for several
 /// each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,6 +177,14 @@ impl Counter {
     }
     pub(super) const fn bench(self, place: u8) -> Counter {
         Counter { bench: place, ..self }
+    }
+
+    /// True if it has an item in that file of the kernel, on kernels that count it.
+    pub fn is_in(&self, file: KernelFile) -> bool {
+        match file {
+            KernelFile::Vmstat => self.vmstat != Place::Absent,
+            KernelFile::MemoryStat => self.memory_stat != Place::Absent,
+        }
     }
 
     /// True if kernels with these rules count it.

@@ -21,6 +21,7 @@ pub use fragment::*;
 pub use laws::*;
 pub use machine::*;
 pub use phased::*;
+pub(crate) use settings::default_of;
 pub use settings::{COMPACTION, COSTS, DAMON_RULES, PARAMETERS, POLICY, ROW_TABLES, RULES};
 pub use sweep::*;
 pub use sysctls::SYSCTLS;

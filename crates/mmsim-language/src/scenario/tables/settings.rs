@@ -172,7 +172,7 @@ impl Given for Reader<'_> {
 }
 
 /// Default of a row of `C` on a kernel.
-pub(super) fn default_of<C: Settings>(row: &Row, kernel: Kernel) -> Option<u64> {
+pub(crate) fn default_of<C: Settings>(row: &Row, kernel: Kernel) -> Option<u64> {
     C::of_kernel(kernel)?.number(row)
 }
 
