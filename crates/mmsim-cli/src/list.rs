@@ -10,6 +10,7 @@ use mmsim::report::Rows;
 use crate::args::{ListArgs, ListFormat, Listed, MachineArgs};
 use crate::{table, zoneinfo};
 use entries::Entry;
+pub(crate) use entries::preset_names as presets;
 use mmsim_terminal::exit::{Ending, Failure};
 use mmsim_terminal::output;
 

@@ -5,6 +5,7 @@ mod ablate;
 mod args;
 mod bench;
 mod compare;
+mod completions;
 mod curve;
 mod damon;
 mod document;
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
         Verb::Why(args) => why::why(&args),
         Verb::Ablate(args) => ablate::ablate(&args),
         Verb::Schema(args) => schema::schema(&args),
-        Verb::Completions(args) => man::completions(&args, Cli::command()),
+        Verb::Completions(args) => completions::completions(&args, Cli::command()),
         Verb::Man(args) => man::man(&args, Cli::command(), MOVED),
     })
 }

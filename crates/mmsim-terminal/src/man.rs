@@ -31,14 +31,19 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Prints the script that completes the arguments of a program in a shell.
+/// Prints the script that completes the arguments of a program in a shell, and `more` behind it.
 ///
 /// # Errors
 ///
 /// The script cannot be written.
-pub fn completions(args: &CompletionsArgs, mut command: Command) -> Result<Ending, Failure> {
+pub fn completions(
+    args: &CompletionsArgs,
+    mut command: Command,
+    more: &str,
+) -> Result<Ending, Failure> {
     let (name, mut script) = (command.get_name().to_string(), Vec::new());
     clap_complete::generate(args.shell, &mut command, name, &mut script);
+    script.extend(more.bytes());
     output::deliver(&script, None)?;
     Ok(Ending::Done)
 }

@@ -47,7 +47,7 @@ impl Entry {
 }
 
 /// Names of presets: of reclaim, of compaction, of DAMON, and the rules of kernels; oldest first.
-fn preset_names() -> Vec<String> {
+pub(crate) fn preset_names() -> Vec<String> {
     let rules = Kernel::ALL.map(|k| k.name_of_rules().to_string()).to_vec();
     let damon = Catalogue.damon_presets();
     [Catalogue.presets(), Catalogue.compaction_presets(), damon, rules].concat()

@@ -27,6 +27,47 @@ fn shells_take_their_scripts() {
     }
 }
 
+/// Bash completes what options take, by the words that stand before the cursor.
+#[cfg(unix)]
+#[test]
+fn bash_completes_presets_knobs_figures_and_scenarios() {
+    let f = Folder::new();
+    f.write("script", f.mmsim(&["completions", "bash"]).stdout);
+    for name in ["heap.toml", "heap.json"] {
+        f.write(name, "");
+    }
+    std::fs::create_dir(f.path("heaps")).expect("a folder");
+    let completed = |words: &[&str]| {
+        let [.., prev, cur] = words else { panic!("a word and the one before it") };
+        let line = format!(
+            "source ./script; COMP_WORDS=({}); COMP_CWORD={}; _mmsim_more mmsim '{cur}' '{prev}'; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+            words.len() - 1,
+        );
+        let mut bash = std::process::Command::new("bash");
+        let out = bash.args(["--norc", "-c", &line]).current_dir(f.path(".")).output().ok()?;
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let said = String::from_utf8(out.stdout).expect("UTF-8");
+        Some(said.lines().map(str::to_string).collect::<Vec<_>>())
+    };
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&["mmsim", "run", "x.toml", "--set", "machine.vm.swapp"], &["machine.vm.swappiness="]),
+        (&["mmsim", "run", "x.toml", "--set", "reclaim.step-s"], &["reclaim.step-size="]),
+        (&["mmsim", "ablate", "x.toml", "--switch", "aging-s"], &["aging-site="]),
+        (&["mmsim", "list", "knobs", "--preset", "mglru-v7.3"], &["mglru-v7.3"]),
+        (&["mmsim", "bench-trace", "x.mmt", "--reclaim", "classic-v6.18"], &["classic-v6.18"]),
+        (&["mmsim", "run", "x.toml", "--by", "major-faults"], &["major-faults"]),
+        (&["mmsim", "import-system", "box", "--kernel", "6.18"], &["6.18"]),
+        (&["mmsim", "run", "hea"], &["heap.toml", "heaps"]),
+    ];
+    for (words, expected) in cases {
+        // A machine without bash has nothing to complete.
+        let Some(found) = completed(words) else { return };
+        assert_eq!(found, expected, "{words:?}");
+    }
+}
+
 #[test]
 fn pages_of_all_verbs() {
     let f = Folder::new();

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::View(args) => view::view(&args),
-        Verb::Completions(args) => man::completions(&args, Cli::command()),
+        Verb::Completions(args) => man::completions(&args, Cli::command(), ""),
         Verb::Man(args) => man::man(&args, Cli::command(), Moved::NONE),
     })
 }
