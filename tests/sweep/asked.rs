@@ -76,6 +76,9 @@ fn a_sweep_asks_what_run_asks() {
     for row in lines {
         let missed = row[at("task[0].memory")] == "9MiB";
         assert_eq!(row[at("expect")] == "missed", missed, "{row:?}");
+        // A size stands there as a number of bytes too.
+        let mib = if missed { 9 } else { 8 };
+        assert_eq!(row[at("task[0].memory_bytes")], (mib << 20).to_string());
     }
 }
 

@@ -15,6 +15,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use mmsim::cells::{Cell, Column, Form};
 use mmsim::error::Error;
+use mmsim::scenario::in_base_units;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -84,6 +85,23 @@ pub(crate) fn repeated<'a>(texts: impl Iterator<Item = (&'a str, usize)>) -> Arr
     let values = Arc::new(StringArray::from(known));
     let array = DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values);
     Arc::new(array.expect("all keys are positions"))
+}
+
+/// The columns of an axis: its texts, each as often as said, and the numbers of its quantities.
+pub(crate) fn of_axis(name: &str, texts: &[String], lengths: &[usize]) -> Vec<(String, ArrayRef)> {
+    let lengths = || lengths.iter().copied();
+    let mut columns =
+        vec![(name.to_string(), repeated(texts.iter().map(String::as_str).zip(lengths())))];
+    let quantities: Vec<Option<(u64, &str)>> = texts.iter().map(|t| in_base_units(t)).collect();
+    let mut units = quantities.iter().flatten().map(|(_, unit)| *unit);
+    if let Some(unit) = units.next()
+        && units.all(|other| other == unit)
+    {
+        let numbers = quantities.iter().map(|quantity| quantity.map(|(number, _)| number));
+        let rows = numbers.zip(lengths()).flat_map(|(number, n)| std::iter::repeat_n(number, n));
+        columns.push((format!("{name}_{unit}"), Arc::new(UInt64Array::from_iter(rows))));
+    }
+    columns
 }
 
 #[pymethods]

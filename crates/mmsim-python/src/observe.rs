@@ -21,7 +21,7 @@ use mmsim_view::keep::Keeping;
 use mmsim_view::page::Observed;
 use pyo3::prelude::*;
 
-use crate::arrow::{Table, repeated};
+use crate::arrow::{Table, of_axis, repeated};
 use crate::errors;
 use crate::policy::Own;
 
@@ -254,7 +254,8 @@ fn table(specs: &[RunSpec], series: Vec<Arc<Mutex<Columns>>>) -> Table {
         vec![("variant".into(), texts(&|s| s.variant.clone()))];
     let axes = specs.first().map_or(&[][..], |s| &s.axes);
     for (nth, (axis, _)) in axes.iter().enumerate() {
-        columns.push((axis.clone(), texts(&|s| s.axes[nth].1.clone())));
+        let values: Vec<String> = specs.iter().map(|s| s.axes[nth].1.clone()).collect();
+        columns.extend(of_axis(axis, &values, &lengths));
     }
     let seeds = specs.iter().zip(&lengths).flat_map(|(s, &n)| std::iter::repeat_n(s.seed, n));
     columns.push(("seed".into(), Arc::new(UInt64Array::from_iter_values(seeds))));

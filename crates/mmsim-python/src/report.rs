@@ -14,7 +14,7 @@ use mmsim_view::table::{Shown, Width, of_report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrow::{Table, repeated};
+use crate::arrow::{Table, of_axis, repeated};
 use crate::errors::{self, calm};
 use crate::values::whole;
 
@@ -110,7 +110,8 @@ fn counters(report: &mmsim::report::Report) -> Table {
         }
     }
     for axis in axes {
-        columns.push((axis.to_string(), texts(&|r| r.axes.get(axis).cloned().unwrap_or_default())));
+        let values = report.runs.iter().map(|r| r.axes.get(axis).cloned().unwrap_or_default());
+        columns.extend(of_axis(axis, &values.collect::<Vec<_>>(), &lengths));
     }
     let runs = report.runs.iter().zip(&lengths);
     let seeds = runs.flat_map(|(run, &n)| std::iter::repeat_n(run.seed, n));

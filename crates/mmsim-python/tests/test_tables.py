@@ -52,6 +52,16 @@ class Tables(unittest.TestCase):
         with self.assertRaisesRegex(mmsim.FileError, "nowhere.mmt"):
             mmsim.curve("nowhere.mmt")
 
+    def test_axes_of_quantities_are_numbers_too(self):
+        axes = {"task[0].memory": ["8MiB", "12MiB"], "machine.tick": ["1ms", "10ms"]}
+        r = mmsim.Scenario.from_text(SMALL).set("axes", axes).run(seeds=1, series="10ms")
+        for table in (r.runs, r.counters, r.series):
+            rows = table.to_pydict()
+            numbers = {"8MiB": 8 << 20, "12MiB": 12 << 20}
+            texts = rows["task[0].memory"]
+            self.assertEqual(rows["task[0].memory_bytes"], [numbers[text] for text in texts])
+            self.assertEqual(set(rows["machine.tick_ns"]), {1_000_000, 10_000_000})
+
     def test_bytes_that_are_no_whole_numbers(self):
         with self.assertRaisesRegex(ValueError, "^page has 3 bytes, which are no values of 8$"):
             mmsim.Table.from_whole({"page": b"123"})

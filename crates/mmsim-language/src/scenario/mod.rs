@@ -51,7 +51,7 @@ pub use policy::{Knob, KnobError, KnobInfo, KnobValue, PolicySpec, preset_of, un
 pub use reference::{evaluate_reference, reference, sweep_reference, tune_reference};
 pub use schema::json_schema;
 pub use units::{BadQuantity, PAGE_SIZE, show_pages};
-pub use units::{bytes, duration, pages, yes_or_no};
+pub use units::{bytes, duration, in_base_units, pages, yes_or_no};
 pub use workload::{TaskSpec, WorkloadSpec};
 
 use crate::registry::Registry;

@@ -182,6 +182,13 @@ pub fn measure(text: &str) -> Option<f64> {
 }
 
 /// Text to write for a bare number.
+/// A quantity as a number, and the unit of that: bytes, nanoseconds, or bytes per second. `None`:
+/// it is none, such as a plain number.
+pub fn in_base_units(text: &str) -> Option<(u64, &'static str)> {
+    let families = [(&SIZES, "bytes"), (&TIMES, "ns"), (&RATES, "bytes_per_s")];
+    families.iter().find_map(|(family, unit)| Some((family.parse(text).ok()?, *unit)))
+}
+
 pub(super) fn size_of_bare(number: &str) -> BadQuantity {
     SIZES.bare(number)
 }

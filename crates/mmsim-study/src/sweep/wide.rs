@@ -1,5 +1,6 @@
 //! A sweep as one wide table: a line for each unit; a column for each axis, each knob and each
-//! number that came out.
+//! number that came out. An axis of quantities has its numbers in a column beside it, as
+//! `machine.memory_bytes`.
 
 use std::io::Write;
 
@@ -9,6 +10,7 @@ use super::asked::Asked;
 use super::merge::{Merged, Row, WriteError};
 use crate::cells::{Cell, Column, Form};
 use mmsim_base::error::Error;
+use mmsim_language::scenario::in_base_units;
 use mmsim_report::derived::{Figure, Scope};
 use mmsim_report::{ExpectReport, Rows, RunReport};
 
@@ -28,6 +30,10 @@ struct Given {
     name: String,
     /// True if all its values are numbers.
     numbers: bool,
+    /// The unit of its quantities, of which it has some; `None`: it has none, or of several units.
+    unit: Option<&'static str>,
+    /// True if it has quantities of several units.
+    mixed: bool,
 }
 
 /// A column of results: its head, its form, and the cell of a run.
@@ -57,17 +63,33 @@ const RESULTS: &[Result_] = &[
 ];
 
 fn learn<V: ToString>(all: &mut Vec<Given>, name: &str, value: &V) {
-    let numbers = value.to_string().parse::<f64>().is_ok_and(f64::is_finite);
-    match all.iter_mut().find(|g| g.name == name) {
-        Some(given) => given.numbers &= numbers,
-        None => all.push(Given { name: name.to_string(), numbers }),
-    }
+    let text = value.to_string();
+    let numbers = text.parse::<f64>().is_ok_and(f64::is_finite);
+    let unit = in_base_units(&text).map(|(_, unit)| unit);
+    let Some(given) = all.iter_mut().find(|g| g.name == name) else {
+        all.push(Given { name: name.to_string(), numbers, unit, mixed: false });
+        return;
+    };
+    given.numbers &= numbers;
+    given.mixed |= unit.is_some() && given.unit.is_some_and(|known| Some(known) != unit);
+    given.unit = given.unit.or(unit);
 }
 
 impl Given {
     fn column(&self) -> Column {
         let form = if self.numbers { Form::Number } else { Form::Text };
         Column::new(&self.name, form)
+    }
+
+    /// The column of its numbers, where its values are quantities.
+    fn quantities(&self) -> Option<Column> {
+        let unit = self.unit.filter(|_| !self.mixed)?;
+        Some(Column::new(format!("{}_{unit}", self.name), Form::Whole))
+    }
+
+    /// The cell there. `max` and its like have none.
+    fn quantity(&self, value: Option<&String>) -> Cell {
+        value.and_then(|text| in_base_units(text)).map(|(number, _)| number).into()
     }
 
     fn cell(&self, value: Option<String>) -> Cell {
@@ -135,7 +157,8 @@ impl<'a> Wide<'a> {
         let column = Column::new;
         let mut all: Vec<Column> = ["scenario", "variant"].map(|n| column(n, Form::Text)).into();
         all.push(column("seed", Form::Whole));
-        all.extend(self.axes.iter().map(Given::column));
+        let with_quantities = |a: &Given| std::iter::once(a.column()).chain(a.quantities());
+        all.extend(self.axes.iter().flat_map(with_quantities));
         all.extend(self.knobs.iter().map(|k| {
             let knob = k.column();
             match self.axes.iter().any(|a| a.name == k.name) {
@@ -164,7 +187,11 @@ impl<'a> Wide<'a> {
     pub fn cells_of_run(&self, run: &RunReport, name: &str) -> Vec<Cell> {
         let scenario = run.scenario.as_deref().unwrap_or(name);
         let mut all = vec![scenario.into(), run.variant.as_str().into(), run.seed.into()];
-        all.extend(self.axes.iter().map(|a| a.cell(run.axes.get(&a.name).cloned())));
+        for axis in &self.axes {
+            let value = run.axes.get(&axis.name);
+            all.push(axis.cell(value.cloned()));
+            all.extend(axis.quantities().map(|_| axis.quantity(value)));
+        }
         let knob = |k: &Given| k.cell(run.knobs.get(&k.name).map(ToString::to_string));
         all.extend(self.knobs.iter().map(knob));
         if !self.asked.is_empty() {
@@ -196,4 +223,30 @@ pub fn write_wide(
     }
     rows.flush()?;
     Ok(wide.answers().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&str]) -> (Option<String>, Vec<Cell>) {
+        let mut all = Vec::new();
+        values.iter().for_each(|value| learn(&mut all, "a", value));
+        let cells = values.iter().map(|value| all[0].quantity(Some(&value.to_string())));
+        (all[0].quantities().map(|column| column.name), cells.collect())
+    }
+
+    /// Quantities of one unit have a column of numbers, and a word among them has none there. Plain
+    /// numbers are numbers already.
+    #[test]
+    fn quantities_are_numbers_too() {
+        let (name, cells) = of(&["26MiB", "max", "2 pages"]);
+        assert_eq!(name.as_deref(), Some("a_bytes"));
+        assert_eq!(cells, [Cell::Whole(26 << 20), Cell::Empty, Cell::Whole(8192)]);
+        assert_eq!(of(&["5ms"]), (Some("a_ns".to_string()), vec![Cell::Whole(5_000_000)]));
+        assert_eq!(of(&["2kB/s"]).0.as_deref(), Some("a_bytes_per_s"));
+        for plain in [&["10", "60"][..], &["no", "yes"], &["5ms", "5MiB"]] {
+            assert_eq!(of(plain).0, None, "{plain:?}");
+        }
+    }
 }
