@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use mmsim::cells::{Cell, Cells};
 use mmsim::report::derived::Figure;
 use mmsim::report::numbers::grouped;
-use mmsim::report::{Pairs, Report, Rows, nearness};
+use mmsim::report::{Pairs, Report, Rows};
 use mmsim_view::page::Observed;
 use mmsim_view::settings::Setting;
 use mmsim_view::table::{self, Width};
@@ -75,28 +75,15 @@ pub(crate) fn folded(text: &str, columns: usize) -> Vec<String> {
     table::wrap(text, 0, Width::of(columns)).lines().map(str::to_string).collect()
 }
 
-/// The table of a report as the command that made it prints it, then how near it is known to be.
+/// The table of a report as the command that made it prints it.
 pub(crate) fn of_report(report: &Report, shown: &Shown) -> String {
-    let near = near(&nearness::of_runs(&report.runs));
-    table::of_report(report, shown, width()) + &near
+    table::of_report(report, shown, width())
 }
 
 /// Known errors of kernels and policies, a line each.
 pub(crate) fn near(said: &[[String; 2]]) -> String {
-    let name = said.iter().map(|[name, _]| name.len()).max().unwrap_or(0);
-    let row = |[policy, groups]: &[String; 2]| {
-        // The padding after the name must survive the breaking of lines.
-        let padded = format!("{policy:<name$}  ").replace(' ', "\u{1}");
-        wrap(&format!("{padded}{groups}"), name + 2).replace('\u{1}', " ")
-    };
-    match said {
-        [] => String::new(),
-        said => format!("\n{}{}", wrap(NEAR, 0), said.iter().map(row).collect::<String>()),
-    }
+    table::near(said, width())
 }
-
-const NEAR: &str = "Known errors of counters against recorded kernels (median; how many are within their \
-    limits; docs/accuracy.md). Times were not compared.";
 
 /// A curve: a line for each size, a column for each variant.
 pub(crate) fn curve(report: &Report, figure: Figure) -> String {

@@ -551,8 +551,8 @@ mod tests {
     /// is admitted if its distance is below the threshold, else it enters the inactive list. The
     /// frame is taken before the shadow is judged, and an eviction counts itself.
     fn held(d: u64, f: u64, h: u64, stale: u64) -> u64 {
-        use std::collections::{HashMap, VecDeque};
-        let (mut held, mut shadows) = (h, HashMap::new());
+        use std::collections::{BTreeMap, VecDeque};
+        let (mut held, mut shadows) = (h, BTreeMap::new());
         let mut active: Vec<bool> = (0..d).map(|page| page < h).collect();
         let mut inactive = VecDeque::new();
         let mut evictions = 0;

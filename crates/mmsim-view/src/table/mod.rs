@@ -10,7 +10,7 @@ use mmsim::report::derived::Figure;
 use mmsim::report::groups::Group;
 use mmsim::report::numbers::{grouped, grouped_row};
 use mmsim::report::statistics::{Estimate, paired_change};
-use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing};
+use mmsim::report::{DiskReport, Report, RunReport, SwapDeviceReport, closing, nearness};
 
 use crate::curve::Curve;
 use crate::over;
@@ -172,17 +172,36 @@ pub fn report(report: &Report, base: Option<&str>, width: Width) -> String {
     out
 }
 
-/// The table of a report as the command that made it prints it: a short one, or all figures; of
+/// The table of a report as the command that made it prints it, and how near the model is known to be:
+/// a short one, or all figures; of
 /// several settings a line each.
 pub fn of_report(report: &Report, shown: &Shown, width: Width) -> String {
     let axes = report.groups().len() > 1 && report.runs.iter().any(|r| !r.axes.is_empty());
     let base = shown.base.as_deref();
-    match () {
+    let table = match () {
         () if shown.full => self::report(report, base, width),
         () if axes => sweep(report, shown, width),
         () => short::report(report, shown, width),
+    };
+    table + &near(&nearness::of_runs(&report.runs), width)
+}
+
+/// Known errors of kernels and policies, a line each.
+pub fn near(said: &[[String; 2]], width: Width) -> String {
+    let name = said.iter().map(|[name, _]| name.len()).max().unwrap_or(0);
+    let row = |[policy, groups]: &[String; 2]| {
+        // The padding after the name must survive the breaking of lines.
+        let padded = format!("{policy:<name$}  ").replace(' ', "\u{1}");
+        wrap(&format!("{padded}{groups}"), name + 2, width).replace('\u{1}', " ")
+    };
+    match said {
+        [] => String::new(),
+        said => format!("\n{}{}", wrap(NEAR, 0, width), said.iter().map(row).collect::<String>()),
     }
 }
+
+const NEAR: &str = "Known errors of counters against recorded kernels (median; how many are within their \
+    limits; docs/accuracy.md). Times were not compared.";
 
 /// Lines of what happened over time, for a terminal.
 pub fn sparks(report: &Report, observed: &[Observed], width: Width) -> String {
