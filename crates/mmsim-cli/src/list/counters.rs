@@ -87,7 +87,7 @@ mod tests {
     /// Each counter of the rows is there with its own unit and sentence.
     #[test]
     fn each_row_is_printed() {
-        let json = list(None, ListFormat::Json).unwrap_or_else(|_| panic!("no list"));
+        let json = list(None, ListFormat::Json).expect("a list");
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let all = json["counters"].as_array().expect("a list");
         assert_eq!(all.len(), VmEvent::ALL.len());
@@ -112,7 +112,7 @@ mod tests {
     /// Lines fit a terminal of 80 columns.
     #[test]
     fn the_table_is_narrow() {
-        let table = list(None, ListFormat::Table).unwrap_or_else(|_| panic!("no list"));
+        let table = list(None, ListFormat::Table).expect("a list");
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn table(word: Option<&str>) -> String {
-        list(word, ListFormat::Table).unwrap_or_else(|_| panic!("no list"))
+        list(word, ListFormat::Table).expect("a list")
     }
 
     /// Lines fit a terminal of 80 columns, and each family has its heading once.
@@ -159,13 +159,12 @@ mod tests {
 
     #[test]
     fn programs_read_it_too() {
-        let json = list(Some("step-size"), ListFormat::Json).unwrap_or_else(|_| panic!("no list"));
+        let json = list(Some("step-size"), ListFormat::Json).expect("a list");
         let json: Value = serde_json::from_str(&json).expect("JSON");
         let knob = &json["knobs"][0];
         assert_eq!(knob["set"], "reclaim.step-size");
         assert_eq!(knob["defaults"][1], json!({ "since": "6.18", "value": "budget" }));
-        let csv =
-            list(Some("vm_swappiness"), ListFormat::Csv).unwrap_or_else(|_| panic!("no list"));
+        let csv = list(Some("vm_swappiness"), ListFormat::Csv).expect("a list");
         let row = csv.lines().nth(1).expect("a row");
         let kernel = "60,vm_swappiness /proc/sys/vm/swappiness";
         assert!(
