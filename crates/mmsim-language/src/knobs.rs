@@ -66,6 +66,7 @@ const TABLES: &[(&str, &str, &TableSpec)] = &[
     ("machine", "machine.swap", &tables::SWAP),
     ("machine", "machine.swap.device", &tables::DEVICE),
     ("machine", "machine.disk[0]", &tables::DISK),
+    ("guests", "machine.host", &tables::HOST),
     ("groups", "machine.memcg[0]", &tables::MEMCG),
     ("DAMON", "damon[0]", &tables::DAMON),
     ("DAMON", "damon[0].region[0]", &tables::DAMON_REGION),

@@ -37,9 +37,6 @@ settings! {
     check contradiction;
 }
 
-/// Faults of the host for pages of 4 KiB that take as long as one for 2 MiB.
-const HUGE_FAULT: u64 = 40;
-
 /// A block below a page of the host gives nothing back.
 fn contradiction(host: &HostConfig) -> Option<(&'static str, String, &'static str)> {
     let below = host.order < u32::from(host.page_order());
@@ -47,6 +44,9 @@ fn contradiction(host: &HostConfig) -> Option<(&'static str, String, &'static st
 }
 
 impl HostConfig {
+    /// Faults of the host for pages of 4 KiB that take as long as one for 2 MiB.
+    pub const HUGE_FAULT: u64 = 40;
+
     /// A host that asks for nothing.
     pub const fn linux() -> HostConfig {
         HostConfig::of(NEWEST)
@@ -64,7 +64,7 @@ impl HostConfig {
     pub(crate) fn fault_time(&self) -> SimDuration {
         match self.page {
             HostPage::Small => self.fault,
-            HostPage::Huge => self.fault * HUGE_FAULT,
+            HostPage::Huge => self.fault * HostConfig::HUGE_FAULT,
         }
     }
 }

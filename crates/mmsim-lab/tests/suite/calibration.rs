@@ -6,6 +6,7 @@ use crate::root;
 use mmsim::Scenario;
 use mmsim::backing::device::DEVICE_PRESETS;
 use mmsim::config::cost::CostModel;
+use mmsim::config::host::HostConfig;
 use mmsim::machines::Catalogue;
 use mmsim::scenario::workload::WorkloadSpec;
 
@@ -68,6 +69,10 @@ fn in_code() -> BTreeMap<String, u64> {
     let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
     all.insert("machine.tick".into(), runs[0].machine.tick.0);
     all.insert("machine.run-ahead".into(), runs[0].machine.run_ahead.0);
+    let host = HostConfig::linux();
+    all.insert("machine.host.answer".into(), host.answer.as_nanos());
+    all.insert("machine.host.fault".into(), host.fault.as_nanos());
+    all.insert("machine.host.huge-fault".into(), HostConfig::HUGE_FAULT);
     all.extend(of_a_build());
     all
 }

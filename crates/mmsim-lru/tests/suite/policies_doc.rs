@@ -14,6 +14,11 @@ fn is_stage(preset: &&Preset) -> bool {
     preset.name.starts_with("classic-seed-")
 }
 
+/// True if it stands in the table of kernels. The section of 5.1 has what differs from 5.5.
+fn is_of_kernels(preset: &&Preset) -> bool {
+    !is_stage(preset) && preset.name != "classic-v5.1"
+}
+
 /// Presets in columns, knobs in rows; a value is bold where it differs from the preset before,
 /// which is the one to the left.
 fn table<C: Settings>(presets: &[&settings::Preset<C>]) -> String {
@@ -96,7 +101,7 @@ fn replaced(text: &str, block: &str, inside: &str) -> String {
 fn the_document_says_what_the_knobs_are() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let kernels: Vec<&Preset> = PRESETS.iter().filter(|p| !is_stage(p)).collect();
+    let kernels: Vec<&Preset> = PRESETS.iter().filter(is_of_kernels).collect();
     let mut expected = replaced(&text, "table", &table(&kernels));
     expected = replaced(&expected, "stages", &stages());
     for knob in ClassicConfig::ROWS {
