@@ -173,7 +173,7 @@ mod tests {
             ("launch latency p50, us", "record latency p50, us"),
             ("hogs, target 500", "TASK, target N"),
             ("pageout tried, MiB", "tried, MiB"),
-            ("after reclaim", "attempts"),
+            ("after reclaim", "successes"),
             ("swap-outs", "swap-outs"),
             ("free", "nr_free_pages"),
         ] {
