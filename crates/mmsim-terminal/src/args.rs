@@ -172,6 +172,21 @@ impl fmt::Display for NoCount {
 
 impl Error for NoCount {}
 
+/// Reads a key of a scenario, or an axis, and its value.
+///
+/// # Errors
+///
+/// There is no `=`, or nothing before it.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    pair(text).ok_or_else(|| "write KEY=VALUE, as in machine.memory=2GiB".to_string())
+}
+
+/// Splits `KEY=VALUE`; none if there is no `=`, or nothing before it.
+pub fn pair(text: &str) -> Option<(String, String)> {
+    let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
+    (!key.is_empty()).then(|| (key.to_string(), value.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -7,7 +7,8 @@ use mmsim::miniature::{SMALLEST, Share};
 use mmsim::report::derived::Figure;
 use mmsim::report::proc::Kind;
 use mmsim::scenario;
-pub(super) use mmsim_terminal::args::at_least_one;
+use mmsim_terminal::args::pair;
+pub(super) use mmsim_terminal::args::{at_least_one, key_value};
 
 /// A file of the kernel by its name.
 pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
@@ -24,19 +25,9 @@ pub(super) fn figure() -> impl TypedValueParser<Value = Figure> {
     PossibleValuesParser::new(mmsim_view::figure::names()).map(named)
 }
 
-/// A key of a scenario, or an axis, and its value.
-pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
-    pair(text).ok_or_else(|| "write KEY=VALUE, as in machine.memory=2GiB".to_string())
-}
-
 /// A sysctl and its value.
 pub(super) fn sysctl(text: &str) -> Result<(String, String), String> {
     pair(text).ok_or_else(|| "write KEY=VALUE, as in min_free_kbytes=67584".to_string())
-}
-
-fn pair(text: &str) -> Option<(String, String)> {
-    let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
-    (!key.is_empty()).then(|| (key.to_string(), value.to_string()))
 }
 
 /// Two axes.

@@ -278,6 +278,7 @@ mod tests {
             min: recorded,
             max: recorded,
             simulated,
+            replays: [simulated; 2],
             rel_error: None,
             inside: false,
             repetitions: 1,

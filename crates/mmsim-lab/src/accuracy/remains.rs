@@ -134,6 +134,7 @@ mod tests {
             min: 1000.0,
             max: 1000.0,
             simulated,
+            replays: [simulated; 2],
             rel_error: None,
             inside: false,
             repetitions: 1,

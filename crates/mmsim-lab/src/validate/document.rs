@@ -293,6 +293,7 @@ mod tests {
             min: recorded - 1.0,
             max: recorded + 1.0,
             simulated,
+            replays: [simulated; 2],
             rel_error: None,
             inside: false,
             repetitions: 1,

@@ -89,13 +89,25 @@ pub fn validate(
 ) -> Result<Validation, Error> {
     let experiments = reading::read_folder(dir)?;
     let selected = select(dir, &experiments, what)?;
-    let refused = runner(what.jobs).each(&selected, |_, (_, p)| Ok::<_, Error>(why_not(p)))?;
+    replayed(selected, what.jobs, progress)
+}
+
+/// Replays these points. `progress` gets the number of replays that have ended, and of all.
+///
+/// # Errors
+/// None: points that cannot be replayed are listed.
+pub fn replayed(
+    selected: Vec<(&Experiment, &Point)>,
+    jobs: Option<usize>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Validation, Error> {
+    let refused = runner(jobs).each(&selected, |_, (_, p)| Ok::<_, Error>(why_not(p)))?;
     let replays: Vec<(usize, usize)> = (selected.iter().zip(&refused).enumerate())
         .filter(|(_, (_, refused))| refused.is_none())
         .flat_map(|(i, ((_, p), _))| (0..machine::replays(p)).map(move |r| (i, r)))
         .collect();
     let ended = AtomicUsize::new(0);
-    let done = runner(what.jobs).each(&replays, |_, &(i, replay)| {
+    let done = runner(jobs).each(&replays, |_, &(i, replay)| {
         let (_, p) = selected[i];
         let result = machine(p, replay).map(|m| Replay::run(p, m));
         progress(ended.fetch_add(1, Ordering::Relaxed) + 1, replays.len());
@@ -121,7 +133,7 @@ pub fn validate(
     let mut validation = Validation::new(v.rows, v.not_modelled, v.unmodelled_counters);
     let replayed = |p: &Point| validation.points.iter().any(|r| r.point == p.id);
     let all: Vec<_> = selected.into_iter().filter(|(_, p)| replayed(p)).collect();
-    let runner = runner(what.jobs);
+    let runner = runner(jobs);
     let row =
         |_: usize, &(e, p): &(&Experiment, &Point)| Ok::<_, Error>(outcomes::row(e, p, &runner));
     validation.outcomes = runner.each(&all, row)?.into_iter().flatten().collect();
@@ -265,7 +277,7 @@ fn row(
     phase: &point::Phase,
     counter: &str,
     recorded: [f64; 3],
-    simulated: f64,
+    simulated: [f64; 3],
     repetitions: usize,
 ) -> PointRow {
     PointRow {
@@ -278,7 +290,8 @@ fn row(
         recorded: recorded[0],
         min: recorded[1],
         max: recorded[2],
-        simulated,
+        simulated: simulated[0],
+        replays: [simulated[1], simulated[2]],
         rel_error: None,
         inside: false,
         repetitions: repetitions as u64,
@@ -358,16 +371,18 @@ impl Collected {
             }
             for (c, &counter) in COUNTERS.iter().enumerate() {
                 let recorded = phase.counters.get(counter).map_or([0.0; 3], |c| c.spread());
-                let simulated: Option<u64> = ended.iter().map(|r| r[c]).sum();
-                let Some(sum) = simulated else {
+                let simulated: Option<Vec<u64>> = ended.iter().map(|r| r[c]).collect();
+                let Some(all) = simulated else {
                     self.unmodelled(e, counter, recorded[0]);
                     continue;
                 };
-                let simulated = sum as f64 / ended.len() as f64;
+                let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+                let extreme = |n: Option<&u64>| n.map_or(mean, |n| *n as f64);
+                let simulated = [mean, extreme(all.iter().min()), extreme(all.iter().max())];
                 self.rows.push(row(e, p, phase, counter, recorded, simulated, replays.len()));
             }
             for (name, recorded, simulated) in further(p, i, replays) {
-                self.rows.push(row(e, p, phase, &name, recorded, simulated, replays.len()));
+                self.rows.push(row(e, p, phase, &name, recorded, [simulated; 3], replays.len()));
             }
             let unknown = phase.counters.iter().filter(|(c, _)| !COUNTERS.contains(&c.as_str()));
             for (counter, recorded) in unknown {

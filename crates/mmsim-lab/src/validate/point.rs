@@ -241,19 +241,7 @@ impl Point {
     /// `6.12` of `6.12.117+deb12-amd64` and of `6.12-rc3`; the whole text if it is a patched kernel
     /// or does not begin with two numbers.
     pub fn kernel_series(&self) -> String {
-        if self.patched().is_some() {
-            return self.kernel.clone();
-        }
-        let mut parts = self.kernel.splitn(3, '.');
-        let digits = |s: Option<&str>| -> Option<String> {
-            let s = s?;
-            let end = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
-            (end > 0).then(|| s[..end].to_string())
-        };
-        match (digits(parts.next()), digits(parts.next())) {
-            (Some(major), Some(minor)) => format!("{major}.{minor}"),
-            _ => self.kernel.clone(),
-        }
+        if self.patched().is_some() { self.kernel.clone() } else { series(&self.kernel) }
     }
     /// The patched kernel that it was recorded on, if it was.
     pub fn patched(&self) -> Option<&'static Patched> {
@@ -310,6 +298,20 @@ impl Point {
     /// Recorded to see how much the set-up matters: printed, never judged.
     pub fn is_sensitivity(id: &str) -> bool {
         id.starts_with("sens-")
+    }
+}
+
+/// `6.12` of `6.12.117+deb12-amd64`; the whole text if it does not begin with two numbers.
+pub fn series(kernel: &str) -> String {
+    let mut parts = kernel.splitn(3, '.');
+    let digits = |s: Option<&str>| -> Option<String> {
+        let s = s?;
+        let end = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
+        (end > 0).then(|| s[..end].to_string())
+    };
+    match (digits(parts.next()), digits(parts.next())) {
+        (Some(major), Some(minor)) => format!("{major}.{minor}"),
+        _ => kernel.to_string(),
     }
 }
 

@@ -26,6 +26,9 @@ pub struct PointRow {
     pub max: f64,
     /// Mean count of the model.
     pub simulated: f64,
+    /// The smallest and the largest that a replay counted. They are in no document.
+    #[serde(skip)]
+    pub replays: [f64; 2],
     /// `simulated / recorded - 1`; none where `recorded` is 0.
     pub rel_error: Option<f64>,
     /// The simulated value lies between the smallest and the largest.

@@ -228,9 +228,9 @@ impl Scenario {
         Ok(runs)
     }
 
-    /// An error of building `run`, at the place of the key that it is about: where that was
-    /// written, be it an axis, a variant or an option.
-    pub(crate) fn placed(&self, run: &RunSpec, path: &str, error: Error) -> Error {
+    /// An error about `run`, at the place of the key that it is about: where that was written, be it
+    /// an axis, a variant or an option.
+    pub fn placed(&self, run: &RunSpec, path: &str, error: Error) -> Error {
         let plan = self.plans.iter().find(|p| p.variant == run.variant && p.axes == run.axes);
         let Some(plan) = plan.filter(|_| error.position().is_none()) else { return error };
         // Expectations hold for all runs.

@@ -14,6 +14,7 @@ fn row(experiment: &str, point: &str, counter: &str, r: [f64; 3], simulated: f64
         min: r[1],
         max: r[2],
         simulated,
+        replays: [simulated; 2],
         rel_error: None,
         inside: false,
         repetitions: 2,
