@@ -20,6 +20,7 @@ mod golden;
 #[allow(dead_code, reason = "the tests of mmsim use all of it")]
 mod harness;
 mod readme;
+mod record;
 mod why;
 
 /// The folder of the repository.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mmsim_lab::reproduce::Request;
 use mmsim_lab::validate::Selection;
-use mmsim_terminal::args::{OutputArgs, at_least_one, picture};
+use mmsim_terminal::args::{OutputArgs, at_least_one, key_value, picture};
 use mmsim_terminal::exit::Failure;
 use mmsim_terminal::man::{CompletionsArgs, ManArgs};
 use mmsim_terminal::output::form::{self, Content};
@@ -33,6 +33,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
     Validate(ValidateArgs),
+    Record(RecordArgs),
     Reproduce(ReproduceArgs),
     Accuracy(AccuracyArgs),
     View(ViewArgs),
@@ -61,6 +62,7 @@ impl Verb {
                 picture("--html", args.html.as_deref(), Content::Html)?;
                 args.output.agrees()
             }
+            Verb::Record(args) => args.output.agrees(),
             Verb::Reproduce(args) => args.output.agrees(),
             Verb::View(args) => form::agree("-o", args.output.as_deref(), Content::Html, &[]),
             Verb::Accuracy(_) | Verb::Completions(_) | Verb::Man(_) => Ok(()),
@@ -94,6 +96,52 @@ pub(crate) struct ValidateArgs {
     /// Replay single decisions that were recorded for points of DIR, instead of whole phases
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["points", "experiment", "quick", "brief", "gate"])]
     pub decisions: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Run a scenario on a real kernel in an emulator and print recorded beside simulated counters
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  mmsim-lab record scenarios/zipf-anon.toml --kernel 6.12 --dry-run
+  mmsim-lab record scenarios/zipf-anon.toml --kernel k612 --variant v6.12 --at 'task[0].theta=0.9'
+  mmsim-lab record my.toml --kernel k612 --set machine.cpus=1 --brief
+
+Run it in the repository: it uses tools/recorder. docs/recording.md says how to get a kernel, and
+what can be carried over.")]
+pub(crate) struct RecordArgs {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// The folder of an unpacked kernel package; or a version such as 6.12, of which a recording is
+    /// kept
+    #[arg(long, value_name = "DIR|VERSION")]
+    pub kernel: String,
+    /// The folder that keeps recordings; what is there is not recorded again
+    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    pub keep: PathBuf,
+    /// Recordings of each run, with other seeds and a little more or less free memory
+    #[arg(long, value_name = "N", default_value = "3", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub repetitions: usize,
+    /// Only this variant; can be given several times
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Only the settings where this axis has this value; can be given for several axes
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
+    /// Change one key of the scenario; can be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub sets: Vec<(String, String)>,
+    /// Print the scripts and how long they take, and record nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// In the table: only the counters that distinguish policies
+    #[arg(long)]
+    pub brief: bool,
+    /// Replays at the same time [default: one per CPU]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub jobs: Option<usize>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -2,7 +2,9 @@
 
 mod accuracy;
 mod args;
+mod emulator;
 mod page;
+mod record;
 mod reproduce;
 mod table;
 mod validate;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     }
     exit::code(match cli.verb {
         Verb::Validate(args) => validate::validate(&args),
+        Verb::Record(args) => record::record(&args),
         Verb::Reproduce(args) => reproduce::reproduce(&args),
         Verb::Accuracy(args) => accuracy::accuracy(&args),
         Verb::View(args) => view::view(&args),

@@ -1,0 +1,277 @@
+//! The work of a task as commands of the recorder's program.
+//!
+//! The program of a recording is one process with one thread, which works off a list of commands.
+//! Regions become mappings under numbers, laws become tables, and steps become passes and draws. A
+//! window is written out turn by turn, because commands have no memory of their own.
+//!
+//! A page that is written for the first time is filled, as in all recordings: zram stores a page of
+//! equal bytes in no space. Draws come from the recorder's generator and its map of ranks to pages,
+//! so they have the same law as the scenario's and are other pages.
+
+use mmsim_core::workload::{Advice, VmaFlags};
+use mmsim_workload::generators::{End, MemoryKind, Populate, ScanEnd, WorkloadSpec};
+use mmsim_workload::generators::{PhasedConfig, ScanConfig, Step, ZipfConfig};
+use mmsim_workload::law::Varying;
+use mmsim_workload::sampler::{LinearMap, RankMap};
+
+/// A key below a task, and why the recorder cannot do what it says.
+pub(super) type Refusal = (String, String);
+
+/// Workloads that become commands.
+const WORKLOADS: &str = "`zipf`, `uniform`, `sequential`, `cyclic` and `phased`";
+/// Steps that become commands.
+const STEPS: &str = "`allocate`, `free`, `touch`, `window`, `zipf`, `madvise` with \
+                     \"populate-read\", `sleep`, `records`, `repeat` and `phase`";
+/// Lines of a script at most: windows and repetitions are written out.
+const MOST_LINES: usize = 20_000;
+/// Snapshots that every recording takes itself.
+const OWN_SNAPSHOTS: [&str; 3] = ["boot", "start", "end"];
+
+/// Commands of a program, and how much they do.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Program {
+    /// Tables of laws: ranks and exponent, by number.
+    pub(super) tables: Vec<(u32, f64)>,
+    /// Commands from the first mapping on.
+    pub(super) lines: Vec<String>,
+    /// Pages that it fills.
+    pub(super) fills: u64,
+    /// Accesses that it makes one by one.
+    pub(super) accesses: u64,
+    /// Pages of all its regions.
+    pub(super) pages: u64,
+    /// Names of its snapshots.
+    snapshots: Vec<String>,
+}
+
+/// The program that does a task's work.
+pub(super) fn program(work: &WorkloadSpec) -> Result<Program, Refusal> {
+    let mut program = Program::default();
+    match work {
+        WorkloadSpec::Zipf(w) | WorkloadSpec::Uniform(w) => program.zipf(w)?,
+        WorkloadSpec::Sequential(w) | WorkloadSpec::Cyclic(w) => program.passes(w)?,
+        WorkloadSpec::Phased(w) => program.phased(w)?,
+        other => {
+            let name = other.name();
+            let what =
+                format!(" \"{name}\": no program of the recorder does it; it can do {WORKLOADS}");
+            return refused("workload", what);
+        }
+    }
+    Ok(program)
+}
+
+fn refused<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, Refusal> {
+    Err((key.into(), what.into()))
+}
+
+/// Refuses memory other than anonymous memory.
+fn anonymous(key: &str, kind: &MemoryKind, flags: VmaFlags) -> Result<(), Refusal> {
+    match (kind, flags) {
+        (MemoryKind::Anon, VmaFlags::NONE) => Ok(()),
+        (MemoryKind::Anon, _) => refused(key, ": the recorder maps memory without flags"),
+        _ => refused(key, ": files are not carried over, write \"anon\""),
+    }
+}
+
+impl Program {
+    fn map(&mut self, region: usize, pages: u32) {
+        self.pages += u64::from(pages);
+        self.lines.push(format!("anon {region} {pages}"));
+    }
+
+    fn fill(&mut self, region: usize, from: u32, count: u32) {
+        self.fills += u64::from(count);
+        self.lines.push(format!("fill {region} {from} {count}"));
+    }
+
+    /// `times` passes. Writes fill.
+    fn pass(&mut self, region: usize, (from, count): (u32, u32), write: bool, times: u32) {
+        if write {
+            // Of more than a script may have, one too many says so.
+            (0..times.min(MOST_LINES as u32 + 1)).for_each(|_| self.fill(region, from, count));
+            return;
+        }
+        self.accesses += u64::from(count) * u64::from(times);
+        self.lines.push(format!("scan {region} {from} {count} r {times}"));
+    }
+
+    fn draws(&mut self, region: usize, pages: u32, (theta, map): (f64, RankMap), n: u64, w: u32) {
+        let law = (pages, theta);
+        let table = self.tables.iter().position(|t| *t == law).unwrap_or_else(|| {
+            self.tables.push(law);
+            self.tables.len() - 1
+        });
+        let mul = match map {
+            RankMap::Scatter if pages > 2 => LinearMap::scattering_mul(pages),
+            _ => 1,
+        };
+        self.accesses += n;
+        self.lines.push(format!("zipf {region} {table} {n} {w} {mul} 0"));
+    }
+
+    /// Ends a phase. A name that is in use gets a number.
+    fn phase(&mut self, name: &str) {
+        let used = |n: &str| OWN_SNAPSHOTS.contains(&n) || self.snapshots.iter().any(|s| s == n);
+        let numbered = |i: usize| if i == 1 { name.to_string() } else { format!("{name}.{i}") };
+        let free = (1..).map(numbered).find(|n| !used(n)).expect("there is always a larger number");
+        self.lines.push(format!("snap {free}"));
+        self.snapshots.push(free);
+    }
+
+    fn zipf(&mut self, w: &ZipfConfig) -> Result<(), Refusal> {
+        let End::Work(accesses) = w.end else {
+            return refused("duration", ": the recorder counts accesses, write `accesses`");
+        };
+        anonymous("region", &w.kind, w.flags)?;
+        if w.think != Varying::Always(0) {
+            return refused("think", ": the recorder's program does not compute, leave it out");
+        }
+        if w.arrival.is_some() {
+            return refused("arrival", ": the recorder's program makes one access after the other");
+        }
+        self.map(0, w.pages);
+        if w.populate == Populate::Write {
+            self.fill(0, 0, w.pages);
+        }
+        self.phase("populate");
+        for window in 0..w.windows {
+            let n = u64::from(w.windows);
+            let part = accesses / n + u64::from(u64::from(window) < accesses % n);
+            self.draws(0, w.pages, (w.theta, w.map), part, w.write_permille);
+            match w.windows {
+                1 => self.phase("access"),
+                _ => self.phase(&format!("access{}", window + 1)),
+            }
+        }
+        Ok(())
+    }
+
+    fn passes(&mut self, w: &ScanConfig) -> Result<(), Refusal> {
+        let ScanEnd::Passes(times) = w.end else {
+            return refused("duration", ": the recorder counts passes, write `passes`");
+        };
+        anonymous("region", &w.kind, w.flags)?;
+        self.map(0, w.pages);
+        self.phase("populate");
+        self.pass(0, (0, w.pages), w.write, times);
+        self.phase("access");
+        self.short_enough("passes")
+    }
+
+    fn phased(&mut self, w: &PhasedConfig) -> Result<(), Refusal> {
+        for r in &w.regions {
+            anonymous(&format!("regions.{}", r.name), &r.kind, r.flags)?;
+        }
+        let regions = w.regions.iter().map(|r| Region { name: &r.name, pages: r.pages, ..NONE });
+        self.steps(&w.steps, "steps", &mut regions.collect::<Vec<_>>())
+    }
+
+    fn short_enough(&self, key: &str) -> Result<(), Refusal> {
+        match self.lines.len() > MOST_LINES {
+            true => refused(key, format!(": more than {MOST_LINES} commands, write fewer turns")),
+            false => Ok(()),
+        }
+    }
+
+    fn steps(&mut self, all: &[Step], at: &str, regions: &mut [Region]) -> Result<(), Refusal> {
+        for (i, step) in all.iter().enumerate() {
+            self.step(step, &format!("{at}[{i}]"), regions)?;
+            self.short_enough(&format!("{at}[{i}]"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, at: &str, regions: &mut [Region]) -> Result<(), Refusal> {
+        // The scenario has been checked: there is such a region.
+        let nth = |name: &str| regions.iter().position(|r| r.name == name).unwrap_or_default();
+        match step {
+            Step::Allocate { region, populate } => {
+                let r = nth(region);
+                regions[r] = Region { place: 0, filled: *populate, ..regions[r] };
+                self.map(r, regions[r].pages);
+                if *populate {
+                    self.fill(r, 0, regions[r].pages);
+                }
+            }
+            Step::Free(region) => self.lines.push(format!("unmap {}", nth(region))),
+            Step::Touch { region, from, count, write, repeat } => {
+                let r = nth(region);
+                self.pass(r, (*from, *count), *write, *repeat);
+                regions[r].filled |= *write && *count == regions[r].pages;
+            }
+            Step::Window { region, count, advance, write } => {
+                let r = nth(region);
+                let Region { pages, place, .. } = regions[r];
+                let first = (*count).min(pages - place);
+                self.pass(r, (place, first), *write, 1);
+                if *count > first {
+                    self.pass(r, (0, *count - first), *write, 1);
+                }
+                let moved = (u64::from(place) + u64::from(*advance)) % u64::from(pages);
+                regions[r].place = moved as u32;
+            }
+            Step::Zipf { region, theta, map, accesses, write_permille } => {
+                let r = nth(region);
+                if *write_permille > 0 && !regions[r].filled {
+                    let what = ": the recorder fills a page at its first write, so write the \
+                                whole region before";
+                    return refused(format!("{at}.write-permille"), what);
+                }
+                self.draws(r, regions[r].pages, (*theta, *map), *accesses, *write_permille);
+            }
+            Step::Madvise { region, from, count, advice: Advice::PopulateRead } => {
+                let command = format!("madvise {} {from} {count} populate_read", nth(region));
+                self.lines.push(command);
+                self.accesses += u64::from(*count);
+            }
+            Step::Madvise { .. } => {
+                let what = ": of all advice, recordings have \"populate-read\" only";
+                return refused(format!("{at}.advice"), what);
+            }
+            Step::Sleep(Varying::Always(ns)) if ns % 1_000_000 == 0 => {
+                self.lines.push(format!("sleepms {}", ns / 1_000_000));
+            }
+            Step::Sleep(_) => {
+                return refused(format!("{at}.time"), ": the recorder sleeps whole milliseconds");
+            }
+            // They count what the scenario takes for one piece of work, and do nothing.
+            Step::Records(_) => {}
+            Step::Phase(name) => {
+                if name.contains(char::is_whitespace) {
+                    return refused(format!("{at}.name"), ": write a name without spaces");
+                }
+                self.phase(name);
+            }
+            Step::Repeat { times, steps } => {
+                for _ in 0..*times {
+                    self.steps(steps, &format!("{at}.steps"), regions)?;
+                }
+            }
+            Step::Compute(_)
+            | Step::DropCaches
+            | Step::Fsync(_)
+            | Step::MemcgReclaim { .. }
+            | Step::Read { .. }
+            | Step::Write { .. }
+            | Step::Writes(_) => {
+                let what = format!(": no command of the recorder does it; it can do {STEPS}");
+                return refused(format!("{at}.do"), what);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A region of a phased workload while its steps are written down.
+#[derive(Clone, Copy)]
+struct Region<'a> {
+    name: &'a str,
+    pages: u32,
+    /// Where its next window begins.
+    place: u32,
+    /// Every page has been written.
+    filled: bool,
+}
+
+const NONE: Region<'static> = Region { name: "", pages: 0, place: 0, filled: false };
