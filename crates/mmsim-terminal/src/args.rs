@@ -177,9 +177,21 @@ impl Error for NoCount {}
 /// # Errors
 ///
 /// There is no `=`, or nothing before it.
-pub fn key_value(text: &str) -> Result<(String, String), String> {
-    pair(text).ok_or_else(|| "write KEY=VALUE, as in machine.memory=2GiB".to_string())
+pub fn key_value(text: &str) -> Result<(String, String), NoPair> {
+    pair(text).ok_or(NoPair)
 }
+
+/// A text has no `=`, or nothing before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoPair;
+
+impl fmt::Display for NoPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("write KEY=VALUE, as in machine.memory=2GiB")
+    }
+}
+
+impl Error for NoPair {}
 
 /// Splits `KEY=VALUE`; none if there is no `=`, or nothing before it.
 pub fn pair(text: &str) -> Option<(String, String)> {

@@ -13,6 +13,7 @@ mod program;
 
 use mmsim::error::{Error, ErrorKind};
 use mmsim::machines::{Catalogue, Policy};
+use mmsim::report::numbers::grouped;
 use mmsim::scenario::{RunSpec, Scenario};
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
 use mmsim_core::base::settings::Settings as _;
@@ -23,8 +24,8 @@ use mmsim_lru::MglruConfig;
 
 use program::{Program, Refusal};
 
-/// What the emulated machine has to hold besides the pages that the scenario leaves free: the
-/// kernel, the initial ramfs, and the program.
+/// Memory of the emulated machine besides the pages that the scenario leaves free: for the kernel,
+/// the initial ramfs, and the program.
 const BESIDES_MIB: u64 = 90;
 /// Most memory of the emulated machine.
 const MOST_MIB: u64 = 8192;
@@ -50,12 +51,12 @@ pub struct Planned {
     pub accesses: u64,
     /// Seconds that a repetition takes a core at most, about.
     pub seconds: u64,
-    /// What the recorded machine has of its own, a sentence each.
+    /// Differences of the recorded machine from the scenario's, a sentence each.
     pub own: Vec<String>,
 }
 
-/// The runs of a scenario on this kernel, each with its first seed, and those that are left out: the
-/// variant, and why.
+/// The runs of a scenario on this kernel, each with its first seed, and those that are left out:
+/// the variant, and why.
 ///
 /// # Errors
 /// No run can be recorded on it, or one needs what the recorder does not do.
@@ -102,7 +103,8 @@ fn lru(run: &RunSpec, kernel: Kernel) -> Result<(&'static str, u32), Refusal> {
     if run.machine.kernel != kernel {
         let (own, wanted) = (run.machine.kernel.name(), kernel.name());
         let what = format!(
-            " {own}: the kernel to be recorded is {wanted}, write it (--set machine.kernel={wanted})"
+            " {own}: the kernel to be recorded is {wanted}, write it \
+             (--set machine.kernel={wanted})"
         );
         return Err(("machine.kernel".into(), what));
     }
@@ -134,7 +136,7 @@ fn lru(run: &RunSpec, kernel: Kernel) -> Result<(&'static str, u32), Refusal> {
 /// A key, whether a run says something there that the recorder does not do, and what it does.
 type Unlike = (&'static str, fn(&RunSpec) -> bool, &'static str);
 
-/// What a kernel in the emulator has in one way only.
+/// Keys of which the recorder has one value only.
 const UNLIKE: &[Unlike] = &[
     ("machine.cpus", |r| r.machine.cpus != 1, "the recorder's machine has one CPU, write 1"),
     ("machine.node", |r| r.machine.nodes.len() != 1, "the recorder's machine has one node"),
@@ -212,8 +214,9 @@ fn one(
     let mut set_up = vec![format!("write /sys/kernel/mm/lru_gen/enabled {enabled}")];
     let mut own = vec![
         format!(
-            "{free} pages are free at the start, as in the scenario; zones, watermarks and per-CPU \
-             lists are those of the recorded machine of {mem_mib} MiB."
+            "{} pages are free at the start, as in the scenario; zones, watermarks and per-CPU \
+             lists are those of the recorded machine of {mem_mib} MiB.",
+            grouped(free as f64)
         ),
         "Both sides make the same accesses, drawn by the recorder's generator.".to_string(),
         "Unless the scenario sets them, watermark boosts and proactive compaction are off, and \

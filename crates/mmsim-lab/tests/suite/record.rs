@@ -240,7 +240,8 @@ fn what_cannot_be_carried_over() {
     golden.is("two-tasks", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
     f.write(
         "p.toml",
-        "[machine]\nmemory = \"16MiB\"\n[[task]]\nworkload = \"kernel-alloc\"\norder = 0\nattempts = 9\ninterval = \"1ms\"\n",
+        "[machine]\nmemory = \"16MiB\"\n[[task]]\nworkload = \"kernel-alloc\"\norder = 0\n\
+         attempts = 9\ninterval = \"1ms\"\n",
     );
     golden.is("workload", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
     f.write("p.toml", PHASED);
@@ -265,7 +266,7 @@ fn a_kept_recording() {
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     let first = "fact-detection short-classic-6.12: Linux 6.12.";
     assert!(said.stdout.starts_with(first), "{}", said.stdout);
-    for row in ["loop-1 ", "loops-2-to-4 ", "phase ", "- 16128 pages are free at the start"] {
+    for row in ["loop-1", "loops-2-to-4", "counter ", "- 16,128 pages are free at the start"] {
         assert!(said.stdout.lines().any(|l| l.starts_with(row)), "{row}: {}", said.stdout);
     }
     let of_json = |said: &str| -> Vec<serde_json::Value> {

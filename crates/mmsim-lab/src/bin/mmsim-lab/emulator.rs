@@ -77,8 +77,8 @@ fn file_of(keep: &Path, p: &Planned, end: &str) -> PathBuf {
 /// The recording of a run that is kept.
 ///
 /// # Errors
-/// There is one under this name that is of other commands, another machine or another release of the
-/// kernel, or damaged.
+/// There is one under this name that is of other commands, another machine or another release of
+/// the kernel, or damaged.
 pub(crate) fn kept(
     keep: &Path,
     p: &Planned,

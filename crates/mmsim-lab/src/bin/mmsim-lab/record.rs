@@ -123,26 +123,32 @@ fn of_point(p: &Planned, point: &Point, v: &Validation, brief: bool) -> String {
     let telling = |c: &str| TELLING.iter().any(|(_, parts)| parts.contains(&c));
     let of = |r: &&PointRow| r.experiment == p.scenario && r.point == p.id && !r.is_nothing();
     let all: Vec<&PointRow> = v.points.iter().filter(of).collect();
-    let shown = all.iter().filter(|r| !brief || telling(&r.counter));
-    let mut phase = "";
-    let rows = shown.map(|r| {
-        let name = if r.phase == phase { "" } else { r.phase.as_str() };
-        phase = &r.phase;
-        let difference = r.rel_error.map_or("-".to_string(), |e| per_cent(e * 100.0));
+    let shown: Vec<&PointRow> =
+        all.iter().copied().filter(|r| !brief || telling(&r.counter)).collect();
+    let row = |r: &PointRow| {
+        let error = r.rel_error.map_or("-".to_string(), |e| per_cent(e * 100.0));
         let within = match (n, r.inside) {
             (1, _) => "-",
             (_, true) => "yes",
             (_, false) => "no",
         };
-        let names = [name.to_string(), r.counter.clone()];
         let recorded = [grouped(r.recorded), interval(r.min, r.max)];
         let simulated = [grouped(r.simulated), interval(r.replays[0], r.replays[1])];
-        let rest = [difference, within.to_string()];
-        names.into_iter().chain(recorded).chain(simulated).chain(rest).collect()
+        let rest = [error, within.to_string()];
+        [format!("  {}", r.counter)]
+            .into_iter()
+            .chain(recorded)
+            .chain(simulated)
+            .chain(rest)
+            .collect()
+    };
+    // The name of a phase has a line of its own, so that counters have room for theirs.
+    let rows = shown.chunk_by(|a, b| a.phase == b.phase).flat_map(|phase| {
+        let name = [phase[0].phase.as_str(), "", "", "", "", "", ""].map(str::to_string).to_vec();
+        [name].into_iter().chain(phase.iter().map(|r| row(r)))
     });
-    let header =
-        ["phase", "counter", "recorded", "from-to", "simulated", "from-to", "difference", "within"];
-    out += &table::grid(Some(&header), rows, 2);
+    let header = ["counter", "recorded", "from-to", "simulated", "from-to", "error", "within"];
+    out += &table::grid(Some(&header), rows, 1);
     out += &table::wrap(&summary(&all, n), 0);
     p.own.iter().for_each(|own| out += &table::wrap(&format!("- {own}\n"), 2));
     out
@@ -152,7 +158,7 @@ fn interval(least: f64, most: f64) -> String {
     if least == most { "-".to_string() } else { format!("{}-{}", grouped(least), grouped(most)) }
 }
 
-/// How near the simulated values are, over all counters and phases.
+/// Number of values within the spread and quantiles of the differences, over all phases.
 fn summary(all: &[&PointRow], repetitions: usize) -> String {
     let inside = all.iter().filter(|r| r.inside).count();
     let many = all.iter().filter(|r| r.recorded >= MANY);
