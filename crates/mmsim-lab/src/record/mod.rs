@@ -55,8 +55,17 @@ pub struct Planned {
     pub own: Vec<String>,
 }
 
-/// The runs of a scenario on this kernel, each with its first seed, and those that are left out:
-/// the variant, and why.
+/// Runs of a scenario that are recorded on one kernel.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Each with its first seed.
+    pub runs: Vec<Planned>,
+    /// Variants that are left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// The runs of a scenario on this kernel.
 ///
 /// # Errors
 /// No run can be recorded on it, or one needs what the recorder does not do.
@@ -65,8 +74,8 @@ pub fn plan(
     runs: &[RunSpec],
     kernel: Kernel,
     repetitions: usize,
-) -> Result<(Vec<Planned>, Vec<(String, String)>), Error> {
-    let (mut planned, mut left) = (Vec::new(), Vec::new());
+) -> Result<Plan, Error> {
+    let mut plan = Plan::default();
     let mut first: Option<Error> = None;
     let mut before: Option<&RunSpec> = None;
     for run in runs {
@@ -79,18 +88,18 @@ pub fn plan(
             Err((key, what)) => {
                 let why = (run.variant.clone(), format!("{key}{what}"));
                 first = first.or(Some(placed(scenario, run, &key, &what)));
-                if !left.contains(&why) {
-                    left.push(why);
+                if !plan.left_out.contains(&why) {
+                    plan.left_out.push(why);
                 }
                 continue;
             }
         };
         let one = one(scenario.name(), run, lru, repetitions);
-        planned.push(one.map_err(|(key, what)| placed(scenario, run, &key, &what))?);
+        plan.runs.push(one.map_err(|(key, what)| placed(scenario, run, &key, &what))?);
     }
     match first {
-        Some(error) if planned.is_empty() => Err(error),
-        _ => Ok((planned, left)),
+        Some(error) if plan.runs.is_empty() => Err(error),
+        _ => Ok(plan),
     }
 }
 

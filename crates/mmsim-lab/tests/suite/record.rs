@@ -21,7 +21,7 @@ const KERNELS: [Kernel; 4] = [Kernel::V6_1, Kernel::V6_12, Kernel::V6_18, Kernel
 
 fn planned(scenario: &Scenario, runs: &[RunSpec], kernel: Kernel) -> Result<Vec<Planned>, String> {
     let of = plan(scenario, runs, kernel, 3).map_err(|e| e.title().to_string());
-    of.map(|(planned, _)| planned)
+    of.map(|plan| plan.runs)
 }
 
 /// Every scenario below a folder, by its path.

@@ -33,8 +33,9 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Ending, Failure> {
     let scenario = Scenario::load(&args.scenario, &args.sets)?;
     let name = args.scenario.display().to_string();
     let runs = Selection::new(&args.variants, &args.at).of(machines::specs(&scenario)?, &name)?;
-    let (planned, left) = plan(&scenario, &runs, known, args.repetitions)?;
-    for (variant, why) in left {
+    let plan = plan(&scenario, &runs, known, args.repetitions)?;
+    let planned = plan.runs;
+    for (variant, why) in plan.left_out {
         exit::remark(&format!("variant `{variant}` is left out: {why}"));
     }
     if args.dry_run {
