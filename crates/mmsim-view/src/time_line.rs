@@ -120,26 +120,7 @@ fn chart(
             tick(v, apart)
         );
     }
-    for phase in &run.phases {
-        let at = x(phase.begin_ns + phase.sim_time_ns);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
-             <title>{0} ends</title></path>",
-            escaped(&phase.name)
-        );
-        // Its name, where the phase is wide enough for it.
-        let from = x(phase.begin_ns);
-        if at - from > phase.name.chars().count() as f64 * 6.5 + 8.0 {
-            let _ = writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5b6570\">{}</text>",
-                from + 4.0,
-                top + 10.0,
-                escaped(&phase.name)
-            );
-        }
-    }
+    phases(out, run, (top, bottom), &x);
     let shown = lines.iter().filter(|l| l.values.iter().any(|&v| v > 0.0));
     let mut legend = RIGHT;
     for (nth, line) in shown.enumerate() {
@@ -164,6 +145,30 @@ fn chart(
             line.name
         );
         legend -= width + 44.0;
+    }
+}
+
+/// The ends of phases, and their names where there is room.
+fn phases(out: &mut String, run: &RunReport, (top, bottom): (f64, f64), x: &impl Fn(u64) -> f64) {
+    for phase in &run.phases {
+        let at = x(phase.begin_ns + phase.sim_time_ns);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"#5b6570\" stroke-dasharray=\"3 4\">\
+             <title>{0} ends</title></path>",
+            escaped(&phase.name)
+        );
+        // Its name, where the phase is wide enough for it.
+        let from = x(phase.begin_ns);
+        if at - from > phase.name.chars().count() as f64 * 6.5 + 8.0 {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#5b6570\">{}</text>",
+                from + 4.0,
+                top + 10.0,
+                escaped(&phase.name)
+            );
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Memory {
     }
 
     /// Pages of the guest that its host holds; 0 without a host.
-    pub fn host_held(&self) -> u64 {
+    pub(crate) fn host_held(&self) -> u64 {
         self.frames.backing.as_ref().map_or(0, |b| b.held() << b.page_order())
     }
 }

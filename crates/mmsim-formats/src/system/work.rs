@@ -159,6 +159,28 @@ struct Held {
     from: [&'static str; 2],
 }
 
+impl Held {
+    /// Source of the size of a task. `back`: pages of files come back.
+    fn source_of(&self, task: &str, back: bool) -> String {
+        let mib = |pages: u64| pages.div_ceil(256);
+        match (task, back) {
+            ("programs", _) => format!(
+                "{} MiB in memory and {} MiB in swap: {}.",
+                mib(self.anon),
+                mib(self.swapped),
+                self.from[0]
+            ),
+            (_, false) => format!("{} MiB: {}.", mib(self.files), self.from[1]),
+            (_, true) => format!(
+                "{} MiB in the cache: {}. Pages come back, so the files are larger; assumed: by a \
+                 quarter.",
+                mib(self.files),
+                self.from[1]
+            ),
+        }
+    }
+}
+
 fn held(copies: &Copies, notes: &mut Vec<Note>) -> Result<Held, Error> {
     if let Some(stat) = copies.get("group/memory.stat") {
         let of = |name: &str| item(stat, name).map(|bytes| bytes / 4096);
@@ -328,24 +350,7 @@ impl Work {
         let files = if back { held.files + held.files / 4 } else { held.files };
         let read = (String::new(), "region = \"read\"".to_string());
         task("files", &[4], held.files, files, vec![read]);
-        let mib = |pages: u64| pages.div_ceil(256);
-        for task in &mut tasks {
-            task.from = match (task.name, back) {
-                ("programs", _) => format!(
-                    "{} MiB in memory and {} MiB in swap: {}.",
-                    mib(held.anon),
-                    mib(held.swapped),
-                    held.from[0]
-                ),
-                (_, false) => format!("{} MiB: {}.", mib(held.files), held.from[1]),
-                (_, true) => format!(
-                    "{} MiB in the cache: {}. Pages come back, so the files are larger; assumed: by a \
-                     quarter.",
-                    mib(held.files),
-                    held.from[1]
-                ),
-            };
-        }
+        tasks.iter_mut().for_each(|task| task.from = held.source_of(task.name, back));
         if tasks.is_empty() {
             let title = format!("`{}`: programs and page cache hold no memory", copies.origin());
             let help = "copy the machine while it works";

@@ -182,6 +182,15 @@ impl Program {
         Ok(())
     }
 
+    /// A turn of a window: up to the end of the region, then from its start.
+    fn window(&mut self, r: usize, (place, pages): (u32, u32), count: u32, write: bool) {
+        let first = count.min(pages - place);
+        self.pass(r, (place, first), write, 1);
+        if count > first {
+            self.pass(r, (0, count - first), write, 1);
+        }
+    }
+
     fn step(&mut self, step: &Step, at: &str, regions: &mut [Region]) -> Result<(), Refusal> {
         // The scenario has been checked: there is such a region.
         let nth = |name: &str| regions.iter().position(|r| r.name == name).unwrap_or_default();
@@ -203,20 +212,14 @@ impl Program {
             Step::Window { region, count, advance, write } => {
                 let r = nth(region);
                 let Region { pages, place, .. } = regions[r];
-                let first = (*count).min(pages - place);
-                self.pass(r, (place, first), *write, 1);
-                if *count > first {
-                    self.pass(r, (0, *count - first), *write, 1);
-                }
+                self.window(r, (place, pages), *count, *write);
                 let moved = (u64::from(place) + u64::from(*advance)) % u64::from(pages);
                 regions[r].place = moved as u32;
             }
             Step::Zipf { region, theta, map, accesses, write_permille } => {
                 let r = nth(region);
                 if *write_permille > 0 && !regions[r].filled {
-                    let what = ": the recorder fills a page at its first write, so write the \
-                                whole region before";
-                    return refused(format!("{at}.write-permille"), what);
+                    return refused(format!("{at}.write-permille"), UNFILLED);
                 }
                 self.draws(r, regions[r].pages, (*theta, *map), *accesses, *write_permille);
             }
@@ -262,6 +265,10 @@ impl Program {
         Ok(())
     }
 }
+
+/// Why a region cannot be drawn from with writes.
+const UNFILLED: &str =
+    ": the recorder fills a page at its first write, so write the whole region before";
 
 /// A region of a phased workload while its steps are written down.
 #[derive(Clone, Copy)]

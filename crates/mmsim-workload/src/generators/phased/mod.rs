@@ -273,6 +273,26 @@ impl Phased {
         self.done == total
     }
 
+    /// A turn of a window, as one batch: up to the end of the region, then from its start.
+    fn window(
+        &mut self,
+        region: usize,
+        (count, advance): (u32, u32),
+        write: bool,
+        ops: &mut Vec<Op>,
+    ) {
+        let (pages, from) = (self.regions[region].pages, self.places[region]);
+        let moved = (u64::from(from) + u64::from(advance)) % u64::from(pages);
+        self.places[region] = moved as u32;
+        let (mut left, mut first) = (count, from);
+        while left > 0 {
+            let n = left.min(pages - first).min(RUN_PAGES);
+            ops.push(self.access(region, first, n, write));
+            left -= n;
+            first = (first + n) % pages;
+        }
+    }
+
     /// Carries out the next instruction, or a part of it; true when it is finished.
     fn step(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) -> bool {
         match &mut self.code[self.next] {
@@ -300,18 +320,7 @@ impl Phased {
                 return self.done == u64::from(count);
             }
             &mut Instr::Window { region, count, advance, write } => {
-                let (pages, from) = (self.regions[region].pages, self.places[region]);
-                let moved = (u64::from(from) + u64::from(advance)) % u64::from(pages);
-                self.places[region] = moved as u32;
-                // A turn is one batch: up to the end of the region, then from its start.
-                let mut left = count;
-                let mut first = from;
-                while left > 0 {
-                    let n = left.min(pages - first).min(RUN_PAGES);
-                    ops.push(self.access(region, first, n, write));
-                    left -= n;
-                    first = (first + n) % pages;
-                }
+                self.window(region, (count, advance), write, ops);
             }
             Instr::Zipf { region, sampler, accesses, write_permille } => {
                 let (id, permille) = (*region, *write_permille);
