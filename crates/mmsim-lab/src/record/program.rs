@@ -213,8 +213,7 @@ impl Program {
                 let r = nth(region);
                 let Region { pages, place, .. } = regions[r];
                 self.window(r, (place, pages), *count, *write);
-                let moved = (u64::from(place) + u64::from(*advance)) % u64::from(pages);
-                regions[r].place = moved as u32;
+                regions[r].place = (place + advance % pages) % pages;
             }
             Step::Zipf { region, theta, map, accesses, write_permille } => {
                 let r = nth(region);
@@ -240,12 +239,10 @@ impl Program {
             }
             // They count what the scenario takes for one piece of work, and do nothing.
             Step::Records(_) => {}
-            Step::Phase(name) => {
-                if name.contains(char::is_whitespace) {
-                    return refused(format!("{at}.name"), ": write a name without spaces");
-                }
-                self.phase(name);
+            Step::Phase(name) if name.contains(char::is_whitespace) => {
+                return refused(format!("{at}.name"), ": write a name without spaces");
             }
+            Step::Phase(name) => self.phase(name),
             Step::Repeat { times, steps } => {
                 for _ in 0..*times {
                     self.steps(steps, &format!("{at}.steps"), regions)?;
