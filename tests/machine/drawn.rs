@@ -29,6 +29,19 @@ pub(crate) fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
+/// A host under the machine, for one of three.
+fn host(seed: u64, t: &mut String) {
+    let rng = &mut Rng::for_purpose(seed, "watched/host");
+    if one_in(rng, 3) {
+        let (page, order) = [("4KiB", 0), ("4KiB", 4), ("2MiB", 9)][rng.below(3) as usize];
+        let (capacity, delay) = (1 + rng.below(32), pick(rng, &["0ns", "50us", "3ms"]));
+        let answer = pick(rng, &["0ns", "20us", "1ms"]);
+        write!(t, "host = {{ reporting = true, page = \"{page}\", order = {order}, ").unwrap();
+        writeln!(t, "capacity = {capacity}, delay = \"{delay}\", answer = \"{answer}\" }}")
+            .unwrap();
+    }
+}
+
 /// Several threads on a few thousand frames, with what makes turns of different lengths: groups,
 /// slow and fast devices, files, think time, blocks of the kernel, monitors.
 pub(crate) fn scenario(seed: u64) -> String {
@@ -43,6 +56,7 @@ pub(crate) fn scenario(seed: u64) -> String {
     if one_in(rng, 3) {
         writeln!(t, "tick = \"1ms\"").unwrap();
     }
+    host(seed, &mut t);
     let grouped = one_in(rng, 3);
     if grouped {
         let (max, low) = (600 + rng.below(1500), rng.below(800));

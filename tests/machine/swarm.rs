@@ -13,6 +13,7 @@ use mmsim::base::rng::Rng;
 use mmsim::base::rules::KernelRules;
 use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
+use mmsim::config::host::{HostConfig, HostPage};
 use mmsim::config::{
     DirtyLimit, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, Thp, ThpDefrag,
     VmSysctl, ZoneConfig, ZoneKind,
@@ -354,6 +355,25 @@ fn more_swap(seed: u64, config: &mut MachineConfig) {
     }
 }
 
+/// A host, on one machine of three.
+fn host(seed: u64) -> Option<HostConfig> {
+    let rng = &mut Rng::for_purpose(seed, "swarm/host");
+    if !one_in(rng, 3) {
+        return None;
+    }
+    let page = pick(rng, &[HostPage::Small, HostPage::Small, HostPage::Huge]);
+    let least = if page == HostPage::Small { [0, 0, 2, 5] } else { [9, 9, 9, 10] };
+    Some(HostConfig {
+        reporting: !one_in(rng, 6),
+        order: pick(rng, &least),
+        capacity: pick(rng, &[1, 2, 7, 32]),
+        delay: SimDuration::from_micros(pick(rng, &[0, 1, 50, 1000, 20_000])),
+        answer: SimDuration::from_micros(pick(rng, &[0, 1, 20, 5000])),
+        page,
+        ..HostConfig::linux()
+    })
+}
+
 /// The same, with a kernel, its rules and a preset that are given and not drawn.
 fn build_of(
     seed: u64,
@@ -364,8 +384,9 @@ fn build_of(
     let mut config = machine_config(&mut rng);
     config.rules = Some(rules(seed, config.kernel));
     more_swap(seed, &mut config);
-    if let Some((kernel, rules, _)) = given {
-        (config.kernel, config.rules) = (kernel, Some(rules));
+    match given {
+        Some((kernel, rules, _)) => (config.kernel, config.rules) = (kernel, Some(rules)),
+        None => config.host = host(seed),
     }
     if huge != Huge::None {
         allow_huge(seed, &mut config);
@@ -602,7 +623,9 @@ fn threads_that_take_each_others_pages_are_stuck() {
 
 #[test]
 fn nothing_breaks() {
-    swarm(Huge::None);
+    let ran = swarm(Huge::None);
+    let given_back = ran.iter().filter(|r| r.vmstat[VmEvent::SimHostReturned] > 0).count();
+    assert!(ran.len() == 1 || given_back * 10 >= ran.len(), "{given_back} of {}", ran.len());
 }
 
 #[test]
