@@ -83,7 +83,7 @@ figures! {
     /// Memory of a guest that its host holds at the end, in MiB, where the machine has a host.
     HostHeld = "held by the host, MiB", Path::ratio(
         "held-by-the-host",
-        &[Term::Number(Cow::Borrowed("sim_host_held"))],
+        &[Term::Gauge("sim_host_held")],
         &[],
         1.0 / 256.0,
     );

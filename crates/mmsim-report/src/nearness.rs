@@ -133,6 +133,7 @@ fn counters_of(term: &Term) -> Vec<&str> {
     match term {
         Term::Counters(all) => all.iter().map(|e| e.name()).collect(),
         Term::OfSwap(event) => vec![event.name()],
+        Term::Gauge(name) => vec![name],
         Term::Number(name) => vec![name.rsplit('.').next().unwrap_or(name)],
         _ => Vec::new(),
     }

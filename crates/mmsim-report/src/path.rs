@@ -34,6 +34,8 @@ pub enum Term {
     OfSwap(VmEvent),
     /// A number by its path: of a report, such as a gauge or `damon[0].samples`, or of a task.
     Number(Cow<'static, str>),
+    /// A gauge, which not every machine has.
+    Gauge(&'static str),
     /// Time of reads from all devices, in seconds; runs have it.
     ReadingTime,
     /// Share of the time in which some thread was stalled on memory, 0 to 1.
@@ -83,6 +85,7 @@ impl Term {
                 number(e.name()).or_else(none)
             }
             Term::Number(name) => number(name),
+            Term::Gauge(name) => number(name),
             _ => None,
         }
     }
@@ -110,12 +113,19 @@ impl Term {
             Term::CacheMisses => scope.cache_misses.map(|n| n as f64),
             Term::Optimum => scope.optimum.map(|n| n as f64),
             Term::Number(path) if counted.is_none() => return number(path, scope),
-            Term::Counters(_) | Term::OfSwap(_) | Term::Number(_) => counted.map(|n| n as f64),
+            Term::Counters(_) | Term::OfSwap(_) | Term::Number(_) | Term::Gauge(_) => {
+                counted.map(|n| n as f64)
+            }
         };
         other.ok_or_else(|| self.missing(scope))
     }
 
     fn missing(&self, scope: &Scope<'_>) -> Missing {
+        if let Term::Gauge(name) = self
+            && let Some(left_out) = Missing::part(name)
+        {
+            return left_out;
+        }
         let lacks = |e: &&VmEvent| scope.vmstat.count(**e).is_none();
         let what = match self {
             Term::Counters(all) => all.iter().find(lacks),
@@ -190,8 +200,17 @@ impl Path {
     /// True if it grows with the work, so that it can be given per 1,000 records.
     pub fn grows_with_work(&self) -> bool {
         let grows = |t: &Term| {
-            use Term::{CacheMisses, Counters, Number, OfSwap, Optimum, ReadingTime};
-            matches!(t, Counters(_) | OfSwap(_) | Number(_) | ReadingTime | CacheMisses | Optimum)
+            use Term::{CacheMisses, Counters, Gauge, Number, OfSwap, Optimum, ReadingTime};
+            matches!(
+                t,
+                Counters(_)
+                    | OfSwap(_)
+                    | Number(_)
+                    | Gauge(_)
+                    | ReadingTime
+                    | CacheMisses
+                    | Optimum
+            )
         };
         self.under.is_empty() && self.over.iter().all(grows)
     }
@@ -330,6 +349,7 @@ impl Missing {
         let instead = match figure.split(['.', '[']).next()? {
             "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
             "bounds" => "it is computed where a scenario says `bounds = true`",
+            "sim_host_held" => "the machine has no host: write `machine.host = {}`",
             "compaction" => "nothing compacts: write `compaction = { preset = \"..\" }`",
             "aims" => "no task has an aim",
             "replayed" => "no task replays instants of a record",
