@@ -1,12 +1,16 @@
 //! Remarks for who runs a scenario, which stand in no document: work that never needed reclaim, and
 //! tasks that ended long before the rest.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use mmsim_core::base::vmstat::VmEvent;
 
-use crate::document::{Report, RunReport, TaskReport};
+use crate::document::{Report, RunReport};
 
 /// A task that ends before this share of the run leaves most of it to the others, in per cent.
 const EARLY: u64 = 50;
+/// Tasks that are told one by one.
+const TASKS_TOLD: usize = 8;
 
 impl Report {
     /// Remarks on runs that show less than their author may think, besides the notes.
@@ -46,31 +50,48 @@ fn never_reclaimed(runs: &[&RunReport]) -> Option<String> {
     ))
 }
 
-/// When the last thread of a task had done its work, in per cent of the run.
-fn end_of(task: &TaskReport, run: &RunReport) -> Option<u64> {
-    // Processes are `task-0` and so on, threads of one `task/0`.
-    let of_task = |name: &str| {
-        name.strip_prefix(&task.name).is_some_and(|r| r.is_empty() || r.starts_with(['-', '/']))
-    };
-    let last = run.threads.iter().filter(|t| of_task(&t.name)).map(|t| t.finished_ns).max()?;
-    Some(last * 100 / run.sim_time_ns.max(1))
+/// When the last thread of each task had done its work, in per cent of the run.
+fn ends(run: &RunReport) -> BTreeMap<&str, u64> {
+    let tasks: BTreeSet<&str> = run.tasks.iter().map(|t| t.name.as_str()).collect();
+    let mut ends = BTreeMap::new();
+    for thread in &run.threads {
+        // Processes are `task-0` and so on, threads of one `task/0`.
+        let process = thread.name.rsplit_once('/').map_or(thread.name.as_str(), |(of, _)| of);
+        let task = match process.rsplit_once('-') {
+            Some((task, _)) if !tasks.contains(process) => task,
+            _ => process,
+        };
+        let share = u128::from(thread.finished_ns) * 100 / u128::from(run.sim_time_ns.max(1));
+        let share = share as u64;
+        let end = ends.entry(task).or_insert(0);
+        *end = share.max(*end);
+    }
+    ends
 }
 
 /// Tasks with accesses that ended early in some run.
 fn ended(runs: &[&RunReport]) -> Vec<String> {
     // Of each task the least share, the run with it, and in how many runs it ended early.
     let mut found: Vec<(&str, u64, &RunReport, usize)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for run in runs.iter().filter(|r| r.outcome.is_whole() && r.tasks.len() > 1) {
+        let ends = ends(run);
         for task in run.tasks.iter().filter(|t| t.accesses > 0) {
-            let Some(share) = end_of(task, run).filter(|share| *share < EARLY) else { continue };
-            match found.iter_mut().find(|f| f.0 == task.name) {
-                Some(f) => {
+            let Some(&share) = ends.get(task.name.as_str()).filter(|share| **share < EARLY) else {
+                continue;
+            };
+            match places.get(task.name.as_str()) {
+                Some(&at) => {
+                    let f = &mut found[at];
                     if share < f.1 {
                         (f.1, f.2) = (share, run);
                     }
                     f.3 += 1;
                 }
-                None => found.push((&task.name, share, run, 1)),
+                None => {
+                    places.insert(&task.name, found.len());
+                    found.push((&task.name, share, run, 1));
+                }
             }
         }
     }
@@ -82,12 +103,15 @@ fn ended(runs: &[&RunReport]) -> Vec<String> {
             run.variant, run.seed
         )
     };
-    found.into_iter().map(remark).collect()
+    let more = found.len().saturating_sub(TASKS_TOLD);
+    let more = (more > 0).then(|| format!("{more} more tasks ended early too"));
+    found.into_iter().take(TASKS_TOLD).map(remark).chain(more).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::TaskReport;
     use crate::samples;
 
     fn remarks(change: impl Fn(&mut RunReport)) -> Vec<String> {
@@ -123,15 +147,16 @@ mod tests {
         assert_eq!(remarks(dead), [""; 0]);
     }
 
+    fn task(name: &str, accesses: u64) -> TaskReport {
+        let task = serde_json::json!({
+            "name": name, "begin_ns": 0, "accesses": accesses, "records": 0, "vmstat": {}
+        });
+        serde_json::from_value(task).expect("a task")
+    }
+
     /// The end of a task is that of its last thread, of whichever process.
     #[test]
     fn tasks_that_end_early_are_named() {
-        let task = |name: &str, accesses: u64| -> TaskReport {
-            let task = serde_json::json!({
-                "name": name, "begin_ns": 0, "accesses": accesses, "records": 0, "vmstat": {}
-            });
-            serde_json::from_value(task).expect("a task")
-        };
         let with = |ends: &[(&str, u64)]| {
             remarks(|run| {
                 run.sim_time_ns = 1000;
@@ -149,5 +174,27 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("task files ended at 12 % of the run (v5.5, seed 1): after"));
         assert_eq!(with(&[("heap", 1000), ("load", 1), ("files", 600)]), [""; 0]);
+    }
+
+    /// A scenario may have thousands of tasks. One name may begin as another: `t1` and `t1-1` are two.
+    #[test]
+    fn many_tasks_are_counted() {
+        let found = remarks(|run| {
+            let named = |i: u64| match i {
+                0 => "t1".to_string(),
+                i => format!("t1-{i}"),
+            };
+            // Decades: shares are computed in more than 64 bits.
+            run.sim_time_ns = 1_000_000_000_000_000_000;
+            run.tasks = (0..20).map(|i| task(&named(i), 9)).collect();
+            run.threads = vec![run.threads[0].clone(); 20];
+            for (i, thread) in run.threads.iter_mut().enumerate() {
+                thread.name = named(i as u64);
+                thread.finished_ns = run.sim_time_ns / if i == 19 { 1 } else { 10 };
+            }
+        });
+        assert_eq!(found.len(), TASKS_TOLD + 1, "{found:?}");
+        assert!(found[0].starts_with("task t1 ended at 10 % of the run "), "{found:?}");
+        assert_eq!(found[TASKS_TOLD], "11 more tasks ended early too");
     }
 }
