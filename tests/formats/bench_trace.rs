@@ -179,6 +179,31 @@ fn what_cannot_be_a_trace_is_refused() {
     says("far.u64", None, &["byte 8", "page 268435456 in record 1", "below 268435456", "--dense"]);
 }
 
+/// A name that is no UTF-8 has its ending all the same.
+#[cfg(unix)]
+#[test]
+fn any_name_tells_the_format() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let files = files();
+    let odd = files.path("t.u32").with_file_name(std::ffi::OsStr::from_bytes(b"t\xff.u32"));
+    std::fs::copy(files.path("t.u32"), &odd).expect("copying");
+    assert_eq!(planned(&odd, |_| ()).1.format, "raw-u32");
+}
+
+/// A trace of mmsim numbers its pages and says what is written, so both options did nothing.
+#[test]
+fn options_of_raw_traces_are_refused_for_others() {
+    let cc1 = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/cc1.mmt");
+    let said = |change: &dyn Fn(&mut BenchSettings<'_>)| {
+        let mut settings = BenchSettings::new(&cc1, Frames::Pages(FRAMES));
+        change(&mut settings);
+        plan(&settings).map_or_else(|e| e.to_string(), |_| String::new())
+    };
+    assert_eq!(said(&|_| ()), "");
+    assert!(said(&|s| s.dense = true).starts_with("--dense: it numbers the pages of a raw trace"));
+    assert!(said(&|s| s.write_permille = 5).starts_with("--write: it is about a raw trace"));
+}
+
 /// Anonymous memory, a mapped file and one that is read: each round wants every page once. Without
 /// readahead a page is in memory because it was wanted before, so in ample memory the misses are
 /// the distinct pages; of a cycle larger than memory no LRU keeps what comes next.

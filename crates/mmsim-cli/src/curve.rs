@@ -38,6 +38,11 @@ pub(crate) fn curve(args: &CurveArgs) -> Result<Ending, Failure> {
         return Err(Failure::Input(Error::of_option(title).help(help)));
     }
     let figure = args.by.unwrap_or(Figure::MissRatio);
+    if figure == Figure::Optimum && !with_optimum(args) {
+        let without = if args.no_optimum { "--no-optimum" } else { "--miniature" };
+        let title = format!("--by optimum with {without}: there would be no optimum");
+        return Err(Failure::Input(Error::of_option(title).help("leave one of them out")));
+    }
     // Files that are no trace yet lie in a temporary file until the end.
     let mut imported = None;
     let mut remarks = Vec::new();
@@ -164,7 +169,7 @@ fn of_trace(
     let mut settings = BenchSettings::new(&path, Frames::PerCent(100.0));
     settings.from = if of_import.is_some() { Some("mmt") } else { args.from.as_deref() };
     settings.swap = &args.swap;
-    settings.dense = args.dense;
+    settings.dense = args.dense && of_import.is_none();
     settings.write_permille = args.write.unwrap_or(0);
     let sets = curve::sets(&args.sets, &[], None, with_optimum(args));
     settings.sets = &sets;
@@ -202,6 +207,7 @@ fn import(
     settings.name = stem.as_deref();
     settings.columns = args.columns.as_deref();
     settings.like = args.like.as_deref();
+    settings.dense = args.dense;
     settings.fill = ["csv", "vscsi"].contains(&format);
     let said = traces::import(format, file.path(), &settings, temporary.as_file_mut());
     for (name, value) in said.map_err(|e| file.named(e))? {

@@ -411,12 +411,25 @@ fn open(settings: &BenchSettings<'_>) -> Result<(BenchTrace, u64, WorkloadSpec),
             Ok((trace, pages, work))
         }
         None => {
+            refuse_of_raw(settings)?;
             let info = trace::info(file).map_err(wrong)?;
             let trace = of_info(file, &info);
             let pages = info.distinct_pages.max(1);
             Ok((trace, pages, replay(file)))
         }
     }
+}
+
+/// Refuses what a trace that is not raw has no use for.
+fn refuse_of_raw(settings: &BenchSettings<'_>) -> Result<(), Error> {
+    let title = if settings.dense {
+        "--dense: it numbers the pages of a raw trace, and those of this one are numbered"
+    } else if settings.write_permille > 0 {
+        "--write: it is about a raw trace, and this one says what is written"
+    } else {
+        return Ok(());
+    };
+    Err(Error::of_option(title).help("leave it out"))
 }
 
 /// The format of the settings, or of the ending of the file's name. `None`: the native one.
@@ -479,8 +492,8 @@ fn imported_by_name(file: &Path) -> Option<&'static str> {
         (".lackey", "lackey"),
         (".data", "damon"),
     ];
-    let name = file.file_name()?.to_str()?;
-    let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(name);
+    let name = file.file_name()?.to_string_lossy();
+    let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(&name);
     ENDS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| *format)
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct CurveArgs {
     /// Layout of a public trace in lines, as `mmsim trace import` takes it
     #[arg(long, value_name = "SHAPE")]
     pub like: Option<String>,
-    /// Numbers of pages in a raw trace are only names; neighbours need not lie together
+    /// Numbers of pages, in csv texts too, are only names; neighbours need not lie together
     #[arg(long)]
     pub dense: bool,
     /// In a raw trace: writes per 1000 accesses besides the first one to each page [default: 0]

@@ -169,4 +169,10 @@ fn curves_that_cannot_be() {
     said("points-of-given-sizes", "t.u32 --memory 100,200 --points 5");
     said("no-such-policy", "t.u32 --reclaim lru");
     said("name-of-another-picture", "t.u32 --svg c.html");
+    said("optimum-that-is-left-out", "t.u32 --by optimum --no-optimum");
+    f.write("t.csv", "page\n99999999999\n5\n99999999999\n7\n");
+    said("writes-of-lines", "t.csv --memory 100 --write 10");
+    said("names-in-lines", "t.csv --memory 100");
+    let read = f.mmsim(&["curve", "t.csv", "--memory", "100", "--dense"]);
+    assert!(read.stdout.starts_with("t.csv: 4 requests to 3 distinct pages\n"), "{}", read.stderr);
 }

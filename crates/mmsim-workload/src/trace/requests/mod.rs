@@ -74,8 +74,8 @@ impl RequestFormat {
     /// The format that the name of a file tells, if it does: `x.u32`, `x.u64`,
     /// `x.oracleGeneral`, `x.oracleGeneral.bin`, each also with `.gz` or `.zst`.
     pub fn of_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?;
-        let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(name);
+        let name = path.file_name()?.to_string_lossy();
+        let name = name.strip_suffix(".zst").or(name.strip_suffix(".gz")).unwrap_or(&name);
         let stem = name.strip_suffix(".bin").unwrap_or(name);
         match name.rsplit_once('.')?.1 {
             "u32" => Some(RequestFormat::RawU32),
