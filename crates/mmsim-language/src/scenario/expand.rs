@@ -299,6 +299,8 @@ pub(super) fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         let at = node.at;
         let path = v.sources.path("machine.kernel", at)?;
         v.sources.set(&mut doc, &path, &Node::text(kernel.name(), at))?;
+        // What is no table has no preset, and its own place is told.
+        policy::read(v.sources, doc.get("reclaim"), "reclaim", &policy::preset_of(kernel))?;
         let path = v.sources.path("reclaim.preset", at)?;
         v.sources.set(&mut doc, &path, &Node::text(&policy::preset_of(kernel), at))?;
         // Where compaction is on at all, it is this kernel's.
