@@ -128,6 +128,16 @@ mod tests {
         assert_eq!(about(&glossary::entries(), "damon[0].nothing"), None);
     }
 
+    /// A report has gauges beside counters, and expectations take them.
+    #[test]
+    fn every_gauge_is_explained() {
+        for gauge in mmsim::scenario::GAUGES {
+            assert!(about(&glossary::entries(), gauge).is_some(), "{gauge}");
+        }
+        assert!(said("sim_host_held").starts_with("held by the host, MiB\n"));
+        assert!(said("nr_dirty").ends_with("File pages that are dirty.\n"));
+    }
+
     #[test]
     fn wrong_words_are_refused_with_near_ones() {
         let Failure::Input(e) = unknown(&glossary::entries(), "refalts") else { panic!("input") };

@@ -119,9 +119,24 @@ pub fn of<'e>(entries: &'e [Entry], word: &str) -> Option<&'e Entry> {
         .or_else(|| find(&|e| behind == Some(e.label)))
 }
 
-/// The sentence about a counter.
+/// Gauges that are in no row of a table.
+const GAUGES: [(&str, &str); 7] = [
+    (
+        "nr_anon_transparent_hugepages",
+        "Pages of anonymous memory in huge pages that are mapped whole.",
+    ),
+    ("nr_mapped", "File pages that are mapped."),
+    ("nr_dirty", "File pages that are dirty."),
+    ("nr_writeback", "File pages that are being written."),
+    ("nr_swapcached", "Pages in memory that have a copy in swap."),
+    ("nr_swap_used", "Swap slots in use. Linux shows them in /proc/swaps."),
+    ("workingset_nodes", "Nodes of page caches and of swap that hold shadows alone."),
+];
+
+/// The sentence about a counter or a gauge.
 pub fn counter(name: &str) -> Option<&'static str> {
-    VmEvent::ALL.iter().find(|e| e.name() == name).map(|e| e.row().doc.trim())
+    let counted = VmEvent::ALL.iter().find(|e| e.name() == name).map(|e| e.row().doc.trim());
+    counted.or_else(|| GAUGES.iter().find(|gauge| gauge.0 == name).map(|gauge| gauge.1))
 }
 
 /// Words near to one that no entry has: the one that is probably meant, then those that contain it.
@@ -132,6 +147,7 @@ pub fn near(entries: &[Entry], word: &str) -> Vec<&'static str> {
         known.extend(&e.also);
     }
     known.extend(VmEvent::ALL.iter().map(|e| e.name()));
+    known.extend(GAUGES.map(|gauge| gauge.0));
     let lowered = word.to_lowercase();
     let holds = |k: &&str| lowered.len() > 2 && k.to_lowercase().contains(&lowered);
     let holding = known.iter().copied().filter(holds);
