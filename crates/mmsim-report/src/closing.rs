@@ -204,10 +204,10 @@ fn one_setting(group: &Group<'_>) -> Option<String> {
     let each: Vec<String> = group.variants[1..]
         .iter()
         .filter_map(of)
-        .map(|(name, s)| format!("`{name}` in `{}` ({}, not {})", s.name, s.b, s.a))
+        .map(|(name, s)| format!("in `{name}`, `{}` ({}, not {})", s.name, s.b, s.a))
         .collect();
     (!each.is_empty())
-        .then(|| format!("In one setting only differ from `{}`: {}.", first.name, each.join("; ")))
+        .then(|| format!("A single setting differs from `{}`: {}.", first.name, each.join("; ")))
 }
 
 #[cfg(test)]
@@ -359,7 +359,7 @@ mod tests {
         report.runs[2].kernel = "5.9".into();
         assert_eq!(
             say(&report)[1],
-            "In one setting only differ from `a`: `b` in `swappiness` (100, not 60)."
+            "A single setting differs from `a`: in `b`, `swappiness` (100, not 60)."
         );
     }
 }

@@ -75,7 +75,7 @@ pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a RunReport>) -> Vec<[String
         };
         if known.is_empty() {
             if alike.iter().any(|r| r.vmstat.any(VmEvent::RECLAIMED)) {
-                said.push([name(&run.kernel, &run.policy), UNKNOWN.to_string()]);
+                said.push([name(&run.kernel, &run.policy), unknown(&run.policy)]);
             }
             continue;
         }
@@ -112,7 +112,7 @@ pub fn of_figures<'a>(
 ) -> [String; 2] {
     let known = policy_of(kernel, policy).map_or(Vec::new(), |lru| known(kernel, lru));
     if known.is_empty() {
-        return [name(kernel, policy), UNKNOWN.to_string()];
+        return [name(kernel, policy), unknown(policy)];
     }
     let (mut groups, mut without) = (Vec::new(), Vec::new());
     for figure in figures {
@@ -145,6 +145,14 @@ fn policy_of(kernel: &str, policy: &str) -> Option<&'static str> {
 }
 
 const UNKNOWN: &str = "no recording";
+
+/// Says that a pair was not recorded, and on which kernel the policy was.
+fn unknown(policy: &str) -> String {
+    match policy.rsplit_once("-v").filter(|(lru, kernel)| !known(kernel, lru).is_empty()) {
+        Some((_, kernel)) => format!("{UNKNOWN}; of `machine.kernel = \"{kernel}\"` there is one"),
+        None => UNKNOWN.to_string(),
+    }
+}
 
 fn name(kernel: &str, policy: &str) -> String {
     match policy.rsplit_once("-v") {
@@ -191,7 +199,10 @@ mod tests {
         assert!(!groups.contains("file") && !groups.contains("DAMON"), "{groups}");
         let no = |name: &str| vec![[name.to_string(), UNKNOWN.to_string()]];
         assert_eq!(of("5.5", "classic-v5.5"), no("classic-v5.5"));
-        assert_eq!(of("7.3", "mglru-v6.12"), no("mglru-v6.12 on 7.3"));
+        // The policy of another kernel than the machine's: the one to set is named.
+        let [[name, said]] = &of("6.12", "mglru-v7.3")[..] else { panic!("one statement") };
+        assert_eq!(name, "mglru-v7.3 on 6.12");
+        assert_eq!(said, "no recording; of `machine.kernel = \"7.3\"` there is one");
         assert_eq!(of("7.3", "random"), no("random on 7.3"));
         // Files are activated too, and activation was recorded of anonymous memory alone.
         let file =
