@@ -84,7 +84,9 @@ fn rows(title: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
     table::grid(Some(&[title, "A", "B", "change"]), rows, 1)
 }
 
-fn settings(all: &[Setting]) -> String {
+/// Settings that differ. Knobs that one of two LRUs alone has say no more than that the LRUs differ,
+/// so they are counted, unless `each` is asked for.
+fn settings(all: &[Setting], each: bool) -> String {
     if all.is_empty() {
         return table::wrap(
             "All settings are the same. If anything differs, it is a file that a task reads, or \
@@ -92,10 +94,18 @@ fn settings(all: &[Setting]) -> String {
             0,
         );
     }
+    let knob = |s: &&Setting| s.name.starts_with("reclaim.");
+    let of_a = all.iter().filter(knob).filter(|s| s.b == "-").count();
+    let of_b = all.iter().filter(knob).filter(|s| s.a == "-").count();
+    let counted = !each && of_a > 0 && of_b > 0;
+    let alone = |s: &Setting| knob(&s) && (s.a == "-" || s.b == "-");
     let line = |s: &Setting| vec![s.name.clone(), s.a.clone(), s.b.clone()];
     table::left_aligned(
         std::iter::once(vec!["settings that differ".into(), "A".into(), "B".into()])
-            .chain(all.iter().map(line)),
+            .chain(all.iter().filter(|s| !(counted && alone(s))).map(line))
+            .chain(counted.then(|| {
+                vec!["knobs of one LRU (--all)".into(), of_a.to_string(), of_b.to_string()]
+            })),
     )
 }
 
@@ -142,13 +152,13 @@ fn text(c: &Comparison, top: usize, all: bool) -> String {
             && w[0].assumed_in_b == w[1].assumed_in_b
     });
     if let Some(first) = c.comparisons.first().filter(|_| shared) {
-        out += &format!("\n{}{}", settings(&first.settings), assumed(first));
+        out += &format!("\n{}{}", settings(&first.settings, all), assumed(first));
     }
     for compared in &c.comparisons {
         out.push('\n');
         out += &table::wrap(&compared.label(), 0);
         if !shared {
-            out += &settings(&compared.settings);
+            out += &settings(&compared.settings, all);
             out += &assumed(compared);
         }
         out += &one(compared, top, all);
@@ -276,6 +286,27 @@ mod tests {
         b.runs[0].policy = "classic-v5.9".into();
         b.runs[0].knobs.set("reclaim.anon-start", KnobValue::from("inactive"));
         golden("compare_one_seed", &text(&with(&a, &b), 20, false));
+    }
+
+    /// Knobs of another LRU are counted, one that both have is shown, and `--all` has each.
+    #[test]
+    fn two_lrus() {
+        let mut a = report(&["v5.5"], "v5.5", &[1]);
+        let mut b = a.clone();
+        for name in ["reclaim.anon-start", "reclaim.ws-split"] {
+            a.runs[0].knobs.set(name, KnobValue::from("no"));
+        }
+        b.runs[0].knobs.set("reclaim.walk-mmu", KnobValue::from("yes"));
+        for (run, place) in [(&mut a, "classic"), (&mut b, "base")] {
+            run.runs[0].knobs.set("reclaim.lazyfree", KnobValue::from(place));
+        }
+        let counted = text(&with(&a, &b), 20, false);
+        let line = counted.lines().find(|l| l.starts_with("knobs of one LRU"));
+        let cells: Vec<&str> = line.expect("a line").split_whitespace().collect();
+        assert_eq!(cells[5..], ["2", "1"]);
+        assert!(counted.contains("reclaim.lazyfree") && !counted.contains("walk-mmu"), "{counted}");
+        let each = text(&with(&a, &b), 20, true);
+        assert!(each.contains("reclaim.walk-mmu") && !each.contains("knobs of one LRU"), "{each}");
     }
 
     #[test]
