@@ -31,7 +31,8 @@ fn quoted(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Markdown without links and emphasis, on one line.
+/// Markdown without links and emphasis, on one line. A link to a document that stands between
+/// brackets is the name of its file.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,7 +44,13 @@ fn plain(text: &str) -> String {
             _ => (at..at + 1, at + 1),
         };
         out += &rest[..at];
-        out += &rest[name];
+        let target = rest[..behind].split("](").nth(1).unwrap_or_default();
+        match target.split_once(".md") {
+            Some((file, _)) if out.ends_with('(') && rest[behind..].starts_with(')') => {
+                out += &format!("docs/{file}.md");
+            }
+            _ => out += &rest[name],
+        }
         rest = &rest[behind..];
     }
     out += rest;
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn markdown_is_told_in_plain_text() {
         let text = "**Less** of `a_*` is\n*better* ([docs](x.md#y)); see [it](#z-), x[0] (no).";
-        assert_eq!(plain(text), "Less of `a_*` is better (docs); see it, x[0] (no).");
+        assert_eq!(plain(text), "Less of `a_*` is better (docs/x.md); see it, x[0] (no).");
     }
 
     /// By label, by name, by a counter, and by labels with names of tasks and schemes in them.
