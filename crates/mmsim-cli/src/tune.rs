@@ -113,15 +113,18 @@ fn of_tuning(plan: &TunePlan, t: &Tuning, verbose: bool) -> String {
 
 /// Knobs that are times which a run of this length is too short for.
 fn not_judged(plan: &TunePlan, t: &Tuning) -> String {
-    let seconds = |ns: f64| format!("{} s", number(ns / 1e9));
+    let time = |ns: f64| match ns < 1e9 {
+        true => format!("{:.0} ms", ns / 1e6),
+        false => format!("{:.1} s", ns / 1e9),
+    };
     let line = |(path, longest): (&str, f64)| {
         let text = format!(
             "{}: a run of {} of simulated time cannot judge values above {}, and the range ends at {}: \
              make the work longer, or the range shorter.",
             short(path),
-            seconds(t.run_ns as f64),
-            seconds(t.run_ns as f64 / length::TIMES),
-            seconds(longest)
+            time(t.run_ns as f64),
+            time(t.run_ns as f64 / length::TIMES),
+            time(longest)
         );
         table::wrap(&text, 2)
     };
@@ -383,7 +386,8 @@ fn failed(t: &Tuning) -> String {
         let same = |f: &&Failed| (f.outcome.as_str(), f.cause.as_str()) == (outcome, cause);
         let n = t.failed.iter().filter(same).count();
         let outcome = if outcome == "completed" { "no figure" } else { outcome };
-        out += &table::wrap(&format!("- {} {outcome}: {cause}", grouped(n as f64)), 2);
+        let of = if n == 1 { "setting" } else { "settings" };
+        out += &table::wrap(&format!("- {outcome}, {} {of}: {cause}", grouped(n as f64)), 2);
     }
     let mut header = vec![""];
     header.extend(t.knobs.iter().map(|(path, _)| short(path)));

@@ -206,6 +206,7 @@ pub(super) struct Offered<'a> {
 pub(super) fn decide(plan: &TunePlan, own: Option<&Measured>, front: Vec<Offered<'_>>) -> Advice {
     let own = own.filter(|own| own.held_out.is_some());
     let tried = front.len();
+    let near = own.map_or(Vec::new(), |own| nearly(plan, own, &front));
     let judged = |s: Offered<'_>| {
         let distance = s.distance;
         judge(plan, own, s).map(|(harm, advised)| (harm, distance, advised))
@@ -237,6 +238,16 @@ pub(super) fn decide(plan: &TunePlan, own: Option<&Measured>, front: Vec<Offered
         }
         (false, ..) => "The present setting does not do its work with every seed.".to_string(),
     };
+    if let (true, [names @ .., last]) = (settings.is_empty(), &near[..]) {
+        let (names, verb) = match names {
+            [] => (last.clone(), "is"),
+            _ => (format!("{} and {last}", names.join(", ")), "are"),
+        };
+        why += &format!(
+            " By the held-out seeds alone, {names} {verb} better, which chance does too: a larger \
+             `seeds` decides."
+        );
+    }
     let means_of_own = own.and_then(|own| own.held_out.as_ref()).map(|values| means(values));
     let values = means_of_own.iter().flat_map(|m| &m[plan.objectives().len()..]);
     for (constraint, value) in plan.constraints().iter().zip(values) {
@@ -257,6 +268,20 @@ enum Harm {
     Unproven,
     /// An objective is proven worse.
     Proven,
+}
+
+/// The names, as in tables, of settings that held-out seeds alone prove better in an objective.
+fn nearly(plan: &TunePlan, own: &Measured, front: &[Offered<'_>]) -> Vec<String> {
+    let better = |s: &&Offered<'_>| {
+        let all = changes(plan, own, s.measured);
+        let of_held_out = |c: &Changes| c.held_out.as_ref().map(|c| c.verdict);
+        let kept = s.measured.held_out.as_ref().is_some_and(|values| kept(plan, &means(values)));
+        kept && all
+            .iter()
+            .take(plan.objectives().len())
+            .any(|c| of_held_out(c) == Some(Verdict::Better))
+    };
+    front.iter().filter(better).map(|s| (s.place + 1).to_string()).collect()
 }
 
 /// A setting with what it makes better and worse; `None` if it is not advised.
