@@ -151,9 +151,10 @@ fn of_setting(a: &Ablation) -> String {
 /// Reason why nothing was taken apart, and what would help.
 fn not_taken_apart(a: &Ablation, noise: Noise) -> String {
     let (why, enough) = match noise.enough_seeds {
-        _ if a.difference.of_seeds.iter().all(|d| *d == 0.0) => {
-            ("All switches together change the figure with no seed".to_string(), String::new())
-        }
+        _ if a.difference.of_seeds.iter().all(|d| *d == 0.0) => (
+            "With every seed the figure is the same with all switches on as with none".to_string(),
+            String::new(),
+        ),
         Some(n) => (
             format!("The difference is within the noise of {} seeds", a.seeds.len()),
             format!(" About {n} seeds would tell the ends apart: `--seeds {n}`."),

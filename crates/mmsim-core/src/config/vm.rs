@@ -57,7 +57,7 @@ settings! {
         ra_pages as "read_ahead_kb": u32 = 32,
             .per_page(4).unit("KiB").range(0, 1 << 20)
             .file("/sys/block/DEVICE/queue/read_ahead_kb").kernel("VM_READAHEAD_PAGES");
-        /// mapped around a file fault, a power of two; 4096 is off
+        /// window that a file fault maps, a power of two; 4096: the faulting page alone
         fault_around as "fault_around_bytes": u32 = 16,
             .per_page(4096).unit("bytes").range(4096, 1 << 21)
             .file("/sys/kernel/debug/fault_around_bytes");

@@ -265,8 +265,8 @@ settings! {
         lazyfree: LazyfreePlace = LazyfreePlace::Classic,
             .kernel("lru_lazyfree")
             .source("mm: add lazyfree folio to lru tail (2024, not merged)");
-        /// Where accessed bits are looked for, besides at the tail of a list. Whose is found is
-        /// judged as if the scan had met it.
+        /// Where accessed bits are looked for, besides at the tail of a list. A page found accessed
+        /// there is treated as if the scan had met it.
         bits_found as "bits-found": BitsFound = BitsFound::Tail,
             .kernel("lru_gen_look_around")
             .source(

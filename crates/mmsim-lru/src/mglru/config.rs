@@ -351,8 +351,8 @@ settings! {
             AgingSite::Kswapd, "6.6" => AgingSite::Evictor, "7.3" => AgingSite::Loop,
             .kernel("try_to_inc_max_seq")
             .source("mm: multi-gen LRU: per-node lru_gen_folio lists (Linux 6.3)");
-        /// Largest number of pages that one step of eviction looks at. A number, 4096 apart, is
-        /// bounded by what is left of the budget.
+        /// Largest number of pages that one step of eviction looks at. A number other than 4096 is
+        /// also limited by what is left of the budget of the pass.
         step_size as "step-size": OrNumber<StepSize> =
             OrNumber::Word(StepSize::Whole), "6.18" => OrNumber::Word(StepSize::Budget),
             "7.3" => OrNumber::Word(StepSize::Batch),
