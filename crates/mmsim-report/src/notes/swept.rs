@@ -70,10 +70,30 @@ impl Swept {
                 of.map(|p| (&p.1, p.2.iter().collect())).collect();
             let prefix = scenario.as_ref().map_or(String::new(), |s| format!("{s}: "));
             let all = without_effect(&points, |a, b| a == b);
-            remarks.extend(all.into_iter().map(|remark| format!("{prefix}{remark}")));
+            let of_variants = of_variants(&points, &all);
+            let both = all.into_iter().chain(of_variants);
+            remarks.extend(both.map(|remark| format!("{prefix}{remark}")));
         }
         remarks
     }
+}
+
+/// Remarks on settings that changed nothing in one variant, besides those in `all` of them.
+fn of_variants(points: &[(&Pairs<String>, Vec<&Print>)], all: &[String]) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for print in points.iter().flat_map(|p| &p.1) {
+        if !names.contains(&print.0.as_str()) {
+            names.push(&print.0);
+        }
+    }
+    let of = |name: &&str| {
+        let mut own = points.to_vec();
+        own.iter_mut().for_each(|(_, prints)| prints.retain(|print| print.0 == *name));
+        let alone = without_effect(&own, |a, b| !a.is_empty() && a == b);
+        let alone = alone.into_iter().filter(|remark| !all.contains(remark));
+        alone.map(|remark| format!("{name}: {remark}")).collect::<Vec<_>>()
+    };
+    names.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -117,5 +137,22 @@ mod tests {
         );
         let same = "machine.vm.swappiness = 60: identical to 10: it had no effect here";
         assert_eq!(remarks[1..], [same]);
+    }
+
+    /// Swappiness moves the first variant and not the second, which is named.
+    #[test]
+    fn a_setting_without_effect_in_one_variant() {
+        let base = samples::two_variants(&[1]).runs[0].clone();
+        let mut swept = Swept::default();
+        for (value, variant, digest) in
+            [("10", "a", "1"), ("10", "b", "9"), ("60", "a", "2"), ("60", "b", "9")]
+        {
+            let mut run = base.clone();
+            run.axes.set("machine.vm.swappiness", value.to_string());
+            (run.variant, run.digest) = (variant.to_string(), digest.to_string());
+            swept.add(&run);
+        }
+        let same = "b: machine.vm.swappiness = 60: identical to 10: it had no effect here";
+        assert_eq!(swept.remarks(), [same]);
     }
 }
