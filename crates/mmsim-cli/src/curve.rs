@@ -160,7 +160,7 @@ fn of_trace(
     let path = match of_import {
         None => file.path().to_path_buf(),
         Some(format) => {
-            let temporary = import(args, &file, format, remarks)?;
+            let temporary = import(args, &file, format)?;
             let path = temporary.path().to_path_buf();
             *imported = Some(temporary);
             path
@@ -198,7 +198,6 @@ fn import(
     args: &CurveArgs,
     file: &Seekable,
     format: &str,
-    remarks: &mut Vec<String>,
 ) -> Result<tempfile::NamedTempFile, Failure> {
     let wrong = |e: std::io::Error| Failure::file("write", Path::new("a temporary trace"), &e);
     let mut temporary = tempfile::Builder::new().suffix(".mmt").tempfile().map_err(wrong)?;
@@ -209,11 +208,10 @@ fn import(
     settings.like = args.like.as_deref();
     settings.dense = args.dense;
     settings.fill = ["csv", "vscsi"].contains(&format);
+    // A curve has no use for times, so `--columns` may name them without a unit; layouts know theirs.
+    settings.time_unit = (format == "csv" && args.like.is_none()).then_some("none");
     let said = traces::import(format, file.path(), &settings, temporary.as_file_mut());
-    for (name, value) in said.map_err(|e| file.named(e))? {
-        if name.starts_with("assum") {
-            remarks.push(format!("assumed: {value}"));
-        }
-    }
+    // The trace that it makes carries the assumptions.
+    said.map_err(|e| file.named(e))?;
     Ok(temporary)
 }

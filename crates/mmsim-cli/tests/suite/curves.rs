@@ -176,3 +176,31 @@ fn curves_that_cannot_be() {
     let read = f.mmsim(&["curve", "t.csv", "--memory", "100", "--dense"]);
     assert!(read.stdout.starts_with("t.csv: 4 requests to 3 distinct pages\n"), "{}", read.stderr);
 }
+
+/// Times need no unit, as a curve leaves them out; each assumption is printed once; and the report
+/// says that the work is a replay, by which its conclusion knows that more seeds would not help.
+#[test]
+fn a_csv_with_times_is_a_curve() {
+    let f = Folder::new();
+    let line =
+        |i: u32| format!("{i},user:{},{}\n", i * 7 % 900, if i % 5 == 0 { "set" } else { "get" });
+    f.write("x.csv", "when,who,what\n".to_string() + &(0..5000).map(line).collect::<String>());
+    let all = ["curve", "x.csv", "--columns", "time=when,key=who,op=what", "--memory", "200,400"];
+    let said = f.mmsim(&[&all[..], &["--format", "json"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let fills = "assumed: the first access to a page writes it";
+    assert_eq!(said.stderr.matches(fills).count(), 1, "{}", said.stderr);
+    assert!(said.stdout.contains("\"task[0].workload\": \"replay\""), "{}", said.stdout);
+    assert!(!said.stdout.contains("task[0].passes"), "a key of the stand-in");
+}
+
+/// `auto` takes no sample of a machine that is too small for one; it runs whole.
+#[test]
+fn small_machines_run_whole() {
+    let f = Folder::new();
+    f.write("x.toml", SCENARIO);
+    let all = ["curve", "x.toml", "--memory", "8MiB,16MiB", "--miniature", "auto"];
+    let said = f.mmsim(&all);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("all 4 runs have all pages"), "{}", said.stderr);
+}
