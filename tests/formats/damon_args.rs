@@ -487,10 +487,13 @@ fn records_and_arguments_are_told_apart() {
         [{"start": 0, "end": 4096, "nr_accesses": {"samples": 1}, "age": {"aggr_intervals": 1}}]}]}]"#;
     let perf = "kdamond.0     0 [000]     0.100000: damon:damon_aggregated: target_id=0 \
                 nr_regions=1 0-4096: 3 7\n";
+    let pipe = "# tracer: nop\n#\n  kdamond.0-119   [000] .....    17.542090: damon_aggregated: \
+                target_id=0 nr_regions=1 0-4096: 3 7\n";
     for (name, bytes) in [
         ("x.data", record::damo::compressed(snapshot)),
         ("x.json", snapshot.as_bytes().to_vec()),
         ("x.txt", perf.as_bytes().to_vec()),
+        ("pipe.txt", pipe.as_bytes().to_vec()),
         ("perf.data", b"PERFILE2 and more".to_vec()),
     ] {
         let path = folder.write(name, bytes);

@@ -228,7 +228,9 @@ fn is_record(bytes: &[u8]) -> bool {
         let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         return json.get(0).unwrap_or(&json).get("snapshots").is_some();
     }
-    text.lines().any(|l| ["damon:damon_", "damon:damos_"].iter().any(|name| l.contains(name)))
+    // `perf script` writes `damon:` before the name, trace_pipe does not.
+    let points = ["damon_aggregated: ", "damos_before_apply: "];
+    text.lines().any(|line| points.iter().any(|point| line.contains(point)))
 }
 
 /// Description of a record, for users without one.
