@@ -75,6 +75,11 @@ pub(super) fn plans(sources: &Sources, whole: &Table, dir: &FilePath) -> Result<
         }
     }
     if let Some((path, at)) = unused.into_values().next() {
+        if axes.iter().any(|axis| axis.path.text == path) {
+            let title = format!("{path}: an axis sets it in every run");
+            let help = "leave it out; --at PATH=VALUE takes one value of the axis, `axes` has them";
+            return Err(sources.error(at, title, help));
+        }
         let title = format!("{path}: every run has another value, of its variant or of an axis");
         return Err(sources.error(at, title, "leave it out, or change it there: variant[0], axes"));
     }
