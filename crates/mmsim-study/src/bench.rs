@@ -324,6 +324,7 @@ impl Trace {
         let mut runs = scenario.with_sets(&sets)?.expand(&Catalogue)?;
         let mut run = runs.swap_remove(0);
         run.tasks[0].work = self.work.clone();
+        run.given = replayed(&run.given);
         Ok(run)
     }
 
@@ -331,6 +332,13 @@ impl Trace {
     pub(crate) fn replay(&self, spec: RunSpec) -> Replay {
         Replay { spec, accesses: Some(Arc::clone(&self.accesses)) }
     }
+}
+
+/// What a report says of the task: the keys of the stand-in are none of the trace's.
+fn replayed(given: &[(String, String)]) -> Arc<[(String, String)]> {
+    let kept = |key: &str| !key.starts_with("task[0].") || key == "task[0].name";
+    let workload = ("task[0].workload".to_string(), "replay".to_string());
+    given.iter().filter(|(key, _)| kept(key)).cloned().chain([workload]).collect()
 }
 
 /// Makes the runs of a trace, which [`plans`] resolved of these settings.
