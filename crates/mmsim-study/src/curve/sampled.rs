@@ -57,10 +57,15 @@ impl Curve {
             let help = format!("write one of {}, or leave --miniature out", known.join(", "));
             return Err(Error::of_option(title).help(help));
         }
-        // The largest size has the most pages to sample: what refuses it refuses all.
+        // The largest size has the most pages to sample: what refuses it refuses all. With `auto`,
+        // only work that no sample can stand for is refused: sizes too small for one run whole.
         let largest = self.first.last().copied().unwrap_or(0);
         let points = self.at(largest)?;
-        let first = points.iter().map(|p| Miniature::new(&p.spec, Share::Auto, of));
+        let (least, samples) = match share {
+            Share::Auto => (Share::OneIn(0), 1),
+            Share::OneIn(_) => (Share::Auto, of),
+        };
+        let first = points.iter().map(|p| Miniature::new(&p.spec, least, samples));
         first.collect::<Result<Vec<_>, _>>()?;
         Ok(SampledCurve { curve: self, share, of })
     }
@@ -229,6 +234,9 @@ fn saving(lines: &[(&SampledPoint, &MadeSample)]) -> String {
         }
     }
     shares.retain(|shift| *shift > 0);
+    if shares.is_empty() {
+        return format!("no size is large enough for samples: all {whole} runs have all pages");
+    }
     let one_in = |shift: Option<&u32>| 1u64 << shift.copied().unwrap_or(0);
     let (least, most) = (one_in(shares.iter().min()), one_in(shares.iter().max()));
     let share = if least == most { format!("1/{most}") } else { format!("1/{most} to 1/{least}") };
