@@ -241,7 +241,7 @@ fn picture(map: &Heatmap) -> String {
     );
     let _ = writeln!(
         out,
-        "mean nr_accesses: `.` 0, digits in ninths of {max:.1}, blank where nothing was monitored\n"
+        "mean nr_accesses: `.` is 0, `9` is {max:.1}, blank was not monitored\n"
     );
     for (i, row) in (0..).zip(&map.cells) {
         let at = seconds(map.start_ns.saturating_add(map.row_ns.saturating_mul(i)));
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(
             picture(&map()),
             "target 0: time goes down, 250 ms a row; addresses go right, 2.0 KiB a column\n\
-             mean nr_accesses: `.` 0, digits in ninths of 18.0, blank where nothing was monitored\n\
+             mean nr_accesses: `.` is 0, `9` is 18.0, blank was not monitored\n\
              \n    \
                  0.500 s |.119|\n    \
                  0.750 s |  55|\n\
