@@ -1,5 +1,5 @@
-//! A figure over one axis in sentences: where it falls most, where variants differ, and
-//! how far the optimum is.
+//! A figure over axes in sentences: where it falls most, where variants differ, and how far the
+//! optimum is.
 //!
 //! Composed by rule from means and paired changes; they claim no cause.
 
@@ -13,13 +13,21 @@ use crate::curve::Curve;
 use crate::figure::more_is_better;
 use crate::settings::of_report;
 
-/// The sentences; none where the report is not of one axis with several values.
+/// The sentences; none where the report is of no axis. Over several axes they count the settings at
+/// which variants differ.
 pub fn sentences(report: &Report, figure: Figure) -> Vec<String> {
-    let Some(curve) = Curve::of(&of_report(report), figure) else { return Vec::new() };
-    let mut label = curve.label.to_string();
-    label[..1].make_ascii_uppercase();
     let groups = report.groups();
-    let all = [steepest(&curve, figure), differences(&groups, figure), distance(&curve)];
+    let (mut label, all) = match Curve::of(&of_report(report), figure) {
+        Some(curve) => {
+            let differences = differences(&groups, figure, "values");
+            (curve.label.to_string(), [steepest(&curve, figure), differences, distance(&curve)])
+        }
+        None if groups.len() > 1 && groups.iter().all(|g| g.axes.len() > 1) => {
+            (figure.label().to_string(), [differences(&groups, figure, "settings"), None, None])
+        }
+        None => return Vec::new(),
+    };
+    label[..1].make_ascii_uppercase();
     all.into_iter().flatten().map(|sentence| format!("{label}: {sentence}")).collect()
 }
 
@@ -71,8 +79,8 @@ fn order(first: &VariantRuns<'_>, other: &VariantRuns<'_>, figure: Figure) -> Op
     Some(if proven { raw.total_cmp(&0.0) as i32 } else { 0 })
 }
 
-/// Numbers of values at which each other variant has less and more than the first.
-fn differences(groups: &[Group<'_>], figure: Figure) -> Option<String> {
+/// Numbers of values, or of settings, at which each other variant has less and more than the first.
+fn differences(groups: &[Group<'_>], figure: Figure, points: &str) -> Option<String> {
     let first = groups.first()?.variants.first()?.name;
     let mut names: Vec<&str> = Vec::new();
     for v in groups.iter().flat_map(|g| &g.variants) {
@@ -89,10 +97,12 @@ fn differences(groups: &[Group<'_>], figure: Figure) -> Option<String> {
         let count = |sign: i32| all.iter().filter(|s| **s == sign).count();
         match (count(-1), count(1), all.len()) {
             (_, _, 0) => format!("`{name}` is nowhere beside it"),
-            (0, 0, n) => format!("`{name}` differs at none of {n} values"),
-            (less, 0, n) => format!("`{name}` has less at {less} of {n} values"),
-            (0, more, n) => format!("`{name}` has more at {more} of {n} values"),
-            (less, more, n) => format!("`{name}` has less at {less} of {n} values, more at {more}"),
+            (0, 0, n) => format!("`{name}` differs at none of {n} {points}"),
+            (less, 0, n) => format!("`{name}` has less at {less} of {n} {points}"),
+            (0, more, n) => format!("`{name}` has more at {more} of {n} {points}"),
+            (less, more, n) => {
+                format!("`{name}` has less at {less} of {n} {points}, more at {more}")
+            }
         }
     };
     let each: Vec<String> = names.iter().map(one).collect();
@@ -175,6 +185,16 @@ reclaim = { preset = "classic-v6.12" }
         assert_eq!(said[1], none);
         assert!(said[2].contains("is farthest from the optimum at 2MiB"), "{said:?}");
         assert!(sentences(&Report::new("", "", Vec::new()), Figure::SwapIns).is_empty());
+    }
+
+    /// Over two axes there is no fall; the settings at which variants differ are counted over all.
+    #[test]
+    fn a_map_has_a_conclusion() {
+        let mut report = sizes();
+        report.runs.iter_mut().for_each(|run| run.axes.set("machine.cpus", "1".to_string()));
+        let none = "Swap-ins: against `a`, beyond the noise between seeds, \
+                    `b` differs at none of 3 settings.";
+        assert_eq!(sentences(&report, Figure::SwapIns), [none]);
     }
 
     /// More of the second variant at one size, in both seeds by the same share.
