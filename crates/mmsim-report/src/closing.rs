@@ -172,9 +172,10 @@ impl<'a> Comparison<'a> {
             let alike: Vec<&Measured<'_>> = alike.collect();
             let least = alike.iter().map(|m| m.mean).fold(f64::INFINITY, f64::min);
             let most = alike.iter().map(|m| m.mean).fold(0.0, f64::max);
-            let range = match self.shown(figure, least) == self.shown(figure, most) {
-                true => self.shown(figure, most),
-                false => format!("{} to {}", self.shown(figure, least), self.shown(figure, most)),
+            // Nothing is written `0`, and a little `0.00`.
+            let range = match (self.shown(figure, least), self.shown(figure, most)) {
+                (least, most) if least == most || (&*least, &*most) == ("0", "0.00") => most,
+                (least, most) => format!("{least} to {most}"),
             };
             let variants: Vec<_> = alike.iter().map(|m| m.variant).collect();
             (names(&variants), range)
@@ -241,6 +242,25 @@ mod tests {
                 "Major faults: least in `a` (101), most in `b` (202, +100.0 % ±0.0).",
                 "Refaults: least in `b` (202), most in `a` (1,001, +395.6 % ±56.1).",
             ]
+        );
+    }
+
+    /// Reads of nothing and of a millisecond are no range of seconds.
+    #[test]
+    fn a_range_has_two_ends_that_read_differently() {
+        let seeds = |name, ns: [u64; 2]| ns.map(|n| (name, n));
+        let all = [seeds("a", [0, 0]), seeds("b", [0, 1]), seeds("c", [900, 910])].concat();
+        let runs: Vec<(&str, u64, u64)> =
+            all.iter().zip([1, 2].into_iter().cycle()).map(|(r, seed)| (r.0, seed, 100)).collect();
+        let mut report = variants(&runs);
+        for (run, (_, ms)) in report.runs.iter_mut().zip(&all) {
+            run.reading.as_mut().expect("times of reads").swap_ns = ms * 1_000_000;
+        }
+        let text = say(&report);
+        let reads = text.iter().find(|s| s.starts_with("Seconds of device reads")).expect("one");
+        assert_eq!(
+            *reads,
+            "Seconds of device reads: least in `a` and `b` (0.00), most in `c` (0.91)."
         );
     }
 
