@@ -48,10 +48,10 @@ fn far(t: &TruthReport) -> Vec<(&'static str, f64)> {
     vec![
         ("snapshots", t.snapshots as f64),
         ("misjudged, %", t.misjudged * 100.0),
-        ("of these said too often, %", t.overrated * 100.0),
+        ("of that overrated, %", t.overrated * 100.0),
         ("working set, MiB", mib(t.working_set)),
-        ("working set as said, MiB", mib(t.working_set_said)),
-        ("wrongly in or out of it, MiB", mib(t.working_set_wrong)),
+        ("working set by the monitor, MiB", mib(t.working_set_said)),
+        ("in only one of the two, MiB", mib(t.working_set_wrong)),
         ("smallest hot region found, MiB", mib(t.smallest_hot as f64)),
     ]
 }

@@ -31,8 +31,8 @@ function over(host, pick, {label, optimum, at}) {
   s.append(written((left + right) / 2, bottom + 40, axis.title, 'middle', {'font-size': 12}),
     written(16, (top + bottom) / 2, label, 'middle', {'font-size': 12,
       transform: `rotate(-90 16 ${(top + bottom) / 2})`}));
-  const stroke = (l, k) => l.bound ? {stroke: 'currentColor', 'stroke-opacity': .7,
-    'stroke-width': 1.2, 'stroke-dasharray': '1 3'} : {stroke: colour(k), 'stroke-width': 1.8,
+  const stroke = (l, k) => l.bound ? {stroke: 'currentColor', 'stroke-opacity': .9,
+    'stroke-width': 1.6, 'stroke-dasharray': '2 3'} : {stroke: colour(k), 'stroke-width': 1.8,
     'stroke-dasharray': dashed(k) || null};
   lines.forEach((l, k) => {
     let d = '', pen = 'M';

@@ -63,8 +63,8 @@ function damon(host) {
   const marks = d.schemes.length ? [picker('Schemes', [[-1, 'all schemes'], [-2, 'no scheme'],
     ...d.schemes.map((s, i) => [i, s[0]])], monitor.scheme, i => { monitor.scheme = i; again(); })]
     : [];
-  const again = canvas(host, `${d.title}: nr_accesses over time (across) and memory, MiB (up)`, 240, `What ${d.title} said of `
-    + `${num(d.snapshots)} snapshots. Arrow keys read cells.`, fill(d.said), at,
+  const again = canvas(host, `${d.title}: nr_accesses over time (across) and memory, MiB (up)`, 240,
+    `${d.title}: ${num(d.snapshots)} snapshots. Arrow keys read cells.`, fill(d.said), at,
   [...which, ...marks, el('span.right', copyButton(list, 'cells'))]);
   host.append(el('div.key', el('span', 'accesses found in a cell: 0 ', el('i.ramp', {style:
     `background:linear-gradient(to right,${d.ramp.map(c => `rgb(${c})`)})`}), ` ${num(most, 1)} of `
@@ -75,11 +75,10 @@ function damon(host) {
     SCHEMES[i % SCHEMES.length]])), table(['scheme', 'tried', 'tried, MiB', 'applied', 'applied, MiB',
     'quota used up', 'snapshots'], d.schemes.map(s => [s[0], num(s[1]), num(s[2] / MIB, 1), num(s[3]),
     num(s[4] / MIB, 1), num(s[5]), s[6] === null ? '' : num(s[6])]), 'Schemes'));
-  if (d.far) host.append(table(['how far it is from the truth', ''], d.far.map(([l, v]) => [l,
+  if (d.far) host.append(table(['monitor and truth', ''], d.far.map(([l, v]) => [l,
     num(v)]), 'The truth'));
-  note(host, `A cell is ${num(d.column_bytes / 1024)} KiB for `
-    + `${time(d.row_ns / 1e9)}, and has the mean of nr_accesses, 0 to ${d.window}, over its bytes and `
-    + `time. Ranges that nobody watched are left out.`
-    + (d.truth || !d.process ? '' : ' With truth = true in the scenario the truth stands below.'));
+  note(host, `A cell is ${num(d.column_bytes / 1024)} KiB for ${time(d.row_ns / 1e9)}, and shows the `
+    + `mean of nr_accesses, 0 to ${d.window}. Addresses that the monitor did not watch are left out.`
+    + (d.truth || !d.process ? '' : ' Set truth = true in [[damon]] to see the accesses of the pages.'));
 }
 VIEWS.push(['damon', 'DAMON', damon, 1]);
