@@ -334,7 +334,7 @@ impl Trace {
     }
 }
 
-/// What a report says of the task: the keys of the stand-in are none of the trace's.
+/// Settings for a report: the workload is a replay, and keys of the stand-in are left out.
 fn replayed(given: &[(String, String)]) -> Arc<[(String, String)]> {
     let kept = |key: &str| !key.starts_with("task[0].") || key == "task[0].name";
     let workload = ("task[0].workload".to_string(), "replay".to_string());
