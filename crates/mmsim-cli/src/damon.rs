@@ -239,10 +239,7 @@ fn picture(map: &Heatmap) -> String {
         map.row_ns as f64 / 1e6,
         bytes(map.column_bytes)
     );
-    let _ = writeln!(
-        out,
-        "mean nr_accesses: `.` is 0, `9` is {max:.1}, blank was not monitored\n"
-    );
+    let _ = writeln!(out, "mean nr_accesses: `.` is 0, `9` is {max:.1}, blank was not monitored\n");
     for (i, row) in (0..).zip(&map.cells) {
         let at = seconds(map.start_ns.saturating_add(map.row_ns.saturating_mul(i)));
         let line: String = row.iter().map(|&cell| shade(cell, max)).collect();
