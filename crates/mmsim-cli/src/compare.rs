@@ -85,7 +85,7 @@ fn rows(title: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
 }
 
 /// Settings that differ. Knobs that one of two LRUs alone has say no more than that the LRUs differ,
-/// so they are counted, unless `each` is asked for.
+/// so without `each` they are counted.
 fn settings(all: &[Setting], each: bool) -> String {
     if all.is_empty() {
         return table::wrap(
