@@ -200,8 +200,8 @@ fn options_of_raw_traces_are_refused_for_others() {
         plan(&settings).map_or_else(|e| e.to_string(), |_| String::new())
     };
     assert_eq!(said(&|_| ()), "");
-    assert!(said(&|s| s.dense = true).starts_with("--dense: it numbers the pages of a raw trace"));
-    assert!(said(&|s| s.write_permille = 5).starts_with("--write: it is about a raw trace"));
+    assert!(said(&|s| s.dense = true).contains("--dense: it numbers the pages of a raw trace"));
+    assert!(said(&|s| s.write_permille = 5).contains("--write: it is about a raw trace"));
 }
 
 /// Anonymous memory, a mapped file and one that is read: each round wants every page once. Without
