@@ -171,7 +171,7 @@ fn curves_that_cannot_be() {
     said("name-of-another-picture", "t.u32 --svg c.html");
     said("optimum-that-is-left-out", "t.u32 --by optimum --no-optimum");
     f.write("t.csv", "page\n99999999999\n5\n99999999999\n7\n");
-    said("writes-of-lines", "t.csv --memory 100 --write 10");
+    said("writes-of-lines", "t.csv --memory 100 --dense --write 10");
     said("names-in-lines", "t.csv --memory 100");
     let read = f.mmsim(&["curve", "t.csv", "--memory", "100", "--dense"]);
     assert!(read.stdout.starts_with("t.csv: 4 requests to 3 distinct pages\n"), "{}", read.stderr);

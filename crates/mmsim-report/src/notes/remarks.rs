@@ -9,7 +9,7 @@ use crate::document::{Report, RunReport};
 
 /// A task that ends before this share of the run leaves most of it to the others, in per cent.
 const EARLY: u64 = 50;
-/// Tasks that are told one by one.
+/// Tasks that have a remark each; the rest share one.
 const TASKS_TOLD: usize = 8;
 
 impl Report {
