@@ -130,6 +130,8 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
         "huge pages are 512 neighbours, and a sample tears them apart"
     } else if zones().any(|z| z.layout.is_some()) {
         "its memory is laid out frame by frame"
+    } else if m.host.is_some() {
+        "a host gives and takes blocks of one size, and a sample tears them apart"
     } else if m.batch_shift > 0 {
         "machine.batch-shift scales it down already"
     } else if !run.damon.is_empty() {
