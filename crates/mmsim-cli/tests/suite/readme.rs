@@ -78,6 +78,11 @@ fn blocks_about_curves() {
 }
 
 #[test]
+fn blocks_about_guests() {
+    assert_eq!(blocks("docs/guests.md", &root()), 1);
+}
+
+#[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_results() {
     assert_eq!(blocks("docs/results.md", &root()), 2);
