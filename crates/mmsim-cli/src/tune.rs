@@ -261,8 +261,12 @@ fn legend(t: &Tuning) -> String {
     );
     text += match (&t.own, t.front.iter().any(|s| s.own)) {
         (None, _) => " `own` has no figures: a run of it did not do its work.",
-        (Some(_), true) => " `own` is in the front.",
-        (Some(_), false) => " `own` is not in the front.",
+        (Some(_), true) => {
+            " `own` is in the front: no other setting is proven better in every objective."
+        }
+        (Some(_), false) => {
+            " `own` is not in the front: another setting is proven better in every objective."
+        }
     };
     let breaks = t.names().into_iter().zip(&t.front).filter(|(_, s)| !s.keeps);
     let breaks: Vec<String> = breaks.map(|(name, _)| name).collect();

@@ -237,7 +237,10 @@ fn property(name: &str, values: &[Value], width: Width) -> String {
     let value = match values {
         [(value, _)] => value.clone(),
         several => {
-            let each = |(value, names): &Value| format!("{value} ({})", names.join(", "));
+            let each = |(value, names): &Value| match &names[..] {
+                [name] if name == value => value.clone(),
+                names => format!("{value} ({})", names.join(", ")),
+            };
             several.iter().map(each).collect::<Vec<_>>().join("; ")
         }
     };
