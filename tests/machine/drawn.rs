@@ -29,17 +29,19 @@ pub(crate) fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
-/// A host under the machine, for one of three.
-fn host(seed: u64, t: &mut String) {
+/// A host under the machine, for one of three: true if there is one.
+fn host(seed: u64, t: &mut String) -> bool {
     let rng = &mut Rng::for_purpose(seed, "watched/host");
-    if one_in(rng, 3) {
+    let hosted = one_in(rng, 3);
+    if hosted {
         let (page, order) = [("4KiB", 0), ("4KiB", 4), ("2MiB", 9)][rng.below(3) as usize];
         let (capacity, delay) = (1 + rng.below(32), pick(rng, &["0ns", "50us", "3ms"]));
         let answer = pick(rng, &["0ns", "20us", "1ms"]);
-        write!(t, "host = {{ reporting = true, page = \"{page}\", order = {order}, ").unwrap();
+        write!(t, "host = {{ page = \"{page}\", order = {order}, ").unwrap();
         writeln!(t, "capacity = {capacity}, delay = \"{delay}\", answer = \"{answer}\" }}")
             .unwrap();
     }
+    hosted
 }
 
 /// Several threads on a few thousand frames, with what makes turns of different lengths: groups,
@@ -56,7 +58,12 @@ pub(crate) fn scenario(seed: u64) -> String {
     if one_in(rng, 3) {
         writeln!(t, "tick = \"1ms\"").unwrap();
     }
-    host(seed, &mut t);
+    let hosted = host(seed, &mut t);
+    // Linux reports free pages since 5.7.
+    let set = |kernel| match hosted && kernel != "5.5" {
+        true => "\nset = { \"machine.host.reporting\" = true }",
+        false => "",
+    };
     let grouped = one_in(rng, 3);
     if grouped {
         let (max, low) = (600 + rng.below(1500), rng.below(800));
@@ -123,12 +130,14 @@ pub(crate) fn scenario(seed: u64) -> String {
     // DAMON is there since 5.15.
     let first = if monitored { ["6.6", "6.18"] } else { ["5.5", "5.9"] };
     for kernel in [pick(rng, &first), pick(rng, &["6.1", "6.12"])] {
-        writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"").unwrap();
+        let set = set(kernel);
+        writeln!(t, "[[variant]]\nname = \"{kernel}\"\nkernel = \"{kernel}\"{set}").unwrap();
     }
     let kernel = pick(rng, &["6.1", "6.12"]);
     writeln!(
         t,
-        "[[variant]]\nname = \"mglru\"\nkernel = \"{kernel}\"\nreclaim = {{ preset = \"mglru-v{kernel}\" }}"
+        "[[variant]]\nname = \"mglru\"\nkernel = \"{kernel}\"\nreclaim = {{ preset = \"mglru-v{kernel}\" }}{}",
+        set(kernel)
     )
     .unwrap();
     t

@@ -80,7 +80,7 @@ rows! {
         cost: {cost(r)?;
             ("cost", Rows(&COSTS), Is("{}"),
                 "simulated CPU time of the steps of memory management")};
-        host: {within(r, "host", &HOST, host)?;
+        host: {host(r)?;
             ("host", Table(&HOST), Auto("no host: memory is the machine's own"),
             "host of a guest, which takes back memory that is reported free")};
         memcgs: {memcgs(r)?;
@@ -400,8 +400,18 @@ pub static HOST: TableSpec = TableSpec {
 static HOST_KEYS: [KeySpec; HostConfig::ROWS.len()] =
     keys_of(HostConfig::ROWS, |row, kernel| HostConfig::of(kernel).number(row));
 
-fn host(r: &Reader<'_>) -> Result<HostConfig, Error> {
-    filled(r, HostConfig::linux())
+/// The host, which guests of old kernels do not report to.
+fn host(r: &Reader<'_>) -> Result<Option<HostConfig>, Error> {
+    let kernel = kernel_of(r)?;
+    within(r, "host", &HOST, |h| {
+        let config = filled(h, HostConfig::linux())?;
+        if config.reporting {
+            let reports = since(Kernel::V5_8, "5.7");
+            let checked = reports.check(kernel, "free page reporting", "write `reporting = false`");
+            h.dated("reporting", checked)?;
+        }
+        Ok(config)
+    })
 }
 
 /// Files of groups that came while the modelled kernels did. `memory.low`, `memory.high` and
@@ -447,6 +457,21 @@ mod tests {
     use super::*;
     use crate::scenario::raw::{At, Value};
     use crate::scenario::read::fill;
+
+    /// Guests of 5.5 have hosts, and do not report: Linux does since 5.7.
+    #[test]
+    fn old_kernels_report_no_free_pages() {
+        let read = |host: &str| {
+            let mut sources = Sources::of(&ROOT);
+            let text = format!("kernel = \"5.5\"\nmemory = \"1GiB\"\nhost = {host}");
+            let mut doc = sources.parse("x", &text).unwrap();
+            fill(&mut doc, &MACHINE);
+            machine(&sources, &Node { value: Value::Table(doc), at: At::DEFAULT })
+        };
+        assert!(read("{}").is_ok_and(|m| m.host == Some(HostConfig::linux())));
+        let refused = read("{ reporting = true }").expect_err("5.5 does not report").to_string();
+        assert!(refused.contains("kernel 5.5 has no free page reporting"), "{refused}");
+    }
 
     #[test]
     fn defaults_are_those_of_linux() {
