@@ -107,7 +107,7 @@ pub mod flag {
     pub const IN_BATCH: u32 = 1 << (BASE + 17);
     /// Freed by its owner while a device still works on it; the frame goes when that ends.
     pub const ORPHAN: u32 = 1 << (BASE + 18);
-    /// Of a free block: its memory was reported to the host, and not taken since.
+    /// A free block was reported to the host, and was not taken since.
     pub(crate) const REPORTED: u32 = REFERENCED;
     /// The last bits belong to the policy, as a number: where it begins.
     pub const POLICY_SHIFT: u32 = BASE + 19;

@@ -88,7 +88,7 @@ impl Program {
     /// `times` passes. Writes fill.
     fn pass(&mut self, region: usize, (from, count): (u32, u32), write: bool, times: u32) {
         if write {
-            // Of more than a script may have, one too many says so.
+            // One command above the limit is enough to refuse the script.
             (0..times.min(MOST_LINES as u32 + 1)).for_each(|_| self.fill(region, from, count));
             return;
         }

@@ -304,7 +304,7 @@ pub(super) fn apply(v: &Reader<'_>, doc: &Table) -> Result<Table, Error> {
         let at = node.at;
         let path = v.sources.path("machine.kernel", at)?;
         v.sources.set(&mut doc, &path, &Node::text(kernel.name(), at))?;
-        // What is no table has no preset: the message names its own place.
+        // A value that is no table has no preset, so the message names the place of the value.
         policy::read(v.sources, doc.get("reclaim"), "reclaim", &policy::preset_of(kernel))?;
         let path = v.sources.path("reclaim.preset", at)?;
         v.sources.set(&mut doc, &path, &Node::text(&policy::preset_of(kernel), at))?;

@@ -71,7 +71,7 @@ fn ends(run: &RunReport) -> BTreeMap<&str, u64> {
 
 /// Tasks with accesses that ended early in some run.
 fn ended(runs: &[&RunReport]) -> Vec<String> {
-    // Of each task the least share, the run with it, and in how many runs it ended early.
+    // For each task: the least share, the run with it, and the number of runs that it ended early.
     let mut found: Vec<(&str, u64, &RunReport, usize)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for run in runs.iter().filter(|r| r.outcome.is_whole() && r.tasks.len() > 1) {
