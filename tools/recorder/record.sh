@@ -1,28 +1,30 @@
 #!/usr/bin/env bash
 # Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
 #
-#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-a ARGUMENT].. [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-b] [-a ARGUMENT].. [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
 #
 # KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
 # commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
 # snapshot of that name, -t bounds the time of the host (900 s), -f is an image of a file system
-# (files.sh makes one), which is /dev/pmem0, -a is a further argument of the kernel. -d holds the
-# machine behind that snapshot, a `snapx`, writes its memory to a file, and prints where it is free.
+# (files.sh makes one), which is /dev/pmem0, -b gives the machine a balloon that takes reports of
+# free pages, -a is a further argument of the kernel. -d holds the machine behind that snapshot, a
+# `snapx`, writes its memory to a file, and prints where it is free.
 # Needs cargo, qemu-system-x86_64, cpio, and kmod and xz for the modules.
 set -euo pipefail
 export LC_ALL=C
 
 usage() {
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-out='' until='' seconds=900 image='' arguments='' dump=''
-while getopts o:u:t:f:a:d: option; do
+out='' until='' seconds=900 image='' balloon='' arguments='' dump=''
+while getopts o:u:t:f:ba:d: option; do
     case $option in
     o) out=$OPTARG ;;
     u) until=$OPTARG ;;
     t) seconds=$OPTARG ;;
     f) image=$OPTARG ;;
+    b) balloon=y ;;
     a) arguments+=" $OPTARG" ;;
     d) dump=${OPTARG#*:} arguments+=" hold=${OPTARG%%:*}" ;;
     *) usage ;;
@@ -79,6 +81,11 @@ if [ -n "$image" ]; then
         -object "memory-backend-file,id=files,share=on,mem-path=$image,size=$bytes"
         -device nvdimm,memdev=files)
 fi
+devices=()
+if [ -n "$balloon" ]; then
+    wanted+=(virtio_balloon)
+    devices=(-device virtio-balloon-pci,free-page-reporting=on)
+fi
 # A module behind those it needs.
 for module in "${wanted[@]}"; do
     dependencies=$(grep -E "/$module\.ko(\.xz)?:" "$modules/modules.dep") ||
@@ -103,7 +110,7 @@ done
 # and records other counts each time, which is enough to look at a script.
 : "${out:=$root/out}"
 machine=(timeout "$seconds" qemu-system-x86_64 ${ACCEL:--accel tcg -icount shift=0,sleep=off} -smp 1 -cpu qemu64
-    -m "${memory[@]}" -kernel "$vmlinuz" -initrd "$root/initrd"
+    -m "${memory[@]}" "${devices[@]}" -kernel "$vmlinuz" -initrd "$root/initrd"
     -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on$arguments"
     -nic none -display none -serial "file:$out" -no-reboot)
 if [ -n "$dump" ]; then

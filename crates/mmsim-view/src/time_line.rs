@@ -1,4 +1,5 @@
-//! One run over time as SVG: free memory between its watermarks, reclaim, swap, and pressure.
+//! One run over time as SVG: free memory between its watermarks, reclaim, swap, pressure, and what
+//! the host of a guest holds.
 
 use std::fmt::Write as _;
 
@@ -57,7 +58,7 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
         mark("low", 4, low),
         mark("min", 1, min),
     ];
-    vec![
+    let mut charts = vec![
         ("free memory and watermarks, MiB", free),
         (
             "reclaimed, pages per s",
@@ -80,7 +81,13 @@ fn charts(run: &RunReport, series: &Series) -> Vec<(&'static str, Vec<Line>)> {
                 line("full", 1, rate(series, "sim_pressure_full_us", 1e-4)),
             ],
         ),
-    ]
+    ];
+    if series.column("sim_host_held").is_some() {
+        let held = line("held by the host", 0, level("sim_host_held"));
+        let free = line("free in the guest", 2, level("nr_free_pages"));
+        charts.push(("memory that the host holds, MiB", vec![held, free]));
+    }
+    charts
 }
 
 /// A chart: its name and scale, the ends of phases, its lines and what they are called.

@@ -16,6 +16,7 @@ mod facts;
 mod fuzz_seeds;
 #[path = "../../../mmsim-cli/tests/suite/golden.rs"]
 mod golden;
+mod guests;
 #[path = "../../../mmsim-cli/tests/suite/harness.rs"]
 #[allow(dead_code, reason = "the tests of mmsim use all of it")]
 mod harness;

@@ -35,6 +35,10 @@ function timeline(host) {
     ['zram', 'nr_zram_store'], ['free', 'nr_free_pages']];
   draw('Where memory is, MiB', pages.map(([label, n]) => ({label, values: mib(n),
     colour: INK[label]})), {stack: true, step: false});
+  /* Lines of a machine without a host are not there, and then neither is the chart. */
+  const held = mib('sim_host_held');
+  draw('Memory that the host holds, MiB', held ? [{label: 'held by the host', values: held,
+    colour: '#0072b2'}, {label: 'free in the guest', values: free, colour: INK.free}] : []);
   draw('Compaction and huge pages, per s', [per('pages moved', 'pgmigrate_success'),
     per('stalls', 'compact_stall'), per('blocks made', 'compact_success'),
     per('huge faults', 'thp_fault_alloc'), per('huge pages split', 'thp_split_page')]);
@@ -65,7 +69,7 @@ function overlay(host) {
   });
   const draw = focus => {
     spot.replaceChildren();
-    const level = overlayed.name.startsWith('nr_');
+    const level = /^nr_|^sim_host_held$/.test(overlayed.name);
     const have = all.map((c, i) => [c, i]).filter(([c]) => c && c[overlayed.name]);
     const joined = uPlot.join(have.map(([c]) => [c.t, level ? c[overlayed.name]
       : rate(c.t, c[overlayed.name])]), have.map(() => [2]));
