@@ -51,6 +51,8 @@ pub struct Planned {
     pub accesses: u64,
     /// Seconds that a repetition takes a core at most, about.
     pub seconds: u64,
+    /// The machine has the image of the recorded files.
+    pub files: bool,
     /// Differences of the recorded machine from the scenario's, a sentence each.
     pub own: Vec<String>,
 }
@@ -167,6 +169,13 @@ const UNLIKE: &[Unlike] = &[
         |r| r.machine.cost != CostModel::measured(),
         "a kernel has its own costs, leave them out",
     ),
+    (
+        "machine.run-ahead",
+        |r| r.machine.run_ahead != SimDuration::from_micros(100),
+        "one thread runs, leave it out",
+    ),
+    ("machine.disk", |r| !r.machine.disks.is_empty(), "the recorder has one disk, leave it out"),
+    ("machine.host", |r| r.machine.host.is_some(), "the recorder's machine is no guest"),
     ("machine.memcg", |r| !r.machine.memcgs.is_empty(), "kernels are recorded without groups"),
     (
         "compaction",
@@ -232,8 +241,13 @@ fn one(
          per-CPU lists have a fixed size."
             .to_string(),
     ];
+    if run.bounds {
+        own.push("The optimum that `bounds` asks for is not computed.".into());
+    }
     own.extend(swap(&run.machine.swap, &mut set_up)?);
-    set_up.extend(sysctls(&run.machine.vm, run.machine.kernel)?);
+    let files = !program.files.is_empty();
+    own.extend(self::files(run, files, &mut set_up)?);
+    set_up.extend(sysctls(&run.machine.vm, run.machine.kernel, files)?);
     let script = |nth: usize| script(&set_up, &program, run.seed + nth as u64, free, nth);
     Ok(Planned {
         scenario: scenario.to_string(),
@@ -243,6 +257,7 @@ fn one(
         mem_mib,
         accesses: program.accesses + program.fills,
         seconds: seconds(&program, free),
+        files,
         own,
     })
 }
@@ -311,8 +326,22 @@ fn is_null_blk(d: &DeviceConfig) -> bool {
         && d.servers == d.queue_depth
 }
 
+/// The device of the recorded files, if there are any: where it is mounted, and what differs.
+fn files(run: &RunSpec, there: bool, lines: &mut Vec<String>) -> Result<Option<String>, Refusal> {
+    if !there {
+        return Ok(None);
+    }
+    let name = &run.machine.file_device.name;
+    if name != "ramdisk" {
+        let what = format!(" \"{name}\": recorded files lie in memory, write \"ramdisk\"");
+        return Err(("machine.file-device".into(), what));
+    }
+    lines.push("mount ext4 /dev/pmem0 /mnt ro".into());
+    Ok(Some("Files lie on a memory device, on ext4, and are only read.".into()))
+}
+
 /// Sysctls: those of every recording, and others that are not as the kernel boots.
-fn sysctls(vm: &VmSysctl, kernel: Kernel) -> Result<Vec<String>, Refusal> {
+fn sysctls(vm: &VmSysctl, kernel: Kernel, files: bool) -> Result<Vec<String>, Refusal> {
     let boots = VmSysctl::of(kernel);
     let mut lines = Vec::new();
     for row in VmSysctl::ROWS.iter().filter(|row| row.is_of(kernel)) {
@@ -327,16 +356,22 @@ fn sysctls(vm: &VmSysctl, kernel: Kernel) -> Result<Vec<String>, Refusal> {
             "swappiness" | "page-cluster" => Some(value.as_str()),
             _ => None,
         };
+        let file = match row.name {
+            "read_ahead_kb" if files => "/sys/block/pmem0/queue/read_ahead_kb",
+            "fault_around_bytes" if files => row.file,
+            _ if row.file.starts_with("/proc/sys/vm/") && row.name != "nr_hugepages" => row.file,
+            _ => "",
+        };
         let value = match value == default {
             true => fixed.map(str::to_string),
             false => Some(value.clone()),
         };
         let Some(value) = value else { continue };
-        if !row.file.starts_with("/proc/sys/vm/") || row.name == "nr_hugepages" {
+        if file.is_empty() {
             let what = format!(" {value}: recordings have {default}, leave it out");
             return Err((format!("machine.vm.{}", row.name), what));
         }
-        lines.push(format!("write {} {value}", row.file));
+        lines.push(format!("write {file} {value}"));
     }
     Ok(lines)
 }

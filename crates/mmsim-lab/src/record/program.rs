@@ -4,6 +4,8 @@
 //! Regions become mappings under numbers, laws become tables, and steps become passes and draws. A
 //! window is written out turn by turn, because commands have no memory of their own.
 //!
+//! A file becomes one of the two that recorded machines have, mapped and only read.
+//!
 //! A page that is written for the first time is filled, as in all recordings: zram stores a page of
 //! equal bytes in no space. Draws come from the recorder's generator and its map of ranks to pages,
 //! so they have the same law as the scenario's and are other pages.
@@ -20,8 +22,10 @@ pub(super) type Refusal = (String, String);
 /// Workloads that become commands.
 const WORKLOADS: &str = "`zipf`, `uniform`, `sequential`, `cyclic` and `phased`";
 /// Steps that become commands.
-const STEPS: &str = "`allocate`, `free`, `touch`, `window`, `zipf`, `madvise` with \
-                     \"populate-read\", `sleep`, `records`, `repeat` and `phase`";
+const STEPS: &str = "`allocate`, `free`, `touch`, `window`, `zipf`, `madvise`, `sleep`, `records`, \
+                     `repeat` and `phase`";
+/// Files of the recorded machine: path and pages.
+const FILES: [(&str, u32); 2] = [("/mnt/z", 131_072), ("/mnt/s", 65_536)];
 /// Lines of a script at most: windows and repetitions are written out.
 const MOST_LINES: usize = 20_000;
 /// Snapshots that every recording takes itself.
@@ -42,6 +46,8 @@ pub(super) struct Program {
     pub(super) pages: u64,
     /// Names of its snapshots.
     snapshots: Vec<String>,
+    /// Names of the scenario's files, each the file of [`FILES`] with its number.
+    pub(super) files: Vec<String>,
 }
 
 /// The program that does a task's work.
@@ -65,19 +71,63 @@ fn refused<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, Refu
     Err((key.into(), what.into()))
 }
 
-/// Refuses memory other than anonymous memory.
-fn anonymous(key: &str, kind: &MemoryKind, flags: VmaFlags) -> Result<(), Refusal> {
+/// Refuses memory that is neither anonymous nor a file that is mapped.
+fn mappable(key: &str, kind: &MemoryKind, flags: VmaFlags) -> Result<(), Refusal> {
     match (kind, flags) {
-        (MemoryKind::Anon, VmaFlags::NONE) => Ok(()),
-        (MemoryKind::Anon, _) => refused(key, ": the recorder maps memory without flags"),
-        _ => refused(key, ": files are not carried over, write \"anon\""),
+        (_, flags) if flags != VmaFlags::NONE => {
+            refused(key, ": the recorder maps memory without flags")
+        }
+        (MemoryKind::FileRead(_), _) => {
+            refused(key, ": the recorder maps files, write \"file-shared\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses writes to a file.
+fn readable(key: &str, kind: &MemoryKind, write: bool) -> Result<(), Refusal> {
+    match kind {
+        MemoryKind::Anon => Ok(()),
+        _ if write => refused(key, ": the recorder only reads files"),
+        _ => Ok(()),
     }
 }
 
 impl Program {
-    fn map(&mut self, region: usize, pages: u32) {
+    fn map(
+        &mut self,
+        key: &str,
+        region: usize,
+        (kind, pages): (&MemoryKind, u32),
+    ) -> Result<(), Refusal> {
         self.pages += u64::from(pages);
-        self.lines.push(format!("anon {region} {pages}"));
+        let (MemoryKind::FileShared(name)
+        | MemoryKind::FilePrivate(name)
+        | MemoryKind::FileRead(name)) = kind
+        else {
+            self.lines.push(format!("anon {region} {pages}"));
+            return Ok(());
+        };
+        let nth = self.files.iter().position(|f| f == name).unwrap_or_else(|| {
+            self.files.push(name.clone());
+            self.files.len() - 1
+        });
+        let Some((path, most)) = FILES.get(nth) else {
+            return refused(key, ": the recorder has two files, write no more");
+        };
+        if pages > *most {
+            return refused(key, format!(": file {} of the recorder has {most} pages", nth + 1));
+        }
+        self.lines.push(format!("file {region} {path} {pages} normal"));
+        Ok(())
+    }
+
+    /// Advice on a whole region that was mapped by the command before, which then carries it.
+    fn random(&mut self, region: usize) -> bool {
+        let mapped = self.lines.last_mut().filter(|l| l.starts_with(&format!("file {region} ")));
+        let Some(line) = mapped else { return false };
+        *line = line.replace(" normal", " random");
+        true
     }
 
     fn fill(&mut self, region: usize, from: u32, count: u32) {
@@ -123,16 +173,19 @@ impl Program {
         let End::Work(accesses) = w.end else {
             return refused("duration", ": the recorder counts accesses, write `accesses`");
         };
-        anonymous("region", &w.kind, w.flags)?;
+        mappable("region", &w.kind, w.flags)?;
+        readable("write-permille", &w.kind, w.write_permille > 0)?;
         if w.think != Varying::Always(0) {
             return refused("think", ": the recorder's program does not compute, leave it out");
         }
         if w.arrival.is_some() {
             return refused("arrival", ": the recorder's program makes one access after the other");
         }
-        self.map(0, w.pages);
-        if w.populate == Populate::Write {
-            self.fill(0, 0, w.pages);
+        self.map("region", 0, (&w.kind, w.pages))?;
+        match (w.populate, &w.kind) {
+            (Populate::Write, MemoryKind::Anon) => self.fill(0, 0, w.pages),
+            (Populate::Write, _) => readable("populate", &w.kind, true)?,
+            _ => {}
         }
         self.phase("populate");
         for window in 0..w.windows {
@@ -151,8 +204,9 @@ impl Program {
         let ScanEnd::Passes(times) = w.end else {
             return refused("duration", ": the recorder counts passes, write `passes`");
         };
-        anonymous("region", &w.kind, w.flags)?;
-        self.map(0, w.pages);
+        mappable("region", &w.kind, w.flags)?;
+        readable("write", &w.kind, w.write)?;
+        self.map("region", 0, (&w.kind, w.pages))?;
         self.phase("populate");
         self.pass(0, (0, w.pages), w.write, times);
         self.phase("access");
@@ -161,9 +215,14 @@ impl Program {
 
     fn phased(&mut self, w: &PhasedConfig) -> Result<(), Refusal> {
         for r in &w.regions {
-            anonymous(&format!("regions.{}", r.name), &r.kind, r.flags)?;
+            mappable(&format!("regions.{}", r.name), &r.kind, r.flags)?;
         }
-        let regions = w.regions.iter().map(|r| Region { name: &r.name, pages: r.pages, ..NONE });
+        let regions = w.regions.iter().map(|r| Region {
+            name: &r.name,
+            pages: r.pages,
+            kind: &r.kind,
+            ..NONE
+        });
         self.steps(&w.steps, "steps", &mut regions.collect::<Vec<_>>())
     }
 
@@ -197,8 +256,9 @@ impl Program {
         match step {
             Step::Allocate { region, populate } => {
                 let r = nth(region);
+                readable(&format!("{at}.populate"), regions[r].kind, *populate)?;
                 regions[r] = Region { place: 0, filled: *populate, ..regions[r] };
-                self.map(r, regions[r].pages);
+                self.map(&format!("{at}.region"), r, (regions[r].kind, regions[r].pages))?;
                 if *populate {
                     self.fill(r, 0, regions[r].pages);
                 }
@@ -206,30 +266,40 @@ impl Program {
             Step::Free(region) => self.lines.push(format!("unmap {}", nth(region))),
             Step::Touch { region, from, count, write, repeat } => {
                 let r = nth(region);
+                readable(&format!("{at}.write"), regions[r].kind, *write)?;
                 self.pass(r, (*from, *count), *write, *repeat);
                 regions[r].filled |= *write && *count == regions[r].pages;
             }
             Step::Window { region, count, advance, write } => {
                 let r = nth(region);
-                let Region { pages, place, .. } = regions[r];
+                let Region { pages, place, kind, .. } = regions[r];
+                readable(&format!("{at}.write"), kind, *write)?;
                 self.window(r, (place, pages), *count, *write);
                 regions[r].place = (place + advance % pages) % pages;
             }
             Step::Zipf { region, theta, map, accesses, write_permille } => {
                 let r = nth(region);
+                readable(&format!("{at}.write-permille"), regions[r].kind, *write_permille > 0)?;
                 if *write_permille > 0 && !regions[r].filled {
                     return refused(format!("{at}.write-permille"), UNFILLED);
                 }
                 self.draws(r, regions[r].pages, (*theta, *map), *accesses, *write_permille);
             }
-            Step::Madvise { region, from, count, advice: Advice::PopulateRead } => {
-                let command = format!("madvise {} {from} {count} populate_read", nth(region));
-                self.lines.push(command);
+            Step::Madvise { region, advice: Advice::Random, .. } if self.random(nth(region)) => {}
+            Step::Madvise { region, from, count, advice } => {
+                let word = match advice {
+                    Advice::PopulateRead => "populate_read",
+                    Advice::PageOut => "pageout",
+                    Advice::Free => "free",
+                    Advice::DontNeed => "dontneed",
+                    _ => {
+                        let what = ": the recorder gives the advice \"populate-read\", \"pageout\", \
+                                    \"free\" and \"dontneed\", and \"random\" on a file just mapped";
+                        return refused(format!("{at}.advice"), what);
+                    }
+                };
+                self.lines.push(format!("madvise {} {from} {count} {word}", nth(region)));
                 self.accesses += u64::from(*count);
-            }
-            Step::Madvise { .. } => {
-                let what = ": of all advice, recordings have \"populate-read\" only";
-                return refused(format!("{at}.advice"), what);
             }
             Step::Sleep(Varying::Always(ns)) if ns % 1_000_000 == 0 => {
                 self.lines.push(format!("sleepms {}", ns / 1_000_000));
@@ -271,6 +341,7 @@ const UNFILLED: &str =
 #[derive(Clone, Copy)]
 struct Region<'a> {
     name: &'a str,
+    kind: &'a MemoryKind,
     pages: u32,
     /// Where its next window begins.
     place: u32,
@@ -278,4 +349,5 @@ struct Region<'a> {
     filled: bool,
 }
 
-const NONE: Region<'static> = Region { name: "", pages: 0, place: 0, filled: false };
+const NONE: Region<'static> =
+    Region { name: "", kind: &MemoryKind::Anon, pages: 0, place: 0, filled: false };

@@ -8,7 +8,7 @@ use mmsim::machines;
 use mmsim::{RunSpec, Scenario};
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
-use mmsim_core::workload::{Op, Pressure, Workload, WorkloadCx};
+use mmsim_core::workload::{Advice, Op, Pressure, Workload, WorkloadCx};
 use mmsim_lab::record::{Planned, plan};
 use mmsim_workload::script::Script;
 
@@ -159,6 +159,57 @@ snapx end";
     assert_eq!((p.id.as_str(), p.mem_mib), ("default-classic-6.12", 128));
 }
 
+const MAPPED: &str = r#"name = "m"
+[machine]
+memory = "16MiB"
+file-device = "ramdisk"
+vm = { read_ahead_kb = 0 }
+[[task]]
+workload = "phased"
+regions = { a = { pages = 30 }, data = { pages = 40, kind = "file-shared" }, other = { pages = 50, kind = "file-shared" } }
+steps = [
+    { do = "allocate", region = "data", populate = false },
+    { do = "allocate", region = "other", populate = false },
+    { do = "madvise", region = "other", advice = "random" },
+    { do = "allocate", region = "a" },
+    { do = "touch", region = "data" },
+    { do = "madvise", region = "a", first = "5 pages", size = "10 pages", advice = "pageout" },
+    { do = "touch", region = "other" },
+    { do = "madvise", region = "data", advice = "dontneed" },
+    { do = "phase", name = "access" },
+]
+"#;
+
+/// Written by hand likewise: files take the names of the recorded machine's, in their order.
+#[test]
+fn files_and_advice_become_commands() {
+    let p = of(MAPPED, Kernel::V6_12).expect("a plan");
+    let expected = "\
+mlockself
+snapx boot
+ballast 3840
+snapx start
+seed 1
+file 1 /mnt/z 40 normal
+file 2 /mnt/s 50 random
+anon 0 30
+fill 0 0 30
+scan 1 0 40 r 1
+madvise 0 5 10 pageout
+scan 2 0 50 r 1
+madvise 1 0 40 dontneed
+snap access
+snapx end";
+    let (set_up, rest) = p.scripts[0].split_at(p.scripts[0].len() - expected.lines().count());
+    assert_eq!(rest.join("\n"), expected);
+    for line in ["mount ext4 /dev/pmem0 /mnt ro", "write /sys/block/pmem0/queue/read_ahead_kb 0"] {
+        assert!(set_up.iter().any(|l| l == line), "{set_up:#?}");
+    }
+    assert!(p.files);
+    let script = Script::parse(&p.scripts[0]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(script.not_yet, []);
+}
+
 /// Accesses of a thread in order, page by page, and the ends of its phases.
 fn accesses(w: &mut dyn Workload) -> Vec<(u16, u32, bool)> {
     let mut rng = Rng::for_purpose(1, "workload/test");
@@ -181,6 +232,8 @@ fn accesses(w: &mut dyn Workload) -> Vec<(u16, u32, bool)> {
                 Op::Access(r) => {
                     all.extend((r.first..r.first + r.count).map(|p| (r.region.0, p, r.write)));
                 }
+                // A script gives it with the mapping.
+                Op::Madvise { advice: Advice::Random, .. } => {}
                 Op::Madvise { .. } => all.push((u16::MAX, 0, false)),
                 Op::Munmap { .. } => all.push((u16::MAX, 1, false)),
                 _ => {}
@@ -198,7 +251,8 @@ fn a_script_does_the_work_of_its_scenario() {
                   memory = \"100 pages\"\npasses = 3\nwrite = true\n";
     let zipf = "[machine]\nmemory = \"16MiB\"\n[[task]]\nworkload = \"zipf\"\n\
                 memory = \"100 pages\"\naccesses = 1001\nwindows = 4\n";
-    for (text, draws) in [(PHASED, false), (shipped.as_str(), false), (cyclic, false), (zipf, true)]
+    for (text, draws) in
+        [(PHASED, false), (MAPPED, false), (shipped.as_str(), false), (cyclic, false), (zipf, true)]
     {
         let scenario = Scenario::from_str(text, "p.toml").unwrap_or_else(|e| panic!("{e}"));
         let runs = machines::specs(&scenario).unwrap_or_else(|e| panic!("{e}"));
@@ -235,6 +289,13 @@ fn what_cannot_be_carried_over() {
     refused("step", "do = \"records\"", "do = \"drop-caches\"");
     refused("sleep", "30ms", "30us");
     refused("file", "b = { pages = 30 }", "b = { pages = 30, kind = \"file-shared\" }");
+    refused("read", "b = { pages = 30 }", "b = { pages = 30, kind = \"read\" }");
+    refused("run-ahead", "[machine]", "[machine]\nrun-ahead = \"1us\"");
+    refused("host", "[machine]", "[machine]\nhost = {}");
+    f.write("p.toml", MAPPED.replacen("\"ramdisk\"", "\"nvme\"", 1));
+    golden.is("file-device", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
+    f.write("p.toml", MAPPED.replacen("pages = 50", "pages = 65537", 1));
+    golden.is("large-file", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));
     let uniform = "[[task]]\nworkload = \"uniform\"\nmemory = \"1MiB\"\naccesses = 9\n[[task]]";
     f.write("p.toml", PHASED.replacen("[[task]]", uniform, 1));
     golden.is("two-tasks", &f.mmsim(&["record", "p.toml", "--kernel", "6.12", "--dry-run"]));

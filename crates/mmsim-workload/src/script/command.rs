@@ -196,8 +196,8 @@ pub enum Command {
         /// Pages.
         count: u32,
     },
-    /// `madvise ... populate_read`.
-    PopulateRead(PageRange),
+    /// `madvise`.
+    Madvise(PageRange, Advice),
     /// `lazy`: turns of drawn reads of one region, a write of the next chunk of another, and
     /// advice on the chunk that was written some turns before.
     Lazy(Lazy),

@@ -251,8 +251,8 @@ impl ScriptWorkload {
             Command::KdamondOn => ops.push(Op::KdamondOn(KdamondId(0))),
             Command::KdamondNote(what) => ops.push(Op::KdamondNote(KdamondId(0), what)),
             Command::Snap(i) => ops.push(Op::PhaseEnd(i)),
-            Command::PopulateRead(PageRange { region, first, count }) => {
-                ops.push(Op::Madvise { region, first, count, advice: Advice::PopulateRead });
+            Command::Madvise(PageRange { region, first, count }, advice) => {
+                ops.push(Op::Madvise { region, first, count, advice });
             }
             Command::Fill(range) => {
                 let first = range.first + self.done as u32;

@@ -186,6 +186,9 @@ pub(crate) fn record(
             let mut command = Command::new(Path::new(RECORDER).join("record.sh"));
             command.arg("-o").arg(&out);
             command.args(["-t", &(900 + 10 * p.seconds).to_string()]);
+            if p.files {
+                command.arg("-f").arg(image(keep)?);
+            }
             command.args([dir, &commands]).arg(p.mem_mib.to_string());
             run(command.stdout(Stdio::null()), "tools/recorder/record.sh")?;
             let _ = std::fs::remove_file(&commands);
@@ -203,6 +206,16 @@ pub(crate) fn record(
         Some(e) => Ok(e),
         None => Err(Failure::said(format!("{}: fewer repetitions than were recorded", p.id))),
     }
+}
+
+/// The image of the files that programs read, which all recordings of a folder share.
+fn image(keep: &Path) -> Result<PathBuf, Failure> {
+    let path = keep.join("files.img");
+    if !path.exists() {
+        let mut command = Command::new(Path::new(RECORDER).join("files.sh"));
+        run(command.arg(&path).stdout(Stdio::null()), "tools/recorder/files.sh")?;
+    }
+    Ok(path)
 }
 
 /// Output of a program that has to succeed.

@@ -203,13 +203,19 @@ impl Parser {
                 Command::PreadScan { file, first: range.first, count: range.count }
             }
             "madvise" => {
-                let range = self.range(w.usage("madvise region first count populate_read"))?;
-                match w.word("the advice")? {
-                    "populate_read" => Command::PopulateRead(range),
+                let usage = "madvise region first count populate_read|pageout|free|dontneed";
+                let range = self.range(w.usage(usage))?;
+                let advice = match w.word("the advice")? {
+                    "populate_read" => Advice::PopulateRead,
+                    "pageout" => Advice::PageOut,
+                    "free" => Advice::Free,
+                    "dontneed" => Advice::DontNeed,
                     other => {
-                        return Err(w.error(other, "write populate_read, the only advice here"));
+                        let known = "write populate_read, pageout, free or dontneed";
+                        return Err(w.error(other, known));
                     }
-                }
+                };
+                Command::Madvise(range, advice)
             }
             "lazy" => Command::Lazy(self.lazy(w)?),
             "ebizzy" => Command::Ebizzy(self.ebizzy(w)?),
