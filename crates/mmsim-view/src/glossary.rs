@@ -158,7 +158,14 @@ pub fn near(entries: &[Entry], word: &str) -> Vec<&'static str> {
     let lowered = word.to_lowercase();
     let holds = |k: &&str| lowered.len() > 2 && k.to_lowercase().contains(&lowered);
     let holding = known.iter().copied().filter(holds);
-    let mut found: Vec<&'static str> = nearest(word, &known).into_iter().chain(holding).collect();
+    // `presure` for every label with the word `pressure`.
+    let words = |k: &&str| {
+        let words: Vec<&str> = k.split([' ', '_', ',', '-']).filter(|w| w.len() > 3).collect();
+        nearest(word, &words).is_some()
+    };
+    let spelled = known.iter().copied().filter(words);
+    let whole = nearest(word, &known);
+    let mut found: Vec<&'static str> = whole.into_iter().chain(holding).chain(spelled).collect();
     let all = found.clone();
     let mut nth = 0..;
     found.retain(|word| nth.next().is_some_and(|n: usize| !all[..n].contains(word)));
@@ -222,6 +229,9 @@ mod tests {
         let entries = entries();
         assert_eq!(near(&entries, "refalts").first(), Some(&"refaults"));
         assert!(near(&entries, "stalls").contains(&"direct reclaim stalls"));
+        let pressure = near(&entries, "presure");
+        assert!(pressure.iter().all(|k| k.contains("pressure")), "{pressure:?}");
+        assert!(!pressure.is_empty());
         assert!(near(&entries, "xyzzyplugh").is_empty());
     }
 }
