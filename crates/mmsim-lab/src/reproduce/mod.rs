@@ -120,6 +120,7 @@ families! {
     "mglru-6.14-rework": "mglru", ["evidence/experiments/mglru-6.14-rework/reader.toml"], [];
     "compaction-redesign": "compaction-redesign", [
         "evidence/experiments/compaction-redesign/hogger.toml",
+        "evidence/experiments/compaction-redesign/hogger-6.1.toml",
         "evidence/experiments/compaction-redesign/build-frag.toml",
         "evidence/experiments/compaction-redesign/stress-highalloc.toml",
         "evidence/experiments/compaction-redesign/two-requesters.toml"

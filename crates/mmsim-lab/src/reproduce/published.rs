@@ -543,7 +543,7 @@ mod tests {
     fn all_figures_of_the_redesign_are_there() {
         let p = compaction();
         let cells: usize = p.tables.iter().map(|t| p.cells(t).count()).sum();
-        assert_eq!((p.tables.len(), cells), (15, 365));
+        assert_eq!((p.tables.len(), cells), (17, 435));
         let others = (p.claims.len(), p.relations.len(), p.contradictions.len());
         assert_eq!((others, p.expectations.len()), ((3, 31, 4), 3));
     }
