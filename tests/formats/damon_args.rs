@@ -334,6 +334,7 @@ fn what_decides_what_is_acted_on_is_refused() {
         (r#""ops_attrs": {"write_only": "Y"}"#, 29, "all accesses are sampled here"),
         (r#""ops_attrs": {"cpus": "0-3"}"#, 23, "all accesses are sampled here"),
         (r#""targets": [{"obsolete": true}]"#, 26, "is to be removed"),
+        (r#""targets": []"#, 12, "Linux starts no context without one"),
         (
             r#""schemes": [{"quotas": {"goals": [{"metric": "user_input", "complement": "yes"}]}}]"#,
             74,

@@ -362,6 +362,10 @@ fn own(
         }
     }
     let ranges = ranges(r)?;
+    if r.has("region") && ranges.is_empty() {
+        let found = "nothing is watched, and Linux starts no monitor without targets";
+        return Err(r.error("region", found, "at least one range, or leave it out"));
+    }
     if ops == OpsId::Fvaddr && ranges.is_empty() {
         return Err(r.error("region", "fixed ranges have no default", "at least one"));
     }

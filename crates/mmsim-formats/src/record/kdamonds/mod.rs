@@ -182,6 +182,9 @@ impl Import<'_> {
     fn targets_of(&mut self, context: &At<'_>) -> Result<(), Error> {
         let targets = self.list(context, "targets")?;
         let schemes = self.list(context, "schemes")?;
+        if let Some(none) = context.get("targets").filter(|_| targets.is_empty()) {
+            return Err(self.wrong(&none, "expected a target: Linux starts no context without one"));
+        }
         let physical = context.get("ops").is_none_or(|ops| ops.text() == "paddr");
         if physical || targets.is_empty() {
             return self.context(context, targets.first(), 1, &schemes);
