@@ -38,6 +38,8 @@ use std::sync::Arc;
 
 /// Pages of the old file that are read the same number of times.
 const CHUNK: u32 = 64;
+/// Times that a transaction reads some pages again.
+const REREAD_TIMES: u32 = 3;
 /// Operations in one batch of the set-up.
 const SET_UP_BATCH: usize = 1024;
 const DATA: FileSlot = FileSlot(0);
@@ -80,6 +82,12 @@ settings! {
         /// time from one arrival to the next at each thread: work begins when it arrives and the
         /// work before is done, and its latency counts from its arrival
         arrival: Option<Varying> = None, .auto("the one before is done");
+        /// pages of an item that its transaction reads again when it has read the whole item, in whole
+        /// blocks that lie evenly in the item
+        reread as "reread-permille": Option<u32> = None, .range(0, 1000).auto("none");
+        /// how often it reads them again
+        reread_times as "reread-times": Option<u32> = None,
+            .range(1, 1000).auto("3, with `reread-permille`");
         /// a file that is read before the work begins and never again
         stale: u32 = 0, .pages(0);
         /// how often: the least-read parts of it
@@ -128,6 +136,14 @@ impl ReaderConfig {
         if self.choice == ItemChoice::Cyclic && !given.is_default("theta") {
             let found = "items that are taken in turn follow no law";
             return Err(Misfit::new("theta", found, "choice = \"zipf\", or leave `theta` out"));
+        }
+        if self.reread.is_none() && self.reread_times.is_some() {
+            let found = "nothing is read again";
+            return Err(Misfit::new(
+                "reread-times",
+                found,
+                "`reread-permille` too, or leave it out",
+            ));
         }
         let stale = (("stale-min", self.stale_min), ("stale-max", self.stale_max));
         in_order(given, stale.0, stale.1, |count| count)?;
@@ -286,6 +302,19 @@ impl Client {
         matches!((c.item, c.end), (Varying::Drawn { .. }, End::Work(_)))
     }
 
+    /// Some blocks of the item are read again, in order, as often as is wanted.
+    fn reread(&self, item: u32, blocks: u32, ops: &mut Vec<Op>) {
+        let c = &self.config;
+        let Some(permille) = c.reread else { return };
+        let upto = |b: u32| u64::from(b) * u64::from(permille) / 1000;
+        for _ in 0..c.reread_times.unwrap_or(REREAD_TIMES) {
+            for block in (0..blocks).filter(|&b| upto(b + 1) > upto(b)) {
+                let first = (block * c.items + item) * c.block;
+                ops.push(Op::Read { file: DATA, first, count: c.block });
+            }
+        }
+    }
+
     /// The next block of the transaction, with its share of the index.
     fn block(&mut self, rng: &mut Rng, ops: &mut Vec<Op>) {
         let (item, block, blocks) = match self.at {
@@ -305,6 +334,7 @@ impl Client {
         ops.push(Op::Read { file: DATA, first, count: c.block });
         self.at = Some((item, block + 1, blocks));
         if block + 1 == blocks {
+            self.reread(item, blocks, ops);
             ops.push(Op::Records(1));
             self.at = None;
         }
@@ -397,6 +427,8 @@ mod tests {
             theta: 0.0,
             index: 0,
             index_reads: Varying::default(),
+            reread: None,
+            reread_times: None,
             stale: 0,
             stale_min: 2,
             stale_max: 4,
@@ -428,6 +460,22 @@ mod tests {
         assert_eq!(ops.iter().filter(|o| **o == Op::Records(1)).count(), 4);
         let files = config().workloads(1)[0].files();
         assert_eq!((files[0].name.as_str(), files[0].pages), ("db/data", 24));
+    }
+
+    /// Half of four blocks are the second and the fourth. They are read again when all are read, and
+    /// the transaction ends after that. A share of less than a block is none.
+    #[test]
+    fn some_blocks_are_read_again_in_the_same_transaction() {
+        let c = ReaderConfig { reread: Some(500), reread_times: Some(2), ..config() };
+        let ops = &of(&c)[0];
+        let end = ops.iter().position(|o| *o == Op::Records(1)).expect("a transaction");
+        let first: Vec<u32> = reads(&ops[..end], DATA).iter().map(|r| r.0).collect();
+        assert_eq!(first, [0, 6, 12, 18, 6, 18, 6, 18]);
+        let times = |reread, reread_times| {
+            let c = ReaderConfig { reread: Some(reread), reread_times, ..config() };
+            reads(&of(&c)[0], DATA).len()
+        };
+        assert_eq!((times(500, None), times(200, None), times(1000, Some(1))), (40, 16, 32));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod borrowed;
 mod reworked;
+mod throttled;
 mod twin;
 mod witness;
 mod worked_examples;
