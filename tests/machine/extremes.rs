@@ -133,7 +133,11 @@ fn numbers_at_their_ends_make_runs() {
                     { kind = \"Normal\", managed = \"1500 pages\", ZONE }]";
         let mut texts = Vec::new();
         for (key, value) in ends("[machine.vm]") {
-            texts.push(format!("{machine}memory = \"8MiB\"\nvm = {{ {key} = {value} }}\n{work}"));
+            let text = format!("{machine}memory = \"8MiB\"\nvm = {{ {key} = {value} }}\n{work}");
+            // One is of a list that the LRU has to have.
+            let of_lists = key == "lazyfreeness";
+            let lists = "reclaim = { preset = \"classic-v5.5\", lazyfree = \"own-list-2015a\" }\n";
+            texts.push(if of_lists { format!("{lists}{text}") } else { text });
         }
         for (_, high) in ends("pcp of a zone").iter().filter(|e| e.0 == "high") {
             for (_, batch) in ends("pcp of a zone").iter().filter(|e| e.0 == "batch") {

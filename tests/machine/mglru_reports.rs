@@ -167,7 +167,8 @@ fn mistakes_about_policies_are_answered_with_what_to_write() {
             said(&format!("preset = \"classic-v6.12\", lazyfree = \"{value}\"")),
             format!(
                 "error: reclaim.lazyfree: unknown value \"{value}\", write one of \
-                 \"classic\", \"tail\"; \"{dashed}\" is a value of MGLRU's"
+                 \"classic\", \"tail\", \"own-list-2015a\", \"own-list-2015a-fixed\", \
+                 \"own-list-2015b\"; \"{dashed}\" is a value of MGLRU's"
             )
         );
     }

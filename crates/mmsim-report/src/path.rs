@@ -349,6 +349,9 @@ impl Missing {
         let instead = match figure.split(['.', '[']).next()? {
             "damon" | "mean_resident_bytes" => "there is no monitor: write `[[damon]]`",
             "bounds" => "it is computed where a scenario says `bounds = true`",
+            "nr_lazyfree" => {
+                "lazily freed pages have no list of their own: write `lazyfree = \"own-list-2015b\"`"
+            }
             "sim_host_held" => "the machine has no host: write `machine.host = {}`",
             "compaction" => "nothing compacts: write `compaction = { preset = \"..\" }`",
             "aims" => "no task has an aim",

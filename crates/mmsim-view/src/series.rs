@@ -28,6 +28,7 @@ const GAUGES: &[&str] = &[
     "nr_inactive_file",
     "nr_active_file",
     "nr_unevictable",
+    "nr_lazyfree",
     "sim_pressure_some_us",
     "sim_pressure_full_us",
     "sim_host_held",

@@ -17,6 +17,10 @@ settings! {
         /// weight of anonymous memory in reclaim; at most 100 before kernel 5.8
         swappiness: u32 = 60,
             .range(0, 100).range_since("5.8", 0, 200).file("/proc/sys/vm/swappiness").kernel("vm_swappiness");
+        /// how readily lazily freed memory is reclaimed from a list of its own, as posted in 2015 and
+        /// never merged; needs `lazyfree = "own-list-2015a"` or another such value
+        lazyfreeness: Option<u32> = None,
+            .range(0, 100).auto("40, with `own-list-2015b` 20").file("/proc/sys/vm/lazyfreeness").kernel("vm_lazyfreeness");
         /// log2 of the pages of swap readahead
         page_cluster as "page-cluster": u32 = 3,
             .range(0, 31).file("/proc/sys/vm/page-cluster");
@@ -131,6 +135,11 @@ impl SysctlWrite {
     /// is none.
     pub fn of(name: &str, number: u64) -> Option<SysctlWrite> {
         Some(SysctlWrite { row: VmSysctl::row(name)?, number })
+    }
+
+    /// The sysctl's name.
+    pub const fn name(&self) -> &'static str {
+        self.row.name
     }
 }
 

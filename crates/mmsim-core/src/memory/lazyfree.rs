@@ -93,6 +93,13 @@ impl Memory {
         self.frames.kind(folio) == FrameKind::Anon && !self.frames.has(folio, flag::SWAPBACKED)
     }
 
+    /// Makes lazily freed memory ordinary anonymous memory again, whose contents are kept, while it is
+    /// on no list.
+    pub fn keep_lazyfree(&mut self, folio: FolioId) {
+        debug_assert!(!self.frames.has(folio, flag::LRU), "{folio} changes type on its list");
+        self.frames.set(folio, flag::DIRTY | flag::SWAPBACKED);
+    }
+
     /// Reclaims an isolated folio of lazily freed memory: drops it, or, if it was written
     /// since, leaves it mapped as ordinary anonymous memory.
     pub(super) fn drop_lazyfree(&mut self, folio: FolioId, by: Reclaimer) -> Prepared {
@@ -104,7 +111,7 @@ impl Memory {
             }
             self.acting.now += self.given.cost.t_unmap;
             if self.virt.pages.hot(p) & pte::DIRTY != 0 || self.frames.has(folio, flag::DIRTY) {
-                self.frames.set(folio, flag::DIRTY | flag::SWAPBACKED);
+                self.keep_lazyfree(folio);
                 return Prepared::Activate { why: ScanOutcome::ActivateRewritten };
             }
             self.unmap_pte(p, folio, Entry::None, 0);

@@ -66,6 +66,10 @@ pub trait Inspect {
         let _ = (mem, node);
         [0; 2]
     }
+    /// True if lazily freed memory has a list to itself (`nr_lazyfree`); else it is among file pages.
+    fn has_lazyfree_list(&self) -> bool {
+        false
+    }
     /// True if a listed folio counts as active in the kernel's files.
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {
         mem.frames.has(folio, flag::ACTIVE)

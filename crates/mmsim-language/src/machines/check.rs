@@ -33,6 +33,7 @@ pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>
     let runs = scenario.expand(registry)?;
     let mut asked: Option<&RunSpec> = None;
     for run in &runs {
+        needs_own_list(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
         // Seeds and LRUs change none of the answers.
         let same = |a: &RunSpec| {
             (&a.machine, &a.tasks, &a.damon, &a.compaction)
@@ -76,7 +77,28 @@ pub fn shape(run: &RunSpec) -> Result<mmsim_report::RunReport, (String, Error)> 
 
 /// Checks that a run can be built; the error has the path of the wrong key.
 pub fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
-    check(run).map_err(|m| (m.path, m.error))
+    needs_own_list(run).and_then(|()| check(run)).map_err(|m| (m.path, m.error))
+}
+
+/// `vm.lazyfreeness` has nothing to say where lazily freed memory has no list of its own.
+fn needs_own_list(run: &RunSpec) -> Result<(), Misplaced> {
+    let last = run.policy.knobs.iter().rfind(|knob| knob.key == "lazyfree");
+    if last.is_some_and(|knob| knob.value.to_string().starts_with("own-list")) {
+        return Ok(());
+    }
+    let error = || {
+        let what = "no kernel has `vm.lazyfreeness`, so it does nothing here";
+        let help = "write `reclaim = { preset = \"classic-v5.5\", lazyfree = \"own-list-2015a\" }`, or leave it out";
+        Error::new(ErrorKind::Scenario, what).help(help)
+    };
+    if run.machine.vm.lazyfreeness.is_some() {
+        return Err(Misplaced::new("machine.vm.lazyfreeness", error()));
+    }
+    let writes = |op: &Op| matches!(op, Op::Sysctl(write) if write.name() == "lazyfreeness");
+    match run.tasks.iter().position(|task| task.work.makes(writes)) {
+        Some(i) => Err(of_task(run, i, error())),
+        None => Ok(()),
+    }
 }
 
 fn check(run: &RunSpec) -> Result<(), Misplaced> {

@@ -56,6 +56,7 @@ pub const GAUGES: &[&str] = &[
     "nr_inactive_file",
     "nr_active_file",
     "nr_unevictable",
+    "nr_lazyfree",
     "sim_host_held",
 ];
 

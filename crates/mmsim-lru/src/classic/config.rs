@@ -122,6 +122,15 @@ words! {
             "To the head of the inactive file list: it goes behind the file pages that are there.";
         Tail = "tail",
             "To the tail of the inactive file list: freed first, the last one first.";
+        OwnList2015a = "own-list-2015a",
+            "To the head of a list of its own, without swap too. `vm.lazyfreeness` (40) divides \
+             scanning between three kinds of lists; from 80 on only this one is scanned while it has \
+             pages. As posted: it gets the share of anonymous memory by mistake.";
+        OwnList2015aFixed = "own-list-2015a-fixed", "As own-list-2015a, with the share that was meant.";
+        OwnList2015b = "own-list-2015b",
+            "To the head of a list of its own, without swap too. A pass scans some of it besides the \
+             other lists: the pages wanted times the steps below priority 12 times \
+             `vm.lazyfreeness` (20) / 50.";
     }
     /// Where accessed bits are looked for, besides at the tail of a list.
     BitsFound {
@@ -264,7 +273,10 @@ settings! {
         /// Place of a page after MADV_FREE.
         lazyfree: LazyfreePlace = LazyfreePlace::Classic,
             .kernel("lru_lazyfree")
-            .source("mm: add lazyfree folio to lru tail (2024, not merged)");
+            .source(
+                "mm: add lazyfree folio to lru tail (2024, not merged); mm: add knob to tune \
+                 lazyfreeing (2015, two versions, not merged)",
+            );
         /// Where accessed bits are looked for, besides at the tail of a list. A page found accessed
         /// there is treated as if the scan had met it.
         bits_found as "bits-found": BitsFound = BitsFound::Tail,
@@ -292,12 +304,30 @@ settings! {
     check ClassicConfig::contradiction;
 }
 
+impl LazyfreePlace {
+    /// True if lazily freed memory has a list of its own.
+    pub const fn is_own_list(self) -> bool {
+        !matches!(self, LazyfreePlace::Classic | LazyfreePlace::Tail)
+    }
+
+    /// True if scanning is divided between three kinds of lists.
+    const fn shares_by_rotation(self) -> bool {
+        matches!(self, LazyfreePlace::OwnList2015a | LazyfreePlace::OwnList2015aFixed)
+    }
+
+    /// `vm.lazyfreeness` in force, 0..=100: as it was written, or the default of the version.
+    pub(super) fn lazyfreeness(self, written: Option<u32>) -> u64 {
+        let default = if self.shares_by_rotation() { 40 } else { 20 };
+        written.unwrap_or(default).into()
+    }
+}
+
 impl ClassicConfig {
     /// A combination that no kernel could mean: the knob, what to write instead, and why.
     fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let unified = self.age_model == AgeModel::Unified;
         let rotate = self.balance_model == BalanceModel::Rotate;
-        let rules: [(bool, &'static str, &'static str, &'static str); 6] = [
+        let rules: [(bool, &'static str, &'static str, &'static str); 7] = [
             (
                 self.anon_workingset && !self.swapcache_shadows,
                 "anon-workingset",
@@ -337,6 +367,12 @@ impl ClassicConfig {
                 "new-anon-rotated",
                 "new-anon-rotated = \"by-active\" or balance-model = \"rotate\"",
                 "the cost models do not look at rotated arrivals",
+            ),
+            (
+                self.lazyfree.shares_by_rotation() && !rotate,
+                "lazyfree",
+                "lazyfree = \"own-list-2015b\" or balance-model = \"rotate\"",
+                "the shares of three kinds of lists go by what rotates",
             ),
         ];
         let found = rules.into_iter().find(|r| r.0);

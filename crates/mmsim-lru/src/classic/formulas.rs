@@ -294,14 +294,22 @@ pub fn scan_targets(
             ScanMode::Anon => base[list] * u64::from(page_type == ANON),
             ScanMode::Fract => {
                 let share = base[list] * fractions.fraction[page_type];
-                match rounding {
-                    ScanRounding::Up => share.div_ceil(fractions.denominator),
-                    ScanRounding::Down => share / fractions.denominator,
-                }
+                rounding.of(share, fractions.denominator)
             }
         }
     };
     [target(0), target(1), target(2), target(3)]
+}
+
+impl ScanRounding {
+    /// A list's part of the scan work.
+    #[inline]
+    pub(super) const fn of(self, share: u64, denominator: u64) -> u64 {
+        match self {
+            ScanRounding::Up => share.div_ceil(denominator),
+            ScanRounding::Down => share / denominator,
+        }
+    }
 }
 
 /// Result of [`adjust_round`].

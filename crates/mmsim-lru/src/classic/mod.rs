@@ -29,13 +29,15 @@
 //! - `config`: the knobs; `formulas`: the arithmetic;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
-//! - `workingset`: ages, shadows, refaults.
+//! - `workingset`: ages, shadows, refaults;
+//! - `lazyfree`: a list for lazily freed memory, if it has one of its own.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
 //! docs/policies.md names. Left out: isolation limits, since a batch is one atomic step here.
 
 pub mod config;
 pub mod formulas;
+mod lazyfree;
 mod looks;
 mod pass;
 mod scan;
@@ -43,8 +45,9 @@ mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
 use crate::shrink::Work;
-use config::{BalanceModel, ClassicConfig, InactiveRatioScope, LazyfreePlace, NewAnonRotated};
+use config::{BalanceModel, ClassicConfig, InactiveRatioScope, NewAnonRotated};
 use formulas::{CostState, PerList, RotateStat, cost612};
+use lazyfree::OwnLists;
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, TallyId, ZoneId};
@@ -91,6 +94,8 @@ pub struct Classic {
     lruvecs: IndexVec<LruvecId, Lruvec>,
     /// Sizes of the lists of all memory cgroups.
     tallies: IndexVec<LruScope, [TallyId; 5]>,
+    /// Lists of lazily freed memory, if it is not among file pages.
+    own: Option<OwnLists>,
     ids: LruvecIds,
     /// Scopes are zones, and not nodes.
     by_zone: bool,
@@ -140,8 +145,10 @@ impl Classic {
             activations: PerType::default(),
             snapshot: PerType::default(),
         });
+        let own = OwnLists::of(config.lazyfree, &lruvecs, mem);
         Classic {
             config,
+            own,
             lruvecs,
             tallies,
             ids,
@@ -259,6 +266,12 @@ impl Classic {
     #[inline(always)]
     fn add_head_of(&mut self, mem: &mut Memory, lv: LruvecId, folio: FolioId) {
         mem.cull(folio);
+        if self.own.is_some()
+            && let Some(list) = self.own_list_of(mem, lv, folio)
+        {
+            mem.lru_add_head(list, folio);
+            return;
+        }
         let l = Self::list_index(mem, folio);
         mem.lru_add_head(self.lruvecs[lv].lists[l], folio);
     }
@@ -340,15 +353,6 @@ impl Classic {
             self.lruvecs[root].cost.add(page_type, cost, all.iter().sum());
         }
     }
-
-    fn inactive_anon_is_low(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> bool {
-        let s = scaled(self.balanced(mem, scope, memcg), mem.given.scale_shift);
-        formulas::inactive_anon_is_low(
-            self.config.anon_ratio,
-            s[formulas::INACTIVE_ANON],
-            s[formulas::ACTIVE_ANON],
-        )
-    }
 }
 
 /// Sizes of lists on the machine that a miniature stands for.
@@ -393,20 +397,6 @@ impl Classic {
             let file = mem.frames.is_file_lru(folio);
             self.note_rotated(lv, file, pages, 0);
         }
-    }
-
-    fn freed_lazily(&mut self, mem: &mut Memory, folio: FolioId) {
-        mem.lru_del(folio);
-        mem.make_lazyfree(folio);
-        let lv = self.lruvec_of(mem, folio);
-        match self.config.lazyfree {
-            LazyfreePlace::Classic => self.add_head(mem, folio),
-            LazyfreePlace::Tail => {
-                let list = self.lruvecs[lv].lists[Self::list_index(mem, folio)];
-                mem.lru_add_tail(list, folio);
-            }
-        }
-        self.note_rotated(lv, true, 1, 0);
     }
 
     fn written(&mut self, mem: &mut Memory, folio: FolioId) {
@@ -609,8 +599,12 @@ impl Inspect for Classic {
         let of = |f: fn(&Lruvec) -> u64| {
             scopes().map(|a| f(&self.lruvecs[self.lruvec_at(a, memcg)])).sum()
         };
+        let mut lists: Vec<_> = LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect();
+        if self.own.is_some() {
+            lists.push((lazyfree::NAME.into(), self.nr_lazyfree(mem, node, memcg)));
+        }
         LruSnapshot {
-            lists: LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect(),
+            lists,
             values: vec![
                 ("age_anon".into(), of(|v| v.age[ANON])),
                 ("age_file".into(), of(|v| v.age[FILE])),
@@ -632,7 +626,12 @@ impl Inspect for Classic {
             inactive[0] += anon;
             inactive[1] += file;
         }
+        inactive[1] += self.nr_lazyfree(mem, node, MemcgId(0));
         inactive
+    }
+
+    fn has_lazyfree_list(&self) -> bool {
+        self.own.is_some()
     }
 
     fn check(&self, mem: &Memory) {
@@ -661,6 +660,7 @@ impl Inspect for Classic {
                 }
             }
         }
+        self.check_lazyfree(mem);
         let s = &mem.stats.vmstat;
         if s[VmEvent::SimLruGenWrites] > 0 {
             // MGLRU may have counted as well, by rules of its own. So no write to lru_gen, not even of

@@ -11,8 +11,8 @@ use super::formulas::{
 };
 use super::{Classic, LruScope, Lruvec, scaled};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
-use crate::shrink;
-use mmsim_core::base::id::{MemcgId, ZoneId};
+use crate::shrink::{self, BatchStats};
+use mmsim_core::base::id::{MemcgId, NodeId, ZoneId};
 use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, Within};
@@ -31,12 +31,27 @@ struct Control {
 struct Work {
     lv: LruvecId,
     nr: PerList,
+    /// Lazily freed pages of a list of their own that are still to scan.
+    lazyfree: u64,
     /// Sizes of its lists when it began.
     sizes: PerList,
     targets: PerList,
     scanned: PerType<u64>,
     reclaimed: PerType<u64>,
     adjusted: bool,
+}
+
+impl Work {
+    /// Adds the results of a scan of a list that evicts.
+    #[inline(always)]
+    fn note(&mut self, t: LruType, s: &BatchStats, out: &mut ReclaimOutcome) {
+        self.scanned[t] += s.scanned;
+        self.reclaimed[t] += s.reclaimed;
+        out.reclaimed += s.reclaimed;
+        out.scanned += s.scanned;
+        out.wakes_flusher |= s.pass.only_unqueued_dirty();
+        out.stats.add(&s.pass);
+    }
 }
 
 /// A pass under way: kswapd does one round of scans at a time and keeps its place here.
@@ -184,17 +199,9 @@ impl Classic {
         let cache_trim = !req.no_cache_trim
             && formulas::cache_trim_mode(s[INACTIVE_FILE], priority, closes_trim);
         let file_is_tiny = target(req).0 == 0 && {
-            let all = self.sizes(mem, scope, MemcgId(0));
-            let (mut free, mut high) = (0, 0);
-            for &z in mem.zones.of_node(req.node) {
-                if !self.by_zone || z.0 == scope.0 {
-                    let zone = &mem.zones[z];
-                    free += zone.free;
-                    high += zone.watermark[2] + zone.boost;
-                }
-            }
+            let (file, free, high) = self.file_and_free(mem, req.node, scope);
             formulas::file_is_tiny(
-                all[INACTIVE_FILE] + all[ACTIVE_FILE],
+                file,
                 free,
                 high,
                 s[INACTIVE_ANON],
@@ -203,6 +210,26 @@ impl Classic {
             )
         };
         Control { may_deactivate, cache_trim, file_is_tiny }
+    }
+
+    /// File pages of all groups, free pages, and the high watermarks of a scope.
+    #[inline]
+    pub(super) fn file_and_free(
+        &self,
+        mem: &Memory,
+        node: NodeId,
+        scope: LruScope,
+    ) -> (u64, u64, u64) {
+        let all = self.sizes(mem, scope, MemcgId(0));
+        let (mut free, mut high) = (0, 0);
+        for &z in mem.zones.of_node(node) {
+            if !self.by_zone || z.0 == scope.0 {
+                let zone = &mem.zones[z];
+                free += zone.free;
+                high += zone.watermark[2] + zone.boost;
+            }
+        }
+        (all[INACTIVE_FILE] + all[ACTIVE_FILE], free, high)
     }
 
     /// True if the active list of a type is open: the inactive one is low, or refaults were
@@ -242,6 +269,21 @@ impl Classic {
         low || self.activations_of(mem, scope, memcg, t) != before
     }
 
+    /// True if a memory cgroup's inactive anonymous list is too short beside the active one.
+    pub(super) fn inactive_anon_is_low(
+        &self,
+        mem: &Memory,
+        scope: LruScope,
+        memcg: MemcgId,
+    ) -> bool {
+        let s = scaled(self.balanced(mem, scope, memcg), mem.given.scale_shift);
+        formulas::inactive_anon_is_low(
+            self.config.anon_ratio,
+            s[formulas::INACTIVE_ANON],
+            s[formulas::ACTIVE_ANON],
+        )
+    }
+
     /// The lists of a memory cgroup whose sizes are compared.
     #[inline]
     pub(super) fn balanced(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
@@ -279,10 +321,11 @@ impl Classic {
             if self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec {
                 pass.control = self.control(mem, req, pass.scope, memcg);
             }
-            let (sizes, nr) = self.scan_count(mem, req, pass, memcg, protection, usage);
+            let (sizes, (nr, lazyfree)) = self.scan_count(mem, req, pass, memcg, protection, usage);
             pass.work = Some(Work {
                 lv: self.lruvec_at(pass.scope, memcg),
                 nr,
+                lazyfree,
                 sizes,
                 targets: nr,
                 scanned: PerType::default(),
@@ -294,7 +337,8 @@ impl Classic {
         false
     }
 
-    /// The sizes of a memcg's lists, and how much of each the pass shall scan.
+    /// The sizes of a memcg's lists, and how much of each the pass shall scan; last of lazily freed
+    /// pages, if they have a list.
     fn scan_count(
         &mut self,
         mem: &Memory,
@@ -303,7 +347,7 @@ impl Classic {
         memcg: MemcgId,
         protection: u64,
         usage: u64,
-    ) -> (PerList, PerList) {
+    ) -> (PerList, (PerList, u64)) {
         let priority = u32::from(req.priority);
         let control = &pass.control;
         let lv = self.lruvec_at(pass.scope, memcg);
@@ -333,7 +377,7 @@ impl Classic {
         };
         let base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
         if !can_swap && req.anon_only() && !mem.given.rules.anon_only_falls_back {
-            return (sizes, [0; 4]);
+            return (sizes, ([0; 4], 0));
         }
         let swappiness = req.swappiness(&mem.given.vm).min(200);
         let fractions = if self.config.balance_model == BalanceModel::Rotate {
@@ -348,10 +392,13 @@ impl Classic {
             self.lruvecs[self.lruvec_at(pass.scope, target(req))].cost.fractions(swappiness)
         };
         if mode == ScanMode::Fract && fractions.denominator == 0 {
-            return (sizes, [0; 4]);
+            return (sizes, ([0; 4], 0));
         }
         let nr = formulas::scan_targets(mode, base, fractions, self.config.scan_rounding);
-        (sizes, nr)
+        if self.own.is_none() {
+            return (sizes, (nr, 0));
+        }
+        (sizes, self.lazyfree_target(mem, req, lv, (mode, base, fractions), nr))
     }
 
     /// One round over the lists of the current lruvec; the last one ends its work.
@@ -364,8 +411,10 @@ impl Classic {
         out: &mut ReclaimOutcome,
     ) {
         let w = pass.work.as_mut().expect("a round needs an lruvec");
-        let left = |nr: &PerList| nr[INACTIVE_ANON] + nr[INACTIVE_FILE] + nr[ACTIVE_FILE] > 0;
-        let mut goes_on = left(&w.nr);
+        let left = |w: &Work| {
+            w.nr[INACTIVE_ANON] + w.nr[INACTIVE_FILE] + w.nr[ACTIVE_FILE] + w.lazyfree > 0
+        };
+        let mut goes_on = left(w);
         if goes_on {
             for l in 0..4 {
                 if w.nr[l] == 0 {
@@ -389,14 +438,16 @@ impl Classic {
                     }
                 } else {
                     let s = self.shrink_inactive(mem, w.lv, file, n, req);
-                    w.scanned[LruType::of(file)] += s.scanned;
-                    w.reclaimed[LruType::of(file)] += s.reclaimed;
                     pass.reclaimed += s.reclaimed;
-                    out.reclaimed += s.reclaimed;
-                    out.scanned += s.scanned;
-                    out.wakes_flusher |= s.pass.only_unqueued_dirty();
-                    out.stats.add(&s.pass);
+                    w.note(LruType::of(file), &s, out);
                 }
+            }
+            if w.lazyfree > 0 {
+                let n = w.lazyfree.min(self.cluster);
+                w.lazyfree -= n;
+                let s = self.shrink_lazyfree(mem, w.lv, n, req);
+                pass.reclaimed += s.reclaimed;
+                w.note(FILE, &s, out);
             }
             let proportional = matches!(req.by, Reclaimer::Direct) && req.priority == DEF_PRIORITY;
             let once = w.adjusted && !self.config.stop_after_adjust;
@@ -409,7 +460,7 @@ impl Classic {
                     }
                 };
             }
-            goes_on &= left(&w.nr);
+            goes_on &= left(w);
         }
         if !goes_on {
             let w = pass.work.take().expect("its round was executed");

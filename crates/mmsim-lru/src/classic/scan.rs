@@ -48,7 +48,7 @@ impl Classic {
         mem.isolate_batch(scan, self.lruvecs[lv].lists[list], n, verdicts, run)
     }
 
-    fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
+    pub(super) fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
         let writes_files = self.config.file_writeout;
         Shrinking { by, may_writepage, keep_marked: false, writes_files }
     }
@@ -188,7 +188,7 @@ impl Classic {
     }
 
     /// Ages for a single folio of an inactive list that was promoted.
-    fn age_by_promotion(&mut self, mem: &Memory, lv: LruvecId, folio: FolioId) {
+    pub(super) fn age_by_promotion(&mut self, mem: &Memory, lv: LruvecId, folio: FolioId) {
         if self.config.age_on_scan_activation {
             let pages = mem.frames.pages(folio);
             self.advance_age(lv, LruType::of(mem.frames.is_file_lru(folio)), pages);
@@ -461,12 +461,25 @@ fn judge(
     rule: AnonRefRule,
     locked_activates: bool,
 ) -> Judgement {
+    let file = mem.frames.is_file_lru(folio);
+    judge_as(mem, folio, limit, file, (rule, locked_activates))
+}
+
+/// The same of a page of the type that the caller says.
+#[inline]
+pub(super) fn judge_as(
+    mem: &mut Memory,
+    folio: FolioId,
+    limit: Option<MemcgId>,
+    file: bool,
+    (rule, locked_activates): (AnonRefRule, bool),
+) -> Judgement {
     let r = mem.references(folio, limit);
     let before = mem.frames.test_clear(folio, flag::REFERENCED);
     if r.locked {
         return if locked_activates { Judgement::Locked } else { Judgement::Reclaim };
     }
-    let (judgement, mark) = decide(r, before, mem.frames.is_file_lru(folio), rule);
+    let (judgement, mark) = decide(r, before, file, rule);
     mem.frames.set(folio, mark);
     judgement
 }

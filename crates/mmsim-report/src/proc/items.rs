@@ -9,6 +9,9 @@ use mmsim_core::memory::HUGE_ORDER;
 /// An item since 6.16.
 const FREE_BLOCKS: &str = "nr_free_pages_blocks";
 
+/// An item of the patches that give lazily freed memory a list of its own.
+const LAZYFREE: &str = "nr_lazyfree";
+
 /// Items of each zone. Linux 6.18 include/linux/mmzone.h, `enum zone_stat_item`.
 const ZONE: &str = "nr_free_pages nr_free_pages_blocks nr_zone_inactive_anon nr_zone_active_anon \
                     nr_zone_inactive_file nr_zone_active_file nr_zone_unevictable \
@@ -28,8 +31,8 @@ const OTHERS: &[Others] = &[
     (None, NUMA),
     (
         None,
-        "nr_inactive_anon nr_active_anon nr_inactive_file nr_active_file nr_unevictable \
-         nr_slab_reclaimable nr_slab_unreclaimable nr_isolated_anon nr_isolated_file \
+        "nr_inactive_anon nr_active_anon nr_inactive_file nr_active_file nr_lazyfree \
+         nr_unevictable nr_slab_reclaimable nr_slab_unreclaimable nr_isolated_anon nr_isolated_file \
          workingset_nodes",
     ),
     (
@@ -100,15 +103,17 @@ pub(super) fn of_numa() -> impl Iterator<Item = &'static str> {
 }
 
 /// The items of each node.
-pub(super) fn of_each_node() -> impl Iterator<Item = &'static str> {
+pub(super) fn of_each_node(s: &Snapshot) -> impl Iterator<Item = &'static str> {
     let before = ZONE.split(' ').chain(of_numa()).count();
     let items = KernelFile::Vmstat.items(OTHERS).into_iter().skip(before);
-    items.take_while(|name| *name != SYSTEM)
+    let there = |name: &&str| *name != LAZYFREE || s.has_lazyfree_list;
+    items.take_while(|name| *name != SYSTEM).filter(there)
 }
 
 fn is_there(s: &Snapshot, name: &str) -> bool {
     match name {
         FREE_BLOCKS => s.counts_free_blocks,
+        LAZYFREE => s.has_lazyfree_list,
         _ => !s.not_counted.iter().any(|e| e.name() == name),
     }
 }
@@ -160,6 +165,7 @@ fn of_pages(c: &PageCounts, name: &str) -> Option<u64> {
         "nr_inactive_file" => c.lru[2],
         "nr_active_file" => c.lru[3],
         "nr_unevictable" => c.lru[4],
+        LAZYFREE => c.lru[5],
         "nr_slab_reclaimable" => c.slab,
         "nr_isolated_anon" => c.isolated[0],
         "nr_isolated_file" => c.isolated[1],

@@ -257,7 +257,7 @@ Node 0, zone    DMA32
     fn uses_of_frames_show_everywhere() {
         let mut s = host();
         let counts = PageCounts {
-            lru: [1, 2, 3, 4, 5],
+            lru: [1, 2, 3, 4, 5, 8],
             anon_mapped: 6,
             anon_thp: 1536,
             file_mapped: 7,

@@ -50,7 +50,7 @@ fn title(text: &mut String, node: NodeId, zone: &str) {
 
 fn node_stats(text: &mut String, s: &Snapshot, node: NodeId) {
     add!(text, "\n  per-node stats");
-    for name in items::of_each_node() {
+    for name in items::of_each_node(s) {
         item(text, name, items::of_nodes(s, Some(node), name).unwrap_or(0));
     }
 }

@@ -57,13 +57,15 @@ impl Machine {
         let mut g = self.mem.gauges();
         let root = |n| self.policies.lru.snapshot(&self.mem, n, MemcgId(0)).lists;
         let lists: Vec<(String, u64)> = self.daemons.kswapds.ids().flat_map(root).collect();
-        for name in [
+        let names = [
             "nr_inactive_anon",
             "nr_active_anon",
             "nr_inactive_file",
             "nr_active_file",
             "nr_unevictable",
-        ] {
+        ];
+        let lazyfree = self.policies.lru.has_lazyfree_list().then_some("nr_lazyfree");
+        for name in names.into_iter().chain(lazyfree) {
             g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
         }
         if self.mem.is_on_host() {

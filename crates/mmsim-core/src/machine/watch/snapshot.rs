@@ -28,8 +28,9 @@ use crate::policy::ReclaimPolicy;
 /// Frames by what they are used for, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageCounts {
-    /// On LRU lists: inactive and active anonymous, inactive and active file, unevictable.
-    pub lru: [u64; 5],
+    /// On LRU lists: inactive and active anonymous, inactive and active file, unevictable, and lazily
+    /// freed, if that has a list of its own.
+    pub lru: [u64; 6],
     /// Taken off their lists by a scan: anonymous, file.
     pub isolated: [u64; 2],
     /// Anonymous and mapped.
@@ -54,10 +55,17 @@ pub struct PageCounts {
     pub slab: u64,
 }
 
+/// The policy's part in where a folio is listed.
+#[derive(Clone, Copy)]
+struct Listed {
+    active: bool,
+    own_lazyfree: bool,
+}
+
 impl PageCounts {
     /// Counts one frame in use; for a huge folio all of its frames with the first.
-    /// `mapped`: pages of it that are mapped.
-    fn count(&mut self, kind: FrameKind, bits: u32, mapped: u64, active: bool) {
+    /// `mapped`: pages of it that are mapped. `lists`: what the policy says of it.
+    fn count(&mut self, kind: FrameKind, bits: u32, mapped: u64, lists: Listed) {
         let has = |flag: u32| bits & flag != 0;
         match kind {
             FrameKind::PageTable => self.page_tables += 1,
@@ -73,8 +81,12 @@ impl PageCounts {
                 let file_lru = !has(flag::SWAPBACKED);
                 let pages = pages_of(bits);
                 if has(flag::LRU) {
-                    let evictable = usize::from(file_lru) * 2 + usize::from(active);
-                    self.lru[if has(flag::UNEVICTABLE) { 4 } else { evictable }] += pages;
+                    let list = match lists {
+                        _ if has(flag::UNEVICTABLE) => 4,
+                        Listed { own_lazyfree: true, .. } if file_lru && !file => 5,
+                        Listed { active, .. } => usize::from(file_lru) * 2 + usize::from(active),
+                    };
+                    self.lru[list] += pages;
                 }
                 self.isolated[usize::from(file_lru)] += u64::from(has(flag::ISOLATED)) * pages;
                 self.file += u64::from(file);
@@ -230,6 +242,8 @@ pub struct Snapshot {
     pub pageblock_order: u8,
     /// True if the kernel counts the free pages of whole pageblocks.
     pub counts_free_blocks: bool,
+    /// True if lazily freed memory has a list of its own, whose size is shown.
+    pub has_lazyfree_list: bool,
     /// Counters that the kernel does not have.
     pub not_counted: Vec<VmEvent>,
     /// Zones with memory, in address order, nodes one after the other.
@@ -261,9 +275,10 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
             let (kind, bits) = (mem.frames.kind(pfn), mem.frames.bits(pfn));
             let mapped = mem.pages_mapped(pfn);
             let active = bits & flag::LRU != 0 && policy.is_active(mem, pfn);
-            snapshot.counts.count(kind, bits, mapped, active);
+            let lists = Listed { active, own_lazyfree: policy.has_lazyfree_list() };
+            snapshot.counts.count(kind, bits, mapped, lists);
             if matches!(kind, FrameKind::Anon | FrameKind::File) {
-                groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, active);
+                groups[mem.frames.memcg(pfn).index()].count(kind, bits, mapped, lists);
             }
         }
         let is_here = |pfn: &&Pfn| mem.zones.of(**pfn) == z;
@@ -304,6 +319,7 @@ impl Machine {
             zones,
             pageblock_order: mem.zones[ZoneId(0)].buddy().rules().pageblock_order,
             counts_free_blocks: mem.given.rules.counts_free_blocks,
+            has_lazyfree_list: self.policies.lru.has_lazyfree_list(),
             not_counted: VmEvent::ALL
                 .iter()
                 .copied()

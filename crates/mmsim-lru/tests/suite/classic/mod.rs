@@ -1,6 +1,7 @@
 //! The classic LRU.
 
 mod drawn;
+mod lazyfree;
 mod model;
 mod twin;
 mod witness;

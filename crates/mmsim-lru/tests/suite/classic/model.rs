@@ -269,7 +269,7 @@ fn every_knob_has_a_witness() {
         bases.map(|c| (c, sequences.iter().map(|ops| end(c, ops)).collect())).collect();
     let moves = |knob: &Row| {
         bases.iter().any(|(base, states)| {
-            knob.allowed().any(|value| {
+            knob.allowed().filter(|value| !value.starts_with("own-list")).any(|value| {
                 let mut flipped = *base;
                 flipped.set(knob.name, value).unwrap();
                 flipped != *base
