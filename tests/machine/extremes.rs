@@ -134,8 +134,8 @@ fn numbers_at_their_ends_make_runs() {
         let mut texts = Vec::new();
         for (key, value) in ends("[machine.vm]") {
             let text = format!("{machine}memory = \"8MiB\"\nvm = {{ {key} = {value} }}\n{work}");
-            // One is of a list that the LRU has to have.
-            let of_lists = key == "lazyfreeness";
+            // Two are of lists that an LRU has to have.
+            let of_lists = ["lazyfreeness", "easy_pool_low"].contains(&key.as_str());
             let lists = "reclaim = { preset = \"classic-v5.5\", lazyfree = \"own-list-2015a\" }\n";
             texts.push(if of_lists { format!("{lists}{text}") } else { text });
         }

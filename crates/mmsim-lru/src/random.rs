@@ -83,7 +83,13 @@ impl ReclaimPolicy for Random {
         mem.lru_drain(self);
         let mut stats = BatchStats::default();
         let (by, may_writepage) = (req.by, req.may_writepage);
-        let how = Shrinking { by, may_writepage, keep_marked: false, writes_files: true };
+        let how = Shrinking {
+            by,
+            may_writepage,
+            keep_marked: false,
+            writes_files: true,
+            keeps_ready: false,
+        };
         for _ in 0..self.cluster {
             let Some(folio) = self.draw(mem, req) else { break };
             // Evicting at random reads no accessed bits: a huge folio is split at once.

@@ -42,6 +42,8 @@ pub enum ShrinkOutcome {
     Freed,
     /// It is gone, and not needed again: lazily freed memory.
     Dropped,
+    /// It could be freed, and is kept.
+    Ready,
     /// It stays inactive.
     Kept(ScanOutcome),
     /// Its active flag is set.
@@ -63,6 +65,8 @@ pub struct Shrinking {
     pub keep_marked: bool,
     /// kswapd writes file folios that it meets again, while many are dirty.
     pub writes_files: bool,
+    /// A folio that could be freed is kept, clean and unmapped ([`ShrinkOutcome::Ready`]).
+    pub keeps_ready: bool,
 }
 
 /// Sums over the folios of one batch.
@@ -182,6 +186,10 @@ fn evict(
         Prepared::Dropped => {
             stats.reclaimed += 1;
             ShrinkOutcome::Dropped
+        }
+        Prepared::Ready { wrote } if how.keeps_ready => {
+            stats.pageout += u64::from(wrote);
+            ShrinkOutcome::Ready
         }
         Prepared::Ready { wrote } => {
             stats.pageout += u64::from(wrote);

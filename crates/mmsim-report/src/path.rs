@@ -352,6 +352,7 @@ impl Missing {
             "nr_lazyfree" => {
                 "lazily freed pages have no list of their own: write `lazyfree = \"own-list-2015b\"`"
             }
+            "sim_easy_pool" => "no pool is kept: write `machine.vm.easy_pool_low`",
             "sim_host_held" => "the machine has no host: write `machine.host = {}`",
             "compaction" => "nothing compacts: write `compaction = { preset = \"..\" }`",
             "aims" => "no task has an aim",

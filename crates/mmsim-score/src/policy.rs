@@ -252,7 +252,13 @@ impl<S: Score> Scored<S> {
         stats: &mut BatchStats,
     ) {
         let (by, may_writepage) = (req.by, req.may_writepage);
-        let how = Shrinking { by, may_writepage, keep_marked: false, writes_files: true };
+        let how = Shrinking {
+            by,
+            may_writepage,
+            keep_marked: false,
+            writes_files: true,
+            keeps_ready: false,
+        };
         let pages = mem.frames.pages(folio) as u32;
         let (mask, evictions) = (self.mask, &mut self.evictions);
         let shadow = |_: &mut Memory, _| {
@@ -260,7 +266,7 @@ impl<S: Score> Scored<S> {
             Some(Shadow(*evictions & mask))
         };
         match shrink_folio(mem, folio, how, stats, |_, _| judgement, shadow) {
-            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => {}
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => {}
             ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => self.to_head(mem, folio),
             ShrinkOutcome::Split => {
                 let state = *self.state(folio);

@@ -29,6 +29,7 @@ const GAUGES: &[&str] = &[
     "nr_active_file",
     "nr_unevictable",
     "nr_lazyfree",
+    "sim_easy_pool",
     "sim_pressure_some_us",
     "sim_pressure_full_us",
     "sim_host_held",

@@ -336,6 +336,11 @@ vm_events! {
     SimCandidatesBound = "sim_candidates_bound", Blocks, Blocks;
     /// Movable pageblocks without a page that cannot be moved, at each survey.
     SimPureMovableBlocks = "sim_pure_movable_blocks", Pageblocks, Blocks;
+    /// Pages made ready for the pool of easily reclaimed memory: clean, unmapped, and kept.
+    SimEasyReady = "sim_easy_ready", Pages, Pages, .younger();
+    /// Pages of that pool that were used again before they were freed: work in vain.
+    SimEasyUsed = "sim_easy_used", Pages, Pages,
+        .within(VmEvent::SimEasyReady, "of the model").younger();
     /// Pages of a guest that a fault of its host gave it.
     SimHostFault = "sim_host_fault", Pages, Pages, .series().younger();
     /// Pages of a guest that its host took back, since they were reported free.

@@ -21,6 +21,13 @@ settings! {
         /// never merged; needs `lazyfree = "own-list-2015a"` or another such value
         lazyfreeness: Option<u32> = None,
             .range(0, 100).auto("40, with `own-list-2015b` 20").file("/proc/sys/vm/lazyfreeness").kernel("vm_lazyfreeness");
+        /// easily reclaimed memory below which kswapd makes more of it ready, 1/1000 of memory with the
+        /// free pages; 0 is off; of mmsim alone, for the classic LRU
+        easy_pool_low: Option<u32> = None,
+            .unit("1/1000").range(0, 1000).auto("0");
+        /// up to which it does then; at least the other
+        easy_pool_high: Option<u32> = None,
+            .unit("1/1000").range(0, 1000).auto("one and a half of `easy_pool_low`");
         /// log2 of the pages of swap readahead
         page_cluster as "page-cluster": u32 = 3,
             .range(0, 31).file("/proc/sys/vm/page-cluster");
@@ -112,6 +119,18 @@ impl VmSysctl {
     /// The values that the newest Linux boots with, but for huge pages, which are off.
     pub const fn linux() -> Self {
         VmSysctl::of(NEWEST)
+    }
+
+    /// True if a pool of easily reclaimed memory is kept.
+    pub fn has_easy_pool(&self) -> bool {
+        self.easy_pool_low.is_some_and(|low| low > 0)
+    }
+
+    /// Sizes of that pool between which kswapd keeps it, free pages included, of `managed` pages.
+    pub fn easy_pool(&self, managed: u64) -> (u64, u64) {
+        let low = self.easy_pool_low.unwrap_or_default();
+        let high = self.easy_pool_high.unwrap_or(low + low / 2).max(low);
+        (managed * u64::from(low) / 1000, managed * u64::from(high) / 1000)
     }
 
     /// The settings after a write to the files.

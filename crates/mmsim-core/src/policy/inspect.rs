@@ -70,6 +70,10 @@ pub trait Inspect {
     fn has_lazyfree_list(&self) -> bool {
         false
     }
+    /// True if the policy keeps the pool of `vm.easy_pool_low`, under the name `sim_easy_pool`.
+    fn has_easy_pool(&self) -> bool {
+        false
+    }
     /// True if a listed folio counts as active in the kernel's files.
     fn is_active(&self, mem: &Memory, folio: FolioId) -> bool {
         mem.frames.has(folio, flag::ACTIVE)

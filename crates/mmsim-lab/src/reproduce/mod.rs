@@ -111,7 +111,8 @@ families! {
     ], ["examples": anon_workingset::examples, "throughput": anon_workingset::throughput];
     "mglru-lazyfree": "mglru", [
         "evidence/experiments/mglru-lazyfree/apps.toml",
-        "evidence/experiments/mglru-lazyfree/garbage.toml"
+        "evidence/experiments/mglru-lazyfree/garbage.toml",
+        "evidence/experiments/mglru-lazyfree/own-list.toml"
     ], ["ablation": lazyfree::ablation, "garbage": lazyfree::garbage];
     "mglru-file-protection": "mglru", ["evidence/experiments/mglru-file-protection/apps.toml"], [];
     "mglru-refault-distance": "mglru",

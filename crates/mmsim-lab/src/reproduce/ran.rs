@@ -48,9 +48,11 @@ type OfRun = fn(&Ran) -> f64;
 type OfPhases = fn(&[&PhaseReport]) -> f64;
 
 /// Quantities of a whole run besides its counters.
-const OF_RUN: [(&str, OfRun); 7] = [
+const OF_RUN: [(&str, OfRun); 8] = [
     ("records", |r| r.report.records as f64),
     ("sim_time_ns", |r| r.report.sim_time_ns as f64),
+    // At the end; 0 where there is none.
+    ("sim_easy_pool", |r| r.report.gauges.get("sim_easy_pool").map_or(0.0, |&n| n as f64)),
     // Of all threads.
     ("user_ns", |r| r.report.threads.iter().map(|t| t.user_ns).sum::<u64>() as f64),
     ("system_ns", |r| r.report.threads.iter().map(|t| t.system_ns).sum::<u64>() as f64),

@@ -33,7 +33,7 @@ pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>
     let runs = scenario.expand(registry)?;
     let mut asked: Option<&RunSpec> = None;
     for run in &runs {
-        needs_own_list(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
+        needs_its_lists(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
         // Seeds and LRUs change none of the answers.
         let same = |a: &RunSpec| {
             (&a.machine, &a.tasks, &a.damon, &a.compaction)
@@ -77,7 +77,38 @@ pub fn shape(run: &RunSpec) -> Result<mmsim_report::RunReport, (String, Error)> 
 
 /// Checks that a run can be built; the error has the path of the wrong key.
 pub fn sound(run: &RunSpec) -> Result<(), (String, Error)> {
-    needs_own_list(run).and_then(|()| check(run)).map_err(|m| (m.path, m.error))
+    needs_its_lists(run).and_then(|()| check(run)).map_err(|m| (m.path, m.error))
+}
+
+/// Sysctls that no kernel has, and that need lists of the classic LRU.
+fn needs_its_lists(run: &RunSpec) -> Result<(), Misplaced> {
+    needs_own_list(run)?;
+    let vm = &run.machine.vm;
+    let refuse = |key: &str, what: &str, help: &str| {
+        let error = Error::new(ErrorKind::Scenario, what).help(help);
+        Err(Misplaced::new(format!("machine.vm.{key}"), error))
+    };
+    let pool = |op: &Op| matches!(op, Op::Sysctl(w) if w.name().starts_with("easy_pool"));
+    if let Some(i) = run.tasks.iter().position(|task| task.work.makes(pool)) {
+        let what = "the pool of easily reclaimed memory cannot change while a machine runs";
+        let error = Error::new(ErrorKind::Scenario, what).help("write it in `[machine.vm]`");
+        return Err(of_task(run, i, error));
+    }
+    if vm.has_easy_pool() && !run.policy.preset.starts_with("classic-") {
+        let what = "only the classic LRU keeps a pool of easily reclaimed memory";
+        return refuse("easy_pool_low", what, "name a preset of `classic-`, or leave it out");
+    }
+    match (vm.easy_pool_low, vm.easy_pool_high) {
+        (None | Some(0), Some(_)) => {
+            let what = "there is no pool without `easy_pool_low`";
+            refuse("easy_pool_high", what, "write `easy_pool_low` too, or leave it out")
+        }
+        (Some(low), Some(high)) if high < low => {
+            let what = format!("easy_pool_low {low} exceeds easy_pool_high {high}");
+            refuse("easy_pool_high", &what, "write easy_pool_low <= easy_pool_high")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `vm.lazyfreeness` has nothing to say where lazily freed memory has no list of its own.

@@ -57,6 +57,7 @@ pub const GAUGES: &[&str] = &[
     "nr_active_file",
     "nr_unevictable",
     "nr_lazyfree",
+    "sim_easy_pool",
     "sim_host_held",
 ];
 

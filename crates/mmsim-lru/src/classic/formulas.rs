@@ -303,7 +303,7 @@ pub fn scan_targets(
 
 impl ScanRounding {
     /// A list's part of the scan work.
-    #[inline]
+    #[inline(always)]
     pub(super) const fn of(self, share: u64, denominator: u64) -> u64 {
         match self {
             ScanRounding::Up => share.div_ceil(denominator),

@@ -98,7 +98,9 @@ impl Classic {
         mem.lru_del(folio);
         mem.make_lazyfree(folio);
         let lv = self.lruvec_of(mem, folio);
-        if self.config.lazyfree == LazyfreePlace::Tail {
+        if self.is_ready_at_once() {
+            self.add_to_pool(mem, lv, folio);
+        } else if self.config.lazyfree == LazyfreePlace::Tail {
             let list = self.lruvecs[lv].lists[Self::list_index(mem, folio)];
             mem.lru_add_tail(list, folio);
         } else {
@@ -157,6 +159,8 @@ impl Classic {
 
     /// Pages of the own list that a pass scans, and what it scans of the others then: `nr`, of which
     /// the first version takes its share. `base` and `mode` are those of the pass.
+    #[cold]
+    #[inline(never)]
     pub(super) fn lazyfree_target(
         &mut self,
         mem: &Memory,
@@ -265,7 +269,9 @@ impl Classic {
             |mem, f| self.evicted(mem, f, req.by),
         );
         let outcome = match fate {
-            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => {
+                ScanOutcome::LazyFreed
+            }
             ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
             ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
         };

@@ -30,7 +30,8 @@
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
 //! - `workingset`: ages, shadows, refaults;
-//! - `lazyfree`: a list for lazily freed memory, if it has one of its own.
+//! - `lazyfree`: a list for lazily freed memory, if it has one of its own; `pool`: a pool of
+//!   easily reclaimed memory.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/swap.c, mm/workingset.c, and the older versions that
 //! docs/policies.md names. Left out: isolation limits, since a batch is one atomic step here.
@@ -40,6 +41,7 @@ pub mod formulas;
 mod lazyfree;
 mod looks;
 mod pass;
+mod pool;
 mod scan;
 mod workingset;
 
@@ -61,6 +63,7 @@ use mmsim_core::policy::{
 };
 use mmsim_core::typed_index;
 use pass::Pass;
+use pool::Pool;
 use scan::Judging;
 use std::ops::RangeInclusive;
 use workingset::Packing;
@@ -96,6 +99,7 @@ pub struct Classic {
     tallies: IndexVec<LruScope, [TallyId; 5]>,
     /// Lists of lazily freed memory, if it is not among file pages.
     own: Option<OwnLists>,
+    pool: Option<Pool>,
     ids: LruvecIds,
     /// Scopes are zones, and not nodes.
     by_zone: bool,
@@ -146,9 +150,11 @@ impl Classic {
             snapshot: PerType::default(),
         });
         let own = OwnLists::of(config.lazyfree, &lruvecs, mem);
+        let pool = Pool::of(&lruvecs, mem);
         Classic {
             config,
             own,
+            pool,
             lruvecs,
             tallies,
             ids,
@@ -398,15 +404,6 @@ impl Classic {
             self.note_rotated(lv, file, pages, 0);
         }
     }
-
-    fn written(&mut self, mem: &mut Memory, folio: FolioId) {
-        let lv = self.lruvec_of(mem, folio);
-        mem.lru_del(folio);
-        mem.frames.clear(folio, flag::ACTIVE);
-        let l = Self::list_index(mem, folio);
-        mem.lru_add_tail(self.lruvecs[lv].lists[l], folio);
-        mem.count(VmEvent::PgRotated, 1);
-    }
 }
 
 impl ReclaimPolicy for Classic {
@@ -474,6 +471,9 @@ impl ReclaimPolicy for Classic {
 
     #[inline]
     fn folio_accessed(&mut self, mem: &mut Memory, folio: FolioId, how: Access) {
+        if self.pool.is_some() {
+            self.used_of_pool(mem, folio);
+        }
         match how {
             Access::Marked => self.marked(mem, folio),
             Access::SwappedIn if self.config.swapin_activate => mem.lru_activate(self, folio),
@@ -600,9 +600,7 @@ impl Inspect for Classic {
             scopes().map(|a| f(&self.lruvecs[self.lruvec_at(a, memcg)])).sum()
         };
         let mut lists: Vec<_> = LIST_NAMES.iter().map(|n| (*n).into()).zip(sizes).collect();
-        if self.own.is_some() {
-            lists.push((lazyfree::NAME.into(), self.nr_lazyfree(mem, node, memcg)));
-        }
+        lists.extend(self.further_lists(mem, node, memcg));
         LruSnapshot {
             lists,
             values: vec![
@@ -626,12 +624,16 @@ impl Inspect for Classic {
             inactive[0] += anon;
             inactive[1] += file;
         }
-        inactive[1] += self.nr_lazyfree(mem, node, MemcgId(0));
+        inactive[1] += self.further_lists(mem, node, MemcgId(0)).map(|l| l.1).sum::<u64>();
         inactive
     }
 
     fn has_lazyfree_list(&self) -> bool {
         self.own.is_some()
+    }
+
+    fn has_easy_pool(&self) -> bool {
+        self.pool.is_some()
     }
 
     fn check(&self, mem: &Memory) {
@@ -661,6 +663,7 @@ impl Inspect for Classic {
             }
         }
         self.check_lazyfree(mem);
+        self.check_pool(mem);
         let s = &mem.stats.vmstat;
         if s[VmEvent::SimLruGenWrites] > 0 {
             // MGLRU may have counted as well, by rules of its own. So no write to lru_gen, not even of

@@ -9,6 +9,7 @@ use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
     ScanModeInput,
 };
+use super::pool::{self, InPool};
 use super::{Classic, LruScope, Lruvec, scaled};
 use crate::index::{ANON, FILE, LruType, LruvecId, PerType};
 use crate::shrink::{self, BatchStats};
@@ -64,6 +65,8 @@ pub(super) struct Pass {
     left: usize,
     work: Option<Work>,
     reclaimed: u64,
+    /// Place in the pool of easily reclaimed memory.
+    pub(super) pool: InPool,
     skipped_deactivate: bool,
     low_skipped: bool,
 }
@@ -81,14 +84,34 @@ impl Classic {
         };
         let mut out = ReclaimOutcome::default();
         loop {
-            while pass.work.is_none() && !self.next_memcg(mem, req, &mut pass) {
+            if pass.pool == InPool::Takes {
+                let s = self.take_from_pool(mem, req, &mut pass.pool, pass.reclaimed);
+                pass.reclaimed += s.reclaimed;
+                (out.reclaimed, out.scanned) =
+                    (out.reclaimed + s.reclaimed, out.scanned + s.scanned);
+                out.stats.add(&s.pass);
+                if req.one_step {
+                    out.more = true;
+                    break;
+                }
+                continue;
+            }
+            let enough = pass.pool == InPool::Enough;
+            while !enough && pass.work.is_none() && !self.next_memcg(mem, req, &mut pass) {
                 let Some(scope) = self.wanted_below(mem, req, pass.scope.0) else { break };
                 self.enter(mem, req, &mut pass, scope);
             }
             if pass.work.is_none() {
+                if self.pool.is_some() && self.begins_fill(mem, req, &mut pass.pool) {
+                    let first = self.wanted_below(mem, req, u8::MAX).expect("some zone");
+                    self.enter(mem, req, &mut pass, first);
+                    continue;
+                }
                 break;
             }
+            self.fills(matches!(pass.pool, InPool::Fills(_)));
             self.round(mem, req, &mut pass, &mut out);
+            self.fills(false);
             if pass.work.is_none() {
                 // A direct reclaimer walks memcgs only until it has enough.
                 let enough = req.reclaimed + pass.reclaimed >= req.target;
@@ -125,6 +148,7 @@ impl Classic {
             left: 0,
             work: None,
             reclaimed: 0,
+            pool: if self.pool.is_some() { InPool::Takes } else { InPool::None },
             skipped_deactivate: false,
             low_skipped: false,
         };
@@ -179,6 +203,7 @@ impl Classic {
 
     /// State of a pass over a memory cgroup: the one that reclaim is about, or the one that it
     /// visits (`inactive-ratio-scope`).
+    #[inline(never)] // Once a pass or a group; its values are in no round's way.
     fn control(
         &self,
         mem: &Memory,
@@ -321,7 +346,19 @@ impl Classic {
             if self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec {
                 pass.control = self.control(mem, req, pass.scope, memcg);
             }
-            let (sizes, (nr, lazyfree)) = self.scan_count(mem, req, pass, memcg, protection, usage);
+            let fill;
+            let asked = match pass.pool {
+                InPool::Fills(want) => {
+                    fill = self.fill_request(mem, req, want);
+                    &fill
+                }
+                _ => req,
+            };
+            let (sizes, (mut nr, lazyfree)) =
+                self.scan_count(mem, asked, pass, memcg, protection, usage);
+            if let InPool::Fills(want) = pass.pool {
+                nr = pool::cut(nr, want);
+            }
             pass.work = Some(Work {
                 lv: self.lruvec_at(pass.scope, memcg),
                 nr,

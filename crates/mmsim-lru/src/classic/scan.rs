@@ -50,7 +50,8 @@ impl Classic {
 
     pub(super) fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
         let writes_files = self.config.file_writeout;
-        Shrinking { by, may_writepage, keep_marked: false, writes_files }
+        let keeps_ready = self.pool.as_ref().is_some_and(|pool| pool.filling);
+        Shrinking { by, may_writepage, keep_marked: false, writes_files, keeps_ready }
     }
 
     /// A scan of a list of an lruvec.
@@ -96,10 +97,11 @@ impl Classic {
             let judged = run.with(flag::WRITEBACK, 0) & !run.plain;
             mem.prefetch_pages_of(run.folios(judged));
         }
+        let how = self.shrinking(req.by, req.may_writepage);
         let mut b = Batch {
             file,
-            how: self.shrinking(req.by, req.may_writepage),
-            evicts_fast: req.may_writepage && mem.evicts_short(),
+            how,
+            evicts_fast: req.may_writepage && mem.evicts_short() && !how.keeps_ready,
             fast,
             back,
             stats: BatchStats::default(),
@@ -165,7 +167,7 @@ impl Classic {
                 |mem, f| self.evicted(mem, f, by),
             );
             match fate {
-                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => continue,
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => continue,
                 ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
                 ShrinkOutcome::Kept(_) => {}
                 ShrinkOutcome::Activated(_) => {
@@ -422,6 +424,7 @@ impl Inactive<'_> {
         let outcome = match fate {
             ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
             ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
+            ShrinkOutcome::Ready => ScanOutcome::KeepBusy,
             ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
             ShrinkOutcome::Split => return Stays::Split(pages as u32),
         };
@@ -434,6 +437,10 @@ impl Inactive<'_> {
             classic.accessed.extend(mem.page_of(folio));
         }
         match fate {
+            ShrinkOutcome::Ready => {
+                classic.made_ready(mem, lv, folio);
+                return Stays::Gone;
+            }
             ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Split => {
                 return Stays::Gone;
             }

@@ -135,7 +135,7 @@ impl Mglru {
     /// The reclaimer, and how far it may go.
     fn shrinking(&self, by: Reclaimer, may_writepage: bool) -> Shrinking {
         let keep_marked = self.config.access_marks == AccessMarks::WorkingsetSecond;
-        Shrinking { by, may_writepage, keep_marked, writes_files: false }
+        Shrinking { by, may_writepage, keep_marked, writes_files: false, keeps_ready: false }
     }
 
     /// The type to evict, and the last of its tiers that may be.
@@ -229,7 +229,7 @@ impl Mglru {
             let outcome = e.shrink_one(mem, folio, how, &mut stats);
             self.young = e.around.young;
             match outcome {
-                ShrinkOutcome::Freed | ShrinkOutcome::Dropped => freed += 1,
+                ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => freed += 1,
                 ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => mem.put_back(self, folio),
                 ShrinkOutcome::Split => unreachable!("{folio} was split when the advice was given"),
             }
@@ -390,7 +390,7 @@ impl Judge for Evicting<'_> {
         let pages = mem.frames.pages(folio) as u32;
         match self.shrink_one(mem, folio, b.how, &mut b.stats) {
             ShrinkOutcome::Kept(_) | ShrinkOutcome::Activated(_) => Stays::Kept,
-            ShrinkOutcome::Freed | ShrinkOutcome::Dropped => Stays::Gone,
+            ShrinkOutcome::Freed | ShrinkOutcome::Dropped | ShrinkOutcome::Ready => Stays::Gone,
             ShrinkOutcome::Split => {
                 self.split = (folio.0..folio.0 + pages, self.mglru.counts.get(folio));
                 Stays::Split(pages)
@@ -449,7 +449,7 @@ impl Evicting<'_> {
             Some(mglru.evicted(f, mem.frames.bits(f), lv, t))
         });
         let outcome = match fate {
-            ShrinkOutcome::Freed => ScanOutcome::Reclaimed,
+            ShrinkOutcome::Freed | ShrinkOutcome::Ready => ScanOutcome::Reclaimed,
             ShrinkOutcome::Dropped => ScanOutcome::LazyFreed,
             ShrinkOutcome::Kept(why) | ShrinkOutcome::Activated(why) => why,
             ShrinkOutcome::Split => return fate,

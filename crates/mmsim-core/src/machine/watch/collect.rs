@@ -65,7 +65,8 @@ impl Machine {
             "nr_unevictable",
         ];
         let lazyfree = self.policies.lru.has_lazyfree_list().then_some("nr_lazyfree");
-        for name in names.into_iter().chain(lazyfree) {
+        let pool = self.policies.lru.has_easy_pool().then_some("sim_easy_pool");
+        for name in names.into_iter().chain(lazyfree).chain(pool) {
             g.push((name, lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum()));
         }
         if self.mem.is_on_host() {

@@ -3,6 +3,7 @@
 mod drawn;
 mod lazyfree;
 mod model;
+mod pool;
 mod twin;
 mod witness;
 mod worked_examples;
