@@ -48,6 +48,7 @@ mod swarm;
 mod sysctls;
 mod tasks;
 mod time;
+mod tree;
 mod watched;
 mod why;
 mod zones;

@@ -6,6 +6,7 @@ use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, TaskConfig, Watch};
 use mmsim::policy::ReclaimPolicy;
 use mmsim::workload::Advice::{Cold, DontNeed, Free, PageOut, WillNeed};
+use mmsim_lru::mglru::config::{GroupOrder, ProtectionAge};
 use mmsim_lru::settings::Settings as _;
 use mmsim_lru::{Mglru, MglruConfig};
 
@@ -150,7 +151,8 @@ fn a_limit_reclaims_in_its_group_only() {
 }
 
 /// Two groups that are idle, one of them protected, and a process outside that wants more than
-/// there is: what is protected stays, the other group loses pages.
+/// there is: what is protected stays, the other group loses pages. Up to 7.2 only kswapd reckons
+/// protection, so that a batch or two may go before it first looks at the node.
 #[test]
 fn protected_groups_are_spared_under_pressure_from_outside() {
     let lost = |preset: &str, min| {
@@ -165,9 +167,12 @@ fn protected_groups_are_spared_under_pressure_from_outside() {
         [stat(&r, 0, "pswpout"), stat(&r, 1, "pswpout")]
     };
     for preset in presets() {
-        assert_eq!(lost(preset, 200)[0], 0, "{preset}");
+        let config = MglruConfig::preset(preset).expect("a preset").config;
+        let late =
+            config.group_order == GroupOrder::Lru && config.protection_age == ProtectionAge::Kswapd;
+        assert!(lost(preset, 200)[0] <= if late { 64 } else { 0 }, "{preset}");
         // At the priorities of before 6.12 so small groups have no share of what is scanned.
-        if MglruConfig::preset(preset).expect("a preset").config.initial_priority {
+        if config.initial_priority {
             assert!(lost(preset, 200)[1] > 0, "{preset}");
             let both = lost(preset, 0);
             assert!(both.iter().all(|&l| l > 0), "{preset}: {both:?}");

@@ -4,7 +4,7 @@
 use crate::rules::{alloc, both, free, newest};
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
-use mmsim::machine::result::RunResult;
+use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, Watch};
 use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
 use mmsim::workload::{Advice, MapKind, Op, VmaFlags};
@@ -184,6 +184,91 @@ fn stale_protection() {
     assert_eq!([stolen(&ignored), stolen(&less)], [33, 63]);
 }
 
+/// Three processes of 300 pages, in a group of 900. The one that was made first goes, or the last.
+#[test]
+fn oom_ties_last() {
+    let mut c = newest("ramdisk");
+    (c.memcgs[0].max, c.memcgs[0].swap_max) = (Some(900), Some(0));
+    let holds = |ms, pages| vec![sleep_ms(ms), anon(pages), write(0, 0, pages), sleep_ms(2000)];
+    let victim = ["no", "yes"].map(|value| {
+        let tasks = [("a", 0, 300), ("b", 10, 300), ("c", 20, 301)];
+        let tasks = tasks.map(|(name, ms, pages)| member(name, holds(ms, pages)));
+        let r = run(&ruled(c.clone(), "oom-ties-last", value), tasks.into());
+        let Outcome::OutOfMemory(s) = r.outcome else { panic!("{:?}", r.outcome) };
+        s.victim
+    });
+    assert_eq!(victim, ["a", "c"]);
+}
+
+/// Two groups with pages below a limited one. Reclaim for that limit goes on behind the group where
+/// the last one stopped, or visits all each time: then it comes by more groups for the same pages.
+#[test]
+fn shared_walks() {
+    let mut c = newest("ramdisk");
+    c.memcgs = ["top", "top/a", "top/b"].map(group).into();
+    c.memcgs[0].max = Some(400);
+    let again = |n| [write(0, 0, n), sleep_ms(50)];
+    let ops = |n: u32| -> Vec<Op> {
+        std::iter::once(anon(n)).chain((0..4).flat_map(|_| again(n))).collect()
+    };
+    let walked = ["no", "yes"].map(|value| {
+        let tasks = [1, 2].map(|i| threads(&i.to_string(), Some(i), vec![ops(300)]));
+        let r = run(&ruled(c.clone(), "shared-walks", value), tasks.into());
+        assert_eq!(r.outcome, Outcome::Completed);
+        (count(&r, "sim_memcg_walk_groups"), count(&r, "sim_memcg_walk_short") > 0)
+    });
+    assert!(walked[0].0 > walked[1].0, "{walked:?}");
+    assert_eq!(walked.map(|w| w.1), [false, true]);
+}
+
+/// A group with a limit of 200 pages and one process. Kernel memory of the process (48 pages) counts
+/// as used, or not: reclaim begins that much earlier.
+#[test]
+fn memcg_charges() {
+    let mut c = newest("ramdisk");
+    c.memcgs[0].max = Some(200);
+    let ops = [anon(180), write(0, 0, 180), sleep_ms(100), end(0)];
+    let [exact, kernel] =
+        both(&c, "memcg-charges", ["exact", "kernel"], &ops).map(|r| stat(&r, 0, "pswpout"));
+    assert!(exact == 0 && kernel >= 28, "{exact} {kernel}");
+}
+
+/// 60 file pages that were read twice are active in a group of 100, and others are read once. The
+/// inactive list is too short, so active pages are looked at as well. By the statistics of before the
+/// run it is not, until the next flush.
+#[test]
+fn memcg_stats() {
+    let mut c = newest("ramdisk");
+    c.memcgs[0].max = Some(100);
+    let first = [pread(0, 60), pread(0, 60), pread(100, 300), end(0)];
+    let ops = [&first[..], &[sleep_ms(2500), pread(400, 300), end(1)]].concat();
+    let [exact, kernel] = both(&c, "memcg-stats", ["exact", "kernel"], &ops)
+        .map(|r| [0, 1].map(|i| phase_counts(&r.phases[i], ["pgdeactivate"])[0]));
+    assert!(exact[0] > 0, "{exact:?}");
+    assert!(kernel[0] == 0 && kernel[1] > 0, "{kernel:?}");
+}
+
+/// Two groups far above their `memory.high` take pages in turn on one CPU, and nothing can be
+/// reclaimed. With one entry each page takes a batch, and each batch is looked at. With seven, a
+/// batch lasts for 64 pages.
+#[test]
+fn memcg_stock_groups() {
+    let mut c = ruled(newest("ramdisk"), "memcg-charges", "kernel");
+    c.memcgs = ["a", "b"].map(group).into();
+    c.memcgs.iter_mut().for_each(|g| g.high = Some(1));
+    c.swap.clear();
+    let turns = || (0..20).flat_map(|i| [write(0, i, 1), sleep_ms(20)]);
+    let looks = ["1", "7"].map(|value| {
+        let tasks = [0, 1].map(|i| {
+            let ops = std::iter::once(anon(100)).chain(turns()).collect();
+            threads(&i.to_string(), Some(i), vec![ops])
+        });
+        let r = run(&ruled(c.clone(), "memcg-stock-groups", value), tasks.into());
+        stat(&r, 0, "memory.events.high")
+    });
+    assert!(looks[0] > 5 * looks[1] && looks[1] > 0, "{looks:?}");
+}
+
 /// 480 of 512 pages of a huge page are dropped, and come free at once or not at all.
 #[test]
 fn deferred_split() {
@@ -211,7 +296,8 @@ fn badness_below_one() {
     let survivor = |value| {
         let late = task("late", late.clone()).with_oom_score_adj(-999);
         let tasks = vec![holds("large", 1000, -999), holds("small", 300, -400), late];
-        let r = run(&ruled(c.clone(), "badness-below-one", value), tasks);
+        let c = ruled(c.clone(), "oom-ties-last", "no");
+        let r = run(&ruled(c, "badness-below-one", value), tasks);
         ["large", "small"].map(|name| r.phases.iter().any(|p| p.name.starts_with(name)))
     };
     assert_eq!(survivor("no"), [false, true]);

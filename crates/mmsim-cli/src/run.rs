@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mmsim::attend::ProgressFn;
 use mmsim::base::time::SimDuration;
 use mmsim::machine::result::RunResult;
-use mmsim::machines::Machine;
+use mmsim::machines::{Machine, overlooked};
 use mmsim::report::numbers::grouped;
 use mmsim::report::{Report, RunReport};
 use mmsim::scenario::RunSpec;
@@ -139,8 +139,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     }
     let lines = outcome::remarks(&plans, &report);
     // Programs read documents; the rest is for who reads the table.
-    let for_people =
-        if args.output.form() == Format::Table { report.remarks() } else { Vec::new() };
+    let mut for_people = Vec::new();
+    if args.output.form() == Format::Table {
+        for_people = report.remarks();
+        let groups = plans.iter().flat_map(|plan| &plan.specs).map(|s| &s.machine.memcgs);
+        for_people.extend(groups.filter_map(|g| overlooked(g)));
+        for_people.dedup();
+    }
     for line in lines.chain(report.notes.iter().cloned()).chain(for_people) {
         exit::remark(&line);
     }

@@ -167,11 +167,6 @@ impl LruvecIds {
         let root = self.id(place, MemcgId(0)).0;
         (root..root + self.nr_memcgs).map(LruvecId)
     }
-    /// The root cgroup's lruvec at the place of another.
-    #[inline]
-    pub(crate) const fn root_of(self, lv: LruvecId) -> LruvecId {
-        if self.only_root() { lv } else { LruvecId(lv.0 - lv.0 % self.nr_memcgs) }
-    }
     /// The place of an lruvec.
     #[inline]
     pub(crate) const fn place(self, lv: LruvecId) -> u8 {

@@ -44,7 +44,9 @@ impl Random {
         let drawn = |_| Pfn(first + self.rng.below(u64::from(end - first)) as u32);
         let wanted = |&pfn: &Pfn| {
             let of_group = match req.by {
-                Reclaimer::Limit(m) | Reclaimer::Proactive(m) => mem.frames.memcg(pfn) == m,
+                Reclaimer::Limit(m) | Reclaimer::Proactive(m) => {
+                    mem.memcgs.tree.holds(m, mem.frames.memcg(pfn))
+                }
                 _ => true,
             };
             let swappable =

@@ -136,12 +136,8 @@ impl<S: Score> Scored<S> {
 
     /// The lists that a request is about, by group and type.
     fn sources(&self, mem: &Memory, req: &ReclaimRequest) -> Vec<(MemcgId, usize)> {
-        let groups = match req.by {
-            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => m.0..m.0 + 1,
-            _ => 0..self.nr_memcgs as u16,
-        };
         let mut all = Vec::new();
-        for memcg in groups.map(MemcgId) {
+        for memcg in mem.memcgs.tree.walk(req.by.memcg().unwrap_or(MemcgId(0))) {
             let anon = req.may_swap && mem.can_swap(memcg);
             for (file, list) in self.lists_of(req.node, memcg).into_iter().enumerate() {
                 if mem.lru.lists.len(list) > 0 && (file == 1 || anon) {

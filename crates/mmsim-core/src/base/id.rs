@@ -118,7 +118,7 @@ typed_index!(
     ListId(u32), "list");
 typed_index!(
     /// Lists whose pages are counted together.
-    TallyId(u16), "tally");
+    TallyId(u32), "tally");
 
 /// Pages per group of the global page index, and PTEs per PTE table (x86-64).
 pub const GROUP_PAGES: u32 = 512;

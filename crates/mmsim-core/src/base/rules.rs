@@ -78,6 +78,18 @@ words! {
         Skips = "skips", "it leaves the group alone while that is within its protection";
     }
 
+    /// Pages that count as used by a group.
+    MemcgCharges {
+        Exact = "exact", "pages of processes and files; memory.high counts the others too";
+        Kernel = "kernel", "these, what CPUs have in stock, and kernel memory of its processes";
+    }
+
+    /// Age of the statistics of groups by which the classic LRU decides.
+    MemcgStats {
+        Exact = "exact", "none";
+        Kernel = "kernel", "up to two seconds";
+    }
+
     /// Number of pages that a try of `memory.reclaim` requests.
     ReclaimTry {
         Whole = "whole", "all that is missing";
@@ -257,6 +269,11 @@ settings! {
                 "absent in 6.6, present in 6.12, mm/vmscan.c, do_try_to_free_pages \
                  (`memcg_full_walk`)",
             );
+        /// reclaim by a request or for a limit goes on with the group behind the one where the last
+        /// one stopped, and stops when it has enough; else it visits all groups
+        shared_walks as "shared-walks": bool = false, "6.11" => true,
+            .kernel("mem_cgroup_iter")
+            .source("6.11 \"mm: vmscan: restore incremental cgroup iteration\"");
         /// what a shrinker left for later counts only as the priority has dropped
         shrinker_by_priority as "shrinker-by-priority": bool = false, "5.13" => true,
             .kernel("do_shrink_slab")
@@ -430,6 +447,20 @@ settings! {
             .range(1, 4096)
             .kernel("MEMCG_CHARGE_BATCH")
             .source("6.1 \"memcg: increase MEMCG_CHARGE_BATCH to 64\"");
+        /// groups of which a CPU keeps pages in stock
+        memcg_stock_groups as "memcg-stock-groups": u32 = 1, "6.16" => 7,
+            .range(1, 64)
+            .kernel("NR_MEMCG_STOCK")
+            .source("absent in 6.12, present in 6.18, mm/memcontrol.c, NR_MEMCG_STOCK");
+        /// what memory.max, memory.min and memory.low count as used by a group
+        memcg_charges as "memcg-charges": MemcgCharges = MemcgCharges::Exact,
+            .kernel("page_counter")
+            .source("kernel: all versions, mm/page_counter.c; exact: a choice of the model");
+        /// age of the sizes and refaults of groups by which the classic LRU since 5.5 decides, on
+        /// machines with groups
+        memcg_stats as "memcg-stats": MemcgStats = MemcgStats::Exact,
+            .kernel("flush_memcg_stats_dwork")
+            .source("kernel: 6.12 mm/memcontrol.c, FLUSH_TIME; exact: a choice of the model");
         /// pages of the kernel that a group is charged for a process, besides its page tables
         process_kernel_pages as "process-kernel-pages": u32 = 144, "5.9" => 48,
             .range(0, 65536)
@@ -480,6 +511,10 @@ settings! {
         badness_below_one as "badness-below-one": bool = false, "5.9" => true,
             .kernel("oom_badness")
             .source("5.9 \"mm, oom: make the calculation of oom badness more accurate\"");
+        /// of processes with equal points the OOM killer takes the one that it meets last
+        oom_ties_last as "oom-ties-last": bool = false, "5.3" => true,
+            .kernel("oom_evaluate_task")
+            .source("5.3 \"mm: memcontrol: use CSS_TASK_ITER_PROCS at mem_cgroup_scan_tasks()\"");
         /// above memory.high a thread reclaims as long as that helps, before it sleeps
         high_retries as "high-retries": bool = false, "5.9" => true,
             .kernel("mem_cgroup_handle_over_high")

@@ -302,6 +302,12 @@ vm_events! {
     SimMemcgReclaimAsked = "sim_memcg_reclaim_asked", Pages, Pages;
     /// Pages written to `memory.reclaim` that could not be reclaimed: the write ended with `EAGAIN`.
     SimMemcgReclaimShort = "sim_memcg_reclaim_short", Pages, Events;
+    /// Groups that passes of reclaim came by, empty ones among them, on machines with groups.
+    SimMemcgWalkGroups = "sim_memcg_walk_groups", Events, Batches, .younger();
+    /// Passes of reclaim that ended because all groups of a subtree had had their turn.
+    SimMemcgWalkShort = "sim_memcg_walk_short", Events, Batches, .younger();
+    /// Reclaims that turned to groups within their `memory.low`, since nothing else was left.
+    SimMemcgLowRounds = "sim_memcg_low_rounds", Events, Events, .younger();
     /// Calls of `fsync(2)` that ended.
     SimFsync = "sim_fsync", Events, Events, .younger();
     /// Simulated nanoseconds that threads spent in `fsync(2)`.
@@ -425,6 +431,12 @@ impl VmStat {
     #[inline(always)]
     pub fn add(&mut self, e: VmEvent, n: u64) {
         self.0[e as usize] += n;
+    }
+    /// Adds what another place counted.
+    pub fn add_all(&mut self, other: &VmStat) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a += b;
+        }
     }
     /// The change since an earlier copy.
     pub fn since(&self, earlier: &VmStat) -> VmStat {

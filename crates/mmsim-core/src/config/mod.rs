@@ -124,8 +124,10 @@ pub struct NodeConfig {
 /// A memory cgroup. Group 0 is the root and has no limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemcgConfig {
-    /// Name, unique.
+    /// Path below the root, unique, as in `pod/a`. The group `pod` stands before it.
     pub name: String,
+    /// Position of its entry in the list that it was made from: one entry may make several groups.
+    pub entry: usize,
     /// `memory.min`, pages.
     pub min: u64,
     /// `memory.low`, pages.
@@ -134,15 +136,39 @@ pub struct MemcgConfig {
     pub high: Option<u64>,
     /// `memory.max`, pages.
     pub max: Option<u64>,
+    /// `memory.swap.high`, pages.
+    pub swap_high: Option<u64>,
     /// `memory.swap.max`, pages.
     pub swap_max: Option<u64>,
+    /// `memory.oom.group`: the OOM killer ends all processes of the group and below, or none.
+    pub oom_group: bool,
 }
 
 impl MemcgConfig {
     /// A group without limits.
     pub fn new(name: impl Into<String>) -> MemcgConfig {
-        MemcgConfig { name: name.into(), min: 0, low: 0, high: None, max: None, swap_max: None }
+        MemcgConfig {
+            name: name.into(),
+            entry: 0,
+            min: 0,
+            low: 0,
+            high: None,
+            max: None,
+            swap_high: None,
+            swap_max: None,
+            oom_group: false,
+        }
     }
+}
+
+/// Options with which the file system of groups is mounted (kernel/cgroup/cgroup.c). A bare mount
+/// has none of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemcgMount {
+    /// `memory_recursiveprot` (5.7): what a group leaves of its protection protects those below it.
+    pub recursive_protection: bool,
+    /// `memory_localevents` (5.2): `memory.events` counts events of the group itself alone.
+    pub local_events: bool,
 }
 
 /// Another disk for files.
@@ -181,6 +207,8 @@ pub struct MachineConfig {
     pub vm: VmSysctl,
     /// Groups besides the root, all its children.
     pub memcgs: Vec<MemcgConfig>,
+    /// Options with which their file system is mounted.
+    pub memcg_mount: MemcgMount,
     /// Pages that the rest of the system holds for good, in every zone in proportion.
     pub os_overhead: u64,
     /// Size of the per-CPU LRU batches; `None`: as the rules say.
@@ -219,6 +247,7 @@ impl MachineConfig {
             disks: Vec::new(),
             vm: VmSysctl::linux(),
             memcgs: Vec::new(),
+            memcg_mount: MemcgMount::default(),
             os_overhead: 0,
             lru_batch: None,
             stat_threshold: None,

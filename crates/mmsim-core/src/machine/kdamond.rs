@@ -289,7 +289,7 @@ impl Machine {
             return true;
         }
         let memcg = self.mem.virt.spaces[self.mem.virt.spaces.vma(vma).space].memcg;
-        if memcg.0 != 0 && !self.mem.memcgs.fits(memcg, 1) {
+        if self.mem.memcgs.failing_level(memcg, 1).is_some() {
             return false;
         }
         let node = self.home_node();

@@ -40,7 +40,7 @@ mod watch;
 mod writeback;
 
 pub use task::{DisksOfFiles, TaskConfig};
-pub use watch::collect::GROUP_SIZES;
+pub use watch::collect::{GROUP_PRESSURE, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::digest::Digest;

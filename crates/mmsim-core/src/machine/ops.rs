@@ -284,12 +284,13 @@ impl Machine {
         if t.wait == Wait::Finished {
             return;
         }
-        let (cpu, from) = (t.cpu, std::mem::replace(&mut t.psi, Psi::Idle));
+        let (cpu, memcg) = (t.cpu, t.memcg);
+        let from = std::mem::replace(&mut t.psi, Psi::Idle);
         t.wait = Wait::Finished;
         t.finished = now;
         self.drop_fault(tid);
         self.work.live -= 1;
-        self.sched.psi.change(cpu, now, from, Psi::Idle);
+        self.pressure_changes(memcg, cpu, now, from, Psi::Idle);
     }
 
     /// Ends a process now: its threads stop, its memory is freed.

@@ -15,7 +15,7 @@ use super::reporter::Reporter;
 use super::task::Task;
 use super::watch::Watch;
 use super::watch::collect::Resident;
-use super::watch::psi::PsiMeter;
+use super::watch::psi::{GroupPressure, PsiMeter};
 use super::watch::result::{Origin, StuckSummary};
 use super::watch::stuck::Watchdog;
 use super::writeback::flusher::Flusher;
@@ -57,6 +57,8 @@ pub(super) struct Sched {
     /// Keys are the clocks of `cpus`.
     pub order: Order,
     pub psi: PsiMeter,
+    /// Pressure of groups.
+    pub group_psi: GroupPressure,
 }
 
 impl Sched {
@@ -70,6 +72,7 @@ impl Sched {
             virtuals: BTreeMap::new(),
             order: Order::new(cpus),
             psi: PsiMeter::new(cpus),
+            group_psi: GroupPressure::new(cpus),
         }
     }
 }

@@ -1,23 +1,45 @@
 //! Memory cgroups: who is charged for what, limits, counters of their own.
 //!
+//! Groups form a [tree](Tree). What a group is charged, all groups above it are charged too; the
+//! root is left out, and counts its own pages alone. A charge that would exceed the `memory.max` of
+//! a level fails there, at the lowest such level, and that level pays.
+//!
 //! Pages are charged in batches, of which each CPU keeps the rest in stock. `memory.high` counts
 //! what is in stock, page tables and what else the kernel holds for the group's processes.
-//! `memory.max` and protections count pages of processes and files alone, and exactly: a stock is
-//! given back before a limit stops anybody, and groups of a few hundred pages stay possible.
+//! `memory.max` and protections count pages of processes and files alone, and exactly, so that groups
+//! of a few hundred pages stay possible; or they count the same as `memory.high` (`memcg-charges`).
 //!
-//! Source: Linux 6.12 mm/memcontrol.c (`try_charge_memcg`, `consume_stock`, `refill_stock`). One
-//! level of groups below the root.
+//! Source: Linux 6.12 mm/memcontrol.c (`try_charge_memcg`), mm/page_counter.c
+//! (`page_counter_try_charge`).
 
-use crate::base::id::{CpuId, IndexVec, MemcgId};
+pub(super) mod events;
+mod populated;
+mod stock;
+#[cfg(test)]
+pub(super) mod tests;
+pub mod tree;
+pub(super) mod walk;
+
+use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId};
+use crate::base::rules::MemcgCharges;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::{MachineConfig, MemcgConfig};
+use events::{MemcgEvent, MemcgEvents};
+use populated::Populated;
+use std::collections::BTreeMap;
+use stock::Stock;
+use tree::{ROOT, Tree};
+use walk::Cursor;
 
-/// One group.
+/// One group. Pages are those of the group and of all groups below it.
 #[derive(Clone, Debug)]
 pub struct Memcg {
     /// Its configuration; the root has no limits.
     pub config: MemcgConfig,
-    /// Pages charged (`memory.current`).
+    /// The group above. The root is its own.
+    parent: MemcgId,
+    /// Pages charged (`memory.current`); with stock and kernel memory if these are used memory. Of
+    /// the root: its own.
     pub usage: u64,
     /// Pages charged ahead, in stock on CPUs.
     stock: u64,
@@ -25,18 +47,24 @@ pub struct Memcg {
     kernel: u64,
     /// Pages swapped out (`memory.swap.current`).
     pub swap: u64,
-    /// `memory.min` and `memory.low` as the last pass over all groups found them (`emin`, `elow`).
-    noted: [u64; 2],
-    /// Counters of the group; of the root: what groups count and the machine does not
-    /// (reclaim for a limit).
-    pub vmstat: VmStat,
+    /// Effective `memory.min` and `memory.low` as the last pass that met it found them (`emin`,
+    /// `elow`).
+    pub(super) noted: [u64; 2],
+    /// Sums over its children of the part of their usage that `memory.min` and `memory.low` of
+    /// each protect (`children_min_usage`, `children_low_usage`).
+    pub(super) protected_below: [u64; 2],
+    /// Events.
+    pub events: MemcgEvents,
 }
 
 impl Memcg {
-    /// The protection, `memory.min` and `memory.low`, that the last pass over all groups noted.
-    #[inline]
-    pub(super) fn noted(&self) -> [u64; 2] {
-        self.noted
+    /// The part of a usage that the group's own `memory.min` and `memory.low` protect.
+    fn protected(&self, usage: u64) -> [u64; 2] {
+        [self.config.min.min(usage), self.config.low.min(usage)]
+    }
+
+    fn is_protected(&self) -> bool {
+        self.config.min | self.config.low != 0
     }
 }
 
@@ -44,34 +72,66 @@ impl Memcg {
 #[derive(Clone, Debug)]
 pub struct Memcgs {
     groups: IndexVec<MemcgId, Memcg>,
+    /// Who stands below whom.
+    pub tree: Tree,
+    /// Counters of each group alone; of the root: what groups count and the machine does not
+    /// (reclaim for a limit).
+    vmstat: IndexVec<MemcgId, VmStat>,
+    /// Positions of the groups that were charged something, and of the root.
+    populated: Populated,
+    /// Positions of shared walks, by the group whose subtree is walked, and node.
+    cursors: BTreeMap<(MemcgId, u8), Cursor>,
     /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
     batch: u64,
     /// Kernel memory of a process, in pages.
     process: u64,
-    /// Stock of each CPU, and its group.
-    stocks: IndexVec<CpuId, (MemcgId, u64)>,
+    /// `memory_recursiveprot`: what a group leaves of its protection is shared by those below.
+    pub(super) recursive_protection: bool,
+    /// Stock of each CPU.
+    stocks: IndexVec<CpuId, Stock>,
+    /// Groups of which a CPU has stock.
+    stock_entries: usize,
+    /// Stock and kernel memory are part of the usage.
+    stock_is_used: bool,
 }
 
 impl Memcgs {
     /// The root and the groups of a machine.
+    ///
+    /// # Panics
+    ///
+    /// The parent of a group does not stand before it.
     pub fn new(config: &MachineConfig) -> Self {
+        let tree = Tree::new(config.memcgs.iter().map(|m| m.name.as_str()));
         let root = MemcgConfig::new("");
         let all = std::iter::once(root).chain(config.memcgs.iter().cloned());
-        let new = |config| Memcg {
+        let new = |(i, config)| Memcg {
             config,
+            parent: tree.parent(MemcgId::from_index(i)).unwrap_or(ROOT),
             usage: 0,
             stock: 0,
             kernel: 0,
             swap: 0,
             noted: [0; 2],
-            vmstat: VmStat::default(),
+            protected_below: [0; 2],
+            events: MemcgEvents::default(),
         };
+        let groups: IndexVec<MemcgId, Memcg> = all.enumerate().map(new).collect::<Vec<_>>().into();
+        let mut populated = Populated::new(groups.len());
+        populated.insert(0);
         let rules = config.kernel_rules();
         Memcgs {
-            groups: all.map(new).collect::<Vec<_>>().into(),
+            vmstat: IndexVec::filled(groups.len(), VmStat::default()),
+            groups,
+            tree,
+            populated,
+            cursors: BTreeMap::new(),
             batch: (u64::from(rules.memcg_charge_batch) >> config.cpu_batch_shift()).max(1),
             process: u64::from(rules.process_kernel_pages) >> config.cpu_batch_shift(),
-            stocks: IndexVec::filled(config.cpus as usize, (MemcgId(0), 0)),
+            recursive_protection: config.memcg_mount.recursive_protection,
+            stocks: IndexVec::filled(config.cpus as usize, Stock::default()),
+            stock_entries: rules.memcg_stock_groups as usize,
+            stock_is_used: rules.memcg_charges == MemcgCharges::Kernel,
         }
     }
     /// Number of groups, the root included.
@@ -87,79 +147,109 @@ impl Memcgs {
         self.groups.ids()
     }
     pub(super) fn count(&mut self, m: MemcgId, e: VmEvent, n: u64) {
-        self.groups[m].vmstat.add(e, n);
+        self.vmstat[m].add(e, n);
+    }
+    /// Counters of a group alone; of the root: what groups count and the machine does not.
+    pub fn vmstat(&self, m: MemcgId) -> &VmStat {
+        &self.vmstat[m]
+    }
+    /// Counters of all groups, each with those of the groups below it. The root's are those of
+    /// [`Memcgs::vmstat`].
+    pub fn vmstat_with_descendants(&self) -> IndexVec<MemcgId, VmStat> {
+        let mut all = self.vmstat.clone();
+        // Those below have higher numbers.
+        for m in self.ids().rev().filter(|&m| self.groups[m].parent != ROOT) {
+            let own = all[m].clone();
+            all[self.groups[m].parent].add_all(&own);
+        }
+        all
+    }
+    /// Counts an event in a group and in those above it.
+    pub fn event(&mut self, m: MemcgId, e: MemcgEvent, n: u64) {
+        self.groups[m].events.local[e as usize] += n;
+        self.each_level(m, |g| g.events.all[e as usize] += n);
+    }
+    /// Changes a group and those above it below the root; the root, if that is the group.
+    #[inline]
+    fn each_level(&mut self, m: MemcgId, mut change: impl FnMut(&mut Memcg)) {
+        let mut at = m;
+        loop {
+            let g = &mut self.groups[at];
+            change(g);
+            at = g.parent;
+            if at == ROOT {
+                return;
+            }
+        }
     }
     /// Charges pages, limits or not.
     #[inline]
     pub fn charge(&mut self, m: MemcgId, n: u64) {
-        self.groups[m].usage += n;
+        let mut at = m;
+        loop {
+            let g = &mut self.groups[at];
+            let before = g.usage;
+            g.usage += n;
+            if before == 0 {
+                self.populated.insert(self.tree.place(at));
+            }
+            let parent = self.groups[at].parent;
+            if parent == ROOT {
+                return;
+            }
+            self.protection_moves(at, before);
+            at = parent;
+        }
     }
-    /// Charges pages that fit, out of the CPU's stock or with a batch that fills it. Returns by how
-    /// much the group's counter rose: 0 if there was enough in stock.
+    /// Gives a charge back.
     #[inline]
-    pub(crate) fn charge_in_batch(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
-        if m.0 == 0 {
-            self.charge(m, n);
-            return 0;
-        }
-        let stock = &mut self.stocks[cpu];
-        if stock.0 == m && stock.1 >= n {
-            stock.1 -= n;
-            let g = &mut self.groups[m];
-            (g.stock, g.usage) = (g.stock - n, g.usage + n);
-            return 0;
-        }
-        self.refill(cpu, m, n)
-    }
-
-    fn refill(&mut self, cpu: CpuId, m: MemcgId, n: u64) -> u64 {
-        let g = &mut self.groups[m];
-        g.usage += n;
-        let full =
-            |g: &Memcg, more: u64| g.config.max.is_some_and(|x| g.usage + g.stock + more > x);
-        if full(g, 0) {
-            self.drain_stocks(m);
-        }
-        let more = self.batch.saturating_sub(n);
-        if more == 0 || full(&self.groups[m], more) {
-            return n;
-        }
-        let (other, left) = self.stocks[cpu];
-        self.groups[m].stock += more;
-        if other == m {
-            self.stocks[cpu].1 += more;
-        } else {
-            self.groups[other].stock -= left;
-            self.stocks[cpu] = (m, more);
-        }
-        n + more
-    }
-
-    /// Gives back what CPUs have in stock of a group (`drain_all_stock`).
-    fn drain_stocks(&mut self, m: MemcgId) {
-        for (_, left) in self.stocks.iter_mut().filter(|s| s.0 == m) {
-            self.groups[m].stock -= std::mem::take(left);
+    pub(crate) fn uncharge(&mut self, m: MemcgId, n: u64) {
+        let mut at = m;
+        loop {
+            let g = &mut self.groups[at];
+            let before = g.usage;
+            g.usage -= n;
+            if g.usage == 0 && at != ROOT {
+                self.populated.remove(self.tree.place(at));
+            }
+            let parent = self.groups[at].parent;
+            if parent == ROOT {
+                return;
+            }
+            self.protection_moves(at, before);
+            at = parent;
         }
     }
-
+    /// The usage of a group below another changed: so does the sum of what is protected there
+    /// (`propagate_protected_usage`).
+    #[inline]
+    fn protection_moves(&mut self, m: MemcgId, before: u64) {
+        let g = &self.groups[m];
+        if g.is_protected() {
+            let (old, new, parent) = (g.protected(before), g.protected(g.usage), g.parent);
+            for (sum, i) in self.groups[parent].protected_below.iter_mut().zip(0..) {
+                *sum = *sum + new[i] - old[i];
+            }
+        }
+    }
     /// A page table was made for a process of the group.
     pub(super) fn charge_table(&mut self, m: MemcgId) {
-        self.groups[m].kernel += 1;
+        self.charge_kernel(m, 1);
     }
 
     /// It was freed.
     pub(super) fn uncharge_table(&mut self, m: MemcgId) {
-        self.groups[m].kernel -= 1;
+        self.uncharge_kernel(m, 1);
     }
 
     /// A process of the group begins.
     pub(crate) fn process_begins(&mut self, m: MemcgId) {
-        self.groups[m].kernel += self.process;
+        self.charge_kernel(m, self.process);
     }
 
     /// It ends.
     pub(crate) fn process_ends(&mut self, m: MemcgId) {
-        self.groups[m].kernel -= self.process;
+        self.uncharge_kernel(m, self.process);
     }
 
     /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
@@ -167,48 +257,87 @@ impl Memcgs {
         self.batch
     }
 
-    /// Gives a charge back.
-    #[inline]
-    pub(crate) fn uncharge(&mut self, m: MemcgId, n: u64) {
-        self.groups[m].usage -= n;
-    }
     pub(super) fn charge_swap(&mut self, m: MemcgId, n: u64) {
-        self.groups[m].swap += n;
+        self.each_level(m, |g| g.swap += n);
     }
     /// Gives a charge for swap back.
     #[inline]
     pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
-        self.groups[m].swap -= n;
+        self.each_level(m, |g| g.swap -= n);
     }
-    /// True if `n` more pages fit under `memory.max`.
+    /// The lowest level, of a group and those above it, whose `memory.max` `n` more pages exceed.
+    /// `None`: they fit.
     #[inline]
-    pub fn fits(&self, m: MemcgId, n: u64) -> bool {
-        m.0 == 0 || self.groups[m].config.max.is_none_or(|max| self.groups[m].usage + n <= max)
+    pub fn failing_level(&self, m: MemcgId, n: u64) -> Option<MemcgId> {
+        let exceeds = |g: &Memcg| g.config.max.is_some_and(|max| g.usage + n > max);
+        self.tree.levels(m).find(|&l| exceeds(&self.groups[l]))
     }
-    /// Notes the protection of a group when a pass over all groups reaches it. The protection of an
-    /// empty one is not reckoned.
-    #[inline]
-    pub(super) fn note_protection(&mut self, m: MemcgId) {
-        let g = &mut self.groups[m];
-        if g.usage > 0 {
-            g.noted = [g.config.min, g.config.low];
-        }
-    }
-    /// Pages that a group may have more, up to `memory.high` and `memory.max`.
+    /// Pages that a group may have more, up to `memory.high` and `memory.max` of its levels.
     pub(crate) fn headroom(&self, m: MemcgId) -> u64 {
-        let c = &self.groups[m].config;
-        let ceiling = c.max.unwrap_or(u64::MAX).min(c.high.unwrap_or(u64::MAX));
-        ceiling.saturating_sub(self.groups[m].usage)
+        let of = |l: MemcgId| {
+            let (g, c) = (&self.groups[l], &self.groups[l].config);
+            let ceiling = c.max.unwrap_or(u64::MAX).min(c.high.unwrap_or(u64::MAX));
+            ceiling.saturating_sub(g.usage)
+        };
+        self.tree.levels(m).map(of).min().unwrap_or(u64::MAX)
     }
-    /// Pages above `memory.high`, with what is in stock and what the kernel holds.
+    /// Pages of a level above its `memory.high`, with what is in stock and what the kernel holds.
     pub(crate) fn over_high(&self, m: MemcgId) -> u64 {
         let g = &self.groups[m];
-        g.config.high.map_or(0, |high| (g.usage + g.stock + g.kernel).saturating_sub(high))
+        let held = if self.stock_is_used { g.usage } else { g.usage + g.stock + g.kernel };
+        g.config.high.map_or(0, |high| held.saturating_sub(high))
+    }
+    /// Pages of a level in swap above its `memory.swap.high`.
+    pub(crate) fn over_swap_high(&self, m: MemcgId) -> u64 {
+        let g = &self.groups[m];
+        g.config.swap_high.map_or(0, |high| g.swap.saturating_sub(high))
+    }
+    /// True if a group or one above it is above its `memory.high` or `memory.swap.high`.
+    #[inline]
+    pub(crate) fn exceeds_high(&self, m: MemcgId) -> bool {
+        self.tree.levels(m).any(|l| self.over_high(l) > 0 || self.over_swap_high(l) > 0)
+    }
+    /// The lowest level whose `memory.swap.max` one more page in swap would exceed.
+    #[inline]
+    pub(crate) fn swap_full(&self, m: MemcgId) -> Option<MemcgId> {
+        let full = |g: &Memcg| g.config.swap_max.is_some_and(|max| g.swap >= max);
+        self.tree.levels(m).find(|&l| full(&self.groups[l]))
+    }
+    /// Pages that a group may have more in swap (`mem_cgroup_get_nr_swap_pages`, without the slots
+    /// of the machine).
+    #[inline]
+    pub fn swap_left(&self, m: MemcgId) -> u64 {
+        let left =
+            |l| self.groups[l].config.swap_max.map(|max| max.saturating_sub(self.groups[l].swap));
+        self.tree.levels(m).filter_map(left).min().unwrap_or(u64::MAX)
     }
     /// True if one more page may be swapped.
     #[inline]
     pub fn swap_room(&self, m: MemcgId) -> bool {
-        self.groups[m].config.swap_max.is_none_or(|max| self.groups[m].swap < max)
+        self.swap_full(m).is_none()
+    }
+
+    /// Compares the counters of all levels with the pages of each group alone.
+    ///
+    /// # Panics
+    ///
+    /// They differ.
+    pub(super) fn check(&self, charged: &[u64]) {
+        let sum = |m| self.tree.walk(m).map(|m| charged[m.index()]).sum::<u64>();
+        for m in self.ids() {
+            let g = &self.groups[m];
+            let extra = if self.stock_is_used { g.stock + g.kernel } else { 0 };
+            let expected = if m == ROOT { charged[0] } else { sum(m) + extra };
+            assert_eq!(expected, g.usage, "{m}: charge");
+            let is_set = self.populated.next(self.tree.place(m)) == Some(self.tree.place(m));
+            assert_eq!(is_set, m == ROOT || g.usage > 0, "{m}: populated");
+            let children = self.tree.walk(m).filter(|&c| m != ROOT && self.groups[c].parent == m);
+            let below = children.fold([0; 2], |[min, low], c| {
+                let [a, b] = self.groups[c].protected(self.groups[c].usage);
+                [min + a, low + b]
+            });
+            assert_eq!(below, g.protected_below, "{m}: protected below");
+        }
     }
 }
 
@@ -216,5 +345,11 @@ impl std::ops::Index<MemcgId> for Memcgs {
     type Output = Memcg;
     fn index(&self, m: MemcgId) -> &Memcg {
         &self.groups[m]
+    }
+}
+
+impl std::ops::IndexMut<MemcgId> for Memcgs {
+    fn index_mut(&mut self, m: MemcgId) -> &mut Memcg {
+        &mut self.groups[m]
     }
 }

@@ -49,10 +49,8 @@ impl Memory {
         }
         let on_lists: u64 = self.lru.lists.ids().map(|l| self.lru.lists.len(l)).sum();
         assert_eq!(seen.listed, on_lists, "folios flagged as listed and lengths of lists");
-        for m in self.memcgs.ids() {
-            if self.memcgs.len() > 1 {
-                assert_eq!(seen.charged[m.index()], self.memcgs[m].usage, "{m}: charge");
-            }
+        if self.memcgs.len() > 1 {
+            self.memcgs.check(&seen.charged);
         }
         for l in self.lru.lists.ids() {
             let weight: u64 = self.lru.lists.iter_from_tail(l).map(|f| self.frames.pages(f)).sum();

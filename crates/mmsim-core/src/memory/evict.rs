@@ -8,7 +8,7 @@
 //!
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_folio_list`, `pageout`, `__remove_mapping`).
 
-use super::Memory;
+use super::{MemcgEvent, Memory};
 use crate::backing::Shadow;
 use crate::backing::device::{Io, Writer};
 use crate::backing::swap::Cached;
@@ -131,11 +131,16 @@ impl Memory {
     #[inline]
     fn add_to_swap(&mut self, folio: FolioId) -> bool {
         let memcg = self.frames.memcg(folio);
-        if !self.memcgs.swap_room(memcg) {
+        if self.memcgs.swap_full(memcg).is_some() {
+            self.memcgs.event(memcg, MemcgEvent::SwapMax, 1);
+            self.memcgs.event(memcg, MemcgEvent::SwapFail, 1);
             return false;
         }
         let Some(swap) = &mut self.swap else { return false };
-        let Some(slot) = swap.alloc(self.acting.cpu) else { return false };
+        let Some(slot) = swap.alloc(self.acting.cpu) else {
+            self.memcgs.event(memcg, MemcgEvent::SwapFail, 1);
+            return false;
+        };
         swap.set(slot, Cached::Folio(folio));
         self.frames.set_slot(folio, slot);
         self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);

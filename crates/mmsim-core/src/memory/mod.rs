@@ -49,6 +49,9 @@ mod young;
 
 pub use acting::Acting;
 pub use batch::Batches;
+pub use cgroup::events::{MemcgEvent, MemcgEvents};
+pub use cgroup::tree::{self as memcg_tree, Tree};
+pub use cgroup::walk::GroupWalk;
 pub use cgroup::{Memcg, Memcgs};
 pub use evict::{Evicting, Prepared};
 pub(crate) use fast_faults::{AHEAD, FastFaults, MOST_PENDING, SwapInRun};
@@ -66,7 +69,7 @@ pub use node_stat::NodeStatItem;
 pub use plain::FastPath;
 pub(crate) use plug::Plug;
 pub(crate) use plug::SWAP_IOCB_PAGES;
-pub use protect::Within;
+pub use protect::{Spared, Within};
 pub use run::{Kinds, Run, Verdicts, each, first};
 pub use samples::{BATCH as SAMPLE_BATCH, InBatches};
 pub use scan::{Scan, ScanFor, Scanned};

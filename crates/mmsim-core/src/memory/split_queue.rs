@@ -147,9 +147,12 @@ impl Memory {
         if self.lru.split_queues.len() == 0 {
             return;
         }
-        match req.by.memcg() {
-            Some(memcg) => self.shrink_split_queue(policy, req, memcg),
-            None => self.memcgs.ids().for_each(|m| self.shrink_split_queue(policy, req, m)),
+        let top = req.by.memcg().unwrap_or(MemcgId(0));
+        let queues = &self.lru.split_queues.queues;
+        let waiting = |&m: &MemcgId| !queues[m].folios.is_empty();
+        let groups: Vec<_> = self.memcgs.tree.walk(top).filter(waiting).collect();
+        for memcg in groups {
+            self.shrink_split_queue(policy, req, memcg);
         }
     }
 
@@ -166,7 +169,7 @@ impl Memory {
             Some(Within::Low) => !req.low_reclaim,
             None => false,
         };
-        if freeable == 0 || spared {
+        if spared {
             return;
         }
         let asked = Shrinking { freeable, deferred, seeks: SEEKS };

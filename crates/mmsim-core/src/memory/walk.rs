@@ -103,11 +103,8 @@ impl Memory {
     /// Living processes of a group in order of creation, each with a number that only grows:
     /// later ones have higher ones.
     pub fn mm_list(&self, memcg: MemcgId) -> impl Iterator<Item = (u64, AsId)> + '_ {
-        let of_group = move |&a: &AsId| {
-            let s = &self.virt.spaces[a];
-            !s.dead && s.memcg == memcg
-        };
-        self.virt.spaces.ids().filter(of_group).map(|a| (a.index() as u64, a))
+        let members = self.virt.spaces.members(memcg).iter().copied();
+        members.filter(|&a| !self.virt.spaces[a].dead).map(|a| (a.index() as u64, a))
     }
 
     /// True if a CPU turned to a thread of the process since the last call; new processes count as

@@ -100,7 +100,7 @@ impl Memory {
             r.locked = true;
             return;
         }
-        if target.is_some_and(|t| self.virt.spaces[vma.space].memcg != t) {
+        if target.is_some_and(|t| !self.memcgs.tree.holds(t, self.virt.spaces[vma.space].memcg)) {
             return;
         }
         let (recency, exec) = (vma.recency(self.ignores_random()), vma.flags.exec);

@@ -82,6 +82,28 @@ struct List {
     len_zone: [u64; MAX_ZONES],
 }
 
+/// Pages of the lists that are counted together.
+#[derive(Clone)]
+struct Tally {
+    pages: u64,
+    /// The tally that counts them as well; 0: none.
+    above: TallyId,
+}
+
+/// Adds a change, modulo 2^64, to a tally and to those above it.
+#[inline(always)]
+fn count(tallies: &mut IndexVec<TallyId, Tally>, first: TallyId, change: u64) {
+    let mut at = first;
+    loop {
+        let tally = &mut tallies[at];
+        tally.pages = tally.pages.wrapping_add(change);
+        at = tally.above;
+        if at.0 == 0 {
+            return;
+        }
+    }
+}
+
 /// All lists of a machine, in one arena.
 #[derive(Clone)]
 pub struct Lists {
@@ -89,8 +111,7 @@ pub struct Lists {
     entries: Vec<[u32; CHUNK]>,
     free: Vec<u32>,
     lists: IndexVec<ListId, List>,
-    /// Pages on the lists of each tally.
-    tallies: IndexVec<TallyId, u64>,
+    tallies: IndexVec<TallyId, Tally>,
     /// Position of each folio: chunk and slot.
     pos: IndexVec<Pfn, u32>,
 }
@@ -103,7 +124,7 @@ impl Lists {
             entries: Vec::new(),
             free: Vec::new(),
             lists: IndexVec::new(),
-            tallies: IndexVec::filled(1, 0),
+            tallies: IndexVec::filled(1, Tally { pages: 0, above: TallyId(0) }),
             pos: IndexVec::filled(nr_frames, 0),
         }
     }
@@ -123,14 +144,9 @@ impl Lists {
         self.create_in(TallyId(0))
     }
 
-    /// A new tally, without a list.
-    ///
-    /// # Panics
-    ///
-    /// There are 2^16 tallies already.
-    pub fn create_tally(&mut self) -> TallyId {
-        assert!(self.tallies.len() < 1 << 16, "2^16 tallies of lists are the most");
-        self.tallies.push(0)
+    /// A new tally, without a list. `above` counts its pages as well.
+    pub fn create_tally(&mut self, above: Option<TallyId>) -> TallyId {
+        self.tallies.push(Tally { pages: 0, above: above.unwrap_or(TallyId(0)) })
     }
 
     /// A new, empty list for folios of one node, whose pages a tally counts.
@@ -162,7 +178,7 @@ impl Lists {
     /// Pages of the folios on all lists of a tally.
     #[inline]
     pub fn tally(&self, tally: TallyId) -> u64 {
-        self.tallies[tally]
+        self.tallies[tally].pages
     }
 
     /// Pages of the folios on a list beyond one for each: 0 if all are of one page.
@@ -176,8 +192,7 @@ impl Lists {
     pub(crate) fn count_extra(&mut self, list: ListId, came: u64, left: u64) {
         let l = &mut self.lists[list];
         l.extra = l.extra + came - left;
-        let n = &mut self.tallies[l.tally];
-        *n = *n + came - left;
+        count(&mut self.tallies, l.tally, came.wrapping_sub(left));
     }
 
     /// Number of folios at the tail of a list that a scan for `n` pages takes: as many as are
@@ -240,7 +255,7 @@ impl Lists {
         let l = &mut self.lists[list];
         l.len += 1;
         l.len_zone[counter(zone)] += 1;
-        self.tallies[l.tally] += 1;
+        count(&mut self.tallies, l.tally, 1);
         l.head_slot -= 1;
         let (chunk, slot) = (l.head, l.head_slot);
         self.place(chunk, slot, folio);
@@ -265,7 +280,7 @@ impl Lists {
             let now;
             (now, rest) = rest.split_at(rest.len().min(l.head_slot.into()));
             l.len += now.len() as u64;
-            self.tallies[l.tally] += now.len() as u64;
+            count(&mut self.tallies, l.tally, now.len() as u64);
             l.head_slot -= now.len() as u8;
             let (chunk, first) = (l.head, usize::from(l.head_slot));
             self.chunks[chunk as usize].live += now.len() as u8;
@@ -292,7 +307,7 @@ impl Lists {
             let l = &mut self.lists[list];
             let now = u32::from(l.head_slot).min(rest.count_ones());
             l.len += u64::from(now);
-            self.tallies[l.tally] += u64::from(now);
+            count(&mut self.tallies, l.tally, now.into());
             let (chunk, mut slot) = (l.head, l.head_slot);
             l.head_slot -= now as u8;
             self.chunks[chunk as usize].live += now as u8;
@@ -338,7 +353,7 @@ impl Lists {
         let l = &mut self.lists[list];
         l.len += 1;
         l.len_zone[counter(zone)] += 1;
-        self.tallies[l.tally] += 1;
+        count(&mut self.tallies, l.tally, 1);
         let (chunk, slot) = if l.tail != NONE && usize::from(l.tail_slot) < CHUNK - 1 {
             l.tail_slot += 1;
             (l.tail, l.tail_slot)
@@ -398,7 +413,7 @@ impl Lists {
             chunk.live -= take as u8;
             let empty = chunk.live == 0;
             l.len -= take;
-            self.tallies[l.tally] -= take;
+            count(&mut self.tallies, l.tally, take.wrapping_neg());
             left -= take;
             // What lies behind the tail is not looked at again, so nothing is left there.
             let entries = &self.entries[c][..=usize::from(l.tail_slot) & (CHUNK - 1)];
@@ -459,7 +474,7 @@ impl Lists {
             let l = &mut self.lists[list];
             l.len -= n as u64;
             l.len_zone[counter(zone)] -= n as u64;
-            self.tallies[l.tally] -= n as u64;
+            count(&mut self.tallies, l.tally, (n as u64).wrapping_neg());
             self.pack_if_sparse(list);
             rest = &rest[n..];
         }
@@ -507,7 +522,7 @@ impl Lists {
         let l = &mut self.lists[list];
         (l.head, l.tail, l.chunks, l.head_slot) = (NONE, NONE, 0, 0);
         let (len, len_zone) = (l.len, l.len_zone);
-        self.tallies[l.tally] -= len;
+        count(&mut self.tallies, l.tally, len.wrapping_neg());
         for &f in &folios {
             self.push_head(list, f, ZoneId(0));
         }

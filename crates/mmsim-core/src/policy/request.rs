@@ -64,6 +64,8 @@ pub struct ReclaimRequest {
     pub force_deactivate: bool,
     /// Groups below `memory.low` are reclaimed too (a first attempt found nothing).
     pub low_reclaim: bool,
+    /// Visit all groups, not those whose turn it is (`memcg_full_walk`).
+    pub full_walk: bool,
     /// Swappiness in place of `vm.swappiness`, 0..=200, or [`ANON_ONLY`]: `swappiness=` of
     /// `memory.reclaim`.
     pub swappiness: Option<u8>,

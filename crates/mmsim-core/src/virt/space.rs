@@ -9,6 +9,7 @@ use crate::base::id::{AsId, FileId, GROUP_PAGES, GroupId, IndexVec, MemcgId, Pag
 use crate::base::vmstat::VmEvent;
 use crate::virt::pages::{Owner, Pages};
 use crate::workload::{RegionId, VmaFlags};
+use std::collections::BTreeMap;
 
 /// Object that a VMA maps, with machine-wide file numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -208,6 +209,8 @@ pub struct AddressSpace {
 #[derive(Clone, Default)]
 pub struct Spaces {
     spaces: IndexVec<AsId, AddressSpace>,
+    /// Processes of each group, in order of creation, those that have ended too (`mm_list`).
+    members: BTreeMap<MemcgId, Vec<AsId>>,
     vmas: IndexVec<VmaId, Vma>,
     free_vmas: Vec<VmaId>,
     /// Anonymous pages that are mapped, by all processes together (`NR_ANON_MAPPED`).
@@ -226,7 +229,7 @@ impl Spaces {
     }
     /// A new process.
     pub fn create(&mut self, name: String, memcg: MemcgId) -> AsId {
-        self.spaces.push(AddressSpace {
+        let id = self.spaces.push(AddressSpace {
             name,
             memcg,
             rss_anon: 0,
@@ -244,7 +247,13 @@ impl Spaces {
             spans: Vec::new(),
             // The address at which x86-64 starts does not matter; 4 GiB is as good.
             next_va: 0x10_0000,
-        })
+        });
+        self.members.entry(memcg).or_default().push(id);
+        id
+    }
+    /// Processes of a group, in order of creation, those that have ended too.
+    pub(crate) fn members(&self, memcg: MemcgId) -> &[AsId] {
+        self.members.get(&memcg).map_or(&[], Vec::as_slice)
     }
     /// All processes.
     pub fn ids(&self) -> impl Iterator<Item = AsId> + use<> {

@@ -4,11 +4,12 @@
 use mmsim_core::backing::device::DeviceConfig;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::config::{DEFAULT_DISK, MachineConfig, NodeConfig, SwapConfig, ZoneConfig};
-use mmsim_core::machine::GROUP_SIZES;
 use mmsim_core::machine::result::{
     FileDisk, Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult,
 };
 use mmsim_core::machine::snapshot::SwapArea;
+use mmsim_core::machine::{GROUP_PRESSURE, GROUP_SIZES};
+use mmsim_core::memory::MemcgEvents;
 use mmsim_core::memory::Memory;
 
 use super::misplaced::of_task;
@@ -62,7 +63,10 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     result.zones = zones.map(|_| (String::new(), [0; 5])).collect();
     result.mean_resident = run.mean_resident.then_some(0.0);
     let counters = VmEvent::of_groups().map(VmEvent::name);
-    let sizes: Vec<_> = GROUP_SIZES.into_iter().chain(counters).map(|name| (name, 0)).collect();
+    let events = MemcgEvents::default();
+    let events = events.named(false).map(|(name, _)| name);
+    let names = GROUP_SIZES.into_iter().chain(GROUP_PRESSURE).chain(events).chain(counters);
+    let sizes: Vec<_> = names.map(|name| (name, 0)).collect();
     for group in &run.machine.memcgs {
         result.memory_stat.push((group.name.clone(), sizes.clone()));
     }

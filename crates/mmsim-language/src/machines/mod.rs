@@ -1,7 +1,5 @@
 //! From a resolved run to a machine.
 
-use std::collections::BTreeMap;
-
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{Kernel, MachineConfig};
@@ -13,6 +11,7 @@ use mmsim_lru::config::{self as lru_config, ClassicConfig};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
 use crate::registry::{KnobError, PolicySpec, RANDOM, no_preset, resolve};
+use crate::scenario::groups::instances;
 use crate::scenario::{RunSpec, TaskSpec};
 use misplaced::{Misplaced, of_task};
 use mmsim_base::error::Error;
@@ -71,6 +70,7 @@ mod misplaced;
 mod workloads;
 
 pub use crate::registry::{Catalogue, ConfiguredPolicy, Registry};
+pub use crate::scenario::groups::overlooked;
 pub use check::{askable, shape, sound};
 pub use check::{spec_above, specs, specs_of};
 pub use compaction::compaction_knobs;
@@ -113,8 +113,6 @@ fn build(
     threads: &MakeThreads<'_>,
     policy: impl FnOnce(&mut Memory) -> Box<dyn ReclaimPolicy>,
 ) -> Result<Machine, Misplaced> {
-    let groups: BTreeMap<&str, usize> =
-        run.machine.memcgs.iter().enumerate().map(|(i, m)| (m.name.as_str(), i)).collect();
     let (mut tasks, mut disks) = (Vec::new(), check::Disks::of(run));
     for (nth, task) in run.tasks.iter().enumerate() {
         let at = |error| of_task(run, nth, error);
@@ -123,10 +121,13 @@ fn build(
         let n = workloads::processes(task).map_err(at)?;
         let all = tasks.len() as u64 + u64::from(n);
         check::count(task, all).map_err(at)?;
+        let path = task.memcg.as_deref();
+        let groups = path.map_or_else(Vec::new, |path| instances(&run.machine.memcgs, path));
         for i in 0..n {
+            let memcg = (!groups.is_empty()).then(|| groups[i as usize % groups.len()]);
             let threads = threads(task, run.seed, i as usize).map_err(at)?;
             let config = TaskConfig::new(process_name(task, i, n), threads)
-                .with_memcg(task.memcg.as_deref().map(|m| groups[m]))
+                .with_memcg(memcg)
                 .with_oom_score_adj(task.oom_score_adj)
                 .with_disks(task.disks.clone())
                 .with_start(SimTime(task.start.0));

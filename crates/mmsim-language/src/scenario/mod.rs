@@ -17,6 +17,7 @@ mod expand;
 mod expect;
 mod fields;
 mod given;
+pub(crate) mod groups;
 pub mod keys;
 mod kinds;
 mod laws;

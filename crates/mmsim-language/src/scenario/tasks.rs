@@ -10,6 +10,7 @@ use mmsim_core::machine::DisksOfFiles;
 use mmsim_workload::generators::{End, FragmentTask, MemoryKind};
 
 use super::fields::{TaskCx, disk_of};
+use super::groups::instances;
 use super::raw::Node;
 use super::read::Reader;
 use super::tables::{TASK_TABLES, WORKLOADS, disks_of_regions};
@@ -57,7 +58,7 @@ pub(super) fn tasks(
             return Err(r.error("load", "a second layout", "one in all"));
         }
         let memcg = r.opt_name("memcg")?;
-        if let Some(m) = memcg.filter(|m| !memcgs.contains(m)) {
+        if let Some(m) = memcg.filter(|m| instances(&machine.memcgs, m).is_empty()) {
             return Err(r.unknown_word("memcg", "memory cgroup", m, &memcgs));
         }
         tasks.push(TaskSpec {

@@ -571,6 +571,22 @@ mod tests {
         assert_eq!(scan_base_protected(1000, 6, 2000, 1000), 0);
     }
 
+    /// Worked by hand, at priorities 12, 10 and so on down to 0: size, protection and usage.
+    #[test]
+    fn protected_lists_are_scanned_less() {
+        let at = |size, protection, usage| {
+            [12, 10, 8, 6, 4, 2, 0].map(|p| scan_base_protected(size, p, protection, usage))
+        };
+        assert_eq!(at(2000, 3333, 4000), [0, 0, 1, 5, 20, 83, 334]);
+        assert_eq!(at(4000, 1666, 5000), [0, 2, 10, 41, 166, 667, 2668]);
+        let whole = 262_144;
+        let half = at(whole, 131_072, whole);
+        assert_eq!(half, [32, 128, 512, 2048, 8192, 32_768, 131_073]);
+        assert_eq!(at(whole, 235_930, whole), [6, 25, 102, 409, 1638, 6553, 26_215]);
+        // In a low round a small list of a group with `memory.low` counts as a cluster still.
+        assert_eq!([0, 1].map(|p| scan_base_protected(10, p, 0, 10)), [32, 16]);
+    }
+
     #[test]
     fn adjustment_keeps_the_proportion_of_the_targets() {
         // One round of 32 each: 93 + 243 anonymous pages remain of 400, 168 + 68 file pages of 300.

@@ -29,6 +29,7 @@
 //! - `config`: the knobs; `formulas`: the arithmetic;
 //! - `pass`: one pass over a node: what to scan, in which order;
 //! - `scan`: the scans of an inactive and of an active list;
+//! - `levels`: sizes and costs of a memory cgroup with those below it; `stale`: as old as the kernel's;
 //! - `workingset`: ages, shadows, refaults;
 //! - `lazyfree`: a list for lazily freed memory, if it has one of its own; `pool`: a pool of
 //!   easily reclaimed memory.
@@ -39,20 +40,23 @@
 pub mod config;
 pub mod formulas;
 mod lazyfree;
+mod levels;
 mod looks;
 mod pass;
 mod pool;
 mod scan;
+mod stale;
 mod workingset;
 
 use crate::index::{ANON, FILE, LruType, LruvecId, LruvecIds, PerType};
 use crate::shrink::Work;
 use config::{BalanceModel, ClassicConfig, InactiveRatioScope, NewAnonRotated};
-use formulas::{CostState, PerList, RotateStat, cost612};
+use formulas::{CostState, PerList, RotateStat};
 use lazyfree::OwnLists;
 use mmsim_core::backing::Shadow;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{IndexVec, ListId, MemcgId, NodeId, PageIdx, TallyId, ZoneId};
+use mmsim_core::base::rules::MemcgStats;
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::memory::trace::TraceEvent;
 use mmsim_core::memory::{Memory, SettledFaults};
@@ -65,6 +69,7 @@ use mmsim_core::typed_index;
 use pass::Pass;
 use pool::Pool;
 use scan::Judging;
+use stale::Stale;
 use std::ops::RangeInclusive;
 use workingset::Packing;
 
@@ -81,6 +86,10 @@ typed_index!(
 #[derive(Clone, Debug)]
 struct Lruvec {
     lists: [ListId; 5],
+    /// Sizes of the lists with those of the memory cgroups below, if there are any.
+    tallies: Option<[TallyId; 5]>,
+    /// The lruvec of the memory cgroup above. That of the root is its own.
+    above: LruvecId,
     rotate: RotateStat,
     cost: CostState,
     /// Ages; the unified model uses that of anonymous memory.
@@ -109,8 +118,6 @@ pub struct Classic {
     passes: IndexVec<NodeId, [Option<Box<Pass>>; 2]>,
     /// The memory of one that has ended, for the next.
     ended: Option<Box<Pass>>,
-    /// The memory cgroup where the next partial walk starts.
-    walk: IndexVec<LruScope, usize>,
     /// Set while a batch of arrivals is counted as rotated by mistake (`forced-leaky`).
     leaking: bool,
     /// Pages deactivated on advice.
@@ -123,6 +130,8 @@ pub struct Classic {
     /// Arrivals on their way to the inactive and to the active list.
     back: [Vec<FolioId>; 2],
     packing: Packing,
+    /// Statistics of groups as of the last flush; `None`: they are exact.
+    stale: Option<Stale>,
 }
 
 impl Classic {
@@ -138,19 +147,15 @@ impl Classic {
         let ids = LruvecIds::new(mem.memcgs.len());
         let by_zone = mem.zones.lru_by_zone();
         let scopes = if by_zone { mem.zones.ids().count() } else { nodes };
-        let tallies = IndexVec::from_fn(scopes, |_: LruScope| {
-            std::array::from_fn(|_| mem.lru.lists.create_tally())
-        });
-        let lruvecs = IndexVec::from_fn(scopes * ids.nr_memcgs(), |lv| Lruvec {
-            lists: tallies[LruScope(ids.place(lv))].map(|t| mem.lru.lists.create_in(t)),
-            rotate: RotateStat::default(),
-            cost: CostState::default(),
-            age: PerType::default(),
-            activations: PerType::default(),
-            snapshot: PerType::default(),
+        let lruvecs = levels::lruvecs(mem, ids, scopes);
+        let tallies = IndexVec::from_fn(scopes, |scope: LruScope| {
+            lruvecs[ids.id(scope.0, MemcgId(0))].tallies.expect("the root has sizes of all")
         });
         let own = OwnLists::of(config.lazyfree, &lruvecs, mem);
         let pool = Pool::of(&lruvecs, mem);
+        let delayed = mem.given.rules.memcg_stats == MemcgStats::Kernel;
+        let by_target = config.inactive_ratio_scope == InactiveRatioScope::Target;
+        let stale = (delayed && by_target && !ids.only_root()).then(|| Stale::new(lruvecs.len()));
         Classic {
             config,
             own,
@@ -162,7 +167,6 @@ impl Classic {
             cluster: (SWAP_CLUSTER_MAX >> mem.given.batch_shift).max(1),
             passes: IndexVec::filled(nodes, [None, None]),
             ended: None,
-            walk: IndexVec::filled(scopes, 0),
             leaking: false,
             advised: 0,
             judging: Judging::new(config.anon_ref_rule),
@@ -170,6 +174,7 @@ impl Classic {
             accessed: Vec::new(),
             back: [Vec::new(), Vec::new()],
             packing: Packing::of(mem),
+            stale,
         }
     }
 
@@ -234,31 +239,6 @@ impl Classic {
         } else {
             2 * usize::from(bits & flag::SWAPBACKED == 0) + usize::from(bits & flag::ACTIVE != 0)
         }
-    }
-
-    /// Sizes of the lists of a memory cgroup. The root has those of all cgroups of the scope.
-    #[inline(always)]
-    fn list_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> [u64; 5] {
-        if memcg.0 == 0 {
-            let [a, b, c, d, e] = self.tallies[scope];
-            let n = |t| mem.lru.lists.tally(t);
-            return [n(a), n(b), n(c), n(d), n(e)];
-        }
-        let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
-        lists.map(|l| mem.lru.lists.len(l))
-    }
-
-    /// The same of the evictable lists.
-    #[inline(always)]
-    fn sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
-        if memcg.0 == 0 {
-            let [a, b, c, d, _] = self.tallies[scope];
-            let n = |t| mem.lru.lists.tally(t);
-            return [n(a), n(b), n(c), n(d)];
-        }
-        let [a, b, c, d, _] = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
-        let n = |l| mem.lru.lists.len(l);
-        [n(a), n(b), n(c), n(d)]
     }
 
     /// Puts a folio at the head of the list that its flags name.
@@ -332,31 +312,6 @@ impl Classic {
     fn note_rotated(&mut self, lv: LruvecId, file: bool, scanned: u64, rotated: u64) {
         if self.config.balance_model == BalanceModel::Rotate {
             self.lruvecs[lv].rotate.add(LruType::of(file), scanned, rotated);
-        }
-    }
-
-    /// A cost event of a group and of its ancestors.
-    fn note_cost(&mut self, mem: &Memory, lv: LruvecId, file: bool, nr_io: u64, nr_rotated: u64) {
-        let cost = match self.config.balance_model {
-            BalanceModel::Rotate => return,
-            // An event of cost 0 still compares the costs with the lists, and may halve them.
-            BalanceModel::Cost58 | BalanceModel::Cost59 => nr_io,
-            BalanceModel::Cost612 | BalanceModel::Cost73 => cost612(nr_io, nr_rotated),
-        };
-        let (page_type, root) = (LruType::of(file), self.ids.root_of(lv));
-        if self.config.balance_model == BalanceModel::Cost73 {
-            self.lruvecs[lv].cost.pending[page_type] += cost;
-            if lv != root {
-                self.lruvecs[root].cost.pending[page_type] += cost;
-            }
-            return;
-        }
-        let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
-        let own = self.sizes(mem, scope, memcg);
-        self.lruvecs[lv].cost.add(page_type, cost, own.iter().sum());
-        if lv != root {
-            let all = self.sizes(mem, scope, MemcgId(0));
-            self.lruvecs[root].cost.add(page_type, cost, all.iter().sum());
         }
     }
 }
@@ -537,12 +492,12 @@ impl ReclaimPolicy for Classic {
                 continue;
             }
             let all_low = self.inactive_anon_is_low(mem, scope, MemcgId(0));
-            for lv in self.ids.at(scope.0) {
+            let mut walk = mem.memcgs.walk_all(MemcgId(0));
+            while let Some(memcg) = mem.memcgs.next_group(&mut walk) {
+                let lv = self.lruvec_at(scope, memcg);
                 let low = match self.config.inactive_ratio_scope {
                     InactiveRatioScope::Target => all_low,
-                    InactiveRatioScope::Lruvec => {
-                        self.inactive_anon_is_low(mem, scope, self.ids.memcg(lv))
-                    }
+                    InactiveRatioScope::Lruvec => self.inactive_anon_is_low(mem, scope, memcg),
                 };
                 if low {
                     self.shrink_active(mem, lv, false, self.cluster, req);
@@ -561,11 +516,17 @@ impl ReclaimPolicy for Classic {
     }
 
     fn reclaim_ended(&mut self, mem: &mut Memory, node: NodeId, limit: Option<MemcgId>) {
+        self.flush_stats(mem);
         let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
         let all = own && limit.is_none();
         let memcg = limit.unwrap_or(MemcgId(0));
         for scope in self.scopes_of(mem, node).map(LruScope) {
-            for memcg in self.ids.memcgs().filter(|&m| all || m == memcg) {
+            if !all {
+                let i = self.lruvec_at(scope, memcg);
+                self.lruvecs[i].snapshot = self.activations(mem, scope, memcg);
+                continue;
+            }
+            for memcg in self.ids.memcgs() {
                 let i = self.lruvec_at(scope, memcg);
                 self.lruvecs[i].snapshot = self.activations(mem, scope, memcg);
             }
@@ -637,11 +598,17 @@ impl Inspect for Classic {
     }
 
     fn check(&self, mem: &Memory) {
-        for (scope, tallies) in self.tallies.pairs() {
-            for (l, &tally) in tallies.iter().enumerate() {
-                let lruvecs = self.ids.at(scope.0).map(|lv| &self.lruvecs[lv]);
-                let sum: u64 = lruvecs.map(|lv| mem.lru.lists.len(lv.lists[l])).sum();
-                assert_eq!(mem.lru.lists.tally(tally), sum, "{} of all memcgs", LIST_NAMES[l]);
+        for (lv, lruvec) in self.lruvecs.pairs() {
+            let (scope, memcg) = (self.scope_of_lruvec(lv), self.ids.memcg(lv));
+            for (l, &tally) in lruvec.tallies.iter().flatten().enumerate() {
+                let lists = |m| self.lruvecs[self.lruvec_at(scope, m)].lists;
+                let below = mem.memcgs.tree.walk(memcg).map(|m| mem.lru.lists.len(lists(m)[l]));
+                assert_eq!(
+                    mem.lru.lists.tally(tally),
+                    below.sum::<u64>(),
+                    "{} of {memcg} and below",
+                    LIST_NAMES[l]
+                );
             }
         }
         for (i, lv) in self.lruvecs.pairs() {

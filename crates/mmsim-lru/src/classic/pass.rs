@@ -16,7 +16,7 @@ use crate::shrink::{self, BatchStats};
 use mmsim_core::base::id::{MemcgId, NodeId, ZoneId};
 use mmsim_core::config::DEF_PRIORITY;
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{Memory, Within};
+use mmsim_core::memory::{GroupWalk, MemcgEvent, Memory, Spared, Within};
 use mmsim_core::policy::{ReclaimOutcome, ReclaimRequest, Reclaimer};
 
 /// State of a pass before its first scan (`prepare_scan_control`).
@@ -60,9 +60,8 @@ impl Work {
 pub(super) struct Pass {
     scope: LruScope,
     control: Control,
-    /// The memory cgroup to visit next, and how many are still to visit.
-    next: usize,
-    left: usize,
+    /// The walk over the memory cgroups of the scope.
+    walk: GroupWalk,
     work: Option<Work>,
     reclaimed: u64,
     /// Place in the pool of easily reclaimed memory.
@@ -73,6 +72,7 @@ pub(super) struct Pass {
 
 impl Classic {
     pub(super) fn run_pass(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> ReclaimOutcome {
+        self.flush_stats(mem);
         let place = usize::from(matches!(req.by, Reclaimer::Kswapd));
         let kept = if req.one_step { self.passes[req.node][place].take() } else { None };
         let mut pass = match kept {
@@ -113,9 +113,8 @@ impl Classic {
             self.round(mem, req, &mut pass, &mut out);
             self.fills(false);
             if pass.work.is_none() {
-                // A direct reclaimer walks memcgs only until it has enough.
-                let enough = req.reclaimed + pass.reclaimed >= req.target;
-                if matches!(req.by, Reclaimer::Direct) && enough && !self.ids.only_root() {
+                // A walk that others go on with ends as soon as there is enough.
+                if pass.walk.is_shared() && req.reclaimed + pass.reclaimed >= req.target {
                     break;
                 }
             }
@@ -144,8 +143,7 @@ impl Classic {
         let pass = Pass {
             scope,
             control: self.control(mem, req, scope, target(req)),
-            next: 0,
-            left: 0,
+            walk: self.walk_of(mem, req, scope),
             work: None,
             reclaimed: 0,
             pool: if self.pool.is_some() { InPool::Takes } else { InPool::None },
@@ -153,15 +151,13 @@ impl Classic {
             low_skipped: false,
         };
         // In the memory of one that has ended.
-        let mut pass = match self.ended.take() {
+        match self.ended.take() {
             Some(mut ended) => {
                 *ended = pass;
                 ended
             }
             None => Box::new(pass),
-        };
-        self.enter(mem, req, &mut pass, scope);
-        pass
+        }
     }
 
     /// Takes the cost of reclaim until now, which decides how this pass divides its scans (7.3).
@@ -181,24 +177,26 @@ impl Classic {
         self.scopes_of(mem, req.node).rev().find(wanted).map(LruScope)
     }
 
-    /// A pass goes on with the memcgs of a scope. kswapd visits all of them; direct reclaimers go
-    /// on where the last one stopped.
+    /// A pass goes on with the memcgs of a scope.
     fn enter(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, scope: LruScope) {
-        let direct = matches!(req.by, Reclaimer::Direct);
-        (pass.next, pass.left) = match target(req).0 {
-            0 if direct => (self.walk[scope] % self.ids.nr_memcgs(), self.ids.nr_memcgs()),
-            0 => (0, self.ids.nr_memcgs()),
-            m => (m.into(), 1),
-        };
-        if scope != pass.scope {
-            pass.scope = scope;
-            pass.control = self.control(mem, req, scope, target(req));
+        pass.walk = self.walk_of(mem, req, scope);
+        pass.scope = scope;
+        pass.control = self.control(mem, req, scope, target(req));
+    }
+
+    /// The walk over the memcgs of a scope. kswapd visits all of them; others share out a cycle.
+    fn walk_of(&self, mem: &Memory, req: &ReclaimRequest, scope: LruScope) -> GroupWalk {
+        let kswapd = matches!(req.by, Reclaimer::Kswapd);
+        let shares = mem.given.rules.shared_walks && !kswapd && !req.full_walk;
+        match shares && !self.ids.only_root() {
+            true => mem.memcgs.walk_shared(target(req), scope.0),
+            false => mem.memcgs.walk_all(target(req)),
         }
     }
 
     /// True if there are memcgs or scopes left.
     fn goes_on(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass) -> bool {
-        pass.left > 0 || self.wanted_below(mem, req, pass.scope.0).is_some()
+        mem.memcgs.goes_on(&pass.walk) || self.wanted_below(mem, req, pass.scope.0).is_some()
     }
 
     /// State of a pass over a memory cgroup: the one that reclaim is about, or the one that it
@@ -313,7 +311,7 @@ impl Classic {
     #[inline]
     pub(super) fn balanced(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         match self.config.inactive_ratio_scope {
-            InactiveRatioScope::Target => self.sizes(mem, scope, memcg),
+            InactiveRatioScope::Target => self.seen_sizes(mem, scope, memcg),
             InactiveRatioScope::Lruvec => {
                 let lists = self.lruvecs[self.lruvec_at(scope, memcg)].lists;
                 [0, 1, 2, 3].map(|l| mem.lru.lists.len(lists[l]))
@@ -324,24 +322,18 @@ impl Classic {
     /// Goes on to the next group that is not protected. False: there is none.
     #[inline(never)] // Once a pass; what it computes is in no round's way.
     fn next_memcg(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
-        while pass.left > 0 {
-            let m = pass.next;
-            pass.left -= 1;
-            pass.next = if m + 1 == self.ids.nr_memcgs() { 0 } else { m + 1 };
-            if matches!(req.by, Reclaimer::Direct) {
-                self.walk[pass.scope] = m + 1;
-            }
-            let memcg = MemcgId(m as u16);
+        while let Some(memcg) = mem.next_group(&mut pass.walk) {
             match mem.protection_from(req, memcg) {
                 Some(Within::Min) => continue,
                 Some(Within::Low) if !req.low_reclaim => {
                     pass.low_skipped = true;
                     continue;
                 }
-                _ => {}
+                Some(Within::Low) => mem.memcgs.event(memcg, MemcgEvent::Low, 1),
+                None => {}
             }
-            let (protection, low) = mem.protected_pages(req, memcg);
-            pass.low_skipped |= low;
+            let protection = mem.protected_pages(req, memcg);
+            pass.low_skipped |= protection.is_some_and(|p| p.by_low);
             let usage = mem.memcgs[memcg].usage;
             if self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec {
                 pass.control = self.control(mem, req, pass.scope, memcg);
@@ -382,7 +374,7 @@ impl Classic {
         req: &ReclaimRequest,
         pass: &Pass,
         memcg: MemcgId,
-        protection: u64,
+        protection: Option<Spared>,
         usage: u64,
     ) -> (PerList, (PerList, u64)) {
         let priority = u32::from(req.priority);
@@ -405,12 +397,9 @@ impl Classic {
                 }
             }
         }
-        let base_of = |s| {
-            if protection > 0 {
-                formulas::scan_base_protected(s, priority, protection, usage)
-            } else {
-                formulas::scan_base(s, priority)
-            }
+        let base_of = |s| match protection {
+            Some(p) => formulas::scan_base_protected(s, priority, p.pages, usage),
+            None => formulas::scan_base(s, priority),
         };
         let base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
         if !can_swap && req.anon_only() && !mem.given.rules.anon_only_falls_back {
@@ -520,9 +509,8 @@ impl Classic {
             reclaimed: [reclaimed[ANON], reclaimed[FILE]],
         });
         // Even if the active list was closed: keep it from outgrowing the inactive one.
-        let of = |l: usize| mem.lru.lists.len(self.lruvecs[w.lv].lists[l]) << mem.given.scale_shift;
-        let s = [of(0), of(1)];
-        if mem.has_swap() && formulas::inactive_anon_is_low(self.config.anon_ratio, s[0], s[1]) {
+        let scope = self.scope_of_lruvec(w.lv);
+        if mem.has_swap() && self.inactive_anon_is_low(mem, scope, memcg) {
             self.shrink_active(mem, w.lv, false, self.cluster, req);
         }
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {

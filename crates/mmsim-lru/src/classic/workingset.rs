@@ -165,15 +165,16 @@ impl Classic {
     pub(super) fn advance_age(&mut self, lv: LruvecId, age: LruType, n: u64) {
         self.lruvecs[lv].age[age] += n;
         if !self.ids.only_root() {
-            self.advance_root(lv, age, n);
+            self.advance_above(lv, age, n);
         }
     }
 
     #[inline(never)]
-    fn advance_root(&mut self, lv: LruvecId, age: LruType, n: u64) {
-        let root = self.ids.root_of(lv);
-        if root != lv {
-            self.lruvecs[root].age[age] += n;
+    fn advance_above(&mut self, lv: LruvecId, age: LruType, n: u64) {
+        let mut level = lv;
+        while let Some(above) = self.above(level) {
+            self.lruvecs[above].age[age] += n;
+            level = above;
         }
     }
 
@@ -241,7 +242,7 @@ impl Classic {
         let before = *age;
         *age += 1;
         if !self.ids.only_root() {
-            self.advance_root(l.lv, l.age, 1);
+            self.advance_above(l.lv, l.age, 1);
         }
         let stamp = || self.packing.stamp(l.whose, bits & flag::WORKINGSET != 0, before + l.own);
         l.leaves.then(stamp)
@@ -267,7 +268,7 @@ impl Classic {
             self.config.ws_v1_index_bug,
             ThresholdInput {
                 is_file,
-                lists: self.sizes(mem, scope, memcg),
+                lists: self.seen_sizes(mem, scope, memcg),
                 swap_left: mem.can_swap(memcg),
                 slab_reclaimable: mem.kernel.slab_frames.len() as u64,
             },
@@ -277,6 +278,7 @@ impl Classic {
     /// A page comes back whose shadow was found.
     #[inline(always)] // For `faults_settled`.
     pub(super) fn refault(&mut self, mem: &mut Memory, folio: FolioId, shadow: Shadow) {
+        self.flush_stats(mem);
         let file = mem.frames.is_file_lru(folio);
         let memcg = mem.frames.memcg(folio);
         mem.count_refault(folio, memcg, file);
@@ -360,11 +362,18 @@ impl Classic {
         if self.of_nodes() {
             return mem.node_page_state(self.node_of(mem, scope), ACTIVATIONS[t]);
         }
+        self.seen_activations(self.lruvec_at(scope, memcg))[t]
+    }
+
+    /// A refault of an lruvec was activated. Groups above count it too, but where reclaim looks at
+    /// single lruvecs.
+    fn note_activation(&mut self, lv: LruvecId, t: LruType) {
         let own = self.config.inactive_ratio_scope == InactiveRatioScope::Lruvec;
-        if memcg != MemcgId(0) || own {
-            return self.lruvecs[self.lruvec_at(scope, memcg)].activations[t];
+        let mut level = Some(lv);
+        while let Some(at) = level {
+            self.lruvecs[at].activations[t] += 1;
+            level = self.above(at).filter(|_| !own);
         }
-        self.ids.at(scope.0).map(|lv| self.lruvecs[lv].activations[t]).sum()
     }
 
     /// There is one lruvec for each node.
@@ -392,7 +401,7 @@ impl Classic {
             let node = self.node_of(mem, self.scope_of_lruvec(lv));
             mem.inc_node_state(node, ACTIVATIONS[counter]);
         } else {
-            self.lruvecs[lv].activations[counter] += 1;
+            self.note_activation(lv, counter);
         }
         if workingset {
             mem.count_in(

@@ -16,6 +16,7 @@ use crate::index::{ANON, Evictable, FILE, Gen, LruType, LruvecId, MAX_NR_GENS, M
 use mmsim_core::base::id::{GroupId, PageIdx};
 use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::ZoneKind;
+use mmsim_core::memory::memcg_tree::ROOT;
 use mmsim_core::memory::trace::{TraceEvent, TraceKind};
 use mmsim_core::memory::{Memory, WalkScope};
 use mmsim_core::phys::frames::{FolioId, flag, pages_of};
@@ -72,7 +73,10 @@ impl Mglru {
     ) -> u64 {
         let memcg = self.node_and_memcg(lv).1;
         let room = |s: &mmsim_core::backing::swap::Swap| u64::from(s.nr_free()) >= self.min_batch;
-        if may_swap && mem.swap.as_ref().is_some_and(room) && mem.memcgs.swap_room(memcg) {
+        if may_swap
+            && mem.swap.as_ref().is_some_and(room)
+            && mem.memcgs.swap_left(memcg) >= self.min_batch
+        {
             req.swappiness(&mem.given.vm)
         } else {
             0
@@ -344,6 +348,9 @@ impl Mglru {
     /// older than `min_ttl_ms`, and something has to be killed.
     pub(super) fn age_by_kswapd(&mut self, mem: &mut Memory, req: &ReclaimRequest) -> bool {
         let node = req.node;
+        if !self.ids.only_root() {
+            mem.reckon_protection();
+        }
         let ttl = SimDuration::from_millis(self.config.min_ttl_ms.into());
         let ages = self.config.aging_site == AgingSite::Kswapd;
         if ages && !std::mem::replace(&mut self.needs_aging[node], true) {
@@ -366,7 +373,8 @@ impl Mglru {
             _ => req.priority,
         };
         let mut reclaimable = false;
-        for memcg in self.ids.memcgs() {
+        let mut walk = mem.memcgs.walk_all(ROOT);
+        while let Some(memcg) = mem.memcgs.next_group(&mut walk) {
             let lv = self.lruvec_at(node, memcg);
             if mem.is_within_min(memcg) {
                 continue;

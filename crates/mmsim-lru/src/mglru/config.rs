@@ -158,6 +158,17 @@ words! {
         Whole = "whole", "A group below is spared, one above is scanned by its size.";
         Share = "share", "The same, and of one above the protected share is not scanned.";
     }
+    /// When global reclaim learns how much protection a group has.
+    ProtectionAge {
+        Kswapd = "kswapd",
+            "When kswapd looks at a node, before each of its passes; others go by what it found.";
+        Visit = "visit", "kswapd likewise; others when they visit the group.";
+    }
+    /// The order in which global reclaim visits groups.
+    GroupOrder {
+        Tree = "tree", "That of the tree, all of them in each pass.";
+        Lru = "lru", "That of an LRU of groups: those of its old generation.";
+    }
     /// When kswapd asks whether anything is older than `min-ttl-ms`.
     TtlRule {
         Aging61 = "aging-6.1",
@@ -372,6 +383,15 @@ settings! {
         protection: Protection = Protection::Whole, "6.18" => Protection::Share,
             .kernel("apply_proportional_protection")
             .source("share: by Linux 6.17, apply_proportional_protection");
+        /// When global reclaim learns how much protection a group has.
+        protection_age as "protection-age": ProtectionAge =
+            ProtectionAge::Kswapd, "7.3" => ProtectionAge::Visit,
+            .kernel("lru_gen_age_node, shrink_one")
+            .source("absent in 7.2, present in 7.3, mm/vmscan.c, shrink_one");
+        /// The order in which global reclaim visits groups.
+        group_order as "group-order": GroupOrder = GroupOrder::Tree, "6.3" => GroupOrder::Lru,
+            .kernel("shrink_many")
+            .source("6.3 \"mm: multi-gen LRU: per-node lru_gen_folio lists\"");
         /// When a pass over a node stops early.
         abort_rule as "abort-rule": AbortRule =
             AbortRule::V6_1, "6.6" => AbortRule::Simple67, "6.12" => AbortRule::Wmark612,

@@ -100,7 +100,7 @@ impl Mglru {
         if req.target == 0 || oldest.is_none_or(|oldest| min_gen < oldest) {
             return LruGenWritten::Done;
         }
-        let mut pass = self.begin(req, false);
+        let mut pass = self.begin(mem, req, false);
         pass.walks = true;
         let mut out = ReclaimOutcome::default();
         match self.evict_folios(mem, lv, swappiness, u64::MAX, req, &pass, &mut out) {
@@ -135,7 +135,7 @@ impl Mglru {
     ) -> u64 {
         let lv = self.lruvec_at(req.node, memcg);
         let swappiness = self.swappiness(mem, lv, req);
-        let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
+        let mut pass = self.begin(mem, req, matches!(req.by, Reclaimer::Kswapd));
         pass.walks = walks;
         let (all, out) = (u64::MAX, &mut ReclaimOutcome::default());
         self.evict_folios(mem, lv, swappiness, all, req, &pass, out)
@@ -151,7 +151,7 @@ impl Mglru {
     ) -> Option<u64> {
         let lv = self.lruvec_at(req.node, memcg);
         let types = Evictable::of(self.swappiness(mem, lv, req));
-        let mut pass = self.begin(req, matches!(req.by, Reclaimer::Kswapd));
+        let mut pass = self.begin(mem, req, matches!(req.by, Reclaimer::Kswapd));
         loop {
             match self.budget(mem, lv, types, req, &mut pass) {
                 Budget::Pages(pages) => return Some(pages),
@@ -218,6 +218,7 @@ fn by_command(mem: &Memory, node: NodeId, swappiness: Option<u8>, target: u64) -
         may_io: true,
         force_deactivate: false,
         low_reclaim: false,
+        full_walk: false,
         swappiness,
         no_cache_trim: false,
         one_step: true,

@@ -1,14 +1,16 @@
-//! The order in which global reclaim visits groups: an LRU of groups.
+//! The order in which global reclaim visits groups: an LRU of groups of all depths.
 //!
 //! Groups stand in two generations, old and young, each of eight bins, in which they are put at
 //! random. A pass visits the old generation from a bin drawn at random; what it aged or could
 //! not use moves to the young one. When the old generation is empty the young one takes its
 //! place.
 //!
-//! Source: Linux 6.12 mm/vmscan.c (`lru_gen_rotate_memcg`, `shrink_many`). Groups live as long as
-//! the machine here, so what happens at their coming and going is left out.
+//! A group moves when the pass goes on to the next one. So a group that gets a second chance may be
+//! met again in the same pass: at the end of its bin, or in one still to come.
+//!
+//! Source: Linux 6.12 mm/vmscan.c (`lru_gen_rotate_memcg`, `shrink_many`). Bins are lists with links
+//! in the seats, because a group leaves its bin from the middle.
 
-use crate::index::LruvecIds;
 use mmsim_core::base::id::{IndexVec, MemcgId};
 use mmsim_core::base::rng::Rng;
 
@@ -32,6 +34,16 @@ struct Seat {
     bin: usize,
     /// It had its second chance.
     tail: bool,
+    /// Its neighbours in the bin, towards the head and the tail.
+    before: Option<MemcgId>,
+    after: Option<MemcgId>,
+}
+
+/// A bin: its first and its last group.
+#[derive(Clone, Copy, Default, Debug)]
+struct Bin {
+    head: Option<MemcgId>,
+    tail: Option<MemcgId>,
 }
 
 /// The groups of one node in order.
@@ -39,27 +51,82 @@ struct Seat {
 pub(super) struct MemcgLru {
     seq: usize,
     seats: IndexVec<MemcgId, Seat>,
-    fifos: [[Vec<MemcgId>; BINS]; GENS],
+    bins: [[Bin; BINS]; GENS],
+    /// Groups of each generation.
+    sizes: [usize; GENS],
     rng: Rng,
 }
 
+/// A pass over the old generation, as it was when the pass began.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    generation: usize,
+    bin: usize,
+    /// Bins still to visit after this one.
+    bins_left: usize,
+    /// The group to visit next, if this bin has one.
+    next: Option<MemcgId>,
+}
+
 impl MemcgLru {
-    pub(super) fn new(ids: LruvecIds, mut rng: Rng) -> Self {
-        let mut fifos: [[Vec<MemcgId>; BINS]; GENS] = Default::default();
-        let mut seats = IndexVec::new();
-        for memcg in ids.memcgs() {
-            let bin = rng.below(BINS as u64) as usize;
-            fifos[0][bin].push(memcg);
-            seats.push(Seat { generation: 0, bin, tail: false });
+    pub(super) fn new(nr_memcgs: usize, rng: Rng) -> Self {
+        let seat = Seat { generation: 0, bin: 0, tail: false, before: None, after: None };
+        let mut lru = MemcgLru {
+            seq: 0,
+            seats: IndexVec::filled(nr_memcgs, seat),
+            bins: Default::default(),
+            sizes: [0; GENS],
+            rng,
+        };
+        for memcg in lru.seats.ids() {
+            lru.append(memcg, 0, false);
         }
-        MemcgLru { seq: 0, seats, fifos, rng }
+        lru
     }
 
-    /// The memcgs of the old generation as a pass visits them: by bins from one drawn at random.
-    pub(super) fn visit(&mut self) -> Vec<MemcgId> {
-        let first = self.rng.below(BINS as u64) as usize;
-        let old = &self.fifos[self.seq % GENS];
-        (0..BINS).flat_map(|i| old[(first + i) % BINS].iter().copied()).collect()
+    /// A pass: it visits bins from one drawn at random on.
+    pub(super) fn visit(&mut self) -> Visit {
+        let (generation, bin) = (self.seq % GENS, self.draw());
+        Visit { generation, bin, bins_left: BINS - 1, next: self.bins[generation][bin].head }
+    }
+
+    /// The next group of a pass. It leaves it by [`MemcgLru::leave`] before the next call.
+    pub(super) fn next(&self, visit: &mut Visit) -> Option<MemcgId> {
+        loop {
+            let head = self.bins[visit.generation][visit.bin].head;
+            if let Some(m) = visit.next {
+                let seat = &self.seats[m];
+                // Another pass may have moved it: this one begins the bin anew.
+                if (seat.generation, seat.bin) == (visit.generation, visit.bin) {
+                    return Some(m);
+                }
+                visit.next = head;
+                continue;
+            }
+            if visit.bins_left == 0 {
+                return None;
+            }
+            visit.bins_left -= 1;
+            visit.bin = (visit.bin + 1) % BINS;
+            visit.next = self.bins[visit.generation][visit.bin].head;
+        }
+    }
+
+    /// True if a pass has a group left.
+    pub(super) fn goes_on(&self, visit: &Visit) -> bool {
+        self.next(&mut visit.clone()).is_some()
+    }
+
+    /// A pass leaves the group that it visited, which moves if it is to.
+    pub(super) fn leave(&mut self, visit: &mut Visit, memcg: MemcgId, to: Option<Rotation>) {
+        let seat = self.seats[memcg];
+        visit.next = match (seat.generation, seat.bin) == (visit.generation, visit.bin) {
+            true => seat.after,
+            false => self.bins[visit.generation][visit.bin].head,
+        };
+        if let Some(to) = to {
+            self.rotate(memcg, to);
+        }
     }
 
     /// True if a memcg had its second chance.
@@ -69,20 +136,48 @@ impl MemcgLru {
 
     /// Moves a memcg.
     pub(super) fn rotate(&mut self, memcg: MemcgId, to: Rotation) {
-        let from = self.seats[memcg];
-        self.fifos[from.generation][from.bin].retain(|&m| m != memcg);
+        let from = self.remove(memcg);
         let generation = match to {
-            Rotation::Tail => from.generation,
+            Rotation::Tail => from,
             Rotation::Young => (self.seq + 1) % GENS,
         };
-        let bin = self.rng.below(BINS as u64) as usize;
-        self.seats[memcg] = Seat { generation, bin, tail: to == Rotation::Tail };
-        self.fifos[generation][bin].push(memcg);
-        if from.generation == self.seq % GENS
-            && self.fifos[from.generation].iter().all(Vec::is_empty)
-        {
+        self.append(memcg, generation, to == Rotation::Tail);
+        if from == self.seq % GENS && self.sizes[from] == 0 {
             self.seq += 1;
         }
+    }
+
+    fn draw(&mut self) -> usize {
+        self.rng.below(BINS as u64) as usize
+    }
+
+    /// Puts a group at the tail of a bin of a generation, drawn at random.
+    fn append(&mut self, memcg: MemcgId, generation: usize, tail: bool) {
+        let bin = self.draw();
+        let place = &mut self.bins[generation][bin];
+        let before = place.tail.replace(memcg);
+        match before {
+            Some(last) => self.seats[last].after = Some(memcg),
+            None => place.head = Some(memcg),
+        }
+        self.seats[memcg] = Seat { generation, bin, tail, before, after: None };
+        self.sizes[generation] += 1;
+    }
+
+    /// Takes a group out of its bin. Returns its generation.
+    fn remove(&mut self, memcg: MemcgId) -> usize {
+        let Seat { generation, bin, before, after, .. } = self.seats[memcg];
+        let place = &mut self.bins[generation][bin];
+        match before {
+            Some(m) => self.seats[m].after = after,
+            None => place.head = after,
+        }
+        match after {
+            Some(m) => self.seats[m].before = before,
+            None => place.tail = before,
+        }
+        self.sizes[generation] -= 1;
+        generation
     }
 }
 
@@ -93,12 +188,13 @@ mod tests {
     /// Whatever moves, each group is visited once before any is visited twice.
     #[test]
     fn groups_take_turns() {
-        let mut lru = MemcgLru::new(LruvecIds::new(5), Rng::for_purpose(1, "test"));
+        let mut lru = MemcgLru::new(5, Rng::for_purpose(1, "test"));
         for _ in 0..20 {
             let mut round = Vec::new();
             while round.len() < 5 {
-                let next = lru.visit()[0];
-                lru.rotate(next, Rotation::Young);
+                let mut visit = lru.visit();
+                let next = lru.next(&mut visit).expect("the old generation has a group");
+                lru.leave(&mut visit, next, Some(Rotation::Young));
                 round.push(next.0);
             }
             round.sort_unstable();
@@ -109,12 +205,67 @@ mod tests {
 
     #[test]
     fn a_second_chance_is_had_in_the_same_generation() {
-        let mut lru = MemcgLru::new(LruvecIds::new(2), Rng::for_purpose(1, "test"));
+        let mut lru = MemcgLru::new(2, Rng::for_purpose(1, "test"));
         lru.rotate(MemcgId(0), Rotation::Tail);
         assert!(lru.at_tail(MemcgId(0)) && !lru.at_tail(MemcgId(1)));
-        assert_eq!(lru.visit().len(), 2);
+        assert_eq!(all(&mut lru).len(), 2);
         lru.rotate(MemcgId(0), Rotation::Young);
         assert!(!lru.at_tail(MemcgId(0)));
-        assert_eq!(lru.visit(), [MemcgId(1)]);
+        assert_eq!(all(&mut lru), [MemcgId(1)]);
+    }
+
+    /// A pass that moves nothing.
+    fn all(lru: &mut MemcgLru) -> Vec<MemcgId> {
+        let (mut visit, mut met) = (lru.visit(), Vec::new());
+        while let Some(m) = lru.next(&mut visit) {
+            met.push(m);
+            lru.leave(&mut visit, m, None);
+        }
+        met
+    }
+
+    const A: MemcgId = MemcgId(0);
+    const B: MemcgId = MemcgId(1);
+    const C: MemcgId = MemcgId(2);
+    const D: MemcgId = MemcgId(3);
+
+    /// Draws numbers until groups lie in the bins of the example, and until the moves go there.
+    fn as_in_the_example() -> Option<Vec<MemcgId>> {
+        (0..200_000).find_map(|seed| {
+            let mut lru = MemcgLru::new(4, Rng::for_purpose(seed, "example"));
+            if [A, B, C, D].map(|m| lru.seats[m].bin) != [6, 6, 7, 0] {
+                return None;
+            }
+            let (mut visit, mut met) = (lru.visit(), Vec::new());
+            if visit.bin != 6 {
+                return None;
+            }
+            while let Some(m) = lru.next(&mut visit) {
+                let second = lru.at_tail(m);
+                met.push(m);
+                let to = match m {
+                    A => Some(Rotation::Young),
+                    // Within its `memory.low`: passed over once, then reclaimed.
+                    B => (!second).then_some(Rotation::Tail),
+                    C => None,
+                    // Too small to give a page.
+                    _ => Some(if second { Rotation::Young } else { Rotation::Tail }),
+                };
+                lru.leave(&mut visit, m, to);
+                let bins = [B, D].map(|m| lru.seats[m].bin);
+                if m == B && bins[0] != 7 || m == D && bins[1] != 6 {
+                    return None;
+                }
+            }
+            assert!(lru.at_tail(B) && lru.at_tail(D) && !lru.at_tail(C));
+            Some(met)
+        })
+    }
+
+    /// Worked by hand. The pass begins in bin 6 with A and B; C is in bin 7, D in bin 0. B gets its
+    /// second chance at the tail of bin 7, behind C. D gets its own in bin 6, which is past.
+    #[test]
+    fn a_second_chance_may_come_in_the_same_pass() {
+        assert_eq!(as_in_the_example(), Some(vec![A, B, C, B, D]));
     }
 }

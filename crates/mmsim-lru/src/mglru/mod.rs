@@ -117,7 +117,7 @@ impl Mglru {
     pub fn new(config: MglruConfig, mem: &mut Memory, seed: u64) -> Self {
         let nodes = mem.zones.nr_nodes();
         let ids = LruvecIds::new(mem.memcgs.len());
-        let unevictable = IndexVec::from_fn(nodes, |_: NodeId| mem.lru.lists.create_tally());
+        let unevictable = IndexVec::from_fn(nodes, |_: NodeId| mem.lru.lists.create_tally(None));
         let lruvecs = IndexVec::from_fn(nodes * mem.memcgs.len(), |lv| {
             let node = NodeId(ids.place(lv));
             Lruvec {
@@ -147,7 +147,7 @@ impl Mglru {
             counts: AccessCounts::default(),
             packing: Packing::of(mem),
             passes: IndexVec::filled(nodes, [None, None]),
-            memcg_lru: IndexVec::from_fn(nodes, |_| MemcgLru::new(ids, rng.clone())),
+            memcg_lru: IndexVec::from_fn(nodes, |_| MemcgLru::new(ids.nr_memcgs(), rng.clone())),
             needs_aging: IndexVec::filled(nodes, false),
             min_batch: (rates::MIN_LRU_BATCH >> mem.given.batch_shift).max(1),
             max_batch: (4096 >> mem.given.batch_shift).max(1),

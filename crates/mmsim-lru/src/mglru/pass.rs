@@ -9,13 +9,15 @@
 
 use super::Mglru;
 use super::aging::{Aging, Walk};
-use super::config::{AbortRule, AgingSite, BudgetRule, FlusherRule, Protection};
+use super::config::{
+    AbortRule, AgingSite, BudgetRule, FlusherRule, GroupOrder, Protection, ProtectionAge,
+};
 use super::formulas;
-use super::memcg_lru::Rotation;
+use super::memcg_lru::{Rotation, Visit};
 use crate::index::{ANON, Evictable, FILE, LruType, LruvecId};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::memory::trace::TraceEvent;
-use mmsim_core::memory::{Memory, Within};
+use mmsim_core::memory::{GroupWalk, MemcgEvent, Memory, Within};
 use mmsim_core::phys::watermarks::Mark;
 use mmsim_core::policy::{PassStats, ReclaimOutcome, ReclaimRequest, Reclaimer};
 
@@ -45,11 +47,22 @@ struct Work {
     aged: Option<bool>,
 }
 
+/// The groups that a pass visits.
+#[derive(Clone, Debug)]
+enum Groups {
+    /// Those below the group that is reclaimed from, in order of the tree.
+    Walk(GroupWalk),
+    /// Those of the whole node, in the order of the LRU of memory cgroups.
+    Order(Visit),
+    /// None any more.
+    Done,
+}
+
 /// A pass under way: kswapd does one step of eviction at a time and keeps its place here.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
-    /// Groups still to visit, the next one last.
-    left: Vec<MemcgId>,
+    /// The groups still to visit.
+    groups: Groups,
     work: Option<Work>,
     /// Freed by this pass.
     reclaimed: u64,
@@ -96,7 +109,7 @@ impl Mglru {
                         req.priority = priority;
                     }
                 }
-                self.begin(&req, kswapd)
+                self.begin(mem, &req, kswapd)
             }
         };
         loop {
@@ -104,7 +117,7 @@ impl Mglru {
                 break;
             }
             self.step(mem, &req, &mut pass, &mut out);
-            if req.one_step && (pass.work.is_some() || !pass.left.is_empty()) {
+            if req.one_step && (pass.work.is_some() || self.has_more(mem, &req, &pass)) {
                 out.more = true;
                 break;
             }
@@ -124,25 +137,26 @@ impl Mglru {
         if req.priority != self.first_priority || req.target < self.min_batch {
             return req.priority;
         }
-        let all = self.ids.at(req.node.0);
-        let inactive =
-            |t: LruType| all.clone().map(|lv| self.lruvecs[lv].halves(t)[0]).sum::<u64>();
+        let inactive = |t: LruType| self.halves[req.node][t][0];
         let anon = if mem.can_swap(MemcgId(0)) { inactive(ANON) } else { 0 };
         formulas::initial_priority(inactive(FILE) + anon, req.target, self.first_priority)
     }
 
-    pub(super) fn begin(&mut self, req: &ReclaimRequest, kswapd: bool) -> Pass {
-        let left = match req.by {
-            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => vec![m],
-            _ if self.ids.only_root() => vec![MemcgId(0)],
-            _ => {
-                let mut order = self.memcg_lru[req.node].visit();
-                order.reverse();
-                order
+    pub(super) fn begin(&mut self, mem: &Memory, req: &ReclaimRequest, kswapd: bool) -> Pass {
+        let shares = mem.given.rules.shared_walks && !req.full_walk;
+        let groups = match req.by {
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) if shares => {
+                Groups::Walk(mem.memcgs.walk_shared(m, req.node.0))
             }
+            Reclaimer::Limit(m) | Reclaimer::Proactive(m) => Groups::Walk(mem.memcgs.walk_all(m)),
+            _ if self.ids.only_root() => Groups::Walk(mem.memcgs.walk_all(MemcgId(0))),
+            _ if self.config.group_order == GroupOrder::Tree => {
+                Groups::Walk(mem.memcgs.walk_all(MemcgId(0)))
+            }
+            _ => Groups::Order(self.memcg_lru[req.node].visit()),
         };
         Pass {
-            left,
+            groups,
             work: None,
             reclaimed: 0,
             walks: kswapd,
@@ -155,33 +169,68 @@ impl Mglru {
 
     /// Goes on to the next group that is not protected. False: there is none.
     fn next_memcg(&mut self, mem: &mut Memory, req: &ReclaimRequest, pass: &mut Pass) -> bool {
-        while let Some(memcg) = pass.left.pop() {
-            let own = req.by.memcg().is_some();
-            let order = &mut self.memcg_lru[req.node];
-            match mem.protection_from(req, memcg) {
-                Some(Within::Min) if own => continue,
-                Some(Within::Min) => {
-                    order.rotate(memcg, Rotation::Young);
-                    continue;
+        let kswapd = matches!(req.by, Reclaimer::Kswapd);
+        let fresh = self.config.protection_age == ProtectionAge::Visit && !kswapd;
+        let order = &mut self.memcg_lru[req.node];
+        while let Some(memcg) = match &mut pass.groups {
+            Groups::Walk(walk) => mem.next_group(walk),
+            Groups::Order(visit) => order.next(visit),
+            Groups::Done => None,
+        } {
+            let in_order = matches!(pass.groups, Groups::Order(_));
+            let within = match in_order {
+                false => mem.protection_from(req, memcg),
+                true => {
+                    if fresh {
+                        mem.reckon_protection_of(memcg);
+                    }
+                    mem.reckoned_protection(memcg)
                 }
-                Some(Within::Low) if own && !req.low_reclaim => {
+            };
+            let second = if in_order { order.at_tail(memcg) } else { req.low_reclaim };
+            let to = match within {
+                Some(Within::Min) => Rotation::Young,
+                Some(Within::Low) if !second => {
                     pass.low_skipped = true;
-                    continue;
+                    Rotation::Tail
                 }
-                Some(Within::Low) if !own && !order.at_tail(memcg) => {
-                    order.rotate(memcg, Rotation::Tail);
-                    pass.low_skipped = true;
-                    continue;
+                Some(Within::Low) => {
+                    mem.memcgs.event(memcg, MemcgEvent::Low, 1);
+                    return self.enter(mem, req, pass, memcg);
                 }
-                _ => {}
+                None => return self.enter(mem, req, pass, memcg),
+            };
+            if let Groups::Order(visit) = &mut pass.groups {
+                order.leave(visit, memcg, Some(to));
             }
-            let lv = self.lruvec_at(req.node, memcg);
-            let max_seq = self.lruvecs[lv].max_seq;
-            pass.work =
-                Some(Work { lv, scanned: 0, max_seq, swapped: false, left: None, aged: None });
-            return true;
         }
         false
+    }
+
+    /// The work on a group begins.
+    fn enter(
+        &mut self,
+        mem: &Memory,
+        req: &ReclaimRequest,
+        pass: &mut Pass,
+        memcg: MemcgId,
+    ) -> bool {
+        if self.config.protection == Protection::Share {
+            pass.low_skipped |= mem.protected_pages(req, memcg).is_some_and(|p| p.by_low);
+        }
+        let lv = self.lruvec_at(req.node, memcg);
+        let max_seq = self.lruvecs[lv].max_seq;
+        pass.work = Some(Work { lv, scanned: 0, max_seq, swapped: false, left: None, aged: None });
+        true
+    }
+
+    /// True if a pass has a group left to visit.
+    fn has_more(&self, mem: &Memory, req: &ReclaimRequest, pass: &Pass) -> bool {
+        match &pass.groups {
+            Groups::Walk(walk) => mem.memcgs.goes_on(walk),
+            Groups::Order(visit) => self.memcg_lru[req.node].goes_on(visit),
+            Groups::Done => false,
+        }
     }
 
     /// One step of eviction, or the aging in its place; ends the work if that was all.
@@ -238,11 +287,12 @@ impl Mglru {
             let pages = self.pages_for_shadows(mem, node);
             mem.limit_shadow_nodes(crate::shrink::shadow_nodes_allowed(pages), req.priority);
         }
-        if !self.ids.only_root()
-            && !pass.left.is_empty()
-            && self.aborts(mem, req, pass, &w).is_some()
-        {
-            pass.left.clear();
+        let order = matches!(pass.groups, Groups::Order(_));
+        // A walk that others go on with ends as soon as there is enough.
+        let enough = matches!(&pass.groups, Groups::Walk(walk) if walk.is_shared())
+            && req.reclaimed + pass.reclaimed >= req.target;
+        if enough || order && self.aborts(mem, req, pass, &w).is_some() {
+            pass.groups = Groups::Done;
         }
     }
 
@@ -284,20 +334,25 @@ impl Mglru {
     }
 
     /// The order of memory cgroups after one was visited.
-    fn leave(&mut self, req: &ReclaimRequest, _pass: &Pass, w: &Work, aged: bool) {
-        if self.ids.only_root() || req.by.memcg().is_some() && !aged {
+    fn leave(&mut self, req: &ReclaimRequest, pass: &mut Pass, w: &Work, aged: bool) {
+        let in_tree = self.config.group_order == GroupOrder::Tree;
+        if self.ids.only_root() || in_tree || req.by.memcg().is_some() && !aged {
             return;
         }
         let memcg = self.ids.memcg(w.lv);
         let sizable = self.listed(w.lv, Evictable::Both) >> req.priority > 0;
         let order = &mut self.memcg_lru[req.node];
         let to = match (aged, sizable) {
-            (true, _) => Rotation::Young,
-            (false, true) => return,
-            (false, false) if order.at_tail(memcg) => Rotation::Young,
-            (false, false) => Rotation::Tail,
+            (true, _) => Some(Rotation::Young),
+            (false, true) => None,
+            (false, false) if order.at_tail(memcg) => Some(Rotation::Young),
+            (false, false) => Some(Rotation::Tail),
         };
-        order.rotate(memcg, to);
+        match (&mut pass.groups, to) {
+            (Groups::Order(visit), to) => order.leave(visit, memcg, to),
+            (_, Some(to)) => order.rotate(memcg, to),
+            _ => {}
+        }
     }
 
     /// Budget of the next step on an lruvec. The loop of 7.2 ages here and goes on.
@@ -347,11 +402,11 @@ impl Mglru {
         if self.config.protection == Protection::Whole {
             return pages;
         }
-        match mem.protected_pages(req, memcg).0 {
-            0 => pages,
-            protection => {
+        match mem.protected_pages(req, memcg) {
+            None => pages,
+            Some(spared) => {
                 let usage = mem.memcgs[memcg].usage;
-                crate::classic::formulas::scan_base_protected(pages, 0, protection, usage)
+                crate::classic::formulas::scan_base_protected(pages, 0, spared.pages, usage)
             }
         }
     }

@@ -99,7 +99,10 @@ impl Kind {
                 .map(|g| {
                     let path = match g.name.as_str() {
                         "" => "cgroup/memory.stat".to_string(),
-                        name => format!("cgroup/{}/memory.stat", file_name(name)),
+                        name => {
+                            let folders: Vec<_> = name.split('/').map(file_name).collect();
+                            format!("cgroup/{}/memory.stat", folders.join("/"))
+                        }
                     };
                     (path, memory_stat(g, &s.not_counted))
                 })
@@ -366,7 +369,7 @@ Node 0, zone    DMA32
         let s = Snapshot { groups: vec![group(""), group("a/b")], ..host() };
         let paths = |k: Kind| k.files(&s).into_iter().map(|f| f.0).collect::<Vec<_>>();
         assert_eq!(paths(Kind::Pressure), ["pressure/memory"]);
-        assert_eq!(paths(Kind::MemoryStat), ["cgroup/memory.stat", "cgroup/a-b/memory.stat"]);
+        assert_eq!(paths(Kind::MemoryStat), ["cgroup/memory.stat", "cgroup/a/b/memory.stat"]);
         assert_eq!(file_name("..v5.9 é"), "-.v5.9--");
     }
 }

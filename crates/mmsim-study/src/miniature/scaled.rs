@@ -83,7 +83,7 @@ pub(super) fn machine(full: &MachineConfig, shift: u32, scaling: Scaling) -> Mac
     m.disks.iter_mut().for_each(|d| device(&mut d.device, dearer));
     for g in &mut m.memcgs {
         (g.min, g.low) = (down(g.min), down(g.low));
-        for limit in [&mut g.high, &mut g.max, &mut g.swap_max] {
+        for limit in [&mut g.high, &mut g.max, &mut g.swap_high, &mut g.swap_max] {
             *limit = limit.map(down);
         }
     }

@@ -88,7 +88,7 @@ fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
         });
     }
     if let Some((i, key)) = entry(knob, "machine.memcg") {
-        let group = &run.machine.memcgs.get(i)?.name;
+        let group = &run.machine.memcgs.iter().find(|g| g.entry == i)?.name;
         let bytes = pages(label).map_or(label.to_string(), |n| (n * PAGE_SIZE).to_string());
         let name = key.replacen('-', ".", 1);
         return Some(file(format!("/sys/fs/cgroup/{group}/memory.{name}"), &bytes));

@@ -1,14 +1,42 @@
 //! Threads that wait, and are made runnable again; kernel threads that are put in line.
 
-use crate::base::id::{CpuId, ThreadId};
+use crate::base::id::{CpuId, MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::line::Virtual;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::{Entity, Wait};
 use crate::machine::watch::psi::Psi;
+use crate::memory::memcg_tree::ROOT;
 
 impl Machine {
+    /// A thread of a group changes from one state to another on a CPU.
+    pub(in crate::machine) fn pressure_changes(
+        &mut self,
+        memcg: MemcgId,
+        cpu: CpuId,
+        now: SimTime,
+        from: Psi,
+        to: Psi,
+    ) {
+        self.sched.psi.change(cpu, now, from, to);
+        if memcg != ROOT {
+            let levels = self.mem.memcgs.tree.levels(memcg);
+            self.sched.group_psi.change(levels, |meter| meter.change(cpu, now, from, to));
+        }
+    }
+
+    /// A thread that runs worked for memory since an instant.
+    pub(in crate::machine) fn stalled_since(&mut self, tid: ThreadId, begin: SimTime) {
+        let (memcg, cpu, now) =
+            (self.work.threads[tid].memcg, self.mem.acting.cpu, self.mem.acting.now);
+        self.sched.psi.stalled(cpu, begin, now);
+        if memcg != ROOT {
+            let levels = self.mem.memcgs.tree.levels(memcg);
+            self.sched.group_psi.change(levels, |meter| meter.stalled(cpu, begin, now));
+        }
+    }
+
     /// Takes the running thread off its CPU.
     pub(in crate::machine) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
         let now = self.mem.acting.now;
@@ -22,7 +50,8 @@ impl Machine {
             _ => Psi::Idle,
         };
         let from = std::mem::replace(&mut t.psi, psi);
-        self.sched.psi.change(t.cpu, now, from, psi);
+        let (memcg, cpu) = (t.memcg, t.cpu);
+        self.pressure_changes(memcg, cpu, now, from, psi);
     }
 
     /// Makes a waiting thread runnable: on its CPU, or on an idle one.
@@ -39,15 +68,15 @@ impl Machine {
         }
         t.wait = Wait::Not;
         let from = std::mem::replace(&mut t.psi, Psi::Running);
-        let old = t.cpu;
-        self.sched.psi.change(old, now, from, Psi::Idle);
+        let (memcg, old) = (t.memcg, t.cpu);
+        self.pressure_changes(memcg, old, now, from, Psi::Idle);
         let cpu = if self.sched.cpus[old].idle() {
             old
         } else {
             self.sched.cpus.position(Cpu::idle).unwrap_or(old)
         };
         self.work.threads[tid].cpu = cpu;
-        self.sched.psi.change(cpu, now, Psi::Idle, Psi::Running);
+        self.pressure_changes(memcg, cpu, now, Psi::Idle, Psi::Running);
         self.enqueue(cpu, Entity::Thread(tid), now);
     }
 

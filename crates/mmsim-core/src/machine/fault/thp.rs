@@ -72,7 +72,7 @@ impl Machine {
         }
         let AllocOutcome::Frame(head) = got else { return got };
         let (memcg, pages) = (self.work.threads[tid].memcg, GROUP_PAGES.into());
-        if !self.reclaim_for_limit(tid, memcg, pages, flags) {
+        if self.reclaim_for_limit(tid, memcg, pages, flags).is_err() {
             self.mem.free_block(head, HUGE_ORDER);
             self.mem.count(VmEvent::ThpFaultFallbackCharge, 1);
             return AllocOutcome::Failed;

@@ -49,6 +49,7 @@ struct Direct<'a> {
     /// The last walk spared some for want of the first, or of the second.
     skipped_deactivate: bool,
     skipped_low: bool,
+    full_walk: bool,
     /// It was broken off for compaction.
     aborted: bool,
 }
@@ -64,6 +65,7 @@ impl<'a> Direct<'a> {
             low: false,
             skipped_deactivate: false,
             skipped_low: false,
+            full_walk: false,
             aborted: false,
         }
     }
@@ -77,12 +79,12 @@ impl Machine {
             AllocOutcome::Frame(p) => p,
             other => return other,
         };
-        if memcg.0 != 0 && !self.reclaim_for_limit(tid, memcg, 1, AllocRequest::USER.flags) {
+        if let Err(level) = self.reclaim_for_limit(tid, memcg, 1, AllocRequest::USER.flags) {
             self.mem.free_frame(pfn);
-            if self.wait_for_clean_pages(tid, memcg) {
+            if self.wait_for_clean_pages(tid, level) {
                 return AllocOutcome::Blocked;
             }
-            return self.out_of_memory(tid, Some(memcg));
+            return self.out_of_memory(tid, Some(level));
         }
         self.mem.frames.set_memcg(pfn, memcg);
         self.charge(tid, memcg, 1);
@@ -163,7 +165,7 @@ impl Machine {
                 self.mem.try_alloc(node, req, Some(Mark::Min))
             })
         })?;
-        if !self.reclaim_for_limit(tid, memcg, 1, req.flags) {
+        if self.reclaim_for_limit(tid, memcg, 1, req.flags).is_err() {
             self.mem.free_frame(pfn);
             return None;
         }
@@ -182,7 +184,7 @@ impl Machine {
         let begin = self.mem.acting.now;
         let reclaimed = self.direct_reclaim(tid, req, node);
         self.record.latency[2].add(self.mem.acting.now.since(begin));
-        self.sched.psi.stalled(self.mem.acting.cpu, begin, self.mem.acting.now);
+        self.stalled_since(tid, begin);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.course.watchdog.tried(false);
         reclaimed
@@ -235,14 +237,16 @@ impl Machine {
             if d.freed > 0 || d.aborted {
                 break;
             }
-            // The first walk may have been over a part of the groups; that is not so here.
+            // The first walk may have been over a part of the groups.
             if std::mem::take(&mut again) {
+                d.full_walk = true;
                 continue;
             }
             if d.skipped_deactivate && !d.force {
                 d.force = true;
             } else if d.skipped_low && !d.low {
-                d.low = true;
+                self.mem.count(VmEvent::SimMemcgLowRounds, 1);
+                (d.low, d.force) = (true, false);
             } else {
                 break;
             }
@@ -292,6 +296,7 @@ impl Machine {
                     may_io,
                     force_deactivate: d.force,
                     low_reclaim: d.low,
+                    full_walk: d.full_walk,
                     swappiness: None,
                     no_cache_trim: false,
                     one_step: true,

@@ -464,6 +464,7 @@ impl Machine {
             may_io: true,
             force_deactivate: false,
             low_reclaim: false,
+            full_walk: false,
             swappiness: None,
             no_cache_trim: b.no_cache_trim,
             one_step: true,

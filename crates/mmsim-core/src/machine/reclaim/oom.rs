@@ -5,16 +5,27 @@
 //! have. A process with -1000 is never killed. If there is no other, Linux panics; here the run ends.
 //! A group in that state goes on trying, as page faults do in Linux.
 //!
+//! For the limit of a group, processes of the group and of those below it are looked at. If the victim's
+//! group, or one above it up to that group, has `memory.oom.group` set, then all processes of the
+//! highest such group die, but for those with -1000. Linux kills the victim first and then all of
+//! the group, of which it still is one: so it counts twice in `oom_kill`.
+//!
 //! Source: Linux 6.12 mm/oom_kill.c (`select_bad_process`, `oom_badness`, `oom_kill_process`,
-//! `out_of_memory`), mm/memcontrol.c (`mem_cgroup_get_max`). Left out: the 3 % that processes with
+//! `out_of_memory`, `oom_kill_memcg_member`), mm/memcontrol.c (`mem_cgroup_get_max`,
+//! `mem_cgroup_get_oom_group`). Left out: the 3 % that processes with
 //! `CAP_SYS_ADMIN` were spared up to 4.16, and children of the victim, which went first up to 5.1.
 
 use super::alloc::{AllocOutcome, TICK};
-use crate::base::id::{AsId, MemcgId, ThreadId};
+use crate::base::id::{AsId, Idx as _, MemcgId, ThreadId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::watch::result::Shortage;
 use crate::machine::{Machine, OomSummary};
+use crate::memory::MemcgEvent;
+use crate::memory::memcg_tree::ROOT;
 use crate::memory::trace::TraceEvent;
+
+/// The adjustment of a process that is never killed (`OOM_SCORE_ADJ_MIN`).
+const NEVER: i16 = -1000;
 
 impl Machine {
     /// The OOM killer: the process with the most points goes. While a victim has yet to go, no other is chosen.
@@ -24,16 +35,21 @@ impl Machine {
         memcg: Option<MemcgId>,
     ) -> AllocOutcome {
         let shortage = if memcg.is_some() { Shortage::Group } else { Shortage::Machine };
-        let spaces = &self.mem.virt.spaces;
-        let doomed = self.step.doomed.filter(|&a| memcg.is_none_or(|m| spaces[a].memcg == m));
-        let Some(victim) = doomed.or_else(|| self.kill_worst(memcg, shortage)) else {
+        let (spaces, tree) = (&self.mem.virt.spaces, &self.mem.memcgs.tree);
+        let within = |&a: &AsId| memcg.is_none_or(|m| tree.holds(m, spaces[a].memcg));
+        let doomed = self.step.doomed.filter(within);
+        if let Some(level) = memcg {
+            self.mem.memcgs.event(level, MemcgEvent::Oom, 1);
+        }
+        if doomed.or_else(|| self.kill_worst(memcg, shortage)).is_none() {
             if memcg.is_none() {
                 self.course.watchdog.nobody_to_kill();
             }
             self.sleep(tid, TICK, true);
             return AllocOutcome::Blocked;
-        };
-        if self.work.threads[tid].space == victim {
+        }
+        let own = self.work.threads[tid].space;
+        if doomed == Some(own) || self.mem.virt.spaces[own].dead {
             AllocOutcome::Killed
         } else {
             self.sleep(tid, TICK, true);
@@ -57,7 +73,7 @@ impl Machine {
         if let Some(victim) = self.step.doomed.take()
             && !self.mem.virt.spaces[victim].dead
         {
-            self.kill(victim);
+            self.kill_with_group(victim, None);
         }
     }
 
@@ -65,8 +81,39 @@ impl Machine {
     /// be killed.
     fn kill_worst(&mut self, memcg: Option<MemcgId>, shortage: Shortage) -> Option<AsId> {
         let victim = self.mark_victim(memcg, shortage)?;
-        self.kill(victim);
+        self.kill_with_group(victim, memcg);
         Some(victim)
+    }
+
+    /// Kills a victim, and all others of the highest group with `memory.oom.group` from the victim's
+    /// up to the group that is out of memory.
+    fn kill_with_group(&mut self, victim: AsId, memcg: Option<MemcgId>) {
+        let (tree, spaces) = (&self.mem.memcgs.tree, &self.mem.virt.spaces);
+        let top = memcg.unwrap_or(ROOT);
+        let levels = tree.levels(spaces[victim].memcg).filter(|&m| tree.holds(top, m));
+        let group = levels.filter(|&m| self.mem.memcgs[m].config.oom_group).last();
+        let members = group.map_or_else(Vec::new, |group| {
+            let dies = |&a: &AsId| {
+                let s = &spaces[a];
+                !s.dead && s.oom_score_adj != NEVER && tree.holds(group, s.memcg)
+            };
+            spaces.ids().filter(dies).collect()
+        });
+        if let Some(group) = group {
+            self.mem.memcgs.event(group, MemcgEvent::OomGroupKill, 1);
+        }
+        for &member in &members {
+            self.count_kill(member);
+        }
+        self.kill(victim);
+        for member in members.into_iter().filter(|&a| a != victim) {
+            self.kill(member);
+        }
+    }
+
+    fn count_kill(&mut self, victim: AsId) {
+        self.mem.count(VmEvent::OomKill, 1);
+        self.mem.memcgs.event(self.mem.virt.spaces[victim].memcg, MemcgEvent::OomKill, 1);
     }
 
     /// Chooses the process with the most points, of a group if one is named, to be killed.
@@ -77,19 +124,25 @@ impl Machine {
         };
         let (total, below_one) =
             (self.oom_total_pages(memcg), self.mem.given.rules.badness_below_one);
+        let tree = &self.mem.memcgs.tree;
+        let last = self.mem.given.rules.oom_ties_last;
         let candidates = self.mem.virt.spaces.ids().filter_map(|a| {
             let s = &self.mem.virt.spaces[a];
-            let eligible = !s.dead && memcg.is_none_or(|m| s.memcg == m);
+            let eligible = !s.dead && memcg.is_none_or(|m| tree.holds(m, s.memcg));
             let points = || badness(size(self, a), s.oom_score_adj, total, below_one);
-            Some((eligible.then(points)??, std::cmp::Reverse(a)))
+            // Groups are gone through in pre-order, the machine in order of creation.
+            let place = memcg.map_or(0, |_| tree.place(s.memcg));
+            let order = (i64::from(place), a.index() as i64);
+            let order = if last { order } else { (-order.0, -order.1) };
+            Some((eligible.then(points)??, order, a))
         });
-        let victim = candidates.max()?.1.0;
+        let victim = candidates.max()?.2;
         if self.record.oom.is_none() {
             self.record.oom = Some(self.oom_summary(victim, shortage));
         }
         let pages = size(self, victim);
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
-        self.mem.count(VmEvent::OomKill, 1);
+        self.count_kill(victim);
         Some(victim)
     }
 
@@ -140,7 +193,7 @@ impl Machine {
 /// The points of a process of `pages` pages (`oom_badness`), on a machine or in a group of `total`
 /// pages. `None`: it may not be killed.
 fn badness(pages: u64, oom_score_adj: i16, total: u64, below_one: bool) -> Option<i64> {
-    if oom_score_adj == -1000 {
+    if oom_score_adj == NEVER {
         return None;
     }
     let points = pages as i64 + i64::from(oom_score_adj) * (total as i64 / 1000);

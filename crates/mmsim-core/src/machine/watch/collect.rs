@@ -205,7 +205,7 @@ impl Machine {
         self.show(None, now);
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.record.latency[i].quantiles());
-        let memory_stat = self.memory_stat();
+        let memory_stat = self.memory_stat(now);
         RunResult {
             outcome: match (self.course.stuck.take(), self.record.oom.take()) {
                 (Some(s), _) => Outcome::Stuck(s),
@@ -281,14 +281,20 @@ impl Machine {
         VmEvent::ALL.iter().copied().filter(move |&e| !keeps(e))
     }
 
-    fn memory_stat(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {
+    fn memory_stat(&mut self, now: SimTime) -> Vec<(String, Vec<(&'static str, u64)>)> {
         let groups = self.mem.memcgs.ids().skip(1);
+        let psi = &mut self.sched.group_psi;
+        let mut pressure = |m| psi.of(m).map_or_else(Pressure::default, |meter| meter.total(now));
+        let vmstat = self.mem.memcgs.vmstat_with_descendants();
         groups
             .map(|m| {
                 let g = &self.mem.memcgs[m];
                 let sizes = [g.usage, g.swap].map(|pages| pages * PAGE_SIZE);
                 let mut stat: Vec<_> = GROUP_SIZES.into_iter().zip(sizes).collect();
-                stat.extend(VmEvent::of_groups().map(|e| (e.name(), g.vmstat[e])));
+                let Pressure { some_us, full_us } = pressure(m);
+                stat.extend(GROUP_PRESSURE.into_iter().zip([some_us, full_us]));
+                stat.extend(g.events.named(self.config.memcg_mount.local_events));
+                stat.extend(VmEvent::of_groups().map(|e| (e.name(), vmstat[m][e])));
                 (g.config.name.clone(), stat)
             })
             .collect()
@@ -298,6 +304,9 @@ impl Machine {
 /// With more groups than this, the root among them, the end of a phase does not show the
 /// generations of each: thousands of tasks with phases would show those of thousands of groups.
 const MOST_SHOWN: usize = 256;
+
+/// Pressure of a group and of those below it in microseconds, behind its sizes.
+pub const GROUP_PRESSURE: [&str; 2] = ["memory.pressure.some.total", "memory.pressure.full.total"];
 
 /// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
 pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];

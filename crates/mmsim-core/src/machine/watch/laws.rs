@@ -8,6 +8,7 @@
 use crate::base::id::{MemcgId, ZoneId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
+use crate::memory::MemcgEvent;
 use VmEvent as E;
 
 /// Comparison of the two sides of a law.
@@ -56,7 +57,7 @@ impl Term {
     fn value(self, m: &Machine) -> u64 {
         match self {
             Term::Counter(e) => m.mem.stats.vmstat[e],
-            Term::GroupsOnly(e) => m.mem.memcgs[MemcgId(0)].vmstat[e],
+            Term::GroupsOnly(e) => m.mem.memcgs.vmstat(MemcgId(0))[e],
             Term::Quantity(_, of) => of(m),
         }
     }
@@ -81,6 +82,10 @@ use Relation::{AtMost, Equal};
 
 const MINOR: Term = Term::Quantity("latencies of minor faults", |m| m.record.latency[0].total());
 const MAJOR: Term = Term::Quantity("latencies of major faults", |m| m.record.latency[1].total());
+const GROUP_KILLS: Term = Term::Quantity("groups that were killed", |m| {
+    let kills = |g| m.mem.memcgs[g].events.local[MemcgEvent::OomGroupKill as usize];
+    m.mem.memcgs.ids().map(kills).sum()
+});
 const MOVED_BY_MONITORS: Term =
     Term::Quantity("pages that monitors moved", |m| m.record.moved_by_monitors);
 const RETRIED: Term = Term::Quantity("retried faults", |m| m.record.retried_faults);
@@ -243,7 +248,13 @@ const LAWS: &[Law] = &[
         counters!(PgFault),
         "do_huge_pmd_anonymous_page",
     ),
-    law("killed processes are gone", counters!(OomKill), AtMost, &[DEAD], "oom_kill_process"),
+    law(
+        "killed processes are gone",
+        counters!(OomKill),
+        AtMost,
+        &[DEAD, GROUP_KILLS],
+        "oom_kill_process; the first victim of a group counts twice",
+    ),
     law(
         "fallbacks by types are fallbacks",
         counters!(SimExtfragUR SimExtfragUM SimExtfragRU SimExtfragRM SimExtfragMR SimExtfragMU),
@@ -298,7 +309,7 @@ impl Machine {
     fn check_groups(&self) {
         let groups = &self.mem.memcgs;
         for &e in VmEvent::ALL {
-            let of_groups: u64 = groups.ids().skip(1).map(|g| groups[g].vmstat[e]).sum();
+            let of_groups: u64 = groups.ids().skip(1).map(|g| groups.vmstat(g)[e]).sum();
             let all = Term::Counter(e).value(self) + Term::GroupsOnly(e).value(self);
             let name = e.name();
             assert!(of_groups <= all, "groups count {of_groups} {name}, the machine {all}");

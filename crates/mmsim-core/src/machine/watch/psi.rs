@@ -13,10 +13,11 @@
 //! Source: Linux 6.12 kernel/sched/psi.c, include/linux/sched/loadavg.h (`calc_load`).
 //! Deviation: the kernel's period is one tick longer than 2 s.
 
-use crate::base::id::{CpuId, IndexVec};
+use crate::base::id::{CpuId, IndexVec, MemcgId};
 use crate::base::time::SimTime;
 use crate::machine::watch::result::Pressure;
 use crate::workload::PressureTotals;
+use std::collections::BTreeMap;
 
 const PERIOD: u64 = 2_000_000_000;
 /// 1 per cent in the fixed point of averages.
@@ -209,6 +210,40 @@ impl PsiMeter {
         Pressure {
             some_us: b.some_us.saturating_sub(a.some_us),
             full_us: b.full_us.saturating_sub(a.full_us),
+        }
+    }
+}
+
+/// Memory pressure of groups, each with those below it. A group has a meter from the first
+/// thread on that runs in it.
+///
+/// *Full* of a group needs all of its own threads that run to be stalled; those of others do not
+/// matter.
+#[derive(Clone, Debug)]
+pub(in crate::machine) struct GroupPressure {
+    nr_cpus: usize,
+    meters: BTreeMap<MemcgId, PsiMeter>,
+}
+
+impl GroupPressure {
+    /// No group has threads.
+    pub(in crate::machine) fn new(nr_cpus: usize) -> Self {
+        GroupPressure { nr_cpus, meters: BTreeMap::new() }
+    }
+
+    /// The meter of a group, if threads ever ran in it.
+    pub(in crate::machine) fn of(&mut self, m: MemcgId) -> Option<&mut PsiMeter> {
+        self.meters.get_mut(&m)
+    }
+
+    /// Changes the meters of a group and of those above it.
+    pub(in crate::machine) fn change(
+        &mut self,
+        levels: impl Iterator<Item = MemcgId>,
+        mut f: impl FnMut(&mut PsiMeter),
+    ) {
+        for level in levels {
+            f(self.meters.entry(level).or_insert_with(|| PsiMeter::new(self.nr_cpus)));
         }
     }
 }

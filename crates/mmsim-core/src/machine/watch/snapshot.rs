@@ -17,6 +17,7 @@ use crate::machine::Machine;
 pub use crate::machine::watch::psi::PressureAverages;
 use crate::machine::watch::result::Pressure;
 pub use crate::machine::watch::swaps::SwapArea;
+use crate::memory::memcg_tree::ROOT;
 use crate::memory::{BlockUse, Layout, Memory, Survey};
 use crate::phys::buddy::NR_ORDERS;
 use crate::phys::frames::{FrameKind, flag, pages_of};
@@ -291,6 +292,12 @@ fn counted(mem: &Memory, policy: &dyn ReclaimPolicy) -> (Vec<ZoneSnapshot>, Vec<
         let space = &mem.virt.spaces[a];
         groups[space.memcg.index()].page_tables += space.tables;
     }
+    // Each group with those below it, which have higher numbers.
+    for m in mem.memcgs.ids().rev() {
+        if let Some(above) = mem.memcgs.tree.parent(m).filter(|&above| above != ROOT) {
+            groups[above.index()] = groups[above.index()].plus(&groups[m.index()]);
+        }
+    }
     (zones, groups)
 }
 
@@ -301,11 +308,12 @@ impl Machine {
         let mark = self.take_mark(at);
         let mem = &self.mem;
         let (zones, counts) = counted(mem, &*self.policies.lru);
+        let vmstat = mem.memcgs.vmstat_with_descendants();
         let whole = zones.iter().fold(PageCounts::default(), |sum, z| sum.plus(&z.counts));
         let group = |m: MemcgId| MemcgSnapshot {
             name: mem.memcgs[m].config.name.clone(),
             counts: if m.0 == 0 { whole } else { counts[m.index()] },
-            vmstat: if m.0 == 0 { of_root(mem) } else { mem.memcgs[m].vmstat.clone() },
+            vmstat: if m.0 == 0 { of_root(mem) } else { vmstat[m].clone() },
         };
         Snapshot {
             at,
@@ -349,7 +357,7 @@ impl Machine {
 fn of_root(mem: &Memory) -> VmStat {
     let mut vmstat = mem.stats.vmstat.clone();
     for &e in VmEvent::ALL {
-        vmstat.add(e, mem.memcgs[MemcgId(0)].vmstat[e]);
+        vmstat.add(e, mem.memcgs.vmstat(MemcgId(0))[e]);
     }
     vmstat
 }

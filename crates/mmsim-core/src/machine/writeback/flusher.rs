@@ -178,6 +178,12 @@ impl Machine {
         false
     }
 
+    /// Pages of a group and of those below it that a write would make clean.
+    pub(in crate::machine) fn cleanable(&self, memcg: MemcgId) -> u64 {
+        let of = |m| self.mem.cache.files.group(m).cleanable();
+        self.mem.memcgs.tree.walk(memcg).map(of).sum()
+    }
+
     /// A thread sleeps until some write may have cleaned a page of its group. False: none of them is
     /// dirty or under write.
     pub(in crate::machine) fn wait_for_clean_pages(
@@ -185,7 +191,7 @@ impl Machine {
         tid: ThreadId,
         memcg: MemcgId,
     ) -> bool {
-        if self.mem.cache.files.group(memcg).cleanable() == 0 {
+        if self.cleanable(memcg) == 0 {
             return false;
         }
         self.wake_flushers();

@@ -5,11 +5,12 @@ use mmsim_core::base::id::GROUP_PAGES;
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::host::HostConfig;
 use mmsim_core::config::{
-    DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, MemcgConfig, NodeConfig, SwapConfig, VmSysctl,
-    ZoneConfig, ZoneKind,
+    DEFAULT_DISK, DiskConfig, Kernel, MachineConfig, NodeConfig, SwapConfig, VmSysctl, ZoneConfig,
+    ZoneKind,
 };
 
 use super::key;
+use super::memcg::{MEMCG, memcgs, mount};
 use super::settings::{COSTS, RULES, filled, keys_of};
 use super::vm::{VM, sysctls_of};
 use crate::scenario::fields::{each, one_or_more, within};
@@ -22,10 +23,10 @@ use crate::scenario::read::Reader;
 use crate::scenario::rows::{Show as _, rows, words};
 use crate::scenario::units::show_pages;
 use mmsim_base::error::Error;
-use mmsim_workload::since::{Since, since};
+use mmsim_workload::since::since;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Count, Device, Flag, Limit, OneOrMore, Rate, Rows, Size, Table, Tables, Text, Time};
+use Kind::{Count, Device, Flag, OneOrMore, Rate, Rows, Size, Table, Tables, Text, Texts, Time};
 
 rows! {
     /// `[machine]`.
@@ -85,6 +86,9 @@ rows! {
             "host of a guest, which takes back memory that is reported free")};
         memcgs: {memcgs(r)?;
             ("memcg", Tables(&MEMCG), Auto("the root alone"), "memory cgroups below the root")};
+        memcg_mount: {mount(r)?;
+            ("memcg-mount", Texts, Auto("a bare mount"),
+            "options with which the file system of groups is mounted: `memory_recursiveprot` (protection that a group leaves protects those below it), `memory_localevents` (memory.events of a group leaves out those below it)")};
     }
 }
 
@@ -371,25 +375,6 @@ fn disks(r: &Reader<'_>) -> Result<Vec<DiskConfig>, Error> {
     Ok(disks)
 }
 
-rows! {
-    /// `[[machine.memcg]]`.
-    MEMCG,
-    "[[machine.memcg]]",
-    "A child of the root group, with the files of cgroup v2.";
-    fn memcg(r, _cx: ()) -> MemcgConfig {
-        name: {r.name("name")?.to_string();
-            ("name", Text, Required, "name, for `task.memcg` and reports")};
-        min: ("min", Size(0), Is("\"0 pages\""),
-            "never reclaimed below this, from kernel 5.5 on (Linux 4.18)");
-        low: ("low", Size(0), Is("\"0 pages\""),
-            "reclaimed below this only if nothing else is left");
-        high: ("high", Limit, Is("\"max\""), "throttled and reclaimed above this");
-        max: ("max", Limit, Is("\"max\""), "hard limit");
-        swap_max: ("swap-max", Limit, Is("\"max\""),
-            "limit of swapped memory, from kernel 5.5 on (Linux 4.5)");
-    }
-}
-
 /// `machine.host`.
 pub static HOST: TableSpec = TableSpec {
     title: "machine.host",
@@ -412,41 +397,6 @@ fn host(r: &Reader<'_>) -> Result<Option<HostConfig>, Error> {
         }
         Ok(config)
     })
-}
-
-/// Files of groups that came while the modelled kernels did. `memory.low`, `memory.high` and
-/// `memory.max` are of 4.0.
-const GROUP_SINCE: &[(&str, &str, Since)] = &[
-    ("min", "memory.min", since(Kernel::V5_5, "4.18")),
-    ("swap-max", "memory.swap.max", since(Kernel::V5_5, "4.5")),
-];
-
-/// Groups besides the root.
-const MOST_GROUPS: usize = 65_535;
-
-fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
-    let mut groups: Vec<MemcgConfig> = Vec::new();
-    for (i, n) in r.list("memcg")?.iter().enumerate() {
-        let path = format!("machine.memcg[{i}]");
-        let g = Reader::open(r.sources, n, &MEMCG, &path)?;
-        if i == MOST_GROUPS {
-            let found = format!("more than {MOST_GROUPS} groups");
-            return Err(g.error("name", found, "fewer of them"));
-        }
-        let group = memcg(&g, ())?;
-        for &(key, file, since) in GROUP_SINCE.iter().filter(|f| !g.is_default(f.0)) {
-            g.dated(key, since.check(kernel_of(r)?, file, "leave it out"))?;
-        }
-        if groups.iter().any(|o| o.name == group.name) {
-            return Err(g.error(
-                "name",
-                format!("\"{}\" names two groups", group.name),
-                "another name",
-            ));
-        }
-        groups.push(group);
-    }
-    Ok(groups)
 }
 
 #[cfg(test)]

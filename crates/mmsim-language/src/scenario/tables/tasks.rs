@@ -26,7 +26,12 @@ pub(super) const TASK: &[KeySpec] = &[
     key("name", Text, Auto("the workload, with a number if it repeats"), "name in reports, unique"),
     key("threads", Count(1, 1024), Is("1"), "threads of each process; they share its regions"),
     key("processes", Count(1, 1024), Is("1"), "processes, each with regions of its own"),
-    key("memcg", Text, Auto("the root"), "memory cgroup"),
+    key(
+        "memcg",
+        Text,
+        Auto("the root"),
+        "memory cgroup, by its path; of groups with `count`, process i is in the i-th",
+    ),
     key(
         "disk",
         Text,

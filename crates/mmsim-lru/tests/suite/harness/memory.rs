@@ -318,6 +318,7 @@ impl Bench {
             may_io: true,
             force_deactivate: false,
             low_reclaim: false,
+            full_walk: false,
             swappiness: None,
             no_cache_trim: false,
             one_step: false,

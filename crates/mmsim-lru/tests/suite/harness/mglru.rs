@@ -7,7 +7,7 @@ use mmsim_core::backing::swap::Cached;
 use mmsim_core::base::id::{AsId, CpuId, FileId, Idx, MemcgId, NodeId, PageIdx, Pfn, VmaId};
 use mmsim_core::base::settings::OrNumber;
 use mmsim_core::base::vmstat::VmEvent;
-use mmsim_core::config::{Kernel, MachineConfig, VmSysctl, ZoneKind};
+use mmsim_core::config::{Kernel, MachineConfig, MemcgConfig, VmSysctl, ZoneKind};
 use mmsim_core::memory::Memory;
 use mmsim_core::phys::frames::{FolioId, FrameKind, flag};
 use mmsim_core::phys::gfp::AllocRequest;
@@ -131,11 +131,23 @@ impl Real {
 
     /// The same with knobs of the policy.
     pub(crate) fn of(knobs: MglruConfig, swappiness: u32, kernel: Kernel) -> Real {
+        Real::in_group(knobs, swappiness, kernel, None)
+    }
+
+    /// The same with all work in a group, if one is named.
+    pub(crate) fn in_group(
+        knobs: MglruConfig,
+        swappiness: u32,
+        kernel: Kernel,
+        group: Option<MemcgConfig>,
+    ) -> Real {
         let small = small_machine(FRAMES, SLOTS, 0);
         let vm = VmSysctl { swappiness, ..small.vm.clone() };
-        let mut mem = Memory::new(&MachineConfig { vm, kernel, ..small });
+        let memcgs: Vec<_> = group.into_iter().collect();
+        let memcg = MemcgId(memcgs.len() as u16);
+        let mut mem = Memory::new(&MachineConfig { vm, kernel, memcgs, ..small });
         let lru = Mglru::new(knobs, &mut mem, 1);
-        let space = mem.virt.spaces.create("work".into(), MemcgId(0));
+        let space = mem.virt.spaces.create("work".into(), memcg);
         mem.virt.spaces.reserve_span(&mut mem.virt.pages, space, ORIGIN, TABLES * 512);
         Real { mem, lru, space, regions: BTreeMap::new(), files: BTreeMap::new() }
     }
@@ -197,7 +209,9 @@ impl Real {
 
     fn frame(&mut self) -> Pfn {
         let pfn = self.mem.try_alloc(NodeId(0), &AllocRequest::USER, None).expect("a free frame");
-        self.mem.memcgs.charge(MemcgId(0), 1);
+        let memcg = self.mem.virt.spaces[self.space].memcg;
+        self.mem.frames.set_memcg(pfn, memcg);
+        self.mem.memcgs.charge(memcg, 1);
         pfn
     }
 
@@ -344,6 +358,7 @@ impl Real {
             may_io: r.io,
             force_deactivate: false,
             low_reclaim: false,
+            full_walk: false,
             swappiness: None,
             no_cache_trim: false,
             one_step: false,

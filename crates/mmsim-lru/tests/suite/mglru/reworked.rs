@@ -2,7 +2,7 @@
 
 use super::witness::{KSWAPD, V, both, count, steps, with};
 use crate::harness::mglru::Real;
-use crate::model::mglru::Page;
+use crate::model::mglru::{Page, Reclaim};
 use mmsim_core::base::id::{MemcgId, NodeId};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::base::vmstat::VmEvent;
@@ -140,9 +140,47 @@ fn protection() {
         let mut c = MglruConfig::preset(REWORKED).unwrap().config;
         c.set("protection", value).unwrap();
         let r = harness::run(&machine, Policy::Mglru(c), &[kept.clone(), other.clone()]);
-        r.machine.mem.memcgs[MemcgId(1)].vmstat[VmEvent::PgStealAnon]
+        r.machine.mem.memcgs.vmstat(MemcgId(1))[VmEvent::PgStealAnon]
     });
     assert!(share < whole, "{share} {whole}");
+}
+
+/// 200 pages in a group that may have 1000 and keep them.
+fn with_protected_group(knob: &str, value: &str) -> Real {
+    let mut c = MglruConfig::preset(REWORKED).unwrap().config;
+    c.set(knob, value).unwrap();
+    let group = MemcgConfig { min: 1000, ..MemcgConfig::new("kept") };
+    let mut r = Real::in_group(c, 60, Kernel::V6_12, Some(group));
+    r.map('A', None, 0, 1200);
+    (0..200).for_each(|i| r.touch('A', i, true));
+    r
+}
+
+/// In order of the tree each pass comes by all groups, which counts as a walk. The LRU of groups is
+/// no walk of the tree.
+#[test]
+fn group_order() {
+    let walked = ["tree", "lru"].map(|value| {
+        let mut r = with_protected_group("group-order", value);
+        r.lru.reclaim(&mut r.mem, &Real::request(KSWAPD, 0));
+        count(&r, VmEvent::SimMemcgWalkGroups)
+    });
+    assert_eq!(walked, [2, 0]);
+}
+
+/// A group is created protected, and only kswapd has reckoned that at its last look. Until it looks,
+/// direct reclaim takes from the group, unless it reckons itself.
+#[test]
+fn protection_age() {
+    let taken = ["kswapd", "visit"].map(|value| {
+        let mut r = with_protected_group("protection-age", value);
+        let direct = Reclaim { kswapd: false, ..Reclaim::KSWAPD };
+        (0..4).for_each(|_| {
+            r.lru.reclaim(&mut r.mem, &Real::request(&direct, 0));
+        });
+        r.mem.memcgs.vmstat(MemcgId(1))[VmEvent::PgScanAnon]
+    });
+    assert!(taken[0] > 0 && taken[1] == 0, "{taken:?}");
 }
 
 /// A page that a walk marked becomes lazily freed memory, and keeps the mark or loses it.
