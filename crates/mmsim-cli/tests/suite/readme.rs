@@ -83,6 +83,11 @@ fn blocks_about_guests() {
 }
 
 #[test]
+fn blocks_about_groups() {
+    assert_eq!(blocks("docs/groups.md", &root()), 1);
+}
+
+#[test]
 #[ignore = "`tools/deep-check documents` asks the program of the release"]
 fn blocks_about_results() {
     assert_eq!(blocks("docs/results.md", &root()), 2);

@@ -190,7 +190,7 @@ impl Memcgs {
             let g = &mut self.groups[at];
             let before = g.usage;
             g.usage += n;
-            if before == 0 {
+            if before == 0 && n > 0 {
                 self.populated.insert(self.tree.place(at));
             }
             let parent = self.groups[at].parent;
