@@ -175,7 +175,7 @@ fn protection_age() {
     let taken = ["kswapd", "visit"].map(|value| {
         let mut r = with_protected_group("protection-age", value);
         let direct = Reclaim { kswapd: false, ..Reclaim::KSWAPD };
-        (0..4).for_each(|_| {
+        (0..24).for_each(|_| {
             r.lru.reclaim(&mut r.mem, &Real::request(&direct, 0));
         });
         r.mem.memcgs.vmstat(MemcgId(1))[VmEvent::PgScanAnon]
