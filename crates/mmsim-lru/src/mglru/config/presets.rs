@@ -6,8 +6,8 @@
 
 use super::{
     AbortRule, AccessMarks, AgingRule, AgingSite, DirtyLazyfreeRule, FaultArrival, FlusherRule,
-    MglruConfig, OrNumber, Placement, RecentRule, RefaultCount, RestoreRule, SecondTouch, TierGain,
-    TtlRule, TypeRule,
+    GroupOrder, MglruConfig, OrNumber, Placement, RecentRule, RefaultCount, RestoreRule,
+    SecondTouch, TierGain, TtlRule, TypeRule,
 };
 use crate::settings::Preset;
 use mmsim_core::config::Kernel;
@@ -24,6 +24,7 @@ impl MglruConfig {
         ttl_rule: TtlRule::Pressed67,
         aging_site: AgingSite::Evictor,
         abort_rule: AbortRule::Simple67,
+        group_order: GroupOrder::Lru,
         ..MglruConfig::V6_1
     };
     /// The same with that fix.
