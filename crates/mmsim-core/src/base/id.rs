@@ -96,6 +96,9 @@ typed_index!(
     /// A monitor of accesses.
     KdamondId(u8), "kdamond.");
 typed_index!(
+    /// A program of user space that watches memory.
+    DaemonId(u8), "daemon");
+typed_index!(
     /// A memory cgroup; 0 is the root.
     MemcgId(u16), "memcg");
 typed_index!(

@@ -138,12 +138,7 @@ impl Machine {
     /// Its sleep is over.
     pub(super) fn wake_kdamond(&mut self, id: KdamondId) {
         self.daemons.kdamonds[id].cpu = self.enqueue_daemon(Entity::Kdamond(id));
-        self.sched.psi.change(
-            self.daemons.kdamonds[id].cpu,
-            self.mem.acting.now,
-            Psi::Idle,
-            Psi::Running,
-        );
+        self.psi_of_kernel(self.daemons.kdamonds[id].cpu, Psi::Idle, Psi::Running);
     }
 
     /// One step of a monitor on its CPU. False: it sleeps now, or has ended.
@@ -174,12 +169,7 @@ impl Machine {
         if let Some(until) = until {
             self.events.queue.push(until, Event::Kdamond(id));
         }
-        self.sched.psi.change(
-            self.daemons.kdamonds[id].cpu,
-            self.mem.acting.now,
-            Psi::Running,
-            Psi::Idle,
-        );
+        self.psi_of_kernel(self.daemons.kdamonds[id].cpu, Psi::Running, Psi::Idle);
         false
     }
 

@@ -16,13 +16,15 @@
 //! - `compaction`: direct, and by kcompactd;
 //! - `watch`: who watches a run, what a run gives, what must add up;
 //! - `io`, `advice`, `hugetlb`, `kernel`: read and write, madvise, huge page pools, blocks of the
-//!   kernel; `task`: processes; `kdamond`: monitors of accesses.
+//!   kernel; `task`: processes; `kdamond`: monitors of accesses; `daemon`: programs of user space
+//!   that watch memory.
 
 mod advice;
 mod blocks;
 mod compaction;
 mod course;
 mod cpu;
+mod daemon;
 mod fault;
 mod hits;
 mod hugetlb;
@@ -195,6 +197,8 @@ impl Machine {
             name,
             space: task.space,
             memcg,
+            frozen: false,
+            daemon: None,
             task: self.work.tasks.len(),
             workload,
             place: Place::NOWHERE,
@@ -320,6 +324,7 @@ impl Machine {
         self.policies.lru.digest(&self.mem, &mut d);
         self.digest_compaction(&mut d);
         self.digest_kdamonds(&mut d);
+        self.digest_daemons(&mut d);
         for t in self.work.threads.iter() {
             let Progress { accesses, records, .. } = t.progress;
             d.words([accesses, records, t.finished.0, t.user.0, t.system.0, t.io_wait.0]);

@@ -30,6 +30,7 @@ impl Machine {
                 let file = self.work.tasks[self.work.threads[tid].task].files[usize::from(file.0)];
                 return self.fsync(tid, file);
             }
+            Op::Look(id) => self.look(tid, id),
             Op::Madvise { region, first, count, advice } => {
                 return self.madvise(tid, Run { region, write: false, first, count }, advice);
             }
@@ -67,6 +68,7 @@ impl Machine {
             | Op::Barrier
             | Op::KernelAlloc { .. }
             | Op::HugePool { .. }
+            | Op::Look(_)
             | Op::Exit => unreachable!("may end without being done"),
             Op::Munmap { region } => {
                 self.mem.acting.now += self.mem.given.cost.t_syscall;
@@ -284,13 +286,13 @@ impl Machine {
         if t.wait == Wait::Finished {
             return;
         }
-        let (cpu, memcg) = (t.cpu, t.memcg);
-        let from = std::mem::replace(&mut t.psi, Psi::Idle);
+        let (by, from) = ((t.cpu, t.memcg), std::mem::replace(&mut t.psi, Psi::Idle));
         t.wait = Wait::Finished;
         t.finished = now;
+        let daemon = t.daemon.is_some();
         self.drop_fault(tid);
-        self.work.live -= 1;
-        self.pressure_changes(memcg, cpu, now, from, Psi::Idle);
+        self.work.live -= u32::from(!daemon);
+        self.sched.psi.change(by, now, from, Psi::Idle);
     }
 
     /// Ends a process now: its threads stop, its memory is freed.

@@ -7,6 +7,7 @@ use super::cpu::order::Order;
 use super::cpu::queue::Queue;
 use super::cpu::sched::{Cpu, Tunables};
 use super::cpu::thread::{Entity, Thread};
+use super::daemon::UserDaemon;
 use super::fault::first_touch::Member;
 use super::kdamond::Kdamond;
 use super::reclaim::kswapd::Kswapd;
@@ -15,15 +16,16 @@ use super::reporter::Reporter;
 use super::task::Task;
 use super::watch::Watch;
 use super::watch::collect::Resident;
-use super::watch::psi::{GroupPressure, PsiMeter};
+use super::watch::psi::PsiMeter;
 use super::watch::result::{Origin, StuckSummary};
 use super::watch::stuck::Watchdog;
 use super::writeback::flusher::Flusher;
 use crate::base::compact_result::NoBlock;
-use crate::base::id::{AsId, CpuId, DiskId, IndexVec, KdamondId, NodeId, Pfn, ThreadId};
+use crate::base::id::{AsId, CpuId, DaemonId, DiskId, IndexVec, KdamondId, NodeId, Pfn, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::config::MachineConfig;
 use crate::machine::compaction::kcompactd::Kcompactd;
+use crate::memory::Tree;
 use crate::memory::{MOST_PENDING, PendingFault, Plug};
 use crate::policy::ReclaimPolicy;
 use crate::policy::compaction::Compaction;
@@ -57,8 +59,6 @@ pub(super) struct Sched {
     /// Keys are the clocks of `cpus`.
     pub order: Order,
     pub psi: PsiMeter,
-    /// Pressure of groups.
-    pub group_psi: GroupPressure,
 }
 
 impl Sched {
@@ -71,8 +71,7 @@ impl Sched {
             cpus: IndexVec::filled(cpus, Cpu::new(tunables)),
             virtuals: BTreeMap::new(),
             order: Order::new(cpus),
-            psi: PsiMeter::new(cpus),
-            group_psi: GroupPressure::new(cpus),
+            psi: PsiMeter::new(cpus, config.tick, Tree::of(config)),
         }
     }
 }
@@ -85,12 +84,13 @@ pub(super) struct Events {
     pub timer_generation: u64,
 }
 
-/// Threads of the kernel.
+/// Threads of the kernel, and programs that watch memory.
 pub(super) struct Daemons {
     pub kswapds: IndexVec<NodeId, Kswapd>,
     pub kcompactds: IndexVec<NodeId, Kcompactd>,
     pub kdamonds: IndexVec<KdamondId, Kdamond>,
     pub flushers: IndexVec<DiskId, Flusher>,
+    pub users: IndexVec<DaemonId, UserDaemon>,
     /// Free page reporting, if the host asks for it.
     pub reporter: Option<Reporter>,
 }
@@ -103,6 +103,7 @@ impl Daemons {
             kcompactds: (0..nodes).map(|_| Kcompactd::default()).collect::<Vec<_>>().into(),
             kdamonds: IndexVec::new(),
             flushers: IndexVec::filled(1 + config.disks.len(), flusher),
+            users: IndexVec::new(),
             reporter: None,
         }
     }

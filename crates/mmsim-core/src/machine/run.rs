@@ -139,7 +139,7 @@ impl Machine {
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
             Event::Flusher(d) | Event::FlusherGoesOn(d) => self.daemons.flushers[d].cpu,
             Event::Kdamond(k) => self.daemons.kdamonds[k].cpu,
-            Event::Report => CpuId(0),
+            Event::Report | Event::PsiPoll(_) | Event::Terminate(_) => CpuId(0),
         }
     }
 
@@ -152,7 +152,7 @@ impl Machine {
                 self.mem.acting.now = at;
             }
             Event::Wake(t, g) => {
-                if self.work.threads[t].wait == Wait::Timer(g) {
+                if matches!(self.work.threads[t].wait, Wait::Timer(x) | Wait::Look(x) if x == g) {
                     self.wake(t);
                 }
             }
@@ -166,6 +166,8 @@ impl Machine {
             Event::FlusherGoesOn(d) => self.enqueue_flusher(d),
             Event::Kdamond(k) => self.wake_kdamond(k),
             Event::Report => self.report_free_pages(at),
+            Event::PsiPoll(m) => self.look_at_triggers(m),
+            Event::Terminate(process) => self.terminate(process),
         }
     }
 

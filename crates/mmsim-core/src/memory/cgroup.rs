@@ -24,6 +24,7 @@ use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId};
 use crate::base::rules::MemcgCharges;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::{MachineConfig, MemcgConfig};
+use crate::policy::daemon::Control;
 use events::{MemcgEvent, MemcgEvents};
 use populated::Populated;
 use std::collections::BTreeMap;
@@ -102,7 +103,7 @@ impl Memcgs {
     ///
     /// The parent of a group does not stand before it.
     pub fn new(config: &MachineConfig) -> Self {
-        let tree = Tree::new(config.memcgs.iter().map(|m| m.name.as_str()));
+        let tree = Tree::of(config);
         let root = MemcgConfig::new("");
         let all = std::iter::once(root).chain(config.memcgs.iter().cloned());
         let new = |(i, config)| Memcg {
@@ -180,6 +181,17 @@ impl Memcgs {
             if at == ROOT {
                 return;
             }
+        }
+    }
+    /// Writes a limit or a protection, in pages; `None`: max.
+    pub(crate) fn write(&mut self, m: MemcgId, file: Control, pages: Option<u64>) {
+        let c = &mut self.groups[m].config;
+        match file {
+            Control::Min => c.min = pages.unwrap_or(u64::MAX),
+            Control::Low => c.low = pages.unwrap_or(u64::MAX),
+            Control::High => c.high = pages,
+            Control::Max => c.max = pages,
+            Control::SwapMax => c.swap_max = pages,
         }
     }
     /// Charges pages, limits or not.

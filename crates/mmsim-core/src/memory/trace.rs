@@ -7,7 +7,7 @@
 
 use crate::base::compact_result::CompactResult;
 use crate::base::id::{
-    AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
+    AsId, CpuId, DaemonId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
 };
 use crate::base::time::{SimDuration, SimTime};
 use crate::phys::buddy::Extfrag;
@@ -241,6 +241,15 @@ trace_events! {
         SimMigrate { pfn: Pfn, target: Pfn, page: Option<PageIdx> },
         /// A CPU turned to a thread, or to background work (`sched:sched_switch`).
         SchedSwitch { cpu: CpuId, thread: Option<ThreadId> },
+        /// A daemon acts on a process or a group: the pages that its victims had in memory and in
+        /// swap, or the value of a write (no tracepoint in Linux).
+        SimDaemonAct {
+            daemon: DaemonId,
+            what: &'static str,
+            process: Option<AsId>,
+            memcg: MemcgId,
+            pages: u64,
+        },
     }
 }
 

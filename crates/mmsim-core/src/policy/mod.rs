@@ -7,6 +7,7 @@
 //! Mapped accesses are not announced; a policy learns about them by scanning, as the kernel must.
 
 pub mod compaction;
+pub mod daemon;
 mod inspect;
 pub mod monitor;
 pub mod request;

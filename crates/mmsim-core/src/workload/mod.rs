@@ -8,11 +8,14 @@
 //! sequence of accesses.
 
 mod op;
+mod pressure;
 
 pub use op::{
     Advice, BlockHandle, CopyRun, FileSlot, LruGen, MapKind, Note, Op, RegionId, Run, Touch,
     VmaFlags,
 };
+
+pub use pressure::{PERCENT, Pressure, PressureAverages, PressureTotals, Stall, TriggerSpec};
 
 use crate::base::id::Pfn;
 use crate::base::rng::Rng;
@@ -29,40 +32,6 @@ pub struct KernelAllocResult {
     pub handle: BlockHandle,
     /// Its first frame; `None` if the allocation failed.
     pub pfn: Option<Pfn>,
-}
-
-/// Pressure stall information: running sums in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-#[non_exhaustive]
-pub struct Pressure {
-    /// Some thread was stalled on memory.
-    pub some_us: u64,
-    /// All non-idle threads were.
-    pub full_us: u64,
-}
-
-impl Pressure {
-    /// Without any stall.
-    pub const NONE: Pressure = Pressure { some_us: 0, full_us: 0 };
-
-    /// Microseconds of some, and of all, stalled.
-    pub const fn new(some_us: u64, full_us: u64) -> Self {
-        Pressure { some_us, full_us }
-    }
-}
-
-/// The totals of `/proc/pressure/memory`. They are summed up on request, so workloads that do not
-/// use them cost nothing.
-pub trait PressureTotals: std::fmt::Debug {
-    /// Totals from the start of the run up to `now`. Asking changes nothing.
-    fn totals(&self, now: SimTime) -> Pressure;
-}
-
-/// The same at all times.
-impl PressureTotals for Pressure {
-    fn totals(&self, _now: SimTime) -> Pressure {
-        *self
-    }
 }
 
 /// State that a workload may see when it makes operations.

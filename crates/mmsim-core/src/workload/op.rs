@@ -1,6 +1,6 @@
 //! The operations of a workload.
 
-use crate::base::id::{KdamondId, MemcgId, NodeId, Pfn};
+use crate::base::id::{DaemonId, KdamondId, MemcgId, NodeId, Pfn};
 use crate::base::migratetype::Migratetype;
 use crate::base::time::{SimDuration, SimTime};
 use crate::config::SysctlWrite;
@@ -360,6 +360,8 @@ pub enum Op {
     /// Have a monitor take a note, and wait until it has (a write of `update_schemes_stats` or
     /// `update_schemes_tried_regions` to its state). Nothing if it does not run.
     KdamondNote(KdamondId, Note),
+    /// A look of a daemon, which then sleeps until it looks again.
+    Look(DaemonId),
     /// Give the pages of all per-CPU lists back (`drain_all_pages`).
     DrainPcp,
     /// Read `/proc/buddyinfo`: the next `fill` gets the free blocks.

@@ -5,7 +5,7 @@
 
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{
-    AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
+    AsId, CpuId, DaemonId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
 };
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::time::{SimDuration, SimTime};
@@ -103,6 +103,7 @@ numbers! {
     Pfn: Frame = |x| x.0;
     SwapSlot: Small = |x| x.0;
     ZoneId: Byte = |x| x.0;
+    DaemonId: Byte = |x| x.0;
     // In whole milliseconds.
     SimDuration: Number = |x| x.0 / 1_000_000;
 }
@@ -515,4 +516,7 @@ events! {
         "a folio moved to another frame";
     sched_switch in sched = SchedSwitch { cpu, thread }
         "a CPU turned to a thread, or (null) to background work";
+    sim_daemon_act = SimDaemonAct { daemon, what, process, memcg, pages }
+        "a daemon acts: a signal to a process or a group, or a write; the pages that its victims had \
+         in memory and in swap, or that were written";
 }

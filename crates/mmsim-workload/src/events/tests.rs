@@ -230,6 +230,13 @@ fn drawn(kind: TraceKind, rng: &mut Rng) -> TraceEvent {
         K::MmVmscanKswapdSleep => E::MmVmscanKswapdSleep { node },
         K::MmVmscanDirectReclaimBegin => E::MmVmscanDirectReclaimBegin { thread, order },
         K::MmVmscanDirectReclaimEnd => E::MmVmscanDirectReclaimEnd { thread, nr_reclaimed: n!() },
+        K::SimDaemonAct => E::SimDaemonAct {
+            daemon: DaemonId(a as u8),
+            what: "SIGKILL",
+            process: Some(AsId(a as u16)),
+            memcg: MemcgId(a as u16),
+            pages: n!(),
+        },
         K::MarkVictim => E::MarkVictim { process: AsId(a as u16), pages: n!() },
         K::MmFilemapAddToPageCache => {
             E::MmFilemapAddToPageCache { file: FileId(n!() as u32), index: n!() as u32, pfn, page }

@@ -171,7 +171,7 @@ impl Machine {
         self.give_way(tid);
         let begin = self.mem.acting.now;
         let captured = self.try_to_compact(made, req.order, node, tries);
-        self.stalled_since(tid, begin);
+        self.psi_stalled(tid, begin);
         self.mem.count(VmEvent::SimDirectCompactNs, self.mem.acting.now.since(begin).0);
         // 4.1 and 7.2 do not count an attempt that was put off everywhere either.
         let counts_deferred = self.mem.given.rules.direct_compaction == DirectCompaction::V4_9;

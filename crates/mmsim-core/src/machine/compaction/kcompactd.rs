@@ -162,7 +162,7 @@ impl Machine {
     fn run_kcompactd(&mut self, n: NodeId) {
         self.daemons.kcompactds[n].cpu = self.enqueue_daemon(Entity::Kcompactd(n));
         let cpu = self.daemons.kcompactds[n].cpu;
-        self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+        self.psi_of_kernel(cpu, Psi::Idle, Psi::MemStallRunning);
     }
 
     /// One step of kcompactd on its CPU: one zone. False: it sleeps now.
@@ -200,7 +200,7 @@ impl Machine {
             return true;
         }
         let cpu = self.daemons.kcompactds[n].cpu;
-        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
+        self.psi_of_kernel(cpu, Psi::MemStallRunning, Psi::Idle);
         self.set_kcompactd_timer(n, pause);
         false
     }

@@ -1,6 +1,6 @@
 //! The queue of timed events, ordered by (time, class, order of queueing).
 
-use crate::base::id::{DiskId, KdamondId, NodeId, ThreadId};
+use crate::base::id::{AsId, DiskId, KdamondId, MemcgId, NodeId, ThreadId};
 use crate::base::time::SimTime;
 use crate::memory::IoDone;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,6 +26,10 @@ pub(in crate::machine) enum Event {
     Report,
     /// A thread starts.
     Start(ThreadId),
+    /// The kernel looks at the pressure triggers of a group.
+    PsiPoll(MemcgId),
+    /// A process ends that got SIGTERM.
+    Terminate(AsId),
 }
 
 impl Event {
@@ -33,9 +37,10 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Wake(..) | Event::Start(_) => 1,
+            Event::Wake(..) | Event::Start(_) | Event::Terminate(_) => 1,
             Event::Flusher(_) | Event::FlusherGoesOn(_) | Event::Report => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
+            Event::PsiPoll(_) => 2,
         }
     }
 }

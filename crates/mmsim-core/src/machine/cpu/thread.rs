@@ -1,6 +1,8 @@
 //! Threads and CPUs: who runs where, who waits for what.
 
-use crate::base::id::{AsId, CpuId, DiskId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId};
+use crate::base::id::{
+    AsId, CpuId, DaemonId, DiskId, KdamondId, MemcgId, NodeId, PageIdx, Pfn, ThreadId,
+};
 use crate::base::rng::Rng;
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::blocks::Blocks;
@@ -26,6 +28,10 @@ pub(in crate::machine) enum Wait {
     Barrier,
     /// A monitor's note.
     Kdamond(KdamondId),
+    /// The next look of a daemon, with a timer of this generation.
+    Look(u64),
+    /// The end of its group's freezing.
+    Frozen,
     /// Forever.
     Finished,
 }
@@ -91,6 +97,10 @@ pub(in crate::machine) struct Thread {
     pub space: AsId,
     /// The group of its process.
     pub memcg: MemcgId,
+    /// Its group is frozen: it stops when its wait is over.
+    pub frozen: bool,
+    /// It is that of a daemon, and keeps no run alive.
+    pub daemon: Option<DaemonId>,
     pub task: usize,
     pub workload: Box<dyn Workload>,
     pub rng: Rng,

@@ -4,39 +4,12 @@ use crate::base::id::{CpuId, MemcgId, ThreadId};
 use crate::base::time::{SimDuration, SimTime};
 use crate::machine::Machine;
 use crate::machine::cpu::line::Virtual;
+use crate::machine::cpu::queue::Event;
 use crate::machine::cpu::sched::Cpu;
 use crate::machine::cpu::thread::{Entity, Wait};
 use crate::machine::watch::psi::Psi;
-use crate::memory::memcg_tree::ROOT;
 
 impl Machine {
-    /// A thread of a group changes from one state to another on a CPU.
-    pub(in crate::machine) fn pressure_changes(
-        &mut self,
-        memcg: MemcgId,
-        cpu: CpuId,
-        now: SimTime,
-        from: Psi,
-        to: Psi,
-    ) {
-        self.sched.psi.change(cpu, now, from, to);
-        if memcg != ROOT {
-            let levels = self.mem.memcgs.tree.levels(memcg);
-            self.sched.group_psi.change(levels, |meter| meter.change(cpu, now, from, to));
-        }
-    }
-
-    /// A thread that runs worked for memory since an instant.
-    pub(in crate::machine) fn stalled_since(&mut self, tid: ThreadId, begin: SimTime) {
-        let (memcg, cpu, now) =
-            (self.work.threads[tid].memcg, self.mem.acting.cpu, self.mem.acting.now);
-        self.sched.psi.stalled(cpu, begin, now);
-        if memcg != ROOT {
-            let levels = self.mem.memcgs.tree.levels(memcg);
-            self.sched.group_psi.change(levels, |meter| meter.stalled(cpu, begin, now));
-        }
-    }
-
     /// Takes the running thread off its CPU.
     pub(in crate::machine) fn block(&mut self, tid: ThreadId, wait: Wait, memory: bool) {
         let now = self.mem.acting.now;
@@ -50,8 +23,9 @@ impl Machine {
             _ => Psi::Idle,
         };
         let from = std::mem::replace(&mut t.psi, psi);
-        let (memcg, cpu) = (t.memcg, t.cpu);
-        self.pressure_changes(memcg, cpu, now, from, psi);
+        let by = (t.cpu, t.memcg);
+        self.sched.psi.change(by, now, from, psi);
+        self.triggers_begin();
     }
 
     /// Makes a waiting thread runnable: on its CPU, or on an idle one.
@@ -64,20 +38,48 @@ impl Machine {
             Wait::Folio(_) => t.io_wait += waited,
             Wait::Pfmemalloc(_) => t.throttled += waited,
             Wait::Timer(_) if t.psi == Psi::MemStall => t.throttled += waited,
-            Wait::Timer(_) | Wait::Barrier | Wait::Kdamond(_) => {}
+            Wait::Timer(_) | Wait::Barrier | Wait::Kdamond(_) | Wait::Look(_) | Wait::Frozen => {}
+        }
+        if t.frozen {
+            t.wait = Wait::Frozen;
+            let (by, from) = ((t.cpu, t.memcg), std::mem::replace(&mut t.psi, Psi::Idle));
+            self.sched.psi.change(by, now, from, Psi::Idle);
+            return;
         }
         t.wait = Wait::Not;
         let from = std::mem::replace(&mut t.psi, Psi::Running);
-        let (memcg, old) = (t.memcg, t.cpu);
-        self.pressure_changes(memcg, old, now, from, Psi::Idle);
+        let (old, memcg) = (t.cpu, t.memcg);
+        self.sched.psi.change((old, memcg), now, from, Psi::Idle);
         let cpu = if self.sched.cpus[old].idle() {
             old
         } else {
             self.sched.cpus.position(Cpu::idle).unwrap_or(old)
         };
         self.work.threads[tid].cpu = cpu;
-        self.pressure_changes(memcg, cpu, now, Psi::Idle, Psi::Running);
+        self.sched.psi.change((cpu, memcg), now, Psi::Idle, Psi::Running);
         self.enqueue(cpu, Entity::Thread(tid), now);
+    }
+
+    /// A kernel thread, which is of the root group, changes its state on a CPU.
+    pub(in crate::machine) fn psi_of_kernel(&mut self, cpu: CpuId, from: Psi, to: Psi) {
+        self.sched.psi.change((cpu, MemcgId(0)), self.mem.acting.now, from, to);
+        self.triggers_begin();
+    }
+
+    /// The thread that acts has worked for memory since `begin`.
+    pub(in crate::machine) fn psi_stalled(&mut self, tid: ThreadId, begin: SimTime) {
+        let by = (self.mem.acting.cpu, self.work.threads[tid].memcg);
+        self.sched.psi.stalled(by, begin, self.mem.acting.now);
+        self.triggers_begin();
+    }
+
+    /// The first look at triggers comes a tick after the stall that they wait for began.
+    #[inline]
+    fn triggers_begin(&mut self) {
+        while let Some(memcg) = self.sched.psi.begun() {
+            let at = self.mem.acting.now + self.config.tick;
+            self.events.queue.push(at, Event::PsiPoll(memcg));
+        }
     }
 
     /// Sets the state of its scheduler at the beginning of the run: its last tick was `since_tick`

@@ -184,7 +184,7 @@ impl Machine {
         let begin = self.mem.acting.now;
         let reclaimed = self.direct_reclaim(tid, req, node);
         self.record.latency[2].add(self.mem.acting.now.since(begin));
-        self.stalled_since(tid, begin);
+        self.psi_stalled(tid, begin);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.course.watchdog.tried(false);
         reclaimed

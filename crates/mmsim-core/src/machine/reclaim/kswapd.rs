@@ -191,7 +191,7 @@ impl Machine {
         self.begin_balance(n);
         self.daemons.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
         let cpu = self.daemons.kswapds[n].cpu;
-        self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+        self.psi_of_kernel(cpu, Psi::Idle, Psi::MemStallRunning);
     }
 
     fn begin_balance(&mut self, n: NodeId) {
@@ -437,7 +437,7 @@ impl Machine {
         self.events.queue.push(until, Event::Kswapd(n, g));
         self.daemons.kswapds[n].state = State::Stalled(g, b);
         let cpu = self.daemons.kswapds[n].cpu;
-        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::MemStall);
+        self.psi_of_kernel(cpu, Psi::MemStallRunning, Psi::MemStall);
         false
     }
 
@@ -540,7 +540,7 @@ impl Machine {
 
     fn psi_kswapd_sleeps(&mut self, n: NodeId) {
         let cpu = self.daemons.kswapds[n].cpu;
-        self.sched.psi.change(cpu, self.mem.acting.now, Psi::MemStallRunning, Psi::Idle);
+        self.psi_of_kernel(cpu, Psi::MemStallRunning, Psi::Idle);
     }
 
     /// The end of a nap or of a stall.
@@ -566,15 +566,10 @@ impl Machine {
             }
             State::Stalled(g, b) if g == generation => {
                 self.daemons.kswapds[n].state = State::Running(b);
-                self.sched.psi.change(
-                    self.daemons.kswapds[n].cpu,
-                    self.mem.acting.now,
-                    Psi::MemStall,
-                    Psi::Idle,
-                );
+                self.psi_of_kernel(self.daemons.kswapds[n].cpu, Psi::MemStall, Psi::Idle);
                 self.daemons.kswapds[n].cpu = self.enqueue_daemon(Entity::Kswapd(n));
                 let cpu = self.daemons.kswapds[n].cpu;
-                self.sched.psi.change(cpu, self.mem.acting.now, Psi::Idle, Psi::MemStallRunning);
+                self.psi_of_kernel(cpu, Psi::Idle, Psi::MemStallRunning);
             }
             other => self.daemons.kswapds[n].state = other,
         }

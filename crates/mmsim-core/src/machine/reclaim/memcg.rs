@@ -90,7 +90,7 @@ impl Machine {
             retries -= 1;
         }
         self.record.latency[2].add(self.mem.acting.now.since(begin));
-        self.stalled_since(tid, begin);
+        self.psi_stalled(tid, begin);
         self.mem.count(VmEvent::SimDirectReclaimNs, self.mem.acting.now.since(begin).0);
         self.mem.memcgs.failing_level(memcg, pages).map_or(Ok(()), Err)
     }
@@ -153,7 +153,7 @@ impl Machine {
 
     /// One reclaim of a group: for its limit, `memory.high` or `memory.reclaim`. Requests at least
     /// a batch of 32 pages. Returns the pages freed.
-    fn reclaim_group(
+    pub(in crate::machine) fn reclaim_group(
         &mut self,
         tid: ThreadId,
         by: Reclaimer,
@@ -256,7 +256,7 @@ impl Machine {
             }
             target = 0;
         };
-        self.stalled_since(tid, begin);
+        self.psi_stalled(tid, begin);
         if penalty > 0 {
             self.sleep(tid, self.timeout(penalty), true);
         }

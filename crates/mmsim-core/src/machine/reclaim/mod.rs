@@ -7,5 +7,5 @@ pub(in crate::machine) mod kswapd;
 pub(in crate::machine) mod kswapd_zones;
 pub(in crate::machine) mod lru_gen;
 pub(in crate::machine) mod memcg;
-mod oom;
+pub(in crate::machine) mod oom;
 mod slow_path;

@@ -147,7 +147,7 @@ impl Machine {
     }
 
     /// Pages that points are a thousandth of: of memory and swap, or those that a group may have.
-    fn oom_total_pages(&self, memcg: Option<MemcgId>) -> u64 {
+    pub(in crate::machine) fn oom_total_pages(&self, memcg: Option<MemcgId>) -> u64 {
         let swap = self.mem.swap.as_ref().map_or(0, |s| u64::from(s.total()));
         let all = self.mem.zones.ids().map(|z| u64::from(self.mem.zones[z].managed)).sum::<u64>();
         match memcg.map(|m| &self.mem.memcgs[m].config) {
@@ -192,7 +192,12 @@ impl Machine {
 
 /// The points of a process of `pages` pages (`oom_badness`), on a machine or in a group of `total`
 /// pages. `None`: it may not be killed.
-fn badness(pages: u64, oom_score_adj: i16, total: u64, below_one: bool) -> Option<i64> {
+pub(in crate::machine) fn badness(
+    pages: u64,
+    oom_score_adj: i16,
+    total: u64,
+    below_one: bool,
+) -> Option<i64> {
     if oom_score_adj == NEVER {
         return None;
     }

@@ -206,6 +206,7 @@ impl Machine {
         let end = self.take_mark(now);
         let l = [0, 1, 2].map(|i| self.record.latency[i].quantiles());
         let memory_stat = self.memory_stat(now);
+        let daemons = self.daemon_results();
         RunResult {
             outcome: match (self.course.stuck.take(), self.record.oom.take()) {
                 (Some(s), _) => Outcome::Stuck(s),
@@ -226,11 +227,15 @@ impl Machine {
             ],
             cache_misses: self.mem.cache.misses,
             not_kept: self.not_kept().collect(),
-            tasks: (0..self.work.tasks.len()).map(|i| self.task_result(i, SimTime::ZERO)).collect(),
+            tasks: (0..self.work.tasks.len())
+                .filter(|&i| !self.is_daemon(i))
+                .map(|i| self.task_result(i, SimTime::ZERO))
+                .collect(),
             threads: self
                 .work
                 .threads
                 .iter()
+                .filter(|t| t.daemon.is_none())
                 .map(|t| ThreadResult {
                     name: t.name.clone(),
                     user: t.user,
@@ -241,6 +246,7 @@ impl Machine {
                     finished: t.finished,
                 })
                 .collect(),
+            daemons,
             memory_stat,
             aims: self
                 .work
@@ -267,6 +273,11 @@ impl Machine {
         }
     }
 
+    /// True if a task is a daemon.
+    fn is_daemon(&self, task: usize) -> bool {
+        self.work.tasks[task].threads.iter().any(|&t| self.work.threads[t].daemon.is_some())
+    }
+
     fn unwritten(&self) -> Vec<(String, u64)> {
         let spaces = self.mem.virt.spaces.ids().map(|a| &self.mem.virt.spaces[a]);
         spaces
@@ -283,8 +294,8 @@ impl Machine {
 
     fn memory_stat(&mut self, now: SimTime) -> Vec<(String, Vec<(&'static str, u64)>)> {
         let groups = self.mem.memcgs.ids().skip(1);
-        let psi = &mut self.sched.group_psi;
-        let mut pressure = |m| psi.of(m).map_or_else(Pressure::default, |meter| meter.total(now));
+        let psi = &mut self.sched.psi;
+        let mut pressure = |m| psi.total_of(m, now);
         let vmstat = self.mem.memcgs.vmstat_with_descendants();
         groups
             .map(|m| {

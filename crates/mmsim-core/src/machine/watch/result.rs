@@ -7,6 +7,7 @@ pub use crate::machine::watch::disks::FileDisk;
 use crate::machine::watch::swaps::SwapArea;
 use crate::policy::Generation;
 use crate::policy::compaction::CompactionStats;
+use crate::policy::daemon::Reason;
 use crate::virt::space::Counted;
 use crate::workload::{Aim, Replayed};
 
@@ -117,6 +118,65 @@ pub struct OomSummary {
     pub swap_free: u64,
     /// Total swap slots.
     pub swap_total: u64,
+}
+
+/// A daemon of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct DaemonResult {
+    /// Its name.
+    pub name: String,
+    /// Looks.
+    pub looks: u64,
+    /// CPU time that it took.
+    pub cpu: SimDuration,
+    /// Time that it waited for memory of its own, or for a device.
+    pub stalled: SimDuration,
+    /// Acts.
+    pub acted: u64,
+    /// The first of them, in order.
+    pub acts: Vec<Act>,
+}
+
+/// An act of a daemon.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Act {
+    /// When.
+    pub at: SimTime,
+    /// A signal, the file that was written, `kill group`, `freeze` or `thaw`.
+    pub what: &'static str,
+    /// The process or the group.
+    pub target: String,
+    /// Why.
+    pub reason: Reason,
+    /// Processes that were hit, threads that stopped or went on, pages that were reclaimed.
+    pub done: u64,
+    /// Memory and work of its victims.
+    pub lost: Lost,
+    /// Refaults of the machine until then.
+    pub refaulted: u64,
+}
+
+impl Act {
+    /// True if it sends a signal to processes.
+    pub fn kills(&self) -> bool {
+        matches!(self.what, "SIGTERM" | "SIGKILL" | "kill group")
+    }
+}
+
+/// Memory and work of the victims of an act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Lost {
+    /// Pages in memory.
+    pub resident: u64,
+    /// Pages in swap.
+    pub swapped: u64,
+    /// Accesses.
+    pub accesses: u64,
+    /// Records.
+    pub records: u64,
 }
 
 /// One generation of a group on a node.
@@ -358,6 +418,8 @@ pub struct RunResult {
     pub tasks: Vec<TaskResult>,
     /// Threads.
     pub threads: Vec<ThreadResult>,
+    /// Daemons; they are not among tasks and threads.
+    pub daemons: Vec<DaemonResult>,
     /// `memory.stat` of each group besides the root: name, counters and gauges.
     pub memory_stat: Vec<(String, Vec<(&'static str, u64)>)>,
     /// Blocks that workloads asked for.

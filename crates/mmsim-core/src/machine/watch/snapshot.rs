@@ -14,7 +14,6 @@ use crate::base::time::SimTime;
 use crate::base::vmstat::{VmEvent, VmStat};
 use crate::config::ZoneKind;
 use crate::machine::Machine;
-pub use crate::machine::watch::psi::PressureAverages;
 use crate::machine::watch::result::Pressure;
 pub use crate::machine::watch::swaps::SwapArea;
 use crate::memory::memcg_tree::ROOT;
@@ -25,6 +24,7 @@ use crate::phys::pcp::PcpView;
 use crate::phys::zone::Zone;
 use crate::policy::MAX_RECLAIM_RETRIES;
 use crate::policy::ReclaimPolicy;
+pub use crate::workload::PressureAverages;
 
 /// Frames by what they are used for, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

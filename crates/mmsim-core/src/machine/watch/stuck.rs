@@ -136,7 +136,7 @@ impl Machine {
 
 /// True if a thread sleeps of its own accord, or has yet to start.
 fn sleeps(t: &Thread) -> bool {
-    matches!(t.wait, Wait::Timer(_)) && t.psi != Psi::MemStall
+    matches!(t.wait, Wait::Timer(_) | Wait::Look(_)) && t.psi != Psi::MemStall
 }
 
 /// Description of a thread's request.
@@ -183,6 +183,8 @@ fn waits_for(t: &Thread) -> &'static str {
         Wait::Pfmemalloc(_) => "kswapd",
         Wait::Barrier => "other threads of its process",
         Wait::Kdamond(_) => "kdamond",
+        Wait::Look(_) => "its next look",
+        Wait::Frozen => "the end of its group's freezing",
         Wait::Finished => "nothing",
     }
 }

@@ -10,6 +10,7 @@
 //! Source: Linux 6.12 kernel/cgroup/cgroup.c (`css_next_descendant_pre`).
 
 use crate::base::id::{IndexVec, MemcgId};
+use crate::config::MachineConfig;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -46,6 +47,15 @@ impl Tree {
             known.insert(path, parent.push(above));
         }
         Tree::of_parents(parent)
+    }
+
+    /// The tree of a machine's groups.
+    ///
+    /// # Panics
+    ///
+    /// The parent of a group does not stand before it.
+    pub fn of(config: &MachineConfig) -> Tree {
+        Tree::new(config.memcgs.iter().map(|m| m.name.as_str()))
     }
 
     fn of_parents(parent: IndexVec<MemcgId, MemcgId>) -> Tree {

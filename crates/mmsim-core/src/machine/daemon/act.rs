@@ -1,0 +1,260 @@
+//! A daemon at work: its reads, which take time, and its acts.
+//!
+//! A victim's memory returns at once, as when the OOM killer ends a process; in Linux the victim gives
+//! it back on its own CPU, or the killer does by `process_mrelease`. A write to a limit below the
+//! usage reclaims until that fits, at most [`MAX_RECLAIM_RETRIES`] times; a group above a new
+//! `memory.max` keeps what cannot be reclaimed, and its next charge finds no room.
+//!
+//! Source: Linux 6.12 mm/memcontrol.c (`memory_high_write`, `memory_max_write`), kernel/cgroup/freezer.c.
+
+use crate::base::id::{AsId, DaemonId, MemcgId, ThreadId};
+use crate::base::time::SimTime;
+use crate::base::vmstat::VmEvent;
+use crate::machine::Machine;
+use crate::machine::cpu::queue::Event;
+use crate::machine::cpu::thread::{Entity, Wait};
+use crate::machine::watch::result::{Act, Lost};
+use crate::memory::trace::TraceEvent;
+use crate::policy::daemon::{
+    Action, Control, GroupFiles, Meminfo, PressureAverages, Process, ReadCosts, Reason, Signal,
+    System,
+};
+use crate::policy::{MAX_RECLAIM_RETRIES, Reclaimer};
+use crate::workload::Pressure;
+
+/// A look of a daemon.
+pub(super) struct Looking<'a> {
+    pub(super) machine: &'a mut Machine,
+    pub(super) id: DaemonId,
+    pub(super) tid: ThreadId,
+}
+
+impl Looking<'_> {
+    fn costs(&self) -> ReadCosts {
+        self.machine.daemons.users[self.id].config.costs
+    }
+    /// A read of a file of the machine, or of a group.
+    fn pay_for(&mut self, memcg: MemcgId) {
+        let costs = self.costs();
+        self.machine.mem.acting.now += if memcg.0 == 0 { costs.meminfo } else { costs.group };
+    }
+}
+
+impl System for Looking<'_> {
+    fn now(&self) -> SimTime {
+        self.machine.mem.acting.now
+    }
+    fn meminfo(&mut self) -> Meminfo {
+        self.pay_for(MemcgId(0));
+        self.machine.meminfo()
+    }
+    fn vmstat(&mut self, event: VmEvent) -> u64 {
+        self.pay_for(MemcgId(0));
+        self.machine.mem.stats.vmstat[event]
+    }
+    fn pressure(&mut self, memcg: MemcgId) -> (Pressure, PressureAverages) {
+        self.pay_for(memcg);
+        self.machine.sched.psi.read(memcg, self.machine.mem.acting.now)
+    }
+    fn watermarks(&mut self) -> [u64; 3] {
+        self.pay_for(MemcgId(0));
+        self.machine.sums_of_watermarks()
+    }
+    fn group(&mut self, memcg: MemcgId) -> GroupFiles {
+        self.pay_for(memcg);
+        self.machine.files_of(memcg)
+    }
+    fn stat(&mut self, memcg: MemcgId, event: VmEvent) -> u64 {
+        self.pay_for(memcg);
+        self.machine.stat_of(memcg, event)
+    }
+    fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId> {
+        match memcg.0 {
+            0 => self.machine.mem.memcgs.ids().skip(1).collect(),
+            _ => vec![memcg],
+        }
+    }
+    fn name(&self, memcg: MemcgId) -> &str {
+        &self.machine.mem.memcgs[memcg].config.name
+    }
+    fn processes(&mut self) -> Vec<Process> {
+        let all = self.machine.processes_but(self.tid);
+        let cost = self.costs().process;
+        all.iter().for_each(|_| self.machine.mem.acting.now += cost);
+        all
+    }
+    fn lives(&self, process: AsId) -> bool {
+        !self.machine.mem.virt.spaces[process].dead
+    }
+    fn act(&mut self, action: Action, reason: &Reason) -> u64 {
+        self.machine.mem.acting.now += self.machine.mem.given.cost.t_syscall;
+        let (at, lost) = (self.now(), self.machine.lost_by(action));
+        self.machine.tell_act(self.id, action, &lost);
+        let done = self.machine.carry_out(self.id, self.tid, action);
+        let (what, target) = self.machine.names_of(action);
+        let refaulted = VmEvent::REFAULTS.iter().map(|&e| self.machine.mem.stats.vmstat[e]).sum();
+        let user = &mut self.machine.daemons.users[self.id];
+        user.acted += 1;
+        if user.acts.len() < super::MOST_ACTS {
+            let reason = reason.clone();
+            user.acts.push(Act { at, what, target, reason, done, lost, refaulted });
+        }
+        done
+    }
+}
+
+impl Machine {
+    /// The processes that an act ends.
+    fn victims(&self, action: Action) -> Vec<AsId> {
+        let spaces = &self.mem.virt.spaces;
+        match action {
+            Action::Signal(a, _) if !spaces[a].dead => vec![a],
+            Action::KillGroup(m) => {
+                spaces.ids().filter(|&a| !spaces[a].dead && spaces[a].memcg == m).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Memory and work of the victims of an act.
+    fn lost_by(&self, action: Action) -> Lost {
+        let mut lost = Lost::default();
+        for a in self.victims(action) {
+            let s = &self.mem.virt.spaces[a];
+            lost.resident += s.rss_anon + s.rss_file;
+            lost.swapped += s.swapents;
+            for t in self.work.threads.iter().filter(|t| t.space == a) {
+                lost.accesses += t.progress.accesses;
+                lost.records += t.progress.records;
+            }
+        }
+        lost
+    }
+
+    fn tell_act(&mut self, daemon: DaemonId, action: Action, lost: &Lost) {
+        let what = self.names_of(action).0;
+        let (process, memcg) = match action {
+            Action::Signal(a, _) => (Some(a), self.mem.virt.spaces[a].memcg),
+            Action::KillGroup(m)
+            | Action::Write(m, ..)
+            | Action::Reclaim(m, ..)
+            | Action::Freeze(m, _) => (None, m),
+            Action::Swappiness(_) => (None, MemcgId(0)),
+        };
+        let pages = match action {
+            Action::Write(_, _, pages) => pages.unwrap_or(u64::MAX),
+            Action::Reclaim(_, pages, _) => pages,
+            _ => lost.resident + lost.swapped,
+        };
+        self.mem.emit(|| TraceEvent::SimDaemonAct { daemon, what, process, memcg, pages });
+    }
+
+    /// An act and its target, as reports name them.
+    fn names_of(&self, action: Action) -> (&'static str, String) {
+        let group = |m: MemcgId| self.mem.memcgs[m].config.name.clone();
+        let process = |a: AsId| self.mem.virt.spaces[a].name.clone();
+        match action {
+            Action::Signal(a, Signal::Term) => ("SIGTERM", process(a)),
+            Action::Signal(a, Signal::Kill) => ("SIGKILL", process(a)),
+            Action::KillGroup(m) => ("kill group", group(m)),
+            Action::Write(m, file, _) => (file.name(), group(m)),
+            Action::Reclaim(m, ..) => ("memory.reclaim", group(m)),
+            Action::Swappiness(_) => ("vm.swappiness", String::new()),
+            Action::Freeze(m, true) => ("freeze", group(m)),
+            Action::Freeze(m, false) => ("thaw", group(m)),
+        }
+    }
+
+    fn carry_out(&mut self, id: DaemonId, tid: ThreadId, action: Action) -> u64 {
+        match action {
+            Action::Signal(a, Signal::Term) => {
+                if let Some(delay) = self.daemons.users[id].config.term_delay {
+                    self.events.queue.push(self.mem.acting.now + delay, Event::Terminate(a));
+                }
+                1
+            }
+            Action::Signal(_, Signal::Kill) | Action::KillGroup(_) => {
+                let victims = self.victims(action);
+                let now = self.mem.acting.now;
+                victims.iter().for_each(|&a| self.kill(a));
+                // It is the victims that give their memory back.
+                self.mem.acting.now = now;
+                victims.len() as u64
+            }
+            Action::Write(m, file, pages) => self.write_control(tid, m, file, pages),
+            Action::Reclaim(m, pages, swappiness) => {
+                let asked = |m: &Machine, memcg| m.stat_of(memcg, VmEvent::SimMemcgReclaimShort);
+                let before = asked(self, m);
+                self.memory_reclaim(tid, m, pages, swappiness);
+                pages.saturating_sub(asked(self, m) - before)
+            }
+            Action::Swappiness(value) => {
+                let mut vm = self.config.vm.clone();
+                vm.swappiness = value.into();
+                self.write_sysctls(vm);
+                0
+            }
+            Action::Freeze(m, frozen) => self.freeze(tid, m, frozen),
+        }
+    }
+
+    /// A write to a limit or protection; returns the pages reclaimed for it.
+    fn write_control(
+        &mut self,
+        tid: ThreadId,
+        m: MemcgId,
+        file: Control,
+        pages: Option<u64>,
+    ) -> u64 {
+        self.mem.memcgs.write(m, file, pages);
+        let limit = match file {
+            Control::High | Control::Max => pages.unwrap_or(u64::MAX),
+            Control::Min | Control::Low | Control::SwapMax => return 0,
+        };
+        let before = self.mem.memcgs[m].usage;
+        let mut retries = MAX_RECLAIM_RETRIES;
+        while retries > 0 && self.mem.memcgs[m].usage > limit {
+            let over = self.mem.memcgs[m].usage - limit;
+            let by = Reclaimer::Limit(m);
+            if self.reclaim_group(tid, by, over, None) == 0 {
+                retries -= 1;
+            }
+        }
+        before.saturating_sub(self.mem.memcgs[m].usage)
+    }
+
+    /// Stops the threads of a group, or lets them go on. Returns their number.
+    ///
+    /// A thread that is in line for a CPU stops where it is; one that waits stops when its wait is
+    /// over. In Linux a thread amid a fault stops on its way back to user mode, and a daemon in the
+    /// group stops too.
+    fn freeze(&mut self, tid: ThreadId, m: MemcgId, frozen: bool) -> u64 {
+        let of_group = |id: &ThreadId| {
+            let t = &self.work.threads[*id];
+            t.memcg == m && *id != tid && t.wait != Wait::Finished && t.frozen != frozen
+        };
+        let all: Vec<ThreadId> = self.work.threads.ids().filter(of_group).collect();
+        for &t in &all {
+            self.work.threads[t].frozen = frozen;
+            match self.work.threads[t].wait {
+                Wait::Not if frozen => {
+                    for cpu in self.sched.cpus.ids() {
+                        self.sched.cpus[cpu].remove(Entity::Thread(t));
+                        self.sched.order.changed(cpu, &self.sched.cpus[cpu]);
+                    }
+                    self.block(t, Wait::Frozen, false);
+                }
+                Wait::Frozen if !frozen => self.wake(t),
+                _ => {}
+            }
+        }
+        all.len() as u64
+    }
+
+    /// A process that got SIGTERM ends.
+    pub(in crate::machine) fn terminate(&mut self, process: AsId) {
+        if !self.mem.virt.spaces[process].dead {
+            self.kill(process);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Files that a program of user space reads.
+//!
+//! Source: Linux 6.12 mm/show_mem.c (`si_mem_available`), fs/proc/base.c (`proc_oom_score`),
+//! mm/memcontrol.c (`memory_stat_format`). Left out: `Shmem`, `Slab`; the second in which statistics
+//! of groups may be stale.
+
+use crate::base::id::{MemcgId, ThreadId};
+use crate::base::vmstat::VmEvent;
+use crate::machine::Machine;
+use crate::machine::reclaim::oom::badness;
+use crate::policy::daemon::{GroupFiles, Meminfo, Process};
+
+impl Machine {
+    /// Sizes of the lists of a group on all nodes; the root's are those of all groups.
+    fn lists_of(&self, memcg: MemcgId) -> [u64; 4] {
+        let mut sizes = [0; 4];
+        for node in self.daemons.kswapds.ids() {
+            let lists = self.policies.lru.snapshot(&self.mem, node, memcg).lists;
+            let names =
+                ["nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file"];
+            for (size, name) in sizes.iter_mut().zip(names) {
+                *size += lists.iter().filter(|l| l.0 == name).map(|l| l.1).sum::<u64>();
+            }
+        }
+        sizes
+    }
+
+    /// `/proc/meminfo`.
+    pub(super) fn meminfo(&self) -> Meminfo {
+        let mem = &self.mem;
+        let [inactive_anon, active_anon, inactive_file, active_file] = self.lists_of(MemcgId(0));
+        let zones = || mem.zones.ids().map(|z| &mem.zones[z]);
+        let low: u64 = zones().map(|z| z.watermark[1] + z.boost).sum();
+        let part = |pages: u64| pages - low.min(pages / 2);
+        let free = mem.zones.nr_free();
+        let slab = mem.kernel.slab_frames.len() as u64;
+        Meminfo {
+            mem_total: zones().map(|z| u64::from(z.managed)).sum(),
+            mem_free: free,
+            mem_available: free.saturating_sub(mem.zones.totalreserve)
+                + part(inactive_file + active_file)
+                + part(slab),
+            anon_pages: mem.virt.spaces.anon_mapped,
+            active_anon,
+            inactive_anon,
+            active_file,
+            inactive_file,
+            swap_total: mem.swap.as_ref().map_or(0, |s| s.total().into()),
+            swap_free: mem.swap.as_ref().map_or(0, |s| s.nr_free().into()),
+        }
+    }
+
+    /// Sums of the watermarks of zones, each with the zone's largest reserve.
+    pub(super) fn sums_of_watermarks(&self) -> [u64; 3] {
+        let mut sums = [0; 3];
+        for z in self.mem.zones.ids().map(|z| &self.mem.zones[z]) {
+            let reserve = z.lowmem_reserve.iter().max().copied().unwrap_or(0);
+            sums.iter_mut().zip(z.watermark).for_each(|(sum, mark)| *sum += mark + reserve);
+        }
+        sums
+    }
+
+    /// A counter of a group; the root has those of the machine.
+    pub(super) fn stat_of(&self, memcg: MemcgId, event: VmEvent) -> u64 {
+        let own = self.mem.memcgs[memcg].vmstat[event];
+        if memcg.0 == 0 { self.mem.stats.vmstat[event] + own } else { own }
+    }
+
+    /// The files of a group.
+    pub(super) fn files_of(&self, memcg: MemcgId) -> GroupFiles {
+        let g = &self.mem.memcgs[memcg];
+        let spaces = self.mem.virt.spaces.ids().map(|a| &self.mem.virt.spaces[a]);
+        let living = spaces.filter(|s| !s.dead && (memcg.0 == 0 || s.memcg == memcg));
+        let (mut processes, mut anon) = (0, 0);
+        living.for_each(|s| (processes, anon) = (processes + 1, anon + s.rss_anon));
+        let (current, swap_current) = match memcg.0 {
+            0 => {
+                let info = self.meminfo();
+                (info.mem_total - info.mem_free, info.swap_total - info.swap_free)
+            }
+            _ => (g.usage, g.swap),
+        };
+        GroupFiles {
+            current,
+            swap_current,
+            min: g.config.min,
+            low: g.config.low,
+            high: g.config.high,
+            max: g.config.max,
+            anon,
+            lists: self.lists_of(memcg),
+            pgscan: VmEvent::SCANNED.iter().map(|&e| self.stat_of(memcg, e)).sum(),
+            processes,
+        }
+    }
+
+    /// All living processes but that of a thread.
+    pub(super) fn processes_but(&self, tid: ThreadId) -> Vec<Process> {
+        let own = self.work.threads[tid].space;
+        let spaces = &self.mem.virt.spaces;
+        let total = self.oom_total_pages(None);
+        let others = spaces.ids().filter(|&a| a != own && !spaces[a].dead);
+        others
+            .map(|id| {
+                let s = &spaces[id];
+                let rss = s.rss_anon + s.rss_file;
+                let points = badness(rss + s.swapents + s.tables, s.oom_score_adj, total, true);
+                let score = |points: i64| (1000 + points * 1000 / total.max(1) as i64) * 2 / 3;
+                Process {
+                    id,
+                    name: s.name.clone(),
+                    memcg: s.memcg,
+                    rss,
+                    swap: s.swapents,
+                    oom_score_adj: s.oom_score_adj,
+                    oom_score: points.map_or(0, |p| score(p).max(0) as u64),
+                }
+            })
+            .collect()
+    }
+}
