@@ -6,6 +6,7 @@ mod advice;
 mod cells;
 mod compaction;
 mod counters;
+mod daemons;
 mod damon;
 mod determinism;
 mod dirty;

@@ -4,6 +4,8 @@
 //!
 //! The cases are made from the tables of keys, so that a key that is added is tested as well.
 
+mod daemons;
+
 use crate::validator::Validator;
 use mmsim::Scenario;
 use mmsim::error::Colour;
@@ -74,6 +76,9 @@ fn place(t: &TableSpec) -> Place {
         given.retain(|g| t.key(g.0).is_some());
         let before = format!("{MACHINE}{PHASED}{REGIONS}[[task.steps]]\n");
         return at(before, "task[0].steps[0].", &given, "");
+    }
+    if let Some((before, path, given)) = daemons::place(t.title) {
+        return at(format!("{MACHINE}{before}"), path, given, TASK);
     }
     match t.title {
         "Top level" => at(

@@ -1,6 +1,7 @@
 //! Notes for a reader of a report: work that never took memory, runs without reclaim where reclaim
 //! is compared, lists that are too short for the kernel's batches, variants that are the same run.
 
+mod daemons;
 mod remarks;
 mod settings;
 mod swept;
@@ -29,7 +30,6 @@ const MOST_SHIFT: u32 = 5;
 
 /// Points on the axes that a note names before it counts the rest.
 const POINTS: usize = 3;
-
 /// Processes with a note of their own before the rest is counted.
 const PROCESSES: usize = 8;
 
@@ -43,6 +43,7 @@ impl Report {
         for scenario in scenarios {
             let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.scenario == scenario).collect();
             let said = [
+                daemons::acts(&of),
                 unwritten(&of),
                 too_small(&of),
                 unseen(&of),

@@ -36,8 +36,8 @@ pub fn specs_of(scenario: &Scenario, registry: &Registry) -> Result<Vec<RunSpec>
         needs_its_lists(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;
         // Seeds and LRUs change none of the answers.
         let same = |a: &RunSpec| {
-            (&a.machine, &a.tasks, &a.damon, &a.compaction)
-                == (&run.machine, &run.tasks, &run.damon, &run.compaction)
+            (&a.machine, &a.tasks, (&a.damon, &a.daemons), &a.compaction)
+                == (&run.machine, &run.tasks, (&run.damon, &run.daemons), &run.compaction)
         };
         if !asked.is_some_and(same) {
             check(run).map_err(|m| scenario.placed(run, &m.path, m.error))?;

@@ -20,7 +20,8 @@ use crate::scenario::{GAUGES, RunSpec};
 use mmsim_base::error::Error;
 use mmsim_report::expect::Expectation;
 use mmsim_report::{
-    Bounds, DamonReport, DamonStatReport, RunMeta, RunReport, SchemeReport, TruthReport,
+    Bounds, DaemonReport, DamonReport, DamonStatReport, RunMeta, RunReport, SchemeReport,
+    TruthReport,
 };
 
 /// Asks the shape of each run for the figures of all expectations that are about it.
@@ -101,6 +102,7 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     meta.bounds = run.bounds.then(|| Bounds::new(0, 0, true));
     let mut report = RunReport::from_result(meta, &result);
     report.damon = run.damon.iter().map(monitor).collect();
+    report.daemons = run.daemons.iter().map(|_| daemon()).collect();
     let several = phases.windows(2).any(|p| p[0].0 != p[1].0);
     for (task, phase) in phases {
         let of = &report.tasks[task];
@@ -131,6 +133,13 @@ fn not_kept(run: &RunSpec) -> Result<Vec<VmEvent>, Misplaced> {
     let policy = policy(&mut Memory::new(&small), run.seed);
     let keeps = policy.traits().keeps;
     Ok(VmEvent::ALL.iter().copied().filter(|&e| !keeps(e)).collect())
+}
+
+/// The report of a daemon that acted.
+fn daemon() -> DaemonReport {
+    let mut report = DaemonReport::default();
+    report.first_act_ns = Some(0);
+    report
 }
 
 fn monitor(spec: &DamonSpec) -> DamonReport {

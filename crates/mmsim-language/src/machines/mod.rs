@@ -151,6 +151,10 @@ fn build(
         machine.set_compaction(strategy);
     }
     damon::attach(run, &mut machine)?;
+    let groups: Vec<String> = run.machine.memcgs.iter().map(|m| m.name.clone()).collect();
+    for d in &run.daemons {
+        machine.add_daemon(d.process.clone(), d.program.daemon(&groups), run.seed);
+    }
     Ok(machine)
 }
 

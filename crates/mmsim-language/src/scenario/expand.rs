@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use mmsim_core::config::MachineConfig;
 
+use super::daemon::{self, DaemonSpec};
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
 use super::keys::{MANY, TableSpec};
@@ -40,6 +41,7 @@ pub(super) struct Plan {
     pub(super) compaction: PlacedPolicy,
     pub(super) tasks: Vec<TaskSpec>,
     pub(super) damon: Vec<PlacedDamon>,
+    pub(super) daemons: Vec<DaemonSpec>,
     pub(super) given: Arc<[(String, String)]>,
     pub(super) files: Arc<[(String, PathBuf)]>,
     pub(super) bounds: bool,
@@ -366,6 +368,7 @@ pub(super) fn plan(
     tasks::check_pinned(&r, &tasks, managed - machine.os_overhead)?;
     tasks::check_time_passes(&r, &tasks, machine.cost.t_hit)?;
     let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
+    let daemons = daemon::daemons(sources, &r, &tasks, &memcgs, machine.kernel)?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds): (u64, u64) = (r.get("seed")?, r.get("seeds")?);
@@ -383,6 +386,7 @@ pub(super) fn plan(
         compaction,
         tasks,
         damon,
+        daemons,
         given: settings.into(),
         files: files.into(),
         bounds,

@@ -22,6 +22,7 @@ const PARTS: &[&str] = &[
     "latency",
     "compaction",
     "damon",
+    "daemons",
     "memory_stat",
     "tasks",
     "threads",

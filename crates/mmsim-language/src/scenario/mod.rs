@@ -10,6 +10,7 @@
 //! docs/scenarios.md is the reference for users; its tables are generated from [`tables`].
 
 mod above;
+pub mod daemon;
 pub mod damon;
 mod depth;
 pub mod evaluate;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use mmsim_core::config::MachineConfig;
 
 pub use above::settings_of;
+pub use daemon::DaemonSpec;
 pub use damon::{DamonContext, DamonSpec};
 pub use expect::GAUGES;
 pub use machine::zones_of;
@@ -97,6 +99,8 @@ pub struct RunSpec {
     pub tasks: Vec<TaskSpec>,
     /// Monitors of accesses.
     pub damon: Vec<DamonSpec>,
+    /// Programs that watch memory and act.
+    pub daemons: Vec<DaemonSpec>,
     /// Machine, tasks, monitors and groups as the scenario has them: the path of each key and its
     /// value, defaults filled in. It is for reports; what runs is above.
     pub given: Arc<[(String, String)]>,
@@ -282,6 +286,7 @@ fn spec_of(
         compaction,
         tasks: plan.tasks.clone(),
         damon,
+        daemons: plan.daemons.clone(),
         given: plan.given.clone(),
         files: plan.files.clone(),
         bounds: plan.bounds,

@@ -4,6 +4,7 @@
 //! reader must check `schema`, which grows when a key changes its meaning; a key that is
 //! new does not make it grow. Times are whole nanoseconds of simulated time.
 
+mod daemon;
 mod damon;
 mod ending;
 mod expected;
@@ -17,6 +18,7 @@ mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use daemon::{ActReport, DaemonReport};
 pub use damon::{DamonReport, DamonStatReport, SchemeReport, TruthReport};
 pub use ending::{Ending, OomProcess, OomReport, StuckReport, StuckThread};
 pub use expected::ExpectReport;

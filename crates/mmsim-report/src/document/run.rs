@@ -13,6 +13,7 @@ use mmsim_damon::truth::TruthMap;
 use mmsim_damon::{Applied, DamonConfig, MonitoringAttrs, Snapshot};
 use mmsim_why::Verdicts;
 
+use super::daemon::DaemonReport;
 use super::damon::DamonReport;
 use super::ending::{Ending, OomReport, StuckReport};
 use super::figures::{
@@ -86,6 +87,9 @@ pub struct RunReport {
     /// Results of each monitor of accesses, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damon: Vec<DamonReport>,
+    /// Results of each program that watches memory and acts, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub daemons: Vec<DaemonReport>,
     /// Aims of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<AimReport>,
@@ -383,7 +387,9 @@ impl RunReport {
             Outcome::Stuck(s) => (Ending::Stuck, None, Some(s.into()), None),
             Outcome::Panicked(s) => (Ending::Panicked, None, None, Some(s.clone())),
         };
+        let oom_ns = oom.as_ref().map(|o: &OomReport| o.at_ns);
         RunReport {
+            daemons: DaemonReport::all(&result.daemons, oom_ns),
             scenario: meta.scenario,
             variant: meta.variant,
             axes: meta.axes.into_iter().collect(),

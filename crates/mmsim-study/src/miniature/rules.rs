@@ -136,6 +136,8 @@ fn refusal(run: &RunSpec) -> Result<Option<String>, Error> {
         "machine.batch-shift scales it down already"
     } else if !run.damon.is_empty() {
         "monitors sample pages themselves: a region of a miniature has too few to be sampled again"
+    } else if !run.daemons.is_empty() {
+        "daemons read sizes and pressure of the whole machine, and act by the clock"
     } else if run.bounds {
         "bounds need every access (`--set bounds=false` leaves them out)"
     } else if run.why {

@@ -26,7 +26,7 @@ use crate::series::Series;
 use wire::Message;
 
 /// Names of events, whose numbers stand in for them from 1 on.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "direct reclaim",
     "reclaims",
     "compaction",
@@ -37,6 +37,7 @@ const NAMES: [&str; 10] = [
     "swap-in",
     "file read",
     "killed for memory",
+    "daemon acts",
 ];
 const DIRECT: u64 = 1;
 const KSWAPD: u64 = 2;
@@ -46,6 +47,7 @@ const REFAULT: u64 = 6;
 const SWAP_IN: u64 = 8;
 const FILE_READ: u64 = 9;
 const KILLED: u64 = 10;
+const ACTS: u64 = 11;
 /// Names of threads follow: what a slice of a CPU is called.
 const THREADS: u64 = 100;
 
@@ -66,6 +68,7 @@ enum Track {
     Kswapd(u8),
     Compaction,
     Refaults,
+    Daemon(u8),
 }
 
 /// Events of a run that have been written so far.
@@ -96,6 +99,7 @@ fn uuid(run: u64, track: Track) -> u64 {
         Track::Kswapd(n) => (3, u64::from(n)),
         Track::Compaction => (4, 0),
         Track::Refaults => (5, 0),
+        Track::Daemon(n) => (6, u64::from(n)),
     };
     (run + 1) << 40 | sort << 32 | number
 }
@@ -147,6 +151,7 @@ impl Watcher {
                 Track::Kswapd(n) => format!("kswapd{n}"),
                 Track::Compaction => "compaction".to_string(),
                 Track::Refaults => "refaults".to_string(),
+                Track::Daemon(n) => format!("daemon {n}"),
             };
             let descriptor = Message::default().number(1, uuid(run, *track));
             if !matches!(track, Track::Thread(_) | Track::Kswapd(_)) {
@@ -272,6 +277,9 @@ impl Written {
             TraceEvent::MarkVictim { .. } => {
                 self.event(now, Kind::Instant, Track::Refaults, KILLED, None);
             }
+            TraceEvent::SimDaemonAct { daemon, .. } => {
+                self.event(now, Kind::Instant, Track::Daemon(daemon.0), ACTS, None);
+            }
             _ => {}
         }
     }
@@ -291,6 +299,7 @@ impl Observer for Watcher {
             TraceKind::SimEvict,
             TraceKind::SimRefault,
             TraceKind::MarkVictim,
+            TraceKind::SimDaemonAct,
         ])
     }
 

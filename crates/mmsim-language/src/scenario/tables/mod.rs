@@ -1,6 +1,7 @@
 //! The tables of all keys: what a file holds, its variants, and, in a file each, the machine,
 //! monitors and tasks. [`super::keys`] explains their columns.
 
+mod daemon;
 mod damon;
 mod evaluate;
 mod fragment;
@@ -16,6 +17,7 @@ mod tune;
 mod vm;
 mod workloads;
 
+pub use daemon::*;
 pub use damon::*;
 pub use evaluate::*;
 pub use fragment::*;
@@ -64,6 +66,8 @@ rows! {
             "how large free blocks are made, in all variants")
         ("task", Tasks(&TASK_TABLES), Required, "the work, one `[[task]]` each")
         ("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each")
+        ("daemon", Tables(&DAEMON), Auto("none"),
+            "programs that watch memory and act, one `[[daemon]]` each")
         ("variant", Tables(&VARIANT), Auto("one variant called `default`"),
             "what is compared, one `[[variant]]` each")
         ("axes", Axes, Auto("none"), "paths of keys and the values that each is run with")
@@ -138,6 +142,8 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.extend([&VARIANT, &EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);
+    all.extend([&DAEMON, &EARLYOOM, &SYSTEMD_OOMD, &DAEMON_WATCH, &LMKD, &SENPAI]);
+    all.extend([&DAEMON_TRIGGER, &DAEMON_RULE, &DAEMON_VICTIM, &DAEMON_DO]);
     all.push(&TASK_COMMON);
     all.extend(WORKLOADS.iter().map(|w| w.table));
     all.push(&FRAGMENT_TARGET);

@@ -1,0 +1,21 @@
+//! Programs of user space that watch memory and act: a table of rules, and the programs that
+//! distributions ship, as rows of it wherever it can carry them.
+//!
+//! - `expr`: conditions and orders as expressions over named figures;
+//! - `rules`: a daemon that is a table of rules;
+//! - one file for each program: its rules and its defaults.
+//!
+//! Core knows none of them; it lets a [`Daemon`](mmsim_core::policy::daemon::Daemon) read and act.
+
+pub mod earlyoom;
+pub mod expr;
+mod figure;
+pub mod lmkd;
+pub mod rules;
+pub mod senpai;
+pub mod systemd_oomd;
+#[cfg(test)]
+mod testing;
+
+pub use expr::{BadExpr, Expr, Names};
+pub use rules::{Among, Do, Every, Pick, Rule, Rules, Sort, Wait};

@@ -1,0 +1,196 @@
+//! Programs that watch memory and act.
+
+use crate::scenario::keys::{Fallback, Kind, TableSpec};
+use crate::scenario::rows::{Words, rows, words};
+use mmsim_core::policy::daemon::{Control, Signal, Stall};
+
+use super::key;
+
+use Fallback::{Auto, Is, Required};
+use Kind::{Choice, Count, Flag, Number, Size, Table, Tables, Text, Texts, Time, Whole};
+
+/// Signals.
+pub(in crate::scenario) const SIGNALS: Words<Signal> =
+    words! { "SIGTERM" => Signal::Term, "SIGKILL" => Signal::Kill };
+
+/// Stalls that triggers count.
+pub(in crate::scenario) const STALLS: Words<Stall> =
+    words! { "some" => Stall::Some, "full" => Stall::Full };
+
+/// Files of groups that rules write.
+pub(in crate::scenario) const CONTROLS: Words<Control> = words! {
+    "memory.min" => Control::Min,
+    "memory.low" => Control::Low,
+    "memory.high" => Control::High,
+    "memory.max" => Control::Max,
+    "memory.swap.max" => Control::SwapMax,
+};
+
+rows! {
+    /// `[[daemon]]`.
+    DAEMON,
+    "[[daemon]]",
+    "A program of user space that watches memory and acts: one of `earlyoom`, `systemd-oomd`, `lmkd`, \
+     `senpai` and `rule`. The run ends without it.";
+    keys {
+        ("name", Text, Auto("that of the program"), "name in reports, unlike those of tasks")
+        ("earlyoom", Table(&EARLYOOM), Auto("another program"), "earlyoom; `{}`: with its defaults")
+        ("systemd-oomd", Table(&SYSTEMD_OOMD), Auto("another program"), "systemd-oomd")
+        ("lmkd", Table(&LMKD), Auto("another program"), "lmkd; `{}`: with its defaults")
+        ("senpai", Table(&SENPAI), Auto("another program"), "senpai")
+        ("rule", Tables(&DAEMON_RULE), Auto("another program"),
+            "rules of one's own, in order: one `[[daemon.rule]]` each")
+        ("trigger", Tables(&DAEMON_TRIGGER), Auto("none"),
+            "pressure that makes all rules look: one `[[daemon.trigger]]` each")
+        ("memcg", Text, Auto("the root"), "name of its own group")
+        ("oom-score-adj", Whole(-1000, 1000),
+            Auto("-1000 for lmkd, -900 for systemd-oomd, -100 for earlyoom, else 0"),
+            "its own `oom_score_adj`")
+        ("start", Time, Is("\"0ns\""), "when it starts")
+        ("resident", Size(0), Is("\"4MiB\""), "anonymous memory that it touches at each look")
+        ("locked", Flag, Auto("`true` for earlyoom and lmkd"), "that memory is locked")
+        ("read-machine", Time, Is("\"10us\""), "time of a read of meminfo, vmstat or pressure")
+        ("read-group", Time, Is("\"50us\""), "time of a read of a file of a group")
+        ("read-process", Time, Is("\"100us\""), "time of a look at a process")
+        ("term-delay", Time, Is("\"100ms\""), "time from SIGTERM to the end of a victim")
+        ("ignore-term", Flag, Is("false"), "victims ignore SIGTERM")
+    }
+}
+
+rows! {
+    /// `[daemon.earlyoom]`.
+    EARLYOOM,
+    "[daemon.earlyoom]",
+    "earlyoom 1.9.0.";
+    keys {
+        ("memory-term", Number(0.0, 100.0), Is("10"), "per cent of memory for SIGTERM (`-m`)")
+        ("memory-kill", Number(0.0, 100.0), Auto("half of `memory-term`"),
+            "per cent of memory for SIGKILL")
+        ("swap-term", Number(0.0, 100.0), Is("10"), "per cent of swap for SIGTERM (`-s`)")
+        ("swap-kill", Number(0.0, 100.0), Auto("half of `swap-term`"),
+            "per cent of swap for SIGKILL")
+        ("prefer", Texts, Auto("none"), "processes with 300 points more")
+        ("avoid", Texts, Auto("none"), "processes with 300 points less")
+    }
+}
+
+rows! {
+    /// `[daemon.systemd-oomd]`.
+    SYSTEMD_OOMD,
+    "[daemon.systemd-oomd]",
+    "systemd-oomd of systemd 252 to 257.";
+    keys {
+        ("watch", Tables(&DAEMON_WATCH), Required, "units, one `[[daemon.systemd-oomd.watch]]` each")
+        ("swap-used-limit", Number(0.0, 100.0), Is("90"),
+            "per cent of memory and of swap in use (`SwapUsedLimit`)")
+        ("avoid", Texts, Auto("none"), "groups that are killed last")
+        ("omit", Texts, Auto("none"), "groups that are never killed")
+    }
+}
+
+rows! {
+    /// `[[daemon.systemd-oomd.watch]]`.
+    DAEMON_WATCH,
+    "[[daemon.systemd-oomd.watch]]",
+    "A unit, watched for `swap`, for pressure or for both.";
+    keys {
+        ("memcg", Text, Required, "its group; `/` is the whole machine")
+        ("swap", Flag, Is("false"), "`ManagedOOMSwap=kill`")
+        ("pressure-limit", Number(0.0, 100.0), Auto("no rule of pressure"),
+            "`full` avg10 in per cent that is too much; systemd's default is 60")
+        ("pressure-duration", Time, Is("\"30s\""), "for how long it has to be")
+    }
+}
+
+rows! {
+    /// `[daemon.lmkd]`.
+    LMKD,
+    "[daemon.lmkd]",
+    "lmkd of Android 13; the properties `ro.lmk.*`.";
+    keys {
+        ("low-ram", Flag, Is("false"), "defaults of a device with little memory")
+        ("psi-partial-stall", Time, Auto("`70ms`, with `low-ram` `200ms`"),
+            "stall of some thread within a second")
+        ("psi-complete-stall", Time, Is("\"700ms\""), "stall of all threads within a second")
+        ("swap-free-low", Count(0, 100), Is("10"), "per cent of swap that is little")
+        ("thrashing-limit", Count(0, 100_000), Auto("100, with `low-ram` 30"),
+            "refaults in per cent of the file LRU")
+        ("thrashing-limit-decay", Count(0, 100), Auto("10, with `low-ram` 50"),
+            "per cent by which a kill lowers that limit")
+    }
+}
+
+rows! {
+    /// `[daemon.senpai]`.
+    SENPAI,
+    "[daemon.senpai]",
+    "senpai, the script of 2019.";
+    keys {
+        ("memcg", Text, Required, "the group whose `memory.high` it writes")
+        ("pressure", Time, Is("\"10ms\""), "stall since its last write that it wants")
+        ("least", Size(1), Is("\"100MiB\""), "the least limit that it writes")
+    }
+}
+
+rows! {
+    /// `[[daemon.trigger]]`.
+    DAEMON_TRIGGER,
+    "[[daemon.trigger]]",
+    "A line that is written to a pressure file, which wakes the daemon.";
+    keys {
+        ("memcg", Text, Required, "the group; `/` is the whole machine")
+        ("stall", Choice(STALLS.names), Is("\"some\""), "stalls that count")
+        ("threshold", Time, Required, "stall that wakes it")
+        ("window", Time, Is("\"1s\""), "time within which it counts, up to 10 s")
+    }
+}
+
+rows! {
+    /// `[[daemon.rule]]`.
+    DAEMON_RULE,
+    "[[daemon.rule]]",
+    "When, on whom, what. Expressions are those of docs/daemons.md.";
+    keys {
+        ("name", Text, Auto("`rule 0` and so on"), "name in reports")
+        ("every", Time, Is("\"1s\""), "time between two looks")
+        ("when", Text, Required, "condition: `meminfo.MemAvailable < 100MiB for 10s`")
+        ("victim", Table(&DAEMON_VICTIM), Auto("none; for writes of `vm.swappiness`"), "on whom")
+        ("do", Table(&DAEMON_DO), Required, "what")
+        ("pause", Time, Is("\"0ns\""),
+            "time after it acted in which no rule with a pause acts")
+        ("wait", Time, Is("\"0ns\""), "longest wait for the end of a process that it killed")
+    }
+}
+
+rows! {
+    /// `[daemon.rule.victim]`.
+    DAEMON_VICTIM,
+    "[daemon.rule.victim]",
+    "The choice of a victim.";
+    keys {
+        ("among", Text, Required,
+            "`processes`, or groups by name, where `*` stands for any characters: `lxc/*`")
+        ("keep", Text, Auto("all"), "condition on a candidate")
+        ("by", Texts, Auto("in their order"),
+            "keys of the order, `largest EXPRESSION` or `smallest EXPRESSION`")
+        ("prefer", Texts, Auto("none"), "names that come first")
+        ("avoid", Texts, Auto("none"), "names that come last")
+        ("omit", Texts, Auto("none"), "names that are spared")
+    }
+}
+
+rows! {
+    /// `[daemon.rule.do]`.
+    DAEMON_DO,
+    "[daemon.rule.do]",
+    "One of `signal`, `freeze`, `write` with its `value`, `reclaim` and `swappiness`.";
+    keys {
+        ("signal", Choice(SIGNALS.names), Auto("none"),
+            "signal to the process; a group gets SIGKILL")
+        ("freeze", Time, Auto("none"), "time for which the group is frozen")
+        ("write", Choice(CONTROLS.names), Auto("none"), "file of the group that is written")
+        ("value", Text, Auto("none"), "expression for the bytes that are written")
+        ("reclaim", Text, Auto("none"), "expression for the bytes written to `memory.reclaim`")
+        ("swappiness", Text, Auto("none"), "expression for `vm.swappiness`, 0 to 200")
+    }
+}

@@ -1,0 +1,129 @@
+//! Daemons: who is killed and when, what they read, and what they leave alone.
+
+use crate::harness::{audited, report, specs};
+use mmsim::report::RunReport;
+
+/// A task that grows by 64 MiB a second beside a small one, without swap. What a daemon reads of it is
+/// known: 256 MiB of memory.
+const GROWING: &str = r#"
+[machine]
+memory = "256MiB"
+cpus = 2
+[[machine.memcg]]
+name = "small"
+[[machine.memcg]]
+name = "batch"
+[[task]]
+name = "small"
+workload = "zipf"
+memcg = "small"
+memory = "16MiB"
+think = "1ms"
+duration = "6s"
+[[task]]
+name = "hog"
+workload = "phased"
+memcg = "batch"
+regions = { heap = { memory = "512MiB" } }
+steps = [{ do = "allocate", region = "heap", populate = false },
+    { do = "repeat", times = 128, steps = [
+        { do = "window", region = "heap", size = "4MiB", write = true },
+        { do = "sleep", time = "62.5ms" } ] }]
+"#;
+
+fn with(daemon: &str) -> RunReport {
+    audited(&format!("{GROWING}{daemon}")).remove(0)
+}
+
+/// Without a daemon the kernel kills; earlyoom kills before it, at its threshold: 10 % of available and
+/// anonymous memory, which is about 25 MiB. The task needs 0.4 s for the 25 MiB that are left then.
+#[test]
+fn earlyoom_acts_before_the_kernel() {
+    let kernel = with("");
+    let daemon = with("[[daemon]]\nearlyoom = {}\n");
+    let (oom, d) = (kernel.oom.as_ref().expect("the kernel kills"), &daemon.daemons[0]);
+    assert_eq!(
+        (kernel.vmstat.get("oom_kill"), daemon.vmstat.get("oom_kill")),
+        (Some(&1), Some(&0))
+    );
+    assert_eq!((d.first, d.acted, d.acts[0].target.as_str()), (1, 1, "hog"));
+    let before = oom.at_ns - d.acts[0].at_ns;
+    assert!((100_000_000..1_000_000_000).contains(&before), "{before} ns before the kernel");
+    // SIGTERM: it goes on for 100 ms.
+    assert_eq!(d.acts[0].what, "SIGTERM");
+    let read = |name: &str| *d.acts[0].read.get(name).expect("it was read");
+    let share = read("meminfo.MemAvailable") * 100.0
+        / (read("meminfo.MemAvailable") + read("meminfo.AnonPages"));
+    assert!(share <= 10.0 && share > 5.0, "{share} %");
+}
+
+/// A victim that ignores SIGTERM is killed at 5 %.
+#[test]
+fn earlyoom_follows_with_sigkill() {
+    let daemon = with("[[daemon]]\nearlyoom = {}\nignore-term = true\n");
+    let acts: Vec<_> = daemon.daemons[0].acts.iter().map(|a| a.what.as_str()).collect();
+    assert_eq!((acts[0], acts.last()), ("SIGTERM", Some(&"SIGKILL")));
+    assert_eq!(daemon.vmstat.get("oom_kill"), Some(&0));
+}
+
+/// A frozen group does nothing, and takes up where it was: its 2 s are those of the daemon.
+#[test]
+fn a_frozen_group_stands_still() {
+    let rule = "[[daemon]]\n[[daemon.rule]]\nevery = \"500ms\"\n\
+                when = \"meminfo.MemAvailable > 1MiB\"\npause = \"60min\"\n\
+                victim = { among = \"batch\" }\ndo = { freeze = \"2s\" }\n";
+    let text = GROWING.replace("\"512MiB\"", "\"64MiB\"").replace("128,", "16,");
+    let own = |daemon: &str| audited(&format!("{text}{daemon}")).remove(0);
+    let (free, frozen) = (own(""), own(rule));
+    let ends = |r: &RunReport| r.threads.iter().find(|t| t.name == "hog").map(|t| t.finished_ns);
+    let longer = ends(&frozen).expect("hog") - ends(&free).expect("hog");
+    assert!((1_900_000_000..2_100_000_000).contains(&longer), "{longer} ns");
+    let acts: Vec<_> = frozen.daemons[0].acts.iter().map(|a| a.what.as_str()).collect();
+    assert_eq!(acts, ["freeze", "thaw"]);
+    let stood = frozen.daemons[0].acts[1].at_ns - frozen.daemons[0].acts[0].at_ns;
+    // Its reads take some of the time.
+    assert!((2_000_000_000..2_001_000_000).contains(&stood), "{stood} ns");
+}
+
+/// A write to `memory.high` below what a group uses reclaims at once.
+#[test]
+fn a_limit_below_the_usage_reclaims() {
+    let rule = "[[daemon]]\n[[daemon.rule]]\npause = \"60min\"\n\
+                when = \"memcg(batch).current > 60MiB\"\nvictim = { among = \"batch\" }\n\
+                do = { write = \"memory.high\", value = \"32MiB\" }\n";
+    let text =
+        GROWING.replace("cpus = 2", "cpus = 2\nswap = { size = \"512MiB\", device = \"zram\" }");
+    let run = audited(&format!("{text}{rule}")).remove(0);
+    let act = &run.daemons[0].acts[0];
+    let over = act.read.get("memcg(batch).current").expect("it was read") / 4096.0 - 8192.0;
+    // One reclaim of many pages scans beyond its target.
+    assert!((over..over * 1.5).contains(&(act.done as f64)), "{} of {over} pages", act.done);
+}
+
+/// A trigger wakes a daemon that has no timer to speak of, within a tenth of the window and a look.
+#[test]
+fn a_trigger_wakes_a_daemon() {
+    let rule = "[[daemon]]\n\
+                [[daemon.trigger]]\nmemcg = \"batch\"\nthreshold = \"20ms\"\n\
+                [[daemon.rule]]\nevery = \"60min\"\nwhen = \"memcg(batch).pressure.some.total > 20000\"\n\
+                victim = { among = \"processes\", by = [\"rss\"] }\ndo = { signal = \"SIGKILL\" }\n";
+    let text = GROWING
+        .replace("name = \"batch\"", "name = \"batch\"\nhigh = \"64MiB\"")
+        .replace("cpus = 2", "cpus = 2\nswap = { size = \"1GiB\", device = \"ssd\" }");
+    let run = audited(&format!("{text}{rule}")).remove(0);
+    let act = &run.daemons[0].acts[0];
+    let stalled = *act.read.get("memcg(batch).pressure.some.total").expect("it was read");
+    // 100 ms between two looks of the kernel are the most that can pass unseen.
+    assert!((20_000.0..121_000.0).contains(&stalled), "{stalled} us");
+    assert_eq!(act.target, "hog");
+}
+
+/// Who watches changes nothing, and neither does the order of seeds: the same bytes.
+#[test]
+fn runs_with_daemons_are_repeatable() {
+    let text = format!("{GROWING}[[daemon]]\nearlyoom = {{}}\n");
+    let digests =
+        |r: mmsim::report::Report| r.runs.iter().map(|r| r.digest.clone()).collect::<Vec<_>>();
+    assert_eq!(digests(report(&text)), vec![with("[[daemon]]\nearlyoom = {}\n").digest]);
+    assert_eq!(specs(&text)[0].daemons.len(), 1);
+}
