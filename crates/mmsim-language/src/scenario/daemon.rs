@@ -225,8 +225,8 @@ fn lmkd(r: &Reader<'_>) -> Result<Lmkd, Error> {
         Some(time) => Ok(time),
     };
     Ok(Lmkd {
-        partial_stall: stall("psi-partial-stall", of.partial_stall)?,
-        complete_stall: stall("psi-complete-stall", of.complete_stall)?,
+        partial_stall: stall("partial-stall", of.partial_stall)?,
+        complete_stall: stall("complete-stall", of.complete_stall)?,
         swap_free_low: r.get("swap-free-low")?,
         thrashing_limit: r.opt_count("thrashing-limit")?.unwrap_or(of.thrashing_limit),
         thrashing_limit_decay: r

@@ -109,9 +109,9 @@ rows! {
     "lmkd of Android 13; the properties `ro.lmk.*`.";
     keys {
         ("low-ram", Flag, Is("false"), "defaults of a device with little memory")
-        ("psi-partial-stall", Time, Auto("`70ms`, with `low-ram` `200ms`"),
+        ("partial-stall", Time, Auto("`70ms`, with `low-ram` `200ms`"),
             "stall of some thread within a second")
-        ("psi-complete-stall", Time, Is("\"700ms\""), "stall of all threads within a second")
+        ("complete-stall", Time, Is("\"700ms\""), "stall of all threads within a second")
         ("swap-free-low", Count(0, 100), Is("10"), "per cent of swap that is little")
         ("thrashing-limit", Count(0, 100_000), Auto("100, with `low-ram` 30"),
             "refaults in per cent of the file LRU")
