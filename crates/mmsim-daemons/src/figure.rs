@@ -39,8 +39,11 @@ pub(crate) enum Source {
 /// Names of what a scenario says of groups.
 pub(crate) const SAID: [&str; 3] = ["request", "priority", "critical"];
 
+/// A name in a file, and its value there.
+type Row<File, Value> = (&'static str, fn(&File) -> Value);
+
 /// Names of `/proc/meminfo`.
-const MEMINFO: [(&str, fn(&Meminfo) -> u64); 10] = [
+const MEMINFO: [Row<Meminfo, u64>; 10] = [
     ("MemTotal", |m| m.mem_total),
     ("MemFree", |m| m.mem_free),
     ("MemAvailable", |m| m.mem_available),
@@ -54,7 +57,7 @@ const MEMINFO: [(&str, fn(&Meminfo) -> u64); 10] = [
 ];
 
 /// Sizes of groups. Limits that are not set are larger than all memory.
-const GROUP: [(&str, fn(&GroupFiles) -> u64); 12] = [
+const GROUP: [Row<GroupFiles, u64>; 12] = [
     ("current", |g| g.current),
     ("swap.current", |g| g.swap_current),
     ("min", |g| g.min),
@@ -73,7 +76,7 @@ const GROUP: [(&str, fn(&GroupFiles) -> u64); 12] = [
 const NO_LIMIT: u64 = 1 << 50;
 
 /// Properties of processes. `rss` and `swap` are in bytes.
-const PROCESS: [(&str, fn(&Process) -> f64); 4] = [
+const PROCESS: [Row<Process, f64>; 4] = [
     ("oom_score", |p| p.oom_score as f64),
     ("oom_score_adj", |p| p.oom_score_adj.into()),
     ("rss", |p| (p.rss * PAGE_SIZE) as f64),

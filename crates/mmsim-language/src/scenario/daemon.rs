@@ -151,7 +151,7 @@ fn program(r: &Reader<'_>, groups: &[String], kernel: Kernel) -> Result<Program,
             .map(Program::SystemdOomd),
         within(r, "lmkd", &LMKD, lmkd)?.map(Program::Lmkd),
         within(r, "senpai", &SENPAI, |s| senpai(s, groups))?.map(Program::Senpai),
-        (!rules.is_empty()).then(|| Program::Rules(rules, triggers)),
+        (!rules.is_empty()).then_some(Program::Rules(rules, triggers)),
     ];
     let given: Vec<&str> = PROGRAMS.into_iter().filter(|key| r.has(key)).collect();
     if let [a, b, ..] = given[..] {
