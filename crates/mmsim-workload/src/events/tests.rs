@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mmsim_core::base::compact_result::CompactResult;
 use mmsim_core::base::id::{
-    AsId, CpuId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
+    AsId, CpuId, DaemonId, FileId, MemcgId, NodeId, PageIdx, Pfn, SwapSlot, ThreadId, ZoneId,
 };
 use mmsim_core::base::migratetype::Migratetype;
 use mmsim_core::base::rng::Rng;
