@@ -185,6 +185,7 @@ impl Memcgs {
     }
     /// Writes a limit or a protection, in pages; `None`: max.
     pub(crate) fn write(&mut self, m: MemcgId, file: Control, pages: Option<u64>) {
+        let before = self.groups[m].protected(self.groups[m].usage);
         let c = &mut self.groups[m].config;
         match file {
             Control::Min => c.min = pages.unwrap_or(u64::MAX),
@@ -192,6 +193,11 @@ impl Memcgs {
             Control::High => c.high = pages,
             Control::Max => c.max = pages,
             Control::SwapMax => c.swap_max = pages,
+        }
+        let g = &self.groups[m];
+        let (now, parent) = (g.protected(g.usage), g.parent);
+        for (sum, i) in self.groups[parent].protected_below.iter_mut().zip(0..) {
+            *sum = *sum + now[i] - before[i];
         }
     }
     /// Charges pages, limits or not.

@@ -158,7 +158,8 @@ pub trait System {
     fn group(&mut self, memcg: MemcgId) -> GroupFiles;
     /// A counter of a group's `memory.stat`.
     fn stat(&mut self, memcg: MemcgId, event: VmEvent) -> u64;
-    /// The groups below one that have no children, or itself if it has none.
+    /// The groups of a subtree that have no children, itself if it has none. A group that is killed
+    /// as a whole (`memory.oom.group`) stands for those below it.
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId>;
     /// The name of a group; empty for the root.
     fn name(&self, memcg: MemcgId) -> &str;

@@ -14,6 +14,7 @@ use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
 use crate::machine::cpu::thread::{Entity, Wait};
 use crate::machine::watch::result::{Act, Lost};
+use crate::memory::memcg_tree::ROOT;
 use crate::memory::trace::TraceEvent;
 use crate::policy::daemon::{
     Action, Control, GroupFiles, Meminfo, PressureAverages, Process, ReadCosts, Reason, Signal,
@@ -69,10 +70,18 @@ impl System for Looking<'_> {
         self.machine.stat_of(memcg, event)
     }
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId> {
-        match memcg.0 {
-            0 => self.machine.mem.memcgs.ids().skip(1).collect(),
-            _ => vec![memcg],
+        let memcgs = &self.machine.mem.memcgs;
+        let within = memcgs.tree.subtree(memcg);
+        let (mut found, mut place) = (Vec::new(), within.start);
+        while place < within.end {
+            let m = memcgs.tree.at(place);
+            let whole = memcgs[m].config.oom_group && m != memcg;
+            if m != ROOT && (whole || !memcgs.tree.is_inner(m)) {
+                found.push(m);
+            }
+            place = if whole { memcgs.tree.subtree(m).end } else { place + 1 };
         }
+        found
     }
     fn name(&self, memcg: MemcgId) -> &str {
         &self.machine.mem.memcgs[memcg].config.name
@@ -110,7 +119,8 @@ impl Machine {
         match action {
             Action::Signal(a, _) if !spaces[a].dead => vec![a],
             Action::KillGroup(m) => {
-                spaces.ids().filter(|&a| !spaces[a].dead && spaces[a].memcg == m).collect()
+                let within = |a: &AsId| self.mem.memcgs.tree.holds(m, spaces[*a].memcg);
+                spaces.ids().filter(|a| !spaces[*a].dead && within(a)).collect()
             }
             _ => Vec::new(),
         }
@@ -231,7 +241,10 @@ impl Machine {
     fn freeze(&mut self, tid: ThreadId, m: MemcgId, frozen: bool) -> u64 {
         let of_group = |id: &ThreadId| {
             let t = &self.work.threads[*id];
-            t.memcg == m && *id != tid && t.wait != Wait::Finished && t.frozen != frozen
+            self.mem.memcgs.tree.holds(m, t.memcg)
+                && *id != tid
+                && t.wait != Wait::Finished
+                && t.frozen != frozen
         };
         let all: Vec<ThreadId> = self.work.threads.ids().filter(of_group).collect();
         for &t in &all {

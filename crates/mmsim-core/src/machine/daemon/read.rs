@@ -8,6 +8,7 @@ use crate::base::id::{MemcgId, ThreadId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::reclaim::oom::badness;
+use crate::memory::memcg_tree::ROOT;
 use crate::policy::daemon::{GroupFiles, Meminfo, Process};
 
 impl Machine {
@@ -60,21 +61,24 @@ impl Machine {
         sums
     }
 
-    /// A counter of a group; the root has those of the machine.
+    /// A counter of a group and of those below it; the root has those of the machine.
     pub(super) fn stat_of(&self, memcg: MemcgId, event: VmEvent) -> u64 {
-        let own = self.mem.memcgs[memcg].vmstat[event];
-        if memcg.0 == 0 { self.mem.stats.vmstat[event] + own } else { own }
+        let memcgs = &self.mem.memcgs;
+        match memcg {
+            ROOT => self.mem.stats.vmstat[event] + memcgs.vmstat(ROOT)[event],
+            _ => memcgs.tree.walk(memcg).map(|m| memcgs.vmstat(m)[event]).sum(),
+        }
     }
 
     /// The files of a group.
     pub(super) fn files_of(&self, memcg: MemcgId) -> GroupFiles {
         let g = &self.mem.memcgs[memcg];
         let spaces = self.mem.virt.spaces.ids().map(|a| &self.mem.virt.spaces[a]);
-        let living = spaces.filter(|s| !s.dead && (memcg.0 == 0 || s.memcg == memcg));
+        let living = spaces.filter(|s| !s.dead && self.mem.memcgs.tree.holds(memcg, s.memcg));
         let (mut processes, mut anon) = (0, 0);
         living.for_each(|s| (processes, anon) = (processes + 1, anon + s.rss_anon));
-        let (current, swap_current) = match memcg.0 {
-            0 => {
+        let (current, swap_current) = match memcg {
+            ROOT => {
                 let info = self.meminfo();
                 (info.mem_total - info.mem_free, info.swap_total - info.swap_free)
             }
