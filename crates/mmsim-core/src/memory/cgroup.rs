@@ -203,6 +203,15 @@ impl Memcgs {
     /// Charges pages, limits or not.
     #[inline]
     pub fn charge(&mut self, m: MemcgId, n: u64) {
+        // The root has no level above it, and always counts as populated.
+        if m == ROOT {
+            self.groups[ROOT].usage += n;
+            return;
+        }
+        self.charge_levels(m, n);
+    }
+
+    fn charge_levels(&mut self, m: MemcgId, n: u64) {
         let mut at = m;
         loop {
             let g = &mut self.groups[at];
@@ -222,12 +231,20 @@ impl Memcgs {
     /// Gives a charge back.
     #[inline]
     pub(crate) fn uncharge(&mut self, m: MemcgId, n: u64) {
+        if m == ROOT {
+            self.groups[ROOT].usage -= n;
+            return;
+        }
+        self.uncharge_levels(m, n);
+    }
+
+    fn uncharge_levels(&mut self, m: MemcgId, n: u64) {
         let mut at = m;
         loop {
             let g = &mut self.groups[at];
             let before = g.usage;
             g.usage -= n;
-            if g.usage == 0 && at != ROOT {
+            if g.usage == 0 {
                 self.populated.remove(self.tree.place(at));
             }
             let parent = self.groups[at].parent;

@@ -62,7 +62,7 @@ impl Classic {
     }
 
     /// Sizes of the lists of a group with those below it, as reclaim sees them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn seen_sizes(&self, mem: &Memory, scope: LruScope, memcg: MemcgId) -> PerList {
         match &self.stale {
             None => self.sizes(mem, scope, memcg),

@@ -32,6 +32,7 @@ impl Machine {
     /// again; a second attempt follows when CPUs have given back what they had in stock. That is all
     /// for `__GFP_NORETRY`. Others go on until reclaim was in vain so often that it is hopeless, and
     /// for orders that are costly every attempt counts as in vain.
+    #[inline]
     pub(in crate::machine) fn reclaim_for_limit(
         &mut self,
         tid: ThreadId,
@@ -39,7 +40,7 @@ impl Machine {
         pages: u64,
         flags: GfpFlags,
     ) -> Result<(), MemcgId> {
-        if self.mem.memcgs.in_stock(self.mem.acting.cpu, memcg, pages) {
+        if memcg == ROOT || self.mem.memcgs.in_stock(self.mem.acting.cpu, memcg, pages) {
             return Ok(());
         }
         match self.mem.memcgs.failing_level(memcg, pages) {
@@ -222,6 +223,7 @@ impl Machine {
 
     /// Charges pages of a thread to its group. If that takes a new batch above `memory.high`, the
     /// thread has to answer for the batch before it goes on.
+    #[inline]
     #[inline]
     pub(in crate::machine) fn charge(&mut self, tid: ThreadId, memcg: MemcgId, n: u64) {
         let batch = self.mem.memcgs.charge_in_batch(self.mem.acting.cpu, memcg, n);

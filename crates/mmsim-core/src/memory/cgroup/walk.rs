@@ -69,10 +69,13 @@ impl Memcgs {
     }
 
     /// The target is visited whether it holds pages or not.
-    #[inline]
+    #[inline(always)]
     fn populated_within(&self, target: MemcgId, from: u32) -> Option<u32> {
         if from == self.tree.place(target) {
             return Some(from);
+        }
+        if !self.tree.is_inner(target) {
+            return None;
         }
         self.populated.next(from).filter(|&p| p < self.tree.subtree(target).end)
     }
@@ -99,6 +102,7 @@ impl Memcgs {
     }
 
     /// Goes on to the next group. Returns it, and by how many groups the position moved.
+    #[inline]
     fn advance(&mut self, walk: &mut GroupWalk) -> (Option<MemcgId>, u32) {
         let target = walk.target;
         let end = self.tree.subtree(target).end;
