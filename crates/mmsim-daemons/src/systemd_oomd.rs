@@ -145,7 +145,7 @@ mod tests {
         machine.run(&mut daemon, SimTime(60_000_000_000), &mut |m| {
             let second = m.now.0 / 1_000_000_000;
             if second > 0 && second.is_multiple_of(2) {
-                avg10 = (avg10 * 1677 + 100 * 2048 * 371 + 2047) / 2048;
+                avg10 = (avg10 * 1677 + 100 * 2048 * 371_u64).div_ceil(2048);
             }
             m.averages.entry(MemcgId(1)).or_default().full[0] = avg10;
             m.groups[0].1.pgscan += 1;

@@ -328,6 +328,7 @@ mod tests {
                 "compaction.cluster-max machine.rules.memory-reclaim-try machine.batch-shift",
             ),
             // Functions that several patches changed.
+            ("lru_gen_age_node", "reclaim.ttl-rule reclaim.protection-age"),
             ("lru_gen_refault", "reclaim.restore-rule reclaim.refault-count"),
             // Both LRUs have the knob.
             ("lru_lazyfree", "reclaim.lazyfree reclaim.lazyfree"),

@@ -224,7 +224,6 @@ impl Machine {
     /// Charges pages of a thread to its group. If that takes a new batch above `memory.high`, the
     /// thread has to answer for the batch before it goes on.
     #[inline]
-    #[inline]
     pub(in crate::machine) fn charge(&mut self, tid: ThreadId, memcg: MemcgId, n: u64) {
         let batch = self.mem.memcgs.charge_in_batch(self.mem.acting.cpu, memcg, n);
         if batch > 0 && self.mem.memcgs.exceeds_high(memcg) {
