@@ -123,7 +123,12 @@ pub(crate) struct Found {
 
 impl Expr {
     fn parse(text: &str, groups: Names<'_>) -> Result<Expr, BadExpr> {
-        let mut parser = Parser { text, at: 0, groups, states: 0 };
+        let mut parser = Parser { text, at: 0, groups, states: 0, depth: 0 };
+        if text.len() > MOST_BYTES {
+            return Err(
+                parser.bad(format!("an expression of {} bytes", text.len()), "a shorter one")
+            );
+        }
         let (node, boolean) = parser.or()?;
         parser.space();
         if parser.at < text.len() {
@@ -278,11 +283,18 @@ impl Node {
     }
 }
 
+/// Levels of an expression; each takes some of the stack.
+const MOST_DEPTH: usize = 50;
+/// Bytes of an expression; a chain such as `1 + 1 + 1` nests as well.
+const MOST_BYTES: usize = 4096;
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     groups: Names<'a>,
     states: usize,
+    /// Brackets, `not` and signs that are open around `at`.
+    depth: usize,
 }
 
 type Parsed = Result<(Node, bool), BadExpr>;
@@ -349,11 +361,22 @@ impl Parser<'_> {
         }
         Ok(left)
     }
+    /// Reads with `part` what stands one level deeper, if that is not too deep for the stack.
+    fn deeper(&mut self, part: fn(&mut Self) -> Parsed) -> Parsed {
+        if self.depth == MOST_DEPTH {
+            let found = format!("more than {MOST_DEPTH} brackets and signs within each other");
+            return Err(self.bad(found, "fewer"));
+        }
+        self.depth += 1;
+        let inner = part(self);
+        self.depth -= 1;
+        inner
+    }
     fn not(&mut self) -> Parsed {
         if !self.takes("not") {
             return self.timed();
         }
-        match self.not()? {
+        match self.deeper(Self::not)? {
             (node, true) => Ok((Node::Not(Box::new(node)), true)),
             _ => Err(self.bad("`not` before a number", "a comparison behind `not`")),
         }
@@ -419,11 +442,11 @@ impl Parser<'_> {
 
     fn atom(&mut self) -> Parsed {
         if self.takes("-") {
-            let right = self.atom()?;
+            let right = self.deeper(Self::atom)?;
             return self.two(Op::Minus, (Node::Number(0.0), false), right);
         }
         if self.takes("(") {
-            let inner = self.or()?;
+            let inner = self.deeper(Self::or)?;
             self.close()?;
             return Ok(inner);
         }
@@ -437,11 +460,11 @@ impl Parser<'_> {
         for (name, op) in [("min", Op::Min), ("max", Op::Max)] {
             if self.word() == name && self.text[self.at + name.len()..].starts_with('(') {
                 self.at += name.len() + 1;
-                let left = self.sum()?;
+                let left = self.deeper(Self::sum)?;
                 if !self.takes(",") {
                     return Err(self.bad("one value", format!("{name}(a, b)")));
                 }
-                let right = self.sum()?;
+                let right = self.deeper(Self::sum)?;
                 self.close()?;
                 return self.two(op, left, right);
             }
@@ -472,7 +495,7 @@ impl Parser<'_> {
         if !self.takes("(") {
             return Err(self.bad("no bracket", "(x)"));
         }
-        let inner = self.sum()?;
+        let inner = self.deeper(Self::sum)?;
         self.close()?;
         if inner.1 {
             return Err(self.bad("a condition in brackets that take a number", "a figure"));
@@ -596,6 +619,30 @@ mod tests {
             bad("vmstat.pgfault > 1 1"),
             "19: `1` after the end of an expression; an operator before it, or leave it out"
         );
+    }
+
+    /// Brackets, `not`, signs and functions may be nested, but not until the stack overflows.
+    #[test]
+    fn depth_has_an_end() {
+        let nested = |open: &str, close: &str, n: usize, middle: &str| {
+            format!("{}{middle}{}", open.repeat(n), close.repeat(n))
+        };
+        for (open, close, middle) in [
+            ("(", ")", "1 > 0"),
+            ("not ", "", "1 > 0"),
+            ("min(1, ", ")", "2"),
+            ("rate(", ")", "vmstat.pgfault"),
+            ("- ", "", "1"),
+        ] {
+            let tail = if middle.contains('>') { "" } else { " > 0" };
+            let text = |n| nested(open, close, n, middle) + tail;
+            assert!(Expr::condition(&text(MOST_DEPTH), &groups()).is_ok(), "{open}");
+            let found = bad(&text(MOST_DEPTH + 1));
+            assert!(found.contains("more than 50 brackets and signs"), "{found}");
+        }
+        let chain = |n: usize| "1 > 0 and ".repeat(n) + "2 > 1";
+        assert!(Expr::condition(&chain(400), &groups()).is_ok());
+        assert_eq!(bad(&chain(10_000)), "0: an expression of 100005 bytes; a shorter one");
     }
 
     /// Worked by hand: `*` binds closer than `+`, that closer than a comparison, that than `for`,
