@@ -634,8 +634,8 @@ mod tests {
             "high-retries",
         ];
         assert_eq!(changed("rules-v5.9"), of_5_9);
-        // Every rule is there because some kernel differs, or because the model counts groups more
-        // exactly than any kernel unless it is asked not to.
+        // Every rule is there because some kernel differs, but for those by which the model counts
+        // groups more exactly than any kernel.
         let all: Vec<_> = KernelRules::presets().iter().flat_map(|p| changed(p.name)).collect();
         let of_the_model = ["memcg-charges", "memcg-stats"];
         for knob in KernelRules::ROWS.iter().filter(|k| !of_the_model.contains(&k.name)) {
