@@ -287,6 +287,8 @@ impl Node {
 const MOST_DEPTH: usize = 50;
 /// Bytes of an expression; a chain such as `1 + 1 + 1` nests as well.
 const MOST_BYTES: usize = 4096;
+/// Longest time of an expression, in nanoseconds.
+const DAY: f64 = 24.0 * 3600.0 * 1e9;
 
 struct Parser<'a> {
     text: &'a str,
@@ -574,6 +576,9 @@ impl Parser<'_> {
             "min" => 60e9,
             _ => return Err(self.bad(format!("`{unit}` is no unit of time"), "ms, s or min")),
         };
+        if number * ns > DAY {
+            return Err(self.bad("a time above 24 h", "at most 1440min"));
+        }
         Ok(SimDuration((number * ns) as u64))
     }
 
@@ -609,6 +614,8 @@ mod tests {
         assert_eq!(bad("memcg(users).current > 1"), "6: there is no group `users`; ");
         assert_eq!(bad("meminfo.MemAvail < 1"), "0: there is no figure `meminfo.MemAvail`; ");
         assert_eq!(bad("vmstat.pgfault > 1 for 3h"), "25: `h` is no unit of time; ms, s or min");
+        let long = format!("vmstat.pgfault > 1 for {}s", "9".repeat(20));
+        assert!(bad(&long).ends_with(": a time above 24 h; at most 1440min"), "{}", bad(&long));
         assert_eq!(bad("vmstat.pgfault > 3GB"), "20: `GB` is no unit of size; KiB, MiB or GiB");
         assert_eq!(
             bad("vmstat.pgfault > 1 and 3"),

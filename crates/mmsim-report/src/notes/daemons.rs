@@ -22,7 +22,8 @@ pub(super) fn acts(groups: &[&Group<'_>]) -> Vec<String> {
     if notes.len() > MOST {
         let more = notes.len() - MOST;
         notes.truncate(MOST);
-        notes.push(format!("{more} more notes on acts of daemons; --format json has all"));
+        let noun = if more == 1 { "note" } else { "notes" };
+        notes.push(format!("{more} more {noun} on acts of daemons; --format json has all"));
     }
     notes
 }
