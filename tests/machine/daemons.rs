@@ -127,3 +127,53 @@ fn runs_with_daemons_are_repeatable() {
     assert_eq!(digests(report(&text)), vec![with("[[daemon]]\nearlyoom = {}\n").digest]);
     assert_eq!(specs(&text)[0].daemons.len(), 1);
 }
+
+/// A job that sleeps amid a reclaim for the limit of its pod when its SIGTERM is due.
+const AMID_RECLAIM: &str = r#"
+[machine]
+memory = "512MiB"
+cpus = 4
+kernel = "6.12"
+swap = { size = "256MiB", device = "ssd" }
+memcg-mount = ["memory_recursiveprot"]
+memcg = [
+  { name = "kubepods", max = "448MiB", low = "128MiB" },
+  { name = "kubepods/web", max = "192MiB", low = "128MiB" },
+  { name = "kubepods/web/app" },
+  { name = "kubepods/batch" },
+  { name = "kubepods/batch/job" },
+]
+[[task]]
+name = "service"
+workload = "zipf"
+memory = "120MiB"
+memcg = "kubepods/web/app"
+think = "50us"
+write-permille = 100
+duration = "19s"
+[[task]]
+name = "job"
+workload = "phased"
+memcg = "kubepods/batch/job"
+regions = { heap = { memory = "2GiB" } }
+steps = [
+    { do = "allocate", region = "heap", populate = false },
+    { do = "repeat", times = 512, steps = [
+        { do = "window", region = "heap", size = "4MiB", write = true },
+        { do = "sleep", time = "125ms" },
+    ] },
+]
+[[daemon]]
+earlyoom = {}
+"#;
+
+/// A signal is taken on the way back to user mode: the job ends after the fault that it was in, and
+/// not amid of it.
+#[test]
+fn a_signal_waits_for_the_end_of_a_fault() {
+    let run = &report(AMID_RECLAIM).runs[0];
+    let act = &run.daemons[0].acts[0];
+    assert_eq!((act.what.as_str(), act.target.as_str()), ("SIGTERM", "job"));
+    let job = run.threads.iter().find(|t| t.name.starts_with("job")).expect("the job has a thread");
+    assert!(job.finished_ns >= act.at_ns + 100_000_000, "{} {}", job.finished_ns, act.at_ns);
+}

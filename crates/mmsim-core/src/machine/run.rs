@@ -167,7 +167,7 @@ impl Machine {
             Event::Kdamond(k) => self.wake_kdamond(k),
             Event::Report => self.report_free_pages(at),
             Event::PsiPoll(m) => self.look_at_triggers(m),
-            Event::Terminate(process) => self.terminate(process),
+            Event::Terminate(process) => self.terminate(process, at),
         }
     }
 

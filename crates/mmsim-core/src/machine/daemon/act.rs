@@ -264,9 +264,12 @@ impl Machine {
         all.len() as u64
     }
 
-    /// A process that got SIGTERM ends.
-    pub(in crate::machine) fn terminate(&mut self, process: AsId) {
-        if !self.mem.virt.spaces[process].dead {
+    /// A process that got SIGTERM ends. A thread amid a step may be one of its own, with a fault half
+    /// done, so the end waits, as a signal in Linux is taken on the way back to user mode.
+    pub(in crate::machine) fn terminate(&mut self, process: AsId, at: SimTime) {
+        if self.step.amid {
+            self.events.queue.push(at + self.config.tick, Event::Terminate(process));
+        } else if !self.mem.virt.spaces[process].dead {
             self.kill(process);
         }
     }
