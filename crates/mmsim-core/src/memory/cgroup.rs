@@ -194,11 +194,7 @@ impl Memcgs {
             Control::Max => c.max = pages,
             Control::SwapMax => c.swap_max = pages,
         }
-        let g = &self.groups[m];
-        let (now, parent) = (g.protected(g.usage), g.parent);
-        for (sum, i) in self.groups[parent].protected_below.iter_mut().zip(0..) {
-            *sum = *sum + now[i] - before[i];
-        }
+        self.protection_moves(m, before);
     }
     /// Charges pages, limits or not.
     #[inline]
@@ -208,25 +204,7 @@ impl Memcgs {
             self.groups[ROOT].usage += n;
             return;
         }
-        self.charge_levels(m, n);
-    }
-
-    fn charge_levels(&mut self, m: MemcgId, n: u64) {
-        let mut at = m;
-        loop {
-            let g = &mut self.groups[at];
-            let before = g.usage;
-            g.usage += n;
-            if before == 0 && n > 0 {
-                self.populated.insert(self.tree.place(at));
-            }
-            let parent = self.groups[at].parent;
-            if parent == ROOT {
-                return;
-            }
-            self.protection_moves(at, before);
-            at = parent;
-        }
+        self.change_levels(m, |usage| usage + n);
     }
     /// Gives a charge back.
     #[inline]
@@ -235,35 +213,35 @@ impl Memcgs {
             self.groups[ROOT].usage -= n;
             return;
         }
-        self.uncharge_levels(m, n);
+        self.change_levels(m, |usage| usage - n);
     }
 
-    fn uncharge_levels(&mut self, m: MemcgId, n: u64) {
+    /// Changes the usage of a group below the root and of those above it.
+    fn change_levels(&mut self, m: MemcgId, change: impl Fn(u64) -> u64) {
         let mut at = m;
-        loop {
+        while at != ROOT {
             let g = &mut self.groups[at];
-            let before = g.usage;
-            g.usage -= n;
-            if g.usage == 0 {
-                self.populated.remove(self.tree.place(at));
+            let (before, protected) = (g.usage, g.protected(g.usage));
+            g.usage = change(before);
+            match (before, g.usage) {
+                (0, 1..) => self.populated.insert(self.tree.place(at)),
+                (1.., 0) => self.populated.remove(self.tree.place(at)),
+                _ => {}
             }
-            let parent = self.groups[at].parent;
-            if parent == ROOT {
-                return;
+            if self.groups[at].is_protected() {
+                self.protection_moves(at, protected);
             }
-            self.protection_moves(at, before);
-            at = parent;
+            at = self.groups[at].parent;
         }
     }
-    /// The usage of a group below another changed: so does the sum of what is protected there
-    /// (`propagate_protected_usage`).
-    #[inline]
-    fn protection_moves(&mut self, m: MemcgId, before: u64) {
+    /// The protected part of a group's usage changed: so does the sum of the group above, below the
+    /// root (`propagate_protected_usage`).
+    fn protection_moves(&mut self, m: MemcgId, before: [u64; 2]) {
         let g = &self.groups[m];
-        if g.is_protected() {
-            let (old, new, parent) = (g.protected(before), g.protected(g.usage), g.parent);
+        let (now, parent) = (g.protected(g.usage), g.parent);
+        if parent != ROOT {
             for (sum, i) in self.groups[parent].protected_below.iter_mut().zip(0..) {
-                *sum = *sum + new[i] - old[i];
+                *sum = *sum + now[i] - before[i];
             }
         }
     }

@@ -147,3 +147,19 @@ fn counted_as_the_kernel_does(mut config: MachineConfig) -> Memcgs {
     config.rules = Some(rules);
     Memcgs::new(&config)
 }
+
+/// A daemon writes protections: the sum of the level above follows, and the root has none.
+#[test]
+fn a_written_protection_moves_the_sum_above() {
+    let mut memcgs = groups(&["pod", "pod/a"]);
+    memcgs.charge(A, 100);
+    let charged = [0, 0, 100];
+    for (group, low, sum) in [(A, 60, 60), (POD, 80, 60), (POD, 10, 60), (A, 150, 100), (A, 20, 20)]
+    {
+        memcgs.write(group, Control::Low, Some(low));
+        assert_eq!(memcgs[POD].protected_below, [0, sum], "{group}: low {low}");
+        memcgs.check(&charged);
+    }
+    memcgs.uncharge(A, 90);
+    assert_eq!(memcgs[POD].protected_below, [0, 10]);
+}
