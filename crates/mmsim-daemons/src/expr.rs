@@ -81,7 +81,7 @@ impl Op {
             Op::Plus => a + b,
             Op::Minus => a - b,
             Op::Times => a * b,
-            // What a division by nothing gives is nothing: no swap, no pages.
+            // A share of no swap or of no pages is 0.
             Op::Over => {
                 if b == 0.0 {
                     0.0

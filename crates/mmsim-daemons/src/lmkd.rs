@@ -65,7 +65,7 @@ struct Thrashing {
     /// Refaults and file LRU when the interval began.
     refaults: u64,
     file_lru: u64,
-    /// Of intervals before, decayed.
+    /// Thrashing of earlier intervals in per cent, halved for the seconds since.
     before: u64,
     limit: u64,
 }

@@ -315,7 +315,7 @@ mod tests {
                 assert!((share - expected).abs() < 0.0006, "{value}: {share} {expected}");
             }
         }
-        // What is found in use is spared: 99 of 199 pages halve the share's numerator.
+        // The list is scanned less if its pages are in use: with 99 of 199 the numerator is halved.
         let (_, lazy) = three_shares(two, 40, Recent { scanned: 199, rotated: 99 });
         assert_eq!(lazy, 280);
     }

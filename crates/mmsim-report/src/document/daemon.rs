@@ -69,7 +69,7 @@ impl DaemonReport {
     pub fn all(results: &[DaemonResult], oom_ns: Option<u64>) -> Vec<DaemonReport> {
         let first_of = |d: &DaemonResult| d.acts.first().map(|a| a.at.0);
         let first = results.iter().filter_map(first_of).chain(oom_ns).min();
-        // Of two at one instant it is the first in order.
+        // If two act at one instant, the scenario lists the first one first.
         let first = first.and_then(|at| results.iter().position(|d| first_of(d) == Some(at)));
         let of = |(i, d): (usize, &DaemonResult)| DaemonReport {
             name: d.name.clone(),

@@ -169,7 +169,7 @@ impl Meter {
         let (end, period) = (self.period_end, self.period);
         self.cpus.iter_mut().for_each(|c| c.advance(end));
         self.read.collect(&self.cpus);
-        // What exceeds the period, as reading between two ends can make it, waits for the next.
+        // Reading between two ends can make a sample longer than a period; the next takes the rest.
         let sample = [0, 1].map(|i| (self.read.total[i] - self.averaged[i]).min(period));
         (0..2).for_each(|i| self.averaged[i] += sample[i]);
         self.averages = average::after(self.averages, sample, period);
