@@ -36,6 +36,7 @@ mod mglru_reports;
 mod parts;
 mod planted;
 mod reclaim_rules;
+mod removal;
 mod rules;
 mod scan_oracle;
 mod scan_zone;

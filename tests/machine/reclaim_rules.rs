@@ -4,6 +4,7 @@
 use crate::rules::{alloc, both, free, newest};
 use crate::support::*;
 use mmsim::base::migratetype::Migratetype::{Movable, Unmovable};
+use mmsim::base::time::SimDuration;
 use mmsim::machine::result::{Outcome, RunResult};
 use mmsim::machine::{Machine, Watch};
 use mmsim::phys::gfp::{GFP_KERNEL, GfpFlags};
@@ -246,6 +247,19 @@ fn memcg_stats() {
         .map(|r| [0, 1].map(|i| phase_counts(&r.phases[i], ["pgdeactivate"])[0]));
     assert!(exact[0] > 0, "{exact:?}");
     assert!(kernel[0] == 0 && kernel[1] > 0, "{kernel:?}");
+}
+
+/// A process reads 100 pages of a file and ends, and its group is removed. The pages stay its own, or
+/// go to the root.
+#[test]
+fn memcg_offline() {
+    let mut c = newest("ramdisk");
+    c.memcgs[0].until = Some(SimDuration::from_millis(500));
+    let left = ["keeps", "reparent"].map(|value| {
+        let tasks = vec![member("t", vec![pread(0, 100)]), task("rest", vec![sleep_ms(1000)])];
+        stat(&run(&ruled(c.clone(), "memcg-offline", value), tasks), 0, "memory.current")
+    });
+    assert_eq!(left, [100 * 4096, 0]);
 }
 
 /// Two groups far above their `memory.high` take pages in turn on one CPU, and nothing can be

@@ -3,9 +3,13 @@
 use crate::support::*;
 use mmsim::base::rng::Rng;
 use mmsim::base::rules::{MemcgCharges, MemcgStats};
-use mmsim::config::{Kernel, MachineConfig};
+use mmsim::base::time::SimDuration;
+use mmsim::config::{Kernel, MachineConfig, ZoneConfig, ZoneKind};
 use mmsim::machine::result::{Outcome, RunResult, Shortage};
+use mmsim::machine::{Machine, Watch};
+use mmsim::memory::Memory;
 use mmsim::workload::{Advice, Op};
+use mmsim_lru::{Mglru, MglruConfig};
 
 /// The machine of the other tests with a tree of groups.
 fn tree(paths: &[&str]) -> MachineConfig {
@@ -26,6 +30,7 @@ pub(crate) fn deepen(rng: &mut Rng, config: &mut MachineConfig) {
         }
         (g.swap_high, g.oom_group) = (limit(rng, 50), one_in(rng, 4));
         g.max = g.max.or(limit(rng, 600));
+        g.until = one_in(rng, 3).then(|| SimDuration::from_micros(rng.below(100_000)));
         config.memcgs.push(g);
     }
     config.memcg_mount.recursive_protection = one_in(rng, 2);
@@ -176,6 +181,65 @@ fn equal_processes_go_in_order_of_the_tree() {
     assert_eq!(victim(&three_processes(false, 1000, 401, 150)), "p");
 }
 
+/// Of 1000 pages p, q and r have 300 each, and another has 100. An adjustment of 100 thousandths makes
+/// 400 points of p's 300.
+#[test]
+fn an_adjustment_is_a_share_of_the_limit() {
+    let mut c = tree(&["x", "x/1", "x/2"]);
+    (c.memcgs[0].max, c.memcgs[0].swap_max) = (Some(1000), Some(0));
+    let holds = |pages: u32| vec![anon(pages), write(0, 0, pages), sleep_ms(5000)];
+    let wants = vec![sleep_ms(50), anon(301), write(0, 0, 301), sleep_ms(5000)];
+    let of = |name, group, ops| threads(name, Some(group), vec![ops]);
+    let p = of("p", 1, holds(300)).with_oom_score_adj(100);
+    let r = run(&c, vec![p, of("q", 1, holds(300)), of("s", 1, holds(100)), of("r", 2, wants)]);
+    assert_eq!(victim(&r), "p");
+}
+
+/// The same with 950 pages, of which r has 350 when it wants one more: r has the most points, all
+/// three die, and r counts twice.
+#[test]
+fn a_group_dies_as_one_of_950_pages() {
+    let r = three_processes(true, 950, 351, 0);
+    assert_eq!(victim(&r), "r");
+    let of = |i, name: &str| stat(&r, i, &format!("memory.events.{name}"));
+    assert_eq!(["oom", "oom_group_kill", "oom_kill"].map(|n| of(0, n)), [1, 1, 4]);
+    assert_eq!([0, 1, 2].map(|i| of(i, "local.oom_kill")), [0, 2, 2]);
+}
+
+/// A thread of the root needs pages where only a group within its `memory.low` has some: 1000 clean
+/// file pages. Under the classic LRU kswapd frees none. The thread goes through two rounds in vain, and
+/// the third takes 1, 3, 7, 15 and 30 pages at priorities 9 to 5: 8 visits, with three before that took
+/// none. kswapd under MGLRU takes them at its second visit.
+#[test]
+fn kswapd_leaves_a_protected_group_to_others() {
+    let mut c = MachineConfig { memcgs: vec![group("g")], ..config(Kernel::V6_12, "ramdisk") };
+    c.nodes[0].zones = vec![zone(1100)];
+    c.swap.clear();
+    c.memcgs[0].low = 2000;
+    let tasks = |each: u32| {
+        let reader = vec![pread(0, 1000), sleep_ms(1000)];
+        let writes = (0..110 / each).flat_map(|i| [write(0, i * each, each), sleep_ms(10)]);
+        let hog = [sleep_ms(500), anon(110)].into_iter().chain(writes).collect();
+        vec![threads("reader", Some(0), vec![reader]), task("hog", hog)]
+    };
+    let r = run(&c, tasks(110));
+    completed(&r);
+    let stalls = ["allocstall_normal", "allocstall_movable"].map(|n| count(&r, n));
+    let [kswapd, direct, stolen] = counts(&r, ["pgscan_kswapd", "pgscan_direct", "pgsteal_direct"]);
+    let (low, rounds) = (stat(&r, 0, "memory.events.low"), count(&r, "sim_memcg_low_rounds"));
+    assert!(count(&r, "pageoutrun") > 0);
+    let seen = (kswapd, direct, stolen, low, rounds, stalls[0] + stalls[1]);
+    assert_eq!(seen, (0, 56, 56, 8, 1, 3));
+    let lru = |mem: &mut Memory| Box::new(Mglru::new(MglruConfig::V6_12, mem, 1)) as Box<_>;
+    // kswapd wakes some pages before a thread has to reclaim, and the thread pauses.
+    c.nodes[0].zones = vec![ZoneConfig::new(ZoneKind::Normal, 1100).bare([8, 30, 60])];
+    let r = Machine::new(&c, tasks(5), 1, lru).run(Watch::default().with_check_every(1));
+    completed(&r);
+    let [kswapd, direct] = counts(&r, ["pgsteal_kswapd", "pgsteal_direct"]);
+    let low = stat(&r, 0, "memory.events.low");
+    assert!(kswapd > direct && low > 0, "{kswapd} {direct} {low}");
+}
+
 /// Above `memory.swap.high` threads are slowed down, and nothing is lost.
 #[test]
 fn swap_above_its_high_mark_costs_time() {
@@ -204,4 +268,27 @@ fn pressure_is_that_of_a_level() {
     let some = |i| stat(&r, i, "memory.pressure.some.total");
     assert!(some(1) > 0 && some(0) == some(1), "{} {}", some(0), some(1));
     assert_eq!(some(2), 0);
+}
+
+/// Slots of a group that evicted 40 pages to a disk and read them back, with this `memory.swap.max`.
+fn slots_left(swap_max: Option<u64>) -> u64 {
+    let mut c = MachineConfig { memcgs: vec![group("g")], ..config(Kernel::V6_12, "nvme") };
+    c.memcgs[0].swap_max = swap_max;
+    let out = advise(0, 0, 40, Advice::PageOut);
+    // The write ends, and reclaim finds the pages clean.
+    let gone = [out, sleep_ms(100), reclaim(40), sleep_ms(100)];
+    let ops = [&[anon(40), write(0, 0, 40)], &gone[..], &[read(0, 0, 40), end(0)]].concat();
+    let r = run(&c, vec![threads("t", Some(0), vec![ops])]);
+    completed(&r);
+    assert_eq!(counts(&r, ["pswpout", "pswpin"]), [40, 40], "{swap_max:?}");
+    stat(&r, 0, "memory.swap.current") / 4096
+}
+
+/// A page that is read from a disk keeps its slot, which the group is charged for, and gives it up
+/// if the group has used half of its swap (`mem_cgroup_swap_full`). Of 80 slots 40 are half, so the
+/// first page gives its own up, and 39 are less than half. Of 60 slots, 29 are.
+#[test]
+fn copies_in_swap_go_when_the_group_has_used_half() {
+    let left = [None, Some(81), Some(80), Some(60), Some(50)].map(slots_left);
+    assert_eq!(left, [40, 40, 39, 29, 24]);
 }

@@ -211,7 +211,8 @@ fn activate_out(
     if mem.frames.has(folio, flag::SWAPCACHE)
         && mem.frames.mapped(folio) != Mapped::No
         && !mem.frames.has(folio, flag::WRITEBACK)
-        && mem.swap.as_ref().is_some_and(|s| s.full() && s.count(mem.frames.slot(folio)) == 0)
+        && mem.swap_is_scarce(folio)
+        && mem.swap.as_ref().is_some_and(|s| s.count(mem.frames.slot(folio)) == 0)
     {
         mem.drop_swapcache(folio);
         mem.frames.set(folio, flag::DIRTY);

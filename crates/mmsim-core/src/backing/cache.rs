@@ -169,6 +169,23 @@ impl Files {
             order: ShadowQueue::default(),
         }
     }
+    /// Pages of a removed group are those of the group above it, its dirty ones in order of time
+    /// among that one's.
+    pub(crate) fn reparent(&mut self, memcg: MemcgId, heir: MemcgId) {
+        let MemcgPages { cached, dirty, writeback } = std::mem::take(&mut self.groups[memcg]);
+        let all = &mut self.groups[heir];
+        all.cached += cached;
+        all.dirty += dirty;
+        all.writeback += writeback;
+        for disk in self.disks.iter_mut() {
+            let WbPages { dirty, writeback, queue, .. } = std::mem::take(&mut disk.groups[memcg]);
+            let all = &mut disk.groups[heir];
+            all.dirty += dirty;
+            all.writeback += writeback;
+            all.queue.extend(queue);
+            all.queue.make_contiguous().sort_by_key(|entry| entry.1);
+        }
+    }
     /// The pages of a group.
     pub(crate) fn group(&self, m: MemcgId) -> &MemcgPages {
         &self.groups[m]

@@ -90,6 +90,12 @@ words! {
         Kernel = "kernel", "up to two seconds";
     }
 
+    /// Pages that a removed group was charged for.
+    MemcgOffline {
+        Keeps = "keeps", "stay on its lists, which are walked as before";
+        Reparent = "reparent", "go to the group above it";
+    }
+
     /// Number of pages that a try of `memory.reclaim` requests.
     ReclaimTry {
         Whole = "whole", "all that is missing";
@@ -461,6 +467,11 @@ settings! {
         memcg_stats as "memcg-stats": MemcgStats = MemcgStats::Exact,
             .kernel("flush_memcg_stats_dwork")
             .source("kernel: 6.12 mm/memcontrol.c, FLUSH_TIME; exact: a choice of the model");
+        /// what becomes of the pages that a removed group was charged for
+        memcg_offline as "memcg-offline": MemcgOffline =
+            MemcgOffline::Keeps, "7.1" => MemcgOffline::Reparent,
+            .kernel("mem_cgroup_css_offline")
+            .source("absent in 6.18, present in 7.3, mm/memcontrol.c; 7.0 or 7.1");
         /// pages of the kernel that a group is charged for a process, besides its page tables
         process_kernel_pages as "process-kernel-pages": u32 = 144, "5.9" => 48,
             .range(0, 65536)

@@ -3,7 +3,7 @@
 
 use crate::backing::device::DeviceConfig;
 pub use crate::backing::swap::SwapConfig;
-use crate::base::id::{Idx as _, NodeId};
+use crate::base::id::{Idx as _, NodeId, PAGE_SIZE};
 pub use crate::base::kernel::Kernel;
 use crate::base::migratetype::Migratetype;
 use crate::base::rules::KernelRules;
@@ -142,6 +142,15 @@ pub struct MemcgConfig {
     pub swap_max: Option<u64>,
     /// `memory.oom.group`: the OOM killer ends all processes of the group and below, or none.
     pub oom_group: bool,
+    /// Its own `vm.lazyfreeness`, 0..=100; `None`: that of the machine.
+    pub lazyfreeness: Option<u32>,
+    /// When it is created; no earlier than the group above it.
+    pub from: SimDuration,
+    /// When it is removed, or later: as soon as no process and no group is in it.
+    pub until: Option<SimDuration>,
+    /// It stands for as many groups that are alike and never have a process: walks come by all of
+    /// them. MGLRU's order of groups has one seat for them.
+    pub empty: Option<u32>,
 }
 
 impl MemcgConfig {
@@ -157,9 +166,16 @@ impl MemcgConfig {
             swap_high: None,
             swap_max: None,
             oom_group: false,
+            lazyfreeness: None,
+            from: SimDuration::ZERO,
+            until: None,
+            empty: None,
         }
     }
 }
+
+/// Pages of `"max"` in a file of a group (include/linux/page_counter.h).
+pub const PAGE_COUNTER_MAX: u64 = i64::MAX as u64 / PAGE_SIZE;
 
 /// Options with which the file system of groups is mounted (kernel/cgroup/cgroup.c). A bare mount
 /// has none of them.

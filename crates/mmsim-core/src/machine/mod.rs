@@ -26,6 +26,7 @@ mod course;
 mod cpu;
 mod daemon;
 mod fault;
+mod groups;
 mod hits;
 mod hugetlb;
 mod io;
@@ -42,7 +43,7 @@ mod watch;
 mod writeback;
 
 pub use task::{DisksOfFiles, TaskConfig};
-pub use watch::collect::{GROUP_PRESSURE, GROUP_SIZES};
+pub use watch::collect::{GROUP_LIFE, GROUP_PRESSURE, GROUP_SIZES};
 pub use watch::{LookFn, SampleFn, SnapshotFn, Watch, laws, result, snapshot};
 
 use crate::base::digest::Digest;
@@ -118,6 +119,7 @@ impl Machine {
             course: Course::new(),
             mem,
         };
+        m.queue_groups();
         // One name is one file, as large as anybody wants it.
         let mut files: BTreeMap<String, (u32, DiskId)> = BTreeMap::new();
         for (t, f) in tasks.iter().flat_map(|t| t.files().map(move |f| (t, f))) {
@@ -141,7 +143,7 @@ impl Machine {
         let memcg = MemcgId(t.memcg.map_or(0, |i| i as u16 + 1));
         let space = self.mem.virt.spaces.create(t.name.clone(), memcg);
         self.mem.virt.spaces[space].oom_score_adj = t.oom_score_adj;
-        self.mem.memcgs.process_begins(memcg);
+        self.charge_process(space);
         let mut task = Task {
             phase_began: TaskResult {
                 name: t.name.clone(),

@@ -322,7 +322,7 @@ impl Machine {
 
     fn free_space(&mut self, space: AsId) {
         if !std::mem::replace(&mut self.mem.virt.spaces[space].dead, true) {
-            self.mem.memcgs.process_ends(self.mem.virt.spaces[space].memcg);
+            self.process_left(space);
         }
         for r in self.mem.virt.spaces.regions(space) {
             self.mem.munmap(&mut *self.policies.lru, space, r);

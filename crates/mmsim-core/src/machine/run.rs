@@ -139,7 +139,7 @@ impl Machine {
             Event::Kcompactd(n, _) => self.daemons.kcompactds[n].cpu,
             Event::Flusher(d) | Event::FlusherGoesOn(d) => self.daemons.flushers[d].cpu,
             Event::Kdamond(k) => self.daemons.kdamonds[k].cpu,
-            Event::Report | Event::PsiPoll(_) | Event::Terminate(_) => CpuId(0),
+            Event::Report | Event::PsiPoll(_) | Event::Terminate(_) | Event::Memcg(_) => CpuId(0),
         }
     }
 
@@ -156,7 +156,9 @@ impl Machine {
                     self.wake(t);
                 }
             }
+            Event::Memcg(m) => self.memcg_is_due(m),
             Event::Start(t) => {
+                self.charge_process(self.work.threads[t].space);
                 self.work.threads[t].progress.record_clock.begin(at.0);
                 self.wake(t);
             }

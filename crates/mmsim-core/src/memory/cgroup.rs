@@ -13,6 +13,7 @@
 //! (`page_counter_try_charge`).
 
 pub(super) mod events;
+pub(super) mod life;
 mod populated;
 mod stock;
 #[cfg(test)]
@@ -20,12 +21,13 @@ pub(super) mod tests;
 pub mod tree;
 pub(super) mod walk;
 
-use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId};
+use crate::base::id::{CpuId, Idx as _, IndexVec, MemcgId, SwapSlot};
 use crate::base::rules::MemcgCharges;
 use crate::base::vmstat::{VmEvent, VmStat};
-use crate::config::{MachineConfig, MemcgConfig};
+use crate::config::{MachineConfig, MemcgConfig, PAGE_COUNTER_MAX};
 use crate::policy::daemon::Control;
 use events::{MemcgEvent, MemcgEvents};
+use life::Life;
 use populated::Populated;
 use std::collections::BTreeMap;
 use stock::Stock;
@@ -39,6 +41,8 @@ pub struct Memcg {
     pub config: MemcgConfig,
     /// The group above. The root is its own.
     parent: MemcgId,
+    /// The part of its life that it is in.
+    pub life: Life,
     /// Pages charged (`memory.current`); with stock and kernel memory if these are used memory. Of
     /// the root: its own.
     pub usage: u64,
@@ -46,7 +50,7 @@ pub struct Memcg {
     stock: u64,
     /// Pages that the kernel holds for its processes: page tables, stacks, slabs.
     kernel: u64,
-    /// Pages swapped out (`memory.swap.current`).
+    /// Slots of swap (`memory.swap.current`), those of pages with a copy in memory too.
     pub swap: u64,
     /// Effective `memory.min` and `memory.low` as the last pass that met it found them (`emin`,
     /// `elow`).
@@ -80,8 +84,12 @@ pub struct Memcgs {
     vmstat: IndexVec<MemcgId, VmStat>,
     /// Positions of the groups that were charged something, and of the root.
     populated: Populated,
+    /// Groups that are there before each position of the walk; none: there is one at each.
+    existing: Vec<u32>,
     /// Positions of shared walks, by the group whose subtree is walked, and node.
     cursors: BTreeMap<(MemcgId, u8), Cursor>,
+    /// Group that is charged for each slot of swap (`swap_cgroup`).
+    slots: IndexVec<SwapSlot, MemcgId>,
     /// Pages of a charge (`MEMCG_CHARGE_BATCH`).
     batch: u64,
     /// Kernel memory of a process, in pages.
@@ -106,9 +114,10 @@ impl Memcgs {
         let tree = Tree::of(config);
         let root = MemcgConfig::new("");
         let all = std::iter::once(root).chain(config.memcgs.iter().cloned());
-        let new = |(i, config)| Memcg {
-            config,
+        let new = |(i, config): (usize, MemcgConfig)| Memcg {
             parent: tree.parent(MemcgId::from_index(i)).unwrap_or(ROOT),
+            life: if config.from.0 > 0 { Life::Awaited } else { Life::Online },
+            config,
             usage: 0,
             stock: 0,
             kernel: 0,
@@ -121,19 +130,23 @@ impl Memcgs {
         let mut populated = Populated::new(groups.len());
         populated.insert(0);
         let rules = config.kernel_rules();
-        Memcgs {
+        let mut memcgs = Memcgs {
+            existing: Vec::new(),
             vmstat: IndexVec::filled(groups.len(), VmStat::default()),
             groups,
             tree,
             populated,
             cursors: BTreeMap::new(),
+            slots: IndexVec::new(),
             batch: (u64::from(rules.memcg_charge_batch) >> config.cpu_batch_shift()).max(1),
             process: u64::from(rules.process_kernel_pages) >> config.cpu_batch_shift(),
             recursive_protection: config.memcg_mount.recursive_protection,
             stocks: IndexVec::filled(config.cpus as usize, Stock::default()),
             stock_entries: rules.memcg_stock_groups as usize,
             stock_is_used: rules.memcg_charges == MemcgCharges::Kernel,
-        }
+        };
+        memcgs.recount();
+        memcgs
     }
     /// Number of groups, the root included.
     pub fn len(&self) -> usize {
@@ -188,8 +201,8 @@ impl Memcgs {
         let before = self.groups[m].protected(self.groups[m].usage);
         let c = &mut self.groups[m].config;
         match file {
-            Control::Min => c.min = pages.unwrap_or(u64::MAX),
-            Control::Low => c.low = pages.unwrap_or(u64::MAX),
+            Control::Min => c.min = pages.unwrap_or(PAGE_COUNTER_MAX),
+            Control::Low => c.low = pages.unwrap_or(PAGE_COUNTER_MAX),
             Control::High => c.high = pages,
             Control::Max => c.max = pages,
             Control::SwapMax => c.swap_max = pages,
@@ -225,13 +238,20 @@ impl Memcgs {
             g.usage = change(before);
             match (before, g.usage) {
                 (0, 1..) => self.populated.insert(self.tree.place(at)),
-                (1.., 0) => self.populated.remove(self.tree.place(at)),
+                (1.., 0) => self.emptied(at),
                 _ => {}
             }
             if self.groups[at].is_protected() {
                 self.protection_moves(at, protected);
             }
             at = self.groups[at].parent;
+        }
+    }
+    /// The last page of a group is gone; if it was removed, so is the group.
+    fn emptied(&mut self, m: MemcgId) {
+        self.populated.remove(self.tree.place(m));
+        if !self.is_online(m) {
+            self.recount();
         }
     }
     /// The protected part of a group's usage changed: so does the sum of the group above, below the
@@ -270,13 +290,25 @@ impl Memcgs {
         self.batch
     }
 
-    pub(super) fn charge_swap(&mut self, m: MemcgId, n: u64) {
-        self.each_level(m, |g| g.swap += n);
-    }
-    /// Gives a charge for swap back.
+    /// Charges a slot of swap to a group and to those above it, until the slot is freed.
     #[inline]
-    pub fn uncharge_swap(&mut self, m: MemcgId, n: u64) {
-        self.each_level(m, |g| g.swap -= n);
+    pub(super) fn charge_slot(&mut self, slot: SwapSlot, m: MemcgId) {
+        if m == ROOT {
+            return;
+        }
+        if slot.index() >= self.slots.len() {
+            self.slots.resize((slot.index() + 1).next_power_of_two(), ROOT);
+        }
+        self.slots[slot] = m;
+        self.each_level(m, |g| g.swap += 1);
+    }
+    /// A slot is free.
+    #[inline]
+    pub(super) fn uncharge_slot(&mut self, slot: SwapSlot) {
+        let of = self.slots.get_mut(slot).map(std::mem::take);
+        if let Some(m) = of.filter(|&m| m != ROOT) {
+            self.each_level(m, |g| g.swap -= 1);
+        }
     }
     /// The lowest level, of a group and those above it, whose `memory.max` `n` more pages exceed.
     /// `None`: they fit.
@@ -316,6 +348,16 @@ impl Memcgs {
         let full = |g: &Memcg| g.config.swap_max.is_some_and(|max| g.swap >= max);
         self.tree.levels(m).find(|&l| full(&self.groups[l]))
     }
+    /// True if a level has used half of its `memory.swap.high` or `memory.swap.max`, so that copies
+    /// in swap of pages in memory are freed (`mem_cgroup_swap_full`).
+    #[inline]
+    pub(crate) fn swap_half_full(&self, m: MemcgId) -> bool {
+        let half = |g: &Memcg| {
+            let limits = [g.config.swap_high, g.config.swap_max];
+            limits.into_iter().flatten().any(|limit| g.swap * 2 >= limit)
+        };
+        self.tree.levels(m).any(|l| half(&self.groups[l]))
+    }
     /// Pages that a group may have more in swap (`mem_cgroup_get_nr_swap_pages`, without the slots
     /// of the machine).
     #[inline]
@@ -328,6 +370,21 @@ impl Memcgs {
     #[inline]
     pub fn swap_room(&self, m: MemcgId) -> bool {
         self.swap_full(m).is_none()
+    }
+
+    /// Compares the slots in use of each group with the counters of its levels.
+    ///
+    /// # Panics
+    /// They differ, or a free slot is charged.
+    pub(super) fn check_slots(&self, in_use: impl Fn(SwapSlot) -> bool) {
+        let mut swap = IndexVec::filled(self.len(), 0);
+        for (slot, &m) in self.slots.pairs().filter(|(_, m)| **m != ROOT) {
+            assert!(in_use(slot), "{slot} is free, and {m} is charged for it");
+            self.tree.levels(m).for_each(|l| swap[l] += 1);
+        }
+        for m in self.ids().skip(1) {
+            assert_eq!(swap[m], self.groups[m].swap, "{m}: slots of swap");
+        }
     }
 
     /// Compares the counters of all levels with the pages of each group alone.

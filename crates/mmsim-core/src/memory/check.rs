@@ -302,6 +302,7 @@ impl Memory {
                 }
             }
         }
+        self.memcgs.check_slots(|s| swap.in_use(s));
         assert_eq!(cached, swap.cached, "folios in the swap cache");
         assert_eq!(swap.nr_free() + in_use, swap.total(), "free slots and slots in use");
     }

@@ -142,6 +142,7 @@ impl Memory {
             return false;
         };
         swap.set(slot, Cached::Folio(folio));
+        self.memcgs.charge_slot(slot, memcg);
         self.frames.set_slot(folio, slot);
         self.frames.set(folio, flag::SWAPCACHE | flag::DIRTY);
         true
@@ -166,7 +167,6 @@ impl Memory {
                 let s = &mut self.virt.spaces[space];
                 s.swapents += 1;
                 s.counted.evicted_anon += 1;
-                self.memcgs.charge_swap(self.virt.spaces[space].memcg, 1);
                 self.note_page_of_slot(slot, p);
                 if bits == 0 {
                     // Others map it still: its frame goes with the last.

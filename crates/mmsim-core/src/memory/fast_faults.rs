@@ -457,7 +457,6 @@ impl Memory {
         self.count(VmEvent::PswpIn, n);
         self.count_swap_requests(Io::Read, n);
         self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(stored);
-        self.memcgs.uncharge_swap(MemcgId(0), n);
     }
 }
 

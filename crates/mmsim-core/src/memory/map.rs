@@ -71,7 +71,6 @@ impl Memory {
         let s = &mut self.virt.spaces[space];
         s.swapents -= 1;
         s.rss_anon += 1;
-        self.memcgs.uncharge_swap(s.memcg, 1);
     }
 
     /// The place of a folio in its file, if it is of the page cache.
@@ -143,7 +142,6 @@ impl Memory {
                 self.virt.pages.set_entry(page, Entry::None, 0);
                 let space = self.space_of(page);
                 self.virt.spaces[space].swapents -= 1;
-                self.memcgs.uncharge_swap(self.virt.spaces[space].memcg, 1);
                 self.put_slot(policy, slot);
             }
             Entry::Frame(folio) if self.frames.order(folio) > 0 => {
@@ -179,9 +177,10 @@ impl Memory {
         }
     }
 
-    /// A slot's contents are gone: zram gives up the memory.
+    /// A slot's contents are gone: its group is charged no longer, and zram gives up the memory.
     #[inline]
     pub fn slot_freed(&mut self, slot: SwapSlot) {
+        self.memcgs.uncharge_slot(slot);
         let device = self.swap.as_ref().expect("a slot without swap").device_of(slot);
         let bytes = device.config().stored_bytes_per_page;
         self.kernel.zram_stored = self.kernel.zram_stored.saturating_sub(bytes.into());

@@ -50,6 +50,7 @@ mod young;
 pub use acting::Acting;
 pub use batch::Batches;
 pub use cgroup::events::{MemcgEvent, MemcgEvents};
+pub use cgroup::life::Life;
 pub use cgroup::tree::{self as memcg_tree, Tree};
 pub use cgroup::walk::GroupWalk;
 pub use cgroup::{Memcg, Memcgs};
@@ -381,6 +382,14 @@ impl Memory {
     #[inline]
     pub fn can_swap(&self, memcg: MemcgId) -> bool {
         self.swap.as_ref().is_some_and(Swap::has_room) && self.memcgs.swap_room(memcg)
+    }
+
+    /// True if swap is so full that copies in swap of pages in memory are a luxury
+    /// (`mem_cgroup_swap_full`): that of the machine, or of a level of the folio's group.
+    #[inline]
+    pub fn swap_is_scarce(&self, folio: FolioId) -> bool {
+        self.swap.as_ref().is_some_and(Swap::full)
+            || self.memcgs.swap_half_full(self.frames.memcg(folio))
     }
 
     /// Bits that a shadow may have: 32 if all folios are on the same lists, so that a swap slot

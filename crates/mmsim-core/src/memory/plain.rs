@@ -324,7 +324,6 @@ impl Memory {
         self.unmap_victims(short);
         self.free_victims(&short.folio[..short.nr]);
         self.count_steal(by, MemcgId(0), false, n);
-        self.memcgs.charge_swap(MemcgId(0), n);
         self.memcgs.uncharge(MemcgId(0), n);
         self.count(VmEvent::NrVmscanWrite, n);
         self.count(VmEvent::PswpOut, n);

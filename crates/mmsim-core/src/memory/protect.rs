@@ -63,14 +63,18 @@ impl Sharing {
     fn effective(self, recursive: bool) -> u64 {
         let own = self.usage.min(self.declared);
         let (parent, siblings) = (self.parent_effective, self.siblings);
+        // Products of `max` need more than 64 bits. Linux lets them wrap.
+        let part = |whole: u64, of: u64, all: u64| {
+            (u128::from(whole) * u128::from(of) / u128::from(all)) as u64
+        };
         if siblings > parent {
-            return own * parent / siblings;
+            return part(own, parent, siblings);
         }
         if !recursive || parent <= siblings || self.parent_usage <= siblings || self.usage <= own {
             return own;
         }
         let (left, unclaimed) = (parent - siblings, self.parent_usage - siblings);
-        own + left * (self.usage - own) / unclaimed
+        own.saturating_add(part(left, self.usage - own, unclaimed))
     }
 }
 

@@ -224,9 +224,40 @@ pub trait ReclaimPolicy: Inspect + Send {
         LruGenWritten::Refused
     }
 
+    /// A group is created that was not there when the policy was made.
+    fn memcg_online(&mut self, mem: &mut Memory, memcg: MemcgId) {
+        let _ = (mem, memcg);
+    }
+
+    /// A group is removed. Its pages stay its own; or, if it has an `heir`, they go to the lists of
+    /// that group, to which [`Memory::reparent`] charges them amid this call.
+    fn memcg_offline(&mut self, mem: &mut Memory, memcg: MemcgId, heir: Option<MemcgId>) {
+        if let Some(heir) = heir {
+            reparent_singly(self, mem, memcg, heir);
+        }
+    }
+
     /// Another policy has taken over all folios: the lists are empty, and passes under way have ended.
     /// What else the policy knows it keeps for when folios come to it again.
     fn set_aside(&mut self) {}
+}
+
+/// Gives the listed pages of a removed group to another one, page by page.
+pub fn reparent_singly<P: ReclaimPolicy + ?Sized>(
+    policy: &mut P,
+    mem: &mut Memory,
+    memcg: MemcgId,
+    heir: MemcgId,
+) {
+    let folios = mem.listed_of(memcg);
+    for &folio in &folios {
+        policy.folio_departed(mem, folio, Departure::Isolated);
+    }
+    mem.reparent(memcg, heir);
+    let how = Arrival { kind: ArrivalKind::PutBack, in_fault: None, position: 0 };
+    for folio in folios {
+        policy.folio_arrived(mem, folio, how);
+    }
 }
 
 /// Lets the folios of a batch arrive one after the other.

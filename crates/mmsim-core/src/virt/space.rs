@@ -197,6 +197,8 @@ pub struct AddressSpace {
     pub oom_score_adj: i16,
     /// The process was killed or has exited.
     pub dead: bool,
+    /// Its group is charged what the kernel needs for a process.
+    pub charged: bool,
     /// A CPU turned to one of its threads since a walk of page tables took it up.
     pub used: bool,
     regions: Vec<Option<VmaId>>,
@@ -241,6 +243,7 @@ impl Spaces {
             counted: Counted::default(),
             oom_score_adj: 0,
             dead: false,
+            charged: false,
             used: true,
             regions: Vec::new(),
             vmas: Vec::new(),

@@ -125,6 +125,10 @@ fn needs_own_list(run: &RunSpec) -> Result<(), Misplaced> {
     if run.machine.vm.lazyfreeness.is_some() {
         return Err(Misplaced::new("machine.vm.lazyfreeness", error()));
     }
+    if let Some(g) = run.machine.memcgs.iter().find(|g| g.lazyfreeness.is_some()) {
+        let at = format!("machine.memcg[{}].lazyfreeness", g.entry);
+        return Err(Misplaced::new(at, error()));
+    }
     let writes = |op: &Op| matches!(op, Op::Sysctl(write) if write.name() == "lazyfreeness");
     match run.tasks.iter().position(|task| task.work.makes(writes)) {
         Some(i) => Err(of_task(run, i, error())),

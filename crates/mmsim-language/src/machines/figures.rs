@@ -8,7 +8,7 @@ use mmsim_core::machine::result::{
     FileDisk, Quantiles, RecordLatency, RunResult, TaskResult, ThreadResult,
 };
 use mmsim_core::machine::snapshot::SwapArea;
-use mmsim_core::machine::{GROUP_PRESSURE, GROUP_SIZES};
+use mmsim_core::machine::{GROUP_LIFE, GROUP_PRESSURE, GROUP_SIZES};
 use mmsim_core::memory::MemcgEvents;
 use mmsim_core::memory::Memory;
 
@@ -69,7 +69,11 @@ pub(super) fn shape(run: &RunSpec) -> Result<RunReport, Misplaced> {
     let names = GROUP_SIZES.into_iter().chain(GROUP_PRESSURE).chain(events).chain(counters);
     let sizes: Vec<_> = names.map(|name| (name, 0)).collect();
     for group in &run.machine.memcgs {
-        result.memory_stat.push((group.name.clone(), sizes.clone()));
+        let mut all = sizes.clone();
+        if group.until.is_some() {
+            all.extend(GROUP_LIFE.map(|name| (name, 0)));
+        }
+        result.memory_stat.push((group.name.clone(), all));
     }
     let mut phases = Vec::new();
     for (i, task) in run.tasks.iter().enumerate() {

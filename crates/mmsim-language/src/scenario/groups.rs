@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mmsim_core::config::MemcgConfig;
+use mmsim_core::config::{MemcgConfig, PAGE_COUNTER_MAX};
 use mmsim_core::memory::memcg_tree::parent_path;
 
 use super::units::show_pages;
@@ -53,10 +53,15 @@ pub fn overlooked(groups: &[MemcgConfig]) -> Option<String> {
     Some(format!(
         "group `{}`{others} declares {file} of {}, and `{}` above it {}: it has no more than that",
         first.name,
-        show_pages(own),
+        shown(own),
         above.name,
-        show_pages(has)
+        shown(has)
     ))
+}
+
+/// A protection as a file of a group shows it.
+fn shown(pages: u64) -> String {
+    if pages == PAGE_COUNTER_MAX { "max".to_string() } else { show_pages(pages) }
 }
 
 /// True if a name is another one with a number behind it.
@@ -75,6 +80,9 @@ mod tests {
         let some = overlooked(&[group("pod", 0), group("pod/a", 256), group("pod/b", 256)]);
         let said = "group `pod/a` and another declares memory.low of 1MiB, and `pod` above it";
         assert!(some.is_some_and(|s| s.starts_with(said)));
+        let all = overlooked(&[group("pod", 256), group("pod/a", PAGE_COUNTER_MAX)]);
+        let said = "group `pod/a` declares memory.low of max, and `pod` above it 1MiB:";
+        assert!(all.is_some_and(|s| s.starts_with(said)));
         assert_eq!(overlooked(&[group("pod", 512), group("pod/a", 256), group("x", 9)]), None);
     }
 

@@ -6,7 +6,7 @@
 use mmsim_core::base::rules::KernelRules;
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimDuration;
-use mmsim_core::config::Kernel;
+use mmsim_core::config::{Kernel, PAGE_COUNTER_MAX};
 
 use super::keys::{KeySpec, Kind, MANY, TableSpec, Variants};
 use super::raw::{At, Entry, Node, Sources, Table, Value, inline, kind_of};
@@ -302,6 +302,12 @@ impl<'a> Reader<'a> {
             Some(n) if n.as_text() == Some("max") => Ok(None),
             Some(_) => self.opt_pages(key),
         }
+    }
+
+    /// Pages of a protection: none if it is not given, and more than there can be for `"max"`.
+    pub(super) fn protection(&self, key: &str) -> Result<u64, Error> {
+        let given = self.find(key).is_some();
+        Ok(self.limit(key)?.unwrap_or(if given { PAGE_COUNTER_MAX } else { 0 }))
     }
 
     /// A duration, if given.

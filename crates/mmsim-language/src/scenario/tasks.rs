@@ -61,6 +61,7 @@ pub(super) fn tasks(
         if let Some(m) = memcg.filter(|m| instances(&machine.memcgs, m).is_empty()) {
             return Err(r.unknown_word("memcg", "memory cgroup", m, &memcgs));
         }
+        in_time(&r, memcg, machine)?;
         tasks.push(TaskSpec {
             name,
             threads,
@@ -73,6 +74,25 @@ pub(super) fn tasks(
         });
     }
     Ok(tasks)
+}
+
+/// A task starts when its group is there.
+fn in_time(r: &Reader<'_>, memcg: Option<&str>, machine: &MachineConfig) -> Result<(), Error> {
+    let start: SimDuration = r.get("start")?;
+    let own = memcg.map_or_else(Vec::new, |m| instances(&machine.memcgs, m));
+    let of = |g: usize| &machine.memcgs[g];
+    if own.iter().any(|&g| of(g).empty.is_some()) {
+        let found = format!("\"{}\" is to stay empty", memcg.unwrap_or_default());
+        return Err(r.error("memcg", found, "another group, or no `empty = true` there"));
+    }
+    match own.into_iter().map(of).find(|g| g.from > start) {
+        None => Ok(()),
+        Some(late) => {
+            let key = if r.is_default("start") { "memcg" } else { "start" };
+            let found = format!("it starts before its group \"{}\" is created", late.name);
+            Err(r.error(key, found, format!("start = \"{}\" or later", late.from)))
+        }
+    }
 }
 
 /// Where the files of a task lie.

@@ -270,7 +270,9 @@ pub const fn scan_base(size: u64, priority: u32) -> u64 {
 #[inline]
 pub const fn scan_base_protected(size: u64, priority: u32, protection: u64, usage: u64) -> u64 {
     let usage = if usage > protection { usage } else { protection };
-    let scan = size - size * protection / (usage + 1);
+    // A protection of `max` needs more than 64 bits.
+    let spared = size as u128 * protection as u128 / (usage as u128 + 1);
+    let scan = size - spared as u64;
     (if scan > SWAP_CLUSTER_MAX { scan } else { SWAP_CLUSTER_MAX }) >> priority
 }
 

@@ -169,13 +169,14 @@ impl Classic {
         (mode, base, fractions): (ScanMode, PerList, Fractions),
         nr: PerList,
     ) -> (PerList, u64) {
-        let Some(own) = &mut self.own else { return (nr, 0) };
-        let list = own.lists[lv];
+        let Some(lists) = &mut self.own else { return (nr, 0) };
+        let list = lists.lists[lv];
         let zones = mem.zones.of_node(req.node).iter();
         let wanted = zones.filter(|&&z| req.wants(mem.zones[z].kind));
         let size: u64 = wanted.map(|&z| mem.lru.lists.len_in(list, z)).sum();
         let (place, rounding) = (self.config.lazyfree, self.config.scan_rounding);
-        let value = place.lazyfreeness(mem.given.vm.lazyfreeness);
+        let own = mem.memcgs[self.ids.memcg(lv)].config.lazyfreeness;
+        let value = place.lazyfreeness(own.or(mem.given.vm.lazyfreeness));
         if place == LazyfreePlace::OwnList2015b {
             let scope = self.scope_of_lruvec(lv);
             let (file, free, high) = self.file_and_free(mem, req.node, scope);
@@ -189,7 +190,7 @@ impl Classic {
         if mode != ScanMode::Fract {
             return (nr, base_of_list);
         }
-        let r = &mut own.recent[lv];
+        let r = &mut lists.recent[lv];
         if r.scanned > mem.lru.lists.len(list) / 4 {
             (r.scanned, r.rotated) = (r.scanned / 2, r.rotated / 2);
         }

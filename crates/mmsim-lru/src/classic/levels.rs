@@ -69,6 +69,21 @@ impl Classic {
         [a, b, c, d]
     }
 
+    /// Appends the lists of a removed group to those of the group above it (`lru_reparent_memcg`).
+    pub(super) fn append_lists(&mut self, mem: &mut Memory, memcg: MemcgId, heir: MemcgId) {
+        for scope in (0..self.lruvecs.len() / self.ids.nr_memcgs()).map(LruScope::from_index) {
+            let of = |m| self.lruvecs[self.lruvec_at(scope, m)].lists;
+            for (from, to) in of(memcg).into_iter().zip(of(heir)) {
+                let folios: Vec<_> = mem.lru.lists.iter_from_tail(from).collect();
+                for folio in folios.into_iter().rev() {
+                    mem.lru_del(folio);
+                    mem.lru_add_tail(to, folio);
+                }
+            }
+        }
+        mem.reparent(memcg, heir);
+    }
+
     /// A cost event of a group and of its ancestors.
     pub(super) fn note_cost(
         &mut self,

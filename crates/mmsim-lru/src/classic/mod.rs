@@ -64,6 +64,7 @@ use mmsim_core::phys::frames::{FolioId, FrameKind, ORDER_MASK, flag};
 use mmsim_core::policy::{
     Access, Arrival, ArrivalKind, Departure, Inspect, LruSnapshot, Move, PolicyTraits,
     ReclaimOutcome, ReclaimPolicy, ReclaimRequest, SWAP_CLUSTER_MAX, arrive_singly,
+    reparent_singly,
 };
 use mmsim_core::typed_index;
 use pass::Pass;
@@ -389,6 +390,16 @@ impl ReclaimPolicy for Classic {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn memcg_offline(&mut self, mem: &mut Memory, memcg: MemcgId, heir: Option<MemcgId>) {
+        let Some(heir) = heir else { return };
+        self.passes.iter_mut().for_each(|p| *p = [None, None]);
+        if self.own.is_some() || self.pool.is_some() {
+            reparent_singly(self, mem, memcg, heir);
+        } else {
+            self.append_lists(mem, memcg, heir);
         }
     }
 

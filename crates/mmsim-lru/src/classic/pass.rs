@@ -4,7 +4,7 @@
 //! Source: Linux 6.12 mm/vmscan.c (`shrink_node`, `prepare_scan_control`,
 //! `get_scan_count`, `shrink_lruvec`).
 
-use super::config::{BalanceModel, InactiveRatioScope, ShadowLimitScope};
+use super::config::{BalanceModel, InactiveRatioScope, ScanRounding, ShadowLimitScope};
 use super::formulas::{
     self, ACTIVE_ANON, ACTIVE_FILE, INACTIVE_ANON, INACTIVE_FILE, PerList, RoundEnd, ScanMode,
     ScanModeInput,
@@ -401,7 +401,15 @@ impl Classic {
             Some(p) => formulas::scan_base_protected(s, priority, p.pages, usage),
             None => formulas::scan_base(s, priority),
         };
-        let base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
+        let mut base = [base_of(sizes[0]), base_of(sizes[1]), base_of(sizes[2]), base_of(sizes[3])];
+        let mut rounding = self.config.scan_rounding;
+        if memcg != MemcgId(0) && !mem.memcgs.is_online(memcg) {
+            // What a removed group left is scraped out, however little it is.
+            for (base, size) in base.iter_mut().zip(sizes).filter(|(base, _)| **base == 0) {
+                *base = size.min(self.cluster);
+            }
+            rounding = ScanRounding::Up;
+        }
         if !can_swap && req.anon_only() && !mem.given.rules.anon_only_falls_back {
             return (sizes, ([0; 4], 0));
         }
@@ -420,7 +428,7 @@ impl Classic {
         if mode == ScanMode::Fract && fractions.denominator == 0 {
             return (sizes, ([0; 4], 0));
         }
-        let nr = formulas::scan_targets(mode, base, fractions, self.config.scan_rounding);
+        let nr = formulas::scan_targets(mode, base, fractions, rounding);
         if self.own.is_none() {
             return (sizes, (nr, 0));
         }

@@ -285,6 +285,10 @@ impl Classic {
         let packing = self.packing;
         let s = packing.unpack(shadow);
         let Some(age) = self.age_of(file) else { return };
+        // Nothing is known of a group that was removed.
+        if s.memcg != MemcgId(0) && !mem.memcgs.is_online(s.memcg) {
+            return;
+        }
         let now = self.lruvecs[self.lruvec_at(s.scope, s.memcg)].age[age];
         let distance = formulas::refault_distance(now, s.age, packing.age_mask);
         let threshold = self.threshold(mem, file, s.scope, s.memcg);

@@ -239,7 +239,7 @@ impl Mglru {
     }
 
     /// The next generation begins (`inc_max_seq`).
-    fn inc_max_seq(&mut self, mem: &mut Memory, lv: LruvecId, types: Evictable) {
+    pub(super) fn inc_max_seq(&mut self, mem: &mut Memory, lv: LruvecId, types: Evictable) {
         for t in [FILE, ANON] {
             if self.lruvecs[lv].nr_gens(t) == MAX_NR_GENS as u64 {
                 self.inc_min_seq(mem, lv, t, types);

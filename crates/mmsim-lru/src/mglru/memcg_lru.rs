@@ -26,6 +26,8 @@ pub(super) enum Rotation {
     Tail,
     /// To the young generation.
     Young,
+    /// To the head of a bin of the old generation: the next to be visited.
+    Old,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +71,8 @@ pub(super) struct Visit {
 }
 
 impl MemcgLru {
-    pub(super) fn new(nr_memcgs: usize, rng: Rng) -> Self {
+    /// The groups of a node: those of `nr_memcgs` that are there.
+    pub(super) fn new(nr_memcgs: usize, rng: Rng, is_there: impl Fn(MemcgId) -> bool) -> Self {
         let seat = Seat { generation: 0, bin: 0, tail: false, before: None, after: None };
         let mut lru = MemcgLru {
             seq: 0,
@@ -78,10 +81,22 @@ impl MemcgLru {
             sizes: [0; GENS],
             rng,
         };
-        for memcg in lru.seats.ids() {
+        for memcg in lru.seats.ids().filter(|&m| is_there(m)) {
             lru.append(memcg, 0, false);
         }
         lru
+    }
+
+    /// A group is created: it goes to the old generation.
+    pub(super) fn enter(&mut self, memcg: MemcgId) {
+        self.append(memcg, self.seq % GENS, false);
+    }
+
+    /// A removed group has no page left: it leaves, and so does the pass that met it.
+    pub(super) fn forget(&mut self, visit: &mut Visit, memcg: MemcgId) {
+        self.leave(visit, memcg, None);
+        let from = self.remove(memcg);
+        self.turn(from);
     }
 
     /// A pass: it visits bins from one drawn at random on.
@@ -137,12 +152,17 @@ impl MemcgLru {
     /// Moves a memcg.
     pub(super) fn rotate(&mut self, memcg: MemcgId, to: Rotation) {
         let from = self.remove(memcg);
-        let generation = match to {
-            Rotation::Tail => from,
-            Rotation::Young => (self.seq + 1) % GENS,
-        };
-        self.append(memcg, generation, to == Rotation::Tail);
-        if from == self.seq % GENS && self.sizes[from] == 0 {
+        match to {
+            Rotation::Tail => self.append(memcg, from, true),
+            Rotation::Young => self.append(memcg, (self.seq + 1) % GENS, false),
+            Rotation::Old => self.prepend(memcg, self.seq % GENS),
+        }
+        self.turn(from);
+    }
+
+    /// When the old generation is empty the young one takes its place.
+    fn turn(&mut self, left: usize) {
+        if left == self.seq % GENS && self.sizes[left] == 0 {
             self.seq += 1;
         }
     }
@@ -155,6 +175,19 @@ impl MemcgLru {
     fn append(&mut self, memcg: MemcgId, generation: usize, tail: bool) {
         let bin = self.draw();
         self.put(memcg, generation, bin, tail);
+    }
+
+    /// Puts a group at the head of a bin of a generation, drawn at random.
+    fn prepend(&mut self, memcg: MemcgId, generation: usize) {
+        let bin = self.draw();
+        let place = &mut self.bins[generation][bin];
+        let after = place.head.replace(memcg);
+        match after {
+            Some(first) => self.seats[first].before = Some(memcg),
+            None => place.tail = Some(memcg),
+        }
+        self.seats[memcg] = Seat { generation, bin, tail: false, before: None, after };
+        self.sizes[generation] += 1;
     }
 
     fn put(&mut self, memcg: MemcgId, generation: usize, bin: usize, tail: bool) {
@@ -192,7 +225,7 @@ mod tests {
     /// Whatever moves, each group is visited once before any is visited twice.
     #[test]
     fn groups_take_turns() {
-        let mut lru = MemcgLru::new(5, Rng::for_purpose(1, "test"));
+        let mut lru = MemcgLru::new(5, Rng::for_purpose(1, "test"), |_| true);
         for _ in 0..20 {
             let mut round = Vec::new();
             while round.len() < 5 {
@@ -209,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_second_chance_is_had_in_the_same_generation() {
-        let mut lru = MemcgLru::new(2, Rng::for_purpose(1, "test"));
+        let mut lru = MemcgLru::new(2, Rng::for_purpose(1, "test"), |_| true);
         lru.rotate(MemcgId(0), Rotation::Tail);
         assert!(lru.at_tail(MemcgId(0)) && !lru.at_tail(MemcgId(1)));
         assert_eq!(all(&mut lru).len(), 2);
@@ -228,6 +261,27 @@ mod tests {
         met
     }
 
+    /// A removed group is the next one of its bin, and leaves when it is met empty.
+    #[test]
+    fn a_removed_group_is_first_and_leaves() {
+        let mut lru = MemcgLru::new(3, Rng::for_purpose(1, "test"), |m| m.0 < 2);
+        assert_eq!(all(&mut lru).len(), 2);
+        lru.enter(MemcgId(2));
+        assert_eq!(all(&mut lru).len(), 3);
+        lru.rotate(MemcgId(1), Rotation::Old);
+        let seat = lru.seats[MemcgId(1)];
+        assert_eq!(lru.bins[seat.generation][seat.bin].head, Some(MemcgId(1)));
+        let mut visit = lru.visit();
+        while lru.next(&mut visit) != Some(MemcgId(1)) {
+            let met = lru.next(&mut visit).expect("the group is there");
+            lru.leave(&mut visit, met, None);
+        }
+        lru.forget(&mut visit, MemcgId(1));
+        let mut left: Vec<_> = all(&mut lru).into_iter().map(|m| m.0).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 2]);
+    }
+
     const A: MemcgId = MemcgId(0);
     const B: MemcgId = MemcgId(1);
     const C: MemcgId = MemcgId(2);
@@ -236,7 +290,7 @@ mod tests {
     /// Draws numbers until the moves go to the bins of the example.
     fn as_in_the_example() -> Option<Vec<MemcgId>> {
         (0..10_000).find_map(|seed| {
-            let mut lru = MemcgLru::new(4, Rng::for_purpose(seed, "example"));
+            let mut lru = MemcgLru::new(4, Rng::for_purpose(seed, "example"), |_| true);
             for (m, bin) in [(A, 6), (B, 6), (C, 7), (D, 0)] {
                 lru.remove(m);
                 lru.put(m, 0, bin, false);

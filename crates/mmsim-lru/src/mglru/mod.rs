@@ -23,7 +23,7 @@
 //! - `scan`, `evict`: one step of eviction;
 //! - `pass`: how much is evicted, who is next, when it is enough;
 //! - `refault`: shadows and refaults;
-//! - `memcg_lru`: the order of memory cgroups.
+//! - `memcg_lru`: the order of memory cgroups; `reparent`: pages of removed ones.
 //!
 //! Source: Linux 6.12 mm/vmscan.c, mm/workingset.c, mm/swap.c, include/linux/mm_inline.h, and the
 //! versions and series that docs/policies.md names.
@@ -43,6 +43,7 @@ mod pass;
 pub mod place;
 pub mod rates;
 mod refault;
+mod reparent;
 mod scan;
 
 pub use config::MglruConfig;
@@ -51,7 +52,7 @@ pub use lruvec::GenList;
 use self::config::{AccessMarks, FaultArrival, Lazyfree, RefaultDistance};
 use self::counts::AccessCounts;
 use self::lruvec::{GEN_MASK, Lruvec, MmState, PerZone, gen_of, type_of};
-use self::memcg_lru::MemcgLru;
+use self::memcg_lru::{MemcgLru, Rotation};
 use self::pass::Pass;
 use self::refault::Packing;
 use crate::classic::formulas::CostState;
@@ -147,7 +148,9 @@ impl Mglru {
             counts: AccessCounts::default(),
             packing: Packing::of(mem),
             passes: IndexVec::filled(nodes, [None, None]),
-            memcg_lru: IndexVec::from_fn(nodes, |_| MemcgLru::new(ids.nr_memcgs(), rng.clone())),
+            memcg_lru: IndexVec::from_fn(nodes, |_| {
+                MemcgLru::new(ids.nr_memcgs(), rng.clone(), |m| mem.memcgs.exists(m))
+            }),
             needs_aging: IndexVec::filled(nodes, false),
             min_batch: (rates::MIN_LRU_BATCH >> mem.given.batch_shift).max(1),
             max_batch: (4096 >> mem.given.batch_shift).max(1),
@@ -442,6 +445,22 @@ impl ReclaimPolicy for Mglru {
 
     fn write_lru_gen(&mut self, mem: &mut Memory, write: LruGen) -> LruGenWritten {
         self.written(mem, write)
+    }
+
+    fn memcg_online(&mut self, _mem: &mut Memory, memcg: MemcgId) {
+        self.memcg_lru.iter_mut().for_each(|order| order.enter(memcg));
+    }
+
+    fn memcg_offline(&mut self, mem: &mut Memory, memcg: MemcgId, heir: Option<MemcgId>) {
+        match heir {
+            Some(heir) => {
+                self.set_aside();
+                self.append_generations(mem, memcg, heir);
+            }
+            None => {
+                self.memcg_lru.iter_mut().for_each(|order| order.rotate(memcg, Rotation::Old));
+            }
+        }
     }
 
     fn set_aside(&mut self) {

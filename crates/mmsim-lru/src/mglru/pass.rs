@@ -187,6 +187,12 @@ impl Mglru {
                     mem.reckoned_protection(memcg)
                 }
             };
+            if let Groups::Order(visit) = &mut pass.groups
+                && !mem.memcgs.exists(memcg)
+            {
+                order.forget(visit, memcg);
+                continue;
+            }
             let second = if in_order { order.at_tail(memcg) } else { req.low_reclaim };
             let to = match within {
                 Some(Within::Min) => Rotation::Young,
@@ -281,7 +287,7 @@ impl Mglru {
         out.wakes_flusher |= self.config.flusher_rule == FlusherRule::Pass613
             && unqueued_dirty > 0
             && unqueued_dirty == file_taken;
-        self.leave(req, pass, &w, budget == Budget::Aged || w.aged == Some(true));
+        self.leave(mem, req, pass, &w, budget == Budget::Aged || w.aged == Some(true));
         let (node, memcg) = self.node_and_memcg(w.lv);
         if memcg == MemcgId(0) && mem.shadow_nodes_listed() > 0 {
             let pages = self.pages_for_shadows(mem, node);
@@ -334,15 +340,16 @@ impl Mglru {
     }
 
     /// The order of memory cgroups after one was visited.
-    fn leave(&mut self, req: &ReclaimRequest, pass: &mut Pass, w: &Work, aged: bool) {
+    fn leave(&mut self, mem: &Memory, req: &ReclaimRequest, pass: &mut Pass, w: &Work, aged: bool) {
         let in_tree = self.config.group_order == GroupOrder::Tree;
         if self.ids.only_root() || in_tree || req.by.memcg().is_some() && !aged {
             return;
         }
         let memcg = self.ids.memcg(w.lv);
+        let online = mem.memcgs.is_online(memcg);
         let sizable = self.listed(w.lv, Evictable::Both) >> req.priority > 0;
         let order = &mut self.memcg_lru[req.node];
-        let to = match (aged, sizable) {
+        let to = match (aged && online, sizable) {
             (true, _) => Some(Rotation::Young),
             (false, true) => None,
             (false, false) if order.at_tail(memcg) => Some(Rotation::Young),
@@ -366,7 +373,8 @@ impl Mglru {
     ) -> Budget {
         let once = self.config.budget_rule == BudgetRule::Once;
         let all = |mglru: &Self, mem: &Memory| {
-            mglru.unprotected(mem, w.lv, mglru.listed(w.lv, types), req) >> req.priority
+            let pages = mglru.unprotected(mem, w.lv, mglru.listed(w.lv, types), req);
+            mglru.at_priority(mem, w.lv, pages, req)
         };
         if once && w.left.is_none() {
             w.left = Some(all(self, mem));
@@ -411,6 +419,12 @@ impl Mglru {
         }
     }
 
+    /// The part of these pages of an lruvec that a priority allows: all that a removed group left.
+    fn at_priority(&self, mem: &Memory, lv: LruvecId, pages: u64, req: &ReclaimRequest) -> u64 {
+        let online = self.ids.only_root() || mem.memcgs.is_online(self.ids.memcg(lv));
+        if online { pages >> req.priority } else { pages }
+    }
+
     /// Number of pages of an lruvec that may be looked at (`get_nr_to_scan`); ages it if that is
     /// due.
     pub(super) fn budget(
@@ -425,7 +439,8 @@ impl Mglru {
             return self.next_generation(mem, lv, types, pass);
         }
         let o = self.outlook(lv, types);
-        let pages = Budget::Pages(self.unprotected(mem, lv, o.total, req) >> req.priority);
+        let pages = self.unprotected(mem, lv, o.total, req);
+        let pages = Budget::Pages(self.at_priority(mem, lv, pages, req));
         if !o.wanted {
             return pages;
         }

@@ -30,6 +30,8 @@ pub(in crate::machine) enum Event {
     PsiPoll(MemcgId),
     /// A process ends that got SIGTERM.
     Terminate(AsId),
+    /// A group is to be created or removed.
+    Memcg(MemcgId),
 }
 
 impl Event {
@@ -37,7 +39,7 @@ impl Event {
     fn class(&self) -> u8 {
         match self {
             Event::Io(_) => 0,
-            Event::Wake(..) | Event::Start(_) | Event::Terminate(_) => 1,
+            Event::Wake(..) | Event::Start(_) | Event::Terminate(_) | Event::Memcg(_) => 1,
             Event::Flusher(_) | Event::FlusherGoesOn(_) | Event::Report => 1,
             Event::Kswapd(..) | Event::Kcompactd(..) | Event::Kdamond(_) => 2,
             Event::PsiPoll(_) => 2,

@@ -76,7 +76,7 @@ impl System for Looking<'_> {
         while place < within.end {
             let m = memcgs.tree.at(place);
             let whole = memcgs[m].config.oom_group && m != memcg;
-            if m != ROOT && (whole || !memcgs.tree.is_inner(m)) {
+            if m != ROOT && memcgs.is_online(m) && (whole || !memcgs.tree.is_inner(m)) {
                 found.push(m);
             }
             place = if whole { memcgs.tree.subtree(m).end } else { place + 1 };

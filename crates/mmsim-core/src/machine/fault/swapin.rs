@@ -7,7 +7,7 @@
 
 use crate::backing::Shadow;
 use crate::backing::device::Io;
-use crate::backing::swap::{Cached, Swap};
+use crate::backing::swap::Cached;
 use crate::base::id::{PageIdx, Pfn, SwapSlot, ThreadId, VmaId};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
@@ -108,8 +108,8 @@ impl Machine {
         if locked {
             self.mem.mlock(folio);
         }
-        let full = self.mem.swap.as_ref().is_some_and(Swap::full);
-        if full || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
+        let scarce = self.mem.swap_is_scarce(folio);
+        if scarce || locked || write && self.mem.frames.mapped(folio) == Mapped::Once {
             self.mem.free_swap(folio);
         }
         self.policies.lru.folio_accessed(&mut self.mem, folio, Access::SwappedIn);
@@ -119,8 +119,6 @@ impl Machine {
         self.mem.virt.pages.set_entry(page, Entry::None, 0);
         let space = self.mem.space_of(page);
         self.mem.virt.spaces[space].swapents -= 1;
-        let memcg = self.mem.virt.spaces[space].memcg;
-        self.mem.memcgs.uncharge_swap(memcg, 1);
     }
 
     /// A synchronous device and a slot with one user: read in the fault, past the swap

@@ -13,6 +13,7 @@ use crate::machine::watch::result::{
     TaskResult, ThreadResult,
 };
 use crate::machine::watch::swaps::SwapArea;
+use crate::memory::Life;
 
 /// Totals when the last phase ended.
 #[derive(Clone, Default)]
@@ -306,6 +307,13 @@ impl Machine {
                 stat.extend(GROUP_PRESSURE.into_iter().zip([some_us, full_us]));
                 stat.extend(g.events.named(self.config.memcg_mount.local_events));
                 stat.extend(VmEvent::of_groups().map(|e| (e.name(), vmstat[m][e])));
+                if g.config.until.is_some() {
+                    let (at, left) = match g.life {
+                        Life::Removed { at, charged } => (at.0, charged * PAGE_SIZE),
+                        Life::Awaited | Life::Online => (0, 0),
+                    };
+                    stat.extend(GROUP_LIFE.into_iter().zip([at, left]));
+                }
                 (g.config.name.clone(), stat)
             })
             .collect()
@@ -318,6 +326,10 @@ const MOST_SHOWN: usize = 256;
 
 /// Pressure of a group and of those below it in microseconds, behind its sizes.
 pub const GROUP_PRESSURE: [&str; 2] = ["memory.pressure.some.total", "memory.pressure.full.total"];
+
+/// Of a group that is to be removed, behind its counters: when it was (0: not), in nanoseconds, and
+/// the bytes that stayed charged.
+pub const GROUP_LIFE: [&str; 2] = ["sim_removed_ns", "sim_left_bytes"];
 
 /// Sizes of a group in bytes, before its counters in [`RunResult::memory_stat`].
 pub const GROUP_SIZES: [&str; 2] = ["memory.current", "memory.swap.current"];

@@ -1,6 +1,6 @@
 //! The tree of memory cgroups: who stands below whom, and the order of a walk.
 //!
-//! Children stand in the order of their creation. A walk of a subtree is pre-order: the group, then
+//! Children stand in the order of their creation, those that are created later behind the others. A walk of a subtree is pre-order: the group, then
 //! each child with its subtree. A position in that order is a number, and a subtree is a range of
 //! positions. So a question about a subtree takes two comparisons, whatever its depth.
 //!
@@ -9,7 +9,8 @@
 //!
 //! Source: Linux 6.12 kernel/cgroup/cgroup.c (`css_next_descendant_pre`).
 
-use crate::base::id::{IndexVec, MemcgId};
+use crate::base::id::{Idx as _, IndexVec, MemcgId};
+use crate::base::time::SimDuration;
 use crate::config::MachineConfig;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,16 +38,7 @@ impl Tree {
     ///
     /// The parent of a group does not stand before it.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>) -> Tree {
-        let mut known = BTreeMap::new();
-        let mut parent: IndexVec<MemcgId, MemcgId> = IndexVec::filled(1, ROOT);
-        for path in paths {
-            let above = match parent_path(path) {
-                Some(above) => known[above],
-                None => ROOT,
-            };
-            known.insert(path, parent.push(above));
-        }
-        Tree::of_parents(parent)
+        Tree::of_parents(parents(paths), |_| SimDuration::ZERO)
     }
 
     /// The tree of a machine's groups.
@@ -55,10 +47,15 @@ impl Tree {
     ///
     /// The parent of a group does not stand before it.
     pub fn of(config: &MachineConfig) -> Tree {
-        Tree::new(config.memcgs.iter().map(|m| m.name.as_str()))
+        let paths = config.memcgs.iter().map(|m| m.name.as_str());
+        Tree::of_parents(parents(paths), |m| config.memcgs[m.index() - 1].from)
     }
 
-    fn of_parents(parent: IndexVec<MemcgId, MemcgId>) -> Tree {
+    /// `from`: when each group but the root is created.
+    fn of_parents(
+        parent: IndexVec<MemcgId, MemcgId>,
+        from: impl Fn(MemcgId) -> SimDuration,
+    ) -> Tree {
         let mut size = IndexVec::filled(parent.len(), 1_u32);
         for m in parent.ids().rev().filter(|&m| m != ROOT) {
             size[parent[m]] += size[m];
@@ -66,7 +63,9 @@ impl Tree {
         // Where the next child of each group goes.
         let mut next = IndexVec::filled(parent.len(), 1_u32);
         let mut place = IndexVec::filled(parent.len(), 0_u32);
-        for m in parent.ids().skip(1) {
+        let mut created: Vec<MemcgId> = parent.ids().skip(1).collect();
+        created.sort_by_key(|&m| from(m));
+        for m in created {
             place[m] = next[parent[m]];
             next[parent[m]] += size[m];
             next[m] = place[m] + 1;
@@ -126,6 +125,17 @@ impl Tree {
     pub fn is_inner(&self, m: MemcgId) -> bool {
         self.end[m] - self.place[m] > 1
     }
+}
+
+/// The group above each group, the root first.
+fn parents<'a>(paths: impl IntoIterator<Item = &'a str>) -> IndexVec<MemcgId, MemcgId> {
+    let mut known = BTreeMap::new();
+    let mut parent = IndexVec::filled(1, ROOT);
+    for path in paths {
+        let above = parent_path(path).map_or(ROOT, |above| known[above]);
+        known.insert(path, parent.push(above));
+    }
+    parent
 }
 
 /// The path of the group above; `None`: that is the root.

@@ -110,7 +110,7 @@ impl Memcgs {
             Kind::Full { next } => {
                 let found = self.populated_within(target, *next);
                 let now = found.map_or(end, |p| p + 1);
-                let passed = now - std::mem::replace(next, now);
+                let passed = self.existing_in(std::mem::replace(next, now), now);
                 (found.map(|p| self.tree.at(p)), passed)
             }
             Kind::Shared { node, generation } => {
@@ -121,7 +121,7 @@ impl Memcgs {
                 let mut passed = 0;
                 let mut found = self.populated_within(target, cursor.next);
                 if found.is_none() {
-                    passed = end - cursor.next;
+                    passed = self.existing_in(cursor.next, end);
                     cursor =
                         Cursor { next: self.tree.place(target), generation: cursor.generation + 1 };
                     if generation.is_none() {
@@ -130,7 +130,7 @@ impl Memcgs {
                 }
                 *generation = Some(cursor.generation);
                 if let Some(p) = found {
-                    passed += p + 1 - cursor.next;
+                    passed += self.existing_in(cursor.next, p + 1);
                     cursor.next = p + 1;
                 }
                 self.cursors.insert((target, *node), cursor);

@@ -18,8 +18,8 @@ use crate::scenario::read::Reader;
 use crate::scenario::rows::rows;
 use mmsim_base::error::Error;
 
-use Fallback::{Is, Required};
-use Kind::{Count, Flag, Limit, Size, Text};
+use Fallback::{Auto, Is, Required};
+use Kind::{Count, Flag, Limit, Text, Time};
 
 rows! {
     /// `[[machine.memcg]]`.
@@ -30,13 +30,13 @@ rows! {
         name: {r.name("name")?.to_string();
             ("name", Text, Required,
             "path below the root, as in `pod/a`, for `task.memcg` and reports; the group `pod` stands before it"),
-            ("count", Count(1, MOST_GROUPS), Is("1"),
+            ("count", Count(1, MOST_EMPTY), Is("1"),
             "groups of this name, with `-0`, `-1` and so on behind it; an entry below them makes a group in each")};
         entry: {0};
-        min: ("min", Size(0), Is("\"0 pages\""),
-            "never reclaimed below this, from kernel 5.5 on (Linux 4.18)");
-        low: ("low", Size(0), Is("\"0 pages\""),
-            "reclaimed below this only if nothing else is left");
+        min: {r.protection("min")?; ("min", Limit, Is("\"0 pages\""),
+            "never reclaimed below this, from kernel 5.5 on (Linux 4.18)")};
+        low: {r.protection("low")?; ("low", Limit, Is("\"0 pages\""),
+            "reclaimed below this only if nothing else is left")};
         high: ("high", Limit, Is("\"max\""), "throttled and reclaimed above this");
         max: ("max", Limit, Is("\"max\""), "hard limit");
         swap_high: ("swap-high", Limit, Is("\"max\""),
@@ -45,6 +45,13 @@ rows! {
             "limit of swapped memory, from kernel 5.5 on (Linux 4.5)");
         oom_group: ("oom-group", Flag, Is("false"),
             "the OOM killer ends all processes of the group or none, from kernel 5.5 on (Linux 4.19)");
+        lazyfreeness: ("lazyfreeness", Count(0, 100), Auto("that of the group above it"),
+            "its own `vm.lazyfreeness`, as posted in 2015 and never merged");
+        from: ("from", Time, Is("\"0ns\""), "when it is created");
+        until: ("until", Time, Auto("never"),
+            "when it is removed, or later: as soon as no process and no group is in it");
+        empty: {None; ("empty", Flag, Is("false"),
+            "no process and no group is ever in it; all `count` of them have one row in reports")};
     }
 }
 
@@ -57,8 +64,10 @@ const SINCE: &[(&str, &str, Since)] = &[
     ("oom-group", "memory.oom.group", since(Kernel::V5_5, "4.19")),
 ];
 
-/// Groups besides the root.
+/// Groups besides the root (`MEM_CGROUP_ID_MAX`), those that stay empty left out.
 const MOST_GROUPS: u64 = 65_535;
+/// Groups of an entry that stay empty.
+const MOST_EMPTY: u64 = 10_000_000;
 
 /// Options of the mount, with the first kernel that has them.
 const MOUNT: [(&str, Since); 2] = [
@@ -93,12 +102,17 @@ pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
             g.dated(key, since.check(kernel_of(r)?, file, "leave it out"))?;
         }
         check_path(&g, &entry.name)?;
+        check_times(&g, &entry, &groups)?;
         let count: u64 = g.get("count")?;
-        for above in parents(&g, &groups, &entry.name)? {
+        let empty: bool = g.get("empty")?;
+        let (count, empty) = if empty { (1, Some(count as u32)) } else { (count, None) };
+        for (above, inherited) in parents(&g, &groups, &entry.name)? {
+            let lazyfreeness = entry.lazyfreeness.or(inherited);
             if groups.len() as u64 + count > MOST_GROUPS {
                 let key = if g.is_default("count") { "name" } else { "count" };
                 let found = format!("more than {MOST_GROUPS} groups");
-                return Err(g.error(key, found, "fewer of them"));
+                let write = "fewer of them, or `empty = true` if no process is ever in them";
+                return Err(g.error(key, found, write));
             }
             let own = entry.name.rsplit('/').next().unwrap_or_default();
             for nth in 0..count {
@@ -108,7 +122,8 @@ pub(super) fn memcgs(r: &Reader<'_>) -> Result<Vec<MemcgConfig>, Error> {
                     let found = format!("\"{name}\" names two groups");
                     return Err(g.error("name", found, "another name"));
                 }
-                groups.push(MemcgConfig { name, entry: i, ..entry.clone() });
+                let own = MemcgConfig { name, entry: i, empty, lazyfreeness, ..entry.clone() };
+                groups.push(own);
             }
         }
     }
@@ -128,14 +143,40 @@ fn check_path(g: &Reader<'_>, path: &str) -> Result<(), Error> {
     Err(g.error("name", found, "a path below the root, as in \"pod/a\""))
 }
 
+/// A group is created no earlier than the one above it, and removed after that.
+fn check_times(g: &Reader<'_>, entry: &MemcgConfig, groups: &[MemcgConfig]) -> Result<(), Error> {
+    let above = parent_path(&entry.name).map_or_else(Vec::new, |path| instances(groups, path));
+    if let Some(late) = above.into_iter().map(|i| &groups[i]).find(|a| a.from > entry.from) {
+        let key = if g.is_default("from") { "name" } else { "from" };
+        let found = format!("\"{}\" is created before \"{}\" above it", entry.name, late.name);
+        return Err(g.error(key, found, format!("from = \"{}\" or later", late.from)));
+    }
+    match entry.until {
+        Some(until) if until < entry.from => {
+            let found = format!("\"{}\" is removed before it is created", entry.name);
+            Err(g.error("until", found, format!("\"{}\" or later", entry.from)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Beginnings of the paths of the groups that an entry makes: the path of each parent with a slash, or
-/// nothing below the root.
-fn parents(g: &Reader<'_>, groups: &[MemcgConfig], path: &str) -> Result<Vec<String>, Error> {
-    let Some(above) = parent_path(path) else { return Ok(vec![String::new()]) };
+/// nothing below the root. With each the value that a group inherits.
+fn parents(
+    g: &Reader<'_>,
+    groups: &[MemcgConfig],
+    path: &str,
+) -> Result<Vec<(String, Option<u32>)>, Error> {
+    let Some(above) = parent_path(path) else { return Ok(vec![(String::new(), None)]) };
     let parents = instances(groups, above);
     if parents.is_empty() {
         let found = format!("\"{path}\" stands below \"{above}\", and no group before it is that");
         return Err(g.error("name", found, format!("{{ name = \"{above}\" }} before it")));
     }
-    Ok(parents.into_iter().map(|i| format!("{}/", groups[i].name)).collect())
+    if parents.iter().any(|&i| groups[i].empty.is_some()) {
+        let found = format!("\"{path}\" stands below \"{above}\", which is to stay empty");
+        return Err(g.error("name", found, "it elsewhere, or no `empty = true` above"));
+    }
+    let parents = parents.into_iter().map(|i| &groups[i]);
+    Ok(parents.map(|above| (format!("{}/", above.name), above.lazyfreeness)).collect())
 }

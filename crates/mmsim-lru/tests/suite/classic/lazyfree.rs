@@ -3,7 +3,7 @@
 use crate::harness::memory::small_machine;
 use crate::harness::{self, Policy, Ran, Steps};
 use mmsim_core::base::vmstat::VmEvent::*;
-use mmsim_core::config::MachineConfig;
+use mmsim_core::config::{MachineConfig, MemcgConfig};
 use mmsim_core::workload::Advice;
 use mmsim_lru::config::{ClassicConfig, LazyfreePlace, Settings as _};
 
@@ -114,4 +114,17 @@ fn a_value_that_was_not_written_is_that_of_the_version() {
 fn the_first_version_is_of_the_rotate_model() {
     let with = |lazyfree| ClassicConfig { lazyfree, ..ClassicConfig::V6_12 }.validate().is_ok();
     assert_eq!(OWN.map(with), [false, false, true]);
+}
+
+/// The same with a value of the group that the process is in, beside 0 for the machine.
+#[test]
+fn a_group_may_have_a_value_of_its_own() {
+    let refaults = |own| {
+        let mut m = machine();
+        m.memcgs = vec![MemcgConfig { lazyfreeness: own, ..MemcgConfig::new("g") }];
+        let steps = freed_beside_a_file(215).in_group(0);
+        ran(m, LazyfreePlace::OwnList2015a, Some(0), steps).in_phase(2, WorkingsetRefaultFile)
+    };
+    assert_eq!(refaults(Some(80)), 0);
+    assert!(refaults(None) > 0);
 }

@@ -179,7 +179,6 @@ impl Bench {
         self.mem.count(VmEvent::PswpIn, 1);
         self.mem.virt.pages.set_entry(page, Entry::None, 0);
         self.mem.virt.spaces[self.space].swapents -= 1;
-        self.mem.memcgs.uncharge_swap(MemcgId(0), 1);
         if self.mem.swap.as_mut().unwrap().put(slot, CpuId(0)) {
             self.mem.slot_freed(slot);
         }
