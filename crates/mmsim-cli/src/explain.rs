@@ -30,6 +30,9 @@ fn about(entries: &[Entry], word: &str) -> Option<String> {
     let entry = glossary::of(entries, word);
     let own = glossary::counter(word);
     let path = || of_report(&report::json_schema(), word);
+    if let Some(sentences) = glossary::of_group(word) {
+        return Some(lines(word, sentences));
+    }
     match (entry, own) {
         (None, None) => path().map(|sentence| lines(word, [sentence.as_str()])),
         (None, Some(sentence)) => Some(lines(word, [sentence])),
@@ -118,6 +121,19 @@ mod tests {
         assert!(text.starts_with("pgscan_anon\n\n"), "{text}");
         assert!(text.contains("It is counted in `scanned per reclaimed`:"), "{text}");
         assert!(text.contains("\nscanned per reclaimed\n\n"), "{text}");
+    }
+
+    /// Reports have these figures of each group.
+    #[test]
+    fn every_figure_of_a_group_is_explained() {
+        use mmsim::machine::{GROUP_LIFE, GROUP_PRESSURE, GROUP_SIZES};
+        let events = mmsim::memory::MemcgEvents::default();
+        let events = events.named(false).map(|(name, _)| name);
+        for name in events.chain(GROUP_PRESSURE).chain(GROUP_SIZES).chain(GROUP_LIFE) {
+            assert!(said(name).starts_with(name), "{name}");
+        }
+        assert!(said("memory.events.local.max").ends_with("It counts the group alone.\n"));
+        assert!(said("memory.events.max").ends_with("It includes all groups below.\n"));
     }
 
     /// Numbers without a row in any table are described by the schema of reports.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mmsim::attend::ProgressFn;
 use mmsim::base::time::SimDuration;
+use mmsim::base::vmstat::VmEvent;
 use mmsim::machine::result::RunResult;
 use mmsim::machines::{Machine, overlooked};
 use mmsim::report::numbers::grouped;
@@ -142,8 +143,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
     let mut for_people = Vec::new();
     if args.output.form() == Format::Table {
         for_people = report.remarks();
-        let groups = plans.iter().flat_map(|plan| &plan.specs).map(|s| &s.machine.memcgs);
-        for_people.extend(groups.filter_map(|g| overlooked(g)));
+        for_people.extend(protected_in_vain(&plans, &report));
         for_people.dedup();
     }
     for line in lines.chain(report.notes.iter().cloned()).chain(for_people) {
@@ -153,6 +153,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending, Failure> {
         output::deliver(cost.json().as_bytes(), Some(path))?;
     }
     Ok(ending)
+}
+
+/// Remarks on groups of runs that reclaimed from the whole machine, and not for limits alone.
+fn protected_in_vain(plans: &[Plan], report: &Report) -> impl Iterator<Item = String> {
+    let global = |run: &RunReport| {
+        run.vmstat.any(&[VmEvent::PageOutRun]) || run.vmstat.any(VmEvent::ALLOC_STALLS)
+    };
+    let specs = plans.iter().flat_map(|plan| &plan.specs).zip(&report.runs);
+    specs.filter(move |(_, run)| global(run)).filter_map(|(s, _)| overlooked(&s.machine.memcgs))
 }
 
 /// Accesses per second of CPU: of work that always waits for a device, and of work that hits.

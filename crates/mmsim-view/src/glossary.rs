@@ -140,6 +140,44 @@ const GAUGES: [(&str, &str); 7] = [
     ("workingset_nodes", "Nodes of page caches and of swap that hold shadows alone."),
 ];
 
+/// Figures of a group that no other table has.
+const OF_GROUPS: [(&str, &str); 15] = [
+    ("memory.current", "Bytes that are charged to the group."),
+    ("memory.swap.current", "Bytes of swap that are charged to the group."),
+    (
+        "memory.pressure.some.total",
+        "Microseconds in which a thread of the group waited for memory.",
+    ),
+    (
+        "memory.pressure.full.total",
+        "Microseconds in which threads of the group waited for memory and none of them ran.",
+    ),
+    ("memory.events.low", "Groups that a pass reclaimed from within their `memory.low`."),
+    ("memory.events.high", "Reclaims by threads because the group was above `memory.high`."),
+    ("memory.events.max", "Attempts to reclaim because a charge would pass `memory.max`."),
+    ("memory.events.oom", "Times when reclaim for `memory.max` failed."),
+    ("memory.events.oom_kill", "Processes of the group that the OOM killer ended."),
+    ("memory.events.oom_group_kill", "Times when the OOM killer ended the whole group."),
+    ("memory.swap.events.high", "Times when a thread was slowed down above `memory.swap.high`."),
+    ("memory.swap.events.max", "Pages that were not swapped out because of `memory.swap.max`."),
+    (
+        "memory.swap.events.fail",
+        "Pages that were not swapped out because of `memory.swap.max` or a full swap device.",
+    ),
+    ("sim_removed_ns", "Nanoseconds after which the group was removed; 0: it was not."),
+    ("sim_left_bytes", "Bytes that were charged to the group when it was removed."),
+];
+
+/// The sentences about a figure of a group, such as `memory.events.local.max`: what it counts, and of
+/// which groups.
+pub fn of_group(name: &str) -> Option<[&'static str; 2]> {
+    let (of, whose) = match name.strip_prefix("memory.events.local.") {
+        Some(event) => (format!("memory.events.{event}"), "It counts the group alone."),
+        None => (name.to_string(), "It includes all groups below."),
+    };
+    OF_GROUPS.iter().find(|row| row.0 == of).map(|row| [row.1, whose])
+}
+
 /// The sentence about a counter or a gauge.
 pub fn counter(name: &str) -> Option<&'static str> {
     let counted = VmEvent::ALL.iter().find(|e| e.name() == name).map(|e| e.row().doc.trim());
@@ -154,7 +192,7 @@ pub fn near(entries: &[Entry], word: &str) -> Vec<&'static str> {
         known.extend(&e.also);
     }
     known.extend(VmEvent::ALL.iter().map(|e| e.name()));
-    known.extend(GAUGES.map(|gauge| gauge.0));
+    known.extend(GAUGES.iter().chain(&OF_GROUPS).map(|row| row.0));
     let lowered = word.to_lowercase();
     let holds = |k: &&str| lowered.len() > 2 && k.to_lowercase().contains(&lowered);
     let holding = known.iter().copied().filter(holds);
