@@ -31,6 +31,7 @@ mod limits;
 mod live;
 mod mark_rules;
 mod masim;
+mod memcontrol;
 mod mglru;
 mod mglru_reports;
 mod parts;
