@@ -79,8 +79,9 @@ fn a_frozen_group_stands_still() {
     let longer = ends(&frozen).expect("hog") - ends(&free).expect("hog");
     assert!((1_900_000_000..2_100_000_000).contains(&longer), "{longer} ns");
     let acts: Vec<_> = frozen.daemons[0].acts.iter().map(|a| a.what.as_str()).collect();
-    assert_eq!(acts, ["freeze", "thaw"]);
-    let stood = frozen.daemons[0].acts[1].at_ns - frozen.daemons[0].acts[0].at_ns;
+    assert_eq!((acts, frozen.daemons[0].acted), (vec!["freeze"], 1));
+    let act = &frozen.daemons[0].acts[0];
+    let stood = act.until_ns.expect("it ended") - act.at_ns;
     // Its reads take some of the time.
     assert!((2_000_000_000..2_001_000_000).contains(&stood), "{stood} ns");
 }
@@ -176,4 +177,35 @@ fn a_signal_waits_for_the_end_of_a_fault() {
     assert_eq!((act.what.as_str(), act.target.as_str()), ("SIGTERM", "job"));
     let job = run.threads.iter().find(|t| t.name.starts_with("job")).expect("the job has a thread");
     assert!(job.finished_ns >= act.at_ns + 100_000_000, "{} {}", job.finished_ns, act.at_ns);
+}
+
+/// The kubelet looks every 10 s. A pod without request that takes 6.4 MiB a second leaves less than 64
+/// of 256 MiB after 27 s and is evicted at 30 s, with one signal; at 64 MiB a second memory ends after
+/// 4 s, and the kernel kills it, whose `oom_score_adj` is that of its class.
+#[test]
+fn the_kubelet_looks_every_ten_seconds() {
+    let of = |sleep: &str| {
+        let pods = GROWING
+            .replace("[[machine.memcg]]\nname = \"small\"\n", "")
+            .replace("[[machine.memcg]]\nname = \"batch\"\n", "")
+            .replace("memcg = ", "pod = ")
+            .replace("\"6s\"", "\"45s\"")
+            .replace("\"62.5ms\"", sleep);
+        let kubelet = "[[pod]]\nname = \"small\"\nrequest = \"32MiB\"\n[[pod]]\nname = \"batch\"\n\
+                       [[daemon]]\nkubelet = { eviction-hard = \"64MiB\" }\n";
+        audited(&format!("{pods}{kubelet}")).remove(0)
+    };
+    let slow = of("\"625ms\"");
+    let d = &slow.daemons[0];
+    let act = &d.acts[0];
+    assert_eq!((d.first, d.acted, act.what.as_str(), act.done), (1, 1, "terminate group", 1));
+    assert!(act.target.ends_with("/kubepods-besteffort-podbatch.slice"), "{}", act.target);
+    assert!((30_000_000_000..30_010_000_000).contains(&act.at_ns), "{} ns", act.at_ns);
+    let available = *act.read.get("memory.available").expect("it was read");
+    assert!((30.0..64.0).contains(&(available / f64::from(1 << 20))), "{available} bytes");
+    assert_eq!(slow.vmstat.get("oom_kill"), Some(&0));
+
+    let fast = of("\"62.5ms\"");
+    let oom = fast.oom.as_ref().expect("the kernel kills");
+    assert_eq!((fast.daemons[0].acted, oom.victim.as_str()), (0, "hog"));
 }

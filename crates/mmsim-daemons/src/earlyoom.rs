@@ -51,25 +51,45 @@ const MEMORY: &str = "(meminfo.MemAvailable * 100 / (meminfo.MemAvailable + memi
 /// Per cent of swap; 0 without swap.
 const SWAP: &str = "(meminfo.SwapFree * 100 / meminfo.SwapTotal)";
 
+/// Per cent of memory and of swap.
+pub(crate) type Limits = [f64; 2];
+
+/// The condition that memory, measured as `measure`, and swap are at or below their limits.
+pub(crate) fn below(measure: &str, [memory, swap]: Limits) -> String {
+    format!("{measure} <= {memory} and {SWAP} <= {swap}")
+}
+
+/// Milliseconds until the next look: the time in which memory, `all` KiB of it, and swap could fall to
+/// their limits at `rates` in KiB per millisecond, from 100 to `most`. Divisions are to whole numbers.
+pub(crate) fn sleep(
+    measure: &str,
+    all: &str,
+    [memory, swap]: Limits,
+    rates: [u32; 2],
+    most: u32,
+) -> String {
+    let [of_memory, of_swap] = rates;
+    format!(
+        "min({most}, max(100, floor(max(0, {measure} - {memory}) * {all} / 100 / {of_memory}) + \
+         floor(max(0, {SWAP} - {swap}) * meminfo.SwapTotal / 1024 / 100 / {of_swap})))"
+    )
+}
+
 impl Earlyoom {
-    fn below(memory: f64, swap: f64) -> String {
-        format!("{MEMORY} <= {memory} and {SWAP} <= {swap}")
+    fn term(&self) -> Limits {
+        [self.memory_term, self.swap_term]
     }
 
-    /// Milliseconds until the next look: sizes in KiB, divisions to whole numbers.
+    /// Milliseconds until the next look.
     fn sleep(&self) -> String {
-        let (memory, swap) = (self.memory_term, self.swap_term);
         let user = "(meminfo.MemAvailable + meminfo.AnonPages) / 1024";
-        format!(
-            "min(1000, max(100, floor(max(0, {MEMORY} - {memory}) * {user} / 100 / 6000) + \
-             floor(max(0, {SWAP} - {swap}) * meminfo.SwapTotal / 1024 / 100 / 800)))"
-        )
+        sleep(MEMORY, user, self.term(), [6000, 800], 1000)
     }
 
     /// Its rules.
     pub fn rules(&self, groups: Names<'_>) -> Rules {
         let own = |text: &str| Expr::own(text, groups);
-        let kill_when = Self::below(self.memory_kill, self.swap_kill);
+        let kill_when = below(MEMORY, [self.memory_kill, self.swap_kill]);
         let pick = Pick {
             prefer: self.prefer.clone(),
             avoid: self.avoid.clone(),
@@ -90,7 +110,7 @@ impl Earlyoom {
                 kill_when,
             }),
         };
-        let term_when = Self::below(self.memory_term, self.swap_term);
+        let term_when = below(MEMORY, self.term());
         Rules::new(vec![
             rule("kill", &kill_when, Signal::Kill, None),
             rule("term", &term_when, Signal::Term, Some(own(&kill_when))),

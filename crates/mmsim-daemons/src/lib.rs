@@ -3,6 +3,7 @@
 //!
 //! - `expr`: conditions and orders as expressions over named figures;
 //! - `rules`: a daemon that is a table of rules;
+//! - `growth`: an order of victims that no keys make;
 //! - one file for each program: its rules and its defaults.
 //!
 //! Core knows none of them; it lets a [`Daemon`](mmsim_core::policy::daemon::Daemon) read and act.
@@ -10,7 +11,11 @@
 pub mod earlyoom;
 pub mod expr;
 mod figure;
+mod growth;
+pub mod kubelet;
 pub mod lmkd;
+pub mod nohang;
+pub mod oomd;
 pub mod rules;
 pub mod senpai;
 pub mod systemd_oomd;
@@ -18,4 +23,4 @@ pub mod systemd_oomd;
 mod testing;
 
 pub use expr::{BadExpr, Expr, Names};
-pub use rules::{Among, Do, Every, Pick, Rule, Rules, Sort, Wait};
+pub use rules::{Among, Do, Every, Order, Pick, Rule, Rules, Sort, Wait};

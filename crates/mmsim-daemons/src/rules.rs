@@ -7,6 +7,7 @@
 
 use crate::expr::{Expr, Found, Memory};
 use crate::figure::{Candidate, Reads, SAID};
+use crate::growth::size_or_growth;
 use mmsim_core::base::digest::Digest;
 use mmsim_core::base::id::{AsId, MemcgId, PAGE_SIZE};
 use mmsim_core::base::time::{SimDuration, SimTime};
@@ -44,6 +45,15 @@ pub enum Sort {
     Smallest,
 }
 
+/// Order by keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The first key decides, then the next.
+    Keys,
+    /// That of oomd's `kill_by_memory_size_or_growth`, by usage, protection and average usage.
+    SizeOrGrowth,
+}
+
 /// The choice of a victim.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pick {
@@ -53,6 +63,8 @@ pub struct Pick {
     pub keep: Option<Expr>,
     /// The order; equal ones in the order of their numbers.
     pub by: Vec<(Sort, Expr)>,
+    /// Order by these.
+    pub order: Order,
     /// Names of those that are taken before others.
     pub prefer: Vec<String>,
     /// Names of those that are taken after others.
@@ -71,7 +83,8 @@ impl Pick {
     /// All of them, in the order of their numbers.
     pub fn of(among: Among) -> Pick {
         let (prefer, avoid, omit) = (Vec::new(), Vec::new(), Vec::new());
-        Pick { among, keep: None, by: Vec::new(), prefer, avoid, omit, weight: 0.0, scan: None }
+        let (by, order) = (Vec::new(), Order::Keys);
+        Pick { among, keep: None, by, order, prefer, avoid, omit, weight: 0.0, scan: None }
     }
     /// Ordered by this first, or next.
     #[must_use]
@@ -84,7 +97,7 @@ impl Pick {
 /// Act of a rule.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Do {
-    /// A signal to the process, or SIGKILL to all of the group.
+    /// A signal to the process, or to all of the group.
     Signal(Signal),
     /// Stops the group for a time.
     Freeze(SimDuration),
@@ -323,7 +336,7 @@ impl Rules {
                 victims.push(p.id);
                 Action::Signal(p.id, *signal)
             }
-            (Do::Signal(_), _) => Action::KillGroup(group),
+            (Do::Signal(signal), _) => Action::SignalGroup(group, *signal),
             (Do::Freeze(time), _) => {
                 self.frozen.push((group, now + *time));
                 Action::Freeze(group, true)
@@ -401,6 +414,13 @@ fn choose(
             placed.keys.iter_mut().take(1).for_each(|k| *k -= f64::from(rank) * pick.weight);
         }
         ranked.push((if pick.weight > 0.0 { 0 } else { rank }, placed));
+    }
+    if pick.order == Order::SizeOrGrowth {
+        let keys: Vec<Vec<f64>> = ranked.iter().map(|r| r.1.keys.clone()).collect();
+        for (nth, i) in size_or_growth(&keys).into_iter().enumerate() {
+            // The order takes the place of the keys.
+            ranked[i].1.keys = vec![-(nth as f64)];
+        }
     }
     ranked.sort_by(|a, b| {
         let keys = a.1.keys.iter().zip(&b.1.keys).zip(&pick.by).map(|((a, b), (sort, _))| {

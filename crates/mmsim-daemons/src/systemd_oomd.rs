@@ -185,6 +185,6 @@ mod tests {
         };
         assert_eq!(acts(9.0, 3.0), []);
         assert_eq!(acts(1.5, 0.18), []);
-        assert_eq!(acts(1.5, 0.2), [(SimTime(0), Action::KillGroup(MemcgId(1)))]);
+        assert_eq!(acts(1.5, 0.2), [(SimTime(0), Action::SignalGroup(MemcgId(1), Signal::Kill))]);
     }
 }

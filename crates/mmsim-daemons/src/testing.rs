@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub(crate) struct FakeBox {
     pub(crate) now: SimTime,
     pub(crate) info: Meminfo,
+    /// Files of the root.
+    pub(crate) root: GroupFiles,
     pub(crate) groups: Vec<(String, GroupFiles)>,
     pub(crate) averages: BTreeMap<MemcgId, PressureAverages>,
     pub(crate) processes: Vec<Process>,
@@ -70,7 +72,7 @@ impl System for FakeBox {
     }
     fn group(&mut self, memcg: MemcgId) -> GroupFiles {
         match memcg.0 {
-            0 => GroupFiles::default(),
+            0 => self.root,
             n => self.groups[usize::from(n) - 1].1,
         }
     }

@@ -46,6 +46,8 @@ pub struct GroupFiles {
     pub max: Option<u64>,
     /// `anon` of `memory.stat`.
     pub anon: u64,
+    /// `file` of `memory.stat`; of a group below the root, its pages on lists.
+    pub file: u64,
     /// Lists: inactive and active anonymous, inactive and active file.
     pub lists: [u64; 4],
     /// `pgscan` of `memory.stat`: of kswapd, direct and proactive reclaim.
@@ -118,15 +120,15 @@ impl Control {
 pub enum Action {
     /// A signal to one process.
     Signal(AsId, Signal),
-    /// SIGKILL to all processes of a group.
-    KillGroup(MemcgId),
+    /// A signal to all processes of a group and of those below it.
+    SignalGroup(MemcgId, Signal),
     /// A write to a file of a group; `None`: max. A limit below the usage reclaims at once.
     Write(MemcgId, Control, Option<u64>),
     /// A write of pages to `memory.reclaim`, with a swappiness of its own or none.
     Reclaim(MemcgId, u64, Option<u8>),
     /// A write to `vm.swappiness`.
     Swappiness(u8),
-    /// A write to `cgroup.freeze`.
+    /// A write to `cgroup.freeze`. Its end is no act of its own: reports show it with its beginning.
     Freeze(MemcgId, bool),
 }
 

@@ -5,18 +5,25 @@ use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::config::Kernel;
 use mmsim_core::policy::daemon::{Daemon, DaemonConfig, ReadCosts, TriggerSpec};
 use mmsim_daemons::earlyoom::Earlyoom;
+use mmsim_daemons::kubelet::tree::KUBEPODS;
+use mmsim_daemons::kubelet::{self, Kubelet};
 use mmsim_daemons::lmkd::{self, Lmkd};
+use mmsim_daemons::nohang;
+use mmsim_daemons::oomd::{self as oomd_rules, Ruleset};
 use mmsim_daemons::senpai::{self, Senpai};
 use mmsim_daemons::systemd_oomd::{SystemdOomd, Unit};
 use mmsim_daemons::{Among, BadExpr, Do, Every, Expr, Pick, Rule, Rules, Sort, Wait};
 
 use super::fields::{each, within};
+use super::oomd;
+use super::pods::Pods;
 use super::raw::Sources;
 use super::read::Reader;
 use super::tables::{
     CONTROLS, DAEMON, DAEMON_DO, DAEMON_RULE, DAEMON_TRIGGER, DAEMON_VICTIM, DAEMON_WATCH,
-    EARLYOOM, LMKD, SENPAI, SIGNALS, STALLS, SYSTEMD_OOMD,
+    EARLYOOM, KUBELET, LMKD, NOHANG, SENPAI, SENPAI_MODES, SIGNALS, STALLS, SYSTEMD_OOMD,
 };
+use super::watched::{group_named, groups_like};
 use super::workload::TaskSpec;
 use mmsim_base::error::Error;
 use mmsim_base::nearest::nearest;
@@ -38,14 +45,20 @@ pub struct DaemonSpec {
 pub enum Program {
     /// earlyoom.
     Earlyoom(Earlyoom),
+    /// nohang; true: with its rules of pressure.
+    Nohang(bool),
+    /// oomd of Meta.
+    Oomd(Vec<Ruleset>),
     /// systemd-oomd.
     SystemdOomd(SystemdOomd),
     /// lmkd.
     Lmkd(Lmkd),
+    /// The kubelet.
+    Kubelet(Kubelet),
     /// senpai.
     Senpai(Senpai),
-    /// Rules of one's own.
-    Rules(Vec<Rule>, Vec<(MemcgId, TriggerSpec)>),
+    /// Rules of one's own, what wakes them, and what the scenario says of groups of pods.
+    Rules(Vec<Rule>, Vec<(MemcgId, TriggerSpec)>, Vec<(MemcgId, [f64; 3])>),
 }
 
 impl Program {
@@ -53,8 +66,11 @@ impl Program {
     fn name(&self) -> &'static str {
         match self {
             Program::Earlyoom(_) => "earlyoom",
+            Program::Nohang(_) => "nohang",
+            Program::Oomd(_) => "oomd",
             Program::SystemdOomd(_) => "systemd-oomd",
             Program::Lmkd(_) => "lmkd",
+            Program::Kubelet(_) => "kubelet",
             Program::Senpai(_) => "senpai",
             Program::Rules(..) => "rules",
         }
@@ -64,12 +80,16 @@ impl Program {
     pub(crate) fn daemon(&self, groups: &[String]) -> Box<dyn Daemon> {
         match self {
             Program::Earlyoom(e) => Box::new(e.rules(groups)),
+            Program::Nohang(pressure) => Box::new(nohang::rules(*pressure, groups)),
+            Program::Oomd(rulesets) => Box::new(oomd_rules::rules(rulesets, groups)),
             Program::SystemdOomd(s) => Box::new(s.rules(groups)),
             Program::Lmkd(options) => Box::new(lmkd::Running::new(options.clone())),
+            Program::Kubelet(options) => Box::new(kubelet::Running::new(options.clone())),
             Program::Senpai(options) => Box::new(senpai::Running::new(options.clone())),
-            Program::Rules(rules, triggers) => {
+            Program::Rules(rules, triggers, said) => {
                 let mut daemon = Rules::new(rules.clone());
                 daemon.triggers.clone_from(triggers);
+                daemon.said = said.iter().copied().collect();
                 Box::new(daemon)
             }
         }
@@ -82,7 +102,7 @@ pub(super) fn daemons(
     root: &Reader<'_>,
     tasks: &[TaskSpec],
     memcgs: &[&str],
-    kernel: Kernel,
+    (kernel, pods): (Kernel, Option<&Pods>),
 ) -> Result<Vec<DaemonSpec>, Error> {
     let mut all: Vec<DaemonSpec> = Vec::new();
     if !root.has("daemon") {
@@ -96,7 +116,7 @@ pub(super) fn daemons(
             let found = format!("more than {MOST_DAEMONS} daemons");
             return Err(r.error("name", found, "fewer of them"));
         }
-        let program = program(&r, &groups, kernel)?;
+        let program = program(&r, &groups, kernel, pods)?;
         let process = process(&r, &program, memcgs)?;
         let task = tasks.iter().any(|t| t.name == process.name);
         if task || all.iter().any(|d| d.process.name == process.name) {
@@ -120,6 +140,8 @@ fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonC
         Program::Lmkd(_) => (-1000, true),
         Program::SystemdOomd(_) => (-900, false),
         Program::Earlyoom(_) => (-100, true),
+        Program::Nohang(_) | Program::Oomd(_) => (0, true),
+        Program::Kubelet(_) => (-999, false),
         Program::Senpai(_) | Program::Rules(..) => (0, false),
     };
     let term: SimDuration = r.get("term-delay")?;
@@ -140,18 +162,34 @@ fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonC
 }
 
 /// Keys of which a daemon has one.
-const PROGRAMS: [&str; 5] = ["earlyoom", "systemd-oomd", "lmkd", "senpai", "rule"];
+const PROGRAMS: [&str; 8] =
+    ["earlyoom", "nohang", "systemd-oomd", "oomd", "lmkd", "kubelet", "senpai", "rule"];
 
-fn program(r: &Reader<'_>, groups: &[String], kernel: Kernel) -> Result<Program, Error> {
+fn program(
+    r: &Reader<'_>,
+    groups: &[String],
+    kernel: Kernel,
+    pods: Option<&Pods>,
+) -> Result<Program, Error> {
     let rules = rules(r, groups)?;
+    let rulesets = oomd::rulesets(r, groups)?;
+    let said = || pods.map_or_else(Vec::new, |p| p.said(groups));
     let triggers = each(r, "trigger", &DAEMON_TRIGGER, |t| trigger(t, groups, kernel))?;
     let programs = [
         within(r, "earlyoom", &EARLYOOM, earlyoom)?.map(Program::Earlyoom),
         within(r, "systemd-oomd", &SYSTEMD_OOMD, |s| systemd_oomd(s, groups))?
             .map(Program::SystemdOomd),
+        within(r, "nohang", &NOHANG, |n| n.get("pressure"))?.map(Program::Nohang),
+        (!rulesets.is_empty()).then_some(Program::Oomd(rulesets)),
         within(r, "lmkd", &LMKD, lmkd)?.map(Program::Lmkd),
+        match pods {
+            None => None,
+            Some(pods) => {
+                within(r, "kubelet", &KUBELET, |k| pods.kubelet(k, groups))?.map(Program::Kubelet)
+            }
+        },
         within(r, "senpai", &SENPAI, |s| senpai(s, groups))?.map(Program::Senpai),
-        (!rules.is_empty()).then_some(Program::Rules(rules, triggers)),
+        (!rules.is_empty()).then(|| Program::Rules(rules, triggers, said())),
     ];
     let given: Vec<&str> = PROGRAMS.into_iter().filter(|key| r.has(key)).collect();
     if let [a, b, ..] = given[..] {
@@ -160,7 +198,8 @@ fn program(r: &Reader<'_>, groups: &[String], kernel: Kernel) -> Result<Program,
     if r.has("trigger") && !r.has("rule") {
         return Err(r.error("trigger", "there is no rule that looks", "a `rule` too"));
     }
-    let write = "one of `earlyoom`, `systemd-oomd`, `lmkd`, `senpai` and `rule`";
+    let write = "one of `earlyoom`, `nohang`, `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai` \
+                 and `rule`";
     let none = || r.error("name", "there is no program", write);
     programs.into_iter().flatten().next().ok_or_else(none)
 }
@@ -168,19 +207,6 @@ fn program(r: &Reader<'_>, groups: &[String], kernel: Kernel) -> Result<Program,
 fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {
     let all = r.texts(key, "name")?.unwrap_or_default();
     Ok(all.into_iter().map(|(name, _)| name.to_string()).collect())
-}
-
-/// The group of a key; `/` is the machine.
-fn group(r: &Reader<'_>, key: &str, groups: &[String]) -> Result<MemcgId, Error> {
-    let name = r.name(key)?;
-    match groups.iter().position(|g| g == name) {
-        Some(i) => Ok(MemcgId(i as u16 + 1)),
-        None if name == "/" => Ok(MemcgId(0)),
-        None => {
-            let known: Vec<&str> = groups.iter().map(String::as_str).chain(["/"]).collect();
-            Err(r.unknown_word(key, "group", name, &known))
-        }
-    }
 }
 
 /// Names of groups in a list.
@@ -237,11 +263,20 @@ fn lmkd(r: &Reader<'_>) -> Result<Lmkd, Error> {
 }
 
 fn senpai(r: &Reader<'_>, groups: &[String]) -> Result<Senpai, Error> {
-    let memcg = group(r, "memcg", groups)?;
+    let memcg = group_named(r, "memcg", groups)?;
     if memcg == MemcgId(0) {
         return Err(r.error("memcg", "the root has no limits", "a group of `machine.memcg`"));
     }
-    let of = Senpai::of(memcg);
+    let of = Senpai { mode: r.word("mode", &SENPAI_MODES)?, ..Senpai::of(memcg) };
+    for (key, used) in [
+        ("least", of.mode == senpai::Mode::Script),
+        ("pressure", of.mode != senpai::Mode::Immediate),
+    ] {
+        if !used && !r.is_default(key) {
+            let found = "this mode of senpai does not use it";
+            return Err(r.error(key, found, "nothing: leave it out"));
+        }
+    }
     let [_, most] = of.limits;
     let least = (r.get::<u64>("least")? * PAGE_SIZE).min(most);
     Ok(Senpai { pressure: r.get::<SimDuration>("pressure")?.0 / 1000, limits: [least, most], ..of })
@@ -249,7 +284,7 @@ fn senpai(r: &Reader<'_>, groups: &[String]) -> Result<Senpai, Error> {
 
 fn systemd_oomd(r: &Reader<'_>, groups: &[String]) -> Result<SystemdOomd, Error> {
     let unit = |w: &Reader<'_>| {
-        let (memcg, name) = (group(w, "memcg", groups)?, w.name("memcg")?);
+        let (memcg, name) = (group_named(w, "memcg", groups)?, w.name("memcg")?);
         let unit = Unit {
             memcg,
             name: if name == "/" { String::new() } else { name.to_string() },
@@ -330,7 +365,7 @@ fn expression(
     groups: &[String],
     parse: Parse,
 ) -> Result<Expr, Error> {
-    parse(text, groups).map_err(|bad| {
+    let expr = parse(text, groups).map_err(|bad| {
         let place =
             if bad.at > 0 { format!(" at character {}", bad.at + 1) } else { String::new() };
         let write = match &bad.unknown {
@@ -346,23 +381,19 @@ fn expression(
             }
         };
         r.error(key, format!("{}{place}", bad.found), write)
-    })
+    })?;
+    if expr.reads_pods() && !groups.iter().any(|g| g == KUBEPODS) {
+        let found = "`request`, `priority` and `critical` are of pods, and there are none";
+        return Err(r.error(key, found, "`[[pod]]` too"));
+    }
+    Ok(expr)
 }
 
 fn victim(v: &Reader<'_>, groups: &[String]) -> Result<Pick, Error> {
-    let among = v.name("among")?;
-    let all = |names: &str| -> Vec<MemcgId> {
-        let matches = |(_, g): &(usize, &String)| like(g, names);
-        groups.iter().enumerate().filter(matches).map(|(i, _)| MemcgId(i as u16 + 1)).collect()
-    };
-    let mut pick = match among {
+    let mut pick = match v.name("among")? {
         "processes" => Pick::of(Among::Processes(Vec::new())),
-        names => Pick::of(Among::Groups(all(names))),
+        _ => Pick::of(Among::Groups(groups_like(v, "among", groups)?)),
     };
-    if matches!(&pick.among, Among::Groups(none) if none.is_empty()) {
-        let known: Vec<&str> = groups.iter().map(String::as_str).chain(["processes"]).collect();
-        return Err(v.unknown_word("among", "group", among, &known));
-    }
     if let Some(keep) = v.opt_name("keep")? {
         pick.keep = Some(expression(v, "keep", keep, groups, Expr::condition)?);
     }
@@ -385,7 +416,7 @@ fn trigger(
     groups: &[String],
     kernel: Kernel,
 ) -> Result<(MemcgId, TriggerSpec), Error> {
-    let memcg = group(t, "memcg", groups)?;
+    let memcg = group_named(t, "memcg", groups)?;
     let stall = t.word("stall", &STALLS)?;
     let (threshold, window): (SimDuration, SimDuration) = (t.get("threshold")?, t.get("window")?);
     let least = if kernel < Kernel::V6_6 { SimDuration::from_millis(500) } else { SimDuration(1) };
@@ -399,16 +430,6 @@ fn trigger(
         return Err(t.error("threshold", found, "a time above 0 and up to `window`"));
     }
     Ok((memcg, TriggerSpec { stall, threshold, window }))
-}
-
-/// True if a name is like a pattern, in which `*` stands for any characters.
-fn like(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((begin, rest)) => name.strip_prefix(begin).is_some_and(|name| {
-            (0..=name.len()).any(|i| name.is_char_boundary(i) && like(&name[i..], rest))
-        }),
-    }
 }
 
 fn action(d: &Reader<'_>, groups: &[String]) -> Result<Option<Do>, Error> {

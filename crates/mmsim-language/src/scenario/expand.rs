@@ -16,6 +16,7 @@ use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
 use super::keys::{MANY, TableSpec};
 use super::machine;
+use super::pods;
 use super::policy::{self, PlacedPolicy};
 use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted, inline};
 use super::read::{Reader, fill};
@@ -355,12 +356,13 @@ pub(super) fn plan(
     r.opt_name("name")?;
     r.opt_text("about")?;
     r.list("expect")?;
-    let machine = tables::machine(sources, r.need("machine")?)?;
+    let mut machine = tables::machine(sources, r.need("machine")?)?;
+    let pods = pods::pods(&r, &mut machine)?;
     let mut told = r.table.clone();
     tables::fill_of_kernel(&mut told, machine.kernel);
     let Given { settings, files } = given(sources, &told, &machine, dir);
     let memcgs: Vec<&str> = machine.memcgs.iter().map(|g| g.name.as_str()).collect();
-    let tasks = tasks::tasks(&r, &machine, dir)?;
+    let tasks = tasks::tasks(&r, &machine, pods.as_ref(), dir)?;
     tasks::check_processes(&r, &tasks)?;
     tasks::check_huge_pages(&r, &tasks, machine.vm.nr_hugepages)?;
     let managed: u64 =
@@ -368,7 +370,7 @@ pub(super) fn plan(
     tasks::check_pinned(&r, &tasks, managed - machine.os_overhead)?;
     tasks::check_time_passes(&r, &tasks, machine.cost.t_hit)?;
     let damon = damon::monitors(sources, &r, &tasks, &memcgs, machine.kernel)?;
-    let daemons = daemon::daemons(sources, &r, &tasks, &memcgs, machine.kernel)?;
+    let daemons = daemon::daemons(sources, &r, &tasks, &memcgs, (machine.kernel, pods.as_ref()))?;
     let policy = policy::read(sources, r.find("reclaim"), "reclaim", "classic-v6.12")?;
     let compaction = policy::read(sources, r.find("compaction"), "compaction", "compaction-v4.1")?;
     let (seed, seeds): (u64, u64) = (r.get("seed")?, r.get("seeds")?);

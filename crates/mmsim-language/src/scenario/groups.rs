@@ -64,9 +64,14 @@ fn shown(pages: u64) -> String {
     if pages == PAGE_COUNTER_MAX { "max".to_string() } else { show_pages(pages) }
 }
 
-/// True if a name is another one with a number behind it.
+/// True if a name is another one with a number behind it; slices of pods have it before `.slice`.
 fn numbered(name: &str, of: &str) -> bool {
-    let number = name.strip_prefix(of).and_then(|rest| rest.strip_prefix('-'));
+    let stem = |name| str::strip_suffix(name, ".slice");
+    let (name, of, sign) = match (stem(name), stem(of)) {
+        (Some(name), Some(of)) => (name, of, '_'),
+        _ => (name, of, '-'),
+    };
+    let number = name.strip_prefix(of).and_then(|rest| rest.strip_prefix(sign));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -96,5 +101,7 @@ mod tests {
         assert_eq!(instances(&groups, "pods/pod-1"), [2]);
         assert_eq!(instances(&groups, "pods/x"), [0; 0]);
         assert_eq!(instances(&groups, "pod"), [0; 0]);
+        let slices = ["x-poda_0.slice", "x-poda_1.slice", "x-podb.slice"].map(MemcgConfig::new);
+        assert_eq!(instances(&slices, "x-poda.slice"), [0, 1]);
     }
 }

@@ -23,6 +23,8 @@ pub mod keys;
 mod kinds;
 mod laws;
 mod machine;
+mod oomd;
+mod pods;
 mod points;
 pub mod policy;
 mod raw;
@@ -36,6 +38,7 @@ pub mod tables;
 mod tasks;
 pub mod tune;
 pub mod units;
+mod watched;
 mod words;
 pub mod workload;
 

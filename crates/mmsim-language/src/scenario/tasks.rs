@@ -11,6 +11,7 @@ use mmsim_workload::generators::{End, FragmentTask, MemoryKind};
 
 use super::fields::{TaskCx, disk_of};
 use super::groups::instances;
+use super::pods::Pods;
 use super::raw::Node;
 use super::read::Reader;
 use super::tables::{TASK_TABLES, WORKLOADS, disks_of_regions};
@@ -21,6 +22,7 @@ use mmsim_base::error::Error;
 pub(super) fn tasks(
     root: &Reader<'_>,
     machine: &MachineConfig,
+    pods: Option<&Pods>,
     dir: &Path,
 ) -> Result<Vec<TaskSpec>, Error> {
     let list = root.list("task")?;
@@ -34,7 +36,6 @@ pub(super) fn tasks(
             )),
         };
     }
-    let memcgs: Vec<&str> = machine.memcgs.iter().map(|m| m.name.as_str()).collect();
     let mut tasks: Vec<TaskSpec> = Vec::new();
     let mut names = Names::of(list);
     for (i, node) in list.iter().enumerate() {
@@ -57,19 +58,20 @@ pub(super) fn tasks(
         if loads(&work) && tasks.iter().any(|t| loads(&t.work)) {
             return Err(r.error("load", "a second layout", "one in all"));
         }
-        let memcg = r.opt_name("memcg")?;
-        if let Some(m) = memcg.filter(|m| instances(&machine.memcgs, m).is_empty()) {
-            return Err(r.unknown_word("memcg", "memory cgroup", m, &memcgs));
-        }
-        in_time(&r, memcg, machine)?;
+        let (memcg, adj) = group(&r, machine, pods)?;
+        in_time(&r, memcg.as_deref(), machine)?;
         tasks.push(TaskSpec {
             name,
             threads,
             processes: r.get("processes")?,
-            memcg: memcg.map(str::to_string),
+            memcg,
             disks: disks(&r, machine, &work)?,
             start: r.get("start")?,
-            oom_score_adj: r.get("oom_score_adj")?,
+            oom_score_adj: if r.is_default("oom_score_adj") {
+                adj
+            } else {
+                r.get("oom_score_adj")?
+            },
             work,
         });
     }
@@ -92,6 +94,31 @@ fn in_time(r: &Reader<'_>, memcg: Option<&str>, machine: &MachineConfig) -> Resu
             let found = format!("it starts before its group \"{}\" is created", late.name);
             Err(r.error(key, found, format!("start = \"{}\" or later", late.from)))
         }
+    }
+}
+
+/// The group of a task, and the `oom_score_adj` that goes with it.
+fn group(
+    r: &Reader<'_>,
+    machine: &MachineConfig,
+    pods: Option<&Pods>,
+) -> Result<(Option<String>, i16), Error> {
+    r.at_most_one("memcg", "pod")?;
+    if let Some(m) = r.opt_name("memcg")? {
+        if instances(&machine.memcgs, m).is_empty() {
+            let known: Vec<&str> = machine.memcgs.iter().map(|m| m.name.as_str()).collect();
+            return Err(r.unknown_word("memcg", "memory cgroup", m, &known));
+        }
+        return Ok((Some(m.to_string()), 0));
+    }
+    match (r.has("pod"), pods) {
+        (false, _) => Ok((None, 0)),
+        (true, None) => Err(r.error(
+            "pod",
+            "there are no pods",
+            "`[[pod]]` and `[[daemon]]` with `kubelet` too",
+        )),
+        (true, Some(pods)) => pods.container(r, "pod").map(|(group, adj)| (Some(group), adj)),
     }
 }
 

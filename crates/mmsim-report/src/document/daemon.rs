@@ -40,7 +40,10 @@ pub struct DaemonReport {
 pub struct ActReport {
     /// When.
     pub at_ns: u64,
-    /// `SIGTERM`, `SIGKILL`, `kill group`, `freeze`, `thaw`, or the file that was written.
+    /// When a freeze ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ns: Option<u64>,
+    /// `SIGTERM`, `SIGKILL`, `terminate group`, `kill group`, `freeze`, or the file that was written.
     pub what: String,
     /// The process or the group.
     pub target: String,
@@ -50,7 +53,7 @@ pub struct ActReport {
     pub held_ns: u64,
     /// Values that it read: of its condition, then of the victim.
     pub read: Pairs<f64>,
-    /// Processes that were hit, threads that stopped or went on, pages that were reclaimed.
+    /// Processes that were hit, threads that stopped, pages that were reclaimed.
     pub done: u64,
     /// Bytes of its victims in memory.
     pub resident_bytes: u64,
@@ -90,6 +93,7 @@ impl From<&Act> for ActReport {
     fn from(a: &Act) -> Self {
         ActReport {
             at_ns: a.at.0,
+            until_ns: a.until.map(|at| at.0),
             what: a.what.to_string(),
             target: a.target.clone(),
             rule: a.reason.rule.clone(),

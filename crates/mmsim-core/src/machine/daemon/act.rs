@@ -103,10 +103,17 @@ impl System for Looking<'_> {
         let (what, target) = self.machine.names_of(action);
         let refaulted = VmEvent::REFAULTS.iter().map(|&e| self.machine.mem.stats.vmstat[e]).sum();
         let user = &mut self.machine.daemons.users[self.id];
+        if matches!(action, Action::Freeze(_, false)) {
+            let frozen = |a: &&mut Act| a.what == "freeze" && a.target == target;
+            if let Some(act) = user.acts.iter_mut().rev().find(frozen) {
+                act.until = Some(at);
+            }
+            return done;
+        }
         user.acted += 1;
         if user.acts.len() < super::MOST_ACTS {
-            let reason = reason.clone();
-            user.acts.push(Act { at, what, target, reason, done, lost, refaulted });
+            let (reason, until) = (reason.clone(), None);
+            user.acts.push(Act { at, until, what, target, reason, done, lost, refaulted });
         }
         done
     }
@@ -118,7 +125,7 @@ impl Machine {
         let spaces = &self.mem.virt.spaces;
         match action {
             Action::Signal(a, _) if !spaces[a].dead => vec![a],
-            Action::KillGroup(m) => {
+            Action::SignalGroup(m, _) => {
                 let within = |a: &AsId| self.mem.memcgs.tree.holds(m, spaces[*a].memcg);
                 spaces.ids().filter(|a| !spaces[*a].dead && within(a)).collect()
             }
@@ -145,7 +152,7 @@ impl Machine {
         let what = self.names_of(action).0;
         let (process, memcg) = match action {
             Action::Signal(a, _) => (Some(a), self.mem.virt.spaces[a].memcg),
-            Action::KillGroup(m)
+            Action::SignalGroup(m, _)
             | Action::Write(m, ..)
             | Action::Reclaim(m, ..)
             | Action::Freeze(m, _) => (None, m),
@@ -166,7 +173,8 @@ impl Machine {
         match action {
             Action::Signal(a, Signal::Term) => ("SIGTERM", process(a)),
             Action::Signal(a, Signal::Kill) => ("SIGKILL", process(a)),
-            Action::KillGroup(m) => ("kill group", group(m)),
+            Action::SignalGroup(m, Signal::Term) => ("terminate group", group(m)),
+            Action::SignalGroup(m, Signal::Kill) => ("kill group", group(m)),
             Action::Write(m, file, _) => (file.name(), group(m)),
             Action::Reclaim(m, ..) => ("memory.reclaim", group(m)),
             Action::Swappiness(_) => ("vm.swappiness", String::new()),
@@ -177,13 +185,15 @@ impl Machine {
 
     fn carry_out(&mut self, id: DaemonId, tid: ThreadId, action: Action) -> u64 {
         match action {
-            Action::Signal(a, Signal::Term) => {
+            Action::Signal(_, Signal::Term) | Action::SignalGroup(_, Signal::Term) => {
+                let victims = self.victims(action);
                 if let Some(delay) = self.daemons.users[id].config.term_delay {
-                    self.events.queue.push(self.mem.acting.now + delay, Event::Terminate(a));
+                    let at = self.mem.acting.now + delay;
+                    victims.iter().for_each(|&a| self.events.queue.push(at, Event::Terminate(a)));
                 }
-                1
+                victims.len() as u64
             }
-            Action::Signal(_, Signal::Kill) | Action::KillGroup(_) => {
+            Action::Signal(_, Signal::Kill) | Action::SignalGroup(_, Signal::Kill) => {
                 let victims = self.victims(action);
                 let now = self.mem.acting.now;
                 victims.iter().for_each(|&a| self.kill(a));

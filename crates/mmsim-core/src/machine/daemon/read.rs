@@ -84,6 +84,11 @@ impl Machine {
             }
             _ => (g.usage, g.swap),
         };
+        let lists = self.lists_of(memcg);
+        let file = match memcg {
+            ROOT => self.mem.cache.files.nr_cached,
+            _ => lists[2] + lists[3],
+        };
         GroupFiles {
             current,
             swap_current,
@@ -92,7 +97,8 @@ impl Machine {
             high: g.config.high,
             max: g.config.max,
             anon,
-            lists: self.lists_of(memcg),
+            file,
+            lists,
             pgscan: VmEvent::SCANNED.iter().map(|&e| self.stat_of(memcg, e)).sum(),
             processes,
         }

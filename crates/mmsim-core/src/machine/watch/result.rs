@@ -144,13 +144,15 @@ pub struct DaemonResult {
 pub struct Act {
     /// When.
     pub at: SimTime,
-    /// A signal, the file that was written, `kill group`, `freeze` or `thaw`.
+    /// When a freeze ended; `None`: it goes on, or is another act.
+    pub until: Option<SimTime>,
+    /// A signal, the file that was written, `terminate group`, `kill group` or `freeze`.
     pub what: &'static str,
     /// The process or the group.
     pub target: String,
     /// Why.
     pub reason: Reason,
-    /// Processes that were hit, threads that stopped or went on, pages that were reclaimed.
+    /// Processes that were hit, threads that stopped, pages that were reclaimed.
     pub done: u64,
     /// Memory and work of its victims.
     pub lost: Lost,
@@ -161,7 +163,7 @@ pub struct Act {
 impl Act {
     /// True if it sends a signal to processes.
     pub fn kills(&self) -> bool {
-        matches!(self.what, "SIGTERM" | "SIGKILL" | "kill group")
+        matches!(self.what, "SIGTERM" | "SIGKILL" | "terminate group" | "kill group")
     }
 }
 

@@ -3,8 +3,11 @@
 use crate::scenario::keys::{Fallback, Kind, TableSpec};
 use crate::scenario::rows::{Words, rows, words};
 use mmsim_core::policy::daemon::{Control, Signal, Stall};
+use mmsim_daemons::oomd::{ACTION_NAMES, DETECTOR_NAMES};
+use mmsim_daemons::senpai::Mode;
 
 use super::key;
+use super::pod::KUBELET;
 
 use Fallback::{Auto, Is, Required};
 use Kind::{Choice, Count, Flag, Number, Size, Table, Tables, Text, Texts, Time, Whole};
@@ -16,6 +19,13 @@ pub(in crate::scenario) const SIGNALS: Words<Signal> =
 /// Stalls that triggers count.
 pub(in crate::scenario) const STALLS: Words<Stall> =
     words! { "some" => Stall::Some, "full" => Stall::Full };
+
+/// Which senpai.
+pub(in crate::scenario) const SENPAI_MODES: Words<Mode> = words! {
+    "script" => Mode::Script,
+    "plugin" => Mode::Plugin,
+    "immediate" => Mode::Immediate,
+};
 
 /// Files of groups that rules write.
 pub(in crate::scenario) const CONTROLS: Words<Control> = words! {
@@ -30,13 +40,17 @@ rows! {
     /// `[[daemon]]`.
     DAEMON,
     "[[daemon]]",
-    "A program of user space that watches memory and acts: one of `earlyoom`, `systemd-oomd`, `lmkd`, \
-     `senpai` and `rule`. The run ends without it.";
+    "A program of user space that watches memory and acts: one of `earlyoom`, `nohang`, \
+     `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai` and `rule`. The run ends without it.";
     keys {
         ("name", Text, Auto("that of the program"), "name in reports, unlike those of tasks")
         ("earlyoom", Table(&EARLYOOM), Auto("another program"), "earlyoom; `{}`: with its defaults")
+        ("nohang", Table(&NOHANG), Auto("another program"), "nohang; `{}`: with its default file")
         ("systemd-oomd", Table(&SYSTEMD_OOMD), Auto("another program"), "systemd-oomd")
+        ("oomd", Tables(&OOMD), Auto("another program"),
+            "rulesets of Meta's oomd: one `[[daemon.oomd]]` each")
         ("lmkd", Table(&LMKD), Auto("another program"), "lmkd; `{}`: with its defaults")
+        ("kubelet", Table(&KUBELET), Auto("another program"), "the kubelet of all `[[pod]]`")
         ("senpai", Table(&SENPAI), Auto("another program"), "senpai")
         ("rule", Tables(&DAEMON_RULE), Auto("another program"),
             "rules of one's own, in order: one `[[daemon.rule]]` each")
@@ -44,11 +58,11 @@ rows! {
             "pressure that makes all rules look: one `[[daemon.trigger]]` each")
         ("memcg", Text, Auto("the root"), "name of its own group")
         ("oom-score-adj", Whole(-1000, 1000),
-            Auto("-1000 for lmkd, -900 for systemd-oomd, -100 for earlyoom, else 0"),
+            Auto("-1000 for lmkd, -999 for the kubelet, -900 for systemd-oomd, -100 for earlyoom, else 0"),
             "its own `oom_score_adj`")
         ("start", Time, Is("\"0ns\""), "when it starts")
         ("resident", Size(0), Is("\"4MiB\""), "anonymous memory that it touches at each look")
-        ("locked", Flag, Auto("`true` for earlyoom and lmkd"), "that memory is locked")
+        ("locked", Flag, Auto("`true` for earlyoom, nohang, oomd and lmkd"), "that memory is locked")
         ("read-machine", Time, Is("\"10us\""), "time of a read of meminfo, vmstat or pressure")
         ("read-group", Time, Is("\"50us\""), "time of a read of a file of a group")
         ("read-process", Time, Is("\"100us\""), "time of a look at a process")
@@ -71,6 +85,57 @@ rows! {
             "per cent of swap for SIGKILL")
         ("prefer", Texts, Auto("none"), "processes with 300 points more")
         ("avoid", Texts, Auto("none"), "processes with 300 points less")
+    }
+}
+
+rows! {
+    /// `[daemon.nohang]`.
+    NOHANG,
+    "[daemon.nohang]",
+    "nohang, 2026.";
+    keys {
+        ("pressure", Flag, Is("false"),
+            "with the rules of pressure of its desktop file: `full` avg10 of 40 % and of 90 % for 30 s")
+    }
+}
+
+rows! {
+    /// `[[daemon.oomd]]`.
+    OOMD,
+    "[[daemon.oomd]]",
+    "A ruleset of Meta's oomd 0.5.0, looked at every 5 s.";
+    keys {
+        ("name", Text, Auto("`ruleset 0` and so on"), "name in reports")
+        ("detector", Tables(&OOMD_DETECTOR), Required, "when, one `[[daemon.oomd.detector]]` each")
+        ("kill", Table(&OOMD_KILL), Required, "whom")
+    }
+}
+
+rows! {
+    /// `[[daemon.oomd.detector]]`.
+    OOMD_DETECTOR,
+    "[[daemon.oomd.detector]]",
+    "A plug-in that detects. All of one `group` must hold, and one group is enough.";
+    keys {
+        ("plugin", Choice(&DETECTOR_NAMES), Required, "which")
+        ("group", Text, Auto("that of all without one"), "name of its group of detectors")
+        ("memcg", Text, Auto("none, for `swap_free`"), "its memory cgroup; `/` is the whole machine")
+        ("threshold", Number(0.0, 1e9), Auto("none, for `memory_reclaim`"),
+            "per cent of `full` pressure or of free swap; MiB of `memory_above`")
+        ("duration", Time, Auto("none, for `swap_free`"),
+            "for how long it holds; of `memory_reclaim`: within which time")
+    }
+}
+
+rows! {
+    /// `[daemon.oomd.kill]`.
+    OOMD_KILL,
+    "[daemon.oomd.kill]",
+    "A plug-in that kills one group.";
+    keys {
+        ("plugin", Choice(&ACTION_NAMES), Required, "which")
+        ("among", Text, Required, "groups, where `*` stands for any characters: `user/*`")
+        ("pause", Time, Is("\"15s\""), "time after a kill in which no ruleset acts (`post_action_delay`)")
     }
 }
 
@@ -124,11 +189,13 @@ rows! {
     /// `[daemon.senpai]`.
     SENPAI,
     "[daemon.senpai]",
-    "senpai, the script of 2019.";
+    "senpai.";
     keys {
         ("memcg", Text, Required, "the group whose `memory.high` it writes")
-        ("pressure", Time, Is("\"10ms\""), "stall since its last write that it wants")
-        ("least", Size(1), Is("\"100MiB\""), "the least limit that it writes")
+        ("mode", Choice(SENPAI_MODES.names), Is("\"script\""),
+            "the script of 2019, the plug-in of oomd, or that with `immediate_backoff`, which reclaims")
+        ("pressure", Time, Is("\"10ms\""), "stall since its last write that it wants; not of \"immediate\"")
+        ("least", Size(1), Is("\"100MiB\""), "the least limit that the script writes")
     }
 }
 
@@ -186,7 +253,7 @@ rows! {
     "One of `signal`, `freeze`, `write` with its `value`, `reclaim` and `swappiness`.";
     keys {
         ("signal", Choice(SIGNALS.names), Auto("none"),
-            "signal to the process; a group gets SIGKILL")
+            "signal to the process, or to all of the group")
         ("freeze", Time, Auto("none"), "time for which the group is frozen")
         ("write", Choice(CONTROLS.names), Auto("none"), "file of the group that is written")
         ("value", Text, Auto("none"), "expression for the bytes that are written")

@@ -65,7 +65,7 @@ const SINCE: &[(&str, &str, Since)] = &[
 ];
 
 /// Groups besides the root (`MEM_CGROUP_ID_MAX`), those that stay empty left out.
-const MOST_GROUPS: u64 = 65_535;
+pub(in crate::scenario) const MOST_GROUPS: u64 = 65_535;
 /// Groups of an entry that stay empty.
 const MOST_EMPTY: u64 = 10_000_000;
 

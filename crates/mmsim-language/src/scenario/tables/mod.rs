@@ -9,6 +9,7 @@ mod laws;
 mod machine;
 mod memcg;
 mod phased;
+mod pod;
 mod settings;
 mod sweep;
 mod sysctls;
@@ -25,6 +26,7 @@ pub use laws::*;
 pub use machine::*;
 pub use memcg::*;
 pub use phased::*;
+pub use pod::*;
 pub(crate) use settings::default_of;
 pub use settings::{COMPACTION, COSTS, DAMON_RULES, PARAMETERS, POLICY, ROW_TABLES, RULES};
 pub use sweep::*;
@@ -68,6 +70,7 @@ rows! {
         ("damon", Tables(&DAMON), Auto("none"), "monitors of accesses, one `[[damon]]` each")
         ("daemon", Tables(&DAEMON), Auto("none"),
             "programs that watch memory and act, one `[[daemon]]` each")
+        ("pod", Tables(&POD), Auto("none"), "pods that a kubelet runs, one `[[pod]]` each")
         ("variant", Tables(&VARIANT), Auto("one variant called `default`"),
             "what is compared, one `[[variant]]` each")
         ("axes", Axes, Auto("none"), "paths of keys and the values that each is run with")
@@ -142,7 +145,9 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     all.extend([&VARIANT, &EXPECT, &THAN]);
     all.extend([&DAMON, &DAMON_REGION, &DAMON_PAUSE, &DAMON_INTERVALS_GOAL, &DAMOS, &DAMOS_GOAL]);
     all.extend([&DAMOS_FAIL_CHARGE, &DAMOS_WMARKS, &DAMOS_FILTER]);
-    all.extend([&DAEMON, &EARLYOOM, &SYSTEMD_OOMD, &DAEMON_WATCH, &LMKD, &SENPAI]);
+    all.extend([&DAEMON, &EARLYOOM, &NOHANG, &SYSTEMD_OOMD, &DAEMON_WATCH]);
+    all.extend([&OOMD, &OOMD_DETECTOR, &OOMD_KILL, &LMKD, &SENPAI]);
+    all.extend([&KUBELET, &POD, &POD_CONTAINER]);
     all.extend([&DAEMON_TRIGGER, &DAEMON_RULE, &DAEMON_VICTIM, &DAEMON_DO]);
     all.push(&TASK_COMMON);
     all.extend(WORKLOADS.iter().map(|w| w.table));

@@ -33,6 +33,12 @@ pub(super) const TASK: &[KeySpec] = &[
         "memory cgroup, by its path; of groups with `count`, process i is in the i-th",
     ),
     key(
+        "pod",
+        Text,
+        Auto("none"),
+        "pod that it is the container of, instead of `memcg`; `pod/container` if it has several. Gives `oom_score_adj` too",
+    ),
+    key(
         "disk",
         Text,
         Auto("`file-device`"),

@@ -1,0 +1,66 @@
+//! `[[daemon.oomd]]`: rulesets of plug-ins.
+
+use mmsim_daemons::oomd::{ACTIONS, DETECTORS, Detector, Kill, Ruleset};
+
+use super::fields::{each, within};
+use super::read::Reader;
+use super::tables::{OOMD, OOMD_DETECTOR, OOMD_KILL};
+use super::watched::{group_named, groups_like};
+use mmsim_base::error::Error;
+
+/// Detectors of a ruleset.
+const MOST_DETECTORS: usize = 64;
+
+/// Reads rulesets.
+pub(super) fn rulesets(r: &Reader<'_>, groups: &[String]) -> Result<Vec<Ruleset>, Error> {
+    let mut all = each(r, "oomd", &OOMD, |o| ruleset(o, groups))?;
+    for (n, ruleset) in all.iter_mut().enumerate().filter(|(_, r)| r.name.is_empty()) {
+        ruleset.name = format!("ruleset {n}");
+    }
+    Ok(all)
+}
+
+fn ruleset(r: &Reader<'_>, groups: &[String]) -> Result<Ruleset, Error> {
+    let detectors = each(r, "detector", &OOMD_DETECTOR, |d| detector(d, groups))?;
+    if detectors.is_empty() {
+        return Err(r.error("detector", "it detects nothing", "a detector"));
+    }
+    if detectors.len() > MOST_DETECTORS {
+        let found = format!("{} detectors", detectors.len());
+        return Err(r.error("detector", found, format!("at most {MOST_DETECTORS}")));
+    }
+    r.need("kill")?;
+    let name = r.opt_name("name")?.unwrap_or("").to_string();
+    let kill = within(r, "kill", &OOMD_KILL, |k| kill(k, groups))?;
+    let kill = kill.ok_or_else(|| r.error("kill", "it does nothing", "a plug-in that kills"))?;
+    Ok(Ruleset { name, detectors, kill })
+}
+
+fn detector(r: &Reader<'_>, groups: &[String]) -> Result<Detector, Error> {
+    let plugin = r.position("plugin")?;
+    let row = &DETECTORS[plugin];
+    for (key, takes) in ["memcg", "threshold", "duration"].into_iter().zip(row.takes) {
+        if takes {
+            r.need(key)?;
+        } else if r.has(key) {
+            let found = format!("`{}` takes none", row.name);
+            return Err(r.error(key, found, "nothing: leave it out"));
+        }
+    }
+    if r.has("memcg") {
+        group_named(r, "memcg", groups)?;
+    }
+    Ok(Detector {
+        plugin,
+        group: r.opt_name("group")?.unwrap_or("").to_string(),
+        memcg: r.opt_name("memcg")?.unwrap_or("/").to_string(),
+        threshold: r.opt_number("threshold")?.unwrap_or(0.0),
+        duration: r.opt_time("duration")?.unwrap_or_default(),
+    })
+}
+
+fn kill(r: &Reader<'_>, groups: &[String]) -> Result<Kill, Error> {
+    let plugin = r.position("plugin")?;
+    debug_assert!(plugin < ACTIONS.len(), "words are those of the table");
+    Ok(Kill { plugin, among: groups_like(r, "among", groups)?, pause: r.get("pause")? })
+}

@@ -1,0 +1,46 @@
+//! Groups that daemons watch, by name and by pattern.
+
+use mmsim_core::base::id::MemcgId;
+
+use super::read::Reader;
+use mmsim_base::error::Error;
+
+/// The group of a key; `/` is the machine.
+pub(super) fn group_named(r: &Reader<'_>, key: &str, groups: &[String]) -> Result<MemcgId, Error> {
+    let name = r.name(key)?;
+    match groups.iter().position(|g| g == name) {
+        Some(i) => Ok(MemcgId(i as u16 + 1)),
+        None if name == "/" => Ok(MemcgId(0)),
+        None => {
+            let known: Vec<&str> = groups.iter().map(String::as_str).chain(["/"]).collect();
+            Err(r.unknown_word(key, "group", name, &known))
+        }
+    }
+}
+
+/// The groups with a pattern's names, at least one.
+pub(super) fn groups_like(
+    r: &Reader<'_>,
+    key: &str,
+    groups: &[String],
+) -> Result<Vec<MemcgId>, Error> {
+    let names = r.name(key)?;
+    let matches = |(_, g): &(usize, &String)| like(g, names);
+    let all: Vec<MemcgId> =
+        groups.iter().enumerate().filter(matches).map(|(i, _)| MemcgId(i as u16 + 1)).collect();
+    if all.is_empty() {
+        let known: Vec<&str> = groups.iter().map(String::as_str).chain(["processes"]).collect();
+        return Err(r.unknown_word(key, "group", names, &known));
+    }
+    Ok(all)
+}
+
+/// True if a name is like a pattern, in which `*` stands for any characters.
+fn like(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((begin, rest)) => name.strip_prefix(begin).is_some_and(|name| {
+            (0..=name.len()).any(|i| name.is_char_boundary(i) && like(&name[i..], rest))
+        }),
+    }
+}
