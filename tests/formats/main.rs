@@ -3,6 +3,7 @@
 mod bench_trace;
 mod damon_args;
 mod damon_records;
+mod groups;
 #[path = "../harness/mod.rs"]
 #[allow(dead_code, reason = "all test programs here share it")]
 mod harness;

@@ -11,9 +11,10 @@ use mmsim_base::error::{Error, ErrorKind};
 use mmsim_base::files;
 
 /// Files that are read, `*` for any name, in the order in which a shell copies them.
-pub const FILES: [&str; 15] = [
+pub const FILES: [&str; 16] = [
     "proc/version",
     "proc/cmdline",
+    "proc/mounts",
     "proc/zoneinfo",
     "proc/buddyinfo",
     "proc/pagetypeinfo",
@@ -28,6 +29,32 @@ pub const FILES: [&str; 15] = [
     "sys/block/*/comp_algorithm",
     "sys/module/zswap/parameters/*",
 ];
+
+/// Folder of the tree of memory cgroups, version 2.
+pub(super) const GROUPS: &str = "sys/fs/cgroup";
+
+/// The file of a copy that has the numbers of groups.
+pub(super) const ORDER: &str = "numbers";
+
+/// Files of a group that are read.
+const OF_GROUP: [&str; 13] = [
+    "memory.min",
+    "memory.low",
+    "memory.high",
+    "memory.max",
+    "memory.swap.high",
+    "memory.swap.max",
+    "memory.zswap.max",
+    "memory.oom.group",
+    "memory.current",
+    "memory.swap.current",
+    "memory.events",
+    "memory.stat",
+    "memory.pressure",
+];
+
+/// Levels of groups at most, against folders that link to themselves.
+const MOST_LEVELS: usize = 64;
 
 /// Files that describe the work of a machine, which `--workload` reads. Those below `later` are of the
 /// second sample, those below `group` of a memory cgroup.
@@ -65,13 +92,15 @@ impl Sampled {
             Some(path) => {
                 let path = path.trim_matches('/').replace('\'', "'\\''");
                 format!(
-                    "copy group '/sys/fs/cgroup/{path}' memory.stat memory.pressure memory.max \
+                    "echo '==> /group/path <=='; echo '{path}'
+copy group '/sys/fs/cgroup/{path}' memory.stat memory.pressure memory.max \
                      memory.swap.current\n"
                 )
             }
             None => String::new(),
         };
-        let later = group.replace("copy group ", "copy later/group ");
+        let copied = group.split_once('\n').map_or("", |(_, copied)| copied);
+        let later = copied.replace("copy group ", "copy later/group ");
         format!(
             "copy() {{
     to=$1 from=$2; shift 2
@@ -102,7 +131,29 @@ pub fn script(work: Option<&Sampled>) -> String {
         }
         lines.last_mut().expect("there is one").push_str(&format!(" /{file}"));
     }
-    lines.join("\n") + "\n" + &work.map_or(String::new(), Sampled::script)
+    lines.join("\n") + "\n" + &groups_script() + &work.map_or(String::new(), Sampled::script)
+}
+
+/// The part of the script that copies groups: their numbers, then their files.
+fn groups_script() -> String {
+    let names = OF_GROUP.map(|f| f.trim_start_matches("memory.")).join(" ");
+    let mut lines = vec![String::from("for f in")];
+    for name in names.split(' ') {
+        if lines.last().is_some_and(|l| l.len() + name.len() + 4 > 90) {
+            lines.last_mut().expect("there is one").push_str(" \\");
+            lines.push("   ".into());
+        }
+        lines.last_mut().expect("there is one").push_str(&format!(" {name}"));
+    }
+    format!(
+        "echo '==> /{GROUPS}/{ORDER} <=='
+find /{GROUPS} -mindepth 1 -type d -exec ls -di {{}} +
+{}; do
+    find /{GROUPS} -mindepth 2 -name \"memory.$f\" -exec tail -vn +1 {{}} +
+done
+",
+        lines.join("\n")
+    )
 }
 
 /// A copy.
@@ -182,6 +233,7 @@ impl Copies {
                 copies.add(name, at.display().to_string(), text.as_str().into(), 0..text.len());
             }
         }
+        copies.read_groups(path, GROUPS, 0)?;
         if copies.files.is_empty() && copies.empty.is_empty() {
             let title = format!("`{origin}` has no copy of a machine's files");
             let help =
@@ -243,6 +295,33 @@ impl Copies {
         Ok(copies)
     }
 
+    /// Reads the files of the group in `folder` below `root`, and those of the groups below it.
+    fn read_groups(&mut self, root: &Path, folder: &str, level: usize) -> Result<(), Error> {
+        let at = root.join(folder);
+        let entries = match at.read_dir() {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(files::unreadable(&at, &e)),
+        };
+        let mut names: Vec<(String, bool)> = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+            names.extend(entry.file_name().into_string().ok().map(|name| (name, is_dir)));
+        }
+        names.sort_unstable();
+        for (name, is_dir) in names {
+            let path = format!("{folder}/{name}");
+            if is_dir && level < MOST_LEVELS {
+                self.read_groups(root, &path, level + 1)?;
+            } else if !is_dir && of_groups(&path) {
+                let at = root.join(&path);
+                let text = files::read_text(&at, "a file of a group")?;
+                self.add(path, at.display().to_string(), text.as_str().into(), 0..text.len());
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, name: String, origin: String, whole: Arc<str>, at: Range<usize>) {
         if whole[at.clone()].trim().is_empty() {
             self.empty.push(name);
@@ -294,12 +373,23 @@ impl Copies {
             }
         }
         // Files that are not read are no mistake in a folder, where they are not looked at either.
-        let known = |name: &str| FILES.iter().chain(&OF_WORK).any(|pattern| fits(pattern, name));
+        let known = |name: &str| {
+            of_groups(name) || FILES.iter().chain(&OF_WORK).any(|pattern| fits(pattern, name))
+        };
         for name in self.files.keys().filter(|name| !known(name)) {
             notes.push(Note::new(name, "the file", "not one that is read"));
         }
         notes
     }
+}
+
+/// True if a path is that of a file of groups that is read.
+fn of_groups(name: &str) -> bool {
+    let file = name.strip_prefix(GROUPS).and_then(|n| n.strip_prefix('/'));
+    file.is_some_and(|file| match file.rsplit_once('/') {
+        None => file == ORDER,
+        Some((_, file)) => OF_GROUP.contains(&file),
+    })
 }
 
 /// True if a path fits a pattern.

@@ -12,6 +12,7 @@ use mmsim_core::memory::Layout;
 
 use super::copies::Copies;
 use super::facts::Facts;
+use super::groups;
 use super::import::{ANY_TASK, Import};
 use super::sysctls;
 use mmsim_base::error::Error;
@@ -66,6 +67,7 @@ pub fn emit(copies: &Copies, import: &Import) -> Result<Emitted, Error> {
     let online = if online == 0 { "0\n".into() } else { format!("0-{online}\n") };
     all.push(("sys/devices/system/cpu/online".into(), online));
     all.extend(lru(&run));
+    all.extend(groups::texts(&run.machine.memcgs, run.machine.memcg_mount));
     all.sort();
     Ok(all)
 }
@@ -201,6 +203,9 @@ fn items(file: &str, text: &str) -> BTreeMap<String, String> {
         }
         // A run begins with counters at 0.
         "proc/vmstat" => {}
+        "proc/mounts" => {
+            all.insert("options of cgroup2".into(), groups::options(text));
+        }
         "proc/meminfo" | "proc/swaps" => {
             for line in text.lines().filter(|l| !l.starts_with("Filename")) {
                 let line = words(line);

@@ -427,6 +427,12 @@ fn swaps(text: &Text) -> Result<Vec<SwapLine>, Error> {
 }
 
 impl Facts {
+    /// Pages of the machine, as far as they are known.
+    pub(super) fn pages(&self) -> u64 {
+        let managed = self.nodes.iter().flatten().map(|z| z.1.managed).sum();
+        if self.nodes.is_empty() { self.total.unwrap_or(0) } else { managed }
+    }
+
     /// Reads the copies.
     ///
     /// # Errors

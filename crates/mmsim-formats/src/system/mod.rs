@@ -22,6 +22,7 @@ pub mod blocks;
 pub mod copies;
 mod emit;
 mod facts;
+mod groups;
 mod import;
 mod note;
 mod options;

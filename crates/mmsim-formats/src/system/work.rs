@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use mmsim_base::error::{Error, ErrorKind};
 use mmsim_core::base::vmstat::VmEvent;
 
-use super::copies::{Copies, Text};
+use super::copies::{Copies, GROUPS, Text};
 use super::facts::meminfo;
 use super::note::{Note, Weight};
 
@@ -92,6 +92,8 @@ pub struct Work {
     pub notes: Vec<Note>,
     /// The limit of a group in bytes, if the work is that of a group with one.
     limit: Option<u64>,
+    /// The group of the tasks.
+    group: Option<String>,
     /// The largest processes, for a comment.
     largest: Vec<String>,
 }
@@ -276,12 +278,12 @@ impl Task {
         self.set_by.iter().find(of).map(|&i| RATES[i].0)
     }
 
-    fn text(&self, duration: f64, group: bool) -> String {
+    fn text(&self, duration: f64, group: Option<&str>) -> String {
         let mut t = String::new();
         // Writing into a string cannot fail.
         let _ = writeln!(t, "\n[[task]]\nname = \"{}\"\nworkload = \"zipf\"", self.name);
-        if group {
-            let _ = writeln!(t, "memcg = \"group\"");
+        if let Some(group) = group {
+            let _ = writeln!(t, "memcg = {}", toml::Value::from(group));
         }
         let _ = writeln!(t, "# {}\nmemory = \"{} pages\"", self.from, self.pages);
         for (comment, key) in &self.keys {
@@ -315,6 +317,11 @@ impl Work {
             notes.push(Note::new("proc/*/smaps_rollup", "missing", why).weighing(Weight::Detail));
         }
         let limit = copies.get("group/memory.max").and_then(|t| t.word().parse().ok());
+        // The tree has its limits; a copy without one has a group of the work alone.
+        let path = copies.get("group/path").map(|t| t.word().to_string());
+        let path = path.filter(|path| copies.get(&format!("{GROUPS}/{path}/memory.max")).is_some());
+        let limit = if path.is_some() { None } else { limit };
+        let group = path.or(limit.map(|_| "group".to_string()));
         let rate = |i: usize| recorded.as_ref().and_then(|r| r.rates[i]).filter(|r| *r > 0.0);
         let mut tasks = Vec::new();
         let mut task = |name, set_by: &'static [usize], resident: u64, pages: u64, more: Vec<_>| {
@@ -356,7 +363,7 @@ impl Work {
             let help = "copy the machine while it works";
             return Err(Error::new(ErrorKind::File, title).help(help));
         }
-        Ok(Work { tasks, recorded, notes, limit, largest })
+        Ok(Work { tasks, recorded, notes, limit, group, largest })
     }
 
     /// Duration of a run in which each task goes over its pages some times, in nanoseconds.
@@ -393,7 +400,7 @@ impl Work {
         t + &self
             .tasks
             .iter()
-            .map(|task| task.text(duration, self.limit.is_some()))
+            .map(|task| task.text(duration, self.group.as_deref()))
             .collect::<String>()
     }
 }

@@ -15,6 +15,8 @@ use mmsim_lru::config::Settings as _;
 
 use super::copies::{Copies, Text};
 use super::facts::Facts;
+use super::groups::Groups;
+use super::import::ANY_TASK;
 use super::note::{Note, Weight};
 use super::options::{Options, Programs, Sizes};
 use super::place::{self, Contents, Shape};
@@ -49,6 +51,7 @@ pub(super) struct Writer<'a> {
     swap: Option<String>,
     file_device: Option<String>,
     reclaim: Option<String>,
+    groups: Groups,
 }
 
 impl<'a> Writer<'a> {
@@ -59,7 +62,9 @@ impl<'a> Writer<'a> {
         notes: &'a mut Vec<Note>,
     ) -> Result<Self, Error> {
         let (vm, swap, file_device, reclaim) = (Vec::new(), None, None, None);
-        let mut w = Writer { copies, facts, options, notes, vm, swap, file_device, reclaim };
+        let groups = Groups::of(copies, facts.pages(), notes)?;
+        let mut w =
+            Writer { copies, facts, options, notes, vm, swap, file_device, reclaim, groups };
         w.vm = sysctls::read(copies, facts.kernel, w.notes)?;
         w.devices()?;
         w.lru()?;
@@ -425,6 +430,7 @@ impl<'a> Writer<'a> {
                 let _ = writeln!(t, "{key} = {value}");
             }
         }
+        t += &self.groups.mount;
         let mut rows = rows.iter();
         for zones in &facts.nodes {
             let table = if facts.nodes.len() > 1 {
@@ -444,6 +450,7 @@ impl<'a> Writer<'a> {
         for (key, value) in &self.vm {
             let _ = writeln!(t, "{key} = {value}");
         }
+        t += &self.groups.entries;
         if let Some(reclaim) = &self.reclaim {
             let _ = writeln!(t, "\n[[variant]]\nname = \"as imported\"\nreclaim = {reclaim}");
         }
@@ -464,9 +471,7 @@ impl<'a> Writer<'a> {
 
     /// The machine of a text.
     fn run(&self, rows: &[Rows]) -> Result<RunSpec, Error> {
-        let text =
-            self.text(rows, None) + "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
-        run_of(&text, self.copies.origin())
+        run_of(&(self.text(rows, None) + ANY_TASK), self.copies.origin())
     }
 
     /// Differences from the formulas, zone by zone.
@@ -582,7 +587,7 @@ impl<'a> Writer<'a> {
     /// Where memory is free.
     fn layout(&mut self, machine: &MachineConfig) -> Option<Layout> {
         let facts = self.facts;
-        let pages: u64 = facts.nodes.iter().flatten().map(|z| z.1.managed).sum();
+        let pages = facts.pages();
         let blocks = facts.blocks.as_ref()?;
         if facts.nodes.is_empty() {
             let why =
