@@ -431,3 +431,33 @@ fn rules_are_set_over_those_of_the_kernel() {
     let same = machine.replace("\"cfs\"", "\"eevdf\"");
     assert_eq!(runs(&format!("{same}{task}"))[0].machine.rules, None);
 }
+
+/// The name of an entry stands for its number: a group, a task and a monitor's like, in `--set`, in
+/// axes and in variants. Points within brackets are the name's.
+#[test]
+fn an_entry_is_set_by_its_name() {
+    let text = |first: &str, second: &str| {
+        format!(
+            "[machine]\nmemory = \"64MiB\"\nmemcg = [{{ name = \"a.slice\" }}, \
+             {{ name = \"a.slice/pod\", count = 2 }}]\n\
+             [[task]]\nname = \"web\"\nworkload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 10\n\
+             [axes]\n\"machine.memcg[{first}].high\" = [\"8MiB\", \"max\"]\n\
+             [[variant]]\nname = \"v\"\nset = {{ \"task[{second}].theta\" = 0.5 }}\n"
+        )
+    };
+    let of = |text: String, set: &str| {
+        let set = (format!("machine.memcg[{set}].low"), "4MiB".to_string());
+        let scenario = scenario(&text).with_sets(&[set]).unwrap_or_else(|e| panic!("{e}"));
+        let runs = scenario.expand(&Catalogue).unwrap_or_else(|e| panic!("{e}"));
+        runs.into_iter().map(|run| (run.machine, run.tasks)).collect::<Vec<_>>()
+    };
+    let named = of(text("a.slice", "web"), "a.slice/pod");
+    assert!(named == of(text("0", "0"), "1"));
+    let lows = |i: usize| named[i].0.memcgs.iter().map(|g| g.low).collect::<Vec<_>>();
+    assert_eq!(lows(0), [0, 1024, 1024]);
+    assert_eq!(named[0].0.memcgs[0].high, Some(2048));
+    // One of the two groups that an entry makes has no entry of its own.
+    let one = ("machine.memcg[a.slice/pod-0].low".to_string(), "4MiB".to_string());
+    let error = scenario(&text("0", "0")).with_sets(&[one]).expect_err("there is none");
+    assert!(error.to_string().contains("write `machine.memcg[a.slice/pod]`"), "{error}");
+}

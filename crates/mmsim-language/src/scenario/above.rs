@@ -41,6 +41,24 @@ impl Scenario {
     }
 }
 
+/// The path of a key of a run as reports have it: `machine.memcg[3].low` for
+/// `machine.memcg[pod/a].low`, the number of an entry in place of its name.
+pub fn by_numbers(run: &RunSpec, path: &str) -> String {
+    let mut rest = path;
+    let mut all = String::new();
+    while let Some((before, (name, after))) =
+        rest.split_once('[').and_then(|(before, inner)| Some((before, inner.split_once(']')?)))
+    {
+        all = format!("{all}{before}[");
+        let mut named = run.given.iter().filter(|(_, value)| value == name);
+        let number = named.find_map(|(key, _)| key.strip_prefix(&all)?.strip_suffix("].name"));
+        let number = number.unwrap_or(name);
+        all = format!("{all}{number}]");
+        rest = after;
+    }
+    all + rest
+}
+
 /// The settings of a run that its kernel has a say in, but for those of its LRU, each by the path that
 /// options take: rules, sysctls, knobs of compaction and of DAMON.
 pub fn settings_of(run: &RunSpec) -> Vec<(String, String)> {

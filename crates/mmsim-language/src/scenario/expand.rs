@@ -14,11 +14,12 @@ use mmsim_core::config::MachineConfig;
 use super::daemon::{self, DaemonSpec};
 use super::damon::{self, PlacedDamon};
 use super::given::{Given, given};
+use super::inline::inline;
 use super::keys::{MANY, TableSpec};
 use super::machine;
 use super::pods;
 use super::policy::{self, PlacedPolicy};
-use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted, inline};
+use super::raw::{At, Entry, Node, Path, Sources, Table, Value, counted};
 use super::read::{Reader, fill};
 use super::tables::{self, ROOT, VARIANT};
 use super::tasks;
@@ -126,7 +127,7 @@ pub(super) fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>
     };
     let mut axes: Vec<Axis<'_>> = Vec::new();
     for e in &table.entries {
-        let path = axis_path(sources, e, axes.iter().map(|a| &a.path))?;
+        let path = axis_path(sources, e, doc, axes.iter().map(|a| &a.path))?;
         axes.push(Axis { path, values: axis_values(sources, e, "axes")? });
     }
     Ok(axes)
@@ -136,10 +137,11 @@ pub(super) fn axes<'a>(sources: &Sources, doc: &'a Table) -> Result<Vec<Axis<'a>
 pub(super) fn axis_path<'a>(
     sources: &Sources,
     e: &Entry,
+    doc: &Table,
     mut before: impl Iterator<Item = &'a Path>,
 ) -> Result<Path, Error> {
     let path = sources.path(&e.key, e.key_at)?;
-    if let Some(before) = before.find(|p| p.steps == path.steps) {
+    if let Some(before) = before.find(|p| p.is(&path, doc)) {
         let title = format!("axes: `{}` is the same key as `{}`", path.text, before.text);
         return Err(sources.error(e.key_at, title, "write all values in one list"));
     }

@@ -11,7 +11,8 @@ use mmsim_core::config::MachineConfig;
 
 use super::keys::{Kind, RowTable, RowsOf, TableSpec};
 
-use super::raw::{Node, Sources, Table, Value, inline, key};
+use super::inline::{inline, key};
+use super::raw::{Node, Sources, Table, Value};
 use super::read::spec_of_entry;
 use super::tables::{ROOT, device_settings, own_device};
 use super::units;

@@ -204,7 +204,7 @@ pub(super) fn cost(r: &Reader<'_>) -> Result<CostModel, Error> {
                 Ok(_) => unreachable!("{} takes any time", e.key),
                 Err(bad) => bad,
             },
-            v => units::duration_of_bare(&super::raw::inline(v)),
+            v => units::duration_of_bare(&super::inline::inline(v)),
         };
         let bad = bad.advised(read);
         let title = format!("machine.cost.{}: {}, write {}", e.key, bad.found, bad.write);

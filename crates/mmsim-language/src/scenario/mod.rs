@@ -19,6 +19,7 @@ mod expect;
 mod fields;
 mod given;
 pub(crate) mod groups;
+mod inline;
 pub mod keys;
 mod kinds;
 mod laws;
@@ -48,8 +49,8 @@ use std::sync::Arc;
 
 use mmsim_core::config::MachineConfig;
 
-pub use above::settings_of;
-pub use daemon::DaemonSpec;
+pub use above::{by_numbers, settings_of};
+pub use daemon::{CodeSpec, DaemonSpec};
 pub use damon::{DamonContext, DamonSpec};
 pub use expect::GAUGES;
 pub use machine::zones_of;
@@ -311,7 +312,7 @@ fn check_schema(sources: &Sources, doc: &Table) -> Result<(), Error> {
         None => Ok(()),
         Some(n) if matches!(n.value, raw::Value::Integer(1)) => Ok(()),
         Some(n) => {
-            let found = raw::inline(&n.value);
+            let found = inline::inline(&n.value);
             let title = format!("schema: {found} is not known to this version, write 1");
             Err(sources.error(n.at, title, "write 1"))
         }

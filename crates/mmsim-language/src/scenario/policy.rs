@@ -6,7 +6,8 @@ use mmsim_core::base::settings::Settings as _;
 use mmsim_core::config::Kernel;
 use mmsim_lru::ClassicConfig;
 
-use super::raw::{At, Entry, Node, Sources, Value, inline, kind_of};
+use super::inline::inline;
+use super::raw::{At, Entry, Node, Sources, Value, kind_of};
 use super::read::{suggested, unknown, version_of};
 use crate::registry::Registry;
 use mmsim_base::error::{Error, ErrorKind};

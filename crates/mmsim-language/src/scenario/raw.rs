@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::depth;
 use super::keys::TableSpec;
 use mmsim_base::error::{Error, ErrorKind};
+use mmsim_base::nearest::nearest;
 
 /// Levels of lists and tables that are read, one within the other, and parts of a key or steps of a
 /// path at most. It is the limit of the parser.
@@ -192,7 +193,7 @@ impl Sources {
             let next = match (step, here.map(|n| &n.value)) {
                 (Step::Key(k), None) => doc.get(k),
                 (Step::Key(k), Some(Value::Table(t))) => t.get(k),
-                (Step::Index(i), Some(Value::List(l))) => l.get(*i),
+                (step, Some(Value::List(l))) => step.entry(l).map(|i| &l[i]),
                 _ => None,
             };
             let Some(node) = next else { break };
@@ -273,14 +274,20 @@ impl Sources {
     pub(super) fn path(&self, text: &str, at: At) -> Result<Path, Error> {
         let (mut steps, mut places) = (Vec::new(), Vec::new());
         let mut from = 0;
-        for part in text.split('.') {
+        // A point within brackets is one of a name.
+        let mut open = false;
+        let between = |c: char| {
+            open = c == '[' || open && c != ']';
+            c == '.' && !open
+        };
+        for part in text.split(between) {
             let here = self.within(at, text, from..from + part.len());
             from += part.len() + 1;
             let bad = || {
                 self.error(
                     here,
                     format!("\"{text}\" is not a path"),
-                    "write keys joined by points, lists with an index: \"task[0].memory\"",
+                    "write keys joined by points, lists with an index or a name: \"task[0].memory\"",
                 )
             };
             let (key, mut rest) = part.find('[').map_or((part, ""), |i| part.split_at(i));
@@ -292,10 +299,10 @@ impl Sources {
             while !rest.is_empty() {
                 let inner = rest.strip_prefix('[').and_then(|r| r.split_once(']'));
                 let (index, after) = inner.ok_or_else(bad)?;
-                if !index.bytes().all(|b| b.is_ascii_digit()) {
-                    return Err(bad());
-                }
-                steps.push(Step::Index(index.parse().map_err(|_| bad())?));
+                steps.push(match index.bytes().all(|b| b.is_ascii_digit()) {
+                    true => Step::Index(index.parse().map_err(|_| bad())?),
+                    false => Step::Name(index.to_string()),
+                });
                 rest = after;
             }
             places.resize(steps.len(), here);
@@ -336,6 +343,13 @@ impl Sources {
                     let _ = write!(here, ".{k}");
                     t.slot(k, at, then_index)
                 }
+                (Step::Name(name), Value::List(list)) => {
+                    let entry = step.entry(list);
+                    let missing = || self.no_entry(path, at, (&here, name), list);
+                    let i = entry.ok_or_else(missing)?;
+                    let _ = write!(here, "[{name}]");
+                    &mut list[i]
+                }
                 (Step::Index(i), Value::List(list)) => {
                     let n = list.len();
                     let of = format!("`{here}` has {}", counted(n, "entry", "entries"));
@@ -374,8 +388,29 @@ impl Sources {
     }
 }
 
+impl Sources {
+    /// An error for a path to an entry by a name that none of a list has.
+    fn no_entry(&self, path: &Path, at: At, (list, name): (&str, &str), all: &[Node]) -> Error {
+        let names: Vec<&str> = all.iter().filter_map(Node::name).collect();
+        let title = format!("{}: `{list}` has no entry with name = \"{name}\"", path.text);
+        let label = match nearest(name, &names) {
+            Some(near) => format!("write `{list}[{near}]`"),
+            None if names.is_empty() => format!("its entries have no names: write `{list}[0]`"),
+            None => {
+                let more = if names.len() > MOST_NAMES { ", .." } else { "" };
+                let known = names[..names.len().min(MOST_NAMES)].join(", ");
+                format!("its entries are {known}{more}")
+            }
+        };
+        self.error(at, title, label)
+    }
+}
+
+/// Names that a message has.
+const MOST_NAMES: usize = 12;
+
 fn next_is_index(step: Option<&(&Step, &At)>) -> bool {
-    matches!(step, Some((Step::Index(_), _)))
+    matches!(step, Some((Step::Index(_) | Step::Name(_), _)))
 }
 
 /// `1 entry`, `3 entries`.
@@ -423,12 +458,50 @@ impl Path {
             _ => "",
         }
     }
+
+    /// True if both lead to one value of a document, by whatever steps.
+    pub(super) fn is(&self, other: &Path, doc: &Table) -> bool {
+        self.steps == other.steps || self.numbered(doc) == other.numbered(doc)
+    }
+
+    /// The steps with the number of each entry in place of its name.
+    fn numbered(&self, doc: &Table) -> Vec<Step> {
+        let mut here: Option<&Node> = None;
+        let mut all = Vec::new();
+        for (nth, step) in self.steps.iter().enumerate() {
+            let mut own = step.clone();
+            here = match (step, here.map(|n| &n.value)) {
+                (Step::Key(k), None) if nth == 0 => doc.get(k),
+                (Step::Key(k), Some(Value::Table(t))) => t.get(k),
+                (step, Some(Value::List(l))) => step.entry(l).map(|i| {
+                    own = Step::Index(i);
+                    &l[i]
+                }),
+                _ => None,
+            };
+            all.push(own);
+        }
+        all
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     Key(String),
     Index(usize),
+    /// The entry of a list that has this `name`.
+    Name(String),
+}
+
+impl Step {
+    /// The place of the entry of a list that it leads to, if there is one.
+    pub(super) fn entry(&self, list: &[Node]) -> Option<usize> {
+        match self {
+            Step::Key(_) => None,
+            Step::Index(i) => (*i < list.len()).then_some(*i),
+            Step::Name(name) => list.iter().position(|e| e.name() == Some(name)),
+        }
+    }
 }
 
 impl Table {
@@ -466,6 +539,11 @@ impl Table {
 impl Node {
     pub(super) fn text(text: &str, at: At) -> Node {
         Node { value: Value::Text(text.to_string()), at }
+    }
+
+    /// The name that a table says it has.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.table()?.get("name")?.as_text()
     }
 
     pub(super) fn table(&self) -> Option<&Table> {
@@ -576,54 +654,6 @@ fn table(source: u16, parsed: &DeTable<'_>) -> Table {
     Table { entries }
 }
 
-/// A value as TOML on one line.
-pub(super) fn inline(value: &Value) -> String {
-    match value {
-        Value::Text(s) => quoted(s),
-        Value::Integer(i) => i.to_string(),
-        Value::Float(f) => format!("{f:?}"),
-        Value::Flag(b) => b.to_string(),
-        Value::Date(d) => d.clone(),
-        Value::List(l) => {
-            let items: Vec<String> = l.iter().map(|n| inline(&n.value)).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Table(t) if t.entries.is_empty() => "{}".to_string(),
-        Value::Table(t) => {
-            let items: Vec<String> = t
-                .entries
-                .iter()
-                .map(|e| format!("{} = {}", key(&e.key), inline(&e.node.value)))
-                .collect();
-            format!("{{ {} }}", items.join(", "))
-        }
-    }
-}
-
-/// A key as TOML, quoted where it must be.
-pub(super) fn key(k: &str) -> String {
-    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    if !k.is_empty() && k.bytes().all(bare) { k.to_string() } else { quoted(k) }
-}
-
-fn quoted(s: &str) -> String {
-    let mut out = String::from("\"");
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if mmsim_base::error::acts(c) => {
-                let _ = write!(out, "\\U{:08X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -636,14 +666,5 @@ mod tests {
         let keys = |t: &Table| t.entries.iter().map(|e| e.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&t), ["z", "a", "m"]);
         assert_eq!(keys(t.get("m").unwrap().table().unwrap()), ["q", "b"]);
-    }
-
-    #[test]
-    fn inline_parses_back() {
-        let text = r#"{ a = "q\"\\\n\u0001é", b = [1, -2, 0.5, 1e300], "c d" = { e = true } }"#;
-        let n = Node::of_default(text).unwrap();
-        let again = Node::of_default(&inline(&n.value)).unwrap();
-        assert_eq!(inline(&n.value), inline(&again.value));
-        assert!(inline(&again.value).starts_with(r#"{ a = "q\"\\\n"#));
     }
 }

@@ -8,8 +8,9 @@ use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, PAGE_COUNTER_MAX};
 
+use super::inline::inline;
 use super::keys::{KeySpec, Kind, MANY, TableSpec, Variants};
-use super::raw::{At, Entry, Node, Sources, Table, Value, inline, kind_of};
+use super::raw::{At, Entry, Node, Sources, Table, Value, kind_of};
 use super::units::{self, BadQuantity};
 use mmsim_base::error::Error;
 use mmsim_base::nearest::nearest;

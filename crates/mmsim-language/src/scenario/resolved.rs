@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::inline::{inline, key};
 use super::keys::{Kind, TableSpec};
-use super::raw::{Node, Path, Sources, Step, Table, Value, inline, key};
+use super::raw::{Node, Path, Sources, Step, Table, Value};
 use super::read::{fill, spec_of_entry};
 use super::tables::{ROOT, fill_of_kernel};
 use mmsim_core::base::rules::KernelRules;
@@ -56,17 +57,17 @@ fn unfillable(sources: &Sources, doc: &Table) -> Vec<(usize, Node)> {
     let mut kept = Vec::new();
     for e in paths {
         let Ok(Path { steps, .. }) = sources.path(&e.key, e.key_at) else { continue };
-        let [Step::Key(task), Step::Index(inner), rest @ ..] = steps.as_slice() else { continue };
+        let [Step::Key(task), entry, rest @ ..] = steps.as_slice() else { continue };
         // Also where steps or regions change, whose defaults hang on other keys too.
         let changes = |s: &Step| match s {
             Step::Key(k) => ["workload", "steps", "regions"].contains(&k.as_str()),
-            Step::Index(_) => false,
+            Step::Index(_) | Step::Name(_) => false,
         };
         if task != "task" || !(rest.is_empty() || rest.iter().any(changes)) {
             continue;
         }
-        if let Some(t) = tasks.get(*inner) {
-            kept.push((*inner, t.clone()));
+        if let Some(inner) = entry.entry(tasks) {
+            kept.push((inner, tasks[inner].clone()));
         }
     }
     kept

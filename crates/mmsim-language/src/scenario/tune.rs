@@ -174,7 +174,7 @@ impl TunePlan {
         let r = Reader::open(&shared, &root, &TUNE, "")?;
         let dir = folder_of(&path.display().to_string());
         let folders = Folders { plan: &folder_of(name), scenario: &dir };
-        let knobs = knobs(&sources, &r, folders)?;
+        let knobs = knobs(&sources, &r, &scenario, folders)?;
         let (doc, variant) = document(&sources, &r, &scenario, &dir, &knobs)?;
 
         let objectives = objectives(&r)?;
@@ -389,12 +389,17 @@ fn miniature(r: &Reader<'_>) -> Result<Option<(u32, At)>, Error> {
     Ok(SHARES.iter().position(|s| *s == word).map(|n| (n as u32 + 1, at)))
 }
 
-fn knobs(sources: &Sources, r: &Reader<'_>, folders: Folders<'_>) -> Result<Vec<Knob>, Error> {
+fn knobs(
+    sources: &Sources,
+    r: &Reader<'_>,
+    scenario: &Table,
+    folders: Folders<'_>,
+) -> Result<Vec<Knob>, Error> {
     r.need("knobs")?;
     let mut all: Vec<Knob> = Vec::new();
     for e in r.table("knobs")?.map_or(&[][..], |t| &t.entries) {
         let path: Path = sources.path(&e.key, e.key_at)?;
-        if let Some(before) = all.iter().find(|k| k.axis.path.steps == path.steps) {
+        if let Some(before) = all.iter().find(|k| k.axis.path.is(&path, scenario)) {
             let title = format!("knobs: `{}` is the same key as `{}`", path.text, before.path());
             return Err(sources.error(e.key_at, title, "write one range"));
         }
@@ -429,14 +434,14 @@ pub(super) fn document(
         let path = sources.path(&e.key, e.key_at)?;
         let roots = ["schema", "name", "about", "seed", "seeds", "axes", "variant", "expect"];
         expand::refuse_root(sources, &path, &r.name_of("set"), &roots)?;
-        if knobs.iter().any(|k| k.axis.path.steps == path.steps) {
+        if knobs.iter().any(|k| k.axis.path.is(&path, scenario)) {
             let title = format!("set: `{}` is a knob too", path.text);
             return Err(sources.error(path.at, title, "leave it out of one of them"));
         }
         set.push((path, e.node.clone()));
     }
     for axis in expand::axes(sources, scenario)? {
-        let same = |p: &Path| p.steps == axis.path.steps;
+        let same = |p: &Path| p.is(&axis.path, scenario);
         if !knobs.iter().any(|k| same(&k.axis.path)) && !set.iter().any(|(p, _)| same(p)) {
             let title = format!("axes: the scenario has several values of `{}`", axis.path.text);
             let error = sources.error(axis.path.at, title, "a plan runs one of them");

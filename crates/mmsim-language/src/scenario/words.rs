@@ -83,14 +83,15 @@ impl Words<'_> {
         for step in &path.steps {
             let next = match (step, here) {
                 (Step::Key(k), Some(Value::Table(t))) => t.get(k).map(|n| &n.value),
-                (Step::Index(i), Some(Value::List(l))) => l.get(*i).map(|n| &n.value),
+                (step, Some(Value::List(l))) => step.entry(l).map(|i| &l[i].value),
                 _ => None,
             };
             kind = match (step, kind) {
                 (Step::Key(k), kind) if kind.table().is_some() => kind.table()?.key(k)?.kind,
                 (Step::Key(_), Kind::Regions(spec)) => Kind::Table(spec),
-                (Step::Index(_), Kind::Tables(spec) | Kind::OneOrMore(spec)) => Kind::Table(spec),
-                (Step::Index(_), Kind::Tasks(_) | Kind::Steps(_)) => match next {
+                (Step::Key(_), _) => return None,
+                (_, Kind::Tables(spec) | Kind::OneOrMore(spec)) => Kind::Table(spec),
+                (_, Kind::Tasks(_) | Kind::Steps(_)) => match next {
                     Some(Value::Table(t)) => Kind::Table(spec_of_entry(t, kind)?),
                     _ => return None,
                 },

@@ -9,14 +9,14 @@ use mmsim_core::base::settings::Settings as _;
 use mmsim_damon::modules::{LruSort, Reclaim};
 use mmsim_formats::system;
 use mmsim_language::scenario::tune::Knob;
-use mmsim_language::scenario::{DamonContext, RunSpec};
+use mmsim_language::scenario::{DamonContext, RunSpec, by_numbers};
 use mmsim_report::KnobValue;
 
 use super::writes::entry;
 
 /// The value of each knob in the scenario's own run, as reports print it; `None`: not known.
 pub(super) fn values(knobs: &[Knob], own: &RunSpec) -> Vec<Option<String>> {
-    knobs.iter().map(|knob| value(knob.path(), own)).collect()
+    knobs.iter().map(|knob| value(&by_numbers(own, knob.path()), own)).collect()
 }
 
 fn value(path: &str, own: &RunSpec) -> Option<String> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use mmsim_formats::system;
 use mmsim_language::scenario::tune::Knob;
-use mmsim_language::scenario::{DamonContext, DamonSpec, PAGE_SIZE, RunSpec, pages};
+use mmsim_language::scenario::{DamonContext, DamonSpec, PAGE_SIZE, RunSpec, by_numbers, pages};
 
 /// Form of a knob on a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -52,7 +52,7 @@ pub(crate) fn of<'a>(
         }
     };
     for (knob, label) in values {
-        of_knob(knob.path(), label, run).into_iter().for_each(&mut add);
+        of_knob(&by_numbers(run, knob.path()), label, run).into_iter().for_each(&mut add);
     }
     // A module that runs takes its parameters on command.
     let folders: Vec<String> = all
@@ -74,7 +74,28 @@ pub(crate) fn of<'a>(
     all
 }
 
-fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
+fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Vec<Write> {
+    match entry(knob, "machine.memcg") {
+        Some((i, key)) => of_groups(i, key, label, run),
+        None => of_one(knob, label, run).into_iter().collect(),
+    }
+}
+
+/// The file of each group that an entry makes.
+fn of_groups(entry: usize, key: &str, label: &str, run: &RunSpec) -> Vec<Write> {
+    let value = match (pages(label), label) {
+        (Ok(n), _) => (n * PAGE_SIZE).to_string(),
+        (_, "true") => "1".to_string(),
+        (_, "false") => "0".to_string(),
+        (_, label) => label.to_string(),
+    };
+    let name = key.replacen('-', ".", 1);
+    let groups = run.machine.memcgs.iter().filter(|g| g.entry == entry);
+    let path = |group: &str| format!("/sys/fs/cgroup/{group}/memory.{name}");
+    groups.map(|g| Write::File { path: path(&g.name), value: value.clone() }).collect()
+}
+
+fn of_one(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
     let file = |path: String, value: &str| Write::File { path, value: value.to_string() };
     let none = |why: &str| Write::Nothing { knob: knob.to_string(), why: why.to_string() };
     if let Some(name) = knob.strip_prefix("machine.vm.") {
@@ -86,12 +107,6 @@ fn of_knob(knob: &str, label: &str, run: &RunSpec) -> Option<Write> {
             Some((path, _, value)) => file(format!("/{path}"), value),
             None => none("a kernel has no file for it: it is what its code does"),
         });
-    }
-    if let Some((i, key)) = entry(knob, "machine.memcg") {
-        let group = &run.machine.memcgs.iter().find(|g| g.entry == i)?.name;
-        let bytes = pages(label).map_or(label.to_string(), |n| (n * PAGE_SIZE).to_string());
-        let name = key.replacen('-', ".", 1);
-        return Some(file(format!("/sys/fs/cgroup/{group}/memory.{name}"), &bytes));
     }
     if knob.ends_with("].oom_score_adj") {
         return Some(none("it is /proc/PID/oom_score_adj of each process"));
@@ -190,4 +205,35 @@ fn of_scheme(s: &Scheme, sample: u64, aggr: u64) -> Result<String, &'static str>
         words += &format!(" --damos_wmarks free_mem_rate {interval}us {high} {mid} {low}");
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mmsim_language::Scenario;
+    use mmsim_language::machines::specs;
+
+    /// A knob of an entry that makes two groups is written to both, whether it is named or numbered.
+    #[test]
+    fn limits_are_written_to_each_group_of_an_entry() {
+        let text = "[machine]\nmemory = \"64MiB\"\n\
+                    memcg = [{ name = \"a.slice\" }, { name = \"a.slice/pod\", count = 2 }]\n\
+                    [[task]]\nworkload = \"zipf\"\nmemory = \"1MiB\"\naccesses = 10\n";
+        let scenario = Scenario::from_str(text, "x.toml").unwrap_or_else(|e| panic!("{e}"));
+        let run = &specs(&scenario).unwrap_or_else(|e| panic!("{e}"))[0];
+        let files = |knob: &str, label: &str| -> Vec<String> {
+            let of = |write| match write {
+                Write::File { path, value } => format!("{value} > {path}"),
+                other => format!("{other:?}"),
+            };
+            of_knob(&by_numbers(run, knob), label, run).into_iter().map(of).collect()
+        };
+        let low = |i| format!("8388608 > /sys/fs/cgroup/a.slice/pod-{i}/memory.low");
+        assert_eq!(files("machine.memcg[a.slice/pod].low", "8MiB"), [low(0), low(1)]);
+        assert_eq!(files("machine.memcg[1].low", "8MiB"), [low(0), low(1)]);
+        let swap = "max > /sys/fs/cgroup/a.slice/memory.swap.max";
+        assert_eq!(files("machine.memcg[a.slice].swap-max", "max"), [swap]);
+        let whole = "1 > /sys/fs/cgroup/a.slice/memory.oom.group";
+        assert_eq!(files("machine.memcg[0].oom-group", "true"), [whole]);
+    }
 }

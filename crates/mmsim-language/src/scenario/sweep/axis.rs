@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path as FilePath, PathBuf};
 
 use super::super::expand;
+use super::super::inline::inline;
 use super::super::keys::Kind;
 use super::super::points::Method;
-use super::super::raw::{At, Entry, Node, Path, Sources, Value, inline};
+use super::super::raw::{At, Entry, Node, Path, Sources, Value};
 use super::super::read::{Reader, describe, fill};
 use super::super::tables::{SWEEP_FILES, SWEEP_RANGE};
 use super::super::units;

@@ -15,8 +15,9 @@ use mmsim_workload::trace;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::super::given::{ELSEWHERE, text};
+use super::super::inline::inline;
 use super::super::keys::{Kind, TableSpec};
-use super::super::raw::{Node, Path, Step, Table, Value, inline};
+use super::super::raw::{Node, Path, Step, Table, Value};
 use super::super::read::spec_of_entry;
 use super::super::tables::ROOT;
 
@@ -75,17 +76,14 @@ impl Slot {
                     by = "";
                     (below(at, k.name), k.kind, t.get(key)?)
                 }
-                (
-                    Step::Index(i),
-                    Value::List(l),
-                    Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_),
-                ) => {
-                    let node = l.get(*i)?;
+                (step, Value::List(l), Kind::Tables(_) | Kind::OneOrMore(_) | Kind::Tasks(_)) => {
+                    let i = step.entry(l)?;
+                    let node = &l[i];
                     let spec = spec_of_entry(node.table()?, kind)?;
                     if let Kind::Tasks(tables) = kind {
                         by = tables.by;
                     }
-                    (nth(at, *i), Kind::Table(spec), node)
+                    (nth(at, i), Kind::Table(spec), node)
                 }
                 _ => return None,
             };
@@ -99,7 +97,10 @@ impl Slot {
         let [Step::Key(root), rest @ ..] = path.steps.as_slice() else { return None };
         rest.iter().try_fold(doc.get(root)?, |node, step| match step {
             Step::Key(key) => node.table()?.get(key),
-            Step::Index(i) => node.list()?.get(*i),
+            step => {
+                let list = node.list()?;
+                list.get(step.entry(list)?)
+            }
         })
     }
 

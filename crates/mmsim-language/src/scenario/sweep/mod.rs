@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use super::RunSpec;
 use super::expand;
+use super::inline::inline;
 use super::kinds::Kind;
-use super::raw::{At, Node, Sources, Table, Value, inline};
+use super::raw::{At, Node, Sources, Table, Value};
 use super::read::{Reader, fill};
 use super::tables::SWEEP;
 use crate::registry::Registry;

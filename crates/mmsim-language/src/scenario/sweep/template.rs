@@ -103,7 +103,7 @@ impl Template {
             expand::refuse_root(&sources, &path, "set", &roots)?;
             machine::set(&sources, &mut own, &path, &e.node)?;
         }
-        let sample = sample(&sources, &plan, folders)?;
+        let sample = sample(&sources, &plan, &own, folders)?;
         let mut grid: Vec<Axis> = expand::axes(&sources, &doc)?
             .into_iter()
             .map(|a| Axis::listed(a.path, a.values))
@@ -116,9 +116,9 @@ impl Template {
         }
         let mut placed: Vec<Axis> = Vec::new();
         for e in plan.table("axes")?.map_or(&[][..], |t| &t.entries) {
-            let path = expand::axis_path(&sources, e, placed.iter().map(|a| &a.path))?;
+            let path = expand::axis_path(&sources, e, &own, placed.iter().map(|a| &a.path))?;
             let axis = Axis::read(&sources, e, path, folders, Purpose::Grid)?;
-            let same = |a: &&mut Axis| a.path.steps == axis.path.steps;
+            let same = |a: &&mut Axis| a.path.is(&axis.path, &own);
             // The plan says more of an axis that the scenario has.
             match grid.iter_mut().find(same) {
                 Some(old) => *old = axis.clone(),
@@ -127,11 +127,11 @@ impl Template {
             placed.push(axis);
         }
         for axis in sample.iter().flat_map(|s| &s.axes) {
-            if placed.iter().any(|a| a.path.steps == axis.path.steps) {
+            if placed.iter().any(|a| a.path.is(&axis.path, &own)) {
                 let title = format!("sample.axes: `{}` is in [axes] too", axis.path.text);
                 return Err(sources.error(axis.path.at, title, "leave it out of one of them"));
             }
-            grid.retain(|a| a.path.steps != axis.path.steps);
+            grid.retain(|a| !a.path.is(&axis.path, &own));
         }
         let points = sample.as_ref().map_or(1, |s| s.points);
         let settings = grid.iter().fold(points, |n, a| n.saturating_mul(a.len()));
@@ -417,6 +417,7 @@ fn chosen(
 fn sample(
     sources: &Sources,
     plan: &Reader<'_>,
+    doc: &Table,
     folders: Folders<'_>,
 ) -> Result<Option<Sample>, Error> {
     let Some(node) = plan.find("sample") else { return Ok(None) };
@@ -429,7 +430,7 @@ fn sample(
     r.need("axes")?;
     let mut axes: Vec<Axis> = Vec::new();
     for e in r.table("axes")?.map_or(&[][..], |t| &t.entries) {
-        let path = expand::axis_path(sources, e, axes.iter().map(|a| &a.path))?;
+        let path = expand::axis_path(sources, e, doc, axes.iter().map(|a| &a.path))?;
         axes.push(Axis::read(sources, e, path, folders, Purpose::Sample)?);
     }
     if axes.is_empty() || method == Method::Halton && axes.len() > MOST_DIMENSIONS {
