@@ -1,6 +1,7 @@
 //! `mmsim compare`.
 
-use mmsim::report::compare::{self, Compared, Comparison, Moved, Row, Setting, Side};
+use mmsim::report::acts::First;
+use mmsim::report::compare::{self, Acts, Compared, Comparison, Moved, Row, Setting, Side};
 use mmsim::report::numbers::{grouped, grouped_row, per_cent};
 use mmsim::why::{Class, Counted};
 
@@ -107,6 +108,23 @@ fn settings(all: &[Setting], each: bool) -> String {
                 vec!["knobs of one LRU (--all)".into(), of_a.to_string(), of_b.to_string()]
             })),
     )
+}
+
+/// What the kernel and each daemon did first.
+fn acts(c: &Compared) -> String {
+    if c.acts.is_empty() {
+        return String::new();
+    }
+    let first = |first: &Option<First>| match first {
+        None => "-".to_string(),
+        Some(f) => {
+            let at = format!("{} at {:.2} s", f.told, f.at_ns as f64 / 1e9);
+            if f.acts > 1 { format!("{at}, {} acts", grouped(f.acts as f64)) } else { at }
+        }
+    };
+    let head = ["first acts", "A", "B"].map(str::to_string).to_vec();
+    let line = |acts: &Acts| vec![acts.who.clone(), first(&acts.a), first(&acts.b)];
+    table::left_aligned(std::iter::once(head).chain(c.acts.iter().map(line)))
 }
 
 /// Assumptions of one of two runs alone, a line each.
@@ -233,6 +251,7 @@ fn one(c: &Compared, top: usize, all: bool) -> String {
             0,
         );
     }
+    out += &acts(c);
     let outcome = ["outcome", &c.outcome_a, &c.outcome_b, ""].map(str::to_string).to_vec();
     out += &rows("", std::iter::once(outcome).chain(c.figures.iter().map(line)));
     out += &classes(c);

@@ -16,6 +16,7 @@ mod document;
 
 mod csv;
 
+pub mod acts;
 pub mod cells;
 
 pub mod groups;

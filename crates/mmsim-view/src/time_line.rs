@@ -1,10 +1,11 @@
-//! One run over time as SVG: free memory between its watermarks, reclaim, swap, pressure, and what
-//! the host of a guest holds.
+//! One run over time as SVG: free memory between its watermarks, reclaim, swap, pressure, what the host
+//! of a guest holds, and who acts on whom: the OOM killer and daemons.
 
 use std::fmt::Write as _;
 
 use mmsim::base::vmstat::VmEvent;
 use mmsim::report::RunReport;
+use mmsim::report::acts::Acted;
 
 use crate::axis::{step, tick};
 use crate::figure::{COLOURS, DASHES, escaped};
@@ -179,11 +180,111 @@ fn phases(out: &mut String, run: &RunReport, (top, bottom): (f64, f64), x: &impl
     }
 }
 
+/// Distance of the rows of acts.
+const ROW: f64 = 20.0;
+/// Characters of the name of an actor that find room beside its row.
+const MOST_NAME: usize = 12;
+/// The colour of kills, and that of other acts.
+const INK: [&str; 2] = [COLOURS[1], COLOURS[0]];
+
+/// Who acts on whom: a row for each actor from `top` on. A kill is a bar with the name of its victim,
+/// where that finds room, and any other act a ring.
+fn acts(
+    out: &mut String,
+    (actors, acts): (&[&str], &[Acted<'_>]),
+    top: f64,
+    x: impl Fn(u64) -> f64,
+) {
+    let _ = writeln!(
+        out,
+        "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"600\">who acts on whom</text>",
+        top - 6.0
+    );
+    for (nth, who) in actors.iter().enumerate() {
+        let middle = top + (nth as f64 + 0.5) * ROW;
+        let short: String = match who.chars().count() > MOST_NAME {
+            true => who.chars().take(MOST_NAME - 1).chain(['\u{2026}']).collect(),
+            false => (*who).to_string(),
+        };
+        let _ = writeln!(
+            out,
+            "<path d=\"M{LEFT} {middle:.1}H{RIGHT}\" stroke=\"#d5dae0\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{}</title></text>",
+            LEFT - 6.0,
+            middle + 4.0,
+            escaped(&short),
+            escaped(who)
+        );
+        let mut taken = f64::MIN;
+        for act in acts.iter().filter(|act| act.who == *who) {
+            let at = x(act.at_ns);
+            let told = format!("{:.3} s: {} {}", act.at_ns as f64 / 1e9, act.who, act.told());
+            let told = escaped(&format!("{told}, {}", act.why));
+            let _ = match act.kills {
+                true => writeln!(
+                    out,
+                    "<path d=\"M{at:.1} {:.1}v12\" stroke=\"{}\" stroke-width=\"2.4\">\
+                     <title>{told}</title></path>",
+                    middle - 6.0,
+                    INK[0]
+                ),
+                false => writeln!(
+                    out,
+                    "<circle cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"2.6\" fill=\"#fff\" stroke=\"{}\">\
+                     <title>{told}</title></circle>",
+                    INK[1]
+                ),
+            };
+            let width = act.target.chars().count() as f64 * 6.5 + 4.0;
+            // Near the right end the name stands before the bar.
+            let from = if at + 5.0 + width > RIGHT { at - 5.0 - width } else { at + 5.0 };
+            if act.kills && from > taken && !act.target.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" stroke=\"#fff\" stroke-width=\"3\" \
+                     paint-order=\"stroke\">{}</text>",
+                    from + 2.0,
+                    middle + 4.0,
+                    escaped(act.target)
+                );
+                taken = from + width;
+            }
+            taken = taken.max(at + 4.0);
+        }
+    }
+}
+
+/// Lines through a chart where processes are told to end.
+fn kills(out: &mut String, acts: &[Acted<'_>], (top, bottom): (f64, f64), x: &impl Fn(u64) -> f64) {
+    let mut last = f64::MIN;
+    for act in acts.iter().filter(|act| act.kills) {
+        let at = x(act.at_ns);
+        if at - last < 1.0 {
+            continue;
+        }
+        last = at;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{at:.1} {top:.1}V{bottom:.1}\" stroke=\"{}\" stroke-opacity=\"0.6\">\
+             <title>{}</title></path>",
+            INK[0],
+            escaped(&format!("{} {}", act.who, act.told()))
+        );
+    }
+}
+
 /// A run over time. Free memory is cut at four times the high watermark, below which reclaim is
 /// what moves it.
 pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
     let charts = charts(run, series);
-    let height = 58.0 + charts.len() as f64 * (HEIGHT + GAP);
+    let (acted, actors) = (run.acts(), run.actors());
+    // Without an act there is nothing to show of those who look.
+    let actors = if acted.is_empty() { Vec::new() } else { actors };
+    let rows = match actors.len() {
+        0 => 0.0,
+        n => n as f64 * ROW + GAP,
+    };
+    let height = 58.0 + charts.len() as f64 * (HEIGHT + GAP) + rows;
     let title = format!("{scenario}, {}, seed {}", run.variant, run.seed);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
@@ -198,8 +299,13 @@ pub fn svg(scenario: &str, run: &RunReport, series: &Series) -> String {
     for (i, (name, lines)) in charts.iter().enumerate() {
         let top = 46.0 + i as f64 * (HEIGHT + GAP);
         chart(&mut out, (name, lines), top, (run, series), x);
+        kills(&mut out, &acted, (top, top + HEIGHT), &x);
     }
-    let y = 46.0 + charts.len() as f64 * (HEIGHT + GAP) - GAP + 16.0;
+    let top = 46.0 + charts.len() as f64 * (HEIGHT + GAP);
+    if !actors.is_empty() {
+        acts(&mut out, (&actors, &acted), top, x);
+    }
+    let y = top + rows - GAP + 16.0;
     let seconds = end / 1e9;
     let apart = step(seconds);
     for t in (0..).map(|i| f64::from(i) * apart).take_while(|t| *t <= seconds) {

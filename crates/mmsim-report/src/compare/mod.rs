@@ -25,6 +25,7 @@ mod settings;
 
 use serde::Serialize;
 
+use super::acts::First;
 use super::cells::{Cell, Cells};
 use super::derived::Scope;
 use super::document::{Report, RunReport, SCHEMA};
@@ -130,6 +131,9 @@ pub struct Compared {
     pub assumed_in_a: Vec<String>,
     /// Assumptions of the second alone.
     pub assumed_in_b: Vec<String>,
+    /// What the kernel and each daemon did first, in the first pair of runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acts: Vec<Acts>,
     /// The figures of policies, in the order of tables.
     pub figures: Vec<Row>,
     /// Classes of what counters count, where both reports hold them: those that either has any of,
@@ -141,6 +145,26 @@ pub struct Compared {
     pub classes_only_in: Option<&'static str>,
     /// All values, those that moved most in front.
     pub values: Vec<Row>,
+}
+
+/// What one actor did in two runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Acts {
+    /// The name of the daemon, or [`KERNEL`](crate::acts::KERNEL).
+    pub who: String,
+    /// Its first act in the run of the first report.
+    pub a: Option<First>,
+    /// The same in that of the second.
+    pub b: Option<First>,
+}
+
+/// What each actor of two runs did.
+fn acts(a: &RunReport, b: &RunReport) -> Vec<Acts> {
+    let who = distinct(a.actors().into_iter().chain(b.actors()));
+    who.into_iter()
+        .map(|who| Acts { who: who.into(), a: a.first_act(who), b: b.first_act(who) })
+        .collect()
 }
 
 /// A run with its partner.
@@ -211,6 +235,7 @@ pub fn compare(a: Side<'_>, b: Side<'_>, options: Options<'_>) -> Result<Compari
             settings: that_differ(x, y),
             assumed_in_a: settings::assumed_only_in(x, y),
             assumed_in_b: settings::assumed_only_in(y, x),
+            acts: acts(x, y),
             figures: rows::figures(&scopes, options.per_work),
             classes: classes::classes(&pairs, &scopes, options),
             classes_only_in: match classes::held(&pairs) {
@@ -480,6 +505,13 @@ impl Comparison {
             }
             for (sentences, of) in [(&c.assumed_in_a, [1, 0]), (&c.assumed_in_b, [0, 1])] {
                 sentences.iter().for_each(|s| row("assumed", s, of.map(Cell::Whole), none()));
+            }
+            for act in &c.acts {
+                let at = [&act.a, &act.b].map(|first| first.as_ref().map(|f| f.at_ns).into());
+                row("act", &format!("{}.first_act_ns", act.who), at, none());
+                let acts = [&act.a, &act.b];
+                let acts = acts.map(|first| Cell::Whole(first.as_ref().map_or(0, |f| f.acts)));
+                row("act", &format!("{}.acts", act.who), acts, none());
             }
             for r in c.figures.iter().chain(&c.classes).chain(&c.values) {
                 let change = [

@@ -206,11 +206,12 @@ fn of_run(run: &RunReport, scope: &Scope<'_>, options: Options<'_>) -> Vec<Value
             }
         }
     }
-    // It mixes counts and sizes, and phases have none.
-    if options.phase.is_none() && !options.per_work {
+    // Phases have none.
+    if options.phase.is_none() {
         for (group, stat) in run.memory_stat.iter() {
             for (name, value) in stat.iter().filter_map(|(name, v)| Some((name, (*v)?))) {
-                all.push(("memory_stat", format!("{group}.{name}"), value as f64, false));
+                let counts = !["memory.current", "memory.swap.current"].contains(&name);
+                all.push(("memory_stat", format!("{group}.{name}"), value as f64, counts));
             }
         }
     }

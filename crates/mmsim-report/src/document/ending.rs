@@ -110,6 +110,9 @@ pub struct OomReport {
     /// The shortage that it was killed for, for people; empty likewise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shortage: String,
+    /// Kills after the first, 1,000 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<OomKill>,
     /// Processes, the largest first.
     pub processes: Vec<OomProcess>,
     /// Free pages.
@@ -122,6 +125,16 @@ pub struct OomReport {
     pub swap_free: u64,
     /// All swap slots.
     pub swap_total: u64,
+}
+
+/// A kill of the OOM killer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct OomKill {
+    /// When.
+    pub at_ns: u64,
+    /// The process that was killed.
+    pub victim: String,
 }
 
 /// A process at the time when memory ran out.
@@ -150,6 +163,11 @@ impl From<&OomSummary> for OomReport {
                 true => String::new(),
                 false => s.shortage.describe().to_string(),
             },
+            later: s
+                .later
+                .iter()
+                .map(|(at, victim)| OomKill { at_ns: at.0, victim: victim.clone() })
+                .collect(),
             processes: s.processes.iter().map(process).collect(),
             free: s.free,
             cache: s.cache,

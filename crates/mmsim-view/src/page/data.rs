@@ -213,6 +213,8 @@ struct RunData<'a> {
     end: u64,
     vmstat: Vec<(&'a str, u64)>,
     phases: Vec<PhaseData<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    acts: Vec<ActData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<SeriesData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,6 +236,13 @@ struct PhaseData<'a> {
     end: u64,
     some: f64,
     full: f64,
+}
+
+/// An act: when, who, what, on whom, why, and whether it kills.
+type ActData<'a> = (u64, &'a str, &'a str, &'a str, &'a str, bool);
+
+fn acts(run: &RunReport) -> Vec<ActData<'_>> {
+    run.acts().iter().map(|a| (a.at_ns, a.who, a.what, a.target, a.why, a.kills)).collect()
 }
 
 #[derive(Serialize)]
@@ -341,6 +350,7 @@ impl<'a> RunData<'a> {
             end: run.sim_time_ns,
             vmstat: run.vmstat.iter().map(|(n, v)| (n, *v)).filter(|(_, v)| *v > 0).collect(),
             phases: run.phases.iter().map(PhaseData::of).collect(),
+            acts: acts(run),
             series: observed.and_then(|o| o.series.as_ref()).map(series),
             gens: generations(run, observed.and_then(|o| o.generations.as_ref())),
             pages: observed.and_then(|o| o.pages.as_ref()),

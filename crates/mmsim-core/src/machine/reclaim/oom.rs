@@ -107,7 +107,18 @@ impl Machine {
         }
         self.kill(victim);
         for member in members.into_iter().filter(|&a| a != victim) {
+            self.note_kill(member);
             self.kill(member);
+        }
+    }
+
+    /// Keeps a kill that is not the first.
+    fn note_kill(&mut self, victim: AsId) {
+        let (at, name) = (self.mem.acting.now, &self.mem.virt.spaces[victim].name);
+        if let Some(oom) = &mut self.record.oom
+            && oom.later.len() < OomSummary::MOST_LATER
+        {
+            oom.later.push((at, name.clone()));
         }
     }
 
@@ -139,6 +150,8 @@ impl Machine {
         let victim = candidates.max()?.2;
         if self.record.oom.is_none() {
             self.record.oom = Some(self.oom_summary(victim, shortage));
+        } else {
+            self.note_kill(victim);
         }
         let pages = size(self, victim);
         self.mem.emit(|| TraceEvent::MarkVictim { process: victim, pages });
@@ -177,6 +190,7 @@ impl Machine {
             at: mem.acting.now,
             victim: mem.virt.spaces[victim].name.clone(),
             shortage,
+            later: Vec::new(),
             processes,
             free: mem.zones.nr_free(),
             cache: mem.cache.files.nr_cached,

@@ -106,6 +106,8 @@ pub struct OomSummary {
     pub victim: String,
     /// The shortage that it was killed for.
     pub shortage: Shortage,
+    /// Kills after the first: when and whom, [`OomSummary::MOST_LATER`] at most.
+    pub later: Vec<(SimTime, String)>,
     /// Per process: name, resident pages, swapped pages. In order of size.
     pub processes: Vec<(String, u64, u64)>,
     /// Free pages, pages of the page cache, pages the kernel itself holds.
@@ -118,6 +120,11 @@ pub struct OomSummary {
     pub swap_free: u64,
     /// Total swap slots.
     pub swap_total: u64,
+}
+
+impl OomSummary {
+    /// Later kills that are kept.
+    pub const MOST_LATER: usize = 1000;
 }
 
 /// A daemon of a run.

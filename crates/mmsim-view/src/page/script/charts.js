@@ -6,7 +6,8 @@ function zoom(min, max) {
   for (const u of charts) if (u.mm.sync) u.setScale('x', {min, max});
   zooming = false;
 }
-function marks(phases, zones) {
+const KILLED = '#d55e00';
+function marks(phases, acts) {
   return u => {
     const {ctx, bbox} = u;
     ctx.save();
@@ -34,6 +35,17 @@ function marks(phases, zones) {
         ctx.fillText(p.name, at, bbox.top + 11 * devicePixelRatio);
         free = at + w + 8;
       }
+    }
+    ctx.strokeStyle = KILLED;
+    ctx.setLineDash([]);
+    ctx.globalAlpha = .6;
+    for (const [ns, , , , , kills] of acts) {
+      if (!kills) continue;
+      const x = u.valToPos(ns / 1e9, 'x', true);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
     }
     ctx.restore();
   };
@@ -86,7 +98,7 @@ function chart(host, o) {
       drag: {x: true, y: false, setScale: true}},
     bands: o.stack ? order.slice(1).map((_, k) => ({series: [k + 1, k + 2]})) : [],
     hooks: {
-      draw: [marks(o.phases || [])],
+      draw: [marks(o.phases || [], o.acts || [])],
       setCursor: [u => tell(u.cursor.idx)],
       setScale: [(u, k) => k === 'x' && u.mm && u.mm.sync && !zooming && u.mm.ready
         && zoom(u.scales.x.min, u.scales.x.max)],

@@ -1,7 +1,7 @@
 function timeline(host) {
   const r = run(), c = columns(r);
-  if (!c) return host.append(phaseTable(r) || none());
-  const t = c.t, phases = r.phases;
+  if (!c) return host.append(actTable(r), phaseTable(r) || (r.acts ? '' : none()));
+  const t = c.t, phases = r.phases, acts = r.acts;
   const sumOf = k => variant().zones.reduce((s, z) => s + z[k], 0) * PAGE;
   const mark = (k, col) => ({label: k, values: t.map(() => sumOf(k)), colour: col});
   const mib = name => c[name] && c[name].map(v => v * PAGE);
@@ -9,7 +9,7 @@ function timeline(host) {
     const s = sum(c, [].concat(names));
     return {label, values: s && rate(t, s), colour: col};
   };
-  const draw = (title, lines, more) => chart(host, {title, t, lines, phases, ...more});
+  const draw = (title, lines, more) => chart(host, {title, t, lines, phases, acts, ...more});
   /* Watermarks would lie at the bottom of a peak of free memory. */
   const free = mib('nr_free_pages') || [], near = 4 * sumOf('high');
   const cut = free.some(v => v > near) && free.some(v => v < near) ? near : 0;
@@ -45,8 +45,15 @@ function timeline(host) {
   const gap = r.series.stride > 1 ? `Each point stands for ${r.series.stride} samples. ` : '';
   note(host, `${gap}${t.length} points. Drag to zoom, double click to go back; `
     + 'with the keyboard arrows, plus, minus and 0.');
-  host.append(phaseTable(r));
+  host.append(actTable(r), phaseTable(r));
   overlay(host);
+}
+function actTable(r) {
+  if (!r.acts) return '';
+  const rows = r.acts.map(([ns, who, what, target, why]) => [time(ns / 1e9), who, what,
+    target || 'the machine', why]);
+  return table(['when', 'who', 'act', 'on whom', 'why'], rows, 'Acts of the OOM killer and of '
+    + 'daemons: a red line through the charts is a kill');
 }
 function phaseTable(r) {
   if (!r.phases.length) return '';
