@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mmsim::report::expect::Expectation;
 use mmsim::selection::Selection;
-use mmsim::{Error, RunSpec, Scenario};
+use mmsim::{Error, Registry, RunSpec, Scenario};
 
 /// Changes of a scenario by the command line.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ impl Plan {
         sets.extend(overrides.seed.map(|s| ("seed".to_string(), s.to_string())));
         sets.extend(overrides.seeds.map(|s| ("seeds".to_string(), s.to_string())));
         let scenario = Scenario::load(path, &sets)?;
-        let mut specs = mmsim::machines::specs(&scenario)?;
+        let mut specs = mmsim::machines::specs_of(&scenario, &registry())?;
         let selection = Selection::new(overrides.variants, overrides.at);
         specs = selection.of(specs, &path.display().to_string())?;
         Ok(Plan {
@@ -72,6 +72,11 @@ impl Plan {
             scenario,
         })
     }
+}
+
+/// Everything that scenarios of the command may name: modules as programs of daemons too.
+fn registry() -> Registry {
+    mmsim::registry().with_programs(mmsim_score::daemon::modules())
 }
 
 /// Refuses runs that the host cannot hold.

@@ -187,6 +187,13 @@ impl<'a> Reads<'a> {
         Reads { system, said, meminfo: None, groups: BTreeMap::new(), pressures: BTreeMap::new() }
     }
 
+    /// Forgets what was read: something was done since.
+    pub(crate) fn forget(&mut self) {
+        self.meminfo = None;
+        self.groups.clear();
+        self.pressures.clear();
+    }
+
     fn memcg(of: Of, candidate: Candidate<'_>) -> MemcgId {
         match (of, candidate) {
             (Of::Group(m), _) | (Of::Candidate, Candidate::Group(m)) => m,

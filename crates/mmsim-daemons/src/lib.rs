@@ -4,7 +4,8 @@
 //! - `expr`: conditions and orders as expressions over named figures;
 //! - `rules`: a daemon that is a table of rules;
 //! - `growth`: an order of victims that no keys make;
-//! - one file for each program: its rules and its defaults.
+//! - `program`: a daemon that is code, from a module or in another language;
+//! - one file for each program that is shipped: its rules and its defaults.
 //!
 //! Core knows none of them; it lets a [`Daemon`](mmsim_core::policy::daemon::Daemon) read and act.
 
@@ -16,6 +17,7 @@ pub mod kubelet;
 pub mod lmkd;
 pub mod nohang;
 pub mod oomd;
+pub mod program;
 pub mod rules;
 pub mod senpai;
 pub mod systemd_oomd;

@@ -3,10 +3,11 @@
 use crate::expr::{Expr, Memory};
 use crate::figure::{Candidate, Reads};
 use mmsim_core::base::id::{AsId, MemcgId};
-use mmsim_core::base::time::SimTime;
+use mmsim_core::base::time::{SimDuration, SimTime};
 use mmsim_core::base::vmstat::VmEvent;
 use mmsim_core::policy::daemon::{
     Action, Daemon, GroupFiles, Meminfo, Pressure, PressureAverages, Process, Reason, System,
+    TriggerSpec,
 };
 use std::collections::BTreeMap;
 
@@ -85,6 +86,12 @@ impl System for FakeBox {
             _ => vec![memcg],
         }
     }
+    fn children(&self, memcg: MemcgId) -> Vec<MemcgId> {
+        if memcg.0 == 0 { self.leaves(memcg) } else { Vec::new() }
+    }
+    fn has_group(&self, memcg: MemcgId) -> bool {
+        usize::from(memcg.0) <= self.groups.len()
+    }
     fn name(&self, memcg: MemcgId) -> &str {
         match memcg.0 {
             0 => "",
@@ -96,6 +103,12 @@ impl System for FakeBox {
     }
     fn lives(&self, process: AsId) -> bool {
         !self.dead.contains(&process)
+    }
+    fn spend(&mut self, time: SimDuration) {
+        self.now = self.now + time;
+    }
+    fn arm(&mut self, _memcg: MemcgId, _spec: TriggerSpec) -> usize {
+        0
     }
     fn act(&mut self, action: Action, _reason: &Reason) -> u64 {
         self.acts.push((self.now, action));

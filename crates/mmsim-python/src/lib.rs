@@ -5,6 +5,7 @@
 
 mod arrow;
 mod curve;
+mod daemon;
 mod errors;
 mod events;
 mod machine;
@@ -27,6 +28,7 @@ fn _mmsim(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<report::Report>()?;
     m.add_class::<report::Comparison>()?;
     m.add_class::<machine::Machine>()?;
+    m.add_class::<daemon::System>()?;
     m.add_class::<sweep::SweepPlan>()?;
     m.add_class::<sweep::Store>()?;
     m.add_class::<events::Events>()?;

@@ -7,6 +7,7 @@ use mmsim::base::time::{SimDuration, SimTime};
 use mmsim::base::vmstat::VmEvent;
 use mmsim::error::Error;
 use mmsim::live::Live;
+use mmsim::report::proc::memory_stat;
 use mmsim::scenario;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -118,6 +119,28 @@ impl Machine {
         let (_, gauges) = self.with(py, Live::counters)?;
         let dict = PyDict::new(py);
         gauges.iter().try_for_each(|(name, value)| dict.set_item(name, value))?;
+        Ok(dict)
+    }
+
+    /// `memory.stat` of a group, by its path: sizes in bytes, and events.
+    fn memory_stat<'py>(&self, py: Python<'py>, group: &str) -> PyResult<Bound<'py, PyDict>> {
+        let text = self.with(py, |live| {
+            let snapshot = live.snapshot();
+            let of = snapshot.groups.iter().find(|g| g.name == group);
+            of.map(|g| memory_stat(g, &snapshot.not_counted))
+        })?;
+        let Some(text) = text else {
+            let known = self.with(py, |live| {
+                let groups = live.spec().machine.memcgs.iter();
+                groups.map(|g| g.name.clone()).collect::<Vec<_>>()
+            })?;
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            return Err(input(Error::unknown_word("memory.stat: unknown group", group, &known)));
+        };
+        let dict = PyDict::new(py);
+        for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
+            dict.set_item(name, value.parse::<u64>().unwrap_or_default())?;
+        }
         Ok(dict)
     }
 

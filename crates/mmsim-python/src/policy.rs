@@ -17,12 +17,12 @@ use pyo3::prelude::*;
 
 use crate::values::kind;
 
-/// Exception that a policy raised.
-type Raised = Arc<Mutex<Option<PyErr>>>;
+/// Exception that a policy or a daemon raised.
+pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// Which threads are in the code of a policy.
 #[derive(Clone, Default)]
-struct Inside(Arc<Within>);
+pub(crate) struct Inside(Arc<Within>);
 
 #[derive(Default)]
 struct Within {
@@ -38,7 +38,7 @@ impl Inside {
     }
 
     /// Calls a policy's code on this thread.
-    fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
+    pub(crate) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         Python::attach(|py| {
             let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
             self.threads().insert(thread);
@@ -57,7 +57,7 @@ impl Inside {
 #[derive(Default)]
 pub(crate) struct Own {
     pub(crate) policies: Vec<OwnPolicy<'static>>,
-    inside: Inside,
+    pub(crate) inside: Inside,
 }
 
 impl Own {
@@ -75,9 +75,14 @@ impl Own {
 }
 
 /// Policies of a run: classes whose instances are policies. Each run gets instances of its own.
-pub(crate) fn own(py: Python<'_>, classes: Vec<Py<PyAny>>, raised: &Raised) -> PyResult<Own> {
+pub(crate) fn own(
+    py: Python<'_>,
+    classes: Vec<Py<PyAny>>,
+    raised: &Raised,
+    inside: Inside,
+) -> PyResult<Own> {
     let base = py.import("mmsim.policy")?.getattr("Policy")?;
-    let mut all = Own::default();
+    let mut all = Own { policies: Vec::new(), inside };
     for class in classes {
         let bound = class.bind(py);
         let is_policy = bound
@@ -106,7 +111,7 @@ pub(crate) fn own(py: Python<'_>, classes: Vec<Py<PyAny>>, raised: &Raised) -> P
 }
 
 /// Keeps an exception for who waits for the runs, and ends this one.
-fn raise(raised: &Raised, e: PyErr) -> ! {
+pub(crate) fn raise(raised: &Raised, e: PyErr) -> ! {
     raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
     cancel()
 }

@@ -7,15 +7,16 @@ use mmsim::error::Error;
 use mmsim::machines;
 use mmsim::scenario::RunSpec;
 use mmsim::selection::{Selection, variants_of};
-use mmsim::{assembled, with_own};
+use mmsim::{Registry, assembled, registry, with_own};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
+use crate::daemon::registry_of;
 use crate::errors::{calm, input, of_run};
 use crate::machine::Machine;
 use crate::observe::{How, make};
-use crate::policy::own;
+use crate::policy::{Inside, own};
 use crate::report::Report;
 use crate::values::{duration, kind, option, toml, whole};
 
@@ -40,7 +41,11 @@ impl Scenario {
     }
 
     /// The scenario under the first seed and with the number of them, and its runs.
-    fn specs(&self, wanted: &Wanted) -> Result<(mmsim::Scenario, Vec<RunSpec>), Error> {
+    fn specs(
+        &self,
+        wanted: &Wanted,
+        registry: &Registry,
+    ) -> Result<(mmsim::Scenario, Vec<RunSpec>), Error> {
         let set = |key: &str, n: u64| (key.to_string(), n.to_string());
         let seeds = wanted.seeds.as_deref();
         let (scenario, others) = match seeds {
@@ -52,7 +57,7 @@ impl Scenario {
                 (self.inner.clone().with_sets(&sets)?, (!follow).then_some(seeds))
             }
         };
-        let specs = wanted.selection.of(machines::specs(&scenario)?, &self.origin)?;
+        let specs = wanted.selection.of(machines::specs_of(&scenario, registry)?, &self.origin)?;
         let specs = match others {
             None => specs,
             Some(seeds) if specs.len() * seeds.len() > MOST_RUNS as usize => {
@@ -194,7 +199,7 @@ impl Scenario {
     /// Names of the variants, in the order of the file.
     #[getter]
     fn variants(&self) -> PyResult<Vec<String>> {
-        let specs = machines::specs(&self.inner).map_err(input)?;
+        let specs = self.inner.expand(&registry()).map_err(input)?;
         Ok(variants_of(&specs).into_iter().map(str::to_string).collect())
     }
 
@@ -208,7 +213,7 @@ impl Scenario {
     }
 
     #[pyo3(signature = (*, seeds=None, variants=None, at=None, jobs=None, check=false, why=false,
-        pictures=false, series=None, columns=None, policies=None, progress=None))]
+        pictures=false, series=None, columns=None, policies=None, daemons=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn run(
         &self,
@@ -223,14 +228,16 @@ impl Scenario {
         series: Option<&Bound<'_, PyAny>>,
         columns: Option<&Bound<'_, PyAny>>,
         policies: Option<Vec<Py<PyAny>>>,
+        daemons: Option<&Bound<'_, PyDict>>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Report> {
         let selection = Selection::new(&texts(variants, "variants")?, &at_of(at)?);
         let wanted = Wanted { seeds: seeds_of(seeds, self.first_seed()?)?, selection };
-        let (scenario, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
+        let (raised, inside) = (Arc::new(Mutex::new(None)), Inside::default());
+        let registry = registry_of(py, daemons, &raised, &inside)?;
+        let (scenario, mut specs) = calm(|| self.specs(&wanted, &registry).map_err(input))?;
         specs.iter_mut().for_each(|spec| spec.why |= why);
-        let raised = Arc::new(Mutex::new(None));
-        let own = own(py, policies.unwrap_or_default(), &raised)?;
+        let own = own(py, policies.unwrap_or_default(), &raised, inside)?;
         let specs = with_own(specs, &own.policies).map_err(input)?;
         let jobs = jobs_of(jobs)?;
         calm(|| mmsim::host::check(&specs, jobs).map_err(input))?;
@@ -268,7 +275,8 @@ impl Scenario {
         let selection = Selection::new(&variants, &at_of(at)?);
         let seeds = Some(vec![seed_of(seed)?.map_or_else(|| self.first_seed(), Ok)?]);
         let wanted = Wanted { seeds, selection };
-        let (scenario, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
+        let specs = calm(|| self.specs(&wanted, &registry()).map_err(input));
+        let (scenario, mut specs) = specs?;
         if specs.len() > 1 {
             let title =
                 format!("{}: it has {} runs, and a machine is of one", self.origin, specs.len());
@@ -296,7 +304,8 @@ impl Scenario {
         let spec = |name: &String| -> PyResult<RunSpec> {
             let selection = Selection::new(std::slice::from_ref(name), &at);
             let wanted = Wanted { seeds: Some(vec![seed]), selection };
-            let (_, mut specs) = calm(|| self.specs(&wanted).map_err(input))?;
+            let specs = calm(|| self.specs(&wanted, &registry()).map_err(input));
+            let (_, mut specs) = specs?;
             match specs.len() {
                 1 => Ok(specs.remove(0)),
                 n => {
@@ -321,7 +330,7 @@ impl Scenario {
 
 impl Scenario {
     fn first_seed(&self) -> PyResult<u64> {
-        let specs = machines::specs(&self.inner).map_err(input)?;
+        let specs = self.inner.expand(&registry()).map_err(input)?;
         Ok(specs.first().map_or(1, |s| s.seed))
     }
 }

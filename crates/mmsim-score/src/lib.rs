@@ -3,8 +3,10 @@
 //!
 //! [`Scored`] is a policy around any function ([`Score`]): it takes batches from the tails of its
 //! lists, lets each folio be scored, and evicts those with the lowest scores. [`Function`] is such a
-//! function from a module, which can do nothing but answer ([`module`]).
+//! function from a module, which can do nothing but answer ([`module`]). Modules may also be programs
+//! that watch memory and act ([`daemon`]).
 
+pub mod daemon;
 mod facts;
 pub mod module;
 mod policy;

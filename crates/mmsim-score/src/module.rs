@@ -36,9 +36,9 @@ pub const MOST_STACK: usize = 64 << 10;
 /// Bytes of memory, of which a call can only read.
 pub const MOST_MEMORY: usize = 2 << 20;
 /// The first bytes of a module in binary form.
-const MAGIC: &[u8] = b"\0asm";
+pub(crate) const MAGIC: &[u8] = b"\0asm";
 /// Elements of tables.
-const MOST_ELEMENTS: usize = 1 << 10;
+pub(crate) const MOST_ELEMENTS: usize = 1 << 10;
 
 /// Types of the facts as parameters of a function.
 type Parameters = (i64, i64, i64, i64, i64, i64, i64, i64, i64);
@@ -179,7 +179,7 @@ impl Score for Function {
 }
 
 /// An error of a module, or of its text, that has more bytes than are read.
-fn too_large(name: &str) -> Error {
+pub(crate) fn too_large(name: &str) -> Error {
     let title = format!("`{name}` has more than {MOST_BYTES} bytes");
     Error::new(ErrorKind::Policy, title).help("write a smaller function")
 }
@@ -196,7 +196,7 @@ fn why(e: &wasmi::Error) -> String {
     }
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config
         .consume_fuel(true)
@@ -211,7 +211,7 @@ fn config() -> Config {
 
 /// A module in binary form, from its text.
 #[cfg(feature = "wat")]
-fn assembled(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn assembled(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     match wat::parse_bytes(text) {
         Ok(binary) => Ok(binary.into_owned()),
         Err(e) => Err(of_text(&e, text, name)),
@@ -219,7 +219,7 @@ fn assembled(text: &[u8], name: &str) -> Result<Vec<u8>, Error> {
 }
 
 #[cfg(not(feature = "wat"))]
-fn assembled(_: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn assembled(_: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     Err(no_parser(name))
 }
 

@@ -30,6 +30,7 @@
 use mmsim_core::base::rng::Rng;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::base::vmstat::VmStat;
+use mmsim_core::machine::snapshot::Snapshot;
 use mmsim_core::machine::{Machine, TaskConfig, Watch};
 use mmsim_core::workload::{Op, Workload, WorkloadCx};
 
@@ -101,6 +102,11 @@ impl Live {
     /// The machine.
     pub fn machine(&self) -> &Machine {
         &self.begun.machine
+    }
+
+    /// What the kernel's text files show at this instant.
+    pub fn snapshot(&mut self) -> Snapshot {
+        self.begun.machine.snapshot(self.now)
     }
 
     /// Counters since the start, and gauges, as series have them.

@@ -12,6 +12,7 @@ use mmsim_core::machine::result::{Outcome, RunResult};
 use mmsim_core::machine::{MOST_RECORDED, Watch};
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::daemon::Stopped;
 use mmsim_why::{Settings, Told};
 use mmsim_workload::trace;
 
@@ -145,6 +146,9 @@ pub(crate) fn caught<T>(
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         if panic.is::<Cancelled>() {
             return Err(RunError::Cancelled);
+        }
+        if let Some(Stopped(why)) = panic.downcast_ref::<Stopped>() {
+            return Err(Error::plain(format!("{}: {why}", spec.label())).into());
         }
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));

@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod curves;
+mod daemons;
 mod documents;
 mod drawings;
 #[path = "../../../../tests/machine/drawn.rs"]

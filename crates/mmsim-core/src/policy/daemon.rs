@@ -103,6 +103,10 @@ pub enum Control {
 }
 
 impl Control {
+    /// All of them.
+    pub const ALL: [Control; 5] =
+        [Control::Min, Control::Low, Control::High, Control::Max, Control::SwapMax];
+
     /// The name of the file.
     pub const fn name(self) -> &'static str {
         match self {
@@ -163,14 +167,32 @@ pub trait System {
     /// The groups of a subtree that have no children, itself if it has none. A group that is killed
     /// as a whole (`memory.oom.group`) stands for those below it.
     fn leaves(&self, memcg: MemcgId) -> Vec<MemcgId>;
+    /// The groups right below a group, in the order of their creation.
+    fn children(&self, memcg: MemcgId) -> Vec<MemcgId>;
+    /// True if there is a group of this number.
+    fn has_group(&self, memcg: MemcgId) -> bool;
     /// The name of a group; empty for the root.
     fn name(&self, memcg: MemcgId) -> &str;
     /// Living processes, but for the daemon itself.
     fn processes(&mut self) -> Vec<Process>;
     /// True if a process lives.
     fn lives(&self, process: AsId) -> bool;
+    /// Takes CPU time for what the daemon computes itself.
+    fn spend(&mut self, time: SimDuration);
+    /// Writes a trigger to the pressure file of a group. Returns its number among the daemon's.
+    fn arm(&mut self, memcg: MemcgId, spec: TriggerSpec) -> usize;
     /// Acts. Returns the number of processes that were hit or the pages that were reclaimed.
     fn act(&mut self, action: Action, reason: &Reason) -> u64;
+}
+
+/// Reason for which a run ends: the program of a daemon cannot go on. It is the payload of the
+/// unwinding that [`stop`] begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stopped(pub String);
+
+/// Ends the run: the program of a daemon cannot go on, for this reason. Nothing is printed.
+pub fn stop(why: String) -> ! {
+    std::panic::resume_unwind(Box::new(Stopped(why)))
 }
 
 /// Pressure files that have to be there before a daemon looks first.

@@ -1,18 +1,21 @@
 //! From a resolved run to a machine.
 
+use std::path::Path;
+
 use mmsim_core::base::settings::Settings as _;
 use mmsim_core::base::time::SimTime;
 use mmsim_core::config::{Kernel, MachineConfig};
 use mmsim_core::machine::TaskConfig;
 use mmsim_core::memory::Memory;
 use mmsim_core::policy::ReclaimPolicy;
+use mmsim_core::policy::daemon::Daemon;
 use mmsim_core::workload::{LruGen, Op, Workload};
 use mmsim_lru::config::{self as lru_config, ClassicConfig};
 use mmsim_lru::{Classic, Mglru, MglruConfig, Random};
 
-use crate::registry::{KnobError, PolicySpec, RANDOM, no_preset, resolve};
+use crate::registry::{KnobError, PolicySpec, RANDOM, no_preset, program, resolve};
 use crate::scenario::groups::instances;
-use crate::scenario::{RunSpec, TaskSpec};
+use crate::scenario::{CodeSpec, RunSpec, TaskSpec};
 use misplaced::{Misplaced, of_task};
 use mmsim_base::error::Error;
 use mmsim_report::RunReport;
@@ -152,10 +155,28 @@ fn build(
     }
     damon::attach(run, &mut machine)?;
     let groups: Vec<String> = run.machine.memcgs.iter().map(|m| m.name.clone()).collect();
-    for d in &run.daemons {
-        machine.add_daemon(d.process.clone(), d.program.daemon(&groups), run.seed);
+    for (i, d) in run.daemons.iter().enumerate() {
+        let path = format!("daemon[{i}].program");
+        let code = |spec: &CodeSpec| code(run, i, &path, spec);
+        let daemon = d.program.daemon(&groups, code);
+        let daemon = daemon.map_err(|error| Misplaced::new(&path, error))?;
+        machine.add_daemon(d.process.clone(), daemon, run.seed);
     }
     Ok(machine)
+}
+
+/// The daemon of a run that is code.
+fn code(run: &RunSpec, i: usize, path: &str, spec: &CodeSpec) -> Result<Box<dyn Daemon>, Error> {
+    let refused = |why: String| Error::plain(format!("{path}: {why}"));
+    let Some(programs) = run.registry.programs() else {
+        let help = "`mmsim run` and `mmsim why` run modules, and `Scenario.run` of Python classes";
+        return Err(refused("programs of one's own are not run here".into()).help(help));
+    };
+    let file = run.files.iter().find(|f| f.0 == path).map_or(Path::new(&spec.name), |f| &f.1);
+    let code = programs.create(&spec.name, file, spec.fuel_time).map_err(refused)?;
+    // Two daemons of one module draw different numbers.
+    let seed = run.seed ^ (i as u64) << 56;
+    Ok(Box::new(program::Running::new(code, run.machine.memcgs.len(), seed)))
 }
 
 /// A run whose tasks switch `lru_gen` has both LRUs of its kernel: its own, and the other one in the

@@ -6,6 +6,7 @@
 
 mod spec;
 
+pub use mmsim_daemons::program;
 pub use spec::{Knob, KnobError, KnobInfo, KnobValue, PolicySpec};
 
 use std::fmt;
@@ -239,10 +240,14 @@ fn entry(slot: Slot, name: &'static str, what: impl Configurable + 'static) -> E
 
 /// Everything that a scenario can configure by presets and knobs, in the order of lists.
 #[derive(Clone)]
-pub struct Registry(Arc<Vec<Entry>>);
+pub struct Registry {
+    entries: Arc<Vec<Entry>>,
+    /// Code of daemons.
+    programs: Option<Arc<dyn program::Programs>>,
+}
 
 static SHIPPED: LazyLock<Registry> = LazyLock::new(|| {
-    Registry(Arc::new(vec![
+    let entries = Arc::new(vec![
         entry(Slot::Reclaim, Classic::NAME, OfPolicy::<Classic>(PhantomData)),
         entry(Slot::Reclaim, Mglru::NAME, OfPolicy::<Mglru>(PhantomData)),
         entry(
@@ -268,7 +273,8 @@ static SHIPPED: LazyLock<Registry> = LazyLock::new(|| {
         ),
         entry(Slot::Damon, "DAMON", Of::<DamonConfig>(PhantomData)),
         entry(Slot::Rules, "the rules", Of::<KernelRules>(PhantomData)),
-    ]))
+    ]);
+    Registry { entries, programs: None }
 });
 
 /// The registry of what mmsim ships.
@@ -296,14 +302,20 @@ impl Default for Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|e| e.name)).finish()
+        f.debug_list().entries(self.entries.iter().map(|e| e.name)).finish()
     }
 }
 
 /// Registries are equal if the same calls made them.
 impl PartialEq for Registry {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        let both = (&self.programs, &other.programs);
+        let same = match both {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        same && Arc::ptr_eq(&self.entries, &other.entries)
     }
 }
 
@@ -320,14 +332,25 @@ impl Registry {
         for preset in presets {
             assert!(self.of(preset).is_none(), "{}: the preset `{preset}` exists", P::NAME);
         }
-        let mut all = Vec::clone(&self.0);
+        let mut all = Vec::clone(&self.entries);
         all.push(new);
-        Registry(Arc::new(all))
+        Registry { entries: Arc::new(all), programs: self.programs.clone() }
+    }
+
+    /// The registry with code for daemons that scenarios name by `program`.
+    #[must_use]
+    pub fn with_programs(&self, programs: Arc<dyn program::Programs>) -> Registry {
+        Registry { entries: Arc::clone(&self.entries), programs: Some(programs) }
+    }
+
+    /// The code of daemons, if there is any.
+    pub(crate) fn programs(&self) -> Option<&dyn program::Programs> {
+        self.programs.as_deref()
     }
 
     /// The one that has a preset.
     fn of(&self, preset: &str) -> Option<&Entry> {
-        self.0.iter().find(|e| e.what.about(preset).is_some())
+        self.entries.iter().find(|e| e.what.about(preset).is_some())
     }
 
     fn known(&self, preset: &str) -> Result<&Entry, KnobError> {
@@ -336,14 +359,14 @@ impl Registry {
 
     /// Names of all presets of a slot.
     pub fn presets_of(&self, slot: Slot) -> Vec<String> {
-        let of_slot = self.0.iter().filter(|e| e.slot == slot);
+        let of_slot = self.entries.iter().filter(|e| e.slot == slot);
         of_slot.flat_map(|e| e.what.presets()).map(String::from).collect()
     }
 
     /// The settings of each thing of a slot: its name, their rows, and the value of a row on a
     /// kernel.
     pub(crate) fn rows_of(&self, slot: Slot) -> impl Iterator<Item = OfKernels<'_>> {
-        let of_slot = self.0.iter().filter(move |e| e.slot == slot);
+        let of_slot = self.entries.iter().filter(move |e| e.slot == slot);
         of_slot.map(|e| {
             let default = |row: &Row, kernel| e.what.default(row, kernel);
             (e.name, e.what.rows(), Box::new(default) as Box<DefaultOf<'_>>)
@@ -484,7 +507,7 @@ fn of_another(preset: &str, knob: &str, text: &str) -> Option<String> {
         e.what.rows().iter().any(|row| row.name == knob && row.allowed().any(|v| v == value))
     };
     let own = SHIPPED.of(preset)?;
-    let mut others = SHIPPED.0.iter().filter(|e| e.slot == own.slot && e.name != own.name);
+    let mut others = SHIPPED.entries.iter().filter(|e| e.slot == own.slot && e.name != own.name);
     let other = others.find(has).filter(|_| !has(&own))?;
     Some(format!("; \"{value}\" is a value of {}'s", other.name))
 }
@@ -528,7 +551,7 @@ mod tests {
     /// No name says two things.
     #[test]
     fn presets_have_names_of_their_own() {
-        let mut all: Vec<&str> = SHIPPED.0.iter().flat_map(|e| e.what.presets()).collect();
+        let mut all: Vec<&str> = SHIPPED.entries.iter().flat_map(|e| e.what.presets()).collect();
         let n = all.len();
         all.sort_unstable();
         all.dedup();

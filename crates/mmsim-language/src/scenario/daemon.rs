@@ -59,6 +59,17 @@ pub enum Program {
     Senpai(Senpai),
     /// Rules of one's own, what wakes them, and what the scenario says of groups of pods.
     Rules(Vec<Rule>, Vec<(MemcgId, TriggerSpec)>, Vec<(MemcgId, [f64; 3])>),
+    /// Code of one's own.
+    Code(CodeSpec),
+}
+
+/// Code of a daemon.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeSpec {
+    /// What the scenario names.
+    pub name: String,
+    /// CPU time of an instruction.
+    pub fuel_time: SimDuration,
 }
 
 impl Program {
@@ -73,12 +84,18 @@ impl Program {
             Program::Kubelet(_) => "kubelet",
             Program::Senpai(_) => "senpai",
             Program::Rules(..) => "rules",
+            Program::Code(_) => "program",
         }
     }
 
-    /// The program, on a machine with these groups.
-    pub(crate) fn daemon(&self, groups: &[String]) -> Box<dyn Daemon> {
-        match self {
+    /// The program, on a machine with these groups. `code` makes the code that it names.
+    pub(crate) fn daemon(
+        &self,
+        groups: &[String],
+        code: impl FnOnce(&CodeSpec) -> Result<Box<dyn Daemon>, Error>,
+    ) -> Result<Box<dyn Daemon>, Error> {
+        Ok(match self {
+            Program::Code(spec) => code(spec)?,
             Program::Earlyoom(e) => Box::new(e.rules(groups)),
             Program::Nohang(pressure) => Box::new(nohang::rules(*pressure, groups)),
             Program::Oomd(rulesets) => Box::new(oomd_rules::rules(rulesets, groups)),
@@ -92,7 +109,7 @@ impl Program {
                 daemon.said = said.iter().copied().collect();
                 Box::new(daemon)
             }
-        }
+        })
     }
 }
 
@@ -142,7 +159,7 @@ fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonC
         Program::Earlyoom(_) => (-100, true),
         Program::Nohang(_) | Program::Oomd(_) => (0, true),
         Program::Kubelet(_) => (-999, false),
-        Program::Senpai(_) | Program::Rules(..) => (0, false),
+        Program::Senpai(_) | Program::Rules(..) | Program::Code(_) => (0, false),
     };
     let term: SimDuration = r.get("term-delay")?;
     Ok(DaemonConfig {
@@ -162,8 +179,17 @@ fn process(r: &Reader<'_>, program: &Program, memcgs: &[&str]) -> Result<DaemonC
 }
 
 /// Keys of which a daemon has one.
-const PROGRAMS: [&str; 8] =
-    ["earlyoom", "nohang", "systemd-oomd", "oomd", "lmkd", "kubelet", "senpai", "rule"];
+const PROGRAMS: [&str; 9] = [
+    "earlyoom",
+    "nohang",
+    "systemd-oomd",
+    "oomd",
+    "lmkd",
+    "kubelet",
+    "senpai",
+    "rule",
+    "program",
+];
 
 fn program(
     r: &Reader<'_>,
@@ -190,6 +216,7 @@ fn program(
         },
         within(r, "senpai", &SENPAI, |s| senpai(s, groups))?.map(Program::Senpai),
         (!rules.is_empty()).then(|| Program::Rules(rules, triggers, said())),
+        code(r)?.map(Program::Code),
     ];
     let given: Vec<&str> = PROGRAMS.into_iter().filter(|key| r.has(key)).collect();
     if let [a, b, ..] = given[..] {
@@ -198,10 +225,21 @@ fn program(
     if r.has("trigger") && !r.has("rule") {
         return Err(r.error("trigger", "there is no rule that looks", "a `rule` too"));
     }
-    let write = "one of `earlyoom`, `nohang`, `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai` \
-                 and `rule`";
+    let write = "one of `earlyoom`, `nohang`, `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai`, \
+                 `rule` and `program`";
     let none = || r.error("name", "there is no program", write);
     programs.into_iter().flatten().next().ok_or_else(none)
+}
+
+/// Code, if the daemon is that.
+fn code(r: &Reader<'_>) -> Result<Option<CodeSpec>, Error> {
+    let Some(name) = r.opt_name("program")?.map(str::to_string) else {
+        if !r.is_default("fuel-time") {
+            return Err(r.error("fuel-time", "there is no program to take it", "a `program` too"));
+        }
+        return Ok(None);
+    };
+    Ok(Some(CodeSpec { name, fuel_time: r.get("fuel-time")? }))
 }
 
 fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {

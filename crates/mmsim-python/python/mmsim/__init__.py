@@ -19,18 +19,21 @@ from ._mmsim import (
     Scenario,
     Store,
     SweepPlan,
+    System,
     Table,
     __version__,
     curve,
     read_events,
     tune,
 )
+from .daemon import Daemon, memcgs
 from .policy import Policy
 from .sweep import Sweep, sweep
 from .trace import Trace
 
 __all__ = [
     "Comparison",
+    "Daemon",
     "Events",
     "FileError",
     "InputError",
@@ -46,10 +49,12 @@ __all__ = [
     "Store",
     "Sweep",
     "SweepPlan",
+    "System",
     "Table",
     "Trace",
     "__version__",
     "curve",
+    "memcgs",
     "read_events",
     "sweep",
     "tune",

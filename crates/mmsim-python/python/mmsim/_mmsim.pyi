@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
+from .daemon import Daemon
 from .policy import Policy
 from .trace import ArrowFrame
 
@@ -14,6 +15,7 @@ __all__ = [
     "Report",
     "Comparison",
     "Machine",
+    "System",
     "SweepPlan",
     "Store",
     "Events",
@@ -92,6 +94,7 @@ class Scenario:
         series: _Time | None = None,
         columns: str | Sequence[str] | None = None,
         policies: Sequence[type[Policy]] | None = None,
+        daemons: dict[str, type[Daemon]] | None = None,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> Report:
         """Makes the runs of the scenario; other threads of Python go on meanwhile.
@@ -105,6 +108,7 @@ class Scenario:
         - ``series``: sample counters and gauges every so many seconds of simulated time, or "10ms"
         - ``columns``: only these of them
         - ``policies``: policies in Python, each as one more variant
+        - ``daemons``: daemons in Python, by the names that ``program`` of ``[[daemon]]`` says
         - ``progress``: True for a line on standard error, or a function of the runs that have
           ended and of all
 
@@ -222,12 +226,48 @@ class Machine:
         """Goes on to an instant, or to the end. True: there is more to do."""
     def step(self, time: _Time) -> bool:
         """Goes on for so long. True: there is more to do."""
+    def memory_stat(self, group: str) -> dict[str, int]:
+        """``memory.stat`` of a group as it is now, by its path: sizes in bytes, and events."""
     def set(self, key: str, value: _Value) -> None:
         """Writes a sysctl of ``machine.vm``, as in ``m.set("vm.swappiness", 10)``."""
     def reclaim(self, group: str, size: str | int) -> None:
         """Starts a process that writes a size to ``memory.reclaim`` of a group."""
     def report(self) -> Report:
         """Goes on to the end; gives the report. Nothing can be asked of the machine then."""
+
+@final
+class System:
+    """The machine as a daemon sees it in one call of ``tick``.
+
+    Groups and processes are numbers; group 0 is the machine. Reads and acts take simulated time.
+    """
+
+    @property
+    def now_us(self) -> int:
+        """Simulated time in microseconds at which the tick began."""
+    def read(self, name: str, of: int = 0) -> float | None:
+        """A figure by its name in expressions of rules; None: there is none.
+
+        ``read("meminfo.MemAvailable")``, ``read("memcg(pod/a).pressure.full.avg10")``,
+        ``read("current", group)``, ``read("oom_score", process)``. Sizes are in bytes.
+        """
+    def group(self, path: str) -> int | None:
+        """The number of the group of a path."""
+    def groups(self, of: int = 0) -> list[int]:
+        """The groups right below a group, in the order of their creation."""
+    def processes(self, of: int = 0) -> list[int]:
+        """The living processes of a group and of those below it."""
+    def kill(self, target: int, signal: int = 9) -> int:
+        """A signal, 15 or 9, to a process or to all of a group; the number of processes."""
+    def write(self, group: int, file: str, value: int | None) -> int:
+        """Writes ``memory.high`` and its like, ``memory.reclaim``, ``cgroup.freeze``, or
+        ``vm.swappiness`` of group 0; None: max. Gives the pages that were reclaimed."""
+    def arm_trigger(self, group: int, full: bool, threshold_us: int, window_us: int) -> int:
+        """Writes a trigger to a pressure file; its number comes to ``tick`` when it fires."""
+    def random(self) -> int:
+        """A random number from 0 to 2**63 - 1, by the seed of the run."""
+    def spend(self, us: int) -> None:
+        """Takes CPU time for what the daemon computes."""
 
 @final
 class SweepPlan:

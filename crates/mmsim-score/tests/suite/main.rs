@@ -1,5 +1,6 @@
 //! Score functions as policies, and those that cheat.
 
+mod daemons;
 #[path = "../../../../tests/harness/folder.rs"]
 #[allow(dead_code, reason = "the tests of mmsim use all of it")]
 mod folder;

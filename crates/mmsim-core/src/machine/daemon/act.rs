@@ -8,7 +8,7 @@
 //! Source: Linux 6.12 mm/memcontrol.c (`memory_high_write`, `memory_max_write`), kernel/cgroup/freezer.c.
 
 use crate::base::id::{AsId, DaemonId, MemcgId, ThreadId};
-use crate::base::time::SimTime;
+use crate::base::time::{SimDuration, SimTime};
 use crate::base::vmstat::VmEvent;
 use crate::machine::Machine;
 use crate::machine::cpu::queue::Event;
@@ -18,7 +18,7 @@ use crate::memory::memcg_tree::ROOT;
 use crate::memory::trace::TraceEvent;
 use crate::policy::daemon::{
     Action, Control, GroupFiles, Meminfo, PressureAverages, Process, ReadCosts, Reason, Signal,
-    System,
+    System, TriggerSpec,
 };
 use crate::policy::{MAX_RECLAIM_RETRIES, Reclaimer};
 use crate::workload::Pressure;
@@ -83,6 +83,13 @@ impl System for Looking<'_> {
         }
         found
     }
+    fn children(&self, memcg: MemcgId) -> Vec<MemcgId> {
+        let tree = &self.machine.mem.memcgs.tree;
+        tree.walk(memcg).filter(|&m| tree.parent(m) == Some(memcg)).collect()
+    }
+    fn has_group(&self, memcg: MemcgId) -> bool {
+        self.machine.mem.memcgs.ids().any(|m| m == memcg)
+    }
     fn name(&self, memcg: MemcgId) -> &str {
         &self.machine.mem.memcgs[memcg].config.name
     }
@@ -94,6 +101,17 @@ impl System for Looking<'_> {
     }
     fn lives(&self, process: AsId) -> bool {
         !self.machine.mem.virt.spaces[process].dead
+    }
+    fn spend(&mut self, time: SimDuration) {
+        self.machine.mem.acting.now += time;
+    }
+    fn arm(&mut self, memcg: MemcgId, spec: TriggerSpec) -> usize {
+        let now = self.now();
+        self.machine.sched.psi.watch(memcg);
+        let number = self.machine.sched.psi.arm(memcg, spec, now);
+        let triggers = &mut self.machine.daemons.users[self.id].triggers;
+        triggers.push((memcg, number));
+        triggers.len() - 1
     }
     fn act(&mut self, action: Action, reason: &Reason) -> u64 {
         self.machine.mem.acting.now += self.machine.mem.given.cost.t_syscall;

@@ -15,7 +15,7 @@ use super::watch::result::{Act, DaemonResult};
 use crate::base::digest::Digest;
 use crate::base::id::{DaemonId, MemcgId, ThreadId};
 use crate::base::rng::Rng;
-use crate::base::time::SimDuration;
+use crate::base::time::{SimDuration, SimTime};
 use crate::policy::daemon::{Daemon, DaemonConfig};
 use crate::workload::{MapKind, Op, RegionId, Run, VmaFlags, Workload, WorkloadCx};
 
@@ -47,7 +47,7 @@ impl Machine {
         let mut triggers = Vec::new();
         for (memcg, spec) in needs.triggers {
             self.sched.psi.watch(memcg);
-            triggers.push((memcg, self.sched.psi.arm(memcg, spec)));
+            triggers.push((memcg, self.sched.psi.arm(memcg, spec, SimTime::ZERO)));
         }
         let looker = Looker { id, pages: c.resident, locked: c.locked, mapped: false };
         let task = TaskConfig::new(c.name.clone(), vec![Box::new(looker)])

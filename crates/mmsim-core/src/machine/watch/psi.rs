@@ -303,11 +303,19 @@ impl PsiMeter {
     }
 
     /// A program writes a trigger to the pressure file of a group. Returns its number there.
-    pub(in crate::machine) fn arm(&mut self, memcg: MemcgId, spec: TriggerSpec) -> usize {
+    pub(in crate::machine) fn arm(
+        &mut self,
+        memcg: MemcgId,
+        spec: TriggerSpec,
+        now: SimTime,
+    ) -> usize {
         if self.meter(memcg).triggers.is_empty() {
             self.asleep.push(memcg);
         }
-        self.meter(memcg).triggers.arm(spec)
+        let meter = self.meter(memcg);
+        meter.advance(now);
+        meter.polled.collect(&meter.cpus);
+        meter.triggers.arm(spec, now, meter.polled.total)
     }
 
     /// The groups in which stalls began that triggers wait for, since the last call.

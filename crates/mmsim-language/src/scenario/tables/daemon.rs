@@ -10,7 +10,7 @@ use super::key;
 use super::pod::KUBELET;
 
 use Fallback::{Auto, Is, Required};
-use Kind::{Choice, Count, Flag, Number, Size, Table, Tables, Text, Texts, Time, Whole};
+use Kind::{Choice, Count, File, Flag, Number, Size, Table, Tables, Text, Texts, Time, Whole};
 
 /// Signals.
 pub(in crate::scenario) const SIGNALS: Words<Signal> =
@@ -41,7 +41,7 @@ rows! {
     DAEMON,
     "[[daemon]]",
     "A program of user space that watches memory and acts: one of `earlyoom`, `nohang`, \
-     `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai` and `rule`. The run ends without it.";
+     `systemd-oomd`, `oomd`, `lmkd`, `kubelet`, `senpai`, `rule` and `program`. The run ends without it.";
     keys {
         ("name", Text, Auto("that of the program"), "name in reports, unlike those of tasks")
         ("earlyoom", Table(&EARLYOOM), Auto("another program"), "earlyoom; `{}`: with its defaults")
@@ -54,6 +54,9 @@ rows! {
         ("senpai", Table(&SENPAI), Auto("another program"), "senpai")
         ("rule", Tables(&DAEMON_RULE), Auto("another program"),
             "rules of one's own, in order: one `[[daemon.rule]]` each")
+        ("program", File, Auto("another program"),
+            "module of WebAssembly that looks and acts, see docs/daemons.md; in Python also a name")
+        ("fuel-time", Time, Is("\"1ns\""), "CPU time of an instruction of `program`")
         ("trigger", Tables(&DAEMON_TRIGGER), Auto("none"),
             "pressure that makes all rules look: one `[[daemon.trigger]]` each")
         ("memcg", Text, Auto("the root"), "name of its own group")

@@ -78,10 +78,11 @@ pub(in crate::machine) struct Triggers {
 }
 
 impl Triggers {
-    /// Adds one. Returns its number.
-    pub(super) fn arm(&mut self, spec: TriggerSpec) -> usize {
-        let window = Window { began: 0, total: 0, before: 0 };
-        self.armed.push(Armed { spec, window, seen: 0, pending: false, fired: None });
+    /// Adds one, at these totals of some and full. Returns its number.
+    pub(super) fn arm(&mut self, spec: TriggerSpec, now: SimTime, totals: [u64; 2]) -> usize {
+        let seen = totals[usize::from(spec.stall == Stall::Full)];
+        let window = Window { began: now.0, total: seen, before: 0 };
+        self.armed.push(Armed { spec, window, seen, pending: false, fired: None });
         self.armed.len() - 1
     }
     /// True if there are none.
@@ -133,11 +134,9 @@ mod tests {
     /// stall, in thousandths, that begins with the first look.
     fn fires(threshold_ms: u64, share: u64) -> Vec<u64> {
         let mut triggers = Triggers::default();
-        triggers.arm(TriggerSpec {
-            stall: Stall::Full,
-            threshold: ms(threshold_ms),
-            window: ms(1000),
-        });
+        let (threshold, window) = (ms(threshold_ms), ms(1000));
+        let spec = TriggerSpec { stall: Stall::Full, threshold, window };
+        triggers.arm(spec, SimTime::ZERO, [0; 2]);
         let mut looks = |i: u64| {
             // The first stall begins a moment before the look that begins the windows.
             let total = 1 + i * 100_000_000 / 1000 * share;
@@ -165,7 +164,8 @@ mod tests {
     #[test]
     fn looks_end_with_the_stalls() {
         let mut triggers = Triggers::default();
-        triggers.arm(TriggerSpec { stall: Stall::Some, threshold: ms(70), window: ms(1000) });
+        let spec = TriggerSpec { stall: Stall::Some, threshold: ms(70), window: ms(1000) };
+        triggers.arm(spec, SimTime::ZERO, [0; 2]);
         let mut look = |at: u64, total: u64| {
             let (fired, next) = triggers.look(SimTime(ms(at).0), [ms(total).0, 0]);
             (fired.len(), next.is_some())
