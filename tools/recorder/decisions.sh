@@ -44,7 +44,8 @@ trap 'rm -rf "$work"' EXIT
 # Where struct lruvec has its generations, in bytes. The probes also read them by name, and
 # `recorder decisions` refuses a trace in which the two differ.
 case $version in
-6.9.* | 6.1[0-9].*) lrugen=136 evict=1 ;;
+6.9.* | 6.1[0-4].*) lrugen=136 evict=1 ;;
+6.18.*) lrugen=136 evict=2 ;;
 *) lrugen=176 evict=2 ;;
 esac
 tracing=/sys/kernel/debug/tracing
