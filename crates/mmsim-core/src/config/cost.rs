@@ -63,6 +63,12 @@ settings! {
         t_walk_pte: SimDuration = SimDuration::from_nanos(5);
         /// Aging: an accessed PTE, whose folio is found and moved to a generation.
         t_walk_young: SimDuration = SimDuration::from_nanos(50);
+        /// Aging: what a folio takes besides that leaves its generation, and is not only marked.
+        t_promote: SimDuration = SimDuration::from_nanos(0);
+        /// Look around a page that was found used by reclaim, besides its PTEs.
+        t_look_around: SimDuration = SimDuration::from_nanos(0);
+        /// Put a folio back to its generation that was isolated and stays.
+        t_put_back: SimDuration = SimDuration::from_nanos(0);
         /// Move one folio between lists without asking its mappings.
         t_rotate: SimDuration = SimDuration::from_nanos(50);
         /// Move one page to another frame: unmap, copy, map, flush of TLBs.

@@ -234,6 +234,7 @@ impl Memory {
         let (_, found) = self.harvest::<1>(g, range, scope, dirt, young);
         // Each PTE of the window is read, mapped or not.
         self.charge_walk(slots, found);
+        self.charge(self.given.cost.t_look_around);
         TableWalk { slots, young: 1 + found, exec: if exec { found } else { 0 } }
     }
 

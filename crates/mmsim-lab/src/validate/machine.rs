@@ -5,11 +5,12 @@
 
 use mmsim_compaction::TwoScanners;
 use mmsim_core::backing::device::{DeviceConfig, WBT_LAT};
+use mmsim_core::base::rng::Rng;
 use mmsim_core::base::settings::{Row, Settings as _};
 use mmsim_core::base::time::SimDuration;
 use mmsim_core::config::{Kernel, MachineConfig, SwapConfig, VmSysctl, ZoneConfig, ZoneKind};
 use mmsim_core::machine::TaskConfig;
-use mmsim_core::workload::Workload;
+use mmsim_core::workload::{Op, Workload, WorkloadCx};
 use mmsim_workload::script::{Command, LruGen, Script, ScriptSetup, ScriptSwap, SwapDevice};
 
 use super::booted::Booted;
@@ -54,8 +55,11 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
     let (child, kdamond) = damon::watched(p, &script, config.kernel, (replay, 0..frames << 12))?;
     let mut threads: Vec<Box<dyn Workload>> = vec![Box::new(workload)];
     threads.extend(child.map(|c| Box::new(c) as Box<dyn Workload>));
-    let task = TaskConfig::new("workload", threads);
-    let mut machine = Machine::new(&config, vec![task], 0, |mem| policy.create(mem, 0));
+    let mut tasks = vec![TaskConfig::new("workload", threads)];
+    for computes in boot_threads(p, &script, config.kernel) {
+        tasks.push(TaskConfig::new("cryptomgr_test", vec![Box::new(Computes(Some(computes)))]));
+    }
+    let mut machine = Machine::new(&config, tasks, 0, |mem| policy.create(mem, 0));
     // Of as many equal parts of a tick as there are replays, the middle of each.
     let parts = 2 * replays(p) as u64;
     let since_tick = SimDuration(config.tick.0 * (2 * replay as u64 + 1) / parts);
@@ -75,6 +79,29 @@ fn built(p: &Point, replay: usize) -> Result<Machine, String> {
         machine.set_compaction(Box::new(TwoScanners::new(rules, &machine.mem)));
     }
     Ok(machine)
+}
+
+/// What threads of the boot have left to compute when the workload starts. Loading a file system takes
+/// longer than all of it.
+fn boot_threads(p: &Point, script: &Script, kernel: Kernel) -> Vec<SimDuration> {
+    let start = p.phases.iter().find(|x| x.phase == "start");
+    let faults = start.and_then(|x| x.counters.get("pgfault"));
+    let Some(ballast) = faults.filter(|_| script.setup.mount.is_none()) else { return Vec::new() };
+    let entries = p.script.iter().filter_map(|l| l.strip_prefix("table ")?.split(' ').nth(1));
+    let entries = entries.filter_map(|n| n.parse::<u64>().ok()).sum();
+    cost::boot_threads(kernel, ballast.spread()[0] as u64, entries)
+}
+
+/// A thread of the boot that only computes.
+struct Computes(Option<SimDuration>);
+
+impl Workload for Computes {
+    fn minimum_pages(&self) -> u64 {
+        0
+    }
+    fn fill(&mut self, _: &WorkloadCx<'_>, _: &mut Rng, ops: &mut Vec<Op>) {
+        ops.extend(self.0.take().map(Op::Compute));
+    }
 }
 
 /// Pages of the page cache that were on the recorded lists when the script began, and how many of

@@ -60,6 +60,16 @@ fn in_code() -> BTreeMap<String, u64> {
     }
     let lags = kernels[1..].iter().zip(mmsim_lab::validate::cost::KSWAPD_LAG);
     all.extend(lags.map(|(kernel, lag)| (format!("validate.kswapd-lag.{kernel}"), lag)));
+    for (kernel, threads) in kernels.into_iter().zip(mmsim_lab::validate::cost::BOOT_THREADS) {
+        for (thread, &value) in ["first", "second"].into_iter().zip(threads) {
+            let of = if threads.len() > 1 { format!("{kernel}.{thread}") } else { kernel.into() };
+            all.insert(format!("validate.boot-threads.{of}"), value);
+        }
+    }
+    let before = mmsim_lab::validate::cost::BEFORE_START;
+    for (name, value) in ["at-all", "page", "entry"].into_iter().zip(before) {
+        all.insert(format!("validate.before-start.{name}"), value);
+    }
     for (name, value) in ["read", "write"].into_iter().zip(mmsim_lab::validate::cost::ZRAM) {
         all.insert(format!("validate.zram-{name}"), value);
     }

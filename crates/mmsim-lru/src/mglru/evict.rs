@@ -248,6 +248,7 @@ impl Mglru {
 
     /// Puts back what stays: young, unless it waits for its write.
     fn put_back(&mut self, mem: &mut Memory, (lv, t): (LruvecId, LruType), stays: &[FolioId]) {
+        mem.charge(mem.given.cost.t_put_back * stays.len() as u64);
         if self.put_back_young(mem, t, stays) {
             return;
         }

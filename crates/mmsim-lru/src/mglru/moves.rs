@@ -181,12 +181,15 @@ impl Mglru {
             left[t][name_of(bits)] += pages_of(bits);
         };
         if self.config.access_marks == AccessMarks::Counted614 {
+            let mut promoted = 0;
             for &folio in folios {
                 let bits = mem.frames.bits(folio);
                 if self.found_used_again(mem, folio, bits, gen_bits(generation), exec) {
                     leaves(bits);
+                    promoted += 1;
                 }
             }
+            mem.charge(mem.given.cost.t_promote * promoted);
         } else {
             let keep = !(GEN_MASK | flag::REFERENCED | flag::WORKINGSET);
             let set = gen_bits(generation);
