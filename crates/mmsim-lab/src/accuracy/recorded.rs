@@ -49,12 +49,12 @@ fn recorded_sum(p: &Point, parts: &[&str]) -> f64 {
 /// The point that a sensitivity is a variant of: its name without the variant, and perhaps
 /// with the kernel.
 fn base_of<'a>(e: &'a Experiment, p: &Point) -> Option<&'a Point> {
-    let stem =
-        |q: &'a Point| q.id.strip_suffix(&format!("-{}", q.kernel_series())).unwrap_or(&q.id);
+    let stem = |q: &'a Point| Point::stem(&q.id, &q.kernel_series());
+    let of = Point::stem(&p.id, &p.kernel_series());
     e.points
         .iter()
         .filter(|q| !Point::is_sensitivity(&q.id) && q.lru == p.lru)
-        .filter(|q| q.kernel_series() == p.kernel_series() && p.id.ends_with(stem(q)))
+        .filter(|q| q.kernel_series() == p.kernel_series() && of.ends_with(stem(q)))
         .max_by_key(|q| stem(q).len())
 }
 

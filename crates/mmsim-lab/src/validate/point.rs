@@ -295,6 +295,15 @@ impl Point {
             .find_map(|n| self.phases.iter().position(|x| x.phase == *n))
             .map_or(0, |i| i + 1)
     }
+    /// The name of a point without the kernel, `6.12`, that it may end with.
+    pub fn stem<'a>(id: &'a str, kernel: &str) -> &'a str {
+        id.strip_suffix(kernel).and_then(|id| id.strip_suffix('-')).unwrap_or(id)
+    }
+    /// The point that was recorded anew under this name with the scheduler's tick at another time.
+    pub fn at_another_tick(id: &str) -> Option<&str> {
+        let (_, stem) = id.strip_prefix("sens-tick")?.split_once('-')?;
+        Some(stem)
+    }
     /// Recorded to see how much the set-up matters: printed, never judged.
     pub fn is_sensitivity(id: &str) -> bool {
         id.starts_with("sens-")

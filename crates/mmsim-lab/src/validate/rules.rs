@@ -9,6 +9,9 @@
 //! a relative error says little: there the simulated value has to lie in the recorded range widened
 //! by [`ROOM`] events.
 //!
+//! A recording does not say when the scheduler's tick came. Where a point was recorded anew at other
+//! ticks (`sens-tick*`), the spread of the kernel is that of all these recordings.
+//!
 //! Verdicts are given for each experiment, kernel and counter, never over several: an experiment
 //! with many points that any LRU gets right must not hide one with few that tell models
 //! apart. Points that were recorded for the sensitivity to the set-up (`sens-*`) and the
@@ -16,6 +19,7 @@
 //! of the CPU, are not judged; nor are the scans of `three-step`, which jump by a third
 //! between repetitions of one kernel, and under MGLRU `pgactivate`, which does so everywhere.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -206,10 +210,8 @@ impl Cell<'_> {
         if self.recorded < MANY {
             return ((self.min - ROOM).max(0.0), self.max + ROOM);
         }
-        let spread = match self.repetitions {
-            1 => spread_if_once,
-            _ => (self.max - self.min) / self.recorded,
-        };
+        let once = if self.repetitions == 1 { spread_if_once } else { 0.0 };
+        let spread = once.max((self.max - self.min) / self.recorded);
         let share = worst.max(spread);
         (self.recorded * (1.0 - share), self.recorded * (1.0 + share))
     }
@@ -251,6 +253,7 @@ pub fn counters(policy: &str, name: &str) -> &'static [String] {
 
 /// Every rule for each of its experiments, kernels and counters that rows are there of.
 pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
+    let rows = &at_all_ticks(rows);
     let mut verdicts = Vec::new();
     for rule in &RULES.rule {
         for experiment in &rule.experiments {
@@ -272,6 +275,26 @@ pub fn judge(rows: &[PointRow]) -> Vec<Verdict> {
         }
     }
     verdicts
+}
+
+/// The rows, with the smallest and the largest value that the kernel counted at any recorded tick.
+fn at_all_ticks(rows: &[PointRow]) -> Vec<PointRow> {
+    let key = |r: &PointRow, stem: &str| {
+        let (kernel, phase, counter) = (r.kernel.clone(), r.phase.clone(), r.counter.clone());
+        (r.experiment.clone(), stem.to_string(), r.policy.clone(), kernel, phase, counter)
+    };
+    let mut ranges: BTreeMap<_, [f64; 2]> = BTreeMap::new();
+    for r in rows {
+        if let Some(stem) = Point::at_another_tick(Point::stem(&r.point, &r.kernel)) {
+            let range = ranges.entry(key(r, stem)).or_insert([r.min, r.max]);
+            *range = [range[0].min(r.min), range[1].max(r.max)];
+        }
+    }
+    let widened = |r: &PointRow| match ranges.get(&key(r, Point::stem(&r.point, &r.kernel))) {
+        Some(&[min, max]) => PointRow { min: r.min.min(min), max: r.max.max(max), ..r.clone() },
+        None => r.clone(),
+    };
+    rows.iter().map(widened).collect()
 }
 
 /// A cell with many events.

@@ -110,6 +110,30 @@ fn experiments_are_judged_alone_and_sensitivities_are_not() {
     assert!(judge(&[far("zipf-anon", "sens-x")]).is_empty());
 }
 
+/// A kernel that counts 1,000 at one tick and 1,300 at another says that 30 % is its own spread, on
+/// that kernel alone.
+#[test]
+fn recordings_at_other_ticks_widen_the_spread() {
+    let on = |kernel: &str, point: &str, recorded: f64, simulated| PointRow {
+        kernel: kernel.into(),
+        ..row("detection", &format!("{point}-{kernel}"), "pswpin", [recorded; 3], simulated)
+    };
+    let missed = |simulated| {
+        let rows = [
+            on("6.18", "p", 1000.0, simulated),
+            on("6.18", "sens-tick0-p", 1000.0, 5000.0),
+            on("6.18", "sens-tick1-p", 1300.0, 5000.0),
+            on("7.3", "p", 1000.0, simulated),
+        ];
+        let of_kernel = |v: Verdict| (v.counter == "pswpin").then_some((v.kernel, v.missed));
+        judge(&rows).into_iter().filter_map(of_kernel).collect::<Vec<_>>()
+    };
+    let of = |a: u64, b: u64| vec![("6.18".to_string(), a), ("7.3".to_string(), b)];
+    assert_eq!(missed(1299.0), of(0, 1));
+    assert_eq!(missed(1301.0), of(1, 1));
+    assert_eq!(missed(1001.0), of(0, 0));
+}
+
 #[test]
 fn kernels_are_judged_alone_in_order_of_version() {
     let of_kernel = |kernel: &str, simulated| PointRow {
