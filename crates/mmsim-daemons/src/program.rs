@@ -222,16 +222,9 @@ impl Host<'_> {
         };
         match self.process(of) {
             Some(p) => self.act(Action::Signal(p.id, signal)),
-            // SIGTERM to a group goes to each of its processes.
-            None if signal == Signal::Term => {
-                let m = self.group(of).filter(|m| *m != MemcgId(0))?;
-                let all = (0..).map_while(|i| self.nth_process(i64::from(m.0), i));
-                let all: Vec<Target> = all.collect();
-                Some(all.into_iter().filter_map(|p| self.kill(p, 15)).sum())
-            }
             None => {
                 let m = self.group(of).filter(|m| *m != MemcgId(0))?;
-                self.act(Action::KillGroup(m))
+                self.act(Action::SignalGroup(m, signal))
             }
         }
     }
@@ -411,7 +404,7 @@ mod tests {
             Action::Write(MemcgId(1), Control::High, Some(2)),
             Action::Write(MemcgId(1), Control::Max, None),
             Action::Signal(AsId(6), Signal::Term),
-            Action::KillGroup(MemcgId(2)),
+            Action::SignalGroup(MemcgId(2), Signal::Kill),
         ];
         assert_eq!(acts, want);
     }
