@@ -293,7 +293,7 @@ fn the_resolved_form_reads_like_a_scenario_file() {
         "[machine]\nmemory = \"64MiB\"\nswap = { size = \"1GiB\" }\n[[task]]\nworkload = \"cyclic\"\nmemory = \"1MiB\"\npasses = 2\n[[variant]]\nname = \"a\"\nkernel = \"5.9\"\n",
     );
     let text = s.resolved();
-    let head: Vec<&str> = text.lines().take(32).collect();
+    let head: Vec<&str> = text.lines().take(33).collect();
     assert_eq!(
         head.join("\n"),
         r#"schema = 1
@@ -307,6 +307,7 @@ bounds = false
 # compaction: `compaction-v4.1` on kernel 4.1, else `none`
 # damon: none
 # daemon: none
+# pod: none
 # axes: none
 # expect: nothing
 
