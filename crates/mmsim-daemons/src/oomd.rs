@@ -227,8 +227,8 @@ mod tests {
                 ],
                 kill: kill("kill_by_swap_usage"),
             };
-            let mut machine = FakeBox::default();
-            machine.info = Meminfo { swap_total: 1000, swap_free, ..Meminfo::default() };
+            let info = Meminfo { swap_total: 1000, swap_free, ..Meminfo::default() };
+            let mut machine = FakeBox { info, ..FakeBox::default() };
             for (name, swap_current) in names().into_iter().zip([0, 5000, 9000]) {
                 machine.groups.push((name, GroupFiles { swap_current, ..GroupFiles::default() }));
             }

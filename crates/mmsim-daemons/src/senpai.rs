@@ -247,8 +247,8 @@ mod tests {
     /// goes every 30 s while nothing stalls.
     #[test]
     fn the_immediate_mode_reclaims_a_hundredth() {
-        let mut machine = FakeBox::default();
-        machine.info = Meminfo { mem_total: 1 << 20, swap_free: 1 << 17, ..Meminfo::default() };
+        let info = Meminfo { mem_total: 1 << 20, swap_free: 1 << 17, ..Meminfo::default() };
+        let mut machine = FakeBox { info, ..FakeBox::default() };
         let (current, lists) = (1 << 18, [1 << 18, 0, 0, 0]);
         machine.groups.push(("a".into(), GroupFiles { current, lists, ..GroupFiles::default() }));
         assert_eq!(bounds(&machine.groups[0].1, &machine.info)[0], 612 << 20);
