@@ -145,7 +145,7 @@ fn a_folder_is_read_and_comes_back() {
     assert_eq!(others, [] as [&mmsim::system::Difference; 0]);
 }
 
-/// What the script prints on a folder of groups is what an import reads: all of the shell's lines run.
+/// The lines of the script run in a shell, and an import reads the output.
 #[test]
 fn the_script_copies_a_tree() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -110,7 +110,7 @@ fn settings(all: &[Setting], each: bool) -> String {
     )
 }
 
-/// What the kernel and each daemon did first.
+/// The first act of the kernel and of each daemon.
 fn acts(c: &Compared) -> String {
     if c.acts.is_empty() {
         return String::new();

@@ -276,7 +276,7 @@ impl fmt::Debug for Running {
 }
 
 impl Running {
-    /// A daemon of this code, on a machine with so many groups. `seed` is that of its chance.
+    /// A daemon of this code, on a machine with this number of groups. `seed` is that of its chance.
     pub fn new(code: Box<dyn Code>, groups: usize, seed: u64) -> Running {
         let rng = Rng::for_purpose(seed, "program of a daemon");
         Running { code, rng, said: BTreeMap::new(), groups: groups as u16, next: SimTime::ZERO }

@@ -1,5 +1,6 @@
 //! Acts of a run in the order of time: kills of the kernel, and whatever daemons did.
 
+use mmsim_core::base::vmstat::VmEvent;
 use serde::Serialize;
 
 use crate::document::RunReport;
@@ -15,31 +16,31 @@ pub struct Acted<'a> {
     pub at_ns: u64,
     /// The name of the daemon, or [`KERNEL`].
     pub who: &'a str,
-    /// `oom_kill` of the kernel; of a daemon `SIGTERM`, `kill group`, `memory.high` and so on.
+    /// The counter of kills for the kernel; of a daemon `SIGTERM`, `kill group`, `memory.high` and so on.
     pub what: &'a str,
     /// The process or the group; empty for the machine.
     pub target: &'a str,
     /// The rule of the daemon, or the shortage.
     pub why: &'a str,
-    /// True if processes were told to end.
+    /// True if it ends processes.
     pub kills: bool,
 }
 
 impl Acted<'_> {
-    /// What was done, and to whom.
+    /// The act, and its target.
     pub fn told(&self) -> String {
         let target = if self.target.is_empty() { "the machine" } else { self.target };
         format!("{} {target}", self.what)
     }
 }
 
-/// What one actor did in a run.
+/// Acts of one actor in a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct First {
     /// When it acted first.
     pub at_ns: u64,
-    /// What it did first, and to whom.
+    /// Its first act, and the target.
     pub told: String,
     /// Acts.
     pub acts: u64,
@@ -53,7 +54,7 @@ impl RunReport {
         for oom in oom {
             let later = oom.later.iter().map(|kill| (kill.at_ns, kill.victim.as_str()));
             for (at_ns, target) in std::iter::once((oom.at_ns, oom.victim.as_str())).chain(later) {
-                let (what, why) = ("oom_kill", oom.shortage.as_str());
+                let (what, why) = (VmEvent::OomKill.name(), oom.shortage.as_str());
                 all.push(Acted { at_ns, who: KERNEL, what, target, why, kills: true });
             }
         }

@@ -104,7 +104,7 @@ impl Live {
         &self.begun.machine
     }
 
-    /// What the kernel's text files show at this instant.
+    /// Contents of the kernel's text files at this instant.
     pub fn snapshot(&mut self) -> Snapshot {
         self.begun.machine.snapshot(self.now)
     }

@@ -254,7 +254,7 @@ fn acts(
     }
 }
 
-/// Lines through a chart where processes are told to end.
+/// Lines through a chart where processes are killed.
 fn kills(out: &mut String, acts: &[Acted<'_>], (top, bottom): (f64, f64), x: &impl Fn(u64) -> f64) {
     let mut last = f64::MIN;
     for act in acts.iter().filter(|act| act.kills) {

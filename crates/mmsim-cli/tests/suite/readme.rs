@@ -178,6 +178,7 @@ fn blocks_about_first_questions() {
         ("damon", 2),
         ("cache", 1),
         ("teaching", 3),
+        ("containers", 1),
     ];
     for (page, checked) in pages {
         let file = format!("docs/start-{page}.md");
@@ -188,6 +189,7 @@ fn blocks_about_first_questions() {
             ("tests/formats/boxes/7.3.txt", "box.txt"),
             ("tests/formats/boxes/7.3-table.txt.gz", "table.txt.gz"),
             ("traces/cc1.mmt", "traces/cc1.mmt"),
+            ("tests/formats/boxes/groups.txt", "node.txt"),
         ] {
             std::fs::copy(root().join(from), f.path(to)).expect("a file of the repository");
         }

@@ -197,7 +197,7 @@ fn entry(
     Ok(t)
 }
 
-/// What a group held and went through, in words: sizes, events that happened, pressure.
+/// Contents and history of a group in words: sizes, events that happened, pressure.
 fn told(files: &BTreeMap<&str, &Text>) -> Vec<String> {
     let number = |text: &Text, name: &str| -> Option<u64> {
         let value = text.text().lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' '))?;

@@ -4,7 +4,7 @@ use super::copies::Copies;
 use super::facts::Facts;
 use super::note::{Note, Weight};
 use super::options::Options;
-use super::writer::{Writer, run_of};
+use super::writer::{ANY_TASK, Writer, run_of};
 use mmsim_base::error::Error;
 use mmsim_base::layout;
 
@@ -85,9 +85,6 @@ impl Import {
         Ok(Import { scenario, layout: layout.as_ref().map(layout::text), notes })
     }
 }
-
-/// A task that never runs, for a scenario that has none.
-pub(super) const ANY_TASK: &str = "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
 
 /// Arguments that the kernel was started with.
 fn arguments(copies: &Copies, notes: &mut Vec<Note>) {

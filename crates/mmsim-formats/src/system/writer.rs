@@ -16,7 +16,6 @@ use mmsim_lru::config::Settings as _;
 use super::copies::{Copies, Text};
 use super::facts::Facts;
 use super::groups::Groups;
-use super::import::ANY_TASK;
 use super::note::{Note, Weight};
 use super::options::{Options, Programs, Sizes};
 use super::place::{self, Contents, Shape};
@@ -30,6 +29,8 @@ use mmsim_language::scenario::{RunSpec, Scenario};
 /// Frames of a layout at most: 256 GiB.
 const MOST_FRAMES: u64 = 1 << 26;
 
+/// A task that never runs, for a scenario that has none.
+pub(super) const ANY_TASK: &str = "\n[[task]]\nworkload = \"sequential\"\nmemory = \"1 page\"\n";
 /// The rows of a zone that do not follow from formulas.
 #[derive(Clone, Debug, Default)]
 struct Rows {
@@ -414,7 +415,6 @@ impl<'a> Writer<'a> {
     fn text(&self, rows: &[Rows], load: Option<&str>) -> String {
         let (facts, mut t) = (self.facts, String::new());
         let release = if facts.release.is_empty() { "of no known release" } else { &facts.release };
-        // Writing into a string cannot fail.
         let plain: String = release.chars().filter(|c| !c.is_control()).collect();
         let _ = writeln!(t, "# A machine with Linux {plain}, as its own files tell of it.\n");
         let _ =

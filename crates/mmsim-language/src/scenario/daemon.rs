@@ -66,7 +66,7 @@ pub enum Program {
 /// Code of a daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeSpec {
-    /// What the scenario names.
+    /// The file or the class that the scenario names.
     pub name: String,
     /// CPU time of an instruction.
     pub fuel_time: SimDuration,
@@ -234,12 +234,12 @@ fn program(
 /// Code, if the daemon is that.
 fn code(r: &Reader<'_>) -> Result<Option<CodeSpec>, Error> {
     let Some(name) = r.opt_name("program")?.map(str::to_string) else {
-        if !r.is_default("fuel-time") {
+        if r.has("fuel-time") {
             return Err(r.error("fuel-time", "there is no program to take it", "a `program` too"));
         }
         return Ok(None);
     };
-    Ok(Some(CodeSpec { name, fuel_time: r.get("fuel-time")? }))
+    Ok(Some(CodeSpec { name, fuel_time: r.opt_time("fuel-time")?.unwrap_or(SimDuration(1)) }))
 }
 
 fn names(r: &Reader<'_>, key: &str) -> Result<Vec<String>, Error> {

@@ -19,7 +19,7 @@ use super::units;
 use crate::registry::Registry;
 
 /// A path of `[axes]` and of `set`, as the reader takes it.
-const PATH: &str = r"^[A-Za-z0-9_-]+(\[[0-9]+\])*(\.[A-Za-z0-9_-]+(\[[0-9]+\])*)*$";
+const PATH: &str = r"^[A-Za-z0-9_-]+(\[[^\]]+\])*(\.[A-Za-z0-9_-]+(\[[^\]]+\])*)*$";
 
 /// The schema of scenario files that name what is in `registry`.
 pub fn json_schema(registry: &Registry) -> Json {

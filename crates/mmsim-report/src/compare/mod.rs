@@ -131,7 +131,7 @@ pub struct Compared {
     pub assumed_in_a: Vec<String>,
     /// Assumptions of the second alone.
     pub assumed_in_b: Vec<String>,
-    /// What the kernel and each daemon did first, in the first pair of runs.
+    /// First acts of the kernel and of each daemon, in the first pair of runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub acts: Vec<Acts>,
     /// The figures of policies, in the order of tables.
@@ -147,7 +147,7 @@ pub struct Compared {
     pub values: Vec<Row>,
 }
 
-/// What one actor did in two runs.
+/// Acts of one actor in two runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Acts {
@@ -159,7 +159,7 @@ pub struct Acts {
     pub b: Option<First>,
 }
 
-/// What each actor of two runs did.
+/// Acts of each actor of two runs.
 fn acts(a: &RunReport, b: &RunReport) -> Vec<Acts> {
     let who = distinct(a.actors().into_iter().chain(b.actors()));
     who.into_iter()

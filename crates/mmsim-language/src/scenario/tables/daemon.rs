@@ -56,7 +56,7 @@ rows! {
             "rules of one's own, in order: one `[[daemon.rule]]` each")
         ("program", File, Auto("another program"),
             "module of WebAssembly that looks and acts, see docs/daemons.md; in Python also a name")
-        ("fuel-time", Time, Is("\"1ns\""), "CPU time of an instruction of `program`")
+        ("fuel-time", Time, Auto("`1ns`"), "CPU time of an instruction of `program`")
         ("trigger", Tables(&DAEMON_TRIGGER), Auto("none"),
             "pressure that makes all rules look: one `[[daemon.trigger]]` each")
         ("memcg", Text, Auto("the root"), "name of its own group")
