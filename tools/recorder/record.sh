@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
 #
-#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-b] [-a ARGUMENT].. [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-b] [-a ARGUMENT].. [-c CPUS] [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
 #
 # KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
 # commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
 # snapshot of that name, -t bounds the time of the host (900 s), -f is an image of a file system
 # (files.sh makes one), which is /dev/pmem0, -b gives the machine a balloon that takes reports of
-# free pages, -a is a further argument of the kernel. -d holds the machine behind that snapshot, a
+# free pages, -a is a further argument of the kernel, -c the number of CPUs. -d holds the machine behind that snapshot, a
 # `snapx`, writes its memory to a file, and prints where it is free.
 # Needs cargo, qemu-system-x86_64, cpio, and kmod and xz for the modules.
 set -euo pipefail
@@ -17,8 +17,8 @@ usage() {
     sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-out='' until='' seconds=900 image='' balloon='' arguments='' dump=''
-while getopts o:u:t:f:ba:d: option; do
+out='' until='' seconds=900 image='' balloon='' arguments='' dump='' cpus=1
+while getopts o:u:t:f:ba:c:d: option; do
     case $option in
     o) out=$OPTARG ;;
     u) until=$OPTARG ;;
@@ -26,6 +26,7 @@ while getopts o:u:t:f:ba:d: option; do
     f) image=$OPTARG ;;
     b) balloon=y ;;
     a) arguments+=" $OPTARG" ;;
+    c) cpus=$OPTARG ;;
     d) dump=${OPTARG#*:} arguments+=" hold=${OPTARG%%:*}" ;;
     *) usage ;;
     esac
@@ -64,6 +65,9 @@ for vmlinuz in "${image_of[@]}"; do [ ! -e "$vmlinuz" ] || break; done
 [ -e "$vmlinuz" ] || { echo "error: $kernel has no kernel image (vmlinuz)" >&2; exit 2; }
 # DAMON_STAT runs from boot on and keeps other contexts away; kernels before 6.17 do not have it.
 arguments+=" damon_stat.enabled=N"
+# Groups only where the script has some: the kernel decides by other sizes with them.
+memcg=cgroup_disable=memory
+! grep -q '^mount cgroup2 ' "$root/fs/script" || memcg=psi=1
 wanted=(zram)
 # Requests to null_blk end after 50 us, by a timer; it keeps nothing. What the script tries to write
 # to parameters of the module it gets when it is loaded.
@@ -109,9 +113,9 @@ done
 # pages, and so what a fault costs: another model records other counts. ACCEL='-accel kvm' is faster
 # and records other counts each time, which is enough to look at a script.
 : "${out:=$root/out}"
-machine=(timeout "$seconds" qemu-system-x86_64 ${ACCEL:--accel tcg -icount shift=0,sleep=off} -smp 1 -cpu qemu64
+machine=(timeout "$seconds" qemu-system-x86_64 ${ACCEL:--accel tcg -icount shift=0,sleep=off} -smp "$cpus" -cpu qemu64
     -m "${memory[@]}" "${devices[@]}" -kernel "$vmlinuz" -initrd "$root/initrd"
-    -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 cgroup_disable=memory transparent_hugepage=never pti=on$arguments"
+    -append "console=ttyS0 rootfstype=ramfs quiet panic=-1 $memcg transparent_hugepage=never pti=on$arguments"
     -nic none -display none -serial "file:$out" -no-reboot)
 if [ -n "$dump" ]; then
     : >"$out"

@@ -8,6 +8,7 @@ pub mod costs;
 #[path = "../../../crates/mmsim-lab/src/validate/counters.rs"]
 pub mod counters;
 pub mod decisions;
+pub mod groups;
 pub mod point;
 pub mod reclaim;
 pub mod record;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::groups::Group;
 use crate::record::{Look, Phase, Recording, Vmstat};
 
 /// A number that all repetitions agree on, or `[mean, smallest, largest]`.
@@ -26,6 +27,20 @@ fn numbers(tables: &[&Vmstat]) -> BTreeMap<String, Vec<u64>> {
 /// All names of a table of several repetitions with their numbers.
 fn table(tables: &[&Vmstat]) -> Value {
     numbers(tables).into_iter().map(|(name, all)| (name, spread(&all))).collect()
+}
+
+/// Each group of a phase of several repetitions, by path.
+fn groups(all: &[&Phase]) -> Value {
+    let none = Group::default();
+    let one = |path: &String| {
+        let of = |part: fn(&Group) -> &Vmstat| {
+            let each = |p: &&Phase| part(p.groups.get(path).unwrap_or(&none)).clone();
+            let tables: Vec<Vmstat> = all.iter().map(each).collect();
+            table(&tables.iter().collect::<Vec<_>>())
+        };
+        (path.clone(), json!({"counters": of(|g| &g.counters), "gauges": of(|g| &g.gauges)}))
+    };
+    all[0].groups.keys().map(one).collect()
 }
 
 /// Result of a command. Where repetitions differ, each one's value stands there as well.
@@ -133,13 +148,19 @@ pub fn experiment(
     };
     let phase = |i: usize| {
         let all: Vec<&Phase> = repetitions.iter().map(|r| &r.phases[i]).collect();
-        json!({
+        let mut phase = json!({
             "phase": all[0].name,
             "counters": table(&all.iter().map(|p| &p.counters).collect::<Vec<_>>()),
             "gauges": table(&all.iter().map(|p| &p.gauges).collect::<Vec<_>>()),
-        })
+        });
+        if !all[0].groups.is_empty() {
+            phase["groups"] = groups(&all);
+        }
+        phase
     };
     let free = |r: &Recording| json!(r.phases[start].zones.iter().map(|z| z.free).sum::<u64>());
+    let memcg = first.script.iter().any(|l| l.starts_with("mount cgroup2 "));
+    let cpus = first.cpus.max(1);
     let if_read_out = |value: Value| if boot.is_empty() { Value::Null } else { value };
     let result = |(i, (command, _)): (usize, &(String, Vmstat))| {
         let all: Vec<&Vmstat> = repetitions.iter().map(|r| &r.results[i].1).collect();
@@ -150,7 +171,10 @@ pub fn experiment(
         ("kernel", json!(first.kernel)),
         ("lru", json!(lru(&first.script))),
         ("repetitions", json!(repetitions.len())),
-        ("vm", json!({"mem_mib": mem_mib, "cpus": 1, "icount": true, "pti": true, "memcg": false})),
+        (
+            "vm",
+            json!({"mem_mib": mem_mib, "cpus": cpus, "icount": true, "pti": true, "memcg": memcg}),
+        ),
         (zones_at.as_str(), zones(&first.phases[start])),
         ("boot", if_read_out(json!(boot))),
         ("free_at_start_each", if_read_out(repetitions.iter().map(free).collect())),
@@ -202,7 +226,7 @@ mod tests {
             "@kernel 6.12.1\n@script write /sys/kernel/mm/lru_gen/enabled 7\n@script seed {seed}\n\
              @snap boot 1 pgfault=9\n@snap start 1\n@zone start DMA 3840 3808 26 32 38 0 0 1 0 316\n\
              @snap a 5 pgfault=7 pswpin={pswpin}\n@gauges a nr_free_pages=1\n\
-             @result thp tried=400 got={pswpin}\n@look t3 child 8 {pswpin} 7\n@look t3 numbers 1 2\n\
+             @group a g/h anon=4 | pgscan={pswpin}\n@result thp tried=400 got={pswpin}\n@look t3 child 8 {pswpin} 7\n@look t3 numbers 1 2\n\
              @look t1 regions 0 -4:8:2:1\n@done"
         );
         Recording::read(&text).unwrap_or_else(|e| panic!("{e}"))
@@ -222,6 +246,8 @@ mod tests {
         assert_eq!(point["phases"].as_array().map(Vec::len), Some(2));
         let counters = json!({"pgfault": 7, "pswpin": [11.5, 10, 13]});
         assert_eq!(point["phases"][1]["counters"], counters);
+        let group = json!({"counters": {"pgscan": [11.5, 10, 13]}, "gauges": {"anon": 4}});
+        assert_eq!(point["phases"][1]["groups"], json!({"g/h": group}));
         assert_eq!(point["boot"], json!(boot));
         assert_eq!(point["free_at_start_each"], json!([3808, 3808]));
         let without = experiment("mine", "p", 384, &[], &both).unwrap_or_else(|e| panic!("{e}"));

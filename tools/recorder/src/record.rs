@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! @kernel 6.12.117+deb12-amd64
+//! @cpus 1                                            its CPUs
 //! @script seed 1                                     a line of the script
 //! @snap access1 759357516 pgfault=31727 ..           a phase: its nanoseconds, what was counted
 //! @gauges access1 nr_free_pages=1238 ..              values at its end
@@ -9,6 +10,7 @@
 //! @look t1 child 66069 0 24945                       the child's resident and swapped, free pages
 //! @look t1 numbers 7 4096                            numbers that stand in files
 //! @look t1 regions 1082 0:2072:20:13 ..              milliseconds; DAMON's regions by first page
+//! @group start a/b memory.current=9 | pgscan=4      a group: sizes at its end, what was counted
 //! @zone start DMA32 82768 61736 555 693 831 201 82 15 0 0   managed, free, watermarks, the
 //!                                                    CPU's list (count high batch), reserve
 //! @error ..                                          what stopped it
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::counters::COUNTERS;
+use crate::groups::{Group, Groups};
 use crate::zones::Zone;
 
 /// Values that are recorded at the end of a phase.
@@ -62,6 +65,8 @@ pub struct Phase {
     pub gauges: Vmstat,
     /// Zones at its end, if requested.
     pub zones: Vec<Zone>,
+    /// Groups by path, if there are any.
+    pub groups: Groups,
 }
 
 impl Phase {
@@ -78,6 +83,7 @@ impl Phase {
             counters: some(COUNTERS, &|k| value(after, k).saturating_sub(value(before, k))),
             gauges: some(&GAUGES, &|k| value(after, k)),
             zones: Vec::new(),
+            groups: Groups::new(),
         }
     }
     /// A counter.
@@ -88,12 +94,13 @@ impl Phase {
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Phase { name, ns, counters, gauges, zones } = self;
+        let Phase { name, ns, counters, gauges, zones, groups } = self;
         write!(f, "@snap {name} {ns}")?;
         counters.iter().try_for_each(|(k, n)| write!(f, " {k}={n}"))?;
         write!(f, "\n@gauges {name}")?;
         gauges.iter().try_for_each(|(k, n)| write!(f, " {k}={n}"))?;
         writeln!(f)?;
+        groups.iter().try_for_each(|(p, g)| writeln!(f, "@group {name} {p}{}", g.words()))?;
         zones.iter().try_for_each(|z| writeln!(f, "@zone {name} {z}"))
     }
 }
@@ -185,6 +192,8 @@ impl Look {
 pub struct Recording {
     /// `uname -r`.
     pub kernel: String,
+    /// Number of CPUs, 0 if it was not printed.
+    pub cpus: u64,
     /// The commands.
     pub script: Vec<String>,
     /// The snapshots, in order.
@@ -210,6 +219,7 @@ impl Recording {
             let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
             match kind {
                 "@kernel" => all.kernel = rest.into(),
+                "@cpus" => all.cpus = rest.parse().map_err(|_| bad())?,
                 "@script" => all.script.push(rest.into()),
                 "@snap" => all.phases.push(snap(rest).ok_or_else(bad)?),
                 "@gauges" => {
@@ -224,6 +234,13 @@ impl Recording {
                     let phase = all.phases.last_mut().ok_or_else(bad)?;
                     let (_, zone) = rest.split_once(' ').ok_or_else(bad)?;
                     phase.zones.push(Zone::read(zone).ok_or_else(bad)?);
+                }
+                "@group" => {
+                    let phase = all.phases.last_mut().ok_or_else(bad)?;
+                    let (_, rest) = rest.split_once(' ').ok_or_else(bad)?;
+                    let (path, words) = rest.split_once(' ').ok_or_else(bad)?;
+                    let group = Group::read(words).ok_or_else(bad)?;
+                    phase.groups.insert(path.into(), group);
                 }
                 "@result" => {
                     let (command, values) = rest.split_once(' ').ok_or_else(bad)?;

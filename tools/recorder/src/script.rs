@@ -116,6 +116,22 @@ pub enum Command {
         kind: String,
         device: String,
         folder: String,
+        /// `ro`, options of cgroup2, or `none`.
+        options: String,
+    },
+    Mkdir {
+        path: String,
+    },
+    Process {
+        process: usize,
+        group: String,
+    },
+    On {
+        process: usize,
+        command: Box<Command>,
+    },
+    Pin {
+        cpu: usize,
     },
     File {
         region: usize,
@@ -280,6 +296,8 @@ struct Known {
     tables: BTreeMap<usize, usize>,
     snaps: Vec<String>,
     child: bool,
+    /// What each process has set up.
+    processes: BTreeMap<usize, Known>,
 }
 
 impl Known {
@@ -358,6 +376,7 @@ impl<'a> Words<'a> {
         for of in [
             Self::of_machine,
             Self::of_kernel,
+            Self::of_group,
             Self::of_region,
             Self::of_access,
             Self::of_program,
@@ -408,8 +427,14 @@ impl<'a> Words<'a> {
                 let mut of = |what| self.word(what).map(str::to_string);
                 let (kind, device, folder) =
                     (of("the type")?, of("the device")?, of("the folder")?);
-                self.one_of("the option", &[("ro", ())])?;
-                Command::Mount { kind, device, folder }
+                let of_groups = ["memory_recursiveprot", "memory_localevents", "none"];
+                let options = match kind.as_str() {
+                    "cgroup2" => &of_groups[..],
+                    _ => &["ro"],
+                };
+                let options: Vec<(&str, &str)> = options.iter().map(|o| (*o, *o)).collect();
+                let options = self.one_of("the option", &options)?.to_string();
+                Command::Mount { kind, device, folder, options }
             }
             _ => return Ok(None),
         }))
@@ -675,5 +700,6 @@ pub fn until(text: &str, name: &str) -> Result<String, String> {
     }
 }
 
+mod group;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! with an `@error` line: a recording is whole or none.
 
 mod child;
+mod process;
 mod regions;
 mod run;
 mod sys;
@@ -39,6 +40,8 @@ fn recorded() -> Result<(), String> {
     }
     let text = read("/script")?;
     println!("@kernel {}", read("/proc/sys/kernel/osrelease")?.trim());
+    let cpu = |l: &&str| l.starts_with("cpu") && !l.starts_with("cpu ");
+    println!("@cpus {}", read("/proc/stat")?.lines().filter(cpu).count());
     text.lines().for_each(|l| println!("@script {l}"));
     let commands = script::parse(&text).map_err(|e| e.to_string())?;
     run::all(&commands)

@@ -8,11 +8,13 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use mmsim_recorder::chance::{Law, Rng};
+use mmsim_recorder::groups::{self, Group, Groups};
 use mmsim_recorder::record::{self, Look, Phase, Vmstat};
 use mmsim_recorder::script::{Advice, Command, Door, Drawn};
 use mmsim_recorder::zones;
 
 use crate::child::{self, Child};
+use crate::process::{Process, Reply};
 use crate::regions::{self, Regions};
 use crate::sys::{self, Mapping, PAGE};
 
@@ -29,6 +31,10 @@ struct State {
     /// Both ends of each pipe.
     pipes: Vec<[OwnedFd; 2]>,
     child: Option<Child>,
+    processes: BTreeMap<usize, Process>,
+    /// Paths of groups below the mount, in order of creation.
+    paths: Vec<String>,
+    groups: Groups,
     last: Vmstat,
     since: Duration,
 }
@@ -44,15 +50,67 @@ pub fn all(commands: &[Command]) -> Result<(), String> {
         held: Vec::new(),
         pipes: Vec::new(),
         child: None,
+        processes: BTreeMap::new(),
+        paths: Vec::new(),
+        groups: Groups::new(),
         last: counters()?,
         since: sys::now(),
     };
     // Takes the memory that later snapshots need, before `mlockself` locks it.
     snap("warm", true, &mut state, |_| {})?;
-    for command in commands {
-        one(command, &mut state).map_err(|e| format!("{command:?}: {e}"))?;
+    for (i, command) in commands.iter().enumerate() {
+        match command {
+            Command::Process { process, group } => {
+                let started = joined(commands, group, &mut state);
+                let started = started.map_err(|e| format!("{command:?}: {e}"))?;
+                state.processes.insert(*process, started);
+            }
+            Command::On { process, .. } => on(*process, i, &mut state)?,
+            _ => one(command, &mut state).map_err(|e| format!("{command:?}: {e}"))?,
+        }
     }
     Ok(())
+}
+
+/// Starts a process in a group.
+fn joined(commands: &[Command], group: &str, state: &mut State) -> Result<Process, String> {
+    let process = Process::spawn(|i| {
+        let Command::On { process, command } = &commands[i] else { return false };
+        let done = one(command, state);
+        if let Err(e) = &done {
+            println!("@error process {process}: {command:?}: {e}");
+        }
+        done.is_ok()
+    })?;
+    put(&format!("{group}/cgroup.procs"), &process.pid().to_string())?;
+    Ok(process)
+}
+
+/// Has a process carry out its command, the i-th of the script. A process that is killed meanwhile
+/// is a result.
+fn on(process: usize, i: usize, state: &mut State) -> Result<(), String> {
+    let none = || format!("process {process} has ended");
+    let reply = state.processes.get_mut(&process).ok_or_else(none)?.order(i as u32);
+    match reply {
+        Reply::Done => Ok(()),
+        Reply::Failed => Err(format!("process {process} failed")),
+        Reply::Ended => {
+            state.processes.remove(&process);
+            println!("@result ended process={process}");
+            Ok(())
+        }
+    }
+}
+
+/// What the files of a group say; a kernel may lack some of them.
+fn group(path: &str) -> Group {
+    let mut all = Group::default();
+    for file in groups::FILES {
+        if let Ok(text) = crate::read(&format!("/cg/{path}/{file}")) {
+            all.add(file, &text);
+        }
+    }
+    all
 }
 
 fn counters() -> Result<Vmstat, String> {
@@ -112,7 +170,15 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
         Command::Anon { region, pages } => {
             regions.insert(*region, Mapping::aligned(*pages)?);
         }
-        Command::Mount { kind, device, folder } => sys::mount_device(kind, device, folder)?,
+        Command::Mount { kind, device, folder, options } => {
+            sys::mount_device(kind, device, folder, options)?;
+        }
+        Command::Mkdir { path } => {
+            std::fs::create_dir(path).map_err(|e| format!("{path}: {e}"))?;
+            state.paths.push(path.trim_start_matches("/cg/").into());
+        }
+        Command::Pin { cpu } => sys::pin(*cpu)?,
+        Command::Process { .. } | Command::On { .. } => return Err("of the first process".into()),
         Command::File { region, path, pages, random } => {
             regions.insert(*region, Mapping::of_file(path, *pages, *random)?);
         }
@@ -279,6 +345,11 @@ fn snap(name: &str, with_zones: bool, state: &mut State, out: fn(&str)) -> Resul
     let mut phase = Phase::between(name, ns, &state.last, &now);
     let zoneinfo = if with_zones { crate::read("/proc/zoneinfo")? } else { String::new() };
     phase.zones = zones::parse(&zoneinfo);
+    for path in &state.paths {
+        let now = group(path);
+        let before = state.groups.insert(path.clone(), now.clone()).unwrap_or_default();
+        phase.groups.insert(path.clone(), now.since(&before));
+    }
     out(&phase.to_string());
     if std::env::var("hold").is_ok_and(|held| held == name) {
         // Nothing moves any more: whoever asked for it looks at the memory of the machine.

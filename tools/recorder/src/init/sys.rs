@@ -36,12 +36,15 @@ pub fn mount(kind: &str, folder: &str) -> Result<(), String> {
     checked(folder, r.into())
 }
 
-/// Mounts a device's file system on a folder, which is made, to be read only.
-pub fn mount_device(kind: &str, device: &str, folder: &str) -> Result<(), String> {
+/// Mounts a device's file system on a folder, which is made: with the option `ro` to be read only,
+/// else with the file system's own options.
+pub fn mount_device(kind: &str, device: &str, folder: &str, options: &str) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{folder}: {e}"))?;
     let (k, d, f) = (c(kind)?, c(device)?, c(folder)?);
-    // SAFETY: strings that end in 0 and outlive the call; no options.
-    let r = unsafe { libc::mount(d.as_ptr(), f.as_ptr(), k.as_ptr(), libc::MS_RDONLY, null_mut()) };
+    let flags = if options == "ro" { libc::MS_RDONLY } else { 0 };
+    let data = c(if matches!(options, "ro" | "none") { "" } else { options })?;
+    // SAFETY: strings that end in 0 and outlive the call.
+    let r = unsafe { libc::mount(d.as_ptr(), f.as_ptr(), k.as_ptr(), flags, data.as_ptr().cast()) };
     checked(device, r.into())
 }
 
@@ -113,6 +116,17 @@ pub fn kill(pid: i32) {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, null_mut(), 0);
     }
+}
+
+/// Has the calling process run on this CPU only.
+pub fn pin(cpu: usize) -> Result<(), String> {
+    // SAFETY: a set of CPUs is plain memory, of which zeros are the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: changes the set only; the number is below its size.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: reads the set only.
+    let r = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    checked("sched_setaffinity", r.into())
 }
 
 /// Ends the machine.

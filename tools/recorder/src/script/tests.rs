@@ -30,6 +30,17 @@ fn commands_are_read() {
 }
 
 #[test]
+fn a_process_has_regions_of_its_own_and_the_tables_before_it() {
+    let text = "table 0 4 1\nmkdir /cg/a\nprocess 7 /cg/a\nanon 0 9\non 7 anon 0 4\n\
+                on 7 zipf 0 0 5 0 1 0\non 7 pin 1";
+    let all = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all[2], Command::Process { process: 7, group: "/cg/a".into() });
+    let anon = Box::new(Command::Anon { region: 0, pages: 4 });
+    assert_eq!(all[4], Command::On { process: 7, command: anon });
+    assert_eq!(all[6], Command::On { process: 7, command: Box::new(Command::Pin { cpu: 1 }) });
+}
+
+#[test]
 fn swap_is_on_a_device_of_so_many_pages() {
     let text = "swapon /dev/nullb0 262144\nzram 8192\nzram 8192 5\nswapon /dev/a 2 32767";
     let all = parse(text).unwrap_or_else(|e| panic!("{e}"));
@@ -81,6 +92,15 @@ fn what_cannot_be_is_refused_with_its_line() {
         ("snap a\nsnapx a", "there is a snapshot `a` already"),
         ("anon 0 10\ntable 0 3 1\nebizzy 0 0 4 1 1 5", "up to page 12, but region 0 has 10"),
         ("anon 0 10\ntable 0 2 1\nebizzy 0 0 5 1 1 0", "there is a region 0 already"),
+        ("mkdir /a", "the path is `/a`, write one below /cg"),
+        ("mount cgroup2 none /cg rw", "write memory_recursiveprot or memory_localevents or none"),
+        ("process 1 /cg/a\nprocess 1 /cg/a", "there is a process 1 already"),
+        ("on 1 anon 0 4", "there is no process 1"),
+        (
+            "process 1 /cg/a\nanon 0 4\non 1 fill 0 0 4",
+            "line 3: `on 1 fill 0 0 4`: there is no region 0",
+        ),
+        ("process 1 /cg/a\non 1 snap a", "`snap` is a command of the first process"),
     ];
     for (text, what) in cases {
         let said = refused(text);

@@ -1,0 +1,52 @@
+//! Commands of memory cgroups and of the processes in them.
+
+use super::{Command, Known, Words};
+
+/// Highest number of a process.
+const MAX_PROCESSES: u64 = 4096;
+
+impl Words<'_> {
+    /// Commands that make groups and processes. `None`: it is none of them.
+    pub(super) fn of_group(
+        &mut self,
+        name: &str,
+        known: &mut Known,
+    ) -> Result<Option<Command>, String> {
+        Ok(Some(match name {
+            "mkdir" => {
+                let path = self.word("the path")?.to_string();
+                if !path.starts_with("/cg/") {
+                    return Err(format!("the path is `{path}`, write one below /cg"));
+                }
+                Command::Mkdir { path }
+            }
+            "process" => {
+                let process = self.up_to("the process", 1, MAX_PROCESSES)? as usize;
+                let group = self.word("the path of its group")?.to_string();
+                let own = Known { tables: known.tables.clone(), ..Known::default() };
+                if known.processes.insert(process, own).is_some() {
+                    return Err(format!("there is a process {process} already"));
+                }
+                Command::Process { process, group }
+            }
+            "on" => {
+                let process = self.number("the process")?;
+                let mut own = known
+                    .processes
+                    .remove(&process)
+                    .ok_or_else(|| format!("there is no process {process}"))?;
+                let rest: Vec<&str> = self.rest.by_ref().collect();
+                if let Some(name @ ("snap" | "snapx" | "on" | "process" | "mount" | "spawn")) =
+                    rest.first().copied()
+                {
+                    return Err(format!("`{name}` is a command of the first process"));
+                }
+                let command = Words::of(&rest.join(" ")).command(&mut own)?;
+                known.processes.insert(process, own);
+                Command::On { process, command: Box::new(command) }
+            }
+            "pin" => Command::Pin { cpu: self.up_to("the CPU", 0, 63)? as usize },
+            _ => return Ok(None),
+        }))
+    }
+}
