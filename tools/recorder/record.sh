@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # Boots a kernel in a virtual machine, has it work off a script, and keeps what it printed.
 #
-#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-b] [-a ARGUMENT].. [-c CPUS] [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
+#   tools/recorder/record.sh [-o OUT] [-u PHASE] [-t SECONDS] [-f IMAGE] [-b] [-a ARGUMENT].. [-c CPUS] [-x FOLDER] [-d PHASE:MEMORY] KERNEL_DIR SCRIPT MIB
 #
 # KERNEL_DIR is an unpacked linux-image package (docs/recording.md). SCRIPT is a file of
 # commands, or POINTS.json:ID[:REPETITION]. MIB is the memory of the machine. -u ends after the
 # snapshot of that name, -t bounds the time of the host (900 s), -f is an image of a file system
 # (files.sh makes one), which is /dev/pmem0, -b gives the machine a balloon that takes reports of
-# free pages, -a is a further argument of the kernel, -c the number of CPUs. -d holds the machine behind that snapshot, a
-# `snapx`, writes its memory to a file, and prints where it is free.
+# free pages, -a is a further argument of the kernel, -c the number of CPUs, -x a folder whose files
+# stand at the root, as programs for `exec`. -d holds the machine behind that snapshot, a `snapx`,
+# writes its memory to a file, and prints where it is free.
 # Needs cargo, qemu-system-x86_64, cpio, and kmod and xz for the modules.
 set -euo pipefail
 export LC_ALL=C
 
 usage() {
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-out='' until='' seconds=900 image='' balloon='' arguments='' dump='' cpus=1
-while getopts o:u:t:f:ba:c:d: option; do
+out='' until='' seconds=900 image='' balloon='' arguments='' dump='' cpus=1 files=''
+while getopts o:u:t:f:ba:c:x:d: option; do
     case $option in
     o) out=$OPTARG ;;
     u) until=$OPTARG ;;
@@ -27,6 +28,7 @@ while getopts o:u:t:f:ba:c:d: option; do
     b) balloon=y ;;
     a) arguments+=" $OPTARG" ;;
     c) cpus=$OPTARG ;;
+    x) files=$OPTARG ;;
     d) dump=${OPTARG#*:} arguments+=" hold=${OPTARG%%:*}" ;;
     *) usage ;;
     esac
@@ -53,6 +55,8 @@ trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/fs/mods" "$root/fs/dev" "$root/fs/proc" "$root/fs/sys"
 "$recorder" script "$script" ${until:+"$until"} >"$root/fs/script"
 cp "$CARGO_TARGET_DIR/$target/release/init" "$root/fs/init"
+
+[ -z "$files" ] || cp -R "$files/." "$root/fs/"
 
 # Packages of trixie and later have their files below /usr, and from 6.19 on the kernel as well.
 base=$kernel

@@ -133,6 +133,10 @@ pub enum Command {
     Pin {
         cpu: usize,
     },
+    /// Starts a program of the folder that `record.sh -x` brought, which prints to the console.
+    Exec {
+        words: Vec<String>,
+    },
     File {
         region: usize,
         path: String,

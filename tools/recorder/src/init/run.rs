@@ -89,9 +89,9 @@ fn joined(commands: &[Command], group: &str, state: &mut State) -> Result<Proces
 /// Has a process carry out its command, the i-th of the script. A process that is killed meanwhile
 /// is a result.
 fn on(process: usize, i: usize, state: &mut State) -> Result<(), String> {
-    let none = || format!("process {process} has ended");
-    let reply = state.processes.get_mut(&process).ok_or_else(none)?.order(i as u32);
-    match reply {
+    // One that was killed does nothing more.
+    let Some(running) = state.processes.get_mut(&process) else { return Ok(()) };
+    match running.order(i as u32) {
         Reply::Done => Ok(()),
         Reply::Failed => Err(format!("process {process} failed")),
         Reply::Ended => {
@@ -178,6 +178,10 @@ fn one(command: &Command, state: &mut State) -> Result<(), String> {
             state.paths.push(path.trim_start_matches("/cg/").into());
         }
         Command::Pin { cpu } => sys::pin(*cpu)?,
+        Command::Exec { words } => {
+            let child = std::process::Command::new(&words[0]).args(&words[1..]).spawn();
+            child.map(drop).map_err(|e| format!("{}: {e}", words[0]))?;
+        }
         Command::Process { .. } | Command::On { .. } => return Err("of the first process".into()),
         Command::File { region, path, pages, random } => {
             regions.insert(*region, Mapping::of_file(path, *pages, *random)?);

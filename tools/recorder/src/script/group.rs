@@ -45,6 +45,14 @@ impl Words<'_> {
                 known.processes.insert(process, own);
                 Command::On { process, command: Box::new(command) }
             }
+            "exec" => {
+                let path = self.word("the path")?.to_string();
+                if !path.starts_with('/') {
+                    return Err(format!("the path is `{path}`, write one from / on"));
+                }
+                let words = std::iter::once(path).chain(self.rest.by_ref().map(str::to_string));
+                Command::Exec { words: words.collect() }
+            }
             "pin" => Command::Pin { cpu: self.up_to("the CPU", 0, 63)? as usize },
             _ => return Ok(None),
         }))
